@@ -1,0 +1,29 @@
+export default {
+  rootDir: import.meta.dirname,
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  transform: {
+    '^.+\\.ts$': [
+      '@swc/jest',
+      {
+        jsc: {
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+          target: 'es2022',
+          keepClassNames: true,
+        },
+        module: { type: 'es6' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+  moduleNameMapper: {
+    '^nestjs-distributed-lock$': '<rootDir>/lib/index.ts',
+    '^nestjs-distributed-lock/(core|testing)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-distributed-lock/(.+)$': '<rootDir>/lib/backends/$1/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': '$1',
+  },
+  modulePathIgnorePatterns: ['<rootDir>/dist'],
+  testMatch: ['<rootDir>/{lib,test,sample-app}/**/*.spec.ts'],
+  testTimeout: 30_000,
+};

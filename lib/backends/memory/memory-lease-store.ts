@@ -1,0 +1,86 @@
+import { type Clock, type HolderMetadata, type LeaseAttempt, type LeaseStore, systemClock } from '../../core/index.js';
+
+interface Entry {
+  readonly owner: string;
+  readonly token: bigint;
+  readonly holder: HolderMetadata & { readonly since: Date };
+  expiresAt: number;
+}
+
+/** The smallest exact `LeaseStore`, for tests and for applications of one process: read it before writing another. */
+export class MemoryLeaseStore implements LeaseStore {
+  readonly name = 'memory';
+  readonly guarantee = 'best-effort';
+  readonly #entries = new Map<string, Entry>();
+  readonly #watchers = new Map<string, Map<string, () => void>>();
+  #lastToken = 0n;
+
+  constructor(private readonly clock: Clock = systemClock) {}
+
+  async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    const now = this.clock.now();
+    const present = this.#live(key);
+    if (present && present.owner !== owner) {
+      return { acquired: false, retryAfterMs: present.expiresAt - now, holder: present.holder };
+    }
+    const token = present?.token ?? this.#nextToken();
+    this.#entries.set(key, { owner, token, holder: { ...metadata, since: wallTime(now) }, expiresAt: now + ttlMs });
+    return { acquired: true, fencingToken: token };
+  }
+
+  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const present = this.#live(key);
+    if (present?.owner !== owner) return false;
+    present.expiresAt = this.clock.now() + ttlMs;
+    return true;
+  }
+
+  async release(key: string, owner: string): Promise<boolean> {
+    const present = this.#live(key);
+    if (present?.owner !== owner) return false;
+    this.revoke(key);
+    return true;
+  }
+
+  watch(key: string, owner: string, wake: () => void): () => void {
+    const watchers = this.#watchers.get(key) ?? new Map<string, () => void>();
+    this.#watchers.set(key, watchers.set(owner, wake));
+    return () => {
+      watchers.delete(owner);
+      if (watchers.size === 0 && this.#watchers.get(key) === watchers) this.#watchers.delete(key);
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#entries.clear();
+  }
+
+  /** Takes the key from its holder behind its back. */
+  revoke(key: string): void {
+    this.#entries.delete(key);
+    const [first] = this.#watchers.get(key)?.values() ?? [];
+    first?.();
+  }
+
+  /** The keys that are held. */
+  keys(): string[] {
+    return [...this.#entries.keys()].filter((key) => this.#live(key));
+  }
+
+  #live(key: string): Entry | undefined {
+    const entry = this.#entries.get(key);
+    if (!entry || entry.expiresAt > this.clock.now()) return entry;
+    this.#entries.delete(key);
+    return undefined;
+  }
+
+  /** One counter for all keys keeps no trace of a released key, and grows for each of them. */
+  #nextToken(): bigint {
+    this.#lastToken += 1n;
+    return this.#lastToken;
+  }
+}
+
+function wallTime(now: number): Date {
+  return new Date(performance.timeOrigin + now);
+}

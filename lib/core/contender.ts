@@ -1,0 +1,152 @@
+import { randomInt } from 'node:crypto';
+import { LockError } from './errors.js';
+import type { LeaseAttempt, LeaseStore } from './lease-store.js';
+import type { AcquireRequest, Lease } from './lock-backend.js';
+import { trustedUntil } from './watchdog.js';
+
+const FIRST_RETRY_MS = 20;
+const LONGEST_RETRY_MS = 500;
+/** So much later than its end a lease has surely ended on the server's clock too. */
+const AFTER_EXPIRY_MS = 5;
+
+const INTERRUPTED = Symbol('the deadline passed, or the caller gave up');
+
+/** One caller's way from asking a store to a lease, or to giving up. Used once. */
+export class Contender {
+  /** A request was sent that may have been carried out, or may have put us in a queue. */
+  mayHaveLeftSomething = false;
+  /** A clean-up has to come after it: a release that overtakes its acquire frees nothing. */
+  lastAttempt: Promise<unknown> = Promise.resolve();
+  #interrupted: Promise<typeof INTERRUPTED> | undefined;
+  #endInterruption: () => void = () => undefined;
+  #unwatch: (() => void) | undefined;
+  #woken = false;
+  #wakeUp: () => void = () => undefined;
+  /** The failures in a row, by the last of them. */
+  #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
+
+  constructor(
+    private readonly store: LeaseStore,
+    private readonly key: string,
+    private readonly request: AcquireRequest,
+    private readonly patience: { readonly pollMs: number; readonly patienceMs: number },
+  ) {}
+
+  /** Rejects with what the store said, or with the signal's reason. */
+  async run(): Promise<Lease | null> {
+    const { deadline, signal } = this.request;
+    signal?.throwIfAborted();
+    const once = deadline.passed;
+    this.#interrupted = this.#interruption(once);
+    if (!once) this.#unwatch = this.store.watch?.(this.key, this.request.owner, this.#wake);
+    for (;;) {
+      const next = await this.#attempt();
+      if (typeof next === 'object') return next;
+      if (once) return null;
+      await this.#wait(next);
+      signal?.throwIfAborted();
+      if (deadline.passed) return this.#giveUp();
+    }
+  }
+
+  /** "Somebody has it" and "nobody answers" are different news, also when the time is up. */
+  #giveUp(): null {
+    if (this.#failing) throw this.#failing.error;
+    return null;
+  }
+
+  end(): void {
+    this.#unwatch?.();
+    this.#endInterruption();
+  }
+
+  /** A lease, or after how many milliseconds to ask again. */
+  async #attempt(): Promise<Lease | number> {
+    const { owner, ttlMs, metadata, deadline } = this.request;
+    const sentAt = deadline.clock.now();
+    this.#woken = false;
+    this.mayHaveLeftSomething = true;
+    try {
+      const asked = this.store.tryAcquire(this.key, owner, ttlMs, metadata);
+      this.lastAttempt = asked;
+      const answer = await this.#unlessInterrupted(asked);
+      if (!answer.acquired) return this.#onRefusal(answer);
+      if (deadline.clock.now() < trustedUntil(sentAt, ttlMs)) return this.#lease(answer.fencingToken, sentAt);
+      return this.#onFailure(new Error('the answer came after the lease had ended'));
+    } catch (error) {
+      return this.#onFailure(error);
+    }
+  }
+
+  #lease(fencingToken: bigint, sentAt: number): Lease {
+    const { store, key } = this;
+    const { owner, ttlMs } = this.request;
+    return {
+      fencingToken,
+      ttlMs,
+      sentAt,
+      renew: () => store.renew(key, owner, ttlMs),
+      release: async () => void (await store.release(key, owner)),
+    };
+  }
+
+  #onRefusal({ retryAfterMs, holder }: LeaseAttempt & { acquired: false }): number {
+    this.#failing = undefined;
+    this.mayHaveLeftSomething = this.store.watch !== undefined;
+    if (holder) this.request.blockedBy?.(holder);
+    const { pollMs } = this.patience;
+    const poll = pollMs / 2 + randomInt(Math.ceil(pollMs) + 1);
+    return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
+  }
+
+  /** Rethrows what trying again will not mend in time. */
+  #onFailure(error: unknown): number {
+    const { clock, passed } = this.request.deadline;
+    const now = clock.now();
+    const { since, times } = this.#failing ?? { since: now, times: 0 };
+    this.#failing = { since, times: times + 1, error };
+    const patienceIsOver = now - since >= this.patience.patienceMs;
+    if (passed || patienceIsOver || error instanceof LockError || this.request.signal?.aborted === true) throw error;
+    return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + randomInt(FIRST_RETRY_MS);
+  }
+
+  async #wait(delayMs: number): Promise<void> {
+    if (this.#woken) return;
+    const { clock } = this.request.deadline;
+    await new Promise<void>((resolve) => {
+      const timer = clock.schedule(delayMs, resolve);
+      this.#wakeUp = () => {
+        timer.cancel();
+        resolve();
+      };
+      void this.#interrupted?.then(this.#wakeUp);
+    });
+  }
+
+  readonly #wake = (): void => {
+    this.#woken = true;
+    this.#wakeUp();
+  };
+
+  async #unlessInterrupted<T>(answer: Promise<T>): Promise<T> {
+    const first = await Promise.race([answer, this.#interrupted ?? answer]);
+    if (first !== INTERRUPTED) return first;
+    answer.catch(() => undefined);
+    this.request.signal?.throwIfAborted();
+    throw new Error('no answer before the deadline');
+  }
+
+  /** Resolves when the deadline passes or the caller gives up; the one who tries once has no deadline but the store's own. */
+  #interruption(once: boolean): Promise<typeof INTERRUPTED> {
+    const { deadline, signal } = this.request;
+    return new Promise((resolve) => {
+      const interrupt = (): void => resolve(INTERRUPTED);
+      const timer = once ? undefined : deadline.clock.schedule(deadline.remainingMs, interrupt);
+      signal?.addEventListener('abort', interrupt, { once: true });
+      this.#endInterruption = () => {
+        timer?.cancel();
+        signal?.removeEventListener('abort', interrupt);
+      };
+    });
+  }
+}

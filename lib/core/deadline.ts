@@ -1,0 +1,22 @@
+import { type Clock, systemClock } from './timers.js';
+
+/** A point on the monotonic clock by which something must be over. */
+export class Deadline {
+  private constructor(
+    readonly at: number,
+    readonly clock: Clock,
+  ) {}
+
+  /** `0` is past at once, `Infinity` never comes. */
+  static after(ms: number, clock: Clock = systemClock): Deadline {
+    return new Deadline(clock.now() + ms, clock);
+  }
+
+  get passed(): boolean {
+    return this.clock.now() >= this.at;
+  }
+
+  get remainingMs(): number {
+    return Math.max(0, this.at - this.clock.now());
+  }
+}

@@ -1,0 +1,106 @@
+import { LockLostError, type LossReason } from './errors.js';
+import type { ResolvedOptions } from './lock-options.js';
+import type { Clock, Timer } from './timers.js';
+import type { Watchdog, WatchdogListener } from './watchdog.js';
+
+/** What all holds of one service share: its clock, and what it does when something happens to a hold. */
+export interface HoldKeeper {
+  readonly clock: Clock;
+  jeopardy(hold: Hold, cause?: unknown): void;
+  safe(hold: Hold): void;
+  lost(hold: Hold, reason: LossReason): void;
+}
+
+/** Bits of a fencing token that count hand-offs, so that callers of one lease have growing tokens too. */
+const HAND_OFF_BITS = 10n;
+
+/** One lease shared by re-entered acquisitions: it ends with the last of them, or with the lease. */
+export class Hold implements WatchdogListener {
+  readonly fencingToken: bigint;
+  readonly since: number;
+  /** When this process got the lease, which earlier callers may have had before us. */
+  readonly leaseSince: number;
+  /** Which caller of this lease we are, from 0. */
+  readonly handOff: number;
+  #entries = 1;
+  #lostBy: LossReason | undefined;
+  #givenBack = false;
+  #abort: AbortController | undefined;
+  #maxHold: Timer | undefined;
+
+  /** `previous`: the hold that passed its lease on to this one. */
+  constructor(
+    readonly key: string,
+    readonly options: ResolvedOptions,
+    readonly watchdog: Watchdog,
+    readonly keeper: HoldKeeper,
+    previous?: Hold,
+  ) {
+    this.since = keeper.clock.now();
+    this.leaseSince = previous?.leaseSince ?? this.since;
+    this.handOff = previous ? previous.handOff + 1 : 0;
+    this.fencingToken = (watchdog.lease.fencingToken << HAND_OFF_BITS) | BigInt(this.handOff);
+    watchdog.listener = this;
+    if (options.maxHoldMs !== Infinity) {
+      this.#maxHold = keeper.clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
+    }
+  }
+
+  get state(): 'held' | 'jeopardy' | 'lost' {
+    if (!this.isHeld) return 'lost';
+    return this.watchdog.inJeopardy ? 'jeopardy' : 'held';
+  }
+
+  /** Exact now: compares clocks, waits for no timer. */
+  get isHeld(): boolean {
+    return this.#lostBy === undefined && (this.#givenBack || this.watchdog.trusted);
+  }
+
+  /** Nobody is inside any more. */
+  get ended(): boolean {
+    return this.#entries === 0;
+  }
+
+  get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (!this.isHeld && !this.#abort.signal.aborted) this.#abort.abort(this.lossError());
+    return this.#abort.signal;
+  }
+
+  lossError(): LockLostError {
+    return new LockLostError(this.key, this.#lostBy ?? (this.watchdog.lease.revoked?.aborted ? 'revoked' : 'expired'));
+  }
+
+  enter(): void {
+    this.#entries += 1;
+  }
+
+  /** Whether this was the last way out of a hold that is not lost: the lease is then the caller's to pass on. */
+  leave(): boolean {
+    this.#entries -= 1;
+    if (this.#entries > 0 || this.#lostBy !== undefined) return false;
+    if (!this.watchdog.trusted) {
+      this.onLost(this.lossError().reason);
+      return false;
+    }
+    this.#givenBack = true;
+    this.#maxHold?.cancel();
+    return true;
+  }
+
+  onJeopardy(cause?: unknown): void {
+    if (!this.#givenBack) this.keeper.jeopardy(this, cause);
+  }
+
+  onSafe(): void {
+    if (!this.#givenBack) this.keeper.safe(this);
+  }
+
+  onLost(reason: LossReason): void {
+    if (this.#lostBy !== undefined || this.#givenBack) return;
+    this.#lostBy = reason;
+    this.#maxHold?.cancel();
+    this.keeper.lost(this, reason);
+    this.#abort?.abort(this.lossError());
+  }
+}

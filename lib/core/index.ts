@@ -1,0 +1,14 @@
+/** For writers of backends: the two doors into the core, what they share, and the service that stands on them. */
+export { type Lease, type LockBackend, type AcquireRequest, type BackendHealth } from './lock-backend.js';
+export { type Guarantee, type Holder, type HolderMetadata } from './lock-backend.js';
+export { type LeaseAttempt, type LeaseStore } from './lease-store.js';
+export { PollingBackend, type PollingOptions } from './polling-backend.js';
+export { Deadline } from './deadline.js';
+export { type Clock, systemClock, type Timer } from './timers.js';
+export { assertKey } from './key.js';
+export { LockService, type LockSnapshot } from './lock-service.js';
+export { LockHandle } from './lock-handle.js';
+export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './lock-options.js';
+export { type LockEvents, type LockObserver } from './lock-observer.js';
+export { currentLock, currentLocks } from './reentrancy.js';
+export * from './errors.js';

@@ -1,0 +1,33 @@
+import type { BackendHealth, Guarantee, Holder, HolderMetadata } from './lock-backend.js';
+
+/** The smaller door: a store that knows "write if absent, with a time to live". `PollingBackend` makes a `LockBackend` of it. */
+export interface LeaseStore {
+  readonly name: string;
+  readonly guarantee: Guarantee;
+  /**
+   * One atomic step. Asking again with the same owner succeeds, with the same token and a full `ttlMs`: a lost reply is
+   * retried, never a self-made deadlock. Must settle within a bounded time, also on a server that does not answer.
+   */
+  tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt>;
+  /** Still `owner`'s, for another `ttlMs`? Never re-creates. */
+  renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
+  /** Whether the key was `owner`'s. A store that queues takes `owner` out of the queue too. */
+  release(key: string, owner: string): Promise<boolean>;
+  /**
+   * `owner` waits from now on: call `wake` when `key` may have become free. Only a hint: a missing one costs latency, never
+   * safety. A store that queues lets the watched owners queue in `tryAcquire`. What it returns ends the watch.
+   */
+  watch?(key: string, owner: string, wake: () => void): () => void;
+  close(): Promise<void>;
+  health?(): BackendHealth;
+  onHealthChange?(listener: (health: BackendHealth) => void): () => void;
+}
+
+export type LeaseAttempt =
+  | { readonly acquired: true; readonly fencingToken: bigint }
+  | {
+      readonly acquired: false;
+      /** What is left of the holder's lease, when the store knows. */
+      readonly retryAfterMs: number | null;
+      readonly holder?: Holder;
+    };

@@ -1,0 +1,77 @@
+import type { Deadline } from './deadline.js';
+
+/** Who holds a key, as the holder itself put it: advice for people, no proof of anything. */
+export interface HolderMetadata {
+  readonly host: string;
+  readonly pid: number;
+  readonly label?: string;
+}
+
+/** What a backend could find out about the present holder of a key. */
+export interface Holder extends HolderMetadata {
+  /** When the holder got the key, by the backend's clock. */
+  readonly since?: Date;
+}
+
+/**
+ * What a holder may rely on. `consensus`: a majority of servers remembers it. `durable`: one server's disk does.
+ * `best-effort`: a restart, an eviction or a failover may let a second holder in; only the fencing token protects then.
+ */
+export type Guarantee = 'consensus' | 'durable' | 'best-effort';
+
+/** Whether the backend can be reached. `idle`: nothing was asked of it yet. */
+export interface BackendHealth {
+  readonly status: 'up' | 'down' | 'idle';
+  /** What is wrong, or what an operator should change. Never contains a secret. */
+  readonly detail?: string;
+}
+
+/** What a server that queues contenders, or that thinks in sessions, implements. Simpler stores implement `LeaseStore`. */
+export interface LockBackend {
+  /** Shown in errors, events and metrics: `redis`, `zookeeper`. */
+  readonly name: string;
+  readonly guarantee: Guarantee;
+  /**
+   * Resolves to a lease once `key` is ours alone, or to `null` when `request.deadline` passes first; a deadline already past
+   * means: try once. Unless it resolves to a lease, nothing of ours stays behind on the server: what could not be taken back
+   * at once is taken back in the background.
+   * @throws LockBackendError when the backend cannot answer; `request.signal.reason` when the caller gives up
+   */
+  acquire(key: string, request: AcquireRequest): Promise<Lease | null>;
+  /** Closes what the backend opened itself (sessions, subscriptions, clients it made), never a client it was given. Idempotent. */
+  close(): Promise<void>;
+  health?(): BackendHealth;
+  /**
+   * Calls `listener` on every change of `health().status`; what it returns stops that. `down` puts every hold in jeopardy,
+   * `up` has every hold renewed at once, so that a lease lost in a restart is told within a round trip after the reconnect.
+   */
+  onHealthChange?(listener: (health: BackendHealth) => void): () => void;
+}
+
+export interface AcquireRequest {
+  /** Random, unique to this acquisition and never used again. */
+  readonly owner: string;
+  /** How long the server keeps the key ours without a renewal; backends with sessions use their own. */
+  readonly ttlMs: number;
+  readonly deadline: Deadline;
+  readonly signal?: AbortSignal;
+  readonly metadata: HolderMetadata;
+  /** Tells the core who is in the way, each time the backend learns it. */
+  readonly blockedBy?: (holder: Holder) => void;
+}
+
+/** A time-bounded right to a key. */
+export interface Lease {
+  /** Grows with every acquisition of the key; below 2^53, because the core appends ten bits for hand-offs. */
+  readonly fencingToken: bigint;
+  /** The true one: a session backend reports the session's. */
+  readonly ttlMs: number;
+  /** `clock.now()` before the request that this lease answers was sent. */
+  readonly sentAt: number;
+  /** Still ours, for another `ttlMs` from when this was called? Rejecting is no answer, and is asked again. */
+  renew(): Promise<boolean>;
+  /** Harmless when the lease is already lost. */
+  release(): Promise<void>;
+  /** A server that pushes loss (node deleted, session expired) may say so early. */
+  readonly revoked?: AbortSignal;
+}

@@ -1,0 +1,61 @@
+import type { Hold } from './hold.js';
+import { runInside } from './reentrancy.js';
+
+/** What a caller has between acquire and release. Made by `LockService` only. */
+export class LockHandle implements AsyncDisposable {
+  #released = false;
+
+  /** @internal */
+  constructor(
+    /** As the caller wrote it, without the namespace. */
+    readonly key: string,
+    private readonly hold: Hold,
+    private readonly giveUp: (hold: Hold) => Promise<void>,
+  ) {}
+
+  /** Grows with every acquisition of this key, anywhere. Give it to every write the lock protects, and refuse smaller ones there. */
+  get fencingToken(): bigint {
+    return this.hold.fencingToken;
+  }
+
+  /** Aborts with a `LockLostError` as soon as the lock can no longer be trusted. Never aborts by a release. */
+  get signal(): AbortSignal {
+    return this.hold.signal;
+  }
+
+  get state(): 'held' | 'jeopardy' | 'lost' | 'released' {
+    return this.#released ? 'released' : this.hold.state;
+  }
+
+  /** Exact now: a comparison of monotonic clocks, also in the first step after the event loop was blocked. */
+  get isHeld(): boolean {
+    return !this.#released && this.hold.isHeld;
+  }
+
+  /** @throws LockLostError when the lock is lost. A released handle throws nothing. */
+  throwIfLost(): void {
+    if (!this.#released && !this.hold.isHeld) throw this.hold.lossError();
+  }
+
+  /**
+   * Runs `work` as the call tree that has this lock: `currentLock()` finds it there, and the same key may be taken again.
+   * `withLock` does so by itself; after a bare `acquire` only what runs in here re-enters, because a call has no visible end.
+   */
+  run<T>(work: () => T): T {
+    return runInside(this.hold, this, work);
+  }
+
+  /**
+   * Gives this caller's part of the lock back; the last part frees the key, or passes it to the next caller in this process.
+   * Never rejects: if the server does not answer, observers hear of it and the key frees itself within its TTL. Again = nothing.
+   */
+  async release(): Promise<void> {
+    if (this.#released) return;
+    this.#released = true;
+    await this.giveUp(this.hold);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+}

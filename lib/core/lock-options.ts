@@ -1,0 +1,135 @@
+import { LockConfigurationError } from './errors.js';
+import type { LockObserver } from './lock-observer.js';
+import type { Clock } from './timers.js';
+
+export interface TryAcquireOptions {
+  /** How long the key stays locked if this process dies. Sessions have their own. @default 30_000 */
+  ttlMs?: number;
+  /** Renews while held, every `ttlMs / 3`. `false`: the lock ends after `ttlMs`, whatever the work does. @default true */
+  watchdog?: boolean;
+  /** After this time the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
+  maxHoldMs?: number;
+  /** Whether the same async call tree may take the key again. @default true */
+  reentrant?: boolean;
+}
+
+export interface AcquireOptions extends TryAcquireOptions {
+  /** `0` never waits, `Infinity` waits for ever. @default 10_000 */
+  waitMs?: number;
+  /** Gives up waiting; `acquire` then rejects with `signal.reason`. It does not end a lock that is held. */
+  signal?: AbortSignal;
+}
+
+export interface LockServiceOptions {
+  /** What `acquire`, `tryAcquire` and `withLock` assume where a call does not say. */
+  defaults?: AcquireOptions;
+  /** Put before every key with a colon, so that applications which share a server do not share locks. */
+  namespace?: string;
+  /** How this process is named to those who wait for it. @default the host's name */
+  label?: string;
+  /** How often a lease may pass from caller to caller inside this process before others get their turn; at most 1,023. @default 1_023 */
+  maxHandOffs?: number;
+  /** How long a lease may pass from caller to caller inside this process before others get their turn. @default 20 */
+  maxHandOffMs?: number;
+  /** How many callers may wait for one key in this process before the next is refused with `LockTimeoutError`. @default 100_000 */
+  maxWaiters?: number;
+  observers?: readonly LockObserver[];
+  /** For tests. @default the system's monotonic clock */
+  clock?: Clock;
+}
+
+export type ResolvedOptions = Required<Omit<AcquireOptions, 'signal'>> & Pick<AcquireOptions, 'signal'>;
+
+const DEFAULTS: ResolvedOptions = {
+  ttlMs: 30_000,
+  waitMs: 10_000,
+  watchdog: true,
+  maxHoldMs: Infinity,
+  reentrant: true,
+};
+
+const ACQUIRE_OPTIONS: ReadonlySet<string> = new Set([...Object.keys(DEFAULTS), 'signal']);
+const SERVICE_OPTIONS: ReadonlySet<string> = new Set([
+  'defaults',
+  'namespace',
+  'label',
+  'maxHandOffs',
+  'maxHandOffMs',
+  'maxWaiters',
+  'observers',
+  'clock',
+]);
+
+/** The shortest time to live in which a renewal can be sent, answered and trusted. */
+const MIN_TTL_MS = 10;
+const MAX_TTL_MS = 2 ** 31 - 1;
+const MAX_HAND_OFFS = 1_023;
+
+/**
+ * Fills in what a call left open.
+ * @throws LockConfigurationError naming the option, what it was and what it may be
+ */
+export function resolveOptions(
+  given: AcquireOptions | undefined,
+  defaults: ResolvedOptions = DEFAULTS,
+): ResolvedOptions {
+  if (given === undefined) return defaults;
+  refuseUnknown(given, ACQUIRE_OPTIONS, 'acquire');
+  const resolved = Object.assign({ ...defaults }, withoutUndefined(given));
+  inRange('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
+  inRange('waitMs', resolved.waitMs, 0, Infinity);
+  inRange('maxHoldMs', resolved.maxHoldMs, 1, Infinity);
+  isBoolean('watchdog', resolved.watchdog);
+  isBoolean('reentrant', resolved.reentrant);
+  if (resolved.signal !== undefined && !(resolved.signal instanceof AbortSignal)) {
+    throw new LockConfigurationError('signal must be an AbortSignal', 'signal');
+  }
+  return resolved;
+}
+
+/** @throws LockConfigurationError naming the option, what it was and what it may be */
+export function assertServiceOptions(options: LockServiceOptions): void {
+  refuseUnknown(options, SERVICE_OPTIONS, 'lock service');
+  if (options.maxHandOffs !== undefined) inRange('maxHandOffs', options.maxHandOffs, 0, MAX_HAND_OFFS, 'whole');
+  if (options.maxHandOffMs !== undefined) inRange('maxHandOffMs', options.maxHandOffMs, 0, Infinity);
+  if (options.maxWaiters !== undefined) inRange('maxWaiters', options.maxWaiters, 0, Infinity);
+  const { namespace } = options;
+  if (namespace !== undefined && (typeof namespace !== 'string' || !/^[\w.-]+$/u.test(namespace))) {
+    throw new LockConfigurationError(
+      `namespace must be letters, digits, "_", "." and "-", because a colon ends it; it was ${JSON.stringify(namespace)}`,
+      'namespace',
+    );
+  }
+}
+
+function inRange(option: string, value: unknown, min: number, max: number, kind: 'whole' | 'any' = 'any'): void {
+  const ok = typeof value === 'number' && value >= min && value <= max && (kind === 'any' || Number.isInteger(value));
+  if (ok) return;
+  const given = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value);
+  const expected = max === Infinity ? `a number from ${min} up, or Infinity` : `a number from ${min} to ${max}`;
+  throw new LockConfigurationError(`${option} must be ${expected}; it was ${given}`, option);
+}
+
+function isBoolean(option: string, value: unknown): void {
+  if (typeof value !== 'boolean') {
+    throw new LockConfigurationError(`${option} must be true or false; it was ${JSON.stringify(value)}`, option);
+  }
+}
+
+function refuseUnknown(given: object, known: ReadonlySet<string>, what: string): void {
+  if (given === null || typeof given !== 'object') {
+    throw new LockConfigurationError(
+      `${what} options must be an object; they were ${JSON.stringify(given)}`,
+      'options',
+    );
+  }
+  for (const name of Object.keys(given)) {
+    if (!known.has(name)) {
+      throw new LockConfigurationError(`${name} is no ${what} option; there are ${[...known].join(', ')}`, name);
+    }
+  }
+}
+
+function withoutUndefined(given: AcquireOptions): AcquireOptions {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+}

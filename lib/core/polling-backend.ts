@@ -1,0 +1,85 @@
+import { Contender } from './contender.js';
+import { LockBackendError } from './errors.js';
+import type { LeaseStore } from './lease-store.js';
+import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend } from './lock-backend.js';
+import { pause } from './timers.js';
+
+/** How a waiter asks again where the store cannot wake it, or did not. */
+export interface PollingOptions {
+  /** The pause between two questions, give or take half, at most what is left of the holder's lease. @default 50, or 30_000 where the store wakes its waiters */
+  pollMs?: number;
+  /** How long failures in a row are asked again, with the same owner, before `LockBackendError`. @default 2_000 */
+  patienceMs?: number;
+}
+
+const FIRST_CLEAN_UP_RETRY_MS = 20;
+const LONGEST_CLEAN_UP_RETRY_MS = 1_000;
+
+/** Makes a `LockBackend` of a `LeaseStore`: waiting, lost replies, late replies and giving up, written once. */
+export class PollingBackend implements LockBackend {
+  readonly name: string;
+  readonly guarantee: Guarantee;
+  readonly health?: () => BackendHealth;
+  readonly onHealthChange?: (listener: (health: BackendHealth) => void) => () => void;
+  readonly #patience: Required<PollingOptions>;
+  readonly #cleanUps = new Set<Promise<void>>();
+  #closed = false;
+
+  constructor(
+    private readonly store: LeaseStore,
+    options: PollingOptions = {},
+  ) {
+    this.name = store.name;
+    this.guarantee = store.guarantee;
+    this.#patience = { pollMs: options.pollMs ?? (store.watch ? 30_000 : 50), patienceMs: options.patienceMs ?? 2_000 };
+    if (store.health) this.health = store.health.bind(store);
+    if (store.onHealthChange) this.onHealthChange = store.onHealthChange.bind(store);
+  }
+
+  async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
+    const contender = new Contender(this.store, key, request, this.#patience);
+    let lease: Lease | null = null;
+    try {
+      lease = await contender.run();
+      return lease;
+    } catch (error) {
+      if (request.signal?.aborted === true && error === request.signal.reason) throw error;
+      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
+    } finally {
+      contender.end();
+      if (!lease && contender.mayHaveLeftSomething) this.#cleanUp(key, request, contender.lastAttempt);
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await Promise.all(this.#cleanUps);
+    await this.store.close();
+  }
+
+  #cleanUp(key: string, request: AcquireRequest, lastAttempt: Promise<unknown>): void {
+    const task = this.#releaseUntilSure(key, request, lastAttempt).finally(() => this.#cleanUps.delete(task));
+    this.#cleanUps.add(task);
+  }
+
+  /** Frees an owner whose request may have been carried out, until the store confirms it or the lease has run out by itself. */
+  async #releaseUntilSure(key: string, request: AcquireRequest, lastAttempt: Promise<unknown>): Promise<void> {
+    const { clock } = request.deadline;
+    await lastAttempt.catch(() => undefined);
+    const goneBy = clock.now() + request.ttlMs;
+    for (
+      let delay = FIRST_CLEAN_UP_RETRY_MS;
+      clock.now() < goneBy;
+      delay = Math.min(delay * 2, LONGEST_CLEAN_UP_RETRY_MS)
+    ) {
+      try {
+        await this.store.release(key, request.owner);
+        return;
+      } catch {
+        // The caller has its error already, and the lease ends by itself: this only makes it end sooner.
+        if (this.#closed) return;
+        await pause(clock, delay, { background: true });
+      }
+    }
+  }
+}

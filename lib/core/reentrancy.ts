@@ -1,0 +1,37 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Hold, HoldKeeper } from './hold.js';
+import type { LockHandle } from './lock-handle.js';
+
+/** A hold that a call tree has, seen from inside. */
+interface Entry {
+  readonly hold: Hold;
+  readonly handle: LockHandle;
+  readonly outer: Entry | undefined;
+}
+
+const entries = new AsyncLocalStorage<Entry | undefined>();
+
+/** Runs `work` as part of the call tree that has `hold`: what it awaits or starts may re-enter the key. */
+export function runInside<T>(hold: Hold, handle: LockHandle, work: () => T): T {
+  return entries.run({ hold, handle, outer: entries.getStore() }, work);
+}
+
+/** The hold of `key` that the current call tree has from `keeper`'s service, unless everybody left it meanwhile. */
+export function findHold(keeper: HoldKeeper, key: string): Hold | undefined {
+  for (let entry = entries.getStore(); entry; entry = entry.outer) {
+    if (entry.hold.keeper === keeper && entry.hold.key === key && !entry.hold.ended) return entry.hold;
+  }
+  return undefined;
+}
+
+/** The handles of the current call tree, innermost first. */
+export function currentLocks(): LockHandle[] {
+  const handles: LockHandle[] = [];
+  for (let entry = entries.getStore(); entry; entry = entry.outer) handles.push(entry.handle);
+  return handles;
+}
+
+/** The innermost lock that the current call tree was run under, or `undefined` outside of one. */
+export function currentLock(): LockHandle | undefined {
+  return entries.getStore()?.handle;
+}

@@ -1,0 +1,86 @@
+/** A pending callback. Cancelling one that ran or was cancelled does nothing. */
+export interface Timer {
+  cancel(): void;
+}
+
+/** The monotonic time that a lock service lives by. Replaced only by tests: see `ManualClock` in the `testing` sub-path. */
+export interface Clock {
+  /** Milliseconds since an arbitrary start; never steps back, whatever happens to the wall clock. */
+  now(): number;
+  /**
+   * Runs `callback` once, `delayMs` from now. Any delay is allowed; `Infinity` never runs.
+   * A background timer does not keep the process alive: a waiter needs its wake-up, a watchdog must not outlive the program.
+   */
+  schedule(delayMs: number, callback: () => void, options?: { readonly background?: boolean }): Timer;
+}
+
+/** Node runs a timer at once when its delay exceeds a signed 32-bit number, so longer ones are taken in stages. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+const NO_TIMER: Timer = { cancel: () => undefined };
+
+class SystemTimer implements Timer {
+  #timeout: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly due: number,
+    private readonly callback: () => void,
+    private readonly background: boolean,
+  ) {
+    this.#arm();
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout);
+  }
+
+  #arm(): void {
+    const remaining = this.due - performance.now();
+    this.#timeout =
+      remaining > LONGEST_TIMER_MS
+        ? setTimeout(() => this.#arm(), LONGEST_TIMER_MS)
+        : setTimeout(this.callback, Math.max(0, Math.ceil(remaining)));
+    if (this.background) this.#timeout.unref();
+  }
+}
+
+export const systemClock: Clock = {
+  now: () => performance.now(),
+  schedule: (delayMs, callback, options) =>
+    delayMs === Infinity
+      ? NO_TIMER
+      : new SystemTimer(performance.now() + delayMs, callback, options?.background === true),
+};
+
+/** Resolves after `delayMs`. A background pause does not keep the process alive. */
+export function pause(clock: Clock, delayMs: number, options?: { readonly background?: boolean }): Promise<void> {
+  return new Promise((resolve) => void clock.schedule(delayMs, resolve, options));
+}
+
+/**
+ * Runs callbacks on a coarse grid, all of one grid point together in one turn of the event loop: a thousand locks that are
+ * renewed in the same turn share a request. Never later than asked, and never earlier by more than the grid.
+ */
+export class TimerGrid {
+  readonly #slots = new Map<number, Set<() => void>>();
+
+  constructor(private readonly clock: Clock) {}
+
+  at(time: number, gridMs: number, callback: () => void): Timer {
+    const slotTime = Math.floor(time / gridMs) * gridMs;
+    const slot = this.#slots.get(slotTime) ?? this.#open(slotTime);
+    slot.add(callback);
+    return { cancel: () => slot.delete(callback) };
+  }
+
+  #open(slotTime: number): Set<() => void> {
+    const slot = new Set<() => void>();
+    this.#slots.set(slotTime, slot);
+    const run = (): void => {
+      this.#slots.delete(slotTime);
+      for (const callback of slot) callback();
+    };
+    this.clock.schedule(slotTime - this.clock.now(), run, { background: true });
+    return slot;
+  }
+}

@@ -1,0 +1,156 @@
+import type { LossReason } from './errors.js';
+import type { Lease } from './lock-backend.js';
+import type { Clock, Timer, TimerGrid } from './timers.js';
+
+/** Whom a watchdog tells. Exactly one `onLost` comes, or none if the watchdog was stopped first. */
+export interface WatchdogListener {
+  onJeopardy(cause?: unknown): void;
+  onSafe(): void;
+  onLost(reason: LossReason): void;
+}
+
+/** Clock rates of two machines may differ by this much, and a timer may be this late, before two processes trust one lease. */
+const TRUSTED_SHARE = 0.99;
+const TRUST_MARGIN_MS = 2;
+
+/** Until when, on our own monotonic clock, a lease answered to a request sent at `sentAt` may be trusted. */
+export function trustedUntil(sentAt: number, ttlMs: number): number {
+  return sentAt + ttlMs * TRUSTED_SHARE - TRUST_MARGIN_MS;
+}
+
+const SHORTEST_RETRY_MS = 10;
+const LONGEST_RETRY_MS = 1_000;
+
+/**
+ * Keeps a lease alive and says when it can no longer be trusted. Renewals go out at a third of the TTL, one at a time; a
+ * failed one is repeated, in jeopardy, for as long as the lease is trusted. The end of trust comes from a timer of its own
+ * and from a comparison of clocks, never from a reply: a server that says nothing is noticed as fast as one that says no.
+ */
+export class Watchdog {
+  listener: WatchdogListener | undefined;
+  #trustedUntil: number;
+  #sentAt: number;
+  #state: 'held' | 'jeopardy' | 'over' = 'held';
+  #renewal: Promise<void> | undefined;
+  #nextRenewal: Timer | undefined;
+  #alarm: Timer | undefined;
+
+  constructor(
+    readonly lease: Lease,
+    private readonly renews: boolean,
+    private readonly clock: Clock,
+    private readonly grid: TimerGrid,
+  ) {
+    this.#sentAt = lease.sentAt;
+    this.#trustedUntil = trustedUntil(lease.sentAt, lease.ttlMs);
+    lease.revoked?.addEventListener('abort', this.#onRevoked);
+    this.#scheduleRenewal();
+    this.#armAlarm();
+  }
+
+  /** Exact now, also in the first synchronous step after a stalled event loop. */
+  get trusted(): boolean {
+    return this.#state !== 'over' && this.lease.revoked?.aborted !== true && this.clock.now() < this.#trustedUntil;
+  }
+
+  get inJeopardy(): boolean {
+    return this.#state === 'jeopardy';
+  }
+
+  /** Something suggests that the lease may be gone: the connection dropped, a role changed. */
+  suspect(cause?: unknown): void {
+    if (this.#state !== 'held') return;
+    this.#state = 'jeopardy';
+    this.listener?.onJeopardy(cause);
+  }
+
+  /** Asks the backend at once. While a renewal is in flight its answer serves. */
+  renewNow(): void {
+    if (this.#state === 'over' || this.#renewal) return;
+    this.#nextRenewal?.cancel();
+    this.#renewal = this.#renew();
+  }
+
+  /** Ends the watch; resolves when no renewal is in flight any more. Bounded by the end of trust. */
+  async stop(): Promise<void> {
+    this.#end();
+    if (this.#renewal) await Promise.race([this.#renewal, this.#endOfTrust()]);
+  }
+
+  async #renew(): Promise<void> {
+    const sentAt = this.clock.now();
+    if (sentAt >= this.#trustedUntil) {
+      this.#lose('expired');
+      return;
+    }
+    try {
+      const ours = await this.lease.renew();
+      if (this.#state !== 'over') this.#onAnswer(ours, sentAt);
+    } catch (error) {
+      this.suspect(error);
+      this.#retrySoon();
+    } finally {
+      this.#renewal = undefined;
+    }
+  }
+
+  #onAnswer(ours: boolean, sentAt: number): void {
+    if (!ours) return this.#lose('revoked');
+    if (!this.trusted) return this.#lose('expired');
+    this.#sentAt = sentAt;
+    this.#trustedUntil = trustedUntil(sentAt, this.lease.ttlMs);
+    if (this.#state === 'jeopardy') {
+      this.#state = 'held';
+      this.listener?.onSafe();
+    }
+    this.#scheduleRenewal();
+  }
+
+  #scheduleRenewal(): void {
+    if (!this.renews) return;
+    const { ttlMs } = this.lease;
+    this.#nextRenewal = this.grid.at(this.#sentAt + ttlMs / 3, ttlMs / 12, () => this.renewNow());
+  }
+
+  #retrySoon(): void {
+    if (this.#state === 'over') return;
+    const delay = Math.min(Math.max(this.lease.ttlMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
+    this.#nextRenewal = this.clock.schedule(delay, () => this.renewNow(), { background: true });
+  }
+
+  /** One timer serves two moments, and moves with renewals only when it fires: renewing a thousand locks touches no timer. */
+  #armAlarm(): void {
+    const late = this.#sentAt + (this.lease.ttlMs * 2) / 3;
+    const at = this.renews && this.#state === 'held' ? Math.min(late, this.#trustedUntil) : this.#trustedUntil;
+    this.#alarm = this.clock.schedule(at - this.clock.now(), () => this.#onAlarm(), { background: true });
+  }
+
+  #onAlarm(): void {
+    if (this.#state === 'over') return;
+    const now = this.clock.now();
+    if (now >= this.#trustedUntil) return this.#lose('expired');
+    if (this.renews && now >= this.#sentAt + (this.lease.ttlMs * 2) / 3) this.suspect(new Error('the renewal is late'));
+    this.#armAlarm();
+  }
+
+  readonly #onRevoked = (): void => this.#lose('revoked');
+
+  #lose(reason: LossReason): void {
+    if (this.#state === 'over') return;
+    this.#end();
+    this.listener?.onLost(reason);
+  }
+
+  #end(): void {
+    this.#state = 'over';
+    this.#nextRenewal?.cancel();
+    this.#alarm?.cancel();
+    this.lease.revoked?.removeEventListener('abort', this.#onRevoked);
+  }
+
+  #endOfTrust(): Promise<void> {
+    return new Promise((resolve) => {
+      this.clock.schedule(this.#trustedUntil - this.clock.now(), resolve, { background: true });
+    });
+  }
+}
