@@ -1,34 +1,432 @@
-import { describe, expect, it } from '@jest/globals';
-import { LockService, LockTimeoutError } from 'nestjs-distributed-lock/core';
-import { memory } from 'nestjs-distributed-lock/memory';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  currentLock,
+  LockBackendError,
+  LockConfigurationError,
+  LockDeadlockError,
+  type LockEvents,
+  type LockHandle,
+  LockLostError,
+  LockService,
+  type LockServiceOptions,
+  LockTimeoutError,
+} from 'nestjs-distributed-lock/core';
+import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
 
 describe('LockService', () => {
-  it('lets one caller in at a time, in the order of arrival', async () => {
-    const locks = new LockService(memory());
-    const order: number[] = [];
-    let inside = 0;
-    let most = 0;
-    await Promise.all(
-      Array.from({ length: 50 }, (_, i) =>
-        locks.withLock('k', async () => {
-          most = Math.max(most, ++inside);
-          await new Promise(setImmediate);
-          order.push(i);
-          inside -= 1;
-        }),
-      ),
-    );
-    expect(most).toBe(1);
-    expect(order).toEqual(Array.from({ length: 50 }, (_, i) => i));
-    await locks.close();
+  let clock: ManualClock;
+  let backend: TestLockBackend;
+  let locks: LockService;
+  let events: [keyof LockEvents, unknown][];
+
+  const service = (options: LockServiceOptions = {}): LockService => {
+    const record = (name: keyof LockEvents) => (event: unknown) => void events.push([name, event]);
+    return new LockService(backend, {
+      clock,
+      label: 'api-2',
+      observers: [
+        {
+          waiting: record('waiting'),
+          acquired: record('acquired'),
+          released: record('released'),
+          lost: record('lost'),
+          jeopardy: record('jeopardy'),
+          safe: record('safe'),
+          backendFailed: record('backendFailed'),
+        },
+      ],
+      ...options,
+    });
+  };
+  const names = (): string[] => events.map(([name]) => name);
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    backend = new TestLockBackend({ clock });
+    events = [];
+    locks = service();
+  });
+  afterEach(() => locks.close());
+
+  describe('one at a time', () => {
+    it('lets callers in one by one, in the order of arrival, with growing tokens', async () => {
+      const order: number[] = [];
+      const tokens: bigint[] = [];
+      let inside = 0;
+      const work = (i: number) => async (lock: LockHandle) => {
+        expect(++inside).toBe(1);
+        await new Promise(setImmediate);
+        order.push(i);
+        tokens.push(lock.fencingToken);
+        inside -= 1;
+      };
+      await Promise.all(Array.from({ length: 50 }, (_, i) => locks.withLock('k', work(i))));
+      expect(order).toEqual(Array.from({ length: 50 }, (_, i) => i));
+      expect(tokens.every((token, i) => i === 0 || token > (tokens[i - 1] ?? token))).toBe(true);
+    });
+
+    it('names the holder in a time-out, here and elsewhere', async () => {
+      const lock = await locks.acquire('sale');
+      const refused = expect(locks.acquire('sale', { waitMs: 20 })).rejects.toThrow(
+        new LockTimeoutError('sale', { waitMs: 20, holder: { host: '', label: 'api-2', pid: process.pid } }),
+      );
+      await clock.advance(20);
+      await refused;
+      await lock.release();
+      await backend.occupy('sale');
+      await expect(locks.acquire('sale', { waitMs: 0 })).rejects.toThrow(
+        '"sale" is held by stranger 1 (pid 0), and waitMs is 0',
+      );
+    });
+
+    it('never waits in tryAcquire', async () => {
+      await using _lock = await locks.acquire('k');
+      await expect(locks.tryAcquire('k')).resolves.toBeNull();
+      await backend.occupy('other');
+      await expect(locks.tryAcquire('other')).resolves.toBeNull();
+    });
+
+    it('refuses the one waiter too many', async () => {
+      const few = service({ maxWaiters: 1 });
+      const lock = await few.acquire('k');
+      const second = few.acquire('k');
+      await expect(few.acquire('k')).rejects.toThrow(/1 callers .*maxWaiters/u);
+      await lock.release();
+      await (await second).release();
+    });
+
+    it('keeps keys of another namespace apart', async () => {
+      const shop = service({ namespace: 'shop' });
+      await using _a = await locks.acquire('k');
+      await using b = await shop.acquire('k');
+      expect(b.key).toBe('k');
+      expect(backend.held.toSorted()).toEqual(['k', 'shop:k']);
+    });
   });
 
-  it('names the holder in a time-out', async () => {
-    const locks = new LockService(memory(), { label: 'api-2' });
-    await using _lock = await locks.acquire('sale');
-    await expect(locks.acquire('sale', { waitMs: 20 })).rejects.toThrow(
-      new LockTimeoutError('sale', { waitMs: 20, holder: { host: '', label: 'api-2', pid: process.pid } }),
+  describe('waiting', () => {
+    it('gives up with the reason of the signal, and leaves no listener', async () => {
+      await using _lock = await locks.acquire('k');
+      const controller = new AbortController();
+      const waiting = locks.acquire('k', { signal: controller.signal });
+      const reason = new Error('the client went away');
+      controller.abort(reason);
+      await expect(waiting).rejects.toBe(reason);
+      await expect(locks.acquire('free', { signal: controller.signal })).rejects.toBe(reason);
+      expect(backend.held).toEqual(['k']);
+    });
+
+    it('passes on a lease that arrived together with the abort', async () => {
+      const lock = await locks.acquire('k');
+      const controller = new AbortController();
+      const aborted = locks.acquire('k', { signal: controller.signal });
+      const next = locks.acquire('k');
+      const released = lock.release();
+      controller.abort(new Error('too late'));
+      await expect(aborted).rejects.toThrow('too late');
+      await released;
+      await (await next).release();
+      expect(backend.held).toEqual([]);
+    });
+  });
+
+  describe('hand-off', () => {
+    it('passes the lease on without asking the backend', async () => {
+      const first = await locks.acquire('k');
+      const second = locks.acquire('k');
+      backend.breakDown();
+      await first.release();
+      expect((await second).fencingToken).toBe(first.fencingToken + 1n);
+      backend.repair();
+      await (await second).release();
+      expect(events.filter(([name]) => name === 'acquired').map(([, event]) => event)).toMatchObject([
+        { from: 'backend' },
+        { from: 'hand-off' },
+      ]);
+    });
+
+    const leases = async (options: LockServiceOptions, pauseMs = 0): Promise<number> => {
+      const capped = service(options);
+      const callers = Array.from({ length: 10 }, () => capped.withLock('k', () => clock.stall(pauseMs)));
+      await Promise.all(callers);
+      const all = events.map(([name, event]) => (name === 'acquired' ? (event as LockEvents['acquired']).from : ''));
+      return all.filter((from) => from === 'backend').length;
+    };
+
+    it('gives the key back after maxHandOffs', async () => {
+      await expect(leases({ maxHandOffs: 4 })).resolves.toBe(2);
+    });
+
+    it('gives the key back after maxHandOffMs', async () => {
+      await expect(leases({ maxHandOffMs: 45 }, 10)).resolves.toBe(2);
+    });
+
+    it('does not pass a lease on to a caller who wants another one', async () => {
+      const first = await locks.acquire('k', { ttlMs: 5_000 });
+      const second = locks.acquire('k', { ttlMs: 6_000 });
+      const third = locks.acquire('k', { ttlMs: 6_000, watchdog: false });
+      await first.release();
+      await (await second).release();
+      await (await third).release();
+      expect(events.filter(([name]) => name === 'acquired').map(([, event]) => event)).toMatchObject([
+        { from: 'backend' },
+        { from: 'backend' },
+        { from: 'backend' },
+      ]);
+    });
+
+    it('does not pass on a lease in jeopardy, nor use one that was lost on the way', async () => {
+      const first = await locks.acquire('k', { ttlMs: 1_000 });
+      const second = locks.acquire('k', { ttlMs: 1_000 });
+      backend.breakDown();
+      await clock.advance(500);
+      expect(first.state).toBe('jeopardy');
+      backend.repair();
+      await first.release();
+      const lock = await second;
+      expect(lock.fencingToken & 1_023n).toBe(0n);
+      const third = locks.acquire('k', { ttlMs: 1_000 });
+      const released = lock.release();
+      backend.revoke('k');
+      await released;
+      expect((await third).isHeld).toBe(true);
+      await (await third).release();
+    });
+  });
+
+  describe('re-entrancy', () => {
+    it('lets the same call tree in again, also in parallel, and frees the key with the last', async () => {
+      await locks.withLock('k', async (outer) => {
+        const inner = await locks.acquire('k');
+        expect(inner.fencingToken).toBe(outer.fencingToken);
+        await Promise.all([1, 2].map(() => locks.withLock('k', async () => undefined)));
+        await inner.release();
+        expect(backend.held).toEqual(['k']);
+      });
+      expect(backend.held).toEqual([]);
+    });
+
+    it('keeps another call tree out', async () => {
+      let outsider: Promise<LockHandle | null> = Promise.resolve(null);
+      const attempt = new Promise<void>((resolve) => {
+        outsider = new Promise<void>((go) => (start = go)).then(() => locks.tryAcquire('k')).finally(resolve);
+      });
+      await locks.withLock('k', async () => {
+        start();
+        await attempt;
+      });
+      await expect(outsider).resolves.toBeNull();
+    });
+    let start = (): void => undefined;
+
+    it('refuses at once what would wait for itself', async () => {
+      await locks.withLock('k', async () => {
+        await expect(locks.acquire('k', { reentrant: false })).rejects.toThrow(LockDeadlockError);
+        await expect(locks.tryAcquire('k', { reentrant: false })).resolves.toBeNull();
+      });
+      await locks.withLock('k', () => expect(locks.acquire('k')).rejects.toMatchObject({ held: ['k'], wanted: 'k' }), {
+        reentrant: false,
+      });
+    });
+
+    it('throws inside a hold that is lost', async () => {
+      const work = locks.withLock('k', async () => {
+        backend.revoke('k');
+        await locks.acquire('k');
+      });
+      await expect(work).rejects.toThrow(LockLostError);
+    });
+
+    it('is over for what outlives the hold', async () => {
+      let later: Promise<LockHandle> | undefined;
+      let go = (): void => undefined;
+      await locks.withLock('k', async () => {
+        later = new Promise<void>((resolve) => (go = resolve)).then(() => locks.acquire('k'));
+      });
+      await backend.occupy('k');
+      go();
+      const refused = expect(later).rejects.toThrow(LockTimeoutError);
+      await clock.advance(10_000);
+      await refused;
+    });
+
+    it('shows the lock to what runs inside', async () => {
+      expect(currentLock()).toBeUndefined();
+      await locks.withLock('k', (lock) => expect(currentLock()).toBe(lock));
+      const lock = await locks.acquire('k');
+      expect(lock.run(currentLock)).toBe(lock);
+      await lock.release();
+    });
+  });
+
+  describe('loss', () => {
+    it('aborts the signal with the reason, and lets the next one in', async () => {
+      const lock = await locks.acquire('k');
+      const { signal } = lock;
+      const next = locks.acquire('k');
+      backend.revoke('k');
+      expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'revoked', key: 'k' });
+      expect([lock.isHeld, lock.state]).toEqual([false, 'lost']);
+      expect(() => lock.throwIfLost()).toThrow(LockLostError);
+      const other = await next;
+      await lock.release();
+      expect([lock.state, other.isHeld]).toEqual(['released', true]);
+      await other.release();
+    });
+
+    it('rejects withLock when the work outlived the lock, and keeps an error of the work', async () => {
+      await expect(locks.withLock('k', () => backend.revoke('k'))).rejects.toThrow(LockLostError);
+      const failing = locks.withLock('k', () => {
+        backend.revoke('k');
+        throw new Error('out of stock');
+      });
+      await expect(failing).rejects.toThrow('out of stock');
+    });
+
+    it('is seen at once after a stall, before any timer ran', async () => {
+      const lock = await locks.acquire('k', { ttlMs: 1_000 });
+      clock.stall(1_000);
+      expect([lock.isHeld, lock.state]).toEqual([false, 'lost']);
+      expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
+      await lock.release();
+      expect(names()).toContain('lost');
+      expect(names()).not.toContain('released');
+    });
+
+    it('ends a hung task after maxHoldMs, and frees the key', async () => {
+      const lock = await locks.acquire('k', { maxHoldMs: 100 });
+      await clock.advance(100);
+      expect(lock.signal.reason).toMatchObject({ reason: 'max-hold' });
+      expect(backend.held).toEqual([]);
+    });
+
+    it('comes after the TTL without a watchdog', async () => {
+      const lock = await locks.acquire('k', { ttlMs: 1_000, watchdog: false });
+      await clock.advance(1_000);
+      expect(lock.state).toBe('lost');
+    });
+
+    it('does not come while renewals are answered', async () => {
+      const lock = await locks.acquire('k', { ttlMs: 1_000 });
+      await clock.advance(10_000);
+      expect(lock.state).toBe('held');
+      await lock.release();
+    });
+  });
+
+  describe('release', () => {
+    it('never rejects and never hides the result, and is told to observers', async () => {
+      const result = locks.withLock('k', () => {
+        backend.breakDown();
+        return 'sold';
+      });
+      await expect(result).resolves.toBe('sold');
+      expect(names()).toContain('backendFailed');
+      backend.repair();
+    });
+
+    it('is done once, however often it is asked for', async () => {
+      const lock = await locks.acquire('k');
+      await Promise.all([lock.release(), lock.release()]);
+      await lock.release();
+      expect(names().filter((name) => name === 'released')).toHaveLength(1);
+    });
+  });
+
+  describe('failure', () => {
+    it('is no time-out: the error says what could not be done, and to whom', async () => {
+      backend.breakDown(new Error('connection refused'));
+      await expect(locks.acquire('k')).rejects.toThrow('test could not acquire "k": connection refused');
+      await expect(locks.tryAcquire('k')).rejects.toThrow(LockBackendError);
+      backend.repair();
+      await (await locks.acquire('k')).release();
+    });
+
+    it('survives an observer that throws', async () => {
+      const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+      const watched = service({
+        observers: [
+          {
+            acquired: () => {
+              throw new Error('broken metrics');
+            },
+          },
+        ],
+      });
+      await (await watched.acquire('k')).release();
+      expect(warned).toHaveBeenCalledWith(expect.stringContaining('broken metrics'));
+      warned.mockRestore();
+    });
+  });
+
+  describe('shutdown', () => {
+    it('sends waiters away and lets holders finish, then tells who is left', async () => {
+      const lock = await locks.acquire('k');
+      const waiter = locks.acquire('k');
+      locks.stop();
+      await expect(waiter).rejects.toThrow(/shutting down/u);
+      await expect(locks.acquire('other')).rejects.toThrow(LockBackendError);
+      expect(lock.isHeld).toBe(true);
+      await lock.run(async () => (await locks.acquire('k')).release());
+      await locks.close();
+      expect(lock.signal.reason).toMatchObject({ reason: 'shutdown' });
+      expect(backend.held).toEqual([]);
+    });
+
+    it('sends away the one who asks the backend', async () => {
+      await backend.occupy('k');
+      const waiter = locks.acquire('k');
+      await clock.advance(1);
+      locks.stop();
+      await expect(waiter).rejects.toThrow(LockBackendError);
+    });
+  });
+
+  describe('bad input', () => {
+    it.each<[object, string]>([
+      [{ ttlMs: 0 }, 'ttlMs must be a number from 10 to 2147483647; it was 0'],
+      [{ ttlMs: 2 ** 31 }, 'ttlMs'],
+      [{ ttlMs: Number.NaN }, 'ttlMs'],
+      [{ waitMs: -1 }, 'waitMs must be a number from 0 up, or Infinity; it was -1'],
+      [{ maxHoldMs: 0 }, 'maxHoldMs'],
+      [{ ttlMs: '5s' }, 'ttlMs must be a number from 10 to 2147483647; it was "5s"'],
+      [{ ttl: 5 }, 'ttl is no acquire option; there are ttlMs'],
+      [{ watchdog: 1 }, 'watchdog must be true or false'],
+    ])('refuses %p', async (options, message) => {
+      await expect(locks.acquire('k', options)).rejects.toThrow(message);
+      expect(() => service({ defaults: options })).toThrow(LockConfigurationError);
+    });
+
+    it('refuses impossible service options', () => {
+      expect(() => service({ maxHandOffs: 1_024 })).toThrow('maxHandOffs must be a number from 0 to 1023; it was 1024');
+      expect(() => service({ namespace: 'a:b' })).toThrow('because a colon ends it');
+    });
+
+    it.each(['', '\ud800', 'x'.repeat(4_097), '\u00e9'.repeat(2_049), undefined, null, {}, ['a'], 42])(
+      'refuses the key %p before it asks anybody',
+      async (key) => {
+        await expect(locks.acquire(key as string)).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'key' });
+        expect(backend.held).toEqual([]);
+      },
     );
-    await expect(locks.tryAcquire('sale')).resolves.toBeNull();
+
+    it('keeps apart what only looks alike', async () => {
+      const alike = [
+        '\u00e9',
+        'e\u0301',
+        'E\u0301',
+        'a',
+        'a ',
+        ' a',
+        'a\n',
+        'a\0',
+        '*',
+        '__proto__',
+        'constructor',
+        'a/b',
+      ];
+      for (const key of alike) expect(await locks.tryAcquire(key)).not.toBeNull();
+      expect(backend.held).toHaveLength(alike.length);
+    });
   });
 });

@@ -1,0 +1,161 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Lease } from 'nestjs-distributed-lock/core';
+import { ManualClock } from 'nestjs-distributed-lock/testing';
+import { TimerGrid } from '../../lib/core/timers.js';
+import { Watchdog } from '../../lib/core/watchdog.js';
+
+const TTL = 1_200;
+const TRUSTED = TTL * 0.99 - 2;
+
+describe('Watchdog', () => {
+  let clock: ManualClock;
+  let events: string[];
+  let renewals: number[];
+  let answer: () => Promise<boolean>;
+  let revocation: AbortController;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    events = [];
+    renewals = [];
+    answer = async () => true;
+    revocation = new AbortController();
+  });
+
+  const watch = (renews = true, sentAt = 0): Watchdog => {
+    const lease: Lease = {
+      fencingToken: 1n,
+      ttlMs: TTL,
+      sentAt,
+      renew: () => {
+        renewals.push(clock.now());
+        return answer();
+      },
+      release: async () => undefined,
+      revoked: revocation.signal,
+    };
+    const watchdog = new Watchdog(lease, renews, clock, new TimerGrid(clock));
+    watchdog.listener = {
+      onJeopardy: () => events.push(`jeopardy ${clock.now()}`),
+      onSafe: () => events.push(`safe ${clock.now()}`),
+      onLost: (reason) => events.push(`${reason} ${clock.now()}`),
+    };
+    return watchdog;
+  };
+
+  it('renews at a third of the TTL, for as long as it is answered', async () => {
+    const watchdog = watch();
+    await clock.advance(10 * TTL);
+    expect(renewals.slice(0, 3)).toEqual([400, 800, 1_200]);
+    expect(watchdog.trusted).toBe(true);
+    expect(events).toEqual([]);
+    await watchdog.stop();
+  });
+
+  it('asks again in jeopardy, and is safe after an answer', async () => {
+    const watchdog = watch();
+    answer = () => Promise.reject(new Error('down'));
+    await clock.advance(500);
+    expect(events).toEqual(['jeopardy 400']);
+    expect(watchdog.inJeopardy).toBe(true);
+    answer = async () => true;
+    await clock.advance(60);
+    expect(events).toEqual(['jeopardy 400', 'safe 520']);
+    expect(watchdog.inJeopardy).toBe(false);
+    await watchdog.stop();
+  });
+
+  it('tells the loss at the end of trust when nothing is ever answered', async () => {
+    const watchdog = watch();
+    answer = () => new Promise(() => undefined);
+    await clock.advance(TTL);
+    expect(renewals).toEqual([400]);
+    expect(events).toEqual(['jeopardy 800', `expired ${TRUSTED}`]);
+    expect(watchdog.trusted).toBe(false);
+  });
+
+  it('counts trust from the sending of the renewal, not from its answer', async () => {
+    const watchdog = watch();
+    let reply = (_: boolean): void => undefined;
+    answer = () => new Promise((resolve) => (reply = resolve));
+    await clock.advance(1_000);
+    reply(true);
+    answer = () => new Promise(() => undefined);
+    await clock.advance(0);
+    expect(watchdog.inJeopardy).toBe(false);
+    await clock.advance(10 * TTL);
+    expect(events.at(-1)).toBe(`expired ${400 + TRUSTED}`);
+  });
+
+  it('does not revive a lease by an answer that comes too late', async () => {
+    const watchdog = watch();
+    let reply = (_: boolean): void => undefined;
+    answer = () => new Promise((resolve) => (reply = resolve));
+    await clock.advance(500);
+    clock.stall(TTL);
+    reply(true);
+    await clock.advance(0);
+    expect(watchdog.trusted).toBe(false);
+    expect(events.at(-1)).toMatch(/^expired/u);
+  });
+
+  it('knows a loss in the first synchronous step after a stall', async () => {
+    const watchdog = watch();
+    clock.stall(TTL);
+    expect(watchdog.trusted).toBe(false);
+    expect(renewals).toEqual([]);
+    await clock.advance(0);
+    expect(events).toEqual([`expired ${TTL}`]);
+    expect(renewals).toEqual([]);
+  });
+
+  it('raises no alarm for a stall that ends within the TTL', async () => {
+    const watchdog = watch();
+    clock.stall(TTL * 0.6);
+    await clock.advance(TTL);
+    expect(events).toEqual([]);
+    expect(watchdog.trusted).toBe(true);
+    await watchdog.stop();
+  });
+
+  it('tells a revocation at once, from the server or from a renewal', async () => {
+    watch();
+    revocation.abort();
+    expect(events).toEqual(['revoked 0']);
+    revocation = new AbortController();
+    watch();
+    answer = async () => false;
+    await clock.advance(400);
+    expect(events).toEqual(['revoked 0', 'revoked 400']);
+  });
+
+  it('does not renew without renewals, and ends at the end of trust with no jeopardy before', async () => {
+    watch(false);
+    await clock.advance(TTL);
+    expect(renewals).toEqual([]);
+    expect(events).toEqual([`expired ${TRUSTED}`]);
+  });
+
+  it('says nothing after stop, which waits for a renewal in flight', async () => {
+    const watchdog = watch();
+    let reply = (_: boolean): void => undefined;
+    answer = () => new Promise((resolve) => (reply = resolve));
+    await clock.advance(400);
+    let stopped = false;
+    const stop = watchdog.stop().then(() => (stopped = true));
+    await clock.advance(10);
+    expect(stopped).toBe(false);
+    reply(false);
+    await stop;
+    await clock.advance(2 * TTL);
+    expect(events).toEqual([]);
+  });
+
+  it('renews locks that were taken at different moments in the same turn', async () => {
+    const grid = new TimerGrid(clock);
+    const turns = new Set<number>();
+    for (let i = 0; i < 100; i += 1) grid.at(400 + i, 100, () => turns.add(clock.now()));
+    await clock.advance(1_000);
+    expect([...turns]).toEqual([400]);
+  });
+});
