@@ -35,7 +35,8 @@ describe('SQLite: migration, lease and fence', () => {
     rmSync(directory, { recursive: true });
   });
 
-  const stock = async (): Promise<number> => Number((await dataSource.query('select left_over from stock'))[0].left_over);
+  const stock = async (): Promise<number> =>
+    Number((await dataSource.query('select left_over from stock'))[0].left_over);
   const buy = (lock: { fencingToken: bigint }): Promise<void> =>
     fenced(dataSource.manager, 'sale_42', lock, async (manager) => {
       await manager.query('update stock set left_over = left_over - 1');
@@ -112,7 +113,7 @@ describe('SQLite: migration, lease and fence', () => {
       await service.close();
       if (round === 1) await dataSource.query('delete from distributed_lock');
     }
-    expect([...tokens].sort((a, b) => Number(a - b))).toEqual(tokens);
+    expect(tokens.toSorted((a, b) => Number(a - b))).toEqual(tokens);
     expect(new Set(tokens).size).toBe(3);
   });
 });

@@ -1,0 +1,214 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { getEventListeners } from 'node:events';
+import {
+  type AcquireRequest,
+  Deadline,
+  type LeaseAttempt,
+  type LeaseStore,
+  LockBackendError,
+  PollingBackend,
+} from 'nestjs-distributed-lock/core';
+import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+import { ManualClock } from 'nestjs-distributed-lock/testing';
+
+type Call<T> = () => Promise<T>;
+
+/** A store whose network misbehaves as a test says: `carry` gets the call and decides what becomes of it and of its answer. */
+class LossyStore implements LeaseStore {
+  readonly name = 'lossy';
+  readonly guarantee = 'best-effort';
+  readonly asked: string[] = [];
+  carry: <T>(call: Call<T>, operation: string) => Promise<T> = (call) => call();
+  watch?: NonNullable<LeaseStore['watch']>;
+
+  constructor(readonly inner: MemoryLeaseStore) {}
+
+  tryAcquire(...call: Parameters<LeaseStore['tryAcquire']>): Promise<LeaseAttempt> {
+    return this.#carry('acquire', () => this.inner.tryAcquire(...call));
+  }
+
+  renew(...call: Parameters<LeaseStore['renew']>): Promise<boolean> {
+    return this.#carry('renew', () => this.inner.renew(...call));
+  }
+
+  release(...call: Parameters<LeaseStore['release']>): Promise<boolean> {
+    return this.#carry('release', () => this.inner.release(...call));
+  }
+
+  async close(): Promise<void> {}
+
+  #carry<T>(operation: string, call: Call<T>): Promise<T> {
+    this.asked.push(operation);
+    return this.carry(call, operation);
+  }
+}
+
+const loseReply = async <T>(call: Call<T>): Promise<T> => {
+  await call();
+  throw new Error('connection lost');
+};
+const never = <T>(): Promise<T> => new Promise<T>(() => undefined);
+
+describe('PollingBackend', () => {
+  let clock: ManualClock;
+  let store: LossyStore;
+  let backend: PollingBackend;
+  let owners = 0;
+
+  const request = (waitMs: number, extra: Partial<AcquireRequest> = {}): AcquireRequest => ({
+    owner: `owner ${++owners}`,
+    ttlMs: 1_000,
+    deadline: Deadline.after(waitMs, clock),
+    metadata: { host: 'here', pid: 1 },
+    ...extra,
+  });
+  const occupy = (): Promise<LeaseAttempt> =>
+    store.inner.tryAcquire('k', 'stranger', 60_000, { host: 'there', pid: 2 });
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    store = new LossyStore(new MemoryLeaseStore(clock));
+    backend = new PollingBackend(store, { pollMs: 100, patienceMs: 500 });
+  });
+
+  it('asks once and never again when the deadline is past already', async () => {
+    await occupy();
+    await expect(backend.acquire('k', request(0))).resolves.toBeNull();
+    expect(store.asked).toEqual(['acquire']);
+  });
+
+  it('polls with jitter until the deadline, tells who is in the way, and leaves nothing to clean up', async () => {
+    await occupy();
+    const seen: number[] = [];
+    const waiting = backend.acquire('k', request(1_000, { blockedBy: ({ pid }) => seen.push(pid) }));
+    await clock.advance(1_000);
+    await expect(waiting).resolves.toBeNull();
+    expect(seen.length).toBeGreaterThanOrEqual(6);
+    expect(seen.length).toBeLessThanOrEqual(21);
+    expect(new Set(seen)).toEqual(new Set([2]));
+    expect(store.asked).not.toContain('release');
+  });
+
+  it('asks when the lease of the holder ends, not a poll later', async () => {
+    backend = new PollingBackend(store, { pollMs: 10_000 });
+    await store.inner.tryAcquire('k', 'stranger', 300, { host: 'there', pid: 2 });
+    const waiting = backend.acquire('k', request(5_000));
+    await clock.advance(305);
+    await expect(waiting).resolves.toMatchObject({ sentAt: 305 });
+  });
+
+  it('takes an acquire whose reply was lost for its own, with the same owner', async () => {
+    store.carry = loseReply;
+    const acquiring = backend.acquire('k', request(1_000));
+    await clock.advance(10);
+    store.carry = (call) => call();
+    await clock.advance(50);
+    await expect(acquiring).resolves.toMatchObject({ fencingToken: 1n });
+    expect(store.asked).toEqual(['acquire', 'acquire']);
+  });
+
+  it('frees what a lost reply may have taken when it gives up', async () => {
+    store.carry = loseReply;
+    await expect(backend.acquire('k', request(0))).rejects.toThrow(LockBackendError);
+    store.carry = (call) => call();
+    await clock.advance(100);
+    expect(store.inner.keys()).toEqual([]);
+  });
+
+  it('goes on freeing until the server confirms it', async () => {
+    store.carry = (call, operation) => (operation === 'release' ? Promise.reject(new Error('down')) : loseReply(call));
+    await expect(backend.acquire('k', request(0))).rejects.toThrow('lossy could not acquire "k": connection lost');
+    await clock.advance(300);
+    expect(store.inner.keys()).toEqual(['k']);
+    store.carry = (call) => call();
+    await clock.advance(400);
+    expect(store.inner.keys()).toEqual([]);
+  });
+
+  it('does not let the freeing overtake the request that it undoes', async () => {
+    let carryOut = (): void => undefined;
+    store.carry = (call, operation) =>
+      operation === 'acquire' ? new Promise<void>((go) => (carryOut = go)).then(call) : call();
+    const acquiring = backend.acquire('k', request(200));
+    const refused = expect(acquiring).rejects.toThrow('no answer before the deadline');
+    await clock.advance(200);
+    await refused;
+    expect(store.asked).toEqual(['acquire']);
+    carryOut();
+    await clock.advance(0);
+    expect(store.asked).toEqual(['acquire', 'release']);
+    expect(store.inner.keys()).toEqual([]);
+  });
+
+  it('does not trust a lease whose answer came after its end', async () => {
+    store.carry = async (call) => {
+      const answer = await call();
+      clock.stall(1_000);
+      return answer;
+    };
+    const acquiring = backend.acquire('k', request(3_000));
+    const refused = expect(acquiring).rejects.toThrow('the answer came after the lease had ended');
+    await clock.advance(3_000);
+    await refused;
+    expect(store.inner.keys()).toEqual([]);
+  });
+
+  it('loses patience with a store that keeps failing, though the caller would wait longer', async () => {
+    store.carry = () => Promise.reject(new Error('connection refused'));
+    const acquiring = backend.acquire('k', request(60_000));
+    const refused = expect(acquiring).rejects.toThrow('connection refused');
+    await clock.advance(1_500);
+    await refused;
+  });
+
+  it('says at the deadline that nobody answers, not that somebody holds the key', async () => {
+    await occupy();
+    const first = backend.acquire('k', request(150));
+    await clock.advance(10);
+    store.carry = () => never();
+    const refused = expect(first).rejects.toThrow(LockBackendError);
+    await clock.advance(200);
+    await refused;
+  });
+
+  it('gives up at once with the reason of the signal, waiting or asking, and leaves no listener', async () => {
+    for (const carry of [store.carry, () => never()] as const) {
+      await occupy();
+      store.carry = carry as LossyStore['carry'];
+      const controller = new AbortController();
+      const acquiring = backend.acquire('k', request(10_000, { signal: controller.signal }));
+      await clock.advance(10);
+      controller.abort('enough');
+      await expect(acquiring).rejects.toBe('enough');
+      expect(getEventListeners(controller.signal, 'abort')).toEqual([]);
+    }
+  });
+
+  it('asks as soon as the store wakes it, also when that happens while it asks', async () => {
+    let wake = (): void => undefined;
+    let watching = 0;
+    store.watch = (_key, _owner, callback) => {
+      watching += 1;
+      wake = callback;
+      return () => void (watching -= 1);
+    };
+    backend = new PollingBackend(store);
+    await occupy();
+    const acquiring = backend.acquire('k', request(10_000));
+    await clock.advance(1);
+    await store.inner.release('k', 'stranger');
+    wake();
+    await expect(acquiring).resolves.toMatchObject({ sentAt: 1 });
+    expect(watching).toBe(0);
+
+    store.inner.revoke('k');
+    await occupy();
+    store.carry = async (call) => {
+      const answer = await call();
+      await store.inner.release('k', 'stranger');
+      wake();
+      return answer;
+    };
+    await expect(backend.acquire('k', request(10_000))).resolves.toMatchObject({ sentAt: 1 });
+  });
+});
