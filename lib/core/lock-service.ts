@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { Deadline } from './deadline.js';
 import { LockBackendError, LockDeadlockError, LockError, LockTimeoutError, type LossReason } from './errors.js';
@@ -45,7 +46,8 @@ export interface LockSnapshot {
 export class LockService implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #grid: TimerGrid;
-  readonly #defaults: ResolvedOptions;
+  /** What a call assumes that does not say. */
+  readonly defaults: Readonly<ResolvedOptions>;
   readonly #observers: Observers;
   readonly #metadata: HolderMetadata;
   readonly #prefix: string;
@@ -70,7 +72,7 @@ export class LockService implements AsyncDisposable {
     assertServiceOptions(options);
     this.#clock = options.clock ?? systemClock;
     this.#grid = new TimerGrid(this.#clock);
-    this.#defaults = resolveOptions(options.defaults);
+    this.defaults = resolveOptions(options.defaults);
     this.#observers = new Observers(options.observers ?? []);
     const label = options.label === undefined ? {} : { label: options.label };
     this.#metadata = { host: hostname(), pid: process.pid, ...label };
@@ -84,6 +86,8 @@ export class LockService implements AsyncDisposable {
       safe: ({ key, fencingToken }) => this.#observers.notify('safe', { key, fencingToken }),
       lost: (hold, reason) => this.#onLost(hold, reason),
     };
+    // Everyone who asks the backend listens to it: many are no leak.
+    setMaxListeners(0, this.#stopped.signal);
     this.#unsubscribe = backend.onHealthChange?.((health) => this.#onHealthChange(health)) ?? (() => undefined);
   }
 
@@ -109,7 +113,7 @@ export class LockService implements AsyncDisposable {
    * tree has it and `reentrant` is false; LockLostError this call tree had it; `options.signal.reason`. Nothing stays behind.
    */
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
-    const resolved = resolveOptions(options, this.#defaults);
+    const resolved = resolveOptions(options, this.defaults);
     const taken = await this.#take(key, resolved);
     if (taken instanceof LockHandle) return taken;
     const { waitMs } = resolved;
@@ -126,7 +130,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockBackendError the backend does not answer; LockLostError this call tree had it
    */
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
-    const resolved = { ...resolveOptions(options, this.#defaults), waitMs: 0 };
+    const resolved = { ...resolveOptions(options, this.defaults), waitMs: 0 };
     const taken = await this.#take(key, resolved);
     return taken instanceof LockHandle ? taken : null;
   }

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+
+const root = resolve(import.meta.dirname, '../..');
+const run = (command: string, args: string[], cwd: string): string =>
+  execFileSync(command, args, {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, NODE_OPTIONS: '' },
+  });
+
+const SUB_PATHS = ['', '/core', '/memory', '/redis', '/testing', '/typeorm'];
+
+/** What is tested here is the packed tarball, as an application gets it. Needs the build. */
+describe('the package', () => {
+  let directory: string;
+  let tarball: string;
+
+  beforeAll(() => {
+    directory = mkdtempSync(join(tmpdir(), 'ndl-package-'));
+    run('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', directory], root);
+    const [name = ''] = readdirSync(directory);
+    tarball = join(directory, name);
+  });
+  afterAll(() => rmSync(directory, { recursive: true }));
+
+  /** An application with the packed library, and Nest and the clients of `modules`. */
+  const application = (name: string, modules: string, type: 'module' | 'commonjs'): string => {
+    const home = join(directory, name);
+    const library = join(home, 'node_modules/nestjs-distributed-lock');
+    mkdirSync(library, { recursive: true });
+    run('tar', ['-xzf', tarball, '-C', library, '--strip-components=1'], home);
+    for (const dependency of ['@nestjs', 'rxjs', 'reflect-metadata', 'tslib']) {
+      symlinkSync(join(modules, dependency), join(home, 'node_modules', dependency));
+    }
+    for (const dependency of ['ioredis', 'typeorm']) {
+      symlinkSync(join(root, 'node_modules', dependency), join(home, 'node_modules', dependency));
+    }
+    writeFileSync(join(home, 'package.json'), JSON.stringify({ name, type }));
+    return home;
+  };
+  const nest12 = join(root, 'node_modules');
+  const nest11 = join(root, 'test/nest-11/node_modules');
+
+  const node = (home: string, file: string, text: string): string => {
+    writeFileSync(join(home, file), text);
+    return run(process.execPath, [file], home);
+  };
+
+  const APPLICATION = `
+    class Sales {
+      async buy(id) { return currentLock().key; }
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Sales.prototype, 'buy');
+    Locked('sale_:id')(Sales.prototype, 'buy', descriptor);
+    Object.defineProperty(Sales.prototype, 'buy', descriptor);
+    class App {}
+    Module({ imports: [DistributedLockModule.forRoot(memory())], providers: [Sales] })(App);
+    (async () => {
+      const app = await NestFactory.createApplicationContext(App, { logger: ['error'] });
+      console.log(await app.get(Sales).buy(42));
+      await app.close();
+    })();`;
+  const ESM = `
+    import 'reflect-metadata';
+    import { Module } from '@nestjs/common';
+    import { NestFactory } from '@nestjs/core';
+    import { DistributedLockModule, Locked, currentLock } from 'nestjs-distributed-lock';
+    import { memory } from 'nestjs-distributed-lock/memory';`;
+  const CJS = `
+    require('reflect-metadata');
+    const { Module } = require('@nestjs/common');
+    const { NestFactory } = require('@nestjs/core');
+    const { DistributedLockModule, Locked, currentLock } = require('nestjs-distributed-lock');
+    const { memory } = require('nestjs-distributed-lock/memory');`;
+
+  it('serves an ES module on Nest 12', () => {
+    expect(node(application('esm-12', nest12, 'module'), 'app.js', ESM + APPLICATION)).toBe('sale_42\n');
+  });
+
+  it('serves a CommonJS application on Nest 12', () => {
+    expect(node(application('cjs-12', nest12, 'commonjs'), 'app.js', CJS + APPLICATION)).toBe('sale_42\n');
+  });
+
+  it('serves a CommonJS application on Nest 11', () => {
+    expect(node(application('cjs-11', nest11, 'commonjs'), 'app.js', CJS + APPLICATION)).toBe('sale_42\n');
+  });
+
+  it('is one copy, however it is loaded', () => {
+    const home = application('copies', nest12, 'module');
+    const names = JSON.stringify(SUB_PATHS.map((path) => `nestjs-distributed-lock${path}`));
+    const text = `
+      import { createRequire } from 'node:module';
+      const require = createRequire(import.meta.url);
+      for (const name of ${names}) {
+        const [esm, cjs] = [await import(name), require(name)];
+        for (const key of Object.keys(cjs)) if (key !== 'default' && cjs[key] !== esm[key]) console.log(name, key);
+        if (Object.keys(esm).length === 0) console.log(name, 'is empty');
+      }`;
+    expect(node(home, 'copies.js', text)).toBe('');
+  });
+
+  it('loads no client before somebody asks for it', () => {
+    const home = application('lean', nest12, 'module');
+    rmSync(join(home, 'node_modules/ioredis'));
+    rmSync(join(home, 'node_modules/typeorm'));
+    expect(node(home, 'app.js', ESM + APPLICATION)).toBe('sale_42\n');
+    const withoutClient = `
+      import { redis } from 'nestjs-distributed-lock/redis';
+      import { LockService } from 'nestjs-distributed-lock/core';
+      const locks = new LockService(redis({ url: 'redis://127.0.0.1:1' }));
+      await locks.acquire('k').catch((error) => console.log(error.message));
+      await locks.close();`;
+    expect(node(home, 'redis.js', withoutClient)).toMatch(/ioredis/u);
+  });
+
+  it('has exports and types that every kind of resolution finds', () => {
+    expect(run('npx', ['publint', '--strict', tarball], root)).toMatch(/All good|no (issues|problems)/iu);
+    const attw = run(
+      'npx',
+      ['attw', tarball, '--no-emoji', '--format', 'json', '--ignore-rules', 'cjs-resolves-to-esm'],
+      root,
+    );
+    expect(JSON.parse(attw)).toMatchObject({ problems: {} });
+  });
+
+  it('contains what it must, and nothing of ours', () => {
+    const files = run('tar', ['-tzf', tarball], root).trim().split('\n');
+    expect(files).toContain('package/LICENSE');
+    expect(files).toContain('package/README.md');
+    expect(
+      files.filter((file) => !/^package\/(dist\/(esm|cjs)\/|LICENSE$|README\.md$|package\.json$)/u.test(file)),
+    ).toEqual([]);
+    expect(files.filter((file) => /spec|test\/|sample/u.test(file))).toEqual([]);
+    const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies?: unknown };
+    expect(dependencies).toBeUndefined();
+  });
+});
