@@ -1,5 +1,5 @@
 import { Contender } from './contender.js';
-import { LockBackendError } from './errors.js';
+import { LockBackendError, LockError } from './errors.js';
 import type { LeaseStore } from './lease-store.js';
 import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend } from './lock-backend.js';
 import { pause } from './timers.js';
@@ -23,7 +23,8 @@ export class PollingBackend implements LockBackend {
   readonly onHealthChange?: (listener: (health: BackendHealth) => void) => () => void;
   readonly #patience: Required<PollingOptions>;
   readonly #cleanUps = new Set<Promise<void>>();
-  #closed = false;
+  readonly #closed = new AbortController();
+  readonly #closing = new Promise<void>((resolve) => this.#closed.signal.addEventListener('abort', () => resolve()));
 
   constructor(
     private readonly store: LeaseStore,
@@ -43,7 +44,8 @@ export class PollingBackend implements LockBackend {
       lease = await contender.run();
       return lease;
     } catch (error) {
-      if (request.signal?.aborted === true && error === request.signal.reason) throw error;
+      if (error instanceof LockError || (request.signal?.aborted === true && error === request.signal.reason))
+        throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     } finally {
       contender.end();
@@ -52,7 +54,7 @@ export class PollingBackend implements LockBackend {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#closed.abort();
     await Promise.all(this.#cleanUps);
     await this.store.close();
   }
@@ -77,8 +79,8 @@ export class PollingBackend implements LockBackend {
         return;
       } catch {
         // The caller has its error already, and the lease ends by itself: this only makes it end sooner.
-        if (this.#closed) return;
-        await pause(clock, delay, { background: true });
+        if (this.#closed.signal.aborted) return;
+        await Promise.race([pause(clock, delay, { background: true }), this.#closing]);
       }
     }
   }

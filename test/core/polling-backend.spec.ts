@@ -125,6 +125,15 @@ describe('PollingBackend', () => {
     expect(store.inner.keys()).toEqual([]);
   });
 
+  it('tries once more to free it when it closes, and waits for no longer', async () => {
+    store.carry = (call, operation) => (operation === 'release' ? Promise.reject(new Error('down')) : loseReply(call));
+    await expect(backend.acquire('k', request(0))).rejects.toThrow(LockBackendError);
+    await clock.advance(0);
+    const before = store.asked.length;
+    await backend.close();
+    expect(store.asked.slice(before)).toEqual(['release']);
+  });
+
   it('does not let the freeing overtake the request that it undoes', async () => {
     let carryOut = (): void => undefined;
     store.carry = (call, operation) =>
