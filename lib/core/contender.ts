@@ -9,7 +9,10 @@ const LONGEST_RETRY_MS = 500;
 /** So much later than its end a lease has surely ended on the server's clock too. */
 const AFTER_EXPIRY_MS = 5;
 
-const INTERRUPTED = Symbol('the deadline passed, or the caller gave up');
+/** A store that answers does so within this time. */
+const SILENCE_MS = 50;
+
+const OVER = Symbol('the deadline passed, or the caller gave up');
 
 /** One caller's way from asking a store to a lease, or to giving up. Used once. */
 export class Contender {
@@ -17,11 +20,15 @@ export class Contender {
   mayHaveLeftSomething = false;
   /** A clean-up has to come after it: a release that overtakes its acquire frees nothing. */
   lastAttempt: Promise<unknown> = Promise.resolve();
-  #interrupted: Promise<typeof INTERRUPTED> | undefined;
-  #endInterruption: () => void = () => undefined;
+  /** The deadline passed, or the caller gave up. Whoever waits is told by `#onOver`: there is one thing at a time. */
+  #over = false;
+  #onOver: () => void = () => undefined;
+  #forgetDeadline: () => void = () => undefined;
   #unwatch: (() => void) | undefined;
   #woken = false;
   #wakeUp: () => void = () => undefined;
+  /** Somebody else has the key, or had it when the store last said so. */
+  #refused = false;
   /** The failures in a row, by the last of them. */
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
 
@@ -37,7 +44,7 @@ export class Contender {
     const { deadline, signal } = this.request;
     signal?.throwIfAborted();
     const once = deadline.passed;
-    this.#interrupted = this.#interruption(once);
+    this.#watchDeadline(once);
     if (!once) this.#unwatch = this.store.watch?.(this.key, this.request.owner, this.#wake);
     for (;;) {
       const next = await this.#attempt();
@@ -57,11 +64,11 @@ export class Contender {
 
   end(): void {
     this.#unwatch?.();
-    this.#endInterruption();
+    this.#forgetDeadline();
   }
 
-  /** A lease, or after how many milliseconds to ask again. */
-  async #attempt(): Promise<Lease | number> {
+  /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
+  async #attempt(): Promise<Lease | null | number> {
     const { owner, ttlMs, metadata, deadline } = this.request;
     const sentAt = deadline.clock.now();
     this.#woken = false;
@@ -69,7 +76,8 @@ export class Contender {
     try {
       const asked = this.store.tryAcquire(this.key, owner, ttlMs, metadata);
       this.lastAttempt = asked;
-      const answer = await this.#unlessInterrupted(asked);
+      const answer = await this.#unlessOver(asked);
+      if (answer === OVER) return this.#onDeadline(sentAt);
       if (!answer.acquired) return this.#onRefusal(answer);
       if (deadline.clock.now() < trustedUntil(sentAt, ttlMs)) return this.#lease(answer.fencingToken, sentAt);
       return this.#onFailure(new Error('the answer came after the lease had ended'));
@@ -90,9 +98,17 @@ export class Contender {
     };
   }
 
+  /** The deadline fell into a question: then the last answer counts, unless the store has fallen silent. */
+  #onDeadline(sentAt: number): null | number {
+    const silentForMs = this.request.deadline.clock.now() - sentAt;
+    if (this.#refused && !this.#failing && silentForMs < SILENCE_MS) return null;
+    return this.#onFailure(new Error('no answer before the deadline'));
+  }
+
   #onRefusal({ retryAfterMs, holder }: LeaseAttempt & { acquired: false }): number {
+    this.#refused = true;
     this.#failing = undefined;
-    this.mayHaveLeftSomething = this.store.watch !== undefined;
+    this.mayHaveLeftSomething = this.#unwatch !== undefined;
     if (holder) this.request.blockedBy?.(holder);
     const { pollMs } = this.patience;
     const poll = pollMs / 2 + randomInt(Math.ceil(pollMs) + 1);
@@ -111,7 +127,7 @@ export class Contender {
   }
 
   async #wait(delayMs: number): Promise<void> {
-    if (this.#woken) return;
+    if (this.#woken || this.#over) return;
     const { clock } = this.request.deadline;
     await new Promise<void>((resolve) => {
       const timer = clock.schedule(delayMs, resolve);
@@ -119,7 +135,7 @@ export class Contender {
         timer.cancel();
         resolve();
       };
-      void this.#interrupted?.then(this.#wakeUp);
+      this.#onOver = this.#wakeUp;
     });
   }
 
@@ -128,25 +144,28 @@ export class Contender {
     this.#wakeUp();
   };
 
-  async #unlessInterrupted<T>(answer: Promise<T>): Promise<T> {
-    const first = await Promise.race([answer, this.#interrupted ?? answer]);
-    if (first !== INTERRUPTED) return first;
-    answer.catch(() => undefined);
-    this.request.signal?.throwIfAborted();
-    throw new Error('no answer before the deadline');
+  async #unlessOver<T>(answer: Promise<T>): Promise<T | typeof OVER> {
+    const first = await new Promise<T | typeof OVER>((resolve, reject) => {
+      this.#onOver = () => resolve(OVER);
+      if (this.#over) resolve(OVER);
+      answer.then(resolve, reject);
+    });
+    if (first === OVER) this.request.signal?.throwIfAborted();
+    return first;
   }
 
-  /** Resolves when the deadline passes or the caller gives up; the one who tries once has no deadline but the store's own. */
-  #interruption(once: boolean): Promise<typeof INTERRUPTED> {
+  /** The one who tries once has no deadline but the store's own. */
+  #watchDeadline(once: boolean): void {
     const { deadline, signal } = this.request;
-    return new Promise((resolve) => {
-      const interrupt = (): void => resolve(INTERRUPTED);
-      const timer = once ? undefined : deadline.clock.schedule(deadline.remainingMs, interrupt);
-      signal?.addEventListener('abort', interrupt, { once: true });
-      this.#endInterruption = () => {
-        timer?.cancel();
-        signal?.removeEventListener('abort', interrupt);
-      };
-    });
+    const end = (): void => {
+      this.#over = true;
+      this.#onOver();
+    };
+    const timer = once ? undefined : deadline.clock.schedule(deadline.remainingMs, end);
+    signal?.addEventListener('abort', end, { once: true });
+    this.#forgetDeadline = () => {
+      timer?.cancel();
+      signal?.removeEventListener('abort', end);
+    };
   }
 }

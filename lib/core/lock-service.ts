@@ -325,7 +325,8 @@ export class LockService implements AsyncDisposable {
   async #giveBack({ key, watchdog }: Hold): Promise<void> {
     try {
       await watchdog.stop();
-      await this.#within(watchdog.lease.ttlMs, watchdog.lease.release());
+      const { ttlMs } = watchdog.lease;
+      if (!(await this.#within(ttlMs, watchdog.lease.release()))) throw new Error(`no answer within ${ttlMs} ms`);
     } catch (error) {
       const failure = this.#failure(key, 'release', error);
       this.#observers.notify('backendFailed', { key, operation: 'release', error: failure });
@@ -363,11 +364,11 @@ export class LockService implements AsyncDisposable {
     void task.finally(() => this.#background.delete(task));
   }
 
-  /** Waits for `task`, but no longer than `ms`. */
-  async #within(ms: number, task: Promise<unknown>): Promise<void> {
-    await new Promise<void>((resolve, reject) => {
-      const timer = this.#clock.schedule(ms, resolve);
-      task.then(() => resolve(), reject).finally(() => timer.cancel());
+  /** Whether `task` was over within `ms`; what becomes of it later is nobody's concern. */
+  #within(ms: number, task: Promise<unknown>): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      const timer = this.#clock.schedule(ms, () => resolve(false));
+      task.then(() => resolve(true), reject).finally(() => timer.cancel());
     });
   }
 }

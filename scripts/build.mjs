@@ -1,0 +1,19 @@
+/** Builds dist: ES modules for `import`, CommonJS for `require`, each with its declarations. */
+import { spawnSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { execPath, exit } from 'node:process';
+
+const root = join(import.meta.dirname, '..');
+const dist = join(root, 'dist');
+const tsc = join(root, 'node_modules/typescript/bin/tsc');
+
+rmSync(dist, { recursive: true, force: true });
+for (const [config, folder, type] of [
+  ['tsconfig.build.json', 'esm', 'module'],
+  ['tsconfig.build-cjs.json', 'cjs', 'commonjs'],
+]) {
+  const { status } = spawnSync(execPath, [tsc, '-p', join(root, config)], { stdio: 'inherit' });
+  if (status !== 0) exit(status ?? 1);
+  writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify({ type })}\n`);
+}

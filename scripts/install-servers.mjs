@@ -1,0 +1,56 @@
+/** Makes sure that the servers which the tests start are on this machine. */
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { argv, env, getuid, platform } from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+/** One line per server: its Debian package, how to see that it is there, where to get it elsewhere. */
+const servers = [
+  {
+    debian: 'redis-server',
+    present: () => onPath('redis-server'),
+    elsewhere: 'https://redis.io/docs/latest/operate/oss_and_stack/install/',
+  },
+];
+
+/** Installs what is missing where it may. Returns whether the tests can go on; says what is missing if not all is there. */
+export function installServers() {
+  if (missing().length === 0) return true;
+  if (mayInstall()) {
+    run('apt-get', 'update');
+    run('apt-get', 'install', '--yes', '--no-install-recommends', ...missing().map(({ debian }) => debian));
+  }
+  for (const { debian, elsewhere } of missing()) {
+    console.error(`Missing server: ${debian}. Debian/Ubuntu: sudo apt-get install ${debian}; elsewhere: ${elsewhere}`);
+  }
+  return missing().length === 0 || env.CI !== 'true';
+}
+
+function missing() {
+  return servers.filter(({ present }) => !present());
+}
+
+function mayInstall() {
+  return platform === 'linux' && getuid?.() === 0 && existsSync('/etc/debian_version') && onPath('apt-get');
+}
+
+function run(command, ...args) {
+  spawnSync(command, args, {
+    stdio: ['ignore', 'ignore', 'inherit'],
+    env: { ...env, DEBIAN_FRONTEND: 'noninteractive' },
+  });
+}
+
+function onPath(command) {
+  return (env.PATH ?? '').split(delimiter).some((directory) => {
+    try {
+      accessSync(join(directory, command), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}
+
+if (argv[1] === fileURLToPath(import.meta.url)) process.exitCode = installServers() ? 0 : 1;

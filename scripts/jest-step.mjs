@@ -1,0 +1,44 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { env, execPath } from 'node:process';
+
+const jest = join(import.meta.dirname, '../node_modules/jest/bin/jest.js');
+
+const TIME_LIMIT_MS = 30 * 60_000;
+
+/** Runs jest once, with ES modules, and counts. Whatever makes jest fail without a failed test counts as one failure. */
+export function runJest(args, extraEnv = {}) {
+  const directory = mkdtempSync(join(tmpdir(), 'jest-step-'));
+  const outputFile = join(directory, 'results.json');
+  try {
+    const { status } = spawnSync(execPath, [jest, '--json', `--outputFile=${outputFile}`, ...args], {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      // A test that leaks a handle keeps jest alive: a failure, not a hang.
+      timeout: TIME_LIMIT_MS,
+      killSignal: 'SIGKILL',
+      env: { ...env, ...extraEnv, NODE_OPTIONS: nodeOptions() },
+    });
+    const { passed, failed } = count(outputFile);
+    return { passed, failed: status === 0 ? failed : Math.max(failed, 1) };
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+}
+
+function nodeOptions() {
+  return [env.NODE_OPTIONS ?? '', '--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
+    .join(' ')
+    .trim();
+}
+
+function count(outputFile) {
+  try {
+    const results = JSON.parse(readFileSync(outputFile, 'utf8'));
+    const { numPassedTests = 0, numFailedTests = 0, numRuntimeErrorTestSuites = 0 } = results;
+    return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites };
+  } catch {
+    return { passed: 0, failed: 1 };
+  }
+}

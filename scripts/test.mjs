@@ -1,0 +1,62 @@
+/**
+ * Runs the tests; the last line says how many passed and failed. `--unit` runs only those that need no server. Other arguments
+ * go on to jest; LOCK_BACKENDS=redis,sqlite narrows the backends.
+ */
+import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { argv, execPath } from 'node:process';
+
+import { installServers } from './install-servers.mjs';
+import { runJest } from './jest-step.mjs';
+
+const root = join(import.meta.dirname, '..');
+const jestArgs = argv.slice(2).filter((arg) => arg !== '--unit');
+const unitOnly = jestArgs.length < argv.length - 2;
+
+/** Where specs live that need no server. */
+const UNIT = ['<rootDir>/lib/**/*.spec.ts', '<rootDir>/test/{core,nest,types,support}/**/*.spec.ts'];
+
+/** What must be there before the first test; each says whether it is. */
+const preparations = unitOnly ? [] : [installServers, build, installNest11];
+
+/** What is run, one after the other; each returns its counts. */
+const steps = unitOnly
+  ? [{ name: 'unit tests', run: () => runJest([...jestArgs, '--testMatch', ...UNIT]) }]
+  : [
+      { name: 'tests', run: () => runJest(jestArgs) },
+      // Whoever narrows the tests by arguments of jest asks for those only.
+      ...(jestArgs.length > 0
+        ? []
+        : [{ name: 'tests on Nest 11', run: () => runJest(['--config', 'jest.nest-11.config.mjs']) }]),
+    ];
+
+let passed = 0;
+let failed = preparations.filter((prepare) => !prepare()).length;
+for (const { name, run } of steps) {
+  const counts = run();
+  passed += counts.passed;
+  failed += counts.failed;
+  if (counts.passed + counts.failed === 0) {
+    console.error(`No ${name} were run`);
+    failed += 1;
+  }
+}
+process.exitCode = failed === 0 ? 0 : 1;
+console.log(`${passed} passed, ${failed} failed`);
+
+/** The package tests need dist as an application gets it, the sample's tests the built application. */
+function build() {
+  return (
+    run(execPath, ['scripts/build.mjs']) &&
+    run(execPath, ['node_modules/@nestjs/cli/bin/nest.js', 'build', 'sample-app'])
+  );
+}
+
+function installNest11() {
+  return existsSync(join(root, 'test/nest-11/node_modules')) || run('npm', ['ci', '--prefix', 'test/nest-11']);
+}
+
+function run(command, args) {
+  return spawnSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
+}

@@ -1,0 +1,31 @@
+import { connect } from 'node:net';
+
+/**
+ * Sends one inline command over a socket of its own and resolves to the reply's text, so that the harness needs no client
+ * and leaves no connection behind. Understands one-line and bulk replies.
+ */
+export function askRedis(port: number, command: string, withinMs = 1_000): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${command}\r\n`));
+    let reply = '';
+    socket.setEncoding('latin1').setTimeout(withinMs, () => socket.destroy(new Error(`No reply to ${command}`)));
+    socket.on('data', (text: string) => {
+      reply += text;
+      const complete = parseReply(reply);
+      if (complete === undefined) return;
+      socket.destroy();
+      resolve(complete);
+    });
+    socket.on('error', reject);
+    socket.on('close', () => reject(new Error(`Connection closed before the reply to ${command}`)));
+  });
+}
+
+function parseReply(reply: string): string | undefined {
+  const endOfLine = reply.indexOf('\r\n');
+  if (endOfLine === -1) return undefined;
+  const line = reply.slice(1, endOfLine);
+  if (!reply.startsWith('$')) return line;
+  const body = reply.slice(endOfLine + 2);
+  return body.length >= Number(line) + 2 ? body.slice(0, Number(line)) : undefined;
+}

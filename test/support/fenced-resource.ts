@@ -1,0 +1,44 @@
+import { Redis } from 'ioredis';
+
+import type { ResourceWrite } from './history-checker.js';
+
+/**
+ * KEYS: [1] the newest token seen, [2] the log of writes. ARGV: [1] the token, padded so that text compares like numbers, as
+ * it may exceed what Lua counts exactly; [2] the write, as JSON. Returns 1 when accepted, 0 when refused.
+ */
+const WRITE = `
+local newest = redis.call('GET', KEYS[1])
+local accepted = (not newest or ARGV[1] >= newest) and 1 or 0
+if accepted == 1 then redis.call('SET', KEYS[1], ARGV[1]) end
+redis.call('RPUSH', KEYS[2], accepted .. ARGV[2])
+return accepted`;
+
+/** What the locks of a test protect: shared by its processes, on a server that no fault touches, and it fences. */
+export class FencedResource {
+  readonly #redis: Redis;
+
+  /** @param url a redis server of its own, apart from the one that locks */
+  constructor(url: string) {
+    this.#redis = new Redis(url);
+  }
+
+  /** Resolves to whether it was accepted: it is, unless a newer token has been seen for the key. */
+  async write({ key, token, owner, proc }: Omit<ResourceWrite, 'accepted'>): Promise<boolean> {
+    const record = JSON.stringify({ token: String(token), owner, proc });
+    const padded = String(token).padStart(20, '0');
+    return (await this.#redis.eval(WRITE, 2, `newest:${key}`, `writes:${key}`, padded, record)) === 1;
+  }
+
+  /** All writes to the key, in the order in which they arrived. */
+  async writes(key: string): Promise<ResourceWrite[]> {
+    const entries = await this.#redis.lrange(`writes:${key}`, 0, -1);
+    return entries.map((entry) => {
+      const { token, owner, proc } = JSON.parse(entry.slice(1)) as Record<'token' | 'owner' | 'proc', string>;
+      return { key, token: BigInt(token), owner, proc, accepted: entry.startsWith('1') };
+    });
+  }
+
+  close(): void {
+    this.#redis.disconnect();
+  }
+}
