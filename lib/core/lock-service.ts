@@ -164,7 +164,7 @@ export class LockService implements AsyncDisposable {
 
   /**
    * Stops; tells those who still hold a lock that it is lost (`shutdown`) and gives it back; closes the backend. Whatever a
-   * server that does not answer leaves undone within `withinMs` ends with its TTL. Idempotent.
+   * server that does not answer leaves undone within `withinMs`, and the backend in as long again, ends with its TTL. Idempotent.
    */
   close(withinMs = 5_000): Promise<void> {
     this.#closed ??= this.#close(withinMs);
@@ -180,7 +180,7 @@ export class LockService implements AsyncDisposable {
     for (const hold of this.#holds.values()) hold.onLost('shutdown');
     await this.#within(withinMs, Promise.all(this.#background));
     this.#unsubscribe();
-    await this.backend.close();
+    await this.#within(withinMs, this.backend.close());
   }
 
   async #take(key: string, options: ResolvedOptions): Promise<LockHandle | Busy> {

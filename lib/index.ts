@@ -1,0 +1,32 @@
+export { DistributedLockModule } from './nest/distributed-lock.module.js';
+export { type DistributedLockExtras } from './nest/distributed-lock.module-definition.js';
+export {
+  type DistributedLockOptions,
+  type DistributedLockOptionsFactory,
+  type NamedBackends,
+} from './nest/distributed-lock-options.js';
+export { Locked, type LockedDecorator } from './nest/locked.decorator.js';
+export { type KeyFunction } from './nest/locked-keys.js';
+export { type BusyCall, type LockedOptions } from './nest/locked-options.js';
+export { LockKey } from './nest/lock-key.decorator.js';
+export { CurrentLock } from './nest/current-lock.decorator.js';
+export { getLockServiceToken, InjectLockService } from './nest/inject-lock-service.decorator.js';
+export { LockedInterceptor } from './nest/locked.interceptor.js';
+export { LockExceptionFilter } from './nest/lock-exception.filter.js';
+export { LockLogger } from './nest/lock-logger.js';
+export { LockService, type LockSnapshot } from './core/lock-service.js';
+export { LockHandle } from './core/lock-handle.js';
+export { currentLock, currentLocks } from './core/reentrancy.js';
+export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './core/lock-options.js';
+export { type LockEvents, type LockObserver } from './core/lock-observer.js';
+export { type BackendHealth, type Guarantee, type Holder, type LockBackend } from './core/lock-backend.js';
+export {
+  LockBackendError,
+  LockConfigurationError,
+  LockDeadlockError,
+  LockError,
+  LockLostError,
+  LockTimeoutError,
+  type LossReason,
+  StaleFenceError,
+} from './core/errors.js';

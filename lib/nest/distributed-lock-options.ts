@@ -1,0 +1,50 @@
+import { type LockBackend, LockConfigurationError, type LockServiceOptions } from '../core/index.js';
+import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
+
+export type NamedBackends = Readonly<Record<string, LockBackend>> & { readonly default: LockBackend };
+
+/** One backend, or several by name; what else a `LockService` takes holds for each of them. */
+export type DistributedLockOptions = LockServiceOptions &
+  ({ backend: LockBackend; backends?: never } | { backends: NamedBackends; backend?: never });
+
+/** What a class given as `useClass` or `useExisting` implements. */
+export interface DistributedLockOptionsFactory {
+  createLockOptions(): LockBackend | DistributedLockOptions | Promise<LockBackend | DistributedLockOptions>;
+}
+
+/**
+ * The backends by name, and the rest.
+ * @throws LockConfigurationError
+ */
+export function resolveModuleOptions(given: LockBackend | DistributedLockOptions): {
+  readonly backends: NamedBackends;
+  readonly options: LockServiceOptions;
+} {
+  const { backend, backends, ...options }: LockServiceOptions & { backend?: unknown; backends?: unknown } = isBackend(
+    given,
+  )
+    ? { backend: given }
+    : { ...given };
+  if ((backend === undefined) === (backends === undefined)) {
+    throw new LockConfigurationError(
+      'DistributedLockModule needs either a backend, such as memory(), or backends',
+      'backend',
+    );
+  }
+  const named: Record<string, LockBackend> = {};
+  for (const [name, value] of Object.entries(backends ?? { [DEFAULT_BACKEND]: backend })) {
+    if (!isBackend(value)) {
+      throw new LockConfigurationError(`the backend "${name}" of DistributedLockModule is no LockBackend`, 'backend');
+    }
+    named[name] = value;
+  }
+  const fallback = named[DEFAULT_BACKEND];
+  if (!fallback) {
+    throw new LockConfigurationError(`one of the backends must be called "${DEFAULT_BACKEND}"`, 'backends');
+  }
+  return { backends: { ...named, default: fallback }, options };
+}
+
+function isBackend(value: unknown): value is LockBackend {
+  return typeof value === 'object' && value !== null && 'acquire' in value && typeof value.acquire === 'function';
+}

@@ -1,0 +1,54 @@
+import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import type { LockBackend } from '../core/index.js';
+import type { DistributedLockOptions } from './distributed-lock-options.js';
+import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
+import { LockExceptionFilter } from './lock-exception.filter.js';
+import { LockServices } from './lock-services.js';
+
+export interface DistributedLockExtras {
+  /** Whether other modules find the services without importing this one. @default true */
+  isGlobal?: boolean;
+  /** Whether `LockExceptionFilter` answers for the whole application. @default true */
+  exceptionFilter?: boolean;
+  /** `forRootAsync` only: what the factory will call its backends. @default ['default'] */
+  names?: readonly string[];
+}
+
+const OPTIONS = Symbol('options of DistributedLockModule');
+
+export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockBackend | DistributedLockOptions>({
+  optionsInjectionToken: OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setFactoryMethodName('createLockOptions')
+  .setExtras<DistributedLockExtras>(
+    { isGlobal: true, exceptionFilter: true, names: [DEFAULT_BACKEND] },
+    (definition, { isGlobal = true, exceptionFilter = true, names = [DEFAULT_BACKEND] }) => {
+      const services = names.map((name) => serviceProvider(name));
+      return {
+        ...definition,
+        global: isGlobal,
+        providers: [
+          ...(definition.providers ?? []),
+          {
+            provide: LockServices,
+            useFactory: (options: LockBackend | DistributedLockOptions) => new LockServices(options, names),
+            inject: [OPTIONS],
+          },
+          ...services,
+          ...(exceptionFilter ? [{ provide: APP_FILTER, useClass: LockExceptionFilter }] : []),
+        ],
+        exports: services,
+      };
+    },
+  )
+  .build();
+
+function serviceProvider(name: string): Provider {
+  return {
+    provide: getLockServiceToken(name),
+    useFactory: (services: LockServices) => services.get(name),
+    inject: [LockServices],
+  };
+}

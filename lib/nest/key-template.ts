@@ -1,0 +1,74 @@
+import { assertKey, LockConfigurationError, quote } from '../core/index.js';
+import { encodeValue } from './key-value.js';
+
+/** `dto.sku` as `['dto', 'sku']`. */
+export type Path = readonly [head: string, ...rest: string[]];
+
+const PATH = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[\p{ID_Continue}$]+)*`;
+/** Without braces a name ends before trailing underscores, so that `:a_:b` reads as it looks. */
+const TOKEN = new RegExp(String.raw`\\(?<escaped>[\\:])|:\{(?<braced>[^}]*)\}|:(?<bare>${PATH}(?<!_))`, 'gu');
+const WHOLE_PATH = new RegExp(`^${PATH}$`, 'u');
+
+/**
+ * `lock_sale_:id`, taken apart once. A placeholder is `:id`, `:dto.sku` or, where letters follow, `:{id}st`; `\\:` is a
+ * colon and `\\\\` a backslash; so is a colon that no name follows.
+ */
+export class KeyTemplate {
+  readonly paths: readonly Path[];
+  /** One more than there are paths: what stands before, between and after them. */
+  readonly #literals: readonly string[];
+
+  /** @throws LockConfigurationError with the option `key` */
+  constructor(readonly source: string) {
+    const paths: Path[] = [];
+    let literal = '';
+    const literals: string[] = [];
+    let end = 0;
+    for (const match of source.matchAll(TOKEN)) {
+      const { escaped, braced, bare } = match.groups ?? {};
+      literal += source.slice(end, match.index) + (escaped ?? '');
+      end = match.index + match[0].length;
+      if (escaped !== undefined) continue;
+      literals.push(literal);
+      literal = '';
+      paths.push(this.#path(braced ?? bare ?? ''));
+    }
+    this.#literals = [...literals, literal + source.slice(end)];
+    this.paths = paths;
+    this.#refuseAmbiguity();
+    assertKey(paths.length === 0 ? this.#literals[0] : `${this.#literals.join('')}:`);
+  }
+
+  /** @throws LockConfigurationError with the option `key`, naming the placeholder whose value cannot be part of a key */
+  render(valueOf: (path: Path) => unknown, owner: string): string {
+    let key = this.#literals[0] ?? '';
+    for (const [index, path] of this.paths.entries()) {
+      const literal = this.#literals[index + 1] ?? '';
+      const [delimiter = ''] = literal;
+      key +=
+        encodeValue(valueOf(path), delimiter, () => `:${path.join('.')} in ${quote(this.source)} (${owner})`) + literal;
+    }
+    assertKey(key);
+    return key;
+  }
+
+  #path(text: string): Path {
+    if (!WHOLE_PATH.test(text)) throw this.#refused(`:{${text}} names no argument`);
+    const [head = '', ...rest] = text.split('.');
+    return [head, ...rest];
+  }
+
+  /** Between two values there must be something that ends the first; values are escaped with `%`, so that cannot. */
+  #refuseAmbiguity(): void {
+    for (const literal of this.#literals.slice(1, -1)) {
+      if (literal === '') throw this.#refused('two placeholders need something between them');
+    }
+    for (const literal of this.#literals.slice(1)) {
+      if (literal.startsWith('%')) throw this.#refused('a "%" cannot follow a placeholder');
+    }
+  }
+
+  #refused(why: string): LockConfigurationError {
+    return new LockConfigurationError(`${quote(this.source)} is no lock key: ${why}`, 'key');
+  }
+}

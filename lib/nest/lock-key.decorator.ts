@@ -1,0 +1,16 @@
+import { LockConfigurationError } from '../core/index.js';
+import { addParameterNotes } from './parameter-notes.js';
+
+/**
+ * Names a parameter for the key: with `@LockKey('id') orderId: string`, `:id` is its value, and `:id.part` a property of
+ * it. It goes before every other source of the name, and survives minifiers.
+ * @throws LockConfigurationError two parameters with one name
+ */
+export function LockKey(name: string): ParameterDecorator {
+  return (target, method, index) => {
+    addParameterNotes(`@LockKey('${name}')`, target, method, ({ keys }) => {
+      if (keys.has(name)) throw new LockConfigurationError(`${String(method)} has two @LockKey('${name}')`, 'key');
+      return { keys: new Map(keys).set(name, index) };
+    });
+  };
+}

@@ -1,0 +1,54 @@
+import { assertKey, LockConfigurationError } from '../core/index.js';
+import { KeyNames } from './key-names.js';
+import { KeyTemplate } from './key-template.js';
+import { ownContext } from './locked.interceptor.js';
+import type { Declaration } from './method-metadata.js';
+
+export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly string[];
+export type KeySource = string | readonly string[] | KeyFunction;
+
+/** The keys that the calls of one method take, from what `@Locked` was given. */
+export class LockedKeys {
+  readonly #keysOf: (instance: object, method: unknown, args: readonly unknown[]) => unknown;
+  readonly #templates: readonly KeyTemplate[] = [];
+  readonly #names: KeyNames;
+
+  /** @throws LockConfigurationError with the option `key` */
+  constructor(source: KeySource, declaration: Declaration, method: (...args: never[]) => unknown, owner: string) {
+    this.#names = new KeyNames(declaration, method, owner);
+    if (typeof source === 'function') {
+      this.#keysOf = (instance, _, args) => Reflect.apply(source, instance, args);
+      return;
+    }
+    const templates = (typeof source === 'string' ? [source] : source).map((template) => new KeyTemplate(template));
+    if (templates.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
+    this.#templates = templates;
+    this.#keysOf = (instance, self, args) => {
+      const context = ownContext(instance, self);
+      return templates.map((template) => template.render((path) => this.#names.value(path, args, context), owner));
+    };
+  }
+
+  /**
+   * Sorted, so that two calls that need the same keys never wait for each other; each once.
+   * @throws LockConfigurationError with the option `key`; what a key function throws
+   */
+  of(instance: object, method: unknown, args: readonly unknown[]): readonly string[] {
+    const found = this.#keysOf(instance, method, args);
+    const keys: readonly unknown[] = Array.isArray(found) ? found : [found];
+    if (keys.length === 0) throw new LockConfigurationError('a key function returned no key at all', 'key');
+    return [...new Set(keys.map(checked))].toSorted();
+  }
+
+  /** @throws LockConfigurationError when a template can never be resolved */
+  validate(method: object, controller: object): void {
+    for (const { paths } of this.#templates) {
+      for (const path of paths) this.#names.assertResolvable(path, method, controller);
+    }
+  }
+}
+
+function checked(key: unknown): string {
+  assertKey(key);
+  return key;
+}

@@ -1,0 +1,153 @@
+import { EMPTY, isObservable, type Observable, throwError } from 'rxjs';
+import {
+  type AcquireOptions,
+  LockConfigurationError,
+  type LockHandle,
+  type LockService,
+  LockTimeoutError,
+} from '../core/index.js';
+import { resolveOptions } from '../core/lock-options.js';
+import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
+import { type KeySource, LockedKeys } from './locked-keys.js';
+import type { LockedOptions } from './locked-options.js';
+import { lockedStream, toObservable } from './locked-stream.js';
+import { type Declaration, isEventStream, returnsObservable } from './method-metadata.js';
+import { parameterNotes } from './parameter-notes.js';
+import { withLocks } from './with-locks.js';
+
+export type Method = (...args: never[]) => unknown;
+type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
+type Outcome<T> = { readonly result: T } | { readonly busy: LockTimeoutError };
+
+/** A method that `@Locked` stands before: which keys its calls take, and how. */
+export class LockedMethod {
+  /** `SaleService.buy`, for messages. */
+  readonly label: string;
+  readonly backend: string;
+  readonly #keys: LockedKeys;
+  readonly #acquire: AcquireOptions;
+  readonly #onBusy: NonNullable<LockedOptions['onBusy']>;
+  readonly #lockArguments: ReadonlySet<number>;
+  readonly #returnsObservable: boolean;
+
+  /** @throws LockConfigurationError naming the option */
+  constructor(
+    readonly declaration: Declaration,
+    private readonly method: Method,
+    key: KeySource,
+    { service = DEFAULT_BACKEND, onBusy = 'throw', ...acquire }: LockedOptions,
+    /** Where an instance has its `LockService`. */
+    readonly property: symbol,
+  ) {
+    this.label = `${declaration.target.constructor.name}.${String(declaration.name)}`;
+    this.backend = service;
+    if (typeof onBusy !== 'function' && onBusy !== 'throw' && onBusy !== 'skip') {
+      throw new LockConfigurationError(`onBusy of ${this.label} must be 'throw', 'skip' or a function`, 'onBusy');
+    }
+    this.#onBusy = onBusy;
+    this.#acquire = onBusy === 'skip' ? { waitMs: 0, ...acquire } : acquire;
+    resolveOptions(this.#acquire);
+    this.#keys = new LockedKeys(key, declaration, method, this.label);
+    this.#lockArguments = parameterNotes(declaration).locks;
+    this.#returnsObservable = returnsObservable(declaration);
+  }
+
+  /** @throws LockConfigurationError when the key can never be resolved for instances of `classRef` */
+  validate(classRef: { readonly name: string; readonly prototype: object }): void {
+    const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
+    if (typeof method === 'function') this.#keys.validate(method, classRef);
+  }
+
+  /** Never runs the method without its locks: whatever is missing is thrown into the promise or the Observable. */
+  call(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
+    const self = isObject(instance) ? Reflect.get(instance, this.declaration.name) : undefined;
+    const streams = this.#returnsObservable || (typeof self === 'function' && isEventStream(self));
+    try {
+      if (!isObject(instance)) throw this.#withoutService('it was called without its instance');
+      const service = this.#serviceOf(instance);
+      const keys = this.#keys.of(instance, self, args);
+      const call = (locks: readonly LockHandle[]): unknown =>
+        Reflect.apply(this.method, instance, this.#fill(args, locks));
+      return streams ? this.#stream(service, keys, call, args) : this.#run(service, keys, call, args);
+    } catch (error) {
+      return streams ? throwError(() => error) : Promise.reject(error);
+    }
+  }
+
+  async #run(
+    service: LockService,
+    keys: readonly string[],
+    call: (locks: readonly LockHandle[]) => unknown,
+    args: readonly unknown[],
+  ): Promise<unknown> {
+    const outcome = await this.#locked(service, keys, this.#acquire, async (locks) => {
+      const result = await call(locks);
+      if (!isObservable(result)) return result;
+      throw new LockConfigurationError(
+        `${this.label} returned an Observable, which would outlive its lock: declare the method's type as Observable<…>`,
+        'returns',
+      );
+    });
+    if ('result' in outcome) return outcome.result;
+    return typeof this.#onBusy === 'function' ? this.#onBusy({ error: outcome.busy, args }) : undefined;
+  }
+
+  #stream(
+    service: LockService,
+    keys: readonly string[],
+    call: (locks: readonly LockHandle[]) => unknown,
+    args: readonly unknown[],
+  ): Observable<unknown> {
+    const { signal } = this.#acquire;
+    return lockedStream(async (work, unsubscribed) => {
+      const either = signal ? AbortSignal.any([signal, unsubscribed]) : unsubscribed;
+      const outcome = await this.#locked(service, keys, { ...this.#acquire, signal: either }, work);
+      if ('result' in outcome) return EMPTY;
+      const onBusy = this.#onBusy;
+      return typeof onBusy === 'function' ? toObservable(() => onBusy({ error: outcome.busy, args })) : EMPTY;
+    }, call);
+  }
+
+  /** A busy lock is an outcome where `onBusy` asks for one; what the work itself throws never is. */
+  async #locked<T>(
+    service: LockService,
+    keys: readonly string[],
+    options: AcquireOptions,
+    work: Work<T>,
+  ): Promise<Outcome<T>> {
+    let entered = false;
+    const enter: Work<T> = (locks) => {
+      entered = true;
+      return work(locks);
+    };
+    try {
+      return { result: await withLocks(service, keys, enter, options) };
+    } catch (error) {
+      if (entered || this.#onBusy === 'throw' || !(error instanceof LockTimeoutError)) throw error;
+      return { busy: error };
+    }
+  }
+
+  #serviceOf(instance: object): LockService {
+    const service: LockService | undefined = Reflect.get(instance, this.property);
+    if (service === undefined) {
+      throw this.#withoutService('DistributedLockModule is missing, or neither Nest nor a provider made this instance');
+    }
+    return service;
+  }
+
+  #withoutService(why: string): LockConfigurationError {
+    return new LockConfigurationError(`${this.label} is locked and has no LockService: ${why}`, 'service');
+  }
+
+  #fill(args: readonly unknown[], locks: readonly LockHandle[]): readonly unknown[] {
+    if (this.#lockArguments.size === 0) return args;
+    const filled = [...args];
+    for (const index of this.#lockArguments) filled[index] = locks.at(-1);
+    return filled;
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

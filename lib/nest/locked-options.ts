@@ -1,0 +1,20 @@
+import type { AcquireOptions, LockTimeoutError } from '../core/index.js';
+
+/** A call that found its key held by somebody else. */
+export interface BusyCall {
+  /** Names the key and, where the backend knows, the holder: for logs, not for clients. */
+  readonly error: LockTimeoutError;
+  readonly args: readonly unknown[];
+}
+
+export interface LockedOptions extends AcquireOptions {
+  /** Which of several backends to lock in. @default 'default' */
+  service?: string;
+  /**
+   * When the key stays held for `waitMs`: `throw` the `LockTimeoutError`; `skip` the call, which resolves to `undefined` (an
+   * Observable completes empty); or answer with what a function returns. `skip` does not wait unless `waitMs` says so.
+   * Nothing else is caught: not a backend that is down, nor what the method itself throws.
+   * @default 'throw'
+   */
+  onBusy?: 'throw' | 'skip' | ((call: BusyCall) => unknown);
+}

@@ -1,0 +1,86 @@
+import { Inject, UseInterceptors } from '@nestjs/common';
+import type { Observable } from 'rxjs';
+import { LockConfigurationError } from '../core/index.js';
+import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
+import type { KeyFunction, KeySource } from './locked-keys.js';
+import { LockedMethod, type Method } from './locked-method.js';
+import { addLockedMethod, lockedMethods } from './locked-methods.js';
+import type { LockedOptions } from './locked-options.js';
+import { LockedInterceptor } from './locked.interceptor.js';
+import { copyMetadata } from './method-metadata.js';
+
+/** A lock takes time to get, so what it guards answers later: with a promise or an Observable. */
+type Lockable = (...args: never[]) => Promise<unknown> | Observable<unknown>;
+
+/** Whether a key function can be called with what the method is called with. */
+type Fits<Args extends unknown[], Target extends Lockable> = ((...args: Args) => void) extends (
+  ...args: Parameters<Target>
+) => void
+  ? unknown
+  : { readonly 'the key function takes other arguments than the method': never };
+
+/** Optional in type only, for `applyDecorators`; without a method it throws. */
+export type LockedDecorator<Args extends unknown[] = []> = <Target extends Lockable>(
+  target: object,
+  name: string | symbol,
+  descriptor?: TypedPropertyDescriptor<Target> & Fits<Args, Target>,
+) => void;
+
+/**
+ * Runs the method under a lock, which is released when its promise settles or its Observable ends.
+ *
+ * `key` is a template such as `lock_sale_:id`, several of them (all or none are taken), or a function of the method's own
+ * arguments. A placeholder is, in this order: `@LockKey('id')`; a named parameter, `@Param('id')`; an argument, `:dto.sku`;
+ * a property of the only argument that is an object; the request, `:params.id`, `:query.x`, `:body.y`, `:user.id`.
+ *
+ * Put it above `@Transactional()`, so that the commit comes before the release.
+ * @throws LockConfigurationError at decoration: an option or template that can never work, a static method, two locks
+ */
+export function Locked(key: string | readonly string[], options?: LockedOptions): LockedDecorator;
+export function Locked<Args extends unknown[]>(key: KeyFunction<Args>, options?: LockedOptions): LockedDecorator<Args>;
+export function Locked(key: KeySource, options: LockedOptions = {}): LockedDecorator<never[]> {
+  return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
+    const { service = DEFAULT_BACKEND } = options;
+    const label = `${target.constructor.name}.${String(name)}`;
+    const method: unknown = descriptor?.value;
+    if (typeof target === 'function' || !descriptor || !isMethod(method)) {
+      throw new LockConfigurationError(`@Locked belongs on a method of instances, which ${label} is not`, 'method');
+    }
+    const others = lockedMethods(target);
+    if (others.some(({ declaration }) => declaration.target === target && declaration.name === name)) {
+      throw new LockConfigurationError(`${label} has two @Locked; give one of them both keys, in an array`, 'key');
+    }
+    const property = others.find(({ backend }) => backend === service)?.property ?? Symbol(advice(label, service));
+    const locked = new LockedMethod({ target, name }, method, key, options, property);
+    addLockedMethod(locked);
+    Inject(getLockServiceToken(service))(target, property);
+    descriptor.value = wrapper(locked, method);
+    UseInterceptors(LockedInterceptor)(target, name, descriptor);
+  };
+}
+
+/** Looks like the method to whoever finds routes, schedules and documentation by its metadata and name. */
+function wrapper(locked: LockedMethod, method: Method): Lockable {
+  const wrapped = function (this: unknown, ...args: unknown[]): ReturnType<Lockable> {
+    return locked.call(this, args);
+  };
+  copyMetadata(method, wrapped);
+  Object.defineProperties(wrapped, {
+    name: { value: method.name, configurable: true },
+    length: { value: method.length, configurable: true },
+  });
+  return wrapped;
+}
+
+function isMethod(value: unknown): value is Method {
+  return typeof value === 'function';
+}
+
+/** What Nest prints when it cannot inject the service. */
+function advice(label: string, service: string): string {
+  const missing =
+    service === DEFAULT_BACKEND
+      ? 'import DistributedLockModule.forRoot(backend) in the root module'
+      : `no backend is called ${service}, add it: DistributedLockModule.forRoot({ backends: { ${service}: … } })`;
+  return `LockService of @Locked ${label}: ${missing}`;
+}

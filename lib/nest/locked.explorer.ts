@@ -1,0 +1,80 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService, ModuleRef } from '@nestjs/core';
+import { LockConfigurationError, type LockService } from '../core/index.js';
+import { getLockServiceToken } from './inject-lock-service.decorator.js';
+import { LockServices } from './lock-services.js';
+import type { LockedMethod } from './locked-method.js';
+import { lockedMethods } from './locked-methods.js';
+
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/**
+ * Looks at every locked method when the application starts: a key that can never be resolved stops it. Gives the service
+ * to instances made by factories, to which Nest injects no properties. Locking does not depend on it: what it does not
+ * reach throws when it is called.
+ */
+@Injectable()
+export class LockedExplorer implements OnModuleInit {
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly moduleRef: ModuleRef,
+    private readonly services: LockServices,
+  ) {}
+
+  /** @throws LockConfigurationError */
+  onModuleInit(): void {
+    for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
+      if (!wrapper.isNotMetatype) this.#validate(wrapper.metatype);
+      else this.#adoptAll(wrapper);
+    }
+  }
+
+  #validate(classRef: unknown): void {
+    if (typeof classRef !== 'function' || !isObject(classRef.prototype)) return;
+    for (const method of lockedMethods(classRef.prototype)) method.validate(classRef);
+  }
+
+  #adoptAll(wrapper: Wrapper): void {
+    this.#adopt(wrapper.instance);
+    for (const transient of wrapper.getStaticTransientInstances()) this.#adopt(transient?.instance);
+    const { metatype } = wrapper;
+    if (
+      !wrapper.isFactory ||
+      typeof metatype !== 'function' ||
+      (wrapper.isDependencyTreeStatic() && !wrapper.isTransient)
+    )
+      return;
+    wrapper.metatype = async (...args: unknown[]): Promise<unknown> => {
+      const instance: unknown = await Reflect.apply(metatype, undefined, args);
+      this.#adopt(instance);
+      return instance;
+    };
+  }
+
+  #adopt(instance: unknown): void {
+    if (!isObject(instance)) return;
+    for (const method of lockedMethods(instance)) {
+      method.validate(instance.constructor);
+      Reflect.set(instance, method.property, this.#service(method) ?? this.#injected(instance, method));
+    }
+  }
+
+  /** By its token, so that a service that a test overrides is overridden here too. */
+  #service({ backend }: LockedMethod): LockService | undefined {
+    return this.services.get(backend) && this.moduleRef.get<LockService>(getLockServiceToken(backend));
+  }
+
+  /** A factory may hand on what Nest made, with the service of another module. */
+  #injected(instance: object, { property, backend, label }: LockedMethod): unknown {
+    const service: unknown = Reflect.get(instance, property);
+    if (service !== undefined) return service;
+    throw new LockConfigurationError(
+      `${label} is locked by the backend "${backend}", and DistributedLockModule has none`,
+      'service',
+    );
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}

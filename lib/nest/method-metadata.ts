@@ -1,0 +1,75 @@
+import 'reflect-metadata';
+
+/** The class or its prototype, and the name, that a method is declared under. */
+export interface Declaration {
+  readonly target: object;
+  readonly name: string | symbol;
+}
+
+/** What Nest, its microservices, gateways and GraphQL keep about a handler. Structural: none of them is imported for it. */
+const PARAMETERS = '__routeArguments__';
+const CUSTOM_PARAMETER = '__customRouteArgs__';
+const SSE = '__sse__';
+const ROUTE = 'path';
+/** What decorators put on methods that nobody calls from outside, too. */
+const ENHANCERS: ReadonlySet<unknown> = new Set([
+  '__interceptors__',
+  '__guards__',
+  '__pipes__',
+  '__exceptionFilters__',
+]);
+
+/** Names given by `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')` and the like, and their positions. */
+export function namedParameters({ target, name }: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
+  const parameters: unknown = Reflect.getMetadata(PARAMETERS, target.constructor, name);
+  const named = new Map<string, number | 'ambiguous'>();
+  for (const [kind, parameter] of Object.entries(parameters ?? {})) {
+    if (kind.includes(CUSTOM_PARAMETER) || !isParameter(parameter)) continue;
+    const { index, data } = parameter;
+    if (typeof data !== 'string' || data === '') continue;
+    named.set(data, named.has(data) ? 'ambiguous' : index);
+  }
+  return named;
+}
+
+function isParameter(value: unknown): value is { readonly index: number; readonly data?: unknown } {
+  return typeof value === 'object' && value !== null && 'index' in value && typeof value.index === 'number';
+}
+
+/** The classes of a method's arguments as the compiler wrote them down; `undefined` where it did not. */
+export function parameterTypes({ target, name }: Declaration): readonly unknown[] | undefined {
+  const types: unknown = Reflect.getMetadata('design:paramtypes', target, name);
+  return Array.isArray(types) ? types : undefined;
+}
+
+/** Whether the compiler wrote down an Observable, of whichever copy of rxjs, as what the method returns. */
+export function returnsObservable({ target, name }: Declaration): boolean {
+  const type: unknown = Reflect.getMetadata('design:returntype', target, name);
+  const prototype: unknown = typeof type === 'function' ? type.prototype : undefined;
+  return typeof prototype === 'object' && prototype !== null && 'subscribe' in prototype && 'lift' in prototype;
+}
+
+export function isEventStream(method: object): boolean {
+  return Reflect.getMetadata(SSE, method) === true;
+}
+
+/** Whether Nest or another library may call `method` with a request at hand. */
+export function mayBeHandler(method: object): boolean {
+  return Reflect.getMetadataKeys(method).some((key: unknown) => !ENHANCERS.has(key));
+}
+
+/** Whether the route of `method`, or of the controller that has it, names the parameter. */
+export function routeNames(method: object, controller: object, parameter: string): boolean {
+  const paths: unknown[] = [Reflect.getMetadata(ROUTE, method), Reflect.getMetadata(ROUTE, controller)];
+  return paths
+    .flat()
+    .filter((path) => typeof path === 'string')
+    .flatMap((path) => [...path.matchAll(/[:*](?<name>[\p{ID_Continue}$]+)/gu)])
+    .some((match) => match.groups?.['name'] === parameter);
+}
+
+export function copyMetadata(from: object, to: object): void {
+  for (const key of Reflect.getOwnMetadataKeys(from)) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, from), to);
+  }
+}

@@ -1,0 +1,242 @@
+import { describe, expect, it } from '@jest/globals';
+import { Controller, Get, Inject, Injectable, Module, Param, type Provider } from '@nestjs/common';
+import { LazyModuleLoader } from '@nestjs/core';
+import { Test } from '@nestjs/testing';
+import {
+  DistributedLockModule,
+  type DistributedLockOptions,
+  type DistributedLockOptionsFactory,
+  getLockServiceToken,
+  InjectLockService,
+  type LockBackend,
+  Locked,
+  LockService,
+} from 'nestjs-distributed-lock';
+import { memory } from 'nestjs-distributed-lock/memory';
+import { application, closing, context, listen, inMemory, providing } from './apps.js';
+import { Crossing, Deferred, together } from './crossing.js';
+
+@Injectable()
+class Sale {
+  @Locked('sale')
+  async sell(): Promise<string> {
+    return 'sold';
+  }
+}
+
+@Injectable()
+class Ledger {
+  constructor(
+    @InjectLockService('ledger') readonly ledger: LockService,
+    readonly locks: LockService,
+    @InjectLockService() readonly same: LockService,
+  ) {}
+
+  @Locked('entry', { service: 'ledger' })
+  async enter(): Promise<void> {}
+}
+
+function named(name: string): LockBackend {
+  return { ...memory(), name, acquire: memory().acquire.bind(memory()), close: async () => undefined };
+}
+
+const BACKENDS = { default: named('one'), ledger: named('two') };
+
+describe('DistributedLockModule.forRoot', () => {
+  it('takes a backend as it is', async () => {
+    const backend = memory();
+    const app = await context({ imports: [DistributedLockModule.forRoot(backend)], providers: [Sale] });
+    expect(app.get(LockService).backend).toBe(backend);
+    expect(await app.get(Sale).sell()).toBe('sold');
+  });
+
+  it('gives each backend a service, and all of them the options', async () => {
+    const crossing = new Crossing();
+    const options = { backends: BACKENDS, namespace: 'shop', observers: [crossing], defaults: { waitMs: 7 } };
+    const app = await context({ imports: [DistributedLockModule.forRoot(options)], providers: [Sale, Ledger] });
+    const ledger = app.get(Ledger);
+    expect([ledger.ledger.backend.name, ledger.locks.backend.name, ledger.same]).toEqual(['two', 'one', ledger.locks]);
+    expect(app.get(getLockServiceToken('ledger'))).toBe(ledger.ledger);
+    expect(ledger.ledger.defaults.waitMs).toBe(7);
+    const other = await ledger.locks.acquire('entry', { waitMs: 0 });
+    await ledger.enter();
+    await other.release();
+    await app.get(Sale).sell();
+    expect(crossing.keys).toEqual(['shop:entry', 'shop:entry', 'shop:sale']);
+  });
+
+  it.each([
+    [{}, 'needs either a backend'],
+    [{ backend: memory(), backends: { default: memory() } }, 'needs either a backend'],
+    [{ backend: {} }, 'is no LockBackend'],
+    [{ backends: { ledger: memory() } }, 'must be called "default"'],
+  ])('refuses %p', (options, why) => {
+    expect(() => DistributedLockModule.forRoot(options as DistributedLockOptions)).toThrow(why);
+  });
+
+  it('refuses options that no service takes', async () => {
+    const module = DistributedLockModule.forRoot({ backend: memory(), namespace: 'a:b' });
+    await expect(context({ imports: [module] })).rejects.toThrow('namespace must be letters');
+  });
+});
+
+describe('DistributedLockModule.forRootAsync', () => {
+  @Module({ providers: [{ provide: 'URL', useValue: 'memory:' }], exports: ['URL'] })
+  class ConfigModule {}
+
+  @Injectable()
+  class Options implements DistributedLockOptionsFactory {
+    createLockOptions(): DistributedLockOptions {
+      return { backend: named('by class') };
+    }
+  }
+
+  @Module({ providers: [Options], exports: [Options] })
+  class OptionsModule {}
+
+  it('takes what a factory makes of what it injects', async () => {
+    const module = DistributedLockModule.forRootAsync({
+      imports: [ConfigModule],
+      inject: ['URL'],
+      useFactory: async (url: string) => named(url),
+    });
+    const app = await context({ imports: [module], providers: [Sale] });
+    expect(app.get(LockService).backend.name).toBe('memory:');
+    expect(await app.get(Sale).sell()).toBe('sold');
+  });
+
+  it('takes what a class makes, its own or another one', async () => {
+    const own = await context({ imports: [DistributedLockModule.forRootAsync({ useClass: Options })] });
+    expect(own.get(LockService).backend.name).toBe('by class');
+    const module = DistributedLockModule.forRootAsync({ imports: [OptionsModule], useExisting: Options });
+    expect((await context({ imports: [module] })).get(LockService).backend.name).toBe('by class');
+  });
+
+  it('knows several backends by the names it was told', async () => {
+    const module = DistributedLockModule.forRootAsync({
+      names: ['default', 'ledger'],
+      useFactory: () => ({ backends: BACKENDS }),
+    });
+    const app = await context({ imports: [module], providers: [Ledger] });
+    expect(app.get(Ledger).ledger.backend.name).toBe('two');
+  });
+
+  it.each([[['default', 'ledger', 'more']], [['default']], [['default', 'other']]])(
+    'refuses other names: %j',
+    async (names) => {
+      const module = DistributedLockModule.forRootAsync({ names, useFactory: () => ({ backends: BACKENDS }) });
+      await expect(context({ imports: [module] })).rejects.toThrow(
+        /told the names \[.*its factory made \[default, ledger\]/,
+      );
+    },
+  );
+});
+
+describe('a module in company', () => {
+  it('is one of two applications in a process', async () => {
+    const [one, two] = [new Crossing(), new Crossing()];
+    const [first, second] = [await providing(one, Sale), await providing(two, Sale)];
+    const held = await first.get(LockService).acquire('sale');
+    expect(await second.get(Sale).sell()).toBe('sold');
+    await held.release();
+    await second.close();
+    expect(await first.get(Sale).sell()).toBe('sold');
+    expect([one.keys, two.keys]).toEqual([['sale', 'sale'], ['sale']]);
+  });
+
+  it('serves modules that are loaded later', async () => {
+    const crossing = new Crossing(3);
+    @Injectable()
+    class Late {
+      @Locked('late_:id')
+      sell(id: string): Promise<string> {
+        return crossing.cross(id);
+      }
+    }
+    @Module({ providers: [Late] })
+    class LateModule {}
+    const app = await providing(crossing);
+    const loaded = await app.get(LazyModuleLoader).load(() => LateModule);
+    await together(3, () => loaded.get(Late).sell('1'));
+    expect([crossing.most, crossing.keys]).toEqual([1, Array(3).fill('late_1')]);
+  });
+
+  it('lets tests override the service, for every kind of provider', async () => {
+    const taken: string[] = [];
+    const fake = {
+      withLock: async (key: string, work: (lock: object) => unknown): Promise<unknown> => {
+        taken.push(key);
+        return work({});
+      },
+    };
+    const made: Provider = { provide: 'MADE', useFactory: () => new Sale() };
+    const testing = Test.createTestingModule({ imports: [inMemory(new Crossing())], providers: [Sale, made] });
+    const app = closing(await testing.overrideProvider(LockService).useValue(fake).compile());
+    await app.init();
+    await app.get(Sale).sell();
+    await app.get<Sale>('MADE').sell();
+    expect(taken).toEqual(['sale', 'sale']);
+  });
+
+  it('may belong to one module only', async () => {
+    @Module({ imports: [DistributedLockModule.forRoot({ backend: memory(), isGlobal: false })], providers: [Sale] })
+    class Own {}
+    @Injectable()
+    class Outside {
+      constructor(@Inject(LockService) readonly locks: LockService) {}
+    }
+    const app = await context({ imports: [Own] });
+    expect(await app.get(Sale, { strict: false }).sell()).toBe('sold');
+    await expect(context({ imports: [Own], providers: [Outside] })).rejects.toThrow(
+      "can't resolve dependencies of the Outside",
+    );
+  });
+});
+
+describe('the end of an application', () => {
+  it('answers who is inside, sends away who waits, refuses who comes, and closes the backend last', async () => {
+    const order: string[] = [];
+    const crossing = new Crossing();
+    const [inside, waiting, leave] = [new Deferred(), new Deferred(), new Deferred()];
+    const backend = memory();
+    const close = backend.close.bind(backend);
+    backend.close = async () => {
+      order.push('closed');
+      await close();
+    };
+    @Controller()
+    class Sales {
+      @Get(':id')
+      @Locked('sale_:id')
+      async buy(@Param('id') id: string): Promise<string> {
+        inside.resolve();
+        await leave.promise;
+        return `sold ${id}`;
+      }
+    }
+    const observers = [crossing, { waiting: () => waiting.resolve(), released: () => void order.push('released') }];
+    const app = await application({
+      imports: [DistributedLockModule.forRoot({ backend, observers })],
+      controllers: [Sales],
+    });
+    const url = await listen(app);
+    const held = fetch(`${url}/1`).then((response) => response.text());
+    await inside.promise;
+    const waiter = fetch(`${url}/1`);
+    await waiting.promise;
+    const closed = app.close().then(() => order.push('app closed'));
+    order.push(`waiter ${(await waiter).status}`);
+    leave.resolve();
+    await expect(app.get(Sales).buy('2')).rejects.toThrow('the lock service was stopped');
+    expect(await held).toBe('sold 1');
+    await closed;
+    expect(order).toEqual(['waiter 503', 'released', 'closed', 'app closed']);
+  });
+
+  it('takes the lock from who does not stop', async () => {
+    const app = await providing(new Crossing(), Sale);
+    const lock = await app.get(LockService).acquire('sale');
+    await app.close();
+    expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'shutdown' });
+  });
+});
