@@ -12,6 +12,11 @@ const servers = [
     present: () => onPath('redis-server'),
     elsewhere: 'https://redis.io/docs/latest/operate/oss_and_stack/install/',
   },
+  {
+    debian: 'chromium',
+    present: () => onPath('chromium'),
+    elsewhere: 'https://www.chromium.org/getting-involved/download-chromium/',
+  },
 ];
 
 /** Installs what is missing where it may. Returns whether the tests can go on; says what is missing if not all is there. */

@@ -29,7 +29,7 @@ export interface LockServiceOptions {
   label?: string;
   /** How often a lease may pass from caller to caller inside this process before others get their turn; at most 1,023. @default 1_023 */
   maxHandOffs?: number;
-  /** How long a lease may pass from caller to caller inside this process before others get their turn. @default 20 */
+  /** How long a lease may pass from caller to caller inside this process before others get their turn. @default 100 */
   maxHandOffMs?: number;
   /** How many callers may wait for one key in this process before the next is refused with `LockTimeoutError`. @default 100_000 */
   maxWaiters?: number;

@@ -1,0 +1,30 @@
+import { type DynamicModule, Inject, Module, type OnModuleInit } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { DataSource } from 'typeorm';
+import { SETTINGS } from '../settings.module.js';
+import type { Settings } from '../settings.js';
+import { databaseOptions } from './database-options.js';
+import { seed } from './seed.js';
+import { Transactions } from './transactions.js';
+
+@Module({})
+export class DatabaseModule implements OnModuleInit {
+  static with({ database }: { readonly database: string }): DynamicModule {
+    return {
+      module: DatabaseModule,
+      global: true,
+      imports: [TypeOrmModule.forRoot(databaseOptions(database))],
+      providers: [Transactions],
+      exports: [Transactions],
+    };
+  }
+
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    await seed(this.dataSource, this.settings.stock);
+  }
+}

@@ -1,0 +1,7 @@
+import { Module } from '@nestjs/common';
+import { CrowdController } from './crowd.controller.js';
+import { LiveEvents } from './live-events.js';
+import { LiveController } from './live.controller.js';
+
+@Module({ controllers: [LiveController, CrowdController], providers: [LiveEvents], exports: [LiveEvents] })
+export class LiveModule {}

@@ -1,0 +1,16 @@
+import { BadRequestException, Injectable, type PipeTransform } from '@nestjs/common';
+
+const LONGEST_NAME = 100;
+
+/** The `buyer` of a purchase's body. */
+@Injectable()
+export class BuyerPipe implements PipeTransform<unknown, string> {
+  transform(body: unknown): string {
+    const buyer = typeof body === 'object' && body !== null && 'buyer' in body ? body.buyer : undefined;
+    if (typeof buyer === 'string' && buyer.trim() !== '' && buyer.length <= LONGEST_NAME && buyer.isWellFormed())
+      return buyer;
+    throw new BadRequestException(
+      `the body must be {"buyer": "<name>"}, the name having 1 to ${LONGEST_NAME} characters`,
+    );
+  }
+}

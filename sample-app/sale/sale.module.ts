@@ -1,0 +1,20 @@
+import { type DynamicModule, Module } from '@nestjs/common';
+import { LiveModule } from '../live/live.module.js';
+import { Payment } from './payment.js';
+import { Restock } from './restock.js';
+import { RestockJob } from './restock.job.js';
+import { SaleController } from './sale.controller.js';
+import { Sales } from './sales.js';
+import { UnsafeSaleController } from './unsafe-sale.controller.js';
+
+@Module({})
+export class SaleModule {
+  static with({ unsafe }: { readonly unsafe: boolean }): DynamicModule {
+    return {
+      module: SaleModule,
+      imports: [LiveModule],
+      controllers: [unsafe ? UnsafeSaleController : SaleController],
+      providers: [Sales, Payment, Restock, RestockJob],
+    };
+  }
+}

@@ -1,0 +1,80 @@
+import { ConflictException, Injectable, NotFoundException } from '@nestjs/common';
+import { currentLock, type LockHandle, Locked } from 'nestjs-distributed-lock';
+import { fenced } from 'nestjs-distributed-lock/typeorm';
+import type { EntityManager } from 'typeorm';
+import { Order } from '../database/order.entity.js';
+import { Sale } from '../database/sale.entity.js';
+import { Transactions } from '../database/transactions.js';
+import { LiveEvents } from '../live/live-events.js';
+import { Payment } from './payment.js';
+
+@Injectable()
+export class Sales {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly payment: Payment,
+    private readonly live: LiveEvents,
+  ) {}
+
+  find(saleId: number): Promise<Sale> {
+    return this.transactions.run((manager) => findSale(manager, saleId));
+  }
+
+  orders(saleId: number): Promise<Order[]> {
+    return this.transactions.run((manager) => manager.find(Order, { where: { saleId }, order: { id: 'asc' } }));
+  }
+
+  /**
+   * Sells one piece; its caller has the lock of the sale. A process may freeze at any point in here, lose the lock and go on
+   * later. So the stock is read under the fence *too*: from then on every former holder is refused, and what we read is
+   * still true when we write, or we are a former holder ourselves, and refused.
+   * @throws StaleFenceError nothing was sold: somebody else has the lock by now
+   */
+  async sell(saleId: number, buyer: string, lock: LockHandle): Promise<Order> {
+    const inFence = <T>(work: (manager: EntityManager) => Promise<T>): Promise<T> =>
+      this.transactions.run((manager) => fenced(manager, `sale:${saleId}`, lock, work));
+
+    const { stock, order } = await inFence((manager) => readSale(manager, saleId, buyer));
+    if (order) return order;
+    await this.payment.take(saleId, buyer);
+    const sold = await inFence((manager) => writeOrder(manager, { saleId, buyer, stock, token: lock.fencingToken }));
+    this.live.sold(sold);
+    return sold;
+  }
+
+  /** A locked method of a service: every caller shares the lock, whichever route, job or queue it comes from. */
+  @Locked('lock_sale_:saleId')
+  async buy(saleId: number, buyer: string): Promise<Order> {
+    const lock = currentLock();
+    if (!lock) throw new Error('@Locked runs nothing without its lock');
+    return this.sell(saleId, buyer, lock);
+  }
+}
+
+/** @throws NotFoundException, ConflictException when sold out, unless this buyer has an order already */
+export async function readSale(
+  manager: EntityManager,
+  saleId: number,
+  buyer: string,
+): Promise<{ stock: number; order: Order | null }> {
+  const { stock } = await findSale(manager, saleId);
+  const order = await manager.findOneBy(Order, { saleId, buyer });
+  if (!order && stock === 0) throw new ConflictException(`sale ${saleId} is sold out`);
+  return { stock, order };
+}
+
+/** Writes the stock that is left by what was *read*: exactly the kind of write that two callers at a time get wrong. */
+export async function writeOrder(
+  manager: EntityManager,
+  sold: { saleId: number; buyer: string; stock: number; token: bigint | null },
+): Promise<Order> {
+  const { saleId, buyer, stock, token } = sold;
+  await manager.update(Sale, { id: saleId }, { stock: stock - 1 });
+  return manager.save(manager.create(Order, { saleId, buyer, fencingToken: token === null ? null : String(token) }));
+}
+
+async function findSale(manager: EntityManager, id: number): Promise<Sale> {
+  const sale = await manager.findOneBy(Sale, { id });
+  if (!sale) throw new NotFoundException(`there is no sale ${id}`);
+  return sale;
+}

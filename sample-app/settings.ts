@@ -1,0 +1,48 @@
+import { hostname } from 'node:os';
+
+export const BACKENDS = ['sqlite', 'redis', 'memory'] as const;
+export type BackendName = (typeof BACKENDS)[number];
+
+export interface Settings {
+  readonly port: number;
+  readonly backend: BackendName;
+  readonly redisUrl: string;
+  /** The SQLite file with sales and orders; with the `sqlite` backend also the locks. */
+  readonly database: string;
+  /** Pieces of sale 42 when its database is new. */
+  readonly stock: number;
+  /** How long the pretended payment takes: the time between reading the stock and writing it. */
+  readonly paymentMs: number;
+  readonly ttlMs: number;
+  /** How this process is named on the page and to those who wait for it. */
+  readonly label: string;
+  /** Sells without lock and fence, to show what happens then. */
+  readonly unsafe: boolean;
+}
+
+/** @throws Error that names the variable, what it was and what it may be */
+export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  return {
+    port: whole('PORT', env['PORT'] ?? '3000', 0, 65_535),
+    backend: oneOf('LOCK_BACKEND', env['LOCK_BACKEND'] ?? 'sqlite', BACKENDS),
+    redisUrl: env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
+    database: env['SALE_DB'] ?? 'data/sale.sqlite',
+    stock: whole('STOCK', env['STOCK'] ?? '100', 1, 1_000_000),
+    paymentMs: whole('PAYMENT_MS', env['PAYMENT_MS'] ?? '20', 0, 60_000),
+    ttlMs: whole('LOCK_TTL_MS', env['LOCK_TTL_MS'] ?? '5000', 100, 3_600_000),
+    label: env['LABEL'] ?? hostname(),
+    unsafe: oneOf('UNSAFE', env['UNSAFE'] ?? '0', ['0', '1'] as const) === '1',
+  };
+}
+
+function whole(name: string, text: string, min: number, max: number): number {
+  const value = Number(text);
+  if (/^\d+$/u.test(text) && value >= min && value <= max) return value;
+  throw new Error(`${name} must be a whole number from ${min} to ${max}; it was ${JSON.stringify(text)}`);
+}
+
+function oneOf<T extends string>(name: string, text: string, allowed: readonly T[]): T {
+  const found = allowed.find((value) => value === text);
+  if (found !== undefined) return found;
+  throw new Error(`${name} must be one of ${allowed.join(', ')}; it was ${JSON.stringify(text)}`);
+}

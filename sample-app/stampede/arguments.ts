@@ -1,0 +1,84 @@
+import { parseArgs } from 'node:util';
+import { BACKENDS, type BackendName } from '../settings.js';
+
+/** What the user asked for. */
+export interface Plan {
+  readonly backend: BackendName;
+  readonly processes: number;
+  readonly buyers: number;
+  readonly stock: number;
+  /** Ends a process with SIGKILL while it has the lock. */
+  readonly kill: boolean;
+  /** Stops a process with SIGSTOP while it has the lock, and lets it go on once others have sold meanwhile. */
+  readonly freeze: boolean;
+  readonly unsafe: boolean;
+  readonly json: boolean;
+}
+
+export const USAGE = `npm run stampede -- [options]
+
+  --backend sqlite|redis|memory  where the locks live (sqlite); redis uses REDIS_URL, or a redis-server of its own
+  --processes 1..16              instances of the sample application (4; memory: 1)
+  --buyers 1..100000             who each want one piece (2000)
+  --stock 1..100000              pieces there are (100)
+  --kill                         SIGKILL for a process that has the lock
+  --freeze                       SIGSTOP for a process that has the lock, SIGCONT when others have sold meanwhile
+  --unsafe                       without lock and fence, to see what they prevent
+  --json                         the result as JSON`;
+
+/** Wrong arguments: shown without a stack, with the usage. */
+export class UsageError extends Error {}
+
+/** @throws UsageError */
+export function readArguments(argv: readonly string[]): Plan | 'help' {
+  const given = parse(argv);
+  if (given.help === true) return 'help';
+  const backend = BACKENDS.find((name) => name === (given.backend ?? 'sqlite'));
+  if (!backend)
+    throw new UsageError(`--backend must be one of ${BACKENDS.join(', ')}; it was ${JSON.stringify(given.backend)}`);
+  const plan: Plan = {
+    backend,
+    processes: whole('--processes', given.processes ?? (backend === 'memory' ? '1' : '4'), 16),
+    buyers: whole('--buyers', given.buyers ?? '2000', 100_000),
+    stock: whole('--stock', given.stock ?? '100', 100_000),
+    kill: given.kill ?? false,
+    freeze: given.freeze ?? false,
+    unsafe: given.unsafe ?? false,
+    json: given.json ?? false,
+  };
+  if (backend === 'memory' && plan.processes > 1) {
+    throw new UsageError('--backend memory locks inside one process only: use --processes 1, or another backend');
+  }
+  const faults = Number(plan.kill) + Number(plan.freeze);
+  if (faults > 0 && plan.processes <= faults) {
+    throw new UsageError(`this needs --processes ${faults + 1} or more: somebody has to go on selling`);
+  }
+  return plan;
+}
+
+function parse(argv: readonly string[]) {
+  try {
+    const text = { type: 'string' } as const;
+    const flag = { type: 'boolean' } as const;
+    const options = {
+      backend: text,
+      processes: text,
+      buyers: text,
+      stock: text,
+      kill: flag,
+      freeze: flag,
+      unsafe: flag,
+      json: flag,
+      help: flag,
+    };
+    return parseArgs({ args: [...argv], options }).values;
+  } catch (error) {
+    throw new UsageError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function whole(option: string, text: string, max: number): number {
+  const value = Number(text);
+  if (/^\d+$/u.test(text) && value >= 1 && value <= max) return value;
+  throw new UsageError(`${option} must be a whole number from 1 to ${max}; it was ${JSON.stringify(text)}`);
+}

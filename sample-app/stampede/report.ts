@@ -1,0 +1,86 @@
+import { DataSource } from 'typeorm';
+import { databaseOptions } from '../database/database-options.js';
+import { Order } from '../database/order.entity.js';
+import type { Plan } from './arguments.js';
+import type { Answers } from './buyers.js';
+import type { Faults } from './faults.js';
+
+export interface Report extends Faults {
+  readonly backend: string;
+  readonly unsafe: boolean;
+  readonly processes: number;
+  readonly buyers: number;
+  readonly stock: number;
+  /** Orders in the database. */
+  readonly sold: number;
+  readonly oversold: number;
+  /** Buyers who were told that the sale is sold out. */
+  readonly refused: number;
+  /** Orders that a buyer was promised and the database does not have. */
+  readonly lost: number;
+  readonly unanswered: number;
+  /** Writes of former holders that the fence refused. */
+  readonly stale: number;
+  readonly tokensDistinct: boolean;
+  readonly tokensGrow: boolean;
+  readonly latencyMs: { readonly p50: number; readonly p95: number; readonly p99: number; readonly max: number };
+  readonly durationMs: number;
+}
+
+/** What happened, by the database; the buyers' answers only say what it cannot know. */
+export async function report(
+  plan: Plan,
+  run: { database: string; answers: Answers; faults: Faults; durationMs: number },
+): Promise<Report> {
+  const { answers, faults } = run;
+  const orders = await ordersOf(run.database);
+  const tokens = orders.map(({ fencingToken }) => fencingToken);
+  const known = new Map(orders.map(({ id, buyer }) => [buyer, id]));
+  return {
+    backend: plan.backend,
+    unsafe: plan.unsafe,
+    processes: plan.processes,
+    buyers: plan.buyers,
+    stock: plan.stock,
+    sold: orders.length,
+    oversold: Math.max(0, orders.length - plan.stock),
+    refused: answers.refused,
+    lost: answers.sold.filter(({ buyer, orderId }) => known.get(buyer) !== orderId).length,
+    unanswered: answers.unanswered,
+    stale: answers.stale,
+    ...faults,
+    tokensDistinct: !tokens.includes(null) && new Set(tokens).size === tokens.length,
+    tokensGrow: tokens.every(
+      (token, at) => token !== null && (at === 0 || BigInt(tokens[at - 1] ?? token) < BigInt(token)),
+    ),
+    latencyMs: percentiles(answers.latenciesMs),
+    durationMs: Math.round(run.durationMs),
+  };
+}
+
+/** What is wrong with a run; nothing, if all is well. */
+export function faultsOf(result: Report): string[] {
+  const { sold, stock, buyers, oversold, lost, unsafe } = result;
+  const wrong: string[] = [];
+  if (oversold > 0) wrong.push(`oversold: ${sold} orders for ${stock} pieces`);
+  if (sold < Math.min(stock, buyers)) wrong.push(`only ${sold} of ${stock} pieces were sold to ${buyers} buyers`);
+  if (lost > 0) wrong.push(`${lost} orders were promised and are not in the database`);
+  if (!unsafe && !result.tokensDistinct) wrong.push('two orders share a fencing token');
+  if (!unsafe && !result.tokensGrow) wrong.push('fencing tokens do not grow from order to order');
+  return wrong;
+}
+
+async function ordersOf(database: string): Promise<Order[]> {
+  const dataSource = await new DataSource(databaseOptions(database)).initialize();
+  try {
+    return await dataSource.getRepository(Order).find({ order: { id: 'asc' } });
+  } finally {
+    await dataSource.destroy();
+  }
+}
+
+function percentiles(values: readonly number[]): Report['latencyMs'] {
+  const sorted = values.toSorted((a, b) => a - b);
+  const at = (share: number): number => Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
+  return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };
+}

@@ -1,0 +1,79 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DataSource } from 'typeorm';
+import { databaseOptions } from '../database/database-options.js';
+import { seed } from '../database/seed.js';
+import type { Plan } from './arguments.js';
+import { stampede } from './buyers.js';
+import { inflictFaults } from './faults.js';
+import { PaymentWatch } from './payment-watch.js';
+import { Progress } from './progress.js';
+import { redisServer } from './redis-server.js';
+import { report, type Report } from './report.js';
+import { Shop } from './shop.js';
+
+/** How long the lock of a killed or frozen process is missed. */
+const LOCK_TTL_MS = 2_000;
+const PAYMENT_MS = 20;
+
+/** Runs a whole stampede. Whatever it started or wrote is gone afterwards, also when it fails or `signal` aborts. */
+export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
+  await using directory = await temporaryDirectory();
+  const database = join(directory.path, 'sale.sqlite');
+  await createSale(database, plan.stock);
+  await using redis = plan.backend === 'redis' ? await redisServer(process.env, directory.path) : undefined;
+  await using shops = await openShops(plan.processes, {
+    LOCK_BACKEND: plan.backend,
+    SALE_DB: database,
+    LOCK_TTL_MS: String(LOCK_TTL_MS),
+    PAYMENT_MS: String(PAYMENT_MS),
+    UNSAFE: plan.unsafe ? '1' : '0',
+    ...(redis ? { REDIS_URL: redis.url } : {}),
+  });
+
+  signal.throwIfAborted();
+  const watch = await PaymentWatch.start(plan.kill || plan.freeze ? shops.all : []);
+  const progress = new Progress();
+  const startedAt = performance.now();
+  const buyers = stampede(plan.buyers, shops.all, progress, signal).finally(() => progress.end());
+  const work = Promise.all([buyers, inflictFaults(plan, watch, progress)]);
+  const [answers, faults] = await Promise.race([work, rejectedBy(signal)]);
+  const durationMs = performance.now() - startedAt;
+  return report(plan, { database, answers, faults, durationMs });
+}
+
+/** Before the processes start, so that they do not all try to make the tables. */
+async function createSale(database: string, stock: number): Promise<void> {
+  const dataSource = await new DataSource(databaseOptions(database)).initialize();
+  await seed(dataSource, stock);
+  await dataSource.destroy();
+}
+
+async function openShops(
+  processes: number,
+  env: Readonly<Record<string, string>>,
+): Promise<AsyncDisposable & { readonly all: readonly Shop[] }> {
+  const starts = await Promise.allSettled(
+    Array.from({ length: processes }, (_, index) => Shop.start(`shop-${index + 1}`, env)),
+  );
+  const all = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  const close = async (): Promise<void> => {
+    await Promise.all(all.map((shop) => shop.kill()));
+  };
+  const failed = starts.find((start) => start.status === 'rejected');
+  if (!failed) return { all, [Symbol.asyncDispose]: close };
+  await close();
+  throw failed.reason;
+}
+
+async function temporaryDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'flash-sale-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+}
+
+function rejectedBy(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+}

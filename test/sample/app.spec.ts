@@ -1,0 +1,46 @@
+import { describe, expect, it } from '@jest/globals';
+import { DataSource } from 'typeorm';
+import { LiveEvents } from '../../sample-app/live/live-events.js';
+import { RestockJob } from '../../sample-app/sale/restock.job.js';
+import { readSettings } from '../../sample-app/settings.js';
+import { Sale } from './sale.js';
+
+describe('the restock job', () => {
+  it('works on one of two instances at a time, and on the endless sale only', async () => {
+    await using one = await Sale.open();
+    await using other = await Sale.open({}, one.directory);
+    await one.app.get(DataSource).query('update sale set stock = 0');
+    await Promise.all([one, other, one, other].map(({ app }) => app.get(RestockJob).run()));
+    const restocks = [one, other]
+      .flatMap(({ app }) => app.get(LiveEvents).recent)
+      .filter(({ kind }) => kind === 'restocked');
+    expect(restocks).toHaveLength(1);
+    await expect(one.get('/sales/7')).resolves.toMatchObject({ stock: 100 });
+    await expect(one.get('/sales/42')).resolves.toMatchObject({ stock: 0 });
+  });
+});
+
+describe('UNSAFE=1', () => {
+  it('oversells', async () => {
+    await using sale = await Sale.open({ STOCK: '5', UNSAFE: '1' });
+    const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => sale.buy({ buyer: `buyer-${n}` })));
+    expect(answers.filter(({ status }) => status === 201).length).toBeGreaterThan(5);
+  });
+});
+
+describe('settings', () => {
+  it('need nothing', () => {
+    expect(readSettings({})).toMatchObject({ port: 3000, backend: 'sqlite', stock: 100, unsafe: false });
+  });
+
+  it.each([
+    [{ LOCK_BACKEND: 'etcd3' }, 'LOCK_BACKEND must be one of sqlite, redis, memory; it was "etcd3"'],
+    [{ LOCK_BACKEND: '' }, 'LOCK_BACKEND must be one of'],
+    [{ PORT: '70000' }, 'PORT must be a whole number from 0 to 65535; it was "70000"'],
+    [{ STOCK: '0' }, 'STOCK must be a whole number'],
+    [{ STOCK: '1e3' }, 'STOCK must be a whole number'],
+    [{ UNSAFE: 'yes' }, 'UNSAFE must be one of 0, 1; it was "yes"'],
+  ])('refuse %j and say why', (env, message) => {
+    expect(() => readSettings(env)).toThrow(message);
+  });
+});
