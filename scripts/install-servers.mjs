@@ -13,6 +13,16 @@ const servers = [
     elsewhere: 'https://redis.io/docs/latest/operate/oss_and_stack/install/',
   },
   {
+    debian: 'postgresql',
+    present: () => onPath('postgres') || existsSync('/usr/lib/postgresql'),
+    elsewhere: 'https://www.postgresql.org/download/',
+  },
+  {
+    debian: 'mariadb-server',
+    present: () => onPath('mariadbd') && onPath('mariadb-install-db'),
+    elsewhere: 'https://mariadb.org/download/',
+  },
+  {
     debian: 'chromium',
     present: () => onPath('chromium'),
     elsewhere: 'https://www.chromium.org/getting-involved/download-chromium/',

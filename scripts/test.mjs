@@ -54,9 +54,9 @@ function build() {
 }
 
 function installNest11() {
-  return existsSync(join(root, 'test/nest-11/node_modules')) || run('npm', ['ci', '--prefix', 'test/nest-11']);
+  return existsSync(join(root, 'test/nest-11/node_modules')) || execute('npm', ['ci', '--prefix', 'test/nest-11']);
 }
 
-function run(command, args) {
+function execute(command, args) {
   return spawnSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
 }

@@ -46,6 +46,7 @@ export class Contender {
     const once = deadline.passed;
     this.#watchDeadline(once);
     if (!once) this.#unwatch = this.store.watch?.(this.key, this.request.owner, this.#wake);
+    if (this.request.yields === true && !once && !this.#unwatch) await this.#letOthersAsk();
     for (;;) {
       const next = await this.#attempt();
       if (typeof next === 'object') return next;
@@ -54,6 +55,13 @@ export class Contender {
       signal?.throwIfAborted();
       if (deadline.passed) return this.#giveUp();
     }
+  }
+
+  /** For as long as others may pause between two questions, so that each of them asks once. */
+  async #letOthersAsk(): Promise<void> {
+    const { deadline, signal } = this.request;
+    await this.#wait(Math.min(this.patience.pollMs * 1.5 + AFTER_EXPIRY_MS, deadline.remainingMs / 2));
+    signal?.throwIfAborted();
   }
 
   /** "Somebody has it" and "nobody answers" are different news, also when the time is up. */

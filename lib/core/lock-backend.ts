@@ -56,6 +56,11 @@ export interface AcquireRequest {
   readonly deadline: Deadline;
   readonly signal?: AbortSignal;
   readonly metadata: HolderMetadata;
+  /**
+   * Callers of this process have just had the key for as long as they may: whoever asks again and again must now let others
+   * ask first. A backend that queues its contenders has nothing to do.
+   */
+  readonly yields?: boolean;
   /** Tells the core who is in the way, each time the backend learns it. */
   readonly blockedBy?: (holder: Holder) => void;
 }

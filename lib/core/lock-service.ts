@@ -58,6 +58,8 @@ export class LockService implements AsyncDisposable {
   readonly #holds = new Map<string, Hold>();
   /** Who was seen in the way of the caller that has a key's turn. */
   readonly #blockers = new Map<string, Holder>();
+  /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
+  readonly #yielding = new Set<string>();
   readonly #background = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
   readonly #keeper: HoldKeeper;
@@ -279,6 +281,7 @@ export class LockService implements AsyncDisposable {
         deadline,
         signal,
         metadata: this.#metadata,
+        yields: this.#yielding.delete(key),
         blockedBy,
       });
     } catch (error) {
@@ -304,16 +307,11 @@ export class LockService implements AsyncDisposable {
 
   #mayHandOver({ key, handOff, leaseSince, options, watchdog }: Hold): boolean {
     const next = this.#queue.next(key);
-    return (
-      next !== undefined &&
-      next.ttlMs === options.ttlMs &&
-      next.watchdog &&
-      options.watchdog &&
-      handOff < this.#maxHandOffs &&
-      this.#clock.now() - leaseSince < this.#maxHandOffMs &&
-      watchdog.trusted &&
-      !watchdog.inJeopardy
-    );
+    const fits = next?.ttlMs === options.ttlMs && next.watchdog && options.watchdog;
+    if (!fits || !watchdog.trusted || watchdog.inJeopardy) return false;
+    if (handOff < this.#maxHandOffs && this.#clock.now() - leaseSince < this.#maxHandOffMs) return true;
+    this.#yielding.add(key);
+    return false;
   }
 
   #endTurn(key: string, gift: Hold | null): void {

@@ -157,6 +157,18 @@ describe('LockService', () => {
       await expect(leases({ maxHandOffs: 4 })).resolves.toBe(2);
     });
 
+    it('lets other processes ask before it takes the key again, and only then', async () => {
+      const asked: (boolean | undefined)[] = [];
+      const acquire = backend.acquire.bind(backend);
+      backend.acquire = (key, request) => {
+        asked.push(request.yields);
+        return acquire(key, request);
+      };
+      await leases({ maxHandOffs: 4 });
+      await (await locks.acquire('k')).release();
+      expect(asked).toEqual([false, true, false]);
+    });
+
     it('gives the key back after maxHandOffMs', async () => {
       await expect(leases({ maxHandOffMs: 45 }, 10)).resolves.toBe(2);
     });

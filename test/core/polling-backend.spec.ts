@@ -89,6 +89,16 @@ describe('PollingBackend', () => {
     expect(store.asked).not.toContain('release');
   });
 
+  it('lets others ask first when it is told to, unless its time is short', async () => {
+    const yielding = backend.acquire('k', request(5_000, { yields: true }));
+    await clock.advance(200);
+    await expect(yielding).resolves.toMatchObject({ sentAt: 155 });
+    const hurried = backend.acquire('other', request(20, { yields: true }));
+    await clock.advance(20);
+    await expect(hurried).resolves.toMatchObject({ sentAt: 210 });
+    await expect(backend.acquire('third', request(0, { yields: true }))).resolves.toMatchObject({ sentAt: 220 });
+  });
+
   it('asks when the lease of the holder ends, not a poll later', async () => {
     backend = new PollingBackend(store, { pollMs: 10_000 });
     await store.inner.tryAcquire('k', 'stranger', 300, { host: 'there', pid: 2 });
@@ -172,12 +182,25 @@ describe('PollingBackend', () => {
 
   it('says at the deadline that nobody answers, not that somebody holds the key', async () => {
     await occupy();
-    const first = backend.acquire('k', request(150));
+    const first = backend.acquire('k', request(300));
     await clock.advance(10);
     store.carry = () => never();
     const refused = expect(first).rejects.toThrow(LockBackendError);
-    await clock.advance(200);
+    await clock.advance(300);
     await refused;
+  });
+
+  it('says at the deadline that somebody holds the key when the last answer said so and the next is on its way', async () => {
+    await occupy();
+    backend = new PollingBackend(store, { pollMs: 1 });
+    store.carry = async (call) => {
+      await new Promise<void>((resolve) => void clock.schedule(40, resolve));
+      return call();
+    };
+    const waiting = backend.acquire('k', request(150));
+    const late = expect(waiting).resolves.toBeNull();
+    await clock.advance(300);
+    await late;
   });
 
   it('gives up at once with the reason of the signal, waiting or asking, and leaves no listener', async () => {

@@ -61,7 +61,8 @@ export class HistoryRecorder {
     const id = this.#begin(key, op, owner, token, process.hrtime.bigint());
     return {
       owner,
-      ok: (result) => this.#write({ of: id, ok: String(result?.at ?? process.hrtime.bigint()), ...tokenField(result?.token) }),
+      ok: (result) =>
+        this.#write({ of: id, ok: String(result?.at ?? process.hrtime.bigint()), ...tokenField(result?.token) }),
       fail: () => this.#write({ of: id, fail: now() }),
     };
   }
