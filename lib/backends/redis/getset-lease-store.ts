@@ -1,0 +1,116 @@
+import type { BackendHealth, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
+import { LockKeys, packMetadata, splitFields, unpackHolder } from './lease-value.js';
+import type { RedisConnection } from './redis-connection.js';
+import { microseconds } from './redis-reply.js';
+
+interface Present {
+  readonly value: string;
+  readonly expiresAt: number;
+  readonly ttlMs: number;
+  readonly owner: string;
+  readonly metadata: string;
+}
+
+/**
+ * The scheme of `SETNX`, `GET` and `GETSET` (https://redis.io/docs/latest/commands/setnx/), for servers and proxies without
+ * scripting. The lease is `expiry|ttl|owner|metadata`, and the expiry is compared with the server's clock, never with a client's.
+ *
+ * Its limits, which no care here can lift: two that find the same expired lease both write; the second learns from what comes
+ * back that it was second, but has put its own name over the first one's, who then loses the lock at its next renewal though
+ * nobody took it; the second waits for the end of what it wrote, as does one that never hears whether it was second. The expiry that stays is the second one's, so all processes must use the same `ttlMs` for a key. A renewal
+ * or release is a look and then a write, safe as long as the write arrives while the lease it saw still lives; with little of
+ * it left neither is tried. A lease whose holder died stays on the server, expired, until the next acquisition.
+ */
+export class GetsetLeaseStore implements LeaseStore {
+  readonly name = 'redis';
+  readonly guarantee = 'best-effort';
+  readonly #connection: RedisConnection;
+  readonly #keys: LockKeys;
+  /** Owners that wrote their name over a lease which may be another's by now, and when what they wrote ends. */
+  readonly #doubtful = new Map<string, number>();
+  /** What must be left of a lease for a write to arrive while it lives. */
+  readonly #marginMs: number;
+
+  constructor(connection: RedisConnection, prefix: string, commandTimeoutMs: number) {
+    this.#connection = connection;
+    this.#keys = new LockKeys(prefix);
+    this.#marginMs = commandTimeoutMs / 4;
+  }
+
+  async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    const leaseKey = this.#keys.lease(key);
+    const { now, present } = await this.#look(leaseKey);
+    const ours = present?.owner === owner && !this.#doubtful.has(owner);
+    if (present && present.expiresAt > now && !ours) return refusal(now, present);
+    const lease = pack(now, ttlMs, owner, packMetadata(metadata));
+    if (present) this.#doubt(owner, now, ttlMs);
+    const [before, time] = await Promise.all([
+      present ? this.#connection.send('GETSET', leaseKey, lease) : this.#connection.send('SETNX', leaseKey, lease),
+      this.#connection.send('TIME'),
+    ]);
+    const won = present ? before === present.value : Number(before) === 1;
+    if (!won) return { acquired: false, retryAfterMs: null };
+    this.#doubtful.delete(owner);
+    return { acquired: true, fencingToken: microseconds(time) };
+  }
+
+  /** @throws when too little of the lease is left to write it again safely: it may be anybody's by then */
+  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const leaseKey = this.#keys.lease(key);
+    const { now, present } = await this.#look(leaseKey);
+    if (present?.owner !== owner) return false;
+    if (present.expiresAt - now < Math.min(this.#marginMs, ttlMs / 10))
+      throw new Error('the lease ends too soon to be renewed');
+    const lease = pack(now, ttlMs, owner, present.metadata);
+    return (await this.#connection.send('GETSET', leaseKey, lease)) === present.value;
+  }
+
+  /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */
+  async release(key: string, owner: string): Promise<boolean> {
+    if (this.#doubtful.has(owner)) return false;
+    const leaseKey = this.#keys.lease(key);
+    const { now, present } = await this.#look(leaseKey);
+    if (present?.owner !== owner) return false;
+    if (present.expiresAt - now >= Math.min(this.#marginMs, present.ttlMs / 3))
+      await this.#connection.send('DEL', leaseKey);
+    return present.expiresAt > now;
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  health(): BackendHealth {
+    return this.#connection.health.current;
+  }
+
+  onHealthChange(listener: (health: BackendHealth) => void): () => void {
+    return this.#connection.health.onChange(listener);
+  }
+
+  /** Until `GETSET` has answered that it was first, its owner's name on the key proves nothing. */
+  #doubt(owner: string, now: number, ttlMs: number): void {
+    for (const [other, endsAt] of this.#doubtful) if (endsAt < now) this.#doubtful.delete(other);
+    this.#doubtful.set(owner, now + ttlMs);
+  }
+
+  async #look(leaseKey: string): Promise<{ now: number; present: Present | undefined }> {
+    const [time, value] = await Promise.all([this.#connection.send('TIME'), this.#connection.send('GET', leaseKey)]);
+    return { now: Number(microseconds(time)) / 1_000, present: typeof value === 'string' ? parse(value) : undefined };
+  }
+}
+
+function refusal(now: number, present: Present): LeaseAttempt {
+  const holder = unpackHolder(present.metadata);
+  return { acquired: false, retryAfterMs: present.expiresAt - now, ...(holder ? { holder } : {}) };
+}
+
+function pack(now: number, ttlMs: number, owner: string, metadata: string): string {
+  return `${Math.ceil(now + ttlMs)}|${Math.ceil(ttlMs)}|${owner}|${metadata}`;
+}
+
+/** What is none of ours never expires: better to wait for ever than to overwrite it. */
+function parse(value: string): Present {
+  const [expiry = '', ttl = '', owner = '', metadata = ''] = splitFields(value, 4) ?? [];
+  return { value, expiresAt: /^\d+$/u.test(expiry) ? Number(expiry) : Infinity, ttlMs: Number(ttl), owner, metadata };
+}

@@ -1,0 +1,212 @@
+import { type Clock, systemClock } from '../../core/index.js';
+import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
+import { cleanError } from './redis-error.js';
+import { ReportedHealth } from './reported-health.js';
+import type { RedisScript } from './redis-scripts.js';
+
+interface Pending {
+  readonly command: RedisCommand;
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** A handshake that takes longer is given up for a new connection: the old one may lead nowhere. */
+const LONGEST_HANDSHAKE_MS = 5_000;
+
+/**
+ * Commands with a deadline of our own, whatever the client's settings and the server's state. A connection of ours on which an
+ * answer is overdue is replaced, so that nothing that was given up runs late; a given client is only ever asked.
+ */
+export class RedisConnection {
+  readonly health = new ReportedHealth();
+  readonly #source: ClientSource;
+  readonly #timeoutMs: number;
+  readonly #clock: Clock;
+  #opening: Promise<RedisClient> | undefined;
+  #client: RedisClient | undefined;
+  /** Whether commands can be sent; a given client may be asked at any time. */
+  #ready = false;
+  #closed = false;
+  #knowsPolicy = false;
+  #connectingSince = 0;
+  #outbox: Pending[] = [];
+  #lastError: Error | undefined;
+  readonly #waiting = new Set<(error?: Error) => void>();
+
+  constructor(source: ClientSource, timeoutMs: number, clock: Clock = systemClock) {
+    this.#source = source;
+    this.#timeoutMs = timeoutMs;
+    this.#clock = clock;
+    if (source.given) this.#attach(source.given);
+  }
+
+  /** Sends in the order of the calls; those of one turn in one write. Rejects with an error that may be logged. */
+  send(...command: RedisCommand): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      this.#outbox.push({ command, resolve, reject });
+      if (this.#outbox.length === 1) queueMicrotask(() => void this.#deliver());
+    });
+  }
+
+  /** Never sends the script's text after the deadline of the call: the caller has freed the owner by then. */
+  async run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+    const giveUpAt = this.#clock.now() + this.#timeoutMs;
+    try {
+      return await this.send('EVALSHA', script.sha1, keys.length, ...keys, ...args);
+    } catch (error) {
+      const unknown = error instanceof Error && error.message.startsWith('NOSCRIPT');
+      if (!unknown || this.#clock.now() >= giveUpAt) throw error;
+      return this.send('EVAL', script.source, keys.length, ...keys, ...args);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#settleWaiting(closedError());
+    const client = await this.#opening?.catch(() => undefined);
+    if (client) this.#cut(client);
+    if (this.#source.given) this.#detach(this.#source.given);
+  }
+
+  async #deliver(): Promise<void> {
+    const batch = this.#outbox;
+    this.#outbox = [];
+    let overdue = false;
+    const timer = this.#clock.schedule(this.#timeoutMs, () => {
+      overdue = true;
+      this.#onSilence(batch);
+    });
+    try {
+      const client = this.#client && (this.#ready || this.#source.given) ? this.#client : await this.#connected();
+      if (!overdue) await exchange(client, batch);
+      if (!overdue) this.#onAnswer();
+    } catch (error) {
+      for (const { reject } of batch) reject(cleanError(error));
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #connected(): Promise<RedisClient> {
+    if (this.#closed) throw closedError();
+    this.#opening ??= this.#open();
+    const client = await this.#opening;
+    if (!this.#ready) {
+      await new Promise<void>((resolve, reject) => this.#waiting.add((error) => (error ? reject(error) : resolve())));
+    }
+    return client;
+  }
+
+  async #open(): Promise<RedisClient> {
+    const client = await this.#source.open();
+    if (this.#closed) throw closedError();
+    this.#attach(client);
+    // What is wrong comes as an event too, and again with every new attempt.
+    client.connect().catch(() => undefined);
+    return client;
+  }
+
+  #attach(client: RedisClient): void {
+    this.#client = client;
+    this.#ready = client.status === 'ready';
+    if (this.#ready) this.health.report('up');
+    client.on('connecting', this.#onConnecting);
+    client.on('ready', this.#onReady);
+    client.on('close', this.#onClose);
+    client.on('end', this.#onClose);
+    if (!this.#source.given) client.on('error', this.#onError);
+  }
+
+  #detach(client: RedisClient): void {
+    client.off('connecting', this.#onConnecting);
+    client.off('ready', this.#onReady);
+    client.off('close', this.#onClose);
+    client.off('end', this.#onClose);
+  }
+
+  /** Ours only. The error listener stays: a dying socket may still complain. */
+  #cut(client: RedisClient): void {
+    this.#detach(client);
+    client.disconnect();
+  }
+
+  readonly #onConnecting = (): void => {
+    this.#connectingSince = this.#clock.now();
+  };
+
+  readonly #onReady = (): void => {
+    this.#ready = true;
+    this.#knowsPolicy = false;
+    this.#lastError = undefined;
+    this.health.report('up');
+    this.#settleWaiting();
+  };
+
+  readonly #onClose = (): void => {
+    this.#ready = false;
+    const error = this.#lastError ?? new Error('the connection is lost');
+    this.health.report('down', error.message);
+    this.#settleWaiting(error);
+  };
+
+  readonly #onError = (error: unknown): void => {
+    this.#lastError = cleanError(error);
+  };
+
+  #onSilence(batch: readonly Pending[]): void {
+    const error = new Error(`no answer within ${this.#timeoutMs} ms`);
+    for (const { reject } of batch) reject(error);
+    this.health.report('down', error.message);
+    const connecting = !this.#ready && this.#clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
+    if (this.#source.given || connecting || this.#closed) return;
+    this.#ready = false;
+    this.#client?.disconnect(true);
+  }
+
+  #onAnswer(): void {
+    if (this.#closed) return;
+    this.health.report('up');
+    if (this.#knowsPolicy) return;
+    this.#knowsPolicy = true;
+    void this.#askForPolicy();
+  }
+
+  async #askForPolicy(): Promise<void> {
+    try {
+      const info = String(await this.send('INFO', 'memory'));
+      const policy = /^maxmemory_policy:(?<policy>[\w-]+)/mu.exec(info)?.groups?.policy ?? 'noeviction';
+      this.health.advise('eviction', policy === 'noeviction' ? undefined : evictionAdvice(policy));
+    } catch {
+      // A user without the right to ask locks just as well.
+    }
+  }
+
+  #settleWaiting(error?: Error): void {
+    for (const settle of this.#waiting) settle(error);
+    this.#waiting.clear();
+  }
+}
+
+/** Settles each command with its own answer. Rejects when there was none at all. */
+async function exchange(client: RedisClient, batch: readonly Pending[]): Promise<void> {
+  const [only] = batch;
+  if (batch.length === 1 && only) {
+    only.resolve(await client.call(...only.command));
+    return;
+  }
+  const replies = (await client.pipeline(batch.map(({ command }) => ['call', ...command])).exec()) ?? [];
+  for (const [i, { resolve, reject }] of batch.entries()) {
+    const [error, reply] = replies[i] ?? [new Error('the connection was lost before the answer'), undefined];
+    if (error) reject(cleanError(error));
+    else resolve(reply);
+  }
+}
+
+function evictionAdvice(policy: string): string {
+  return `maxmemory-policy is ${policy}: a server short of memory may delete locks that are held; set noeviction`;
+}
+
+function closedError(): Error {
+  return new Error('the backend is closed');
+}

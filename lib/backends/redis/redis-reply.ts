@@ -1,0 +1,11 @@
+/** @throws when it is none, so that what an unknown server says is never taken for an answer */
+export function asList(reply: unknown): readonly unknown[] {
+  if (!Array.isArray(reply)) throw new Error('the server gave an answer of an unexpected kind');
+  return reply;
+}
+
+/** The server's `TIME` in microseconds: below 2^53 until the year 2255. */
+export function microseconds(time: unknown): bigint {
+  const [seconds, micros] = asList(time);
+  return BigInt(String(seconds)) * 1_000_000n + BigInt(String(micros));
+}

@@ -1,0 +1,75 @@
+import { describe, expect, it } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis-5';
+import { LockConfigurationError } from 'nestjs-distributed-lock/core';
+import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
+
+const url = 'redis://127.0.0.1:1';
+const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
+
+/** As JavaScript would call it. */
+function attempt(options: unknown): unknown {
+  try {
+    Reflect.apply(redis, undefined, [options]);
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+describe('redis() refuses', () => {
+  it.each<[string, unknown, option: string]>([
+    ['no options', undefined, 'options'],
+    ['null', null, 'options'],
+    ['neither url nor client', {}, 'url'],
+    ['both', { url, client: new Redis({ lazyConnect: true }) }, 'client'],
+    ['what is no URL', { url: 'localhost:6379' }, 'url'],
+    ['a URL of something else', { url: 'https://127.0.0.1' }, 'url'],
+    ['a URL that is no string', { url: 6379 }, 'url'],
+    ['a client that is none', { client: { get: () => undefined } }, 'client'],
+    ['a client that is null', { client: null }, 'client'],
+    ['a cluster', { client: cluster }, 'client'],
+    ['an unknown mode', { url, mode: 'Queue' }, 'mode'],
+    ['a mode that is inherited', { url, mode: 'constructor' }, 'mode'],
+    ['an empty prefix', { url, prefix: '' }, 'prefix'],
+    ['a prefix with braces', { url, prefix: 'lock{1}' }, 'prefix'],
+    ['a prefix with a line break', { url, prefix: 'lock\n' }, 'prefix'],
+    ['a prefix that is no string', { url, prefix: 1 }, 'prefix'],
+    ['a time-out of 0', { url, commandTimeoutMs: 0 }, 'commandTimeoutMs'],
+    ['a negative time-out', { url, commandTimeoutMs: -1 }, 'commandTimeoutMs'],
+    ['NaN', { url, commandTimeoutMs: Number.NaN }, 'commandTimeoutMs'],
+    ['a time-out as text', { url, commandTimeoutMs: '1000' }, 'commandTimeoutMs'],
+    ['no end of a time-out', { url, commandTimeoutMs: Infinity }, 'commandTimeoutMs'],
+    ['an option that it does not know', { url, timeout: 5 }, 'timeout'],
+  ])('%s', (_what, options, option) => {
+    const error = attempt(options);
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    expect(error).toMatchObject({ option, message: expect.stringContaining(option) });
+  });
+
+  it('a wrong URL without repeating it, for its password', () => {
+    const error = attempt({ url: 'redis://user:s3cret@host:port' });
+    expect(error).toMatchObject({ option: 'url' });
+    expect(String(error)).not.toContain('s3cret');
+  });
+});
+
+describe('redis() takes', () => {
+  it('clients of ioredis 5 and 6, by type and at run time', async () => {
+    const clients: RedisOptions[] = [
+      { client: new Redis({ lazyConnect: true }) },
+      { client: new Redis5({ lazyConnect: true }) },
+    ];
+    for (const options of clients) {
+      const backend = redis(options);
+      expect(backend.health?.()).toEqual({ status: 'idle' });
+      await backend.close();
+    }
+  });
+
+  it('a URL without connecting to it', async () => {
+    const backend = redis({ url });
+    expect(backend.health?.()).toEqual({ status: 'idle' });
+    await backend.close();
+  });
+});

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { type AcquireRequest, Deadline, type Lease, type LockBackend, LockService } from 'nestjs-distributed-lock/core';
+import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
+import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
+
+export interface WorldOptions {
+  readonly url?: string;
+  readonly mode?: RedisMode;
+  readonly commandTimeoutMs?: number;
+}
+
+/** One server, an operator who looks at it from outside, and what a test opened. */
+export class RedisWorld {
+  readonly #opened: (() => Promise<unknown> | void)[] = [];
+
+  private constructor(
+    readonly server: RedisServer,
+    readonly operator: Redis,
+  ) {}
+
+  static async start(options?: RedisServerOptions): Promise<RedisWorld> {
+    const server = await RedisServer.start(options);
+    const operator = new Redis(server.url, { retryStrategy: () => 20 });
+    operator.on('error', () => undefined);
+    return new RedisWorld(server, operator);
+  }
+
+  /** Stands for a process. Ends with the test. */
+  service(options: WorldOptions = {}): LockService {
+    return this.closing(new LockService(redis({ url: this.server.url, ...options })));
+  }
+
+  backend(options: WorldOptions = {}): LockBackend {
+    return this.closing(redis({ url: this.server.url, ...options }));
+  }
+
+  async proxy(): Promise<FaultProxy & { readonly url: string }> {
+    const proxy = this.closing(await FaultProxy.start({ port: this.server.port }));
+    return Object.assign(proxy, { url: `redis://127.0.0.1:${proxy.port}` });
+  }
+
+  closing<T extends { close(): Promise<unknown> }>(opened: T): T {
+    this.#opened.push(() => opened.close());
+    return opened;
+  }
+
+  disconnecting<T extends { disconnect(): void }>(client: T): T {
+    this.#opened.push(() => client.disconnect());
+    return client;
+  }
+
+  waitersFor(key: string): Promise<number> {
+    return this.operator.llen(`lock:{${key}}:q`);
+  }
+
+  /** What clients, not scripts, send while `work` runs, without what the operator sends. */
+  async commandsDuring(work: () => Promise<unknown>): Promise<string[]> {
+    const monitor = this.disconnecting(await this.operator.monitor());
+    const seen: string[] = [];
+    const marker = randomUUID();
+    const complete = new Promise<void>((resolve) => {
+      monitor.on('monitor', (_time: string, args: string[], source: string) => {
+        if (args[1] === marker) resolve();
+        else if (source !== 'lua') seen.push(String(args[0]).toLowerCase());
+      });
+    });
+    await work();
+    await this.operator.echo(marker);
+    await complete;
+    return seen;
+  }
+
+  async endTest(): Promise<void> {
+    for (const close of this.#opened.splice(0).toReversed()) await close();
+    await this.operator.flushall();
+  }
+
+  async stop(): Promise<void> {
+    this.operator.disconnect();
+    await this.server.stop();
+  }
+}
+
+export function contend(
+  backend: LockBackend,
+  key: string,
+  { waitMs = 0, ...rest }: Partial<AcquireRequest> & { readonly waitMs?: number } = {},
+): Promise<Lease | null> {
+  const metadata = { host: 'somewhere', pid: 1 };
+  return backend.acquire(key, {
+    owner: randomUUID(),
+    ttlMs: 30_000,
+    deadline: Deadline.after(waitMs),
+    metadata,
+    ...rest,
+  });
+}
+
+export async function win(...args: Parameters<typeof contend>): Promise<Lease> {
+  const lease = await contend(...args);
+  if (!lease) throw new Error(`${args[1]} should have been free`);
+  return lease;
+}
