@@ -23,6 +23,11 @@ const servers = [
     elsewhere: 'https://mariadb.org/download/',
   },
   {
+    debian: 'faketime',
+    present: () => onPath('faketime'),
+    elsewhere: 'https://github.com/wolfcw/libfaketime',
+  },
+  {
     debian: 'chromium',
     present: () => onPath('chromium'),
     elsewhere: 'https://www.chromium.org/getting-involved/download-chromium/',

@@ -48,8 +48,8 @@ console.log(`${passed} passed, ${failed} failed`);
 /** The package tests need dist as an application gets it, the sample's tests the built application. */
 function build() {
   return (
-    run(execPath, ['scripts/build.mjs']) &&
-    run(execPath, ['node_modules/@nestjs/cli/bin/nest.js', 'build', 'sample-app'])
+    execute(execPath, ['scripts/build.mjs']) &&
+    execute(execPath, ['node_modules/@nestjs/cli/bin/nest.js', 'build', 'sample-app'])
   );
 }
 

@@ -1,6 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { StaleFenceError } from '../../core/index.js';
-import { assertTableName, dialectOf, type Query } from './sql-dialect.js';
+import { assertTableName } from './lock-table.js';
+import { rowsOf } from './rows-of.js';
+import { dialectOf, type Query } from './sql-dialect.js';
 import { DEFAULT_FENCE_TABLE } from './typeorm.js';
 
 export interface FencedOptions {
@@ -32,7 +34,8 @@ export async function fenced<T>(
     return manager.transaction((inner) => fenced(inner, resource, lock, work, options));
   }
   const dialect = dialectOf(manager.connection.options.type);
-  const query: Query = async (sql, parameters) => manager.query(sql, [...parameters]);
+  await dialect.lockForWriting?.(manager, tableName);
+  const query: Query = async (sql, parameters) => rowsOf(await manager.query(sql, [...parameters]));
   if (!(await dialect.raiseFence(query, tableName, resource, lock.fencingToken))) {
     const newest = await dialect.newestFence(query, tableName, resource);
     throw new StaleFenceError(resource, { token: lock.fencingToken, newest });

@@ -1,8 +1,18 @@
-import { DataSource, type DataSourceOptions, QueryFailedError } from 'typeorm';
-import { pause, systemClock } from '../../core/timers.js';
+import { randomInt } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import { DataSource, type DataSourceOptions, type QueryRunner } from 'typeorm';
+import { Deadline, systemClock } from '../../core/index.js';
+import { pause } from '../../core/timers.js';
+import { cleanError, DatabaseError } from './clean-error.js';
+import { rowsOf } from './rows-of.js';
+import { Sockets } from './sockets.js';
 import type { Query, SqlDialect } from './sql-dialect.js';
+import { TimeLimitError, within } from './time-limit.js';
 
 const BUSY_PAUSE_MS = 10;
+
+/** How long saying goodbye may take. */
+const CLOSE_MS = 200;
 
 const NOTHING_OF_THE_APPLICATION = {
   entities: [],
@@ -15,75 +25,119 @@ const NOTHING_OF_THE_APPLICATION = {
   cache: false,
 } satisfies Partial<DataSourceOptions>;
 
-/**
- * A connection of the locks' own, made like the application's. On the application's, a lock could end up inside one of its
- * transactions (SQLite has a single connection for all of them), where a rollback would undo it.
- */
-export class OwnConnection {
-  #opening: Promise<DataSource> | undefined;
-  #closed = false;
-
-  constructor(
-    private readonly options: DataSourceOptions,
-    private readonly dialect: SqlDialect,
-    private readonly statementTimeoutMs: number,
-    /** Runs once, on the new connection, before anything else. */
-    private readonly onOpen: (query: Query) => Promise<void>,
-  ) {}
-
-  /** Rejects after `statementTimeoutMs` of a busy database at the latest. Opens the connection if there is none. */
-  readonly query: Query = async (sql, parameters) => {
-    if (this.#closed) throw new Error('the lock connection is closed');
-    this.#opening ??= this.#open();
-    const dataSource = await this.#opening;
-    return this.#run(dataSource, sql, parameters);
-  };
-
-  async close(): Promise<void> {
-    this.#closed = true;
-    const opening = this.#opening;
-    this.#opening = undefined;
-    const dataSource = await opening?.catch(() => undefined);
-    await dataSource?.destroy();
-  }
-
-  async #open(): Promise<DataSource> {
-    const dataSource = new DataSource(
-      Object.assign({ ...this.dialect.connection(this.options) }, NOTHING_OF_THE_APPLICATION),
-    );
-    try {
-      await dataSource.initialize();
-      const query: Query = (sql, parameters) => this.#run(dataSource, sql, parameters);
-      await this.dialect.prepare(query);
-      await this.onOpen(query);
-      return dataSource;
-    } catch (error) {
-      this.#opening = undefined;
-      if (dataSource.isInitialized) await dataSource.destroy();
-      throw withoutParameters(error);
-    }
-  }
-
-  async #run(
-    dataSource: DataSource,
-    sql: string,
-    parameters: readonly unknown[],
-  ): Promise<readonly Record<string, unknown>[]> {
-    const giveUpAt = systemClock.now() + this.statementTimeoutMs;
-    for (;;) {
-      try {
-        const rows: unknown = await dataSource.query(sql, [...parameters]);
-        return Array.isArray(rows) ? rows : [];
-      } catch (error) {
-        const cause = withoutParameters(error);
-        if (!this.dialect.isBusy(cause) || systemClock.now() >= giveUpAt) throw cause;
-        await pause(systemClock, BUSY_PAUSE_MS);
-      }
-    }
-  }
+export interface ConnectionSettings {
+  readonly options: DataSourceOptions;
+  readonly dialect: SqlDialect;
+  readonly statementTimeoutMs: number;
+  /** Runs on each new connection before anything else. */
+  readonly onOpen: (query: Query) => Promise<void>;
 }
 
-/** TypeORM's error shows the statement's values, and an owner id is a secret: whoever knows it can free the lock. */
-function withoutParameters(error: unknown): unknown {
-  return error instanceof QueryFailedError ? error.driverError : error;
+/**
+ * One connection of the locks' own, made like the application's. On the application's, a lock could end up inside one of its
+ * transactions (SQLite has a single connection for all of them), where a rollback would undo it, and would have to wait for
+ * its turn in a pool that those who wait for locks have exhausted.
+ */
+export class OwnConnection {
+  readonly #dataSource: DataSource;
+  readonly #sockets = new Sockets(() => this.#onSocketClosed());
+  #runner: QueryRunner | undefined;
+  #client: unknown;
+  #ended = false;
+
+  constructor(
+    private readonly settings: ConnectionSettings,
+    /** Told when the connection ends and nobody here ended it. */
+    private readonly onLost: () => void,
+  ) {
+    const options = settings.dialect.connection(settings.options, this.#sockets);
+    this.#dataSource = new DataSource(Object.assign({ ...options }, NOTHING_OF_THE_APPLICATION));
+  }
+
+  /** The driver's own connection. */
+  get client(): unknown {
+    return this.#client;
+  }
+
+  /** Within `statementTimeoutMs`, or nothing stays open. */
+  async open(): Promise<void> {
+    const { dialect, statementTimeoutMs, onOpen } = this.settings;
+    try {
+      await within(Deadline.after(statementTimeoutMs), 'the database accepted no connection', this.#connect());
+      await dialect.prepare(this.run, statementTimeoutMs);
+      await onOpen(this.run);
+    } catch (error) {
+      this.destroy();
+      throw cleanError(error);
+    }
+  }
+
+  /** One statement at a time. A database too busy for it is asked again; one that is silent for too long is hung up on. */
+  readonly run: Query = async (sql, parameters) => {
+    const retries = Deadline.after(this.settings.statementTimeoutMs);
+    for (;;) {
+      try {
+        return await this.#ask(sql, parameters);
+      } catch (error) {
+        const cause = cleanError(error);
+        if (retries.passed || !this.isBusy(cause)) throw cause;
+        await pause(systemClock, randomInt(BUSY_PAUSE_MS, 2 * BUSY_PAUSE_MS));
+      }
+    }
+  };
+
+  /** Whether the connection is as good as before after this failure of `run`. */
+  isBusy(error: unknown): boolean {
+    return error instanceof DatabaseError && this.settings.dialect.isBusy(error);
+  }
+
+  /** Says goodbye, and hangs up on a server that does not answer to it. */
+  async close(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    const goodbye = this.#disconnect();
+    await within(Deadline.after(CLOSE_MS), 'no goodbye', goodbye).catch(() => undefined);
+    this.#sockets.destroy();
+  }
+
+  destroy(): void {
+    this.#ended = true;
+    this.#sockets.destroy();
+    this.#disconnect().catch(() => undefined);
+  }
+
+  async #connect(): Promise<void> {
+    await this.#dataSource.initialize();
+    this.#runner = this.#dataSource.createQueryRunner('master');
+    const client: unknown = await this.#runner.connect();
+    // Some drivers report a lost connection more than once, and an 'error' without a listener ends the process.
+    if (client instanceof EventEmitter) client.on('error', () => undefined);
+    this.#client = client;
+    if (this.#ended) await this.#disconnect();
+  }
+
+  async #ask(sql: string, parameters: readonly unknown[]): ReturnType<Query> {
+    if (!this.#runner || this.#ended) throw new DatabaseError('the connection is closed', undefined);
+    const { dialect, statementTimeoutMs } = this.settings;
+    if (dialect.runAlone) return dialect.runAlone(this.#client, sql, parameters);
+    const deadline = Deadline.after(statementTimeoutMs);
+    try {
+      return rowsOf(await within(deadline, 'the database gave no answer', this.#runner.query(sql, [...parameters])));
+    } catch (error) {
+      if (error instanceof TimeLimitError) this.destroy();
+      throw error;
+    }
+  }
+
+  async #disconnect(): Promise<void> {
+    await this.#runner?.release();
+    if (this.#dataSource.isInitialized) await this.#dataSource.destroy();
+  }
+
+  #onSocketClosed(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#disconnect().catch(() => undefined);
+    this.onLost();
+  }
 }

@@ -1,26 +1,58 @@
-import type { DataSourceOptions } from 'typeorm';
+import type { DataSourceOptions, EntityManager } from 'typeorm';
 import { type HolderMetadata, type LeaseAttempt, LockConfigurationError } from '../../core/index.js';
+import type { DatabaseError } from './clean-error.js';
+import { mysql } from './mysql-dialect.js';
+import { postgres } from './postgres-dialect.js';
+import type { Sockets } from './sockets.js';
 import { sqlite } from './sqlite-dialect.js';
 
-/** One statement on the backend's own connection, outside of every transaction. Values are parameters, never text. */
+/**
+ * One statement on the backend's own connection, outside of every transaction. Values are parameters, never text. Where the
+ * driver answers with counters instead of rows, these are the only row.
+ */
 export type Query = (sql: string, parameters: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 
 /** A database as the lease strategy sees it: every statement compares owners and reads the database's clock. */
 export interface SqlDialect {
-  /** The application's options, changed where a lock needs a connection of another kind. */
-  connection(options: DataSourceOptions): DataSourceOptions;
-  /** What the connection needs before its first statement. */
-  prepare(query: Query): Promise<void>;
+  /** How many connections make sense for the locks alone. */
+  readonly connections: number;
+  /** The application's options, changed to one connection, of the kind that a lock needs, to the server that takes writes. */
+  connection(options: DataSourceOptions, sockets: Sockets): DataSourceOptions;
+  /** What a connection needs before its first statement. */
+  prepare(query: Query, statementTimeoutMs: number): Promise<void>;
+  /** The columns of the lock table, and what `describe` says of their types. */
+  readonly lockColumns: Readonly<Record<string, RegExp>>;
+  /** The `name` and `type` of each column of a table. */
+  describe(query: Query, table: string): ReturnType<Query>;
   createLockTable(table: string): string;
   createFenceTable(table: string): string;
   tryAcquire(query: Query, table: string, lease: LeaseRow): Promise<LeaseAttempt>;
   renew(query: Query, table: string, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
   release(query: Query, table: string, lease: Pick<LeaseRow, 'key' | 'owner'>): Promise<boolean>;
+  /** Deletes rows that nobody has held for so long. Their keys' tokens go on growing, by the clock. */
+  reap(query: Query, table: string, idleMs: number): Promise<void>;
   /** Raises the resource's fence to `token`; false when a newer token was there. */
   raiseFence(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
   newestFence(query: Query, table: string, resource: string): Promise<bigint | undefined>;
+  /** What has to come before the first write of a transaction of the application's. */
+  lockForWriting?(manager: EntityManager, table: string): Promise<void>;
+  /** Runs one statement where TypeORM's way of doing so is not safe. */
+  runAlone?(client: unknown, sql: string, values: readonly unknown[]): Awaited<ReturnType<Query>>;
   /** Whether the database was only too busy for this statement, which did nothing and may be sent again. */
-  isBusy(error: unknown): boolean;
+  isBusy(error: DatabaseError): boolean;
+  /** Whether the table is missing, of another shape, or forbidden to us. */
+  isAboutTable(error: DatabaseError): boolean;
+  /** Where the server can push. */
+  readonly wakeUps?: WakeUps;
+}
+
+/** How a server tells waiters of a release, and only when there are any. */
+export interface WakeUps {
+  /** Has the next release of `key` announced; false when nobody holds it any more. */
+  await(query: Query, table: string, key: string): Promise<boolean>;
+  /** From now on calls `wake` on the connection's announcements, with what `channelKey` makes of the key. */
+  listen(query: Query, client: unknown, table: string, wake: (channelKey: string) => void): Promise<void>;
+  channelKey(key: string): string;
 }
 
 export interface LeaseRow {
@@ -30,7 +62,12 @@ export interface LeaseRow {
   readonly metadata: HolderMetadata;
 }
 
-const DIALECTS: ReadonlyMap<string, SqlDialect> = new Map([['better-sqlite3', sqlite]]);
+const DIALECTS: ReadonlyMap<string, SqlDialect> = new Map([
+  ['better-sqlite3', sqlite],
+  ['postgres', postgres],
+  ['mysql', mysql],
+  ['mariadb', mysql],
+]);
 
 /** @throws LockConfigurationError for a database that has no dialect */
 export function dialectOf(type: string): SqlDialect {
@@ -39,14 +76,5 @@ export function dialectOf(type: string): SqlDialect {
   throw new LockConfigurationError(
     `typeorm() has no dialect for data sources of type "${type}"; it has ${[...DIALECTS.keys()].join(', ')}`,
     'dataSource',
-  );
-}
-
-/** Table names cannot be parameters, so they are checked instead. */
-export function assertTableName(option: string, name: unknown): asserts name is string {
-  if (typeof name === 'string' && /^[A-Za-z_][\w$]{0,62}$/u.test(name)) return;
-  throw new LockConfigurationError(
-    `${option} must be a plain identifier (letters, digits, "_", at most 63), because it becomes part of statements; it was ${JSON.stringify(name)}`,
-    option,
   );
 }

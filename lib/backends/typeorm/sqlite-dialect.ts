@@ -1,7 +1,8 @@
 import type { DataSourceOptions } from 'typeorm';
 import { type LeaseAttempt, LockConfigurationError } from '../../core/index.js';
-import { holderOf } from './holder-of.js';
+import { refusalOf } from './refusal-of.js';
 import type { Query, SqlDialect } from './sql-dialect.js';
+import { lockForWriting, runAlone } from './sqlite-driver.js';
 
 /** The database's clock in milliseconds; the same instant throughout a statement. */
 const NOW = `cast((julianday('now') - 2440587.5) * 86400000 as integer)`;
@@ -10,10 +11,12 @@ const NOW = `cast((julianday('now') - 2440587.5) * 86400000 as integer)`;
  * The driver is synchronous: while it waits for another process's write lock, nothing else runs in ours. So it waits this
  * little, and the store asks again.
  */
-const BUSY_TIMEOUT_MS = 20;
+const BUSY_TIMEOUT_MS = 1;
 
 /** SQLite in a file, also shared by several processes of one host (never over a network file system). */
 export const sqlite: SqlDialect = {
+  connections: 1,
+
   connection(options: DataSourceOptions) {
     if (options.type !== 'better-sqlite3') return options;
     if (/^(|:memory:|file::memory:.*)$/u.test(options.database)) {
@@ -28,6 +31,18 @@ export const sqlite: SqlDialect = {
   async prepare(query) {
     await query(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`, []);
   },
+
+  lockColumns: {
+    lock_key: /^text primary key$/u,
+    owner: /^text$/u,
+    token: /^integer$/u,
+    expires_at: /^integer$/u,
+    acquired_at: /^integer$/u,
+    metadata: /^text$/u,
+  },
+
+  describe: (query, table) =>
+    query(`select name, lower(type) || iif(pk = 1, ' primary key', '') as type from pragma_table_info(?)`, [table]),
 
   createLockTable: (table) => `
     create table if not exists ${table} (
@@ -68,10 +83,14 @@ export const sqlite: SqlDialect = {
 
   async release(query, table, { key, owner }) {
     const rows = await query(
-      `update ${table} set owner = null, expires_at = 0, metadata = null where lock_key = ? and owner = ? returning 1`,
+      `update ${table} set owner = null, expires_at = ${NOW}, metadata = null where lock_key = ? and owner = ? returning 1`,
       [key, owner],
     );
     return rows.length === 1;
+  },
+
+  async reap(query, table, idleMs) {
+    await query(`delete from ${table} where expires_at < ${NOW} - ?`, [idleMs]);
   },
 
   async raiseFence(query, table, resource, token) {
@@ -88,7 +107,10 @@ export const sqlite: SqlDialect = {
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },
 
-  isBusy: (error) => error instanceof Error && 'code' in error && /^SQLITE_(BUSY|LOCKED)/u.test(String(error.code)),
+  lockForWriting,
+  runAlone,
+  isBusy: ({ code = '' }) => /^SQLITE_(BUSY|LOCKED)/u.test(code),
+  isAboutTable: ({ code }) => code === 'SQLITE_ERROR',
 };
 
 async function refusal(query: Query, table: string, key: string): Promise<LeaseAttempt> {
@@ -97,7 +119,5 @@ async function refusal(query: Query, table: string, key: string): Promise<LeaseA
      from ${table} where lock_key = ? and owner is not null`,
     [key],
   );
-  if (!row) return { acquired: false, retryAfterMs: 0 };
-  const holder = holderOf(row['metadata'], row['since']);
-  return { acquired: false, retryAfterMs: Number(row['remaining']), ...(holder ? { holder } : {}) };
+  return refusalOf(row);
 }

@@ -1,14 +1,26 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import { type LockBackend, LockConfigurationError, PollingBackend, type PollingOptions } from '../../core/index.js';
-import { OwnConnection } from './own-connection.js';
-import { assertTableName, dialectOf, type Query, type SqlDialect } from './sql-dialect.js';
+import {
+  type LeaseStore,
+  type LockBackend,
+  LockConfigurationError,
+  PollingBackend,
+  type PollingOptions,
+} from '../../core/index.js';
+import { AnnouncedLeaseStore } from './announced-lease-store.js';
+import { assertTableName, checkLockTable } from './lock-table.js';
+import type { ConnectionSettings } from './own-connection.js';
+import { OwnConnections } from './own-connections.js';
+import { Reaper } from './reaper.js';
+import { ReleaseChannel } from './release-channel.js';
+import { Sockets } from './sockets.js';
+import { dialectOf } from './sql-dialect.js';
 import { SqlLeaseStore } from './sql-lease-store.js';
 
 export const DEFAULT_LOCK_TABLE = 'distributed_lock';
 export const DEFAULT_FENCE_TABLE = 'distributed_lock_fence';
 
 export interface TypeOrmOptions extends PollingOptions {
-  /** The application's data source. Only its options are used: the locks have a connection of their own, closed by `close()`. */
+  /** The application's data source. Only its options are used: the locks have connections of their own, closed by `close()`. */
   dataSource: DataSource | { readonly options: DataSourceOptions };
   /** `lease`: a row with an expiry, renewed while held. @default 'lease' */
   strategy?: 'lease';
@@ -16,8 +28,13 @@ export interface TypeOrmOptions extends PollingOptions {
   tableName?: string;
   /** Creates the table where it is missing. Else run the migration `CreateDistributedLock1760000000000`. @default false */
   synchronize?: boolean;
-  /** How long one statement may wait for a busy database. @default 1_000 */
+  /** How long to wait for a connection, and then for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
   statementTimeoutMs?: number;
+  /**
+   * Deletes rows that nobody has held for so long. Without it every key ever used keeps its row. A token goes on growing
+   * without its row, by the database's clock: longer than that clock could ever step back. @default Infinity
+   */
+  reapIdleAfterMs?: number;
 }
 
 const OPTIONS: ReadonlySet<string> = new Set([
@@ -26,13 +43,19 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'tableName',
   'synchronize',
   'statementTimeoutMs',
+  'reapIdleAfterMs',
   'pollMs',
   'patienceMs',
 ]);
 
 /**
- * Locks in a table of the application's own database: SQLite (`better-sqlite3`, or `libsql` as its driver).
- * Needs the right to SELECT, INSERT and UPDATE that one table; no DDL unless `synchronize` is set.
+ * Locks in a table of the application's own database: PostgreSQL, MySQL, MariaDB, or SQLite (`better-sqlite3`, or `libsql` as
+ * its driver). Each statement is a transaction of its own, on up to two connections beside the application's pool (SQLite:
+ * one), and reads the database's clock only. On PostgreSQL a third one listens (`LISTEN`) for releases that somebody waits
+ * for; behind a pooler in transaction mode that stays silent, and `pollMs` has to be set. Elsewhere those who wait ask.
+ *
+ * Needs `GRANT SELECT, INSERT, UPDATE` on that one table, `DELETE` too with `reapIdleAfterMs`, and no DDL unless
+ * `synchronize` is set. `fenced()` needs `SELECT, INSERT, UPDATE` on its table, as the application's user.
  * @throws LockConfigurationError
  */
 export function typeorm(options: TypeOrmOptions): LockBackend {
@@ -49,37 +72,33 @@ export function typeorm(options: TypeOrmOptions): LockBackend {
     throw new LockConfigurationError(`strategy must be 'lease'; it was ${JSON.stringify(strategy)}`, 'strategy');
   }
   assertTableName('tableName', tableName);
-  const { statementTimeoutMs = 1_000 } = options;
-  if (!(statementTimeoutMs > 0)) {
-    throw new LockConfigurationError(
-      `statementTimeoutMs must be above 0; it was ${statementTimeoutMs}`,
-      'statementTimeoutMs',
-    );
-  }
+  const { statementTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
+  assertAboveZero('statementTimeoutMs', statementTimeoutMs);
+  assertAboveZero('reapIdleAfterMs', reapIdleAfterMs);
+
   const dialect = dialectOf(dataSource.options.type);
-  dialect.connection(dataSource.options);
-  const connection = new OwnConnection(dataSource.options, dialect, statementTimeoutMs, (query) =>
-    synchronize ? create(query, dialect, tableName) : assertTable(query, tableName),
-  );
-  return new PollingBackend(
-    new SqlLeaseStore(`typeorm:${dataSource.options.type}`, tableName, dialect, connection),
-    options,
-  );
+  dialect.connection(dataSource.options, new Sockets(() => undefined));
+  const store = storeOf(tableName, reapIdleAfterMs, {
+    options: dataSource.options,
+    dialect,
+    statementTimeoutMs,
+    onOpen: (query) => checkLockTable(query, dialect, tableName, { create: synchronize }),
+  });
+  return new PollingBackend(store, options);
 }
 
-async function create(query: Query, dialect: SqlDialect, table: string): Promise<void> {
-  await query(dialect.createLockTable(table), []);
+function storeOf(table: string, reapIdleAfterMs: number, settings: ConnectionSettings): LeaseStore {
+  const { dialect, options } = settings;
+  const connections = new OwnConnections(settings);
+  const reaper = Number.isFinite(reapIdleAfterMs)
+    ? new Reaper(connections.query, dialect, table, reapIdleAfterMs)
+    : undefined;
+  const store = new SqlLeaseStore(`typeorm:${options.type}`, table, dialect, connections, reaper);
+  if (!dialect.wakeUps) return store;
+  const channel = new ReleaseChannel(settings, dialect.wakeUps, table);
+  return new AnnouncedLeaseStore(store, table, dialect.wakeUps, connections, channel);
 }
 
-async function assertTable(query: Query, table: string): Promise<void> {
-  try {
-    await query(`select lock_key, owner, token, expires_at, acquired_at, metadata from ${table} where 1 = 0`, []);
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new LockConfigurationError(
-      `the table ${table} cannot be used for locks (${reason}). Run the migration CreateDistributedLock1760000000000 ` +
-        'of nestjs-distributed-lock/typeorm, or set synchronize: true',
-      'tableName',
-    );
-  }
+function assertAboveZero(option: string, value: number): void {
+  if (!(value > 0)) throw new LockConfigurationError(`${option} must be above 0; it was ${value}`, option);
 }

@@ -1,0 +1,31 @@
+import { QueryFailedError } from 'typeorm';
+import { LockError } from '../../core/index.js';
+
+/** What a database or its driver said, without what was asked of it: statements carry owner ids, which are secrets. */
+export class DatabaseError extends Error {
+  constructor(
+    message: string,
+    /** As the driver has it: an SQLSTATE, `ER_LOCK_DEADLOCK`, `SQLITE_BUSY`, `ECONNREFUSED`. */
+    readonly code: string | undefined,
+  ) {
+    super(message);
+    this.name = new.target.name;
+  }
+}
+
+/**
+ * TypeORM's error shows the statement's values, mysql2's the statement with the values in it, that of pg the row concerned.
+ * Nothing of them is kept but the message and the code.
+ */
+export function cleanError(error: unknown): DatabaseError | LockError {
+  if (error instanceof DatabaseError || error instanceof LockError) return error;
+  const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
+  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
+  return new DatabaseError(messageOf(cause), code);
+}
+
+/** Node reports a refused connection to a name with several addresses without a message. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,169 @@
+import { EventEmitter } from 'node:events';
+import { LockConfigurationError } from '../../core/index.js';
+import { refusalOf } from './refusal-of.js';
+import type { SqlDialect } from './sql-dialect.js';
+import { storedKey } from './stored-key.js';
+
+/** Unlike `now()` it goes on inside a transaction, and while a statement waits for a lock. */
+const NOW = 'clock_timestamp()';
+const NOW_US = `floor(extract(epoch from ${NOW}) * 1000000)::bigint`;
+const IN_MS = (parameter: string): string => `${NOW} + ${parameter}::double precision * interval '1 millisecond'`;
+
+const BUSY: ReadonlySet<string | undefined> = new Set([
+  '40001', // serialization_failure
+  '40P01', // deadlock_detected
+  '55P03', // lock_not_available
+]);
+
+/** undefined_table, undefined_column, insufficient_privilege, invalid_schema_name */
+const ABOUT_TABLE: ReadonlySet<string | undefined> = new Set(['42P01', '42703', '42501', '3F000']);
+
+export const postgres: SqlDialect = {
+  connections: 2,
+
+  connection(options, sockets) {
+    if (options.type !== 'postgres') return options;
+    const { replication, extra, ...rest } = options;
+    const ours: object = { ...extra, min: 0, max: 1, stream: () => sockets.create() };
+    return { ...rest, ...replication?.master, poolSize: 1, poolErrorHandler: () => undefined, extra: ours };
+  },
+
+  /**
+   * The server ends a statement that we no longer wait for, or it would take the key for nobody. A commit that a crash can
+   * undo would let a second holder in. An idle connection that it ended would put the locks in doubt for a moment.
+   */
+  async prepare(query, statementTimeoutMs) {
+    await query(
+      `select set_config('statement_timeout', $1, false), set_config('default_transaction_isolation', 'read committed', false),
+         case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', false) end,
+         (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')`,
+      [String(Math.ceil(statementTimeoutMs))],
+    );
+  },
+
+  lockColumns: {
+    lock_key: /^text$/u,
+    owner: /^text$/u,
+    token: /^bigint$/u,
+    expires_at: /^timestamp with time zone$/u,
+    acquired_at: /^timestamp with time zone$/u,
+    metadata: /^text$/u,
+    awaited: /^boolean$/u,
+  },
+
+  describe: (query, table) =>
+    query(
+      `select attname as name, format_type(atttypid, atttypmod) as type
+       from pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`,
+      [table],
+    ),
+
+  // No index covers what changes, so with room on its page a row is updated in place.
+  createLockTable: (table) => `
+    create table if not exists ${table} (
+      lock_key text collate "C" not null primary key,
+      owner text,
+      token bigint not null,
+      expires_at timestamptz not null,
+      acquired_at timestamptz not null,
+      metadata text,
+      awaited boolean not null default false
+    ) with (fillfactor = 50)`,
+
+  createFenceTable: (table) =>
+    `create table if not exists ${table} (resource text collate "C" not null primary key, token bigint not null)`,
+
+  async tryAcquire(query, table, { key, owner, ttlMs, metadata }) {
+    const [row] = await query(
+      `with granted as (
+         insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
+         values ($1, $2, ${NOW_US}, ${IN_MS('$3')}, ${NOW}, $4)
+         on conflict (lock_key) do update set
+           token = case when held.owner = excluded.owner then held.token else greatest(held.token + 1, excluded.token) end,
+           awaited = case when held.owner = excluded.owner then held.awaited else false end,
+           owner = excluded.owner, expires_at = excluded.expires_at,
+           acquired_at = excluded.acquired_at, metadata = excluded.metadata
+         where held.owner is null or held.owner = excluded.owner or held.expires_at <= ${NOW}
+         returning token
+       )
+       select token::text as token, null as metadata, null as since, null as remaining from granted
+       union all
+       select null, metadata, (extract(epoch from acquired_at) * 1000)::text,
+         greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text
+       from ${table} where lock_key = $1 and owner is not null and not exists (select from granted)`,
+      [textOf(key), owner, ttlMs, JSON.stringify(metadata)],
+    );
+    const token = row?.['token'];
+    return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : refusalOf(row);
+  },
+
+  async renew(query, table, { key, owner, ttlMs }) {
+    const rows = await query(
+      `update ${table} set expires_at = ${IN_MS('$3')} where lock_key = $1 and owner = $2 and expires_at > ${NOW} returning 1`,
+      [textOf(key), owner, ttlMs],
+    );
+    return rows.length === 1;
+  },
+
+  async release(query, table, { key, owner }) {
+    const rows = await query(
+      `with freed as (
+         update ${table} set owner = null, expires_at = ${NOW}, metadata = null
+         where lock_key = $1 and owner = $2 returning awaited
+       )
+       select case when awaited then pg_notify('${table}', $1)::text end from freed`,
+      [textOf(key), owner],
+    );
+    return rows.length === 1;
+  },
+
+  async reap(query, table, idleMs) {
+    const idle = `expires_at < ${IN_MS('-$1')}`;
+    await query(
+      `delete from ${table} where lock_key in (select lock_key from ${table} where ${idle} limit 1000) and ${idle}`,
+      [idleMs],
+    );
+  },
+
+  async raiseFence(query, table, resource, token) {
+    const rows = await query(
+      `insert into ${table} as fence (resource, token) values ($1, $2)
+       on conflict (resource) do update set token = excluded.token where excluded.token >= fence.token returning 1`,
+      [textOf(resource), String(token)],
+    );
+    return rows.length === 1;
+  },
+
+  async newestFence(query, table, resource) {
+    const [row] = await query(`select token::text as token from ${table} where resource = $1`, [textOf(resource)]);
+    return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
+  },
+
+  isBusy: ({ code }) => BUSY.has(code),
+  isAboutTable: ({ code }) => ABOUT_TABLE.has(code),
+
+  wakeUps: {
+    channelKey: textOf,
+
+    async await(query, table, key) {
+      const rows = await query(
+        `update ${table} set awaited = true where lock_key = $1 and owner is not null returning 1`,
+        [textOf(key)],
+      );
+      return rows.length === 1;
+    },
+
+    async listen(query, client, table, wake) {
+      if (!(client instanceof EventEmitter)) {
+        throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');
+      }
+      client.on('notification', ({ payload }: { readonly payload?: string }) => wake(payload ?? ''));
+      await query(`listen "${table}"`, []);
+    },
+  },
+};
+
+/** PostgreSQL's text holds everything but NUL, which is written `\0` here, and the backslash therefore `\\`. */
+function textOf(key: string): string {
+  return storedKey(/[\\\0]/u.test(key) ? key.replaceAll('\\', '\\\\').replaceAll('\0', '\\0') : key);
+}

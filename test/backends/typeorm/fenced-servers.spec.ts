@@ -1,0 +1,92 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { StaleFenceError } from 'nestjs-distributed-lock/core';
+import { CreateDistributedLock1760000000000, fenced } from 'nestjs-distributed-lock/typeorm';
+import { DataSource } from 'typeorm';
+import { describeServers, SqlWorld } from './sql-world.js';
+
+describeServers('migration and fence', (type) => {
+  const world = new SqlWorld(type);
+  let dataSource: DataSource;
+
+  beforeAll(async () => {
+    await world.harness.start();
+    dataSource = new DataSource({
+      type,
+      url: world.url,
+      migrations: [CreateDistributedLock1760000000000],
+      migrationsRun: true,
+    });
+    await dataSource.initialize();
+    await dataSource.query('create table stock (id integer primary key, left_over integer not null)');
+    await dataSource.query('insert into stock values (42, 100)');
+  });
+  afterEach(() => world.endTest());
+  afterAll(async () => {
+    await dataSource.destroy();
+    await world.stop();
+  });
+
+  const stock = async (): Promise<number> =>
+    Number((await dataSource.query('select left_over from stock'))[0].left_over);
+  const buy = (resource: string, fencingToken: bigint, level?: 'REPEATABLE READ'): Promise<void> =>
+    dataSource.transaction(level ?? 'READ COMMITTED', (manager) =>
+      fenced(manager, resource, { fencingToken }, (inner) => inner.query('update stock set left_over = left_over - 1')),
+    );
+
+  it('locks in the table that the migration made, without any right to make one', async () => {
+    const service = world.service({ dataSource, synchronize: false });
+    await (await service.acquire('sale_42')).release();
+  });
+
+  it('refuses the write of a holder that was frozen, and woke up after its lease', async () => {
+    const [ours, theirs] = [world.service(), world.service()];
+    const former = await ours.acquire('sale_42', { ttlMs: 100, watchdog: false });
+    const next = await theirs.acquire('sale_42');
+    const before = await stock();
+    await buy('sale_42', next.fencingToken);
+    await expect(buy('sale_42', former.fencingToken)).rejects.toThrow(StaleFenceError);
+    await expect(buy('sale_42', former.fencingToken)).rejects.toMatchObject({ newest: next.fencingToken });
+    await buy('sale_42', next.fencingToken);
+    expect(await stock()).toBe(before - 2);
+    await next.release();
+  });
+
+  it('keeps resources apart to the byte, and tokens that a double cannot tell apart', async () => {
+    const newest = 2n ** 62n + 1n;
+    await buy('Tree', newest);
+    await expect(buy('Tree', newest - 1n)).rejects.toMatchObject({ newest });
+    for (const other of ['tree', 'Tree ', 'Tr\u00e9e', 'Tre\u0301e', 'Tree\0', 'x'.repeat(4_000)]) await buy(other, 1n);
+  });
+
+  it('rolls the fence back with the work', async () => {
+    const failing = fenced(dataSource.manager, 'rollback', { fencingToken: 9n }, () =>
+      Promise.reject(new Error('out of stock')),
+    );
+    await expect(failing).rejects.toThrow('out of stock');
+    await buy('rollback', 1n);
+  });
+
+  it('lets 20 newcomers of a resource in, one after the other, without a deadlock', async () => {
+    const before = await stock();
+    const buys = Array.from({ length: 20 }, () => buy('newcomers', 7n));
+    await Promise.all(buys);
+    expect(await stock()).toBe(before - 20);
+  });
+
+  it('sees a newer token that was committed after its own transaction began', async () => {
+    const runner = dataSource.createQueryRunner();
+    await runner.startTransaction('REPEATABLE READ');
+    await runner.query('select * from stock');
+    await buy('snapshot', 5n);
+    const late = fenced(runner.manager, 'snapshot', { fencingToken: 4n }, () => Promise.resolve('written'));
+    await expect(late).rejects.toThrow(type === 'postgres' ? /serialize/u : StaleFenceError);
+    await runner.rollbackTransaction();
+    await runner.release();
+  });
+
+  it('goes down again', async () => {
+    await dataSource.undoLastMigration();
+    await expect(dataSource.query('select 1 from distributed_lock')).rejects.toThrow(/distributed_lock/u);
+    await dataSource.runMigrations();
+  });
+});

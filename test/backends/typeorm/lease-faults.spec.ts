@@ -1,0 +1,232 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { setMaxListeners } from 'node:events';
+import { LockBackendError } from 'nestjs-distributed-lock/core';
+import { DataSource } from 'typeorm';
+import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { Holder } from '../../support/harness-holder.js';
+import { describeServers, SqlWorld } from './sql-world.js';
+
+const LONG_TTL_MS = 20_000;
+
+const SQL = {
+  postgres: {
+    acquire: 'insert into distributed_lock',
+    acquireNew: 'insert into distributed_lock',
+    kill: "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'",
+    connections: `select count(*) as n from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    readOnly: `alter database postgres set default_transaction_read_only = on`,
+    writable: `alter database postgres reset default_transaction_read_only`,
+  },
+  mariadb: {
+    acquire: 'update distributed_lock set',
+    acquireNew: 'insert ignore into distributed_lock',
+    kill: `select id from information_schema.processlist where id <> connection_id() and user = 'root'`,
+    connections: `select count(*) as n from information_schema.processlist where id <> connection_id() and user = 'root'`,
+    readOnly: `set global read_only = 1`,
+    writable: `set global read_only = 0`,
+  },
+} as const;
+
+describeServers('lease faults', (type) => {
+  const world = new SqlWorld(type);
+  const sql = SQL[type];
+  beforeAll(() => world.start());
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  const killConnections = async (): Promise<void> => {
+    const rows = await world.ask(sql.kill);
+    if (type === 'mariadb') for (const { id } of rows) await world.ask(`kill ${String(id)}`).catch(() => undefined);
+  };
+  const tokenOf = async (key: string): Promise<bigint> => {
+    const rows = await world.ask(
+      `select cast(token as char(20)) as token from distributed_lock where lock_key = '${key}'`,
+    );
+    return BigInt(String(rows[0]?.['token']).trim());
+  };
+
+  it('S3: works while the application has exhausted its pool of one, and outside of its transaction', async () => {
+    const dataSource = await new DataSource({ type, url: world.url, poolSize: 1 }).initialize();
+    const service = world.service({ dataSource });
+    const changed = new Error('changed my mind');
+    const work = dataSource.transaction(async (manager) => {
+      await manager.query('select 1');
+      const lock = await service.acquire('S3', { ttlMs: LONG_TTL_MS });
+      expect(lock.isHeld).toBe(true);
+      throw changed;
+    });
+    await expect(failureOf(work)).resolves.toBe(changed);
+    await expect(world.service().tryAcquire('S3')).resolves.toBeNull();
+    await dataSource.destroy();
+  });
+
+  it('S3: 300 waiters for 30 keys hold no connection, and do not delay renewals', async () => {
+    const [holder, crowd] = [world.service(), world.service()];
+    const keys = Array.from({ length: 30 }, (_, place) => `S3-${place}`);
+    const locks = await Promise.all(keys.map((key) => holder.acquire(key, { ttlMs: 1_000 })));
+    const over = new AbortController();
+    setMaxListeners(0, over.signal);
+    const waits = Array.from({ length: 10 }, () => keys)
+      .flat()
+      .map((key) => handled(crowd.acquire(key, { waitMs: Infinity, signal: over.signal })));
+    await throughout(2_000, () => expect(locks.filter(({ isHeld }) => !isHeld)).toEqual([]));
+    const [row] = await world.ask(sql.connections);
+    expect(Number(row?.['n'])).toBeLessThanOrEqual(2 * 3);
+    over.abort(new Error('enough'));
+    await Promise.allSettled(waits);
+    await Promise.all(locks.map((lock) => lock.release()));
+  });
+
+  it('S4: killed connections lose nothing: jeopardy, safe, and the next request does not notice', async () => {
+    const events: string[] = [];
+    const note = (name: string) => () => void events.push(name);
+    const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
+    const service = world.service({ locks: { observers } });
+    const lock = await service.acquire('S4', { ttlMs: LONG_TTL_MS });
+    for (let round = 0; round < 3; round += 1) {
+      await killConnections();
+      await (await service.acquire(`S4-${round}`)).release();
+    }
+    await eventually(() => expect(lock.state).toBe('held'));
+    await expect(world.service().tryAcquire('S4')).resolves.toBeNull();
+    await lock.release();
+    await eventually(() => service.health.status === 'up');
+    expect(events).not.toContain('lost');
+  });
+
+  it('S4: a connection that is idle for longer than the server likes is kept', async () => {
+    const [impatient, patient] =
+      type === 'postgres'
+        ? [
+            `alter database postgres set idle_session_timeout = '300ms'`,
+            `alter database postgres reset idle_session_timeout`,
+          ]
+        : ['set global wait_timeout = 1', 'set global wait_timeout = default'];
+    await world.ask(impatient);
+    const changes: string[] = [];
+    const observers = [{ healthChanged: ({ status }: { status: string }) => changes.push(status) }];
+    const service = world.service({ locks: { observers } });
+    await (await service.acquire('idle')).release();
+    await world.ask(patient);
+    await throughout(1_500, () => expect(changes).toEqual(['up']));
+  });
+
+  it('S5: reply of acquire lost: the same grant, at once', async () => {
+    const service = await world.proxied();
+    for (const [key, request] of [
+      ['S5-new', sql.acquireNew],
+      ['S5-new', sql.acquire],
+    ] as const) {
+      const lost = world.proxy.dropReplyAfter(request);
+      const since = performance.now();
+      const lock = await service.tryAcquire(key, { ttlMs: LONG_TTL_MS });
+      await lost;
+      expect(performance.now() - since).toBeLessThan(1_000);
+      expect(lock?.isHeld).toBe(true);
+      expect((lock?.fencingToken ?? 0n) >> 10n).toBe(await tokenOf(key));
+      await lock?.release();
+      await expect(world.harness.leftovers(key)).resolves.toEqual([]);
+    }
+  });
+
+  it('S5: reply of release lost: the work stands and the key is free', async () => {
+    const service = await world.proxied();
+    const lock = await service.acquire('S5', { ttlMs: LONG_TTL_MS });
+    const lost = world.proxy.dropReplyAfter('owner = null');
+    await lock.release();
+    await lost;
+    await expect(world.harness.leftovers('S5')).resolves.toEqual([]);
+    await (await world.service().acquire('S5', { waitMs: 0 })).release();
+  });
+
+  it('S14: a server that takes no writes is an error, and told from a key that is taken', async () => {
+    await world.ask(type === 'postgres' ? `create role reader login` : `create user reader`);
+    const everything = type === 'postgres' ? 'distributed_lock' : 'test.distributed_lock';
+    await world.ask(`grant select, insert, update on ${everything} to reader`);
+    const service = world.service({ url: world.urlOf({ username: 'reader' }), synchronize: false });
+    await (await service.acquire('S14')).release();
+    await world.ask(sql.readOnly);
+    await killConnections();
+    const error = await failureOf(service.tryAcquire('S14'));
+    expect(error).toBeInstanceOf(LockBackendError);
+    expect(String(error)).toMatch(/read.only/u);
+    await world.ask(type === 'postgres' ? `begin read write; ${sql.writable}; commit` : sql.writable);
+    await eventually(async () => (await service.acquire('S14')).release());
+  });
+
+  it('S14: with replication configured, only the master is asked', async () => {
+    const replication = { master: { url: world.url }, slaves: [{ url: world.urlOf({ port: 1 }) }] };
+    const service = world.service({ dataSource: { options: { type, replication } } });
+    await (await service.acquire('S14')).release();
+  });
+
+  it('S14: a statement that is not answered in time ends its connection, and the next one opens another', async () => {
+    const service = await world.proxied({ statementTimeoutMs: 200 });
+    world.proxy.pause();
+    const since = performance.now();
+    const error = await failureOf(service.tryAcquire('silent'));
+    expect(performance.now() - since).toBeLessThan(2 * 200 + SLACK_MS);
+    expect(error).toBeInstanceOf(LockBackendError);
+    expect(service.health.status).toBe('down');
+    world.proxy.resume();
+    await eventually(() => service.health.status === 'up');
+    await (await service.acquire('silent', { waitMs: 5_000 })).release();
+  });
+
+  it('order: a holder cut off knows before the next one has the key, 20 of 20 times', async () => {
+    const [ours, theirs] = [await world.proxied(), world.service()];
+    const keys = Array.from({ length: 20 }, (_, round) => `order-${round}`);
+    const locks = await Promise.all(keys.map((key) => ours.acquire(key, { ttlMs: 500 })));
+    const lost = locks.map(({ signal }) => aborted(signal));
+    world.proxy.pause();
+    const leadsMs = locks.map(async (lock, place) => {
+      const next = await theirs.acquire(lock.key, { ttlMs: LONG_TTL_MS });
+      const grantedAt = performance.now();
+      expect(lock.isHeld).toBe(false);
+      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+      await next.release();
+      return grantedAt - ((await lost[place]) ?? Infinity);
+    });
+    for (const leadMs of await Promise.all(leadsMs)) expect(leadMs).toBeGreaterThanOrEqual(0);
+  });
+
+  it('a process ends by itself although the server is frozen, with one lock held and another awaited', async () => {
+    await using holder = await Holder.start({ backend: type, url: world.url });
+    await holder.acquire('frozen', { ttlMs: LONG_TTL_MS });
+    const other = world.service();
+    const taken = await other.acquire('frozen-awaited', { ttlMs: LONG_TTL_MS });
+    const waiting = holder.acquire('frozen-awaited', { waitMs: LONG_TTL_MS }).catch(() => 'given up');
+    const thaw = await world.harness.freeze?.();
+    const since = performance.now();
+    await holder.close();
+    await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
+    expect(performance.now() - since).toBeLessThan(10_000);
+    expect(holder.child.stderr).toBe('');
+    await expect(waiting).resolves.toBe('given up');
+    await thaw?.();
+    await taken.release();
+  });
+
+  it('a server that is gone is an error at once, and used again when it is back', async () => {
+    const service = world.service();
+    await (await service.acquire('gone')).release();
+    await world.harness.server().kill();
+    await eventually(() => service.health.status === 'down');
+    const since = performance.now();
+    await expect(failureOf(service.tryAcquire('gone'))).resolves.toBeInstanceOf(LockBackendError);
+    expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    await world.harness.restart?.({ empty: false });
+    await eventually(() => service.health.status === 'up');
+    await (await service.acquire('gone')).release();
+  });
+
+  it('a server that was never there is an error, and closing ends the search for it', async () => {
+    const service = world.service({ url: world.urlOf({ port: 1 }) });
+    await expect(failureOf(service.tryAcquire('k'))).resolves.toMatchObject({
+      code: 'LOCK_BACKEND',
+      message: expect.stringContaining('ECONNREFUSED'),
+    });
+    await service.close();
+  });
+});

@@ -1,0 +1,83 @@
+import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
+import { describe } from '@jest/globals';
+import { FaultProxy } from '../../support/fault-proxy.js';
+import { type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
+import { wantedOf } from '../describe-backend.js';
+
+export type SqlType = 'postgres' | 'mariadb';
+
+type Options = Partial<TypeOrmOptions> & { readonly url?: string; readonly locks?: LockServiceOptions };
+
+/** A database server with a proxy in front of it, and services on both sides. */
+export class SqlWorld {
+  readonly harness: SqlHarness;
+  #proxy: FaultProxy | undefined;
+  readonly #opened: LockService[] = [];
+
+  constructor(readonly type: SqlType) {
+    this.harness = sqlHarness(type);
+  }
+
+  /** The server, the proxy and the lock table. */
+  async start(): Promise<void> {
+    await this.harness.start();
+    this.#proxy = await FaultProxy.start(this.harness.server());
+    const service = this.service();
+    await (await service.acquire('the table is there')).release();
+    await service.close();
+  }
+
+  async stop(): Promise<void> {
+    await this.#proxy?.close();
+    await this.harness.stop();
+  }
+
+  get proxy(): FaultProxy {
+    if (!this.#proxy) throw new Error('The world has not started');
+    return this.#proxy;
+  }
+
+  get url(): string {
+    return this.harness.server().url;
+  }
+
+  get proxiedUrl(): string {
+    return this.urlOf({ port: this.proxy.port });
+  }
+
+  /** As `url`, by way of another port or as somebody else. */
+  urlOf(change: { readonly port?: number; readonly username?: string; readonly password?: string }): string {
+    const url = new URL(this.url);
+    return Object.assign(url, { ...change, ...(change.port && { port: String(change.port) }) }).href;
+  }
+
+  ask(sql: string, parameters?: readonly unknown[]): Promise<readonly Record<string, unknown>[]> {
+    return this.harness.ask(sql, parameters);
+  }
+
+  /** Ends with the test. */
+  service({ url = this.url, locks, ...options }: Options = {}): LockService {
+    const backend = typeorm({ dataSource: { options: { type: this.type, url } }, synchronize: true, ...options });
+    const service = new LockService(backend, locks);
+    this.#opened.push(service);
+    return service;
+  }
+
+  /** Behind the proxy, with its connection open, so that a fault meets what it is meant for. */
+  async proxied(options: Options = {}): Promise<LockService> {
+    const service = this.service({ url: this.proxiedUrl, ...options });
+    await (await service.acquire('warm-up')).release();
+    return service;
+  }
+
+  async endTest(): Promise<void> {
+    this.#proxy?.resume();
+    await Promise.all(this.#opened.splice(0).map((service) => service.close(1_000)));
+  }
+}
+
+/** The same tests for each database server that `LOCK_BACKENDS` leaves in. */
+export function describeServers(name: string, tests: (type: SqlType) => void): void {
+  for (const type of wantedOf(['postgres', 'mariadb'])) describe(`${name}, ${type}`, () => tests(type));
+}

@@ -1,0 +1,24 @@
+import { describe, expect, it } from '@jest/globals';
+import { STORED_KEY_BYTES, storedKey } from '../../../lib/backends/typeorm/stored-key.js';
+
+describe('storedKey', () => {
+  it('keeps what fits as it is', () => {
+    for (const key of ['k', ' ', 'x'.repeat(512), '\u4f60'.repeat(170)]) expect(storedKey(key)).toBe(key);
+  });
+
+  it('keeps the beginning of what does not, without half a character, and fits', () => {
+    for (const character of ['x', '\u00e9', '\u4f60', '\u{1f512}', '\ufffd']) {
+      for (const lead of ['', 'a', 'ab', 'abc']) {
+        const stored = storedKey(lead + character.repeat(1_000));
+        expect(stored).toMatch(/^(?:abc|ab|a|)(?:x+|\u00e9+|\u4f60+|\u{1f512}+|\ufffd+)\u2026 sha256:[0-9a-f]{64}$/u);
+        expect(Buffer.byteLength(stored)).toBeLessThanOrEqual(STORED_KEY_BYTES);
+        // Longer than every key that is kept as it is, so that none can look like it.
+        expect(Buffer.byteLength(stored)).toBeGreaterThan(512);
+      }
+    }
+  });
+
+  it('tells long keys apart that differ in their last byte', () => {
+    expect(storedKey(`${'x'.repeat(4_000)}a`)).not.toBe(storedKey(`${'x'.repeat(4_000)}b`));
+  });
+});

@@ -1,0 +1,120 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { SLACK_MS } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { wantedOf } from '../describe-backend.js';
+import { SqlWorld } from './sql-world.js';
+
+const LONG_TTL_MS = 60_000;
+const ROUNDS = 100;
+
+const LISTENERS = `select pid from pg_stat_activity where query like 'listen %' and backend_type = 'client backend'`;
+
+for (const type of wantedOf(['postgres'])) {
+  describe(`the wake-up of waiters, ${type}`, () => {
+    const world = new SqlWorld(type);
+    beforeAll(() => world.start());
+    afterEach(() => world.endTest());
+    afterAll(() => world.stop());
+
+    const isAwaited = async (key: string): Promise<void> => {
+      const rows = await world.ask('select awaited from distributed_lock where lock_key = $1 and owner is not null', [
+        key,
+      ]);
+      expect(rows).toEqual([{ awaited: true }]);
+    };
+
+    const connected = async (): Promise<Client> => {
+      const client = new Client({ connectionString: world.url });
+      await client.connect();
+      return client;
+    };
+
+    it('takes hardly longer than a bare NOTIFY', async () => {
+      const [ours, theirs] = [world.service(), world.service()];
+      const wakeUps: number[] = [];
+      for (let round = 0; round < ROUNDS; round += 1) {
+        const lock = await ours.acquire('woken', { ttlMs: LONG_TTL_MS });
+        const waiting = theirs.acquire('woken', { ttlMs: LONG_TTL_MS }).then(async (next) => {
+          const at = performance.now();
+          await next.release();
+          return at;
+        });
+        await eventually(() => isAwaited('woken'), { everyMs: 0 });
+        const since = performance.now();
+        await lock.release();
+        wakeUps.push((await waiting) - since);
+      }
+      const bare = await bareNotifications(await connected(), await connected());
+      const [mine, theBare] = [median(wakeUps), median(bare)];
+      process.stdout.write(
+        `wake-up after a release: median ${mine.toFixed(2)} ms; bare NOTIFY: ${theBare.toFixed(2)} ms\n`,
+      );
+      expect(mine - theBare).toBeLessThan(5);
+    });
+
+    it('costs nothing when nobody waits: no announcement', async () => {
+      const heard: unknown[] = [];
+      const client = await connected();
+      client.on('notification', ({ payload }) => heard.push(payload));
+      await client.query('listen distributed_lock');
+      const service = world.service();
+      for (let round = 0; round < 10; round += 1) await (await service.acquire('quiet')).release();
+      await client.query(`select pg_notify('distributed_lock', 'the end')`);
+      await eventually(() => expect(heard).toContain('the end'));
+      await client.end();
+      expect(heard).toEqual(['the end']);
+    });
+
+    it('listens on one connection for all keys, and only once somebody has waited', async () => {
+      const [ours, theirs] = [world.service(), world.service()];
+      const locks = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => ours.acquire(`many-${n}`, { ttlMs: LONG_TTL_MS })),
+      );
+      // Those of the tests before may still be saying goodbye.
+      await eventually(async () => expect(await world.ask(LISTENERS)).toEqual([]));
+      const waits = locks.map(({ key }) => theirs.acquire(key, { ttlMs: LONG_TTL_MS }));
+      await eventually(() => isAwaited('many-19'));
+      await expect(world.ask(LISTENERS)).resolves.toHaveLength(1);
+      await Promise.all(locks.map((lock) => lock.release()));
+      await Promise.all((await Promise.all(waits)).map((lock) => lock.release()));
+    });
+
+    it('goes on after the listening connection was killed: whoever waits then asks, and listens again', async () => {
+      const [ours, theirs] = [world.service(), world.service()];
+      const lock = await ours.acquire('deaf', { ttlMs: LONG_TTL_MS });
+      const waiting = theirs.acquire('deaf', { ttlMs: LONG_TTL_MS });
+      await eventually(() => isAwaited('deaf'));
+      await world.ask(`select pg_terminate_backend(pid) from (${LISTENERS}) as listener`);
+      const since = performance.now();
+      await lock.release();
+      await (await waiting).release();
+      expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    });
+
+    it('takes over from a holder that died without a release', async () => {
+      const [dead, other] = [world.service(), world.service()];
+      await dead.acquire('dead', { ttlMs: 300, watchdog: false });
+      const since = performance.now();
+      await (await other.acquire('dead')).release();
+      expect(performance.now() - since).toBeLessThan(300 + SLACK_MS);
+    });
+  });
+}
+
+async function bareNotifications(listener: Client, speaker: Client): Promise<number[]> {
+  await listener.query('listen bare');
+  const delays: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const heard = new Promise<number>((resolve) => listener.once('notification', () => resolve(performance.now())));
+    const since = performance.now();
+    await speaker.query(`select pg_notify('bare', '')`);
+    delays.push((await heard) - since);
+  }
+  await Promise.all([listener.end(), speaker.end()]);
+  return delays;
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
+}

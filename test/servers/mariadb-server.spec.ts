@@ -1,0 +1,72 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { existsSync } from 'node:fs';
+import { createConnection } from 'mysql2/promise';
+
+import { MariadbServer } from './mariadb-server.js';
+
+describe('MariadbServer', () => {
+  const servers: MariadbServer[] = [];
+  const start = async (flags?: readonly string[]) => {
+    const server = await MariadbServer.start(flags);
+    servers.push(server);
+    return server;
+  };
+
+  afterEach(async () => {
+    await Promise.all(servers.splice(0).map((server) => server.stop()));
+  });
+
+  const ask = async ({ url }: MariadbServer, sql: string, connectTimeout = 1_000) => {
+    const client = await createConnection({ uri: url, connectTimeout });
+    try {
+      const [rows] = await client.query({ sql, rowsAsArray: true });
+      return Array.isArray(rows) && Array.isArray(rows[0]) ? rows[0][0] : undefined;
+    } finally {
+      client.destroy();
+    }
+  };
+
+  it('serves as soon as it has started, several at a time, with further flags', async () => {
+    const started = await Promise.all([start(), start(['--transaction-isolation=SERIALIZABLE'])]);
+    await expect(Promise.all(started.map((server) => ask(server, 'select @@tx_isolation')))).resolves.toEqual([
+      'REPEATABLE-READ',
+      'SERIALIZABLE',
+    ]);
+  });
+
+  it('does not answer while frozen, and does afterwards', async () => {
+    const server = await start();
+    server.freeze();
+    await expect(ask(server, 'select 1', 100)).rejects.toThrow('ETIMEDOUT');
+    server.thaw();
+    await expect(ask(server, 'select 1')).resolves.toBe(1);
+  });
+
+  it('is gone after kill, frozen or not', async () => {
+    const server = await start();
+    server.freeze();
+    await server.kill();
+    await expect(ask(server, 'select 1')).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+  });
+
+  it('restarts on the same port with what was committed, or empty', async () => {
+    const server = await start();
+    await ask(server, `create table tree as select 'oak' as name`);
+    await server.restart({ empty: false });
+    await expect(ask(server, 'select name from tree')).resolves.toBe('oak');
+    await server.restart({ empty: true });
+    await expect(ask(server, 'select name from tree')).rejects.toMatchObject({ errno: 1146 });
+  });
+
+  it('says what is wrong with a flag', async () => {
+    await expect(start(['--no-such-flag'])).rejects.toThrow('no-such-flag');
+  });
+
+  it('removes its directory', async () => {
+    const server = await start();
+    expect(existsSync(server.directory)).toBe(true);
+    await server.stop();
+    expect(existsSync(server.directory)).toBe(false);
+    servers.length = 0;
+  });
+});

@@ -1,0 +1,136 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+
+import { DataTemplate } from './data-template.js';
+import { freePort } from './free-port.js';
+import { ProcessFamily } from './process-family.js';
+import { ServerAccount } from './server-account.js';
+import { ServerProcess } from './server-process.js';
+
+const account = new ServerAccount('postgres');
+const template = new DataTemplate(account, (directory) => {
+  const how = ['--username=postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8'];
+  return [binary('initdb'), ...how, '--wal-segsize=1', `--pgdata=${directory}`];
+});
+
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  fsync: 'off',
+  full_page_writes: 'off',
+  // In its directory, so that nothing stays elsewhere when it is killed.
+  dynamic_shared_memory_type: 'mmap',
+};
+
+/** A real PostgreSQL on 127.0.0.1 with the superuser `postgres`, without a password, and the faults of a test. */
+export class PostgresServer {
+  #process: ServerProcess | undefined;
+  #family: ProcessFamily | undefined;
+
+  private constructor(
+    readonly port: number,
+    readonly directory: string,
+    private readonly settings: Readonly<Record<string, string>>,
+  ) {}
+
+  /** @param settings further parameters, as in postgresql.conf */
+  static async start(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
+    const directory = await mkdtemp(join(tmpdir(), 'postgres-server-run-'));
+    const server = new PostgresServer(await freePort(), directory, settings);
+    account.own(directory);
+    await template.copyTo(server.#data);
+    try {
+      await server.#launch();
+      return server;
+    } catch (error) {
+      await server.stop();
+      throw error;
+    }
+  }
+
+  get url(): string {
+    return `postgres://postgres@127.0.0.1:${this.port}/postgres`;
+  }
+
+  /** Stops answering and keeps every connection open. */
+  freeze(): void {
+    this.#family?.freeze();
+  }
+
+  thaw(): void {
+    this.#family?.thaw();
+  }
+
+  /** SIGKILL for all its processes. What was committed stays. */
+  async kill(): Promise<void> {
+    this.#family?.kill();
+    this.#family = undefined;
+    await this.#process?.kill();
+  }
+
+  /** Kills it and starts it again on the same port, with an empty database or with all it had. */
+  async restart({ empty }: { readonly empty: boolean }): Promise<void> {
+    await this.kill();
+    if (empty) {
+      await this.#wipe();
+      await template.copyTo(this.#data);
+    }
+    await this.#launch();
+  }
+
+  /** Ends it for good and removes what it wrote. */
+  async stop(): Promise<void> {
+    await this.kill();
+    await this.#wipe();
+    await rm(this.directory, { recursive: true });
+  }
+
+  get #data(): string {
+    return join(this.directory, 'data');
+  }
+
+  async #launch(): Promise<void> {
+    const settings = { ...SETTINGS, port: this.port, unix_socket_directories: this.directory, ...this.settings };
+    const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    const [command, ...args] = account.command(binary('postgres'), '-D', this.#data, ...flags);
+    this.#process = await ServerProcess.start({
+      command,
+      args,
+      cwd: this.directory,
+      isReady: async (pid) => {
+        this.#family = ProcessFamily.of(pid);
+        return (await this.#ask('show data_directory')) === this.#data;
+      },
+    });
+  }
+
+  async #ask(question: string): Promise<unknown> {
+    const client = new Client({ connectionString: this.url, connectionTimeoutMillis: 1_000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      const { rows } = await client.query<unknown[]>({ text: question, rowMode: 'array' });
+      return rows[0]?.[0];
+    } finally {
+      await client.end();
+    }
+  }
+
+  /** A killed server leaves a segment of shared memory behind, whose id is in its lock file. */
+  async #wipe(): Promise<void> {
+    const lockFile = await readFile(join(this.#data, 'postmaster.pid'), 'utf8').catch(() => '');
+    const segment = lockFile.split('\n')[6]?.trim().split(/\s+/u)[1];
+    if (segment !== undefined) spawnSync('ipcrm', ['-m', segment]);
+    await rm(this.#data, { recursive: true, force: true });
+  }
+}
+
+/** Debian keeps each version's programs in a directory of its own, outside of the path. */
+function binary(name: string): string {
+  const versions = '/usr/lib/postgresql';
+  const [newest] = existsSync(versions) ? readdirSync(versions).toSorted((a, b) => Number(b) - Number(a)) : [];
+  return newest === undefined ? name : join(versions, newest, 'bin', name);
+}

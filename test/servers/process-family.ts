@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { kill } from 'node:process';
+
+const PATIENCE_MS = 5_000;
+
+/**
+ * A server that gives each connection a process of its own, in a session of its own: no signal reaches all of them. What is
+ * asked for has happened to every process when a method returns.
+ */
+export class ProcessFamily {
+  private constructor(readonly pid: number) {}
+
+  /** No family for a number that, as the target of a signal, means more than one process. */
+  static of(pid: number): ProcessFamily | undefined {
+    return pid > 1 ? new ProcessFamily(pid) : undefined;
+  }
+
+  /** The parent first, so that it has no further children meanwhile. */
+  freeze(): void {
+    this.#send('SIGSTOP', [this.pid], 'T');
+    this.#send('SIGSTOP', this.#children(), 'T');
+  }
+
+  thaw(): void {
+    for (const pid of [...this.#children(), this.pid]) signal('SIGCONT', pid);
+  }
+
+  /** All at once, as when the machine loses power. Nothing of theirs is in use any more. */
+  kill(): void {
+    this.freeze();
+    this.#send('SIGKILL', [...this.#children(), this.pid], 'Z');
+  }
+
+  #children(): readonly number[] {
+    try {
+      const list = readFileSync(`/proc/${this.pid}/task/${this.pid}/children`, 'utf8');
+      return list.split(' ').filter(Boolean).map(Number);
+    } catch {
+      return [];
+    }
+  }
+
+  #send(name: NodeJS.Signals, pids: readonly number[], state: 'T' | 'Z'): void {
+    for (const pid of pids) signal(name, pid);
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    while (!pids.every((pid) => [state, 'Z', undefined].includes(stateOf(pid)))) {
+      if (performance.now() > giveUpAt) throw new Error(`${name} had no effect on a process of ${this.pid}`);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+    }
+  }
+}
+
+function signal(name: NodeJS.Signals, pid: number): void {
+  try {
+    kill(pid, name);
+  } catch {
+    // It is gone already.
+  }
+}
+
+/** `T` stopped, `Z` dead and not yet buried; `undefined` when there is no such process. */
+function stateOf(pid: number): string | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return stat.slice(stat.lastIndexOf(')') + 2).charAt(0);
+  } catch {
+    return undefined;
+  }
+}
