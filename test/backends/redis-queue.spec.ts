@@ -1,0 +1,4 @@
+import { redisHarness } from '../support/harness-redis.js';
+import { describeBackend } from './describe-backend.js';
+
+describeBackend('redis-queue', redisHarness('queue'));

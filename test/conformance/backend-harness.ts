@@ -1,0 +1,28 @@
+import type { LockBackend } from 'nestjs-distributed-lock/core';
+import type { Connection } from '../support/harness-connection.js';
+
+/** What a backend's spec says about it and its server. What it cannot do is `null`: data, so that no test is skipped. */
+export interface BackendHarness {
+  start(): Promise<void>;
+  stop(): Promise<void>;
+  /** An independent client: stands for another process. Whoever calls this closes it. */
+  connect(): Promise<LockBackend>;
+  /** How a process of its own connects. `null`: no other process can. */
+  readonly connection: (() => Connection) | null;
+  /** The present holder loses the key behind its back. */
+  revoke(key: string): Promise<void>;
+  /** All that is ours on the server under `key`, counters of fencing tokens apart. */
+  leftovers(key: string): Promise<readonly string[]>;
+  /** Stops the server from answering without closing a connection; what it returns lets it go on. */
+  readonly freeze: (() => Promise<() => Promise<void>>) | null;
+  /** Kills the server and starts it again, with nothing or with all it had. */
+  readonly restart: ((options: { readonly empty: boolean }) => Promise<void>) | null;
+  /** Whether callers of different processes get the key in the order in which they came. */
+  readonly order: 'fifo' | 'none';
+  /** Whether one who waits can be told who is in the way. */
+  readonly namesHolder: boolean;
+  /** The smallest TTL worth testing. */
+  readonly shortTtlMs: number;
+  /** How soon after a release another process has the key. */
+  readonly wakesWithinMs: number;
+}

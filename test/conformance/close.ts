@@ -1,0 +1,84 @@
+import { expect, it } from '@jest/globals';
+import { LockBackendError, LockLostError, LockService } from 'nestjs-distributed-lock/core';
+import { Holder } from '../support/harness-holder.js';
+import { aborted, type Contract, failureOf, handled, SLACK_MS } from './contract.js';
+
+const LONG_TTL_MS = 20_000;
+
+export function close(contract: Contract): void {
+  const { harness } = contract;
+
+  it('tells the holders, and frees what they hold', async () => {
+    const [ours, theirs] = [new LockService(await harness.connect()), await contract.service()];
+    const key = contract.key();
+    const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+    await ours.close();
+    expect(lock.isHeld).toBe(false);
+    expect(lock.signal.reason).toBeInstanceOf(LockLostError);
+    expect(lock.signal.reason).toMatchObject({ reason: 'shutdown' });
+    await lock.release();
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+    await (await theirs.acquire(key, { waitMs: harness.wakesWithinMs })).release();
+  });
+
+  it('sends those who wait away, here and on the server, and lets nobody in any more', async () => {
+    const ours = new LockService(await harness.connect());
+    const theirs = await contract.service();
+    const key = contract.key();
+    const lock = await theirs.acquire(key, { ttlMs: LONG_TTL_MS });
+    const onServer = handled(ours.acquire(key, { waitMs: Infinity }));
+    const here = handled(ours.acquire(key, { waitMs: Infinity }));
+    await ours.close();
+    await expect(failureOf(onServer)).resolves.toBeInstanceOf(LockBackendError);
+    await expect(failureOf(here)).resolves.toBeInstanceOf(LockBackendError);
+    await expect(failureOf(ours.acquire(key))).resolves.toBeInstanceOf(LockBackendError);
+    await lock.release();
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+  });
+
+  it('twice is once', async () => {
+    const service = new LockService(await harness.connect());
+    await (await service.acquire(contract.key())).release();
+    await Promise.all([service.close(), service.close()]);
+    await service.close();
+    await service.backend.close();
+  });
+
+  it('closes one client only', async () => {
+    const [ours, theirs] = [new LockService(await harness.connect()), await contract.service()];
+    const key = contract.key();
+    const lock = await theirs.acquire(key, { ttlMs: LONG_TTL_MS });
+    await ours.close();
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+  });
+
+  if (harness.freeze) {
+    const { freeze } = harness;
+    it('never hangs, with a server that does not answer', async () => {
+      const service = new LockService(await harness.connect());
+      const lock = await service.acquire(contract.key(), { ttlMs: LONG_TTL_MS });
+      const told = aborted(lock.signal);
+      const thaw = await freeze();
+      const since = performance.now();
+      try {
+        await service.close(200);
+        expect(performance.now() - since).toBeLessThan(200 + 4 * SLACK_MS);
+        await told;
+      } finally {
+        await thaw();
+      }
+    });
+  }
+
+  if (harness.connection) {
+    const { connection } = harness;
+    it('lets the process end by itself, with a lock taken and given back and one held', async () => {
+      await using holder = await Holder.start(connection());
+      await holder.acquire(contract.key(), { ttlMs: LONG_TTL_MS });
+      await holder.close();
+      await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
+    });
+  }
+}

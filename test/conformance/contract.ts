@@ -1,0 +1,118 @@
+import { randomUUID } from 'node:crypto';
+import {
+  Deadline,
+  type Holder,
+  type Lease,
+  type LockBackend,
+  LockService,
+  type LockServiceOptions,
+} from 'nestjs-distributed-lock/core';
+import type { BackendHarness } from './backend-harness.js';
+
+/** Tolerance for a timer and a few round trips on a busy machine. */
+export const SLACK_MS = 250;
+
+/** The backend under test and what one test opened on it. */
+export class Contract {
+  readonly #opened: { close(): Promise<void> }[] = [];
+  #keys = 0;
+
+  constructor(readonly harness: BackendHarness) {}
+
+  /** A client that ends with the test. */
+  async backend(): Promise<LockBackend> {
+    const backend = await this.harness.connect();
+    this.#opened.push(backend);
+    return backend;
+  }
+
+  /** A lock service with a client of its own, for callers: stands for a process. Ends with the test. */
+  async service(options: LockServiceOptions = {}): Promise<LockService> {
+    const defaults = { ttlMs: this.harness.shortTtlMs, ...options.defaults };
+    const service = new LockService(await this.harness.connect(), { ...options, defaults });
+    this.#opened.push(service);
+    return service;
+  }
+
+  /** A key that no other test has. */
+  key(): string {
+    this.#keys += 1;
+    return `contract-${this.#keys}`;
+  }
+
+  /** What a process that died would do to its lease: nothing, ever again. Resolves to `null` as the backend does. */
+  contend(backend: LockBackend, key: string, options: ContendOptions = {}): Promise<Lease | null> {
+    const { waitMs = 0, ...rest } = options;
+    return backend.acquire(key, {
+      owner: randomUUID(),
+      ttlMs: this.harness.shortTtlMs,
+      deadline: Deadline.after(waitMs),
+      metadata: { host: 'somewhere', pid: process.pid, label: 'contender' },
+      ...rest,
+    });
+  }
+
+  /** `contend` where the key must be free. */
+  async win(backend: LockBackend, key: string, options?: ContendOptions): Promise<Lease> {
+    const lease = await this.contend(backend, key, options);
+    if (!lease) throw new Error(`${key} should have been free`);
+    return lease;
+  }
+
+  async endTest(): Promise<void> {
+    await Promise.all(this.#opened.splice(0).map((opened) => opened.close()));
+  }
+}
+
+export interface ContendOptions {
+  readonly owner?: string;
+  readonly waitMs?: number;
+  readonly ttlMs?: number;
+  readonly signal?: AbortSignal;
+  readonly blockedBy?: (holder: Holder) => void;
+}
+
+/** Something that happens once, and that others wait for. */
+export class Gate {
+  open: () => void = () => undefined;
+  readonly opened = new Promise<void>((resolve) => (this.open = resolve));
+}
+
+/** Resolves once the signal aborts, to when that was by `performance.now()`. */
+export function aborted(signal: AbortSignal): Promise<number> {
+  return new Promise((resolve) => {
+    const onAbort = (): void => resolve(performance.now());
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+}
+
+/** Asserts `check` again and again, for `ms`. */
+export async function throughout(ms: number, check: () => unknown): Promise<void> {
+  const end = performance.now() + ms;
+  while (performance.now() < end) {
+    await check();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+/** Stalls the event loop, as a long computation or a garbage collection would. */
+export function blockEventLoop(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}
+
+/** What a promise that should reject rejects with. */
+export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('resolved although it should have rejected');
+}
+
+/** One that must be awaited later: its rejection until then is nobody's concern. */
+export function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => undefined);
+  return promise;
+}

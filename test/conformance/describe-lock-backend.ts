@@ -1,0 +1,44 @@
+import { afterAll, afterEach, beforeAll, describe } from '@jest/globals';
+import type { BackendHarness } from './backend-harness.js';
+import { close } from './close.js';
+import { Contract } from './contract.js';
+import { exclusion } from './exclusion.js';
+import { fencing } from './fencing.js';
+import { handOff } from './hand-off.js';
+import { holding } from './holding.js';
+import { keys } from './keys.js';
+import { loss } from './loss.js';
+import { reentrancy } from './reentrancy.js';
+import { release } from './release.js';
+import { waiting } from './waiting.js';
+
+const THEMES = {
+  exclusion,
+  waiting,
+  holding,
+  loss,
+  fencing,
+  release,
+  're-entrancy': reentrancy,
+  'hand-off': handOff,
+  close,
+  keys,
+};
+
+/** What every lock backend promises, checked against its real server. */
+export function describeLockBackend(name: string, harness: BackendHarness): void {
+  describeOnBackend(name, harness, (contract) => {
+    for (const [theme, promises] of Object.entries(THEMES)) describe(theme, () => promises(contract));
+  });
+}
+
+/** Tests on a server that starts before them and ends after them. */
+export function describeOnBackend(name: string, harness: BackendHarness, tests: (contract: Contract) => void): void {
+  describe(name, () => {
+    const contract = new Contract(harness);
+    beforeAll(() => harness.start());
+    afterEach(() => contract.endTest());
+    afterAll(() => harness.stop());
+    tests(contract);
+  });
+}

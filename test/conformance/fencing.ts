@@ -1,0 +1,59 @@
+import { expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import type { Contract } from './contract.js';
+
+/** The core appends ten bits for hand-offs, and a token must fit a signed 64-bit column. */
+const TOKEN_LIMIT = 2n ** 53n;
+
+export function fencing(contract: Contract): void {
+  const { harness } = contract;
+
+  it('numbers the acquisitions of a key upwards, whoever makes them', async () => {
+    const backends = [await contract.backend(), await contract.backend(), await contract.backend()];
+    const key = contract.key();
+    let newest = 0n;
+    for (const backend of [...backends, ...backends, ...backends]) {
+      const lease = await contract.win(backend, key);
+      expect(lease.fencingToken).toBeGreaterThan(newest);
+      expect(lease.fencingToken).toBeLessThan(TOKEN_LIMIT);
+      newest = lease.fencingToken;
+      await lease.release();
+    }
+  });
+
+  it('does not change the number with a renewal', async () => {
+    const service = await contract.service();
+    const lock = await service.acquire(contract.key());
+    const { fencingToken } = lock;
+    await new Promise((resolve) => setTimeout(resolve, harness.shortTtlMs));
+    expect(lock.fencingToken).toBe(fencingToken);
+    await lock.release();
+  });
+
+  it('goes on upwards after a lease ran out, and after one was taken away', async () => {
+    const [ours, theirs] = [await contract.backend(), await contract.backend()];
+    const key = contract.key();
+    const ranOut = await contract.win(ours, key);
+    const takenAway = await contract.win(theirs, key, { waitMs: ranOut.ttlMs * 3 + 5_000 });
+    expect(takenAway.fencingToken).toBeGreaterThan(ranOut.fencingToken);
+    await harness.revoke(key);
+    const last = await contract.win(ours, key, { waitMs: takenAway.ttlMs * 2 });
+    expect(last.fencingToken).toBeGreaterThan(takenAway.fencingToken);
+    await last.release();
+  });
+
+  if (harness.restart) {
+    const { restart } = harness;
+    it.each([{ empty: true }, { empty: false }])('goes on upwards after a restart of the server, %o', async (how) => {
+      const ours = await contract.backend();
+      const key = contract.key();
+      const before = await contract.win(ours, key);
+      await before.release();
+      await restart(how);
+      const theirs = await contract.backend();
+      const after = await eventually(() => contract.win(theirs, key), { withinMs: 10_000 });
+      expect(after.fencingToken).toBeGreaterThan(before.fencingToken);
+      await after.release();
+    });
+  }
+}

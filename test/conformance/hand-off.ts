@@ -1,0 +1,78 @@
+import { expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-distributed-lock/core';
+import { type Contract } from './contract.js';
+
+const TTL_MS = 10_000;
+
+export function handOff(contract: Contract): void {
+  const { harness } = contract;
+
+  it('serves the callers of one process in the order in which they came, with growing tokens', async () => {
+    const service = await contract.service();
+    const served = await visits(service, contract.key(), 20);
+    expect(served.map(({ place }) => place)).toEqual(Array.from({ length: 20 }, (_, place) => place));
+    expect(growing(served.map(({ token }) => token))).toBe(true);
+  });
+
+  it('passes one lease on, instead of asking the server each time', async () => {
+    const origins: string[] = [];
+    const service = await contract.service({
+      maxHandOffMs: Infinity,
+      observers: [{ acquired: ({ from }) => origins.push(from) }],
+    });
+    await visits(service, contract.key(), 10);
+    expect(origins).toEqual(['backend', ...Array.from({ length: 9 }, () => 'hand-off')]);
+  });
+
+  it('ends after maxHandOffs, so that other processes get their turn', async () => {
+    const origins: string[] = [];
+    const service = await contract.service({
+      maxHandOffs: 2,
+      maxHandOffMs: Infinity,
+      observers: [{ acquired: ({ from }) => origins.push(from) }],
+    });
+    const served = await visits(service, contract.key(), 7);
+    const lease = ['backend', 'hand-off', 'hand-off'];
+    expect(origins).toEqual([...lease, ...lease, 'backend']);
+    expect(growing(served.map(({ token }) => token))).toBe(true);
+  });
+
+  it('lets the last one out give the lease back', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    await visits(ours, key, 5);
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+    await (await theirs.acquire(key)).release();
+  });
+
+  it('does not happen between callers who want different TTLs', async () => {
+    const origins: string[] = [];
+    const service = await contract.service({ observers: [{ acquired: ({ from }) => origins.push(from) }] });
+    const key = contract.key();
+    const lock = await service.acquire(key, { ttlMs: TTL_MS });
+    const next = service.acquire(key, { ttlMs: TTL_MS + 1_000, waitMs: 5_000 });
+    await lock.release();
+    await (await next).release();
+    expect(origins).toEqual(['backend', 'backend']);
+  });
+}
+
+interface Visit {
+  readonly place: number;
+  readonly token: bigint;
+}
+
+async function visits(service: LockService, key: string, count: number): Promise<Visit[]> {
+  const served: Visit[] = [];
+  const visit = (place: number): Promise<unknown> =>
+    service.withLock(key, ({ fencingToken }) => served.push({ place, token: fencingToken }), {
+      ttlMs: TTL_MS,
+      waitMs: 10_000,
+    });
+  await Promise.all(Array.from({ length: count }, (_, place) => visit(place)));
+  return served;
+}
+
+function growing(tokens: readonly bigint[]): boolean {
+  return tokens.every((token, i) => i === 0 || token > (tokens[i - 1] ?? token));
+}

@@ -1,0 +1,81 @@
+import { expect, it } from '@jest/globals';
+import { LockLostError } from 'nestjs-distributed-lock/core';
+import { eventually } from '../support/eventually.js';
+import { Holder } from '../support/harness-holder.js';
+import { aborted, type Contract, failureOf, SLACK_MS, throughout } from './contract.js';
+
+export function holding(contract: Contract): void {
+  const { harness } = contract;
+
+  it('keeps the key for three TTLs and longer, without a doubt', async () => {
+    const [holder, other] = [await contract.service(), await contract.backend()];
+    const key = contract.key();
+    const lock = await holder.acquire(key);
+    await throughout(harness.shortTtlMs * 3.2, async () => {
+      expect(lock.isHeld).toBe(true);
+      await expect(contract.contend(other, key)).resolves.toBeNull();
+    });
+    expect(lock.signal.aborted).toBe(false);
+    await lock.release();
+    await (await contract.win(other, key)).release();
+  });
+
+  it('ends after one TTL without a watchdog, for the holder before anybody else', async () => {
+    const [holder, other] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const since = performance.now();
+    const lock = await holder.acquire(key, { watchdog: false });
+    const lostAt = aborted(lock.signal);
+    const next = await other.acquire(key, { waitMs: harness.shortTtlMs * 4 + 5_000 });
+    const nextAt = performance.now();
+    expect(lock.isHeld).toBe(false);
+    expect(lock.signal.reason).toBeInstanceOf(LockLostError);
+    expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
+    expect(await lostAt).toBeLessThanOrEqual(nextAt);
+    expect(nextAt - since).toBeGreaterThan(harness.shortTtlMs * 0.9);
+    await next.release();
+  });
+
+  it('is lost after maxHoldMs, and free for others at once', async () => {
+    const [holder, other] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const ttlMs = 20_000;
+    const hung = holder.withLock(key, ({ signal }) => aborted(signal), { maxHoldMs: 100, ttlMs });
+    const error = await failureOf(hung);
+    expect(error).toBeInstanceOf(LockLostError);
+    expect(error).toMatchObject({ reason: 'max-hold' });
+    const next = await other.acquire(key, { waitMs: harness.wakesWithinMs + SLACK_MS });
+    await next.release();
+  });
+
+  it('frees the key of a holder that vanished within its TTL, and not before it had stopped trusting it', async () => {
+    const [dead, other] = [await contract.backend(), await contract.backend()];
+    const key = contract.key();
+    const lease = await contract.win(dead, key);
+    const next = await contract.win(other, key, { waitMs: lease.ttlMs * 3 + 5_000 });
+    const waited = performance.now() - lease.sentAt;
+    expect(waited).toBeGreaterThan(lease.ttlMs * 0.99 - 2);
+    expect(waited).toBeLessThan(lease.ttlMs + harness.wakesWithinMs + SLACK_MS);
+    expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+    await next.release();
+    await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+  });
+
+  if (harness.connection) {
+    const { connection } = harness;
+    it('frees the key of a process killed by SIGKILL within its TTL', async () => {
+      const other = await contract.service();
+      const key = contract.key();
+      const { shortTtlMs } = harness;
+      await using holder = await Holder.start(connection());
+      const { fencingToken } = await holder.acquire(key, { ttlMs: shortTtlMs });
+      await throughout(shortTtlMs * 1.5, async () => expect(await other.tryAcquire(key)).toBeNull());
+      await holder.kill();
+      const killedAt = performance.now();
+      const next = await other.acquire(key, { waitMs: shortTtlMs * 3 + 5_000 });
+      expect(performance.now() - killedAt).toBeLessThan(shortTtlMs + harness.wakesWithinMs + SLACK_MS);
+      expect(next.fencingToken).toBeGreaterThan(fencingToken);
+      await next.release();
+    });
+  }
+}

@@ -1,0 +1,170 @@
+import { expect, it } from '@jest/globals';
+import { LockLostError } from 'nestjs-distributed-lock/core';
+import { eventually } from '../support/eventually.js';
+import { aborted, blockEventLoop, type Contract, failureOf, SLACK_MS } from './contract.js';
+
+export function loss(contract: Contract): void {
+  const { harness } = contract;
+  const { shortTtlMs } = harness;
+
+  it('of a key taken away on the server is told with the next renewal, and withLock rejects', async () => {
+    const service = await contract.service();
+    const key = contract.key();
+    let finished = false;
+    const work = service.withLock(key, async (lock) => {
+      await harness.revoke(key);
+      const revokedAt = performance.now();
+      const toldAt = await aborted(lock.signal);
+      expect(toldAt - revokedAt).toBeLessThan(shortTtlMs);
+      expect(lock.isHeld).toBe(false);
+      expect(lock.state).toBe('lost');
+      expect(() => lock.throwIfLost()).toThrow(LockLostError);
+      finished = true;
+    });
+    await expect(failureOf(work)).resolves.toMatchObject({ code: 'LOCK_LOST', key });
+    expect(finished).toBe(true);
+  });
+
+  it('never hides the error of the work', async () => {
+    const service = await contract.service();
+    const key = contract.key();
+    const own = new Error('out of stock');
+    const work = service.withLock(key, async (lock) => {
+      await harness.revoke(key);
+      await aborted(lock.signal);
+      throw own;
+    });
+    await expect(failureOf(work)).resolves.toBe(own);
+  });
+
+  it('makes a later release quiet and quick, and harmless to the next holder', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const lock = await ours.acquire(key);
+    await harness.revoke(key);
+    const next = await theirs.acquire(key, { waitMs: 5_000, ttlMs: 20_000 });
+    await aborted(lock.signal);
+    const since = performance.now();
+    await lock.release();
+    expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    expect(next.isHeld).toBe(true);
+    await expect(ours.tryAcquire(key)).resolves.toBeNull();
+    await next.release();
+  });
+
+  it('lets the next caller of the same process try', async () => {
+    const service = await contract.service();
+    const key = contract.key();
+    const lock = await service.acquire(key);
+    const waiting = service.acquire(key, { waitMs: 10_000 });
+    await harness.revoke(key);
+    const next = await waiting;
+    expect(lock.isHeld).toBe(false);
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await next.release();
+  });
+
+  it('shows in the first synchronous step after the event loop was blocked for longer than the TTL', async () => {
+    const service = await contract.service();
+    const lock = await service.acquire(contract.key());
+    expect(lock.isHeld).toBe(true);
+    blockEventLoop(shortTtlMs + 20);
+    expect(lock.isHeld).toBe(false);
+    expect(lock.state).toBe('lost');
+    expect(() => lock.throwIfLost()).toThrow(LockLostError);
+    expect(lock.signal.aborted).toBe(true);
+    await lock.release();
+  });
+
+  it('does not follow from an event loop that was blocked for less, across a renewal', async () => {
+    const service = await contract.service();
+    const lock = await service.acquire(contract.key());
+    blockEventLoop(shortTtlMs * 0.7);
+    expect(lock.isHeld).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, shortTtlMs));
+    expect(lock.isHeld).toBe(true);
+    expect(lock.signal.aborted).toBe(false);
+    await lock.release();
+  });
+
+  if (harness.freeze) {
+    const { freeze } = harness;
+    it('is told on our own clock when the server falls silent: jeopardy first, before the TTL ends', async () => {
+      const events: string[] = [];
+      const observers = [{ jeopardy: () => events.push('jeopardy'), lost: () => events.push('lost') }];
+      const service = await contract.service({ observers });
+      const lock = await service.acquire(contract.key());
+      const toldAt = aborted(lock.signal);
+      const thaw = await freeze();
+      const frozenAt = performance.now();
+      try {
+        expect((await toldAt) - frozenAt).toBeLessThan(shortTtlMs);
+      } finally {
+        await thaw();
+      }
+      expect(lock.isHeld).toBe(false);
+      expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
+      expect(events).toEqual(['jeopardy', 'lost']);
+    });
+
+    it('is no loss when the server comes back in time: held, jeopardy, held', async () => {
+      const events: string[] = [];
+      const observers = [
+        { jeopardy: () => events.push('jeopardy'), safe: () => events.push('safe'), lost: () => events.push('lost') },
+      ];
+      const service = await contract.service({ observers });
+      const lock = await service.acquire(contract.key(), { ttlMs: shortTtlMs * 5 });
+      const thaw = await freeze();
+      try {
+        await eventually(() => lock.state === 'jeopardy', { withinMs: shortTtlMs * 5 });
+      } finally {
+        await thaw();
+      }
+      await eventually(() => lock.state === 'held');
+      expect(events).toEqual(['jeopardy', 'safe']);
+      await lock.release();
+    });
+
+    it('of contact while waiting is a LockBackendError or a time-out, in time, and leaves nothing', async () => {
+      const service = await contract.service();
+      const key = contract.key();
+      const thaw = await freeze();
+      const since = performance.now();
+      try {
+        const error = await failureOf(service.acquire(key, { waitMs: 300, ttlMs: 20_000 }));
+        expect(error).toMatchObject({ code: 'LOCK_BACKEND', key });
+        expect(performance.now() - since).toBeLessThan(300 + SLACK_MS);
+      } finally {
+        await thaw();
+      }
+      await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+    });
+  }
+
+  if (harness.restart) {
+    const { restart } = harness;
+    it('of all data in a restart is told soon after, and the former release is harmless', async () => {
+      const ours = await contract.service();
+      const key = contract.key();
+      const lock = await ours.acquire(key, { ttlMs: 30_000 });
+      const toldAt = aborted(lock.signal);
+      await restart({ empty: true });
+      const backAt = performance.now();
+      expect((await toldAt) - backAt).toBeLessThan(2_000);
+      expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
+      await lock.release();
+    });
+
+    it('does not follow from a restart that keeps all data', async () => {
+      const [ours, theirs] = [await contract.service(), await contract.service()];
+      const key = contract.key();
+      const lock = await ours.acquire(key, { ttlMs: 20_000 });
+      await restart({ empty: false });
+      await eventually(() => ours.tryAcquire(`${key}-other`).then((other) => other?.release()), { withinMs: 10_000 });
+      await eventually(async () => expect(await theirs.tryAcquire(key)).toBeNull(), { withinMs: 10_000 });
+      expect(lock.isHeld).toBe(true);
+      await lock.release();
+      await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+    });
+  }
+}

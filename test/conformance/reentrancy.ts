@@ -1,0 +1,87 @@
+import { expect, it } from '@jest/globals';
+import { currentLock, LockDeadlockError, LockLostError, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { aborted, type Contract, Gate } from './contract.js';
+
+export function reentrancy(contract: Contract): void {
+  const { harness } = contract;
+
+  it('lets the same call tree in again, under one token, until the outermost leaves', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    await ours.withLock(key, async (outer) => {
+      await ours.withLock(key, async (inner) => {
+        expect(inner.fencingToken).toBe(outer.fencingToken);
+        expect(currentLock()).toBe(inner);
+      });
+      expect(outer.isHeld).toBe(true);
+      await expect(theirs.tryAcquire(key)).resolves.toBeNull();
+    });
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+  });
+
+  it('lets parallel branches of one call tree in, and frees the key with the last', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    await ours.withLock(key, async () => {
+      let inside = 0;
+      let most = 0;
+      const branch = async (): Promise<void> => {
+        most = Math.max(most, ++inside);
+        await new Promise(setImmediate);
+        inside -= 1;
+      };
+      await Promise.all(Array.from({ length: 5 }, () => ours.withLock(key, branch)));
+      expect(most).toBeGreaterThan(1);
+      await expect(theirs.tryAcquire(key)).resolves.toBeNull();
+    });
+    await (await theirs.acquire(key)).release();
+  });
+
+  it('keeps another call tree out, of the same process too', async () => {
+    const service = await contract.service();
+    const key = contract.key();
+    const [entrance, exit] = [new Gate(), new Gate()];
+    const held = service.withLock(key, () => {
+      entrance.open();
+      return exit.opened;
+    });
+    await entrance.opened;
+    await expect(service.acquire(key, { waitMs: 30 })).rejects.toBeInstanceOf(LockTimeoutError);
+    exit.open();
+    await held;
+  });
+
+  it('does not let anybody into a lock that is lost', async () => {
+    const service = await contract.service();
+    const key = contract.key();
+    const work = service.withLock(key, async (lock) => {
+      await harness.revoke(key);
+      await aborted(lock.signal);
+      await expect(service.acquire(key)).rejects.toBeInstanceOf(LockLostError);
+    });
+    await expect(work).rejects.toBeInstanceOf(LockLostError);
+  });
+
+  it('turned off, names the deadlock at once; tryAcquire says null', async () => {
+    const service = await contract.service();
+    const key = contract.key();
+    await service.withLock(key, async () => {
+      await expect(service.acquire(key, { reentrant: false })).rejects.toBeInstanceOf(LockDeadlockError);
+      await expect(service.tryAcquire(key, { reentrant: false })).resolves.toBeNull();
+    });
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+  });
+
+  it('survives leaving too often', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    await ours.withLock(key, async (outer) => {
+      const inner = await ours.acquire(key);
+      await inner.release();
+      await inner.release();
+      expect(outer.isHeld).toBe(true);
+      await expect(theirs.tryAcquire(key)).resolves.toBeNull();
+    });
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+  });
+}

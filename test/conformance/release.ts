@@ -1,0 +1,85 @@
+import { expect, it } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { type Contract, SLACK_MS } from './contract.js';
+
+const LONG_TTL_MS = 20_000;
+
+export function release(contract: Contract): void {
+  const { harness } = contract;
+
+  it('leaves nothing, and the key free', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    await ours.withLock(key, () => undefined, { ttlMs: LONG_TTL_MS });
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+    const next = await theirs.tryAcquire(key);
+    expect(next).not.toBeNull();
+    await next?.release();
+  });
+
+  it('twice, or three times at once, is once', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+    await Promise.all([lock.release(), lock.release(), lock.release()]);
+    const next = await theirs.tryAcquire(key, { ttlMs: LONG_TTL_MS });
+    await lock.release();
+    await expect(ours.tryAcquire(key)).resolves.toBeNull();
+    expect(next?.isHeld).toBe(true);
+    expect(lock.state).toBe('released');
+    expect(() => lock.throwIfLost()).not.toThrow();
+    await next?.release();
+  });
+
+  it('of a former holder does not free the present one, nor does its renewal', async () => {
+    const [ours, theirs] = [await contract.backend(), await contract.backend()];
+    const key = contract.key();
+    const former = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
+    await harness.revoke(key);
+    const present = await contract.win(theirs, key, { ttlMs: LONG_TTL_MS, waitMs: 5_000 });
+    await expect(former.renew()).resolves.toBe(false);
+    await former.release();
+    await expect(contract.contend(ours, key)).resolves.toBeNull();
+    await expect(present.renew()).resolves.toBe(true);
+    await present.release();
+  });
+
+  it('is final: a renewal afterwards says no and brings nothing back', async () => {
+    const backend = await contract.backend();
+    const key = contract.key();
+    const lease = await contract.win(backend, key, { ttlMs: LONG_TTL_MS });
+    await lease.release();
+    await expect(lease.renew()).resolves.toBe(false);
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+  });
+
+  it('of an expired lease is quiet', async () => {
+    const backend = await contract.backend();
+    const key = contract.key();
+    const lease = await contract.win(backend, key);
+    const next = await contract.win(backend, key, { waitMs: lease.ttlMs * 3 + 5_000 });
+    await expect(lease.release()).resolves.toBeUndefined();
+    await expect(next.renew()).resolves.toBe(true);
+    await next.release();
+  });
+
+  if (harness.freeze) {
+    const { freeze } = harness;
+    it('never hangs, with a server that does not answer, and is made good later', async () => {
+      const [ours, theirs] = [await contract.service(), await contract.service()];
+      const key = contract.key();
+      const lock = await ours.acquire(key);
+      const thaw = await freeze();
+      const since = performance.now();
+      try {
+        await lock.release();
+        expect(performance.now() - since).toBeLessThan(harness.shortTtlMs * 2 + SLACK_MS);
+      } finally {
+        await thaw();
+      }
+      const next = await theirs.acquire(key, { waitMs: harness.shortTtlMs * 2 + 5_000 });
+      await next.release();
+      await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+    });
+  }
+}

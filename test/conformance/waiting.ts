@@ -1,0 +1,140 @@
+import { expect, it } from '@jest/globals';
+import { getEventListeners } from 'node:events';
+import { LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { eventually } from '../support/eventually.js';
+import { type Contract, failureOf, Gate, handled, SLACK_MS } from './contract.js';
+
+/** Longer than any wait of this theme: the holder stays. */
+const LONG_TTL_MS = 20_000;
+
+export function waiting(contract: Contract): void {
+  const { harness } = contract;
+
+  it('has the key soon after its release elsewhere', async () => {
+    const [ours, theirs] = [await contract.backend(), await contract.backend()];
+    const key = contract.key();
+    const lease = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
+    const blocked = new Blocked();
+    const { blockedBy } = blocked;
+    const inLine = contract.win(theirs, key, { blockedBy, waitMs: 10_000, ttlMs: LONG_TTL_MS });
+    await blocked.once(harness.namesHolder);
+    const releasedAt = performance.now();
+    await lease.release();
+    const next = await inLine;
+    expect(performance.now() - releasedAt).toBeLessThan(harness.wakesWithinMs);
+    await next.release();
+  });
+
+  it('gives up in time, names the holder, and leaves nothing', async () => {
+    const holder = await contract.service({ label: 'the-holder' });
+    const other = await contract.service();
+    const key = contract.key();
+    const lock = await holder.acquire(key, { ttlMs: LONG_TTL_MS });
+    const since = performance.now();
+    const error = await failureOf(other.acquire(key, { waitMs: 150 }));
+    const elapsed = performance.now() - since;
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(elapsed).toBeGreaterThanOrEqual(149);
+    expect(elapsed).toBeLessThan(150 + SLACK_MS);
+    if (harness.namesHolder) {
+      expect(error).toMatchObject({ holder: { label: 'the-holder', pid: process.pid } });
+      expect(String(error)).toContain('the-holder');
+    }
+    await lock.release();
+    await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+  });
+
+  it('tries once and never waits with waitMs 0', async () => {
+    const [holder, other] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const lock = await holder.acquire(key, { ttlMs: LONG_TTL_MS });
+    const since = performance.now();
+    await expect(other.tryAcquire(key)).resolves.toBeNull();
+    await expect(other.acquire(key, { waitMs: 0 })).rejects.toBeInstanceOf(LockTimeoutError);
+    expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    await lock.release();
+    await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+  });
+
+  it('gives up with the reason of the signal, leaving no listener, no trace, and no ghost that gets the key', async () => {
+    const [ours, theirs] = [await contract.backend(), await contract.backend()];
+    const key = contract.key();
+    const lease = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
+    const giveUp = new AbortController();
+    const reason = new Error('no longer wanted');
+    const blocked = new Blocked();
+    const { signal } = giveUp;
+    const { blockedBy } = blocked;
+    const inLine = handled(contract.contend(theirs, key, { blockedBy, waitMs: 10_000, signal }));
+    await blocked.once(harness.namesHolder);
+    giveUp.abort(reason);
+    await expect(failureOf(inLine)).resolves.toBe(reason);
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    await lease.release();
+    await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+    await (await contract.win(ours, key)).release();
+  });
+
+  it('asks nothing of the server when the caller had already given up', async () => {
+    const backend = await contract.backend();
+    const key = contract.key();
+    const reason = new Error('never wanted');
+    const signal = AbortSignal.abort(reason);
+    await expect(failureOf(contract.contend(backend, key, { signal, waitMs: 1_000 }))).resolves.toBe(reason);
+    await expect(harness.leftovers(key)).resolves.toEqual([]);
+  });
+
+  if (harness.order === 'fifo') {
+    it('serves other processes in the order in which they came', async () => {
+      const key = contract.key();
+      const lease = await contract.win(await contract.backend(), key, { ttlMs: LONG_TTL_MS });
+      const served: number[] = [];
+      const waits: Promise<void>[] = [];
+      for (let place = 0; place < 6; place += 1) {
+        const backend = await contract.backend();
+        const blocked = new Blocked();
+        const { blockedBy } = blocked;
+        const wait = contract.win(backend, key, { blockedBy, waitMs: 10_000, ttlMs: LONG_TTL_MS });
+        waits.push(
+          wait.then((next) => {
+            served.push(place);
+            return next.release();
+          }),
+        );
+        await blocked.once(harness.namesHolder);
+      }
+      await lease.release();
+      await Promise.all(waits);
+      expect(served).toEqual([0, 1, 2, 3, 4, 5]);
+    });
+  }
+
+  it('starves nobody: one caller elsewhere gets in among many who keep coming', async () => {
+    const [crowd, single] = [await contract.service({ maxHandOffMs: 50 }), await contract.service()];
+    const key = contract.key();
+    const options = { waitMs: 20_000, ttlMs: 5_000 };
+    const over = new AbortController();
+    const rush = Array.from({ length: 10 }, async () => {
+      while (!over.signal.aborted) await crowd.withLock(key, () => new Promise(setImmediate), options);
+    });
+    try {
+      for (let visit = 0; visit < 3; visit += 1) {
+        await (await single.acquire(key, { ...options, waitMs: 8_000 })).release();
+      }
+    } finally {
+      over.abort();
+      await Promise.all(rush);
+    }
+  });
+}
+
+/** Tells when a contender has learnt that it must wait, which is when it is in the server's queue. */
+class Blocked {
+  readonly #told = new Gate();
+  readonly blockedBy = (): void => this.#told.open();
+
+  /** Where the backend names no holder there is nothing to wait for, and no queue to be in. */
+  async once(namesHolder: boolean): Promise<void> {
+    if (namesHolder) await this.#told.opened;
+  }
+}

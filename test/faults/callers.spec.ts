@@ -1,0 +1,213 @@
+import { describe, expect, it } from '@jest/globals';
+import { randomInt } from 'node:crypto';
+import { getEventListeners } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { LockBackendError, LockDeadlockError, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { aborted, type Contract, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
+import { eventually } from '../support/eventually.js';
+import { onBackends } from './on-backends.js';
+
+/** Longer than any of these tests. */
+const LONG_TTL_MS = 60_000;
+
+describe('what callers do', () => {
+  onBackends(['redis-queue', 'sqlite'], (contract) => {
+    tooManyWaiters(contract);
+    givingUp(contract);
+    releasing(contract);
+    failing(contract);
+  });
+});
+
+/** What is in use after a collection of garbage. */
+function liveBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
+
+function tooManyWaiters(contract: Contract): void {
+  it('A16: 10,000 waiters for one key all get it, in order, and cost the server next to nothing', async () => {
+    const [holder, crowd] = [await contract.service(), await contract.service({ maxHandOffMs: Infinity })];
+    const key = contract.key();
+    const options = { ttlMs: LONG_TTL_MS, waitMs: LONG_TTL_MS };
+    const lock = await holder.acquire(key, options);
+    const heapBefore = liveBytes();
+    let served = 0;
+    let inOrder = true;
+    const waiters = Array.from({ length: 10_000 }, (_, place) =>
+      crowd.withLock(
+        key,
+        () => {
+          inOrder &&= served === place;
+          served += 1;
+        },
+        options,
+      ),
+    );
+    const bytesPerWaiter = (liveBytes() - heapBefore) / 10_000;
+    await lock.release();
+    await Promise.all(waiters);
+    expect(bytesPerWaiter).toBeLessThan(6_000);
+    expect({ served, inOrder }).toEqual({ served: 10_000, inOrder: true });
+    await expect(contract.harness.leftovers(key)).resolves.toEqual([]);
+  });
+
+  it('A16: those beyond maxWaiters are refused at once', async () => {
+    const [holder, crowd] = [await contract.service(), await contract.service({ maxWaiters: 3 })];
+    const key = contract.key();
+    const options = { ttlMs: LONG_TTL_MS, waitMs: LONG_TTL_MS };
+    const lock = await holder.acquire(key, options);
+    const waiting = Array.from({ length: 4 }, () => crowd.withLock(key, () => 'served', options));
+    const error = await failureOf(crowd.acquire(key, options));
+    expect(error).toBeInstanceOf(LockTimeoutError);
+    expect(String(error)).toContain('maxWaiters');
+    await lock.release();
+    await expect(Promise.all(waiting)).resolves.toEqual(['served', 'served', 'served', 'served']);
+  });
+}
+
+function givingUp(contract: Contract): void {
+  it('A17: waits given up at random points leave nothing, and grants that arrived meanwhile are given back', async () => {
+    const { harness } = contract;
+    const services = [await contract.service(), await contract.service(), await contract.service()];
+    const key = contract.key();
+    const gaveUp: AbortSignal[] = [];
+    const outcomes = { entered: 0, abandoned: 0, late: 0 };
+    const attempt = async (place: number): Promise<void> => {
+      const impatient = place % 5 === 0;
+      const signal = AbortSignal.timeout(impatient ? 10_000 : randomInt(40));
+      gaveUp.push(signal);
+      const waitMs = impatient ? 60 : 10_000;
+      try {
+        await services[place % 3]?.withLock(key, () => new Promise(setImmediate), {
+          waitMs,
+          signal,
+          ttlMs: LONG_TTL_MS,
+        });
+        outcomes.entered += 1;
+      } catch (error) {
+        if (error instanceof LockTimeoutError) outcomes.late += 1;
+        else if (error === signal.reason) outcomes.abandoned += 1;
+        else throw error;
+      }
+    };
+    for (let round = 0; round < 20; round += 1) {
+      await Promise.all(Array.from({ length: 30 }, (_, place) => attempt(place)));
+    }
+    expect(outcomes.entered + outcomes.abandoned + outcomes.late).toBe(600);
+    expect(outcomes.entered).toBeGreaterThan(0);
+    expect(outcomes.abandoned).toBeGreaterThan(0);
+    await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+    expect(gaveUp.flatMap((signal) => getEventListeners(signal, 'abort'))).toEqual([]);
+    await (await services[0]?.acquire(key, { waitMs: 1_000 }))?.release();
+  });
+
+  it('A17: one signal for a thousand waits collects no listeners', async () => {
+    const service = await contract.service();
+    const key = contract.key();
+    const { signal } = new AbortController();
+    const lock = await service.acquire(key, { ttlMs: LONG_TTL_MS });
+    const waits = Array.from({ length: 500 }, () => failureOf(service.acquire(key, { waitMs: 20, signal })));
+    await Promise.all(waits);
+    await lock.release();
+    for (let i = 0; i < 500; i += 1) await (await service.acquire(key, { signal })).release();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+}
+
+function releasing(contract: Contract): void {
+  it('A18: release twice and ten times at once is told once, and frees one lock only', async () => {
+    const released: bigint[] = [];
+    const observers = [{ released: ({ fencingToken }: { fencingToken: bigint }) => released.push(fencingToken) }];
+    const [ours, theirs] = [await contract.service({ observers }), await contract.service()];
+    const key = contract.key();
+    const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+    const next = theirs.acquire(key, { ttlMs: LONG_TTL_MS });
+    await Promise.all(Array.from({ length: 10 }, () => lock.release()));
+    const present = await next;
+    await Promise.all(Array.from({ length: 10 }, () => lock.release()));
+    expect(present.isHeld).toBe(true);
+    await expect(ours.tryAcquire(key)).resolves.toBeNull();
+    expect(released).toEqual([lock.fencingToken]);
+    await present.release();
+  });
+
+  it('A19: release after a loss answers at once, and does not touch the lock of the next', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const lock = await ours.acquire(key);
+    await contract.harness.revoke(key);
+    const next = await theirs.acquire(key, { ttlMs: LONG_TTL_MS });
+    await aborted(lock.signal);
+    const since = performance.now();
+    await Promise.all([lock.release(), lock.release()]);
+    expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    expect(next.isHeld).toBe(true);
+    await expect(ours.tryAcquire(key)).resolves.toBeNull();
+    await next.release();
+  });
+}
+
+function failing(contract: Contract): void {
+  it('A20: when the work throws and the release fails too, the error of the work wins and observers hear of the other', async () => {
+    const failures: string[] = [];
+    const observers = [{ backendFailed: ({ operation }: { operation: string }) => failures.push(operation) }];
+    const service = await contract.service({ observers });
+    const own = new Error('the work failed');
+    const { freeze } = contract.harness;
+    let thaw = async (): Promise<void> => undefined;
+    const work = service.withLock(contract.key(), async () => {
+      thaw = (await freeze?.()) ?? thaw;
+      throw own;
+    });
+    await expect(failureOf(work)).resolves.toBe(own);
+    await thaw();
+    await eventually(() => expect(failures).toContain('release'));
+  });
+
+  it('A20: a result survives a release that fails', async () => {
+    const service = await contract.service();
+    const { freeze } = contract.harness;
+    let thaw = async (): Promise<void> => undefined;
+    const work = service.withLock(contract.key(), async () => {
+      thaw = (await freeze?.()) ?? thaw;
+      return 'the result';
+    });
+    await expect(work).resolves.toBe('the result');
+    await thaw();
+  });
+
+  it('A24: taking a key again by mistake is named, with the outer locks, instead of waiting for oneself', async () => {
+    const service = await contract.service({ defaults: { reentrant: false } });
+    const [outer, inner] = [contract.key(), contract.key()];
+    const nested = service.withLock(outer, () =>
+      service.withLock(inner, () => service.withLock(outer, () => 'never', { waitMs: Infinity })),
+    );
+    const error = await failureOf(nested);
+    expect(error).toBeInstanceOf(LockDeadlockError);
+    expect(error).toMatchObject({ held: [inner, outer], wanted: outer });
+  });
+
+  it('A24: another call tree of the same process waits, and its time-out names this process', async () => {
+    const service = await contract.service({ label: 'this-process' });
+    const key = contract.key();
+    const [entrance, exit] = [new Gate(), new Gate()];
+    const held = service.withLock(key, () => (entrance.open(), exit.opened));
+    await entrance.opened;
+    await expect(service.acquire(key, { waitMs: 20 })).rejects.toMatchObject({ holder: { label: 'this-process' } });
+    exit.open();
+    await held;
+  });
+
+  it('sends waiters away when the service closes, with the reason', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+    const waiting = handled(theirs.acquire(key, { waitMs: Infinity }));
+    theirs.stop();
+    await expect(failureOf(waiting)).resolves.toBeInstanceOf(LockBackendError);
+    await lock.release();
+  });
+}

@@ -1,0 +1,29 @@
+import type { LockBackend } from 'nestjs-distributed-lock/core';
+
+/** How a process reaches a backend: plain data, so that a child process can be told. */
+export type Connection =
+  | { readonly backend: 'redis'; readonly url: string; readonly mode: 'queue' | 'plain' | 'getset' }
+  | { readonly backend: 'sqlite'; readonly database: string }
+  | { readonly backend: 'postgres' | 'mariadb'; readonly url: string };
+
+/** The backend in this process, with a client of its own. Loads no other backend. */
+export function connectBackend(connection: Connection): Promise<LockBackend> {
+  if (connection.backend === 'redis') return connectRedis(connection);
+  return connection.backend === 'sqlite' ? connectSqlite(connection) : connectSql(connection);
+}
+
+async function connectRedis({ url, mode }: Extract<Connection, { backend: 'redis' }>): Promise<LockBackend> {
+  const { redis } = await import('nestjs-distributed-lock/redis');
+  return redis({ url, mode });
+}
+
+async function connectSqlite({ database }: Extract<Connection, { backend: 'sqlite' }>): Promise<LockBackend> {
+  const { typeorm } = await import('nestjs-distributed-lock/typeorm');
+  const { default: driver } = await import('libsql');
+  return typeorm({ dataSource: { options: { type: 'better-sqlite3', driver, database } }, synchronize: true });
+}
+
+async function connectSql({ backend, url }: Extract<Connection, { url: string; backend: 'postgres' | 'mariadb' }>) {
+  const { typeorm } = await import('nestjs-distributed-lock/typeorm');
+  return typeorm({ dataSource: { options: { type: backend, url } }, synchronize: true });
+}

@@ -1,0 +1,73 @@
+import { LockError, type LockHandle, type LockService } from 'nestjs-distributed-lock/core';
+import { FencedResource } from './fenced-resource.js';
+import { HistoryRecorder } from './history.js';
+
+export interface Hammering {
+  readonly keys: readonly string[];
+  readonly ms: number;
+  readonly callers: number;
+  readonly ttlMs: number;
+  /** Where to write the history, as which process. */
+  readonly history: string;
+  readonly proc: string;
+  /** The URL of the fenced resource that the locks protect. */
+  readonly resource: string;
+}
+
+/** How long a caller does something under its lock, and how often it looks whether it still has it. */
+const VISIT_STEPS = 4;
+const STEP_MS = 2;
+
+/** Takes and gives back locks for a while, doing what a careful holder does and writing down all of it. */
+export async function hammer(locks: LockService, how: Hammering): Promise<number> {
+  const history = new HistoryRecorder(how.history, how.proc);
+  const resource = new FencedResource(how.resource);
+  const end = performance.now() + how.ms;
+  let grants = 0;
+  const caller = async (place: number): Promise<void> => {
+    for (let visit = place; performance.now() < end; visit += 1) {
+      const key = how.keys[visit % how.keys.length] ?? 'key';
+      const acquire = history.invoke({ key, op: 'acquire' });
+      try {
+        const lock = await locks.acquire(key, { ttlMs: how.ttlMs, waitMs: how.ms });
+        const at = process.hrtime.bigint();
+        // One who was stopped right after the grant never believed in it: what became of the acquire stays unknown.
+        if (lock.isHeld) acquire.ok({ token: lock.fencingToken, at });
+        grants += 1;
+        await visitUnder(lock, acquire.owner, { history, resource, proc: how.proc });
+      } catch (error) {
+        // Nothing but "somebody else has it" is sure not to have happened, and even that is only so after the clean-up.
+        if (!(error instanceof LockError)) throw error;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: how.callers }, (_, place) => caller(place)));
+  resource.close();
+  history.close();
+  return grants;
+}
+
+interface Witnesses {
+  readonly history: HistoryRecorder;
+  readonly resource: FencedResource;
+  readonly proc: string;
+}
+
+async function visitUnder(lock: LockHandle, owner: string, { history, resource, proc }: Witnesses): Promise<void> {
+  const { key } = lock;
+  for (let step = 0; step < VISIT_STEPS && believes(lock, owner, history); step += 1) {
+    if (step === 1) await resource.write({ key, token: lock.fencingToken, owner, proc });
+    else await new Promise((resolve) => setTimeout(resolve, STEP_MS));
+  }
+  const release = history.invoke({ key, op: 'release', owner });
+  await lock.release();
+  release.ok();
+}
+
+/** A belief is noted with a time from before it was asked for: the process may be stopped right after. */
+function believes(lock: LockHandle, owner: string, history: HistoryRecorder): boolean {
+  const at = process.hrtime.bigint();
+  const { isHeld, key } = lock;
+  history.mark({ key, op: isHeld ? 'held' : 'lost', owner }, at);
+  return isHeld;
+}

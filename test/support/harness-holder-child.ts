@@ -1,0 +1,108 @@
+import { writeSync } from 'node:fs';
+import { type AcquireOptions, type LockHandle, LockService } from 'nestjs-distributed-lock/core';
+import { FencedResource } from './fenced-resource.js';
+import { type Connection, connectBackend } from './harness-connection.js';
+import { hammer, type Hammering } from './harness-hammer.js';
+import { serve } from './serve.js';
+
+/** What a holder knows of its lock in one synchronous step. */
+export interface Belief {
+  readonly isHeld: boolean;
+  readonly state: LockHandle['state'];
+  readonly aborted: boolean;
+  readonly throws: boolean;
+  /** By `process.hrtime`, which all processes of a machine share. */
+  readonly at: bigint;
+}
+
+interface Loss {
+  readonly reason: string;
+  readonly at: bigint;
+}
+
+let locks: LockService;
+const handles = new Map<string, LockHandle>();
+const losses = new Map<string, Promise<Loss>>();
+const events: string[] = [];
+
+const api = {
+  open: async (connection: Connection) => {
+    const note = (name: string) => () => void events.push(name);
+    const observer = { jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') };
+    locks = new LockService(await connectBackend(connection), { observers: [observer] });
+  },
+  acquire: async ({ key, options }: { key: string; options: AcquireOptions }) => {
+    const lock = await locks.acquire(key, options);
+    handles.set(key, lock);
+    losses.set(key, lossOf(lock));
+    return lock.fencingToken;
+  },
+  release: (key: string) => handleOf(key).release(),
+  belief: (key: string) => beliefOf(handleOf(key)),
+  loss: (key: string) => losses.get(key),
+  events: () => events,
+  /** Stalls the event loop by waiting, and says what the lock looks like in the very next step. */
+  block: ({ key, ms }: { key: string; ms: number }) => {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+    return beliefOf(handleOf(key));
+  },
+  /** Computes until its own process was stopped for `gapMs`, and says what the lock looks like in the very next step. */
+  computeUntilStopped: ({ key, gapMs }: { key: string; gapMs: number }) => {
+    const lock = handleOf(key);
+    const since = performance.now();
+    // No message leaves before the computation ends; this does.
+    writeSync(process.stderr.fd, 'computing\n');
+    for (let last = since; last - since < 20_000;) {
+      const now = performance.now();
+      if (now - last >= gapMs) return beliefOf(lock);
+      last = now;
+    }
+    throw new Error('was never stopped');
+  },
+  /** What a careless holder does: it writes without asking whether it still holds. */
+  write: async ({ key, resource }: { key: string; resource: string }) => {
+    const fenced = new FencedResource(resource);
+    const owner = `${process.pid}`;
+    const accepted = await fenced.write({ key, token: handleOf(key).fencingToken, owner, proc: owner });
+    fenced.close();
+    return accepted;
+  },
+  hammer: (how: Hammering) => hammer(locks, how),
+  wallClock: () => Date.now(),
+  close: () => locks.close(),
+  die: () => process.exit(7),
+};
+
+export type HolderApi = typeof api;
+
+function handleOf(key: string): LockHandle {
+  const lock = handles.get(key);
+  if (!lock) throw new Error(`${key} was never acquired here`);
+  return lock;
+}
+
+/** Asks for `isHeld` first: asking for the signal of a lock that is over would abort it. */
+function beliefOf(lock: LockHandle): Belief {
+  const at = process.hrtime.bigint();
+  const { isHeld, state } = lock;
+  return { isHeld, state, throws: throwsLoss(lock), aborted: lock.signal.aborted, at };
+}
+
+function throwsLoss(lock: LockHandle): boolean {
+  try {
+    lock.throwIfLost();
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+function lossOf({ signal }: LockHandle): Promise<Loss> {
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => {
+      resolve({ at: process.hrtime.bigint(), reason: String(signal.reason) });
+    });
+  });
+}
+
+serve(api);

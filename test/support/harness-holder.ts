@@ -1,0 +1,54 @@
+import type { AcquireOptions } from 'nestjs-distributed-lock/core';
+import { eventually } from './eventually.js';
+import type { Connection } from './harness-connection.js';
+import type { Belief, HolderApi } from './harness-holder-child.js';
+import { type Child, type Exit, spawnChild, type SpawnOptions } from './processes.js';
+
+/** A process of its own that holds locks. Killed at the end of the test, if it still lives. */
+export class Holder implements AsyncDisposable {
+  private constructor(readonly child: Child<HolderApi>) {}
+
+  static async start(connection: Connection, options?: SpawnOptions): Promise<Holder> {
+    const holder = new Holder(
+      await spawnChild<HolderApi>(new URL('./harness-holder-child.ts', import.meta.url), options),
+    );
+    await holder.child.call('open', connection);
+    return holder;
+  }
+
+  async acquire(key: string, options: AcquireOptions): Promise<{ readonly fencingToken: bigint }> {
+    return { fencingToken: await this.child.call('acquire', { key, options }) };
+  }
+
+  /**
+   * Has it compute without a pause, freezes it in the middle of that, and lets it go on when `meanwhile` is over. Resolves to
+   * what its lock looked like in the very next step.
+   */
+  async freezeWhile(key: string, meanwhile: () => Promise<unknown>): Promise<Belief> {
+    const said = this.child.stderr.length;
+    const belief = this.child.call('computeUntilStopped', { key, gapMs: 50 });
+    await eventually(() => this.child.stderr.slice(said).includes('computing'));
+    this.child.freeze();
+    await meanwhile();
+    this.child.thaw();
+    return belief;
+  }
+
+  close(): Promise<void> {
+    return this.child.call('close');
+  }
+
+  /** Lets it end by itself. */
+  exit(): Promise<Exit> {
+    this.child.finish();
+    return this.child.exited;
+  }
+
+  async kill(): Promise<void> {
+    await this.child.kill();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.child.kill();
+  }
+}
