@@ -3,6 +3,7 @@ import type { BackendHarness } from '../conformance/backend-harness.js';
 import type { Contract } from '../conformance/contract.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
 import { redisHarness } from '../support/harness-redis.js';
+import { sqlHarness } from '../support/harness-sql.js';
 import { sqliteHarness } from '../support/harness-sqlite.js';
 
 const HARNESSES = {
@@ -10,6 +11,8 @@ const HARNESSES = {
   'redis-plain': () => redisHarness('plain'),
   'redis-getset': () => redisHarness('getset'),
   sqlite: () => sqliteHarness(),
+  postgres: () => sqlHarness('postgres'),
+  mariadb: () => sqlHarness('mariadb'),
 } satisfies Record<string, () => BackendHarness>;
 
 export type BackendName = keyof typeof HARNESSES;

@@ -34,10 +34,8 @@ describe('the package', () => {
     const library = join(home, 'node_modules/nestjs-distributed-lock');
     mkdirSync(library, { recursive: true });
     run('tar', ['-xzf', tarball, '-C', library, '--strip-components=1'], home);
-    for (const dependency of ['@nestjs', 'rxjs', 'reflect-metadata', 'tslib']) {
-      symlinkSync(join(modules, dependency), join(home, 'node_modules', dependency));
-    }
-    for (const dependency of ['ioredis', 'typeorm']) {
+    symlinkSync(join(modules, '@nestjs'), join(home, 'node_modules/@nestjs'));
+    for (const dependency of ['rxjs', 'reflect-metadata', 'tslib', 'ioredis', 'typeorm']) {
       symlinkSync(join(root, 'node_modules', dependency), join(home, 'node_modules', dependency));
     }
     writeFileSync(join(home, 'package.json'), JSON.stringify({ name, type }));
