@@ -75,6 +75,11 @@ export class Hold implements WatchdogListener {
     this.#entries += 1;
   }
 
+  /** Once the outermost of those inside has succeeded. */
+  async complete(): Promise<void> {
+    if (this.#entries === 1) await this.watchdog.lease.complete?.();
+  }
+
   /** Whether this was the last way out of a hold that is not lost: the lease is then the caller's to pass on. */
   leave(): boolean {
     this.#entries -= 1;

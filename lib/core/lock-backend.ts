@@ -77,6 +77,13 @@ export interface Lease {
   renew(): Promise<boolean>;
   /** Harmless when the lease is already lost. */
   release(): Promise<void>;
+  /** What a backend gives the holder to work with, such as the transaction that has the lock. */
+  readonly attachment?: unknown;
+  /**
+   * The work succeeded: makes what it did through `attachment` last, before the release. Rejecting fails the work. A lease
+   * with this is one holder's own, and is never handed on to the next caller.
+   */
+  complete?(): Promise<void>;
   /** A server that pushes loss (node deleted, session expired) may say so early. */
   readonly revoked?: AbortSignal;
 }

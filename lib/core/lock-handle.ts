@@ -37,6 +37,19 @@ export class LockHandle implements AsyncDisposable {
     if (!this.#released && !this.hold.isHeld) throw this.hold.lossError();
   }
 
+  /** What the backend gives its holders to work with, if anything: with `strategy: 'row'`, see `rowManager`. */
+  get attachment(): unknown {
+    return this.hold.watchdog.lease.attachment;
+  }
+
+  /**
+   * Makes what was done through `attachment` last; `withLock` does so by itself. Does nothing for other backends, after the
+   * release, and inside a re-entry. @throws what the backend says: nothing was done then
+   */
+  async complete(): Promise<void> {
+    if (!this.#released) await this.hold.complete();
+  }
+
   /**
    * Runs `work` as the call tree that has this lock: `currentLock()` finds it there, and the same key may be taken again.
    * `withLock` does so by itself; after a bare `acquire` only what runs in here re-enters, because a call has no visible end.

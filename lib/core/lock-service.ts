@@ -146,6 +146,7 @@ export class LockService implements AsyncDisposable {
     try {
       const result = await lock.run(() => work(lock));
       lock.throwIfLost();
+      await lock.complete();
       return result;
     } finally {
       await lock.release();
@@ -308,7 +309,7 @@ export class LockService implements AsyncDisposable {
   #mayHandOver({ key, handOff, leaseSince, options, watchdog }: Hold): boolean {
     const next = this.#queue.next(key);
     const fits = next?.ttlMs === options.ttlMs && next.watchdog && options.watchdog;
-    if (!fits || !watchdog.trusted || watchdog.inJeopardy) return false;
+    if (!fits || !watchdog.trusted || watchdog.inJeopardy || watchdog.lease.complete) return false;
     if (handOff < this.#maxHandOffs && this.#clock.now() - leaseSince < this.#maxHandOffMs) return true;
     this.#yielding.add(key);
     return false;

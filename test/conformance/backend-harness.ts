@@ -19,6 +19,8 @@ export interface BackendHarness {
   readonly restart: ((options: { readonly empty: boolean }) => Promise<void>) | null;
   /** Whether callers of different processes get the key in the order in which they came. */
   readonly order: 'fifo' | 'none';
+  /** `false`: each lease is one holder's own, such as a transaction, and no caller of the process inherits it. @default true */
+  readonly handsOver?: boolean;
   /** Whether one who waits can be told who is in the way. */
   readonly namesHolder: boolean;
   /** The smallest TTL worth testing. */

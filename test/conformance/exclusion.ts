@@ -2,6 +2,9 @@ import { expect, it } from '@jest/globals';
 import type { Lease, LockService } from 'nestjs-distributed-lock/core';
 import type { Contract } from './contract.js';
 
+/** Long enough for a machine that is busy with something else. */
+const LONG_TTL_MS = 10_000;
+
 export function exclusion(contract: Contract): void {
   it('grants a free key, for the time that was asked or more', async () => {
     const { shortTtlMs } = contract.harness;
@@ -16,7 +19,7 @@ export function exclusion(contract: Contract): void {
   it('refuses a key that another client, or this one, has', async () => {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
-    const lease = await contract.win(ours, key);
+    const lease = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
     await expect(contract.contend(theirs, key)).resolves.toBeNull();
     await expect(contract.contend(ours, key)).resolves.toBeNull();
     await lease.release();
@@ -25,8 +28,8 @@ export function exclusion(contract: Contract): void {
   it('answers the same owner with the key again, so that a lost reply can be asked for again', async () => {
     const backend = await contract.backend();
     const [key, owner] = [contract.key(), 'the-very-same-owner-twice-12345'];
-    const first = await contract.win(backend, key, { owner });
-    const again = await contract.win(backend, key, { owner });
+    const first = await contract.win(backend, key, { owner, ttlMs: LONG_TTL_MS });
+    const again = await contract.win(backend, key, { owner, ttlMs: LONG_TTL_MS });
     expect(again.fencingToken).toBeGreaterThanOrEqual(first.fencingToken);
     await again.release();
     await expect(contract.harness.leftovers(key)).resolves.toEqual([]);
@@ -35,8 +38,8 @@ export function exclusion(contract: Contract): void {
   it('keeps keys apart', async () => {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const [one, another] = [contract.key(), contract.key()];
-    const lease = await contract.win(ours, one);
-    const other = await contract.win(theirs, another);
+    const lease = await contract.win(ours, one, { ttlMs: LONG_TTL_MS });
+    const other = await contract.win(theirs, another, { ttlMs: LONG_TTL_MS });
     await lease.release();
     await expect(contract.contend(ours, another)).resolves.toBeNull();
     await other.release();
@@ -45,7 +48,9 @@ export function exclusion(contract: Contract): void {
   it('gives a contested key to exactly one of many who try at once', async () => {
     const backends = await Promise.all(Array.from({ length: 4 }, () => contract.backend()));
     const key = contract.key();
-    const tries = [...backends, ...backends, ...backends].map((backend) => contract.contend(backend, key));
+    const tries = [...backends, ...backends, ...backends].map((backend) =>
+      contract.contend(backend, key, { ttlMs: LONG_TTL_MS }),
+    );
     const leases = (await Promise.all(tries)).filter((lease): lease is Lease => lease !== null);
     expect(leases).toHaveLength(1);
     await leases[0]?.release();
@@ -70,7 +75,7 @@ class Visits {
   #inside = 0;
 
   async pay(service: LockService, key: string): Promise<void> {
-    const options = { waitMs: 20_000, ttlMs: 10_000 };
+    const options = { waitMs: 20_000, ttlMs: LONG_TTL_MS };
     await service.withLock(
       key,
       async ({ fencingToken }) => {

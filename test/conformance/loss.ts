@@ -121,7 +121,10 @@ export function loss(contract: Contract): void {
         await thaw();
       }
       await eventually(() => lock.state === 'held');
-      expect(events).toEqual(['jeopardy', 'safe']);
+      // More than one round of it when the connection is replaced after the first answer.
+      expect(events).not.toEqual([]);
+      expect(events).toEqual(events.map((_, i) => (i % 2 === 0 ? 'jeopardy' : 'safe')));
+      expect(events.at(-1)).toBe('safe');
       await lock.release();
     });
 

@@ -1,6 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { dialectOf } from './sql-dialect.js';
-import { DEFAULT_FENCE_TABLE, DEFAULT_LOCK_TABLE } from './typeorm.js';
+import { DEFAULT_FENCE_TABLE, DEFAULT_LOCK_TABLE } from './lock-table.js';
 
 /** Creates the lock table and the fence table under their default names. Put it into the data source's `migrations`. */
 export class CreateDistributedLock1760000000000 implements MigrationInterface {

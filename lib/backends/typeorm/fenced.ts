@@ -1,9 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import { StaleFenceError } from '../../core/index.js';
-import { assertTableName } from './lock-table.js';
+import { assertTableName, DEFAULT_FENCE_TABLE } from './lock-table.js';
 import { rowsOf } from './rows-of.js';
 import { dialectOf, type Query } from './sql-dialect.js';
-import { DEFAULT_FENCE_TABLE } from './typeorm.js';
 
 export interface FencedOptions {
   /** @default 'distributed_lock_fence' */

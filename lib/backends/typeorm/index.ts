@@ -1,3 +1,11 @@
 export { typeorm, type TypeOrmOptions } from './typeorm.js';
+export { type LeaseBackendOptions } from './lease-backend.js';
+export { type RowBackendOptions, rowManager } from './row/index.js';
+export { type SessionBackendOptions } from './session/index.js';
 export { fenced, type FencedOptions } from './fenced.js';
+export { optimistic } from './optimistic.js';
+export { Optimistic } from './optimistic-method.js';
+export { type OptimisticOptions } from './optimistic-retries.js';
+export { updateVersioned } from './optimistic-update.js';
+export { OptimisticConflictError } from './optimistic-conflict-error.js';
 export { CreateDistributedLock1760000000000 } from './create-distributed-lock.migration.js';

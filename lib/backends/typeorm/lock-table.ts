@@ -2,6 +2,9 @@ import { LockConfigurationError } from '../../core/index.js';
 import { cleanError } from './clean-error.js';
 import type { Query, SqlDialect } from './sql-dialect.js';
 
+export const DEFAULT_LOCK_TABLE = 'distributed_lock';
+export const DEFAULT_FENCE_TABLE = 'distributed_lock_fence';
+
 /** Table names cannot be parameters, so they are checked instead. */
 export function assertTableName(option: string, name: unknown): asserts name is string {
   if (typeof name === 'string' && /^[A-Za-z_][\w$]{0,62}$/u.test(name)) return;

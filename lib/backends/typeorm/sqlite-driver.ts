@@ -43,6 +43,19 @@ export async function lockForWriting(manager: EntityManager, table: string): Pro
   }
 }
 
+/** Makes the transaction that `manager` has just begun one that writes. @throws QueryFailedError when another process does */
+export async function beginImmediately(manager: EntityManager): Promise<void> {
+  const database = asDatabase(await manager.queryRunner?.connect());
+  database.exec('rollback');
+  try {
+    database.exec('begin immediate');
+  } catch (error) {
+    // TypeORM rolls back now, and must find something: else it takes every later transaction for a nested one.
+    database.exec('begin');
+    throw error instanceof Error ? new QueryFailedError('begin immediate', [], error) : error;
+  }
+}
+
 function run(database: SqliteDatabase, sql: string, values: readonly unknown[]): readonly Row[] {
   const statement = database.prepare(sql);
   if (statement.reader) return statement.all(...values);

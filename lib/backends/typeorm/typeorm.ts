@@ -1,104 +1,50 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import {
-  type LeaseStore,
-  type LockBackend,
-  LockConfigurationError,
-  PollingBackend,
-  type PollingOptions,
-} from '../../core/index.js';
-import { AnnouncedLeaseStore } from './announced-lease-store.js';
-import { assertTableName, checkLockTable } from './lock-table.js';
-import type { ConnectionSettings } from './own-connection.js';
-import { OwnConnections } from './own-connections.js';
-import { Reaper } from './reaper.js';
-import { ReleaseChannel } from './release-channel.js';
-import { Sockets } from './sockets.js';
-import { dialectOf } from './sql-dialect.js';
-import { SqlLeaseStore } from './sql-lease-store.js';
+import { type LockBackend, LockConfigurationError } from '../../core/index.js';
+import { leaseBackend, type LeaseBackendOptions } from './lease-backend.js';
+import { rowBackend, type RowBackendOptions } from './row/index.js';
+import { sessionBackend, type SessionBackendOptions } from './session/index.js';
 
-export const DEFAULT_LOCK_TABLE = 'distributed_lock';
-export const DEFAULT_FENCE_TABLE = 'distributed_lock_fence';
-
-export interface TypeOrmOptions extends PollingOptions {
+interface Where {
   /** The application's data source. Only its options are used: the locks have connections of their own, closed by `close()`. */
   dataSource: DataSource | { readonly options: DataSourceOptions };
-  /** `lease`: a row with an expiry, renewed while held. @default 'lease' */
-  strategy?: 'lease';
-  /** @default 'distributed_lock' */
-  tableName?: string;
-  /** Creates the table where it is missing. Else run the migration `CreateDistributedLock1760000000000`. @default false */
-  synchronize?: boolean;
-  /** How long to wait for a connection, and then for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
-  statementTimeoutMs?: number;
-  /**
-   * Deletes rows that nobody has held for so long. Without it every key ever used keeps its row. A token goes on growing
-   * without its row, by the database's clock: longer than that clock could ever step back. @default Infinity
-   */
-  reapIdleAfterMs?: number;
 }
 
-const OPTIONS: ReadonlySet<string> = new Set([
-  'dataSource',
-  'strategy',
-  'tableName',
-  'synchronize',
-  'statementTimeoutMs',
-  'reapIdleAfterMs',
-  'pollMs',
-  'patienceMs',
-]);
+/** What each strategy takes besides `dataSource` is described where it is made. All processes must use the same strategy. */
+export type TypeOrmOptions = Where &
+  (
+    | ({ strategy?: 'lease' } & LeaseBackendOptions)
+    | ({ strategy: 'row' } & RowBackendOptions)
+    | ({ strategy: 'session' } & SessionBackendOptions)
+  );
+
+const COMMON = ['dataSource', 'strategy', 'tableName', 'synchronize', 'statementTimeoutMs', 'patienceMs'];
+const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  lease: [...COMMON, 'reapIdleAfterMs', 'pollMs'],
+  row: [...COMMON, 'poolSize'],
+  session: [...COMMON, 'sessionTtlMs', 'pollMs'],
+};
 
 /**
- * Locks in a table of the application's own database: PostgreSQL, MySQL, MariaDB, or SQLite (`better-sqlite3`, or `libsql` as
- * its driver). Each statement is a transaction of its own, on up to two connections beside the application's pool (SQLite:
- * one), and reads the database's clock only. On PostgreSQL a third one listens (`LISTEN`) for releases that somebody waits
- * for; behind a pooler in transaction mode that stays silent, and `pollMs` has to be set. Elsewhere those who wait ask.
- *
- * Needs `GRANT SELECT, INSERT, UPDATE` on that one table, `DELETE` too with `reapIdleAfterMs`, and no DDL unless
- * `synchronize` is set. `fenced()` needs `SELECT, INSERT, UPDATE` on its table, as the application's user.
+ * Locks in the application's own database. `lease`: a row with an expiry, on PostgreSQL, MySQL, MariaDB and SQLite; renewed
+ * while held. `row`: `SELECT … FOR UPDATE` in a transaction that the holder writes through. `session`: advisory locks of a
+ * connection. The last two on PostgreSQL, MySQL and MariaDB.
  * @throws LockConfigurationError
  */
 export function typeorm(options: TypeOrmOptions): LockBackend {
-  const { dataSource, strategy = 'lease', tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
-  for (const name of Object.keys(options)) {
-    if (!OPTIONS.has(name)) {
-      throw new LockConfigurationError(`${name} is no option of typeorm(); there are ${[...OPTIONS].join(', ')}`, name);
-    }
-  }
+  const { dataSource, strategy = 'lease' } = options;
   if (dataSource?.options?.type === undefined) {
     throw new LockConfigurationError('dataSource must be a TypeORM DataSource', 'dataSource');
   }
-  if (strategy !== 'lease') {
-    throw new LockConfigurationError(`strategy must be 'lease'; it was ${JSON.stringify(strategy)}`, 'strategy');
+  const known = Object.hasOwn(OPTIONS, strategy) ? OPTIONS[strategy] : undefined;
+  if (!known) {
+    const all = Object.keys(OPTIONS).join(', ');
+    throw new LockConfigurationError(`strategy must be one of ${all}; it was ${JSON.stringify(strategy)}`, 'strategy');
   }
-  assertTableName('tableName', tableName);
-  const { statementTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
-  assertAboveZero('statementTimeoutMs', statementTimeoutMs);
-  assertAboveZero('reapIdleAfterMs', reapIdleAfterMs);
-
-  const dialect = dialectOf(dataSource.options.type);
-  dialect.connection(dataSource.options, new Sockets(() => undefined));
-  const store = storeOf(tableName, reapIdleAfterMs, {
-    options: dataSource.options,
-    dialect,
-    statementTimeoutMs,
-    onOpen: (query) => checkLockTable(query, dialect, tableName, { create: synchronize }),
-  });
-  return new PollingBackend(store, options);
-}
-
-function storeOf(table: string, reapIdleAfterMs: number, settings: ConnectionSettings): LeaseStore {
-  const { dialect, options } = settings;
-  const connections = new OwnConnections(settings);
-  const reaper = Number.isFinite(reapIdleAfterMs)
-    ? new Reaper(connections.query, dialect, table, reapIdleAfterMs)
-    : undefined;
-  const store = new SqlLeaseStore(`typeorm:${options.type}`, table, dialect, connections, reaper);
-  if (!dialect.wakeUps) return store;
-  const channel = new ReleaseChannel(settings, dialect.wakeUps, table);
-  return new AnnouncedLeaseStore(store, table, dialect.wakeUps, connections, channel);
-}
-
-function assertAboveZero(option: string, value: number): void {
-  if (!(value > 0)) throw new LockConfigurationError(`${option} must be above 0; it was ${value}`, option);
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    throw new LockConfigurationError(`${name} is no option of strategy ${strategy}; it has ${known.join(', ')}`, name);
+  }
+  if (options.strategy === 'row') return rowBackend(dataSource, options);
+  if (options.strategy === 'session') return sessionBackend(dataSource, options);
+  return leaseBackend(dataSource, options);
 }

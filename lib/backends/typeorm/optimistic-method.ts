@@ -1,0 +1,49 @@
+import 'reflect-metadata';
+import { LockConfigurationError } from '../../core/index.js';
+import { type OptimisticOptions, repeatOnConflict, resolveOptimisticOptions } from './optimistic-retries.js';
+
+type Repeatable = (this: unknown, ...args: never[]) => Promise<unknown>;
+
+/** Optional in type only, for `applyDecorators`; without a method it throws. */
+export type OptimisticDecorator = <Method extends (...args: never[]) => Promise<unknown>>(
+  target: object,
+  name: string | symbol,
+  descriptor?: TypedPropertyDescriptor<Method>,
+) => void;
+
+/**
+ * Runs the method again, with the same arguments, when it rejects with a conflict: that of `updateVersioned`, or a deadlock
+ * or serialization failure of the database. The method opens its transaction itself, in each run; called inside of the
+ * caller's, every run would read the same old rows. Put it below `@Locked()`, and above `@Transactional()`.
+ *
+ * A plain method decorator, for any class: it needs no Nest. Metadata of decorators written below it is kept.
+ * @throws LockConfigurationError at decoration; the method rejects with OptimisticConflictError after `retries` repetitions
+ */
+export function Optimistic(options: OptimisticOptions = {}): OptimisticDecorator {
+  const resolved = resolveOptimisticOptions(options);
+  return (_target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
+    const method: unknown = descriptor?.value;
+    if (!descriptor || !isMethod(method)) {
+      throw new LockConfigurationError(`@Optimistic belongs on a method, which ${String(name)} is not`, 'method');
+    }
+    const repeated: Repeatable = function (...args) {
+      return repeatOnConflict(() => method.apply(this, args), resolved);
+    };
+    copyLooks(method, repeated);
+    descriptor.value = repeated;
+  };
+}
+
+function isMethod(value: unknown): value is Repeatable {
+  return typeof value === 'function';
+}
+
+/** For whoever finds routes and schedules by a method's name and metadata. */
+function copyLooks(from: Repeatable, to: Repeatable): void {
+  for (const property of ['name', 'length'] as const) {
+    Object.defineProperty(to, property, { value: from[property], configurable: true });
+  }
+  for (const key of Reflect.getOwnMetadataKeys(from)) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, from), to);
+  }
+}

@@ -1,0 +1,145 @@
+import type { DataSource, DataSourceOptions } from 'typeorm';
+import {
+  type AcquireRequest,
+  type LockBackend,
+  LockBackendError,
+  LockConfigurationError,
+  LockError,
+} from '../../../core/index.js';
+import { assertTableName } from '../lock-table.js';
+import { RowContender, type RowTarget } from './row-contender.js';
+import type { RowLease } from './row-lease.js';
+import { rowLocksOf } from './row-locks.js';
+import { RowPool } from './row-pool.js';
+
+export interface RowBackendOptions {
+  /** @default 'distributed_lock' */
+  tableName?: string;
+  /** Creates the table where it is missing. @default false */
+  synchronize?: boolean;
+  /** How many connections of their own row locks may use: one for each lock held, and for each waited for. @default 10 */
+  poolSize?: number;
+  /** How long to wait for a connection, or for the answer to one of our statements. @default 1_000 */
+  statementTimeoutMs?: number;
+  /** How long deadlocks and the like are tried again. @default 2_000 */
+  patienceMs?: number;
+}
+
+/**
+ * The pessimistic lock: `SELECT … FOR UPDATE` on the key's row, in a `READ COMMITTED` transaction that the holder gets
+ * (`rowManager(lock)`) and that lasts as long as the lock. What is written through it is committed with success and undone
+ * otherwise; a holder that lost the lock cannot commit. PostgreSQL, MySQL 8 and MariaDB; other keys' rows stay free.
+ *
+ * The TTL is how long the server waits for a word from the transaction (`idle_in_transaction_session_timeout`,
+ * `wait_timeout`, in whole seconds): a dead holder frees the row with its connection, a frozen one when that time is over. The
+ * renewal uses the same connection, so one statement of the holder's own must not run for longer than the TTL.
+ *
+ * The token is `max(previous + 1, the server's clock in µs)`. A holder that dies takes the number it wrote with it, but the next
+ * one gets the row later, by the same clock, and so a higher number; only a clock set back meanwhile could repeat one.
+ * @throws LockConfigurationError
+ */
+export function rowBackend(
+  dataSource: DataSource | { readonly options: DataSourceOptions },
+  options: RowBackendOptions = {},
+): RowBackend {
+  const { tableName: table = 'distributed_lock', synchronize = false } = options;
+  const { poolSize = 10, statementTimeoutMs = 1_000, patienceMs = 2_000 } = options;
+  const locks = rowLocksOf(dataSource.options.type);
+  assertTableName('tableName', table);
+  assertNumber('poolSize', poolSize, Number.isInteger(poolSize) && poolSize > 0);
+  assertNumber('statementTimeoutMs', statementTimeoutMs, statementTimeoutMs > 0);
+  assertNumber('patienceMs', patienceMs, patienceMs >= 0);
+  const pool = new RowPool({ options: dataSource.options, table, synchronize, statementTimeoutMs }, poolSize);
+  return new RowBackend(
+    `typeorm:${dataSource.options.type}-row`,
+    { table, locks, pool, statementTimeoutMs },
+    patienceMs,
+  );
+}
+
+/** A server that answers does so within this time. */
+const SILENCE_MS = 50;
+
+export class RowBackend implements LockBackend {
+  readonly guarantee = 'best-effort';
+  readonly #leases = new Map<string, RowLease>();
+  readonly #tasks = new Set<Promise<unknown>>();
+
+  constructor(
+    readonly name: string,
+    private readonly target: Omit<RowTarget, 'key'>,
+    private readonly patienceMs: number,
+  ) {}
+
+  /** The lease is a `RowLease`, whose `attachment` is the transaction's `EntityManager`. */
+  async acquire(key: string, request: AcquireRequest): Promise<RowLease | null> {
+    request.signal?.throwIfAborted();
+    const known = this.#leases.get(request.owner);
+    try {
+      if (known && (await known.renew())) return known;
+      return await this.#contend(new RowContender({ ...this.target, key }, request, this.patienceMs), request);
+    } catch (error) {
+      if (error instanceof LockError || (request.signal?.aborted === true && error === request.signal.reason))
+        throw error;
+      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.target.pool.close();
+    await Promise.all(this.#tasks);
+  }
+
+  async #contend(contender: RowContender, request: AcquireRequest): Promise<RowLease | null> {
+    const task = contender.run();
+    const settled = task.then(
+      () => undefined,
+      () => undefined,
+    );
+    this.#tasks.add(settled);
+    void settled.finally(() => this.#tasks.delete(settled));
+    const lease = await orGivenUp(task, contender, request);
+    if (lease) this.#remember(request.owner, lease);
+    return lease;
+  }
+
+  #remember(owner: string, lease: RowLease): void {
+    this.#leases.set(owner, lease);
+    lease.onOver(() => this.#leases.delete(owner));
+  }
+}
+
+/** A wait for a row cannot be called off: whoever gives up leaves it to end by itself, and what it brings to be given back. */
+function orGivenUp(
+  task: Promise<RowLease | null>,
+  contender: RowContender,
+  { deadline, signal }: AcquireRequest,
+): Promise<RowLease | null> {
+  return new Promise<RowLease | null>((resolve, reject) => {
+    const onAbort = (): void => over(() => reject(signal?.reason));
+    const onDeadline = (): void => {
+      if (contender.refused) over(() => resolve(null));
+      else
+        timer = deadline.clock.schedule(SILENCE_MS, () =>
+          over(() => reject(new Error('no answer before the deadline'))),
+        );
+    };
+    const over = (settle: () => void): void => {
+      contender.giveUp();
+      timer?.cancel();
+      signal?.removeEventListener('abort', onAbort);
+      settle();
+    };
+    let timer = deadline.passed ? undefined : deadline.clock.schedule(deadline.remainingMs, onDeadline);
+    signal?.addEventListener('abort', onAbort);
+    task.then(
+      (lease) => over(() => resolve(lease)),
+      (error: unknown) => over(() => reject(error)),
+    );
+  });
+}
+
+function assertNumber(option: string, value: number, fits: boolean): void {
+  if (fits) return;
+  throw new LockConfigurationError(`${option} is out of range: ${String(value)}`, option);
+}

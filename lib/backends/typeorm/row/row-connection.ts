@@ -1,0 +1,91 @@
+import { EventEmitter } from 'node:events';
+import { DataSource, type DataSourceOptions, type QueryRunner } from 'typeorm';
+import { Deadline } from '../../../core/index.js';
+import { cleanError } from '../clean-error.js';
+import { checkLockTable } from '../lock-table.js';
+import { rowsOf } from '../rows-of.js';
+import { Sockets } from '../sockets.js';
+import { dialectOf, type Query } from '../sql-dialect.js';
+import { within } from '../time-limit.js';
+
+const NOTHING_AT_START = { migrations: [], synchronize: false, dropSchema: false, migrationsRun: false, cache: false };
+/** How long saying goodbye may take. */
+const CLOSE_MS = 200;
+
+export interface RowConnectionSettings {
+  readonly options: DataSourceOptions;
+  readonly table: string;
+  readonly synchronize: boolean;
+  readonly statementTimeoutMs: number;
+}
+
+/** One connection with the application's entities, which lends itself to one transaction at a time. */
+export class RowConnection {
+  readonly #dataSource: DataSource;
+  readonly #end = new AbortController();
+  #client: unknown;
+  readonly #sockets = new Sockets(() => this.#end.abort());
+
+  private constructor(private readonly settings: RowConnectionSettings) {
+    const { options } = settings;
+    const ours = dialectOf(options.type).connection(options, this.#sockets);
+    this.#dataSource = new DataSource(Object.assign({ ...ours }, NOTHING_AT_START));
+  }
+
+  /** Within `statementTimeoutMs`, or nothing stays open. */
+  static async open(settings: RowConnectionSettings): Promise<RowConnection> {
+    const connection = new RowConnection(settings);
+    try {
+      const ready = connection.#prepare();
+      await within(Deadline.after(settings.statementTimeoutMs), 'the database accepted no connection', ready);
+      return connection;
+    } catch (error) {
+      connection.cut();
+      throw cleanError(error);
+    }
+  }
+
+  /** Aborts when the connection ends, and its transaction with it. */
+  get ended(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** The one runner that may be in use. Its statements go out one after the other: drivers no longer queue them. */
+  async lend(): Promise<QueryRunner> {
+    const runner = this.#dataSource.createQueryRunner('master');
+    const client: unknown = await runner.connect();
+    // An 'error' without a listener ends the process; what it means is told by the socket's end.
+    if (client !== this.#client && client instanceof EventEmitter) client.on('error', () => undefined);
+    this.#client = client;
+    const direct = runner.query.bind(runner);
+    let last: Promise<unknown> = Promise.resolve();
+    const query = (...args: Parameters<typeof direct>): Promise<unknown> => {
+      const answer = last.then(() => direct(...args));
+      last = answer.catch(() => undefined);
+      return answer;
+    };
+    return Object.defineProperty(runner, 'query', { value: query, configurable: true });
+  }
+
+  /** Says goodbye, and hangs up on a server that does not answer to it. */
+  async close(): Promise<void> {
+    const goodbye = this.#dataSource.destroy();
+    await within(Deadline.after(CLOSE_MS), 'no goodbye', goodbye).catch(() => undefined);
+    this.#sockets.destroy();
+    this.#end.abort();
+  }
+
+  cut(): void {
+    this.#sockets.destroy();
+    this.#end.abort();
+    if (this.#dataSource.isInitialized) this.#dataSource.destroy().catch(() => undefined);
+  }
+
+  async #prepare(): Promise<void> {
+    const { options, table, synchronize } = this.settings;
+    await this.#dataSource.initialize();
+    const query: Query = async (sql, parameters) => rowsOf(await this.#dataSource.query(sql, [...parameters]));
+    await checkLockTable(query, dialectOf(options.type), table, { create: synchronize });
+    if (this.ended.aborted) await this.#dataSource.destroy();
+  }
+}

@@ -1,0 +1,77 @@
+import { LockConfigurationError } from '../../../core/index.js';
+import type { DatabaseError } from '../clean-error.js';
+import type { Query } from '../sql-dialect.js';
+import { KEY_ROWS, type KeyRow } from './key-row.js';
+
+/** What differs between databases that lock rows. All of it is said within the transaction. */
+export interface RowLocks {
+  readonly row: KeyRow;
+  /** Rounded up to what the server can count. */
+  ttlMs(askedMs: number): number;
+  /** The key's token as text; its one parameter is the key's column. */
+  token(table: string): string;
+  /** Makes the key's row where it is missing, outside of every transaction. */
+  create(query: Query, table: string, key: string): Promise<void>;
+  /** Bounds the wait for a row, until `settle`. */
+  limitWait(query: Query, waitMs: number): Promise<unknown>;
+  /**
+   * The row is ours: gives back the application's own limit of waits, and has the server end the connection, and the
+   * transaction with it, when it hears nothing from it for so long.
+   */
+  settle(query: Query, ttlMs: number): Promise<unknown>;
+  /** Whether somebody else has the row. */
+  isHeld(error: DatabaseError): boolean;
+  /** Whether the database has rolled the whole transaction back, and freed the row with it. */
+  isRolledBack(error: DatabaseError): boolean;
+  /** Whether the transaction is there, but takes nothing more than its end. */
+  isAborted(error: DatabaseError): boolean;
+}
+
+const postgres: RowLocks = {
+  row: KEY_ROWS.postgres,
+  ttlMs: Math.ceil,
+  token: (table) => `select token::text as token from ${table} where lock_key = $1`,
+  create: (query, table, key) => KEY_ROWS.postgres.create(query, table, key),
+  limitWait: (query, waitMs) => query(`set local lock_timeout = ${Math.ceil(waitMs)}`, []),
+  settle: (query, ttlMs) =>
+    query(`set local idle_in_transaction_session_timeout = ${ttlMs}; set local lock_timeout to default`, []),
+  isHeld: ({ code }) => code === '55P03',
+  isRolledBack: () => false,
+  isAborted: ({ code }) => code === '25P02',
+};
+
+/** InnoDB waits for whole seconds. */
+const mysql: RowLocks = {
+  row: KEY_ROWS.mysql,
+  ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,
+  token: (table) => `select cast(token as char) as token from ${table} where lock_key = ?`,
+
+  /** InnoDB has an insert wait for the lock of the row that is there already. */
+  async create(query, table, key) {
+    await this.limitWait(query, 1_000);
+    await KEY_ROWS.mysql.create(query, table, key);
+  },
+
+  limitWait: (query, waitMs) => query(`set session innodb_lock_wait_timeout = ${Math.ceil(waitMs / 1000)}`, []),
+  settle: (query, ttlMs) =>
+    query(`set session wait_timeout = ${ttlMs / 1000}, session innodb_lock_wait_timeout = default`, []),
+  isHeld: ({ code }) => code === 'ER_LOCK_WAIT_TIMEOUT' || code === 'ER_LOCK_NOWAIT',
+  isRolledBack: ({ code }) => code === 'ER_LOCK_DEADLOCK' || code === 'ER_CHECKREAD',
+  isAborted: () => false,
+};
+
+const DIALECTS: ReadonlyMap<string, RowLocks> = new Map([
+  ['postgres', postgres],
+  ['mysql', mysql],
+  ['mariadb', mysql],
+]);
+
+/** @throws LockConfigurationError for a database that locks no single rows */
+export function rowLocksOf(type: string): RowLocks {
+  const locks = DIALECTS.get(type);
+  if (locks) return locks;
+  throw new LockConfigurationError(
+    `strategy 'row' needs ${[...DIALECTS.keys()].join(', ')}; a data source of type "${type}" locks no single rows`,
+    'strategy',
+  );
+}

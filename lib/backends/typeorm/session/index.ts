@@ -1,0 +1,1 @@
+export { sessionBackend, type SessionBackendOptions } from './session-backend.js';

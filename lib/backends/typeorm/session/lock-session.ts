@@ -1,0 +1,125 @@
+import { setMaxListeners } from 'node:events';
+import type { DataSourceOptions } from 'typeorm';
+import { type Clock, LockConfigurationError } from '../../../core/index.js';
+import { checkLockTable } from '../lock-table.js';
+import { OwnConnection } from '../own-connection.js';
+import { dialectOf, type Query } from '../sql-dialect.js';
+import { type SessionDialect, sessionDialectOf } from './session-dialect.js';
+
+export interface SessionSettings {
+  readonly options: DataSourceOptions;
+  readonly table: string;
+  readonly synchronize: boolean;
+  /** How long the server keeps the locks of a session that it hears nothing from. */
+  readonly ttlMs: number;
+  readonly clock: Clock;
+}
+
+/** One connection whose end is the end of every lock taken on it. Used until it ends, and never again. */
+export class LockSession {
+  readonly dialect: SessionDialect;
+  readonly #connection: OwnConnection;
+  readonly #end = new AbortController();
+  #scope = '';
+  #id: string | undefined;
+  #heardAt: number;
+  #lastStatement: Promise<unknown> = Promise.resolve();
+  #nextHeartbeat: Promise<void> | undefined;
+
+  constructor(private readonly settings: SessionSettings) {
+    const { options, ttlMs, clock } = settings;
+    this.dialect = sessionDialectOf(options.type);
+    this.#heardAt = clock.now();
+    // Every lease listens to it: many are no leak.
+    setMaxListeners(0, this.#end.signal);
+    const onOpen = (query: Query): Promise<void> => this.#prepare(query);
+    // A statement without an answer for a whole TTL is the end: by then nobody trusts a lock of this session any more.
+    const connection = { options, dialect: dialectOf(options.type), statementTimeoutMs: ttlMs, onOpen };
+    this.#connection = new OwnConnection(connection, () => this.#end.abort());
+  }
+
+  /** Within the TTL, or nothing stays open. */
+  async open(): Promise<void> {
+    try {
+      await this.#connection.open();
+    } catch (error) {
+      this.#end.abort();
+      throw error;
+    }
+  }
+
+  /** Aborts as soon as we know that the server has freed, or will free, all that was locked here. */
+  get ended(): AbortSignal {
+    return this.#end.signal;
+  }
+
+  /** For how long the server has said nothing. */
+  get quietMs(): number {
+    return this.settings.clock.now() - this.#heardAt;
+  }
+
+  nameOf(key: string): string {
+    return this.dialect.locks.nameOf(`${this.#scope}\0${this.settings.table}`, key);
+  }
+
+  /** One statement after the other: drivers no longer queue them. */
+  readonly query: Query = (sql, parameters) => {
+    const answer = this.#lastStatement.then(() => this.#ask(sql, parameters));
+    this.#lastStatement = answer.catch(() => undefined);
+    return answer;
+  };
+
+  /** Proves that this is still the session that took the locks. All that is asked for in one turn goes out as one statement. */
+  heartbeat(): Promise<void> {
+    this.#nextHeartbeat ??= Promise.resolve().then(() => {
+      this.#nextHeartbeat = undefined;
+      return this.#assertSameSession();
+    });
+    return this.#nextHeartbeat;
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+    this.#end.abort();
+  }
+
+  cut(): void {
+    this.#connection.destroy();
+    this.#end.abort();
+  }
+
+  async #ask(sql: string, parameters: readonly unknown[]): Promise<readonly Record<string, unknown>[]> {
+    const sentAt = this.settings.clock.now();
+    try {
+      const rows = await this.#connection.run(sql, parameters);
+      this.#heardAt = this.settings.clock.now();
+      return rows;
+    } catch (error) {
+      if (this.settings.clock.now() - sentAt >= this.settings.ttlMs) this.cut();
+      throw error;
+    }
+  }
+
+  async #assertSameSession(): Promise<void> {
+    if ((await this.dialect.locks.sessionId(this.query)) !== this.#id) this.cut();
+  }
+
+  async #prepare(query: Query): Promise<void> {
+    const { options, table, synchronize, ttlMs } = this.settings;
+    const { locks } = this.dialect;
+    this.#id = await locks.sessionId(query);
+    const greeted = locks.greetedId(this.#connection.client);
+    if (greeted !== undefined && greeted !== this.#id) throw behindPooler();
+    this.#scope = await locks.limitSilence(query, ttlMs);
+    await checkLockTable(query, dialectOf(options.type), table, { create: synchronize });
+  }
+}
+
+/** A pooler introduces itself with an id of its own. In transaction mode it would unlock in other sessions than it locked in. */
+function behindPooler(): LockConfigurationError {
+  return new LockConfigurationError(
+    "strategy 'session' needs a connection to the database itself, not to a pooler such as PgBouncer, which may run each " +
+      "statement in another session: give it a direct address, or use strategy 'lease'",
+    'dataSource',
+  );
+}

@@ -1,0 +1,30 @@
+import { idIn } from './greeted-id.js';
+import type { SessionLocks } from './session-dialect.js';
+import { userLockName } from './session-lock-name.js';
+
+/** `GET_LOCK`, whose names belong to the whole server, so the database's name is hashed too. Not for Galera clusters. */
+export const mysqlSessionLocks: SessionLocks = {
+  ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,
+
+  async limitSilence(query, ttlMs) {
+    await query(`set session wait_timeout = ${ttlMs / 1000}`, []);
+    const [row] = await query('select database() as scope', []);
+    return String(row?.['scope']);
+  },
+
+  sessionId: async (query) => String((await query('select connection_id() as id', []))[0]?.['id']),
+  greetedId: (client) => idIn(client, 'threadId'),
+  nameOf: userLockName,
+
+  tryLock: (query, table, name, column) =>
+    query(
+      `select get_lock(?, 0) as locked, cast(metadata as char) as metadata,
+         timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since
+       from (select 1) as once left join ${table} on lock_key = ?`,
+      [name, column],
+    ),
+
+  async unlock(query, name) {
+    await query('select release_lock(?)', [name]);
+  },
+};

@@ -1,0 +1,95 @@
+import type { DataSource, DataSourceOptions } from 'typeorm';
+import {
+  type AcquireRequest,
+  type BackendHealth,
+  type Lease,
+  type LockBackend,
+  LockConfigurationError,
+  PollingBackend,
+  type PollingOptions,
+  systemClock,
+} from '../../../core/index.js';
+import { assertTableName } from '../lock-table.js';
+import { sessionDialectOf } from './session-dialect.js';
+import { SessionLeaseStore } from './session-lease-store.js';
+
+export interface SessionBackendOptions extends PollingOptions {
+  /** Holds the fencing tokens, and who has a key. @default 'distributed_lock' */
+  tableName?: string;
+  /** Creates the table where it is missing. @default false */
+  synchronize?: boolean;
+  /** How long to wait for the connection, or for the answer to one statement. @default 1_000 */
+  statementTimeoutMs?: number;
+  /**
+   * How long the server keeps all locks of this process without a sign of life from it, and so the TTL of every lease,
+   * whatever `ttlMs` a caller asks for. The heartbeat is a third of it. MySQL and MariaDB count whole seconds. @default 10_000
+   */
+  sessionTtlMs?: number;
+}
+
+/**
+ * Locks of a database session: PostgreSQL's advisory locks (14 or newer), `GET_LOCK` of MySQL and MariaDB. One connection of
+ * our own serves all keys; its end is the end of all of them, and is told at once. No row is written to hold a lock, only one
+ * to count its fencing tokens.
+ *
+ * The server ends the session itself when it hears nothing from it for `sessionTtlMs` (`idle_session_timeout`,
+ * `wait_timeout`), so a holder that is frozen or cut off loses its locks as a lease does: it stops trusting them first. Only
+ * an administrator who kills the session can let the next holder in before the former one is told: hence `best-effort`, and
+ * hence the tokens. Nobody can wait on a connection that all share, so waiters ask again every `pollMs`.
+ *
+ * The key counts within its table and database, and other strategies do not see it: all processes must use the same.
+ * @throws LockConfigurationError; when a pooler answers instead of the database, the first `acquire` does
+ */
+export function sessionBackend(
+  dataSource: DataSource | { readonly options: DataSourceOptions },
+  options: SessionBackendOptions = {},
+): LockBackend {
+  const { tableName = 'distributed_lock', synchronize = false } = options;
+  const { statementTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
+  const { locks } = sessionDialectOf(dataSource.options.type);
+  assertTableName('tableName', tableName);
+  assertDuration('statementTimeoutMs', statementTimeoutMs);
+  assertDuration('sessionTtlMs', sessionTtlMs);
+  const ttlMs = locks.ttlMs(sessionTtlMs);
+  const settings = { options: dataSource.options, table: tableName, synchronize, ttlMs, clock: systemClock };
+  return new SessionBackend(new SessionLeaseStore(settings, Math.min(statementTimeoutMs, ttlMs)), ttlMs, options);
+}
+
+/** Polls for the lock, and passes on what the session knows of its end. */
+class SessionBackend implements LockBackend {
+  readonly name: string;
+  readonly guarantee: LockBackend['guarantee'];
+  readonly #polling: PollingBackend;
+
+  constructor(
+    private readonly store: SessionLeaseStore,
+    private readonly ttlMs: number,
+    options: PollingOptions,
+  ) {
+    this.name = store.name;
+    this.guarantee = store.guarantee;
+    this.#polling = new PollingBackend(store, options);
+  }
+
+  async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
+    const lease = await this.#polling.acquire(key, { ...request, ttlMs: this.ttlMs });
+    return lease && { ...lease, revoked: this.store.endOf(key, request.owner) };
+  }
+
+  close(): Promise<void> {
+    return this.#polling.close();
+  }
+
+  health(): BackendHealth {
+    return this.store.health();
+  }
+
+  onHealthChange(listener: (health: BackendHealth) => void): () => void {
+    return this.store.onHealthChange(listener);
+  }
+}
+
+function assertDuration(option: string, value: unknown): void {
+  if (typeof value === 'number' && value > 0 && value <= 2 ** 31 - 1) return;
+  throw new LockConfigurationError(`${option} must be a number of ms above 0; it was ${String(value)}`, option);
+}

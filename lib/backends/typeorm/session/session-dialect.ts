@@ -1,0 +1,42 @@
+import { LockConfigurationError } from '../../../core/index.js';
+import { KEY_ROWS, type KeyRow } from '../row/key-row.js';
+import type { Query } from '../sql-dialect.js';
+import { mysqlSessionLocks } from './mysql-session-locks.js';
+import { postgresSessionLocks } from './postgres-session-locks.js';
+
+/** Locks that a server keeps for as long as a session lasts. */
+export interface SessionLocks {
+  /** Rounded up to what the server can count. */
+  ttlMs(askedMs: number): number;
+  /** Has the server end this session when it hears nothing from it for so long. Resolves to what locks of it are named within. */
+  limitSilence(query: Query, ttlMs: number): Promise<string>;
+  /** The session's id, as the server itself has it. */
+  sessionId(query: Query): Promise<string>;
+  /** The session's id, as we were told in the handshake; `undefined` where the driver keeps it to itself. */
+  greetedId(client: unknown): string | undefined;
+  nameOf(scope: string, key: string): string;
+  /** One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. */
+  tryLock(query: Query, table: string, name: string, column: unknown): ReturnType<Query>;
+  unlock(query: Query, name: string): Promise<void>;
+}
+
+export interface SessionDialect {
+  readonly locks: SessionLocks;
+  readonly row: KeyRow;
+}
+
+const DIALECTS: ReadonlyMap<string, SessionDialect> = new Map([
+  ['postgres', { locks: postgresSessionLocks, row: KEY_ROWS.postgres }],
+  ['mysql', { locks: mysqlSessionLocks, row: KEY_ROWS.mysql }],
+  ['mariadb', { locks: mysqlSessionLocks, row: KEY_ROWS.mariadb }],
+]);
+
+/** @throws LockConfigurationError for a database without such locks */
+export function sessionDialectOf(type: string): SessionDialect {
+  const dialect = DIALECTS.get(type);
+  if (dialect) return dialect;
+  throw new LockConfigurationError(
+    `strategy 'session' needs ${[...DIALECTS.keys()].join(', ')}; a data source of type "${type}" has no locks of sessions`,
+    'strategy',
+  );
+}

@@ -1,0 +1,194 @@
+import {
+  type BackendHealth,
+  Deadline,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  LockConfigurationError,
+} from '../../../core/index.js';
+import { DatabaseError } from '../clean-error.js';
+import { refusalOf } from '../refusal-of.js';
+import { within } from '../time-limit.js';
+import { LockSession, type SessionSettings } from './lock-session.js';
+
+/** Who of this process has a key, or is asking for it. The session itself would let everybody of us in. */
+interface Place {
+  readonly owner: string;
+  readonly metadata: HolderMetadata;
+  readonly session: LockSession;
+  readonly attempt: Promise<LeaseAttempt>;
+}
+
+/** The locks of one session at a time. A statement that we stopped waiting for keeps its place until it is answered. */
+export class SessionLeaseStore implements LeaseStore {
+  readonly name: string;
+  readonly guarantee = 'best-effort';
+  readonly #places = new Map<string, Place>();
+  #session: LockSession | undefined;
+  /** The one that is being opened, or was last. */
+  #candidate: LockSession | undefined;
+  #opening: Promise<LockSession> | undefined;
+  #closed = false;
+  #health: BackendHealth = { status: 'idle' };
+  readonly #listeners = new Set<(health: BackendHealth) => void>();
+
+  constructor(
+    private readonly settings: SessionSettings,
+    private readonly statementTimeoutMs: number,
+  ) {
+    this.name = `typeorm:${settings.options.type}-session`;
+  }
+
+  tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    return this.#inTime(async () => {
+      const session = await this.#connected();
+      const place = this.#places.get(key);
+      if (place && place.owner !== owner) return { acquired: false, retryAfterMs: null, holder: place.metadata };
+      return place ? this.#again(key, place) : this.#ask(session, key, owner, metadata);
+    });
+  }
+
+  renew(key: string, owner: string): Promise<boolean> {
+    return this.#inTime(async () => {
+      const place = this.#places.get(key);
+      if (place?.owner !== owner) return false;
+      await place.session.heartbeat();
+      return this.#places.get(key) === place;
+    });
+  }
+
+  release(key: string, owner: string): Promise<boolean> {
+    return this.#inTime(async () => {
+      const place = this.#places.get(key);
+      if (place?.owner !== owner) return false;
+      const { acquired } = await place.attempt.catch(() => ({ acquired: false }));
+      if (!acquired || this.#places.get(key) !== place) return false;
+      await place.session.dialect.locks.unlock(place.session.query, place.session.nameOf(key));
+      this.#leave(key, place);
+      return true;
+    });
+  }
+
+  /** Aborts with the session that has the key for `owner`. */
+  endOf(key: string, owner: string): AbortSignal {
+    const place = this.#places.get(key);
+    return place?.owner === owner ? place.session.ended : AbortSignal.abort();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#candidate?.cut();
+    await this.#session?.close();
+  }
+
+  health(): BackendHealth {
+    return this.#health;
+  }
+
+  onHealthChange(listener: (health: BackendHealth) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async #ask(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    const place: Place = { owner, metadata, session, attempt: this.#lock(session, key, metadata) };
+    this.#places.set(key, place);
+    try {
+      const attempt = await place.attempt;
+      if (!attempt.acquired) this.#leave(key, place);
+      return attempt;
+    } catch (error) {
+      this.#leave(key, place);
+      throw error;
+    }
+  }
+
+  /** The time of the lease starts with this question, so the server has to hear it. */
+  async #again(key: string, place: Place): Promise<LeaseAttempt> {
+    const attempt = await place.attempt;
+    if (attempt.acquired) await place.session.heartbeat();
+    return this.#places.get(key) === place ? attempt : { acquired: false, retryAfterMs: 0 };
+  }
+
+  async #lock(session: LockSession, key: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    const { query, dialect } = session;
+    const { locks, row } = dialect;
+    const name = session.nameOf(key);
+    try {
+      const [answer] = await locks.tryLock(query, this.settings.table, name, row.columnOf(key));
+      // A boolean, or a number, or one as text; `GET_LOCK` answers NULL when it failed.
+      const locked = String(Number(answer?.['locked'] ?? Number.NaN));
+      if (locked === '0') return { ...refusalOf(answer), acquired: false, retryAfterMs: null };
+      if (locked !== '1') throw new DatabaseError('the server could not lock', undefined);
+      return { acquired: true, fencingToken: await this.#raiseToken(session, key, metadata) };
+    } catch (error) {
+      // Without a token nobody has the lock. A session that cannot even unlock ends, and the lock with it.
+      await locks.unlock(query, name).catch(() => session.cut());
+      throw error;
+    }
+  }
+
+  async #raiseToken({ dialect, query }: LockSession, key: string, metadata: HolderMetadata): Promise<bigint> {
+    const { table } = this.settings;
+    const token = await dialect.row.raise(query, table, key, metadata);
+    if (token !== undefined) return token;
+    await dialect.row.create(query, table, key);
+    const first = await dialect.row.raise(query, table, key, metadata);
+    if (first === undefined) throw new DatabaseError('the row of the key vanished', undefined);
+    return first;
+  }
+
+  #leave(key: string, place: Place): void {
+    if (this.#places.get(key) === place) this.#places.delete(key);
+  }
+
+  /** A session that was quiet for long may have been ended for that: a new one costs less than an error. */
+  async #connected(): Promise<LockSession> {
+    const session = this.#session;
+    const stale = this.#places.size === 0 && (session?.quietMs ?? 0) > this.settings.ttlMs / 2;
+    if (session && !stale) return session;
+    this.#session = undefined;
+    void session?.close();
+    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  async #open(): Promise<LockSession> {
+    if (this.#closed) throw new DatabaseError('the lock session is closed', undefined);
+    const session = new LockSession(this.settings);
+    this.#candidate = session;
+    await session.open();
+    session.ended.addEventListener('abort', () => this.#onEnd(session), { once: true });
+    if (session.ended.aborted) throw new DatabaseError('the connection was lost', undefined);
+    this.#session = session;
+    return session;
+  }
+
+  /** Before the leases are told: whoever is told asks here. */
+  #onEnd(session: LockSession): void {
+    if (this.#session === session) this.#session = undefined;
+    let lost = 0;
+    for (const [key, place] of this.#places) {
+      if (place.session === session && this.#places.delete(key)) lost += 1;
+    }
+    this.#report(lost > 0 ? { status: 'down', detail: 'the connection with the locks was lost' } : { status: 'idle' });
+  }
+
+  /** Within `statementTimeoutMs`, whatever the server does. */
+  async #inTime<T>(step: () => Promise<T>): Promise<T> {
+    try {
+      const answer = await within(Deadline.after(this.statementTimeoutMs), 'the database gave no answer', step());
+      this.#report({ status: 'up' });
+      return answer;
+    } catch (error) {
+      if (!(error instanceof LockConfigurationError)) this.#report({ status: 'down', detail: String(error) });
+      throw error;
+    }
+  }
+
+  #report(health: BackendHealth): void {
+    const changed = health.status !== this.#health.status;
+    this.#health = health;
+    if (changed && !this.#closed) for (const listener of this.#listeners) listener(health);
+  }
+}

@@ -1,0 +1,199 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { LockBackendError, LockConfigurationError, LockLostError, LockService } from 'nestjs-distributed-lock/core';
+import type { RowBackendOptions } from '../../../lib/backends/typeorm/row/row-backend.js';
+import type { RowLease } from '../../../lib/backends/typeorm/row/row-lease.js';
+import { rowManager } from '../../../lib/backends/typeorm/row/row-manager.js';
+import { aborted, Contract } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
+import { wantedOf } from '../describe-backend.js';
+import { Stock } from './optimistic-entities.js';
+import { connectRow, LIST_MS, rowHarness } from './row-harness.js';
+
+const TYPES = { 'postgres-row': 'postgres', 'mariadb-row': 'mariadb' } as const;
+const wanted = wantedOf(['postgres-row', 'mariadb-row']).map((name) => ({ name, type: TYPES[name] }));
+const TTL_MS = 20_000;
+
+wanted.forEach(({ name, type }) =>
+  describe(name, () => {
+    const harness = rowHarness(type, 1_000);
+    const contract = new Contract(harness);
+    const closing: { close(): Promise<void> }[] = [];
+
+    beforeAll(async () => {
+      await harness.start();
+      await harness.ask(
+        'create table stock (id integer primary key, remaining integer not null, version integer not null)',
+      );
+    });
+    afterAll(() => harness.stop());
+    beforeEach(async () => {
+      await harness.ask('delete from stock');
+      await harness.ask('insert into stock values (1, 10, 1), (2, 10, 1)');
+    });
+    afterEach(async () => {
+      await Promise.all(closing.splice(0).map((one) => one.close()));
+      await contract.endTest();
+    });
+
+    const connect = (options: RowBackendOptions = {}, port?: number) => {
+      const backend = connectRow(Object.assign(harness.options(port), { entities: [Stock] }), options);
+      closing.push(backend);
+      return backend;
+    };
+    const win = async (key: string, backend = connect()): Promise<RowLease> =>
+      (await contract.win(backend, key, { ttlMs: TTL_MS })) as RowLease;
+    const remaining = async (id: number): Promise<number> =>
+      Number((await harness.ask(`select remaining from stock where id = ${id}`))[0]?.remaining);
+    const token = async (key: string): Promise<bigint> =>
+      BigInt(String((await harness.ask(`select token from distributed_lock where lock_key = '${key}'`))[0]?.token));
+
+    it('gives the holder a manager with the entities of the application, and commits with `complete`', async () => {
+      const lease = await win('sale');
+      const manager = rowManager(lease);
+      await manager.decrement(Stock, { id: 1 }, 'remaining', 1);
+      expect(await remaining(1)).toBe(10);
+      await lease.complete();
+      expect(await remaining(1)).toBe(9);
+      expect(await token('sale')).toBe(lease.fencingToken);
+      await expect(manager.decrement(Stock, { id: 1 }, 'remaining', 1)).rejects.toThrow(/released/u);
+      await lease.release();
+      await expect(lease.complete()).rejects.toThrow(LockLostError);
+      expect(await remaining(1)).toBe(9);
+    });
+
+    it('undoes what was not completed, also within nested transactions, and keeps the token', async () => {
+      const lease = await win('sale');
+      await rowManager(lease).transaction((inner) => inner.decrement(Stock, { id: 1 }, 'remaining', 1));
+      await lease.release();
+      expect(await remaining(1)).toBe(10);
+      expect(await token('sale')).toBe(lease.fencingToken);
+    });
+
+    it('ends once, whatever comes at the same time', async () => {
+      const backend = connect({ poolSize: 1 });
+      const lease = await win('sale', backend);
+      await rowManager(lease).decrement(Stock, { id: 1 }, 'remaining', 1);
+      await Promise.all([lease.complete(), lease.renew(), lease.release(), lease.release()]);
+      await expect(lease.renew()).resolves.toBe(false);
+      expect(await remaining(1)).toBe(9);
+      const next = await win('sale', backend);
+      await expect(contract.contend(backend, 'other')).rejects.toThrow(/all 1 connections/u);
+      await next.release();
+    });
+
+    it('never takes the commit of a failed transaction for a success', async () => {
+      const lease = await win('sale');
+      const manager = rowManager(lease);
+      await manager.decrement(Stock, { id: 1 }, 'remaining', 1);
+      await expect(manager.query('select nonsense from stock')).rejects.toThrow();
+      if (type === 'postgres') await expect(lease.complete()).rejects.toThrow(/transaction is aborted/u);
+      else await lease.complete();
+      await lease.release();
+      expect(await remaining(1)).toBe(type === 'postgres' ? 10 : 9);
+      await (await win('sale')).release();
+    });
+
+    it('gives a higher token after a holder who was killed, and whose token went with it', async () => {
+      const first = await win('killed');
+      await first.release();
+      const tokens = [first.fencingToken];
+      for (let round = 0; round < 5; round += 1) {
+        const lease = await win('killed');
+        const told = aborted(lease.revoked);
+        tokens.push(lease.fencingToken);
+        await harness.revoke('killed');
+        await told;
+        expect(await token('killed')).toBe(first.fencingToken);
+      }
+      expect(tokens.toSorted((a, b) => Number(a - b))).toEqual(tokens);
+      expect(new Set(tokens).size).toBe(6);
+    });
+
+    it('locks one row, and not the table', async () => {
+      const backend = connect();
+      for (let i = 0; i < 50; i += 1) await (await win(`row-${i}`, backend)).release();
+      const lease = await win('row-25', backend);
+      const noWait = { postgres: 'set lock_timeout = 1', mariadb: 'set session innodb_lock_wait_timeout = 0' };
+      await harness.ask(noWait[type]);
+      for (let i = 0; i < 50; i += 1) {
+        const update = harness.ask(`update distributed_lock set metadata = 'free' where lock_key = 'row-${i}'`);
+        await (i === 25 ? expect(update).rejects.toThrow() : update);
+      }
+      await harness.ask(`delete from distributed_lock where lock_key = 'row-24'`);
+      await (await win('row-24', backend)).release();
+      if (type === 'mariadb') {
+        const onlyTransaction = async (): Promise<number | false> => {
+          const [row, ...others] = await harness.ask('select trx_rows_locked as n from information_schema.innodb_trx');
+          return row && others.length === 0 ? Number(row['n']) : false;
+        };
+        const locked = await eventually(onlyTransaction, { everyMs: LIST_MS });
+        process.stderr.write(`mariadb-row: ${locked} row locked of 50\n`);
+        expect(locked).toBe(1);
+      }
+      await harness.ask(noWait[type].replace(/= .*/u, '= default'));
+      await lease.release();
+    });
+
+    it('order test: a holder that is cut off alone knows before the next one has the key', async () => {
+      const proxy = await FaultProxy.start({ port: harness.server().port });
+      closing.push(proxy);
+      const [ours, theirs] = [new LockService(connect({}, proxy.port)), new LockService(connect())];
+      closing.push(ours, theirs);
+      const lock = await ours.acquire('order', { ttlMs: 1_000 });
+      const toldAt = aborted(lock.signal);
+      proxy.drop();
+      const next = await theirs.acquire('order', { waitMs: 10_000 });
+      const grantedAt = performance.now();
+      expect(await toldAt).toBeLessThan(grantedAt);
+      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+      await next.release();
+    });
+
+    it('S2: a deadlock of the holder ends the lock at once where it ends the transaction', async () => {
+      const [one, two] = [await win('one'), await win('two')];
+      await rowManager(one).decrement(Stock, { id: 1 }, 'remaining', 1);
+      await rowManager(two).decrement(Stock, { id: 2 }, 'remaining', 1);
+      const outcomes = await Promise.allSettled([
+        rowManager(one).decrement(Stock, { id: 2 }, 'remaining', 1),
+        rowManager(two).decrement(Stock, { id: 1 }, 'remaining', 1),
+      ]);
+      const [loser, winner] = outcomes[0].status === 'rejected' ? [one, two] : [two, one];
+      expect(loser.revoked.aborted).toBe(type === 'mariadb');
+      await expect(loser.renew()).resolves.toBe(type === 'postgres');
+      await expect(loser.complete()).rejects.toThrow();
+      await winner.complete();
+      await Promise.all([one.release(), two.release()]);
+      expect([await remaining(1), await remaining(2)]).toEqual([9, 9]);
+    });
+
+    it('S3: says when all its connections are in use, and is as good as before afterwards', async () => {
+      const backend = connect({ poolSize: 1 });
+      const lease = await win('first', backend);
+      const refused = contract.contend(backend, 'second', { waitMs: 100 });
+      await expect(refused).rejects.toThrow(LockBackendError);
+      await expect(refused).rejects.toThrow(/all 1 connections for row locks are in use: raise poolSize/u);
+      await lease.release();
+      await (await win('second', backend)).release();
+    });
+
+    it('A26: tells of a restart of the server, and goes on', async () => {
+      const backend = connect();
+      const lease = await win('restarted', backend);
+      await harness.server().restart({ empty: false });
+      await aborted(lease.revoked);
+      await lease.release();
+      const next = await eventually(() => win('restarted', backend), { withinMs: 10_000 });
+      expect(next.fencingToken).toBeGreaterThan(lease.fencingToken);
+      await next.release();
+    });
+
+    it('refuses what can never work', () => {
+      expect(() => connectRow({ type: 'better-sqlite3', database: 'x' })).toThrow(
+        /"better-sqlite3" locks no single rows/u,
+      );
+      expect(() => connect({ poolSize: 0 })).toThrow(LockConfigurationError);
+      expect(() => rowManager({})).toThrow(LockConfigurationError);
+    });
+  }),
+);

@@ -1,0 +1,185 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createServer, connect, type AddressInfo, type Server } from 'node:net';
+import { type LockBackend, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
+import { aborted } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
+import { advisoryLockId } from '../../../lib/backends/typeorm/session/session-lock-name.js';
+import { wantedOf } from '../describe-backend.js';
+import { connectSession, sessionHarness } from './session-harness.js';
+
+const OUR_SESSIONS = {
+  postgres: `select count(*) as sessions from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+  mariadb: 'select count(*) as sessions from information_schema.processlist where id <> connection_id()',
+};
+
+const TYPES = { 'postgres-session': 'postgres', 'mariadb-session': 'mariadb' } as const;
+
+const wanted = wantedOf(['postgres-session', 'mariadb-session']).map((name) => ({ name, type: TYPES[name] }));
+
+wanted.forEach(({ name, type }) =>
+  describe(name, () => {
+    const harness = sessionHarness(type, 1_000);
+    const opened: LockService[] = [];
+    const proxies: FaultProxy[] = [];
+
+    beforeAll(() => harness.start());
+    afterAll(() => harness.stop());
+    afterEach(async () => {
+      await Promise.all(opened.splice(0).map((service) => service.close()));
+      await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
+    });
+
+    const serviceOn = (backend: LockBackend): LockService => {
+      const service = new LockService(backend);
+      opened.push(service);
+      return service;
+    };
+    const service = (sessionTtlMs = 1_000, port?: number): LockService =>
+      serviceOn(connectSession(harness.options(port), { sessionTtlMs }));
+    const proxied = async (): Promise<FaultProxy> => {
+      const proxy = await FaultProxy.start({ port: harness.server().port });
+      proxies.push(proxy);
+      return proxy;
+    };
+    const sessions = async (): Promise<number> => Number((await harness.ask(OUR_SESSIONS[type]))[0]?.sessions);
+
+    it('order test: a holder that is cut off alone knows before the next one has the key', async () => {
+      const proxy = await proxied();
+      const [ours, theirs] = [service(1_000, proxy.port), service()];
+      const lock = await ours.acquire('order');
+      const toldAt = aborted(lock.signal);
+      proxy.drop();
+      const next = await theirs.acquire('order', { waitMs: 10_000 });
+      const grantedAt = performance.now();
+      expect(await toldAt).toBeLessThan(grantedAt);
+      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+      await next.release();
+    });
+
+    it('S4: a killed session is told at once, for every key that it had, long before the TTL', async () => {
+      const ours = service(20_000);
+      const locks = await Promise.all(Array.from({ length: 50 }, (_, i) => ours.acquire(`many-${i}`)));
+      expect(await sessions()).toBe(1);
+      const told = Promise.all(locks.map((lock) => aborted(lock.signal)));
+      const killedAt = performance.now();
+      await harness.revoke('many-7');
+      expect(Math.max(...(await told)) - killedAt).toBeLessThan(500);
+      expect(locks.map(({ isHeld }) => isHeld)).not.toContain(true);
+      expect(locks[7]?.signal.reason).toMatchObject({ reason: 'revoked' });
+      const again = await ours.acquire('many-7');
+      expect(again.fencingToken).toBeGreaterThan(locks[7]?.fencingToken ?? 0n);
+      await again.release();
+    });
+
+    it.each([{ empty: false }, { empty: true }])(
+      'A26: told of a restart of the server, %o, and goes on',
+      async (how) => {
+        const [ours, theirs] = [service(20_000), service(20_000)];
+        const lock = await ours.acquire('restarted');
+        const told = aborted(lock.signal);
+        await harness.server().restart(how);
+        await told;
+        const next = await eventually(() => theirs.acquire('restarted'), { withinMs: 10_000 });
+        expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+        await next.release();
+      },
+    );
+
+    it('A6: a lost reply to the lock leads to one grant, and to no ghost', async () => {
+      const proxy = await proxied();
+      const ours = service(1_000, proxy.port);
+      await (await ours.acquire('warm-up')).release();
+      const lost = proxy.dropReplyAfter(type === 'postgres' ? 'pg_try_advisory_lock' : 'get_lock');
+      const lock = await ours.acquire('reply', { waitMs: 10_000 });
+      await lost;
+      expect(await harness.leftovers('reply')).toHaveLength(1);
+      await lock.release();
+      expect(await harness.leftovers('reply')).toEqual([]);
+    });
+
+    it('needs one connection, which the server ends when it is not used, and which comes back without an error', async () => {
+      const ours = service();
+      const before = await sessions();
+      await (await ours.acquire('idle')).release();
+      expect(await sessions()).toBe(before + 1);
+      await eventually(async () => expect(await sessions()).toBe(before));
+      await eventually(() => ours.health.status === 'idle');
+      await (await ours.acquire('idle', { waitMs: 0 })).release();
+    });
+
+    it('S12: says what to do when the table is missing, and that it has no such locks on SQLite', async () => {
+      const without = serviceOn(connectSession(harness.options(), { tableName: 'no_such_table', synchronize: false }));
+      await expect(without.acquire('k')).rejects.toThrow(/no_such_table.*CreateDistributedLock/u);
+      const sqlite = { type: 'better-sqlite3', database: 'x' } as const;
+      expect(() => connectSession(sqlite)).toThrow(/"better-sqlite3" has no locks of sessions/u);
+      expect(() => connectSession(harness.options(), { sessionTtlMs: 0 })).toThrow(LockConfigurationError);
+    });
+
+    it('shows how many statements an acquisition takes', async () => {
+      const proxy = await proxied();
+      const ours = service(20_000, proxy.port);
+      const lock = await ours.acquire('counted');
+      await lock.release();
+      let statements = 0;
+      const stop = proxy.onRequest(() => (statements += 1));
+      const again = await ours.acquire('counted');
+      const acquired = statements;
+      await again.release();
+      stop();
+      process.stderr.write(`${name}: ${acquired} statements to acquire, ${statements - acquired} to release\n`);
+      expect([acquired, statements - acquired]).toEqual([2, 1]);
+    });
+  }),
+);
+
+describe('keys of sessions', () => {
+  it('S7: a million names have a million 64-bit ids', () => {
+    const ids = new Set<bigint>();
+    for (let i = 0; i < 1_000_000; i += 1) ids.add(advisoryLockId('scope', `lock_sale_${i}`));
+    expect(ids.size).toBe(1_000_000);
+  });
+});
+
+wanted
+  .filter(({ type }) => type === 'postgres')
+  .forEach(({ name }) =>
+    describe(`${name} behind a pooler`, () => {
+      const harness = sessionHarness('postgres', 1_000);
+      let pooler: Server;
+
+      beforeAll(async () => {
+        await harness.start();
+        pooler = createServer((client) => {
+          const server = connect(harness.server().port, '127.0.0.1');
+          for (const socket of [client, server]) socket.on('error', () => undefined);
+          client.pipe(server);
+          server.on('data', (chunk) => client.write(withAnotherKey(chunk)));
+          server.on('close', () => client.destroy());
+          client.on('close', () => server.destroy());
+        });
+        await new Promise<void>((resolve) => pooler.listen(0, '127.0.0.1', resolve));
+      });
+
+      afterAll(async () => {
+        await new Promise((resolve) => pooler.close(resolve));
+        await harness.stop();
+      });
+
+      it('S6: refuses to lock, at once', async () => {
+        const { port } = pooler.address() as AddressInfo;
+        await using locks = new LockService(connectSession(harness.options(port)));
+        const since = performance.now();
+        await expect(locks.acquire('k')).rejects.toThrow(LockConfigurationError);
+        expect(performance.now() - since).toBeLessThan(1_000);
+        await expect(locks.acquire('k')).rejects.toThrow(/PgBouncer/u);
+      });
+    }),
+  );
+
+/** BackendKeyData: a pooler hands out a process id and a secret of its own. */
+function withAnotherKey(chunk: Buffer): Buffer {
+  const at = chunk.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]));
+  if (at >= 0) chunk.writeInt32BE(chunk.readInt32BE(at + 5) + 1_000_000, at + 5);
+  return chunk;
+}
