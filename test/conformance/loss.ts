@@ -122,9 +122,8 @@ export function loss(contract: Contract): void {
       }
       await eventually(() => lock.state === 'held');
       // More than one round of it when the connection is replaced after the first answer.
-      expect(events).not.toEqual([]);
+      expect(events.slice(0, 2)).toEqual(['jeopardy', 'safe']);
       expect(events).toEqual(events.map((_, i) => (i % 2 === 0 ? 'jeopardy' : 'safe')));
-      expect(events.at(-1)).toBe('safe');
       await lock.release();
     });
 
