@@ -1,12 +1,12 @@
-import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
+import { Busy } from './busy.js';
 import { Deadline } from './deadline.js';
-import { LockBackendError, LockDeadlockError, LockError, LockTimeoutError, type LossReason } from './errors.js';
-import { Hold, type HoldKeeper } from './hold.js';
+import { LockDeadlockError, LockTimeoutError } from './errors.js';
+import type { Hold } from './hold.js';
+import { Holds } from './holds.js';
 import { assertKey } from './key.js';
-import { LocalQueue } from './local-queue.js';
-import type { BackendHealth, Holder, HolderMetadata, Lease, LockBackend } from './lock-backend.js';
+import type { BackendHealth, HolderMetadata, LockBackend } from './lock-backend.js';
 import { LockHandle } from './lock-handle.js';
 import { Observers } from './lock-observer.js';
 import {
@@ -18,16 +18,7 @@ import {
   type TryAcquireOptions,
 } from './lock-options.js';
 import { currentLocks, findHold } from './reentrancy.js';
-import { type Clock, systemClock, TimerGrid } from './timers.js';
-import { Watchdog } from './watchdog.js';
-
-/** Why there is no hold: somebody else's, as far as we know whose. */
-class Busy {
-  constructor(
-    readonly holder?: Holder,
-    readonly message?: string,
-  ) {}
-}
+import { type Clock, systemClock, within } from './timers.js';
 
 /** What a lock service is doing, for inspectors and health pages. */
 export interface LockSnapshot {
@@ -44,25 +35,14 @@ export interface LockSnapshot {
  * given: `close()` closes both.
  */
 export class LockService implements AsyncDisposable {
-  readonly #clock: Clock;
-  readonly #grid: TimerGrid;
   /** What a call assumes that does not say. */
   readonly defaults: Readonly<ResolvedOptions>;
+  readonly #clock: Clock;
   readonly #observers: Observers;
   readonly #metadata: HolderMetadata;
   readonly #prefix: string;
-  readonly #maxHandOffs: number;
-  readonly #maxHandOffMs: number;
-  readonly #maxWaiters: number;
-  readonly #queue = new LocalQueue<Hold>();
-  readonly #holds = new Map<string, Hold>();
-  /** Who was seen in the way of the caller that has a key's turn. */
-  readonly #blockers = new Map<string, Holder>();
-  /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
-  readonly #yielding = new Set<string>();
-  readonly #background = new Set<Promise<void>>();
   readonly #stopped = new AbortController();
-  readonly #keeper: HoldKeeper;
+  readonly #holds: Holds;
   readonly #unsubscribe: () => void;
   #closed: Promise<void> | undefined;
 
@@ -72,22 +52,22 @@ export class LockService implements AsyncDisposable {
     options: LockServiceOptions = {},
   ) {
     assertServiceOptions(options);
-    this.#clock = options.clock ?? systemClock;
-    this.#grid = new TimerGrid(this.#clock);
+    const { label, namespace, maxHandOffs = 1_023, maxHandOffMs = 100, maxWaiters = 100_000 } = options;
     this.defaults = resolveOptions(options.defaults);
+    this.#clock = options.clock ?? systemClock;
     this.#observers = new Observers(options.observers ?? []);
-    const label = options.label === undefined ? {} : { label: options.label };
-    this.#metadata = { host: hostname(), pid: process.pid, ...label };
-    this.#prefix = options.namespace === undefined ? '' : `${options.namespace}:`;
-    this.#maxHandOffs = options.maxHandOffs ?? 1_023;
-    this.#maxHandOffMs = options.maxHandOffMs ?? 100;
-    this.#maxWaiters = options.maxWaiters ?? 100_000;
-    this.#keeper = {
+    this.#metadata = { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
+    this.#prefix = namespace === undefined ? '' : `${namespace}:`;
+    this.#holds = new Holds({
+      backend,
       clock: this.#clock,
-      jeopardy: ({ key, fencingToken }, cause) => this.#observers.notify('jeopardy', { key, fencingToken, cause }),
-      safe: ({ key, fencingToken }) => this.#observers.notify('safe', { key, fencingToken }),
-      lost: (hold, reason) => this.#onLost(hold, reason),
-    };
+      observers: this.#observers,
+      metadata: this.#metadata,
+      maxHandOffs,
+      maxHandOffMs,
+      maxWaiters,
+      stopped: this.#stopped.signal,
+    });
     // Everyone who asks the backend listens to it: many are no leak.
     setMaxListeners(0, this.#stopped.signal);
     this.#unsubscribe = backend.onHealthChange?.((health) => this.#onHealthChange(health)) ?? (() => undefined);
@@ -100,12 +80,12 @@ export class LockService implements AsyncDisposable {
 
   /** The locks that this process holds through this service. */
   inspect(): LockSnapshot[] {
-    return [...this.#holds.values()].map(({ key, state, fencingToken, since }) => ({
+    return [...this.#holds].map(({ key, state, fencingToken, since }) => ({
       key,
       state,
       fencingToken,
       heldMs: this.#clock.now() - since,
-      waitersHere: this.#queue.waiting(key),
+      waitersHere: this.#holds.waiting(key),
     }));
   }
 
@@ -156,13 +136,10 @@ export class LockService implements AsyncDisposable {
   /** Refuses new acquisitions and sends waiters away, with `LockBackendError`. What is held stays held. Idempotent. */
   stop(): void {
     if (this.#stopped.signal.aborted) return;
-    const reason = this.#failure(
-      '',
-      'acquire',
-      new Error('the lock service was stopped: the application is shutting down'),
-    );
+    const shutdown = new Error('the lock service was stopped: the application is shutting down');
+    const reason = this.#holds.failure('', 'acquire', shutdown);
     this.#stopped.abort(reason);
-    this.#queue.rejectAll(reason);
+    this.#holds.dismiss(reason);
   }
 
   /**
@@ -180,41 +157,35 @@ export class LockService implements AsyncDisposable {
 
   async #close(withinMs: number): Promise<void> {
     this.stop();
-    for (const hold of this.#holds.values()) hold.onLost('shutdown');
-    await this.#within(withinMs, Promise.all(this.#background));
+    await within(this.#clock, withinMs, this.#holds.end('shutdown'));
     this.#unsubscribe();
-    await this.#within(withinMs, this.backend.close());
+    await within(this.#clock, withinMs, this.backend.close());
   }
 
   async #take(key: string, options: ResolvedOptions): Promise<LockHandle | Busy> {
     assertKey(key);
     options.signal?.throwIfAborted();
     const fullKey = this.#prefix + key;
-    const inner = findHold(this.#keeper, fullKey);
-    if (inner && this.#reenter(inner, options)) return this.#handle(key, inner);
-    if (inner) return new Busy(this.#metadata);
+    const inner = findHold(this.#holds.keeper, fullKey);
+    if (inner) return this.#reenter(inner, options) ? this.#handle(key, inner) : new Busy(this.#metadata);
     this.#stopped.signal.throwIfAborted();
 
     const since = this.#clock.now();
-    const deadline = Deadline.after(options.waitMs, this.#clock);
-    const previous = this.#queue.enter(fullKey) ? null : await this.#waitForTurn(fullKey, options, deadline);
-    if (previous instanceof Busy) return previous;
-    const hold = this.#inherit(previous, options) ?? (await this.#ask(fullKey, options, deadline));
+    const hold = await this.#holds.take(fullKey, options, Deadline.after(options.waitMs, this.#clock));
     if (hold instanceof Busy) return hold;
-
-    this.#holds.set(fullKey, hold);
-    if (options.signal?.aborted === true || this.#stopped.signal.aborted) {
-      await this.#giveUp(hold);
-      throw options.signal?.aborted === true ? options.signal.reason : this.#stopped.signal.reason;
-    }
-    const from = hold.handOff === 0 ? 'backend' : 'hand-off';
-    const { fencingToken } = hold;
+    const { fencingToken, handOff } = hold;
+    const from = handOff === 0 ? 'backend' : 'hand-off';
     this.#observers.notify('acquired', { key: fullKey, fencingToken, waitedMs: this.#clock.now() - since, from });
     return this.#handle(key, hold);
   }
 
+  #onHealthChange(health: BackendHealth): void {
+    this.#observers.notify('healthChanged', health);
+    this.#holds.onHealthChange(health);
+  }
+
   #handle(key: string, hold: Hold): LockHandle {
-    return new LockHandle(key, hold, this.#giveUp);
+    return new LockHandle(key, hold, this.#holds.giveUp);
   }
 
   /** False: the key is held by this very call tree, which asked not to re-enter and not to wait. */
@@ -231,143 +202,5 @@ export class LockService implements AsyncDisposable {
       currentLocks().map((lock) => lock.key),
       hold.key,
     );
-  }
-
-  async #waitForTurn(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy | null> {
-    const waitersHere = this.#queue.waiting(key);
-    if (deadline.passed) return new Busy(this.#holderOf(key));
-    if (waitersHere >= this.#maxWaiters) {
-      return new Busy(
-        this.#holderOf(key),
-        `${waitersHere} callers of this process already wait for "${key}" (maxWaiters)`,
-      );
-    }
-    this.#observers.notify('waiting', { key, waitersHere: waitersHere + 1 });
-    const turn = await this.#queue.wait(key, options, deadline);
-    return turn === 'late' ? new Busy(this.#holderOf(key)) : turn;
-  }
-
-  /** The hold that goes on with the lease of the caller before us, if that one is still good. */
-  #inherit(previous: Hold | null, options: ResolvedOptions): Hold | undefined {
-    if (!previous) return undefined;
-    if (previous.watchdog.trusted) return new Hold(previous.key, options, previous.watchdog, this.#keeper, previous);
-    this.#inBackground(this.#giveBack(previous));
-    return undefined;
-  }
-
-  /** Asks the backend. Unless it gives us a hold, our turn is over. */
-  async #ask(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy> {
-    try {
-      const lease = await this.#lease(key, options, deadline);
-      if (lease)
-        return new Hold(key, options, new Watchdog(lease, options.watchdog, this.#clock, this.#grid), this.#keeper);
-      const busy = new Busy(this.#holderOf(key));
-      this.#endTurn(key, null);
-      return busy;
-    } catch (error) {
-      this.#endTurn(key, null);
-      throw error;
-    }
-  }
-
-  async #lease(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Lease | null> {
-    const stopped = this.#stopped.signal;
-    const signal = options.signal ? AbortSignal.any([options.signal, stopped]) : stopped;
-    const blockedBy = (holder: Holder): void => void this.#blockers.set(key, holder);
-    const { ttlMs } = options;
-    try {
-      return await this.backend.acquire(key, {
-        owner: randomUUID(),
-        ttlMs,
-        deadline,
-        signal,
-        metadata: this.#metadata,
-        yields: this.#yielding.delete(key),
-        blockedBy,
-      });
-    } catch (error) {
-      if (signal.aborted && error === signal.reason) throw error;
-      const failure = this.#failure(key, 'acquire', error);
-      this.#observers.notify('backendFailed', { key, operation: 'acquire', error: failure });
-      throw failure;
-    }
-  }
-
-  /** A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. */
-  readonly #giveUp = async (hold: Hold): Promise<void> => {
-    if (!hold.leave()) return;
-    const { key, fencingToken, since } = hold;
-    this.#holds.delete(key);
-    this.#observers.notify('released', { key, fencingToken, heldMs: this.#clock.now() - since });
-    if (this.#mayHandOver(hold)) return this.#endTurn(key, hold);
-    const released = this.#giveBack(hold);
-    this.#inBackground(released);
-    await released;
-    this.#endTurn(key, null);
-  };
-
-  #mayHandOver({ key, handOff, leaseSince, options, watchdog }: Hold): boolean {
-    const next = this.#queue.next(key);
-    const fits = next?.ttlMs === options.ttlMs && next.watchdog && options.watchdog;
-    if (!fits || !watchdog.trusted || watchdog.inJeopardy || watchdog.lease.complete) return false;
-    if (handOff < this.#maxHandOffs && this.#clock.now() - leaseSince < this.#maxHandOffMs) return true;
-    this.#yielding.add(key);
-    return false;
-  }
-
-  #endTurn(key: string, gift: Hold | null): void {
-    this.#blockers.delete(key);
-    this.#queue.leave(key, gift);
-  }
-
-  /** Never rejects, and waits at most for what is left of the TTL. */
-  async #giveBack({ key, watchdog }: Hold): Promise<void> {
-    try {
-      await watchdog.stop();
-      const { ttlMs } = watchdog.lease;
-      if (!(await this.#within(ttlMs, watchdog.lease.release()))) throw new Error(`no answer within ${ttlMs} ms`);
-    } catch (error) {
-      const failure = this.#failure(key, 'release', error);
-      this.#observers.notify('backendFailed', { key, operation: 'release', error: failure });
-    }
-  }
-
-  #onLost(hold: Hold, reason: LossReason): void {
-    const { key, fencingToken } = hold;
-    this.#holds.delete(key);
-    this.#observers.notify('lost', { key, fencingToken, reason });
-    this.#inBackground(this.#giveBack(hold));
-    this.#endTurn(key, null);
-  }
-
-  #onHealthChange(health: BackendHealth): void {
-    this.#observers.notify('healthChanged', health);
-    for (const { watchdog, options } of this.#holds.values()) {
-      if (health.status === 'down') watchdog.suspect(new Error(health.detail ?? 'the connection is down'));
-      else if (health.status === 'up' && options.watchdog) watchdog.renewNow();
-    }
-  }
-
-  #holderOf(key: string): Holder | undefined {
-    return this.#holds.has(key) ? this.#metadata : this.#blockers.get(key);
-  }
-
-  #failure(key: string, operation: string, cause: unknown): LockError {
-    return cause instanceof LockError
-      ? cause
-      : new LockBackendError(key, { backend: this.backend.name, operation, cause });
-  }
-
-  #inBackground(task: Promise<void>): void {
-    this.#background.add(task);
-    void task.finally(() => this.#background.delete(task));
-  }
-
-  /** Whether `task` was over within `ms`; what becomes of it later is nobody's concern. */
-  #within(ms: number, task: Promise<unknown>): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const timer = this.#clock.schedule(ms, () => resolve(false));
-      task.then(() => resolve(true), reject).finally(() => timer.cancel());
-    });
   }
 }

@@ -57,6 +57,14 @@ export function pause(clock: Clock, delayMs: number, options?: { readonly backgr
   return new Promise((resolve) => void clock.schedule(delayMs, resolve, options));
 }
 
+/** Whether `task` was over within `ms`; what becomes of it later is nobody's concern. Rejects as `task` does in time. */
+export function within(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const timer = clock.schedule(ms, () => resolve(false));
+    task.then(() => resolve(true), reject).finally(() => timer.cancel());
+  });
+}
+
 /**
  * Runs callbacks on a coarse grid, all of one grid point together in one turn of the event loop: a thousand locks that are
  * renewed in the same turn share a request. Never later than asked, and never earlier by more than the grid.

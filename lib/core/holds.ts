@@ -1,0 +1,224 @@
+import { randomUUID } from 'node:crypto';
+import { Busy } from './busy.js';
+import type { Deadline } from './deadline.js';
+import { LockBackendError, LockError, type LossReason, quote } from './errors.js';
+import { Hold, type HoldKeeper } from './hold.js';
+import { LocalQueue } from './local-queue.js';
+import type { BackendHealth, Holder, HolderMetadata, Lease, LockBackend } from './lock-backend.js';
+import type { Observers } from './lock-observer.js';
+import type { ResolvedOptions } from './lock-options.js';
+import { type Clock, TimerGrid, within } from './timers.js';
+import { Watchdog } from './watchdog.js';
+
+export interface HoldsSettings {
+  readonly backend: LockBackend;
+  readonly clock: Clock;
+  readonly observers: Observers;
+  readonly metadata: HolderMetadata;
+  readonly maxHandOffs: number;
+  readonly maxHandOffMs: number;
+  readonly maxWaiters: number;
+  /** Aborts when nobody may get a lock any more. */
+  readonly stopped: AbortSignal;
+}
+
+/**
+ * The holds of one service, from the caller's turn to the lease given back: who is next here, when a lease passes from one
+ * caller to the next, and what a loss sets in motion.
+ */
+export class Holds {
+  readonly keeper: HoldKeeper;
+  readonly #settings: HoldsSettings;
+  readonly #grid: TimerGrid;
+  readonly #queue = new LocalQueue<Hold>();
+  readonly #holds = new Map<string, Hold>();
+  /** Who was seen in the way of the caller that has a key's turn. */
+  readonly #blockers = new Map<string, Holder>();
+  /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
+  readonly #yielding = new Set<string>();
+  readonly #background = new Set<Promise<unknown>>();
+
+  constructor(settings: HoldsSettings) {
+    this.#settings = settings;
+    this.#grid = new TimerGrid(settings.clock);
+    const { clock, observers } = settings;
+    this.keeper = {
+      clock,
+      jeopardy: ({ key, fencingToken }, cause) => observers.notify('jeopardy', { key, fencingToken, cause }),
+      safe: ({ key, fencingToken }) => observers.notify('safe', { key, fencingToken }),
+      lost: (hold, reason) => this.#onLost(hold, reason),
+    };
+  }
+
+  [Symbol.iterator](): Iterator<Hold> {
+    return this.#holds.values();
+  }
+
+  /** How many callers of this process wait for the key. */
+  waiting(key: string): number {
+    return this.#queue.waiting(key);
+  }
+
+  /** Waits for our turn in this process, then inherits the lease of the caller before us or asks the backend. */
+  async take(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy> {
+    const previous = this.#queue.enter(key) ? null : await this.#waitForTurn(key, options, deadline);
+    if (previous instanceof Busy) return previous;
+    const hold = this.#inherit(previous, options) ?? (await this.#ask(key, options, deadline));
+    if (hold instanceof Busy) return hold;
+    this.#holds.set(key, hold);
+    const { signal } = options;
+    if (signal?.aborted !== true && !this.#settings.stopped.aborted) return hold;
+    await this.giveUp(hold);
+    throw signal?.aborted === true ? signal.reason : this.#settings.stopped.reason;
+  }
+
+  /** A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. */
+  readonly giveUp = async (hold: Hold): Promise<void> => {
+    if (!hold.leave()) return;
+    const { key, fencingToken, since } = hold;
+    this.#holds.delete(key);
+    this.#settings.observers.notify('released', { key, fencingToken, heldMs: this.#settings.clock.now() - since });
+    if (this.#mayHandOver(hold)) return this.#endTurn(key, hold);
+    const released = this.#giveBack(hold);
+    this.#inBackground(released);
+    await released;
+    this.#endTurn(key, null);
+  };
+
+  /** Sends the waiters away; those who ask the backend hear of it by `stopped`. */
+  dismiss(reason: unknown): void {
+    this.#queue.rejectAll(reason);
+  }
+
+  /** Ends every hold, and resolves when all is given back. */
+  async end(reason: LossReason): Promise<void> {
+    for (const hold of this) hold.onLost(reason);
+    while (this.#background.size > 0) await Promise.all(this.#background);
+  }
+
+  onHealthChange({ status, detail }: BackendHealth): void {
+    for (const { watchdog, options } of this) {
+      if (status === 'down') watchdog.suspect(new Error(detail ?? 'the connection is down'));
+      else if (status === 'up' && options.watchdog) watchdog.renewNow();
+    }
+  }
+
+  failure(key: string, operation: string, cause: unknown): LockError {
+    if (cause instanceof LockError) return cause;
+    return new LockBackendError(key, { backend: this.#settings.backend.name, operation, cause });
+  }
+
+  async #waitForTurn(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy | null> {
+    const waitersHere = this.#queue.waiting(key);
+    if (deadline.passed) return new Busy(this.#holderOf(key));
+    if (waitersHere >= this.#settings.maxWaiters) {
+      return new Busy(
+        this.#holderOf(key),
+        `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`,
+      );
+    }
+    this.#settings.observers.notify('waiting', { key, waitersHere: waitersHere + 1 });
+    const turn = await this.#queue.wait(key, options, deadline);
+    return turn === 'late' ? new Busy(this.#holderOf(key)) : turn;
+  }
+
+  /** The hold that goes on with the lease of the caller before us, if that one is still good. */
+  #inherit(previous: Hold | null, options: ResolvedOptions): Hold | undefined {
+    if (!previous) return undefined;
+    if (previous.watchdog.trusted) return new Hold(previous.key, options, previous.watchdog, this.keeper, previous);
+    this.#inBackground(this.#giveBack(previous));
+    return undefined;
+  }
+
+  /** Asks the backend. Unless it gives us a hold, our turn is over. */
+  async #ask(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy> {
+    try {
+      const lease = await this.#lease(key, options, deadline);
+      if (lease)
+        return new Hold(
+          key,
+          options,
+          new Watchdog(lease, options.watchdog, this.#settings.clock, this.#grid),
+          this.keeper,
+        );
+      const busy = new Busy(this.#holderOf(key));
+      this.#endTurn(key, null);
+      return busy;
+    } catch (error) {
+      this.#endTurn(key, null);
+      throw error;
+    }
+  }
+
+  async #lease(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Lease | null> {
+    const stopped = this.#settings.stopped;
+    const signal = options.signal ? AbortSignal.any([options.signal, stopped]) : stopped;
+    const blockedBy = (holder: Holder): void => void this.#blockers.set(key, holder);
+    const { ttlMs } = options;
+    try {
+      const asked = this.#settings.backend.acquire(key, {
+        owner: randomUUID(),
+        ttlMs,
+        deadline,
+        signal,
+        metadata: this.#settings.metadata,
+        yields: this.#yielding.delete(key),
+        blockedBy,
+      });
+      this.#inBackground(asked);
+      return await asked;
+    } catch (error) {
+      if (signal.aborted && error === signal.reason) throw error;
+      const failure = this.failure(key, 'acquire', error);
+      this.#settings.observers.notify('backendFailed', { key, operation: 'acquire', error: failure });
+      throw failure;
+    }
+  }
+
+  #mayHandOver({ key, handOff, leaseSince, options, watchdog }: Hold): boolean {
+    const next = this.#queue.next(key);
+    const fits = next?.ttlMs === options.ttlMs && next.watchdog && options.watchdog;
+    if (!fits || !watchdog.trusted || watchdog.inJeopardy || watchdog.lease.complete) return false;
+    if (handOff < this.#settings.maxHandOffs && this.#settings.clock.now() - leaseSince < this.#settings.maxHandOffMs)
+      return true;
+    this.#yielding.add(key);
+    return false;
+  }
+
+  #endTurn(key: string, gift: Hold | null): void {
+    this.#blockers.delete(key);
+    this.#queue.leave(key, gift);
+  }
+
+  /** Never rejects, and waits at most for what is left of the TTL. */
+  async #giveBack({ key, watchdog }: Hold): Promise<void> {
+    try {
+      await watchdog.stop();
+      const { ttlMs } = watchdog.lease;
+      if (!(await within(this.#settings.clock, ttlMs, watchdog.lease.release())))
+        throw new Error(`no answer within ${ttlMs} ms`);
+    } catch (error) {
+      const failure = this.failure(key, 'release', error);
+      this.#settings.observers.notify('backendFailed', { key, operation: 'release', error: failure });
+    }
+  }
+
+  #onLost(hold: Hold, reason: LossReason): void {
+    const { key, fencingToken } = hold;
+    this.#holds.delete(key);
+    this.#settings.observers.notify('lost', { key, fencingToken, reason });
+    this.#inBackground(this.#giveBack(hold));
+    this.#endTurn(key, null);
+  }
+
+  #holderOf(key: string): Holder | undefined {
+    return this.#holds.has(key) ? this.#settings.metadata : this.#blockers.get(key);
+  }
+
+  /** Closing waits for it: also for a question that was called off, because its clean-up begins when it ends. */
+  #inBackground(task: Promise<unknown>): void {
+    const forget = (): void => void this.#background.delete(over);
+    const over: Promise<void> = task.then(forget, forget);
+    this.#background.add(over);
+  }
+}
