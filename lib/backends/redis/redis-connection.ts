@@ -73,9 +73,14 @@ export class RedisConnection {
     const batch = this.#outbox;
     this.#outbox = [];
     let overdue = false;
+    // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
+    let answered = false;
     const timer = this.#clock.schedule(this.#timeoutMs, () => {
-      overdue = true;
-      this.#onSilence(batch);
+      setImmediate(() => {
+        if (answered) return;
+        overdue = true;
+        this.#onSilence(batch);
+      });
     });
     try {
       const client = this.#client && (this.#ready || this.#source.given) ? this.#client : await this.#connected();
@@ -84,6 +89,7 @@ export class RedisConnection {
     } catch (error) {
       for (const { reject } of batch) reject(cleanError(error));
     } finally {
+      answered = true;
       timer.cancel();
     }
   }
