@@ -1,0 +1,49 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { setImmediate as checkPhase } from 'node:timers/promises';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { wantedOf } from '../describe-backend.js';
+import { RedisWorld } from './redis-world.js';
+
+const COMMAND_TIMEOUT_MS = 100;
+
+const MODES = { 'redis-queue': 'queue', 'redis-plain': 'plain', 'redis-getset': 'getset' } as const;
+
+wantedOf(['redis-queue', 'redis-plain', 'redis-getset'] as const).forEach((name) =>
+  describe(name, () => {
+    let world: RedisWorld;
+    beforeAll(async () => (world = await RedisWorld.start()));
+    afterEach(() => world.endTest());
+    afterAll(() => world.stop());
+
+    it('A4: an answer that arrived while the event loop was blocked is an answer, and the connection stays', async () => {
+      const states: string[] = [];
+      const failures: string[] = [];
+      const locks = world.closing(
+        new LockService(world.backend({ mode: MODES[name], commandTimeoutMs: COMMAND_TIMEOUT_MS }), {
+          observers: [
+            {
+              healthChanged: ({ status }) => states.push(status),
+              backendFailed: ({ operation }) => failures.push(operation),
+            },
+          ],
+        }),
+      );
+      await (await locks.acquire('warm-up')).release();
+      for (let round = 0; round < 5; round += 1) {
+        const acquiring = locks.acquire('k');
+        await checkPhase();
+        block(COMMAND_TIMEOUT_MS * 2);
+        const releasing = (await acquiring).release();
+        await checkPhase();
+        block(COMMAND_TIMEOUT_MS * 2);
+        await releasing;
+      }
+      expect({ states, failures }).toEqual({ states: ['up'], failures: [] });
+    });
+  }),
+);
+
+function block(ms: number): void {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+}
