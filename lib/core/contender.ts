@@ -37,6 +37,8 @@ export class Contender {
     private readonly key: string,
     private readonly request: AcquireRequest,
     private readonly patience: { readonly pollMs: number; readonly patienceMs: number },
+    /** Frees the owner in the background, once its lease could not be given back. */
+    private readonly cleanUp: () => void,
   ) {}
 
   /** Rejects with what the store said, or with the signal's reason. */
@@ -102,8 +104,18 @@ export class Contender {
       ttlMs,
       sentAt,
       renew: () => store.renew(key, owner, ttlMs),
-      release: async () => void (await store.release(key, owner)),
+      release: () => this.#release(),
     };
+  }
+
+  /** The caller is told of a failure at once; the key is not to stay closed for the rest of the TTL because of it. */
+  async #release(): Promise<void> {
+    try {
+      await this.store.release(this.key, this.request.owner);
+    } catch (error) {
+      this.cleanUp();
+      throw error;
+    }
   }
 
   /** The deadline fell into a question: then the last answer counts, unless the store has fallen silent. */

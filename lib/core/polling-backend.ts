@@ -38,7 +38,8 @@ export class PollingBackend implements LockBackend {
   }
 
   async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
-    const contender = new Contender(this.store, key, request, this.#patience);
+    const cleanUp = (): void => this.#cleanUp(key, request, contender.lastAttempt);
+    const contender = new Contender(this.store, key, request, this.#patience, cleanUp);
     let lease: Lease | null = null;
     try {
       lease = await contender.run();
@@ -49,7 +50,7 @@ export class PollingBackend implements LockBackend {
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     } finally {
       contender.end();
-      if (!lease && contender.mayHaveLeftSomething) this.#cleanUp(key, request, contender.lastAttempt);
+      if (!lease && contender.mayHaveLeftSomething) cleanUp();
     }
   }
 

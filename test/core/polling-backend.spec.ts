@@ -135,6 +135,17 @@ describe('PollingBackend', () => {
     expect(store.inner.keys()).toEqual([]);
   });
 
+  it('goes on giving back a lease whose release failed, after it has told the caller', async () => {
+    const lease = await backend.acquire('k', request(0));
+    store.carry = () => Promise.reject(new Error('down'));
+    await expect(lease?.release()).rejects.toThrow('down');
+    await clock.advance(100);
+    expect(store.inner.keys()).toEqual(['k']);
+    store.carry = (call) => call();
+    await clock.advance(200);
+    expect(store.inner.keys()).toEqual([]);
+  });
+
   it('tries once more to free it when it closes, and waits for no longer', async () => {
     store.carry = (call, operation) => (operation === 'release' ? Promise.reject(new Error('down')) : loseReply(call));
     await expect(backend.acquire('k', request(0))).rejects.toThrow(LockBackendError);

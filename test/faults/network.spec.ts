@@ -96,6 +96,21 @@ function faults(mode: keyof typeof WIRE): void {
     await expect(world.leftovers('k')).resolves.toEqual([]);
   });
 
+  it('A7: request of release not delivered: the key is free soon after the network is back, long before its TTL', async () => {
+    await using world = await ProxiedRedis.start(mode);
+    const failures: string[] = [];
+    const service = await world.proxied({
+      observers: [{ backendFailed: ({ operation }) => failures.push(operation) }],
+    });
+    const lock = await service.acquire('k', { ttlMs: LONG_TTL_MS, watchdog: false });
+    world.proxy.drop();
+    await lock.release();
+    expect(failures).toEqual(['release']);
+    expect(await world.leftovers('k')).toHaveLength(1);
+    world.proxy.resume();
+    await eventually(async () => expect(await world.leftovers('k')).toEqual([]));
+  });
+
   it('A8: a client that sends again by itself: a release that runs twice does not touch the next holder', async () => {
     await using world = await ProxiedRedis.start(mode);
     const client = new Redis(world.proxiedUrl, { retryStrategy: () => 10 });
