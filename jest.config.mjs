@@ -25,5 +25,7 @@ export default {
   },
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   testMatch: ['<rootDir>/{lib,test,sample-app}/**/*.spec.ts'],
+  // Most of the time tests wait; more at once, and those with short TTLs would meet a machine that is busy with others.
+  maxWorkers: 2,
   testTimeout: 30_000,
 };
