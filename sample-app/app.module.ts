@@ -1,11 +1,10 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { DistributedLockModule } from 'nestjs-distributed-lock';
-import { DataSource } from 'typeorm';
 import { DatabaseModule } from './database/database.module.js';
 import { LiveEvents } from './live/live-events.js';
 import { LiveModule } from './live/live.module.js';
-import { lockBackend } from './lock-backend.js';
+import { LOCK_BACKENDS } from './lock-backends.js';
 import { SaleModule } from './sale/sale.module.js';
 import { SettingsModule } from './settings.module.js';
 import type { Settings } from './settings.js';
@@ -13,7 +12,7 @@ import type { Settings } from './settings.js';
 @Module({})
 export class AppModule {
   static with(settings: Settings): DynamicModule {
-    const { label, ttlMs } = settings;
+    const { backend, label, ttlMs } = settings;
     return {
       module: AppModule,
       imports: [
@@ -22,9 +21,9 @@ export class AppModule {
         ScheduleModule.forRoot(),
         DistributedLockModule.forRootAsync({
           imports: [LiveModule],
-          inject: [DataSource, LiveEvents],
-          useFactory: (dataSource: DataSource, live: LiveEvents) => ({
-            backends: { default: lockBackend(settings, dataSource) },
+          inject: [LiveEvents],
+          useFactory: (live: LiveEvents) => ({
+            backends: { default: LOCK_BACKENDS[backend].create(settings) },
             label,
             defaults: { ttlMs },
             observers: [live],

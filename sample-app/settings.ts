@@ -1,12 +1,11 @@
 import { hostname } from 'node:os';
-
-export const BACKENDS = ['sqlite', 'redis', 'memory'] as const;
-export type BackendName = (typeof BACKENDS)[number];
+import { BACKEND_NAMES, type BackendName, LOCK_BACKENDS } from './lock-backends.js';
 
 export interface Settings {
   readonly port: number;
   readonly backend: BackendName;
-  readonly redisUrl: string;
+  /** Where the server of the locks is; empty for those that have none. May contain a password. */
+  readonly server: string;
   /** The SQLite file with sales and orders; with the `sqlite` backend also the locks. */
   readonly database: string;
   /** Pieces of sale 42 when its database is new. */
@@ -22,10 +21,12 @@ export interface Settings {
 
 /** @throws Error that names the variable, what it was and what it may be */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
+  const backend = oneOf('LOCK_BACKEND', env['LOCK_BACKEND'] ?? 'sqlite', BACKEND_NAMES);
+  const { variable = '', fallback = '' } = LOCK_BACKENDS[backend];
   return {
     port: whole('PORT', env['PORT'] ?? '3000', 0, 65_535),
-    backend: oneOf('LOCK_BACKEND', env['LOCK_BACKEND'] ?? 'sqlite', BACKENDS),
-    redisUrl: env['REDIS_URL'] ?? 'redis://127.0.0.1:6379',
+    backend,
+    server: env[variable] ?? fallback,
     database: env['SALE_DB'] ?? 'data/sale.sqlite',
     stock: whole('STOCK', env['STOCK'] ?? '100', 1, 1_000_000),
     paymentMs: whole('PAYMENT_MS', env['PAYMENT_MS'] ?? '20', 0, 60_000),

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { BACKENDS, type BackendName } from '../settings.js';
+import { BACKEND_NAMES, type BackendName } from '../lock-backends.js';
 
 /** What the user asked for. */
 export interface Plan {
@@ -17,14 +17,16 @@ export interface Plan {
 
 export const USAGE = `npm run stampede -- [options]
 
-  --backend sqlite|redis|memory  where the locks live (sqlite); redis uses REDIS_URL, or a redis-server of its own
-  --processes 1..16              instances of the sample application (4; memory: 1)
-  --buyers 1..100000             who each want one piece (2000)
-  --stock 1..100000              pieces there are (100)
-  --kill                         SIGKILL for a process that has the lock
-  --freeze                       SIGSTOP for a process that has the lock, SIGCONT when others have sold meanwhile
-  --unsafe                       without lock and fence, to see what they prevent
-  --json                         the result as JSON`;
+  --backend name      where the locks live (sqlite): on the server of its variable, else on one of its own
+  --processes 1..16   instances of the sample application (4; memory: 1)
+  --buyers 1..100000  who each want one piece (2000)
+  --stock 1..100000   pieces there are (100)
+  --kill              SIGKILL for a process that has the lock
+  --freeze            SIGSTOP for a process that has the lock, SIGCONT when others have sold meanwhile
+  --unsafe            without lock and fence, to see what they prevent
+  --json              the result as JSON
+
+backends: ${BACKEND_NAMES.join(', ')}`;
 
 /** Wrong arguments: shown without a stack, with the usage. */
 export class UsageError extends Error {}
@@ -33,9 +35,7 @@ export class UsageError extends Error {}
 export function readArguments(argv: readonly string[]): Plan | 'help' {
   const given = parse(argv);
   if (given.help === true) return 'help';
-  const backend = BACKENDS.find((name) => name === (given.backend ?? 'sqlite'));
-  if (!backend)
-    throw new UsageError(`--backend must be one of ${BACKENDS.join(', ')}; it was ${JSON.stringify(given.backend)}`);
+  const backend = oneOf('--backend', given.backend ?? 'sqlite', BACKEND_NAMES);
   const plan: Plan = {
     backend,
     processes: whole('--processes', given.processes ?? (backend === 'memory' ? '1' : '4'), 16),
@@ -75,6 +75,12 @@ function parse(argv: readonly string[]) {
   } catch (error) {
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
+}
+
+function oneOf<T extends string>(option: string, text: string, allowed: readonly T[]): T {
+  const found = allowed.find((value) => value === text);
+  if (found !== undefined) return found;
+  throw new UsageError(`${option} must be one of ${allowed.join(', ')}; it was ${JSON.stringify(text)}`);
 }
 
 function whole(option: string, text: string, max: number): number {

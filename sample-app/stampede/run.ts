@@ -4,13 +4,14 @@ import { join } from 'node:path';
 import { DataSource } from 'typeorm';
 import { databaseOptions } from '../database/database-options.js';
 import { seed } from '../database/seed.js';
+import { LOCK_BACKENDS } from '../lock-backends.js';
 import type { Plan } from './arguments.js';
 import { stampede } from './buyers.js';
 import { inflictFaults } from './faults.js';
 import { PaymentWatch } from './payment-watch.js';
 import { Progress } from './progress.js';
-import { redisServer } from './redis-server.js';
 import { report, type Report } from './report.js';
+import { serverFor } from './servers/index.js';
 import { Shop } from './shop.js';
 
 /** How long the lock of a killed or frozen process is missed. */
@@ -22,14 +23,15 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
   await using directory = await temporaryDirectory();
   const database = join(directory.path, 'sale.sqlite');
   await createSale(database, plan.stock);
-  await using redis = plan.backend === 'redis' ? await redisServer(process.env, directory.path) : undefined;
+  const { variable } = LOCK_BACKENDS[plan.backend];
+  await using server = variable === undefined ? undefined : await serverFor(variable, process.env, directory.path);
   await using shops = await openShops(plan.processes, {
     LOCK_BACKEND: plan.backend,
     SALE_DB: database,
     LOCK_TTL_MS: String(LOCK_TTL_MS),
     PAYMENT_MS: String(PAYMENT_MS),
     UNSAFE: plan.unsafe ? '1' : '0',
-    ...(redis ? { REDIS_URL: redis.url } : {}),
+    ...(server && { [server.variable]: server.address }),
   });
 
   signal.throwIfAborted();

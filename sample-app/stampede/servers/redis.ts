@@ -1,30 +1,16 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
+import type { Server } from './server.js';
 
 const ATTEMPTS = 5;
 
-export interface RedisServer extends AsyncDisposable {
-  readonly url: string;
+/** A redis-server of our own, which forgets all when it ends. @throws Error that says what to install */
+export function startRedis(directory: string): Promise<Server> {
+  return start(directory, ATTEMPTS);
 }
 
-/**
- * The server of `REDIS_URL` if it is on this machine, else a redis-server of our own, which ends with the stampede.
- * @throws Error that says what to install
- */
-export async function redisServer(env: NodeJS.ProcessEnv, directory: string): Promise<RedisServer> {
-  const url = env['REDIS_URL'];
-  if (url === undefined) return start(directory, ATTEMPTS);
-  const { hostname } = new URL(url);
-  if (!['localhost', '127.0.0.1', '[::1]'].includes(hostname)) {
-    throw new Error(
-      `a stampede is for this machine only, and REDIS_URL names ${hostname}: unset it, or use a local server`,
-    );
-  }
-  return { url, [Symbol.asyncDispose]: async () => undefined };
-}
-
-async function start(directory: string, attempts: number): Promise<RedisServer> {
+async function start(directory: string, attempts: number): Promise<Server> {
   const port = await freePort();
   const flags = ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, '--save', '', '--appendonly', 'no'];
   const child = spawn('redis-server', flags, { stdio: ['ignore', 'pipe', 'ignore'] });
@@ -34,7 +20,7 @@ async function start(directory: string, attempts: number): Promise<RedisServer> 
       child.kill('SIGKILL');
       await gone;
     };
-    return { url: `redis://127.0.0.1:${port}`, [Symbol.asyncDispose]: stop };
+    return { address: `redis://127.0.0.1:${port}`, [Symbol.asyncDispose]: stop };
   }
   // Somebody else may have taken the port between our look and the server's.
   if (attempts > 1) return start(directory, attempts - 1);

@@ -1,0 +1,41 @@
+import { startRedis } from './redis.js';
+import type { Server } from './server.js';
+
+/** How to start a server of our own, by the variable that tells the application of it. It writes to `directory` only. */
+const PRIVATE_SERVERS: Readonly<Record<string, (directory: string) => Promise<Server>>> = {
+  REDIS_URL: startRedis,
+};
+
+/**
+ * The server that `variable` names if it is on this machine, else one of our own, which ends with the stampede.
+ * @throws Error that says what to install, or to set
+ */
+export async function serverFor(
+  variable: string,
+  env: NodeJS.ProcessEnv,
+  directory: string,
+): Promise<Server & { readonly variable: string }> {
+  const address = env[variable];
+  if (address !== undefined) {
+    assertLocal(variable, address);
+    return { variable, address, [Symbol.asyncDispose]: async () => undefined };
+  }
+  const start = PRIVATE_SERVERS[variable];
+  if (!start) throw new Error(`set ${variable} to a server on this machine: the stampede cannot start one`);
+  return { variable, ...(await start(directory)) };
+}
+
+const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+
+/** One URL or `host:port`, or several with commas between them. */
+function assertLocal(variable: string, addresses: string): void {
+  for (const address of addresses.split(',')) {
+    const url = address.includes('://') ? address : `tcp://${address}`;
+    if (!URL.canParse(url)) throw new Error(`${variable} must be a URL, or host:port`);
+    const { hostname } = new URL(url);
+    if (LOCAL.has(hostname)) continue;
+    throw new Error(
+      `a stampede is for this machine only, and ${variable} names ${hostname}: unset it, or use a local server`,
+    );
+  }
+}
