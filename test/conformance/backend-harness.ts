@@ -1,14 +1,21 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
 import type { Connection } from '../support/harness-connection.js';
 
+/** On 127.0.0.1: a server, or a proxy in front of one. */
+export interface Listener {
+  readonly port: number;
+}
+
 /** What a backend's spec says about it and its server. What it cannot do is `null`: data, so that no test is skipped. */
 export interface BackendHarness {
   start(): Promise<void>;
   stop(): Promise<void>;
   /** An independent client: stands for another process. Whoever calls this closes it. */
   connect(): Promise<LockBackend>;
-  /** How a process of its own connects. `null`: no other process can. */
-  readonly connection: (() => Connection) | null;
+  /** How a process of its own connects, by way of another port too. `null`: no other process can. */
+  readonly connection: ((through?: Listener) => Connection) | null;
+  /** What listens on the network, for whoever puts a proxy in front of it. Absent: nothing does. */
+  readonly server?: () => Listener;
   /** The present holder loses the key behind its back. */
   revoke(key: string): Promise<void>;
   /** All that is ours on the server under `key`, counters of fencing tokens apart. */
@@ -19,8 +26,13 @@ export interface BackendHarness {
   readonly restart: ((options: { readonly empty: boolean }) => Promise<void>) | null;
   /** Whether callers of different processes get the key in the order in which they came. */
   readonly order: 'fifo' | 'none';
-  /** `false`: each lease is one holder's own, such as a transaction, and no caller of the process inherits it. @default true */
-  readonly handsOver?: boolean;
+  /**
+   * Each lease is one holder's own transaction: no caller of the process inherits it, and work has succeeded when it is
+   * committed. @default false
+   */
+  readonly transactional?: boolean;
+  /** A lock ends with the connection it was taken on, and so with every restart of its server. @default false */
+  readonly boundToConnection?: boolean;
   /** Whether one who waits can be told who is in the way. */
   readonly namesHolder: boolean;
   /** The smallest TTL worth testing. */

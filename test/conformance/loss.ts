@@ -144,19 +144,26 @@ export function loss(contract: Contract): void {
   }
 
   if (harness.restart) {
-    const { restart } = harness;
-    it('of all data in a restart is told soon after, and the former release is harmless', async () => {
-      const ours = await contract.service();
-      const key = contract.key();
-      const lock = await ours.acquire(key, { ttlMs: 30_000 });
-      const toldAt = aborted(lock.signal);
-      await restart({ empty: true });
-      const backAt = performance.now();
-      expect((await toldAt) - backAt).toBeLessThan(2_000);
-      expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
-      await lock.release();
-    });
+    const { restart, boundToConnection = false } = harness;
+    const fatal = boundToConnection ? [{ empty: true }, { empty: false }] : [{ empty: true }];
+    it.each(fatal)(
+      'by a restart of the server, %o, is told soon after, and the former release is harmless',
+      async (how) => {
+        const ours = await contract.service();
+        const key = contract.key();
+        const lock = await ours.acquire(key, { ttlMs: 30_000 });
+        const toldAt = aborted(lock.signal);
+        await restart(how);
+        const backAt = performance.now();
+        expect((await toldAt) - backAt).toBeLessThan(2_000);
+        expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
+        await lock.release();
+      },
+    );
+  }
 
+  if (harness.restart && harness.boundToConnection !== true) {
+    const { restart } = harness;
     it('does not follow from a restart that keeps all data', async () => {
       const [ours, theirs] = [await contract.service(), await contract.service()];
       const key = contract.key();

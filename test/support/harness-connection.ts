@@ -1,10 +1,22 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
+import type { TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 
 /** How a process reaches a backend: plain data, so that a child process can be told. */
 export type Connection =
   | { readonly backend: 'redis'; readonly url: string; readonly mode: 'queue' | 'plain' | 'getset' }
   | { readonly backend: 'sqlite'; readonly database: string }
-  | { readonly backend: 'postgres' | 'mariadb'; readonly url: string };
+  | SqlConnection;
+
+export interface SqlConnection {
+  readonly backend: 'postgres' | 'mariadb';
+  readonly url: string;
+  /** The strategy and its options. @default lease */
+  readonly options?: SqlOptions;
+}
+
+type WithoutDataSource<Options> = Options extends unknown ? Omit<Options, 'dataSource'> : never;
+
+export type SqlOptions = WithoutDataSource<TypeOrmOptions>;
 
 /** The backend in this process, with a client of its own. Loads no other backend. */
 export function connectBackend(connection: Connection): Promise<LockBackend> {
@@ -23,7 +35,7 @@ async function connectSqlite({ database }: Extract<Connection, { backend: 'sqlit
   return typeorm({ dataSource: { options: { type: 'better-sqlite3', driver, database } }, synchronize: true });
 }
 
-async function connectSql({ backend, url }: Extract<Connection, { url: string; backend: 'postgres' | 'mariadb' }>) {
+async function connectSql({ backend, url, options }: SqlConnection): Promise<LockBackend> {
   const { typeorm } = await import('nestjs-distributed-lock/typeorm');
-  return typeorm({ dataSource: { options: { type: backend, url } }, synchronize: true });
+  return typeorm({ dataSource: { options: { type: backend, url } }, synchronize: true, ...options });
 }

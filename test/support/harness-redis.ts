@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import type { BackendHarness } from '../conformance/backend-harness.js';
+import type { BackendHarness, Listener } from '../conformance/backend-harness.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { type Connection, connectBackend } from './harness-connection.js';
 
@@ -14,7 +14,11 @@ export interface RedisHarness extends BackendHarness {
 export function redisHarness(mode: RedisConnection['mode']): RedisHarness {
   let server: RedisServer;
   let operator: Redis;
-  const connection = (): RedisConnection => ({ backend: 'redis', url: server.url, mode });
+  const connection = ({ port }: Listener = server): RedisConnection => ({
+    backend: 'redis',
+    url: `redis://127.0.0.1:${port}`,
+    mode,
+  });
   const keysOf = async (key: string): Promise<string[]> => {
     const leaseKey = `lock:{${key.replace(/[%{}]/gu, encodeURIComponent)}}`;
     const keys = await operator.keys('*');

@@ -1,71 +1,103 @@
 import { DataSource } from 'typeorm';
-import { storedKey } from '../../lib/backends/typeorm/stored-key.js';
-import type { BackendHarness } from '../conformance/backend-harness.js';
+import type { BackendHarness, Listener } from '../conformance/backend-harness.js';
 import { MariadbServer } from '../servers/mariadb-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
-import { connectBackend } from './harness-connection.js';
+import { connectBackend, type SqlConnection, type SqlOptions } from './harness-connection.js';
+import { type Ask, OPERATORS } from './sql-operators.js';
 
 export type SqlServer = PostgresServer | MariadbServer;
 
 export interface SqlHarness extends BackendHarness {
+  readonly type: SqlConnection['backend'];
   /** For faults of its own. */
   readonly server: () => SqlServer;
+  readonly connection: (through?: Listener) => SqlConnection;
+  /** Of a data source of the application's. */
+  readonly dataSource: (through?: Listener) => { readonly type: SqlConnection['backend']; readonly url: string };
   /** What an operator asks, over a connection of his own. */
-  ask(sql: string, parameters?: readonly unknown[]): Promise<readonly Record<string, unknown>[]>;
+  readonly ask: Ask;
 }
 
 const SERVERS = { postgres: PostgresServer, mariadb: MariadbServer };
 
-/** As the row of a key has it: PostgreSQL's text cannot hold NUL. */
-const STORED = {
-  postgres: (key: string) => storedKey(key.replaceAll('\\', '\\\\').replaceAll('\0', '\\0')),
-  mariadb: (key: string) => Buffer.from(storedKey(key)),
-};
+type Promises = Pick<
+  BackendHarness,
+  'namesHolder' | 'shortTtlMs' | 'wakesWithinMs' | 'transactional' | 'boundToConnection'
+>;
+
+interface Strategy extends Promises {
+  readonly type: keyof typeof SERVERS;
+  readonly options: SqlOptions & { readonly strategy: keyof typeof OPERATORS };
+}
+
+/** A holder's name stands in the row that it has locked, where nobody sees it before the commit. */
+const ROW = { transactional: true, boundToConnection: true, namesHolder: false, wakesWithinMs: 500 } as const;
+const SESSION = { boundToConnection: true, namesHolder: true, wakesWithinMs: 500 } as const;
+
+/** With what a strategy cannot do, as data. MariaDB ends idle connections after whole seconds only. */
+const STRATEGIES = {
+  postgres: {
+    type: 'postgres',
+    options: { strategy: 'lease' },
+    namesHolder: true,
+    shortTtlMs: 300,
+    wakesWithinMs: 250,
+  },
+  mariadb: { type: 'mariadb', options: { strategy: 'lease' }, namesHolder: true, shortTtlMs: 300, wakesWithinMs: 500 },
+  'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: 600, ...ROW },
+  'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: 1_000, ...ROW },
+  'postgres-session': {
+    type: 'postgres',
+    options: { strategy: 'session', sessionTtlMs: 600 },
+    shortTtlMs: 600,
+    ...SESSION,
+  },
+  'mariadb-session': {
+    type: 'mariadb',
+    options: { strategy: 'session', sessionTtlMs: 1_000 },
+    shortTtlMs: 1_000,
+    ...SESSION,
+  },
+} as const satisfies Record<string, Strategy>;
+
+export type SqlBackendName = keyof typeof STRATEGIES;
 
 /** A server of its own, which keeps its data, so that it can be restarted both ways. */
-export function sqlHarness(type: keyof typeof SERVERS): SqlHarness {
+export function sqlHarness(name: SqlBackendName): SqlHarness {
+  const { type, options, ...promises }: Strategy = STRATEGIES[name];
+  const locks = OPERATORS[options.strategy](type);
   let server: SqlServer;
-  const connection = () => ({ backend: type, url: server.url }) as const;
-  const parameter = type === 'postgres' ? '$1' : '?';
-  const ask: SqlHarness['ask'] = async (sql, parameters = []) => {
-    const operator = await new DataSource({ type, url: server.url }).initialize();
-    try {
-      return await operator.query(sql, [...parameters]);
-    } finally {
-      await operator.destroy();
-    }
-  };
+  let operator: DataSource;
+  const dataSource: SqlHarness['dataSource'] = (through = server) => ({ type, url: urlThrough(server.url, through) });
+  const connection: SqlHarness['connection'] = (through) => ({ backend: type, url: dataSource(through).url, options });
+  const ask: Ask = (sql, parameters = []) => operator.query(sql, [...parameters]);
   return {
+    type,
     server: () => server,
+    dataSource,
     ask,
     start: async () => {
       server = await SERVERS[type].start();
+      operator = await new DataSource({ ...dataSource(), poolSize: 1 }).initialize();
     },
-    stop: () => server.stop(),
+    stop: async () => {
+      await operator.destroy();
+      await server.stop();
+    },
     connect: () => connectBackend(connection()),
     connection,
-    revoke: async (key) => {
-      await ask(`update distributed_lock set owner = null where lock_key = ${parameter}`, [STORED[type](key)]);
-    },
-    leftovers: async (key) => {
-      const held = `select owner from distributed_lock where lock_key = ${parameter} and owner is not null`;
-      const rows = await ask(held, [STORED[type](key)]).catch(nothingWithoutTable);
-      return rows.map(({ owner }) => String(owner));
-    },
+    revoke: (key) => locks.revoke(ask, key),
+    leftovers: (key) => locks.holders(ask, key),
     freeze: async () => {
       server.freeze();
       return async () => server.thaw();
     },
-    restart: (options) => server.restart(options),
+    restart: (how) => server.restart(how),
     order: 'none',
-    namesHolder: true,
-    shortTtlMs: 300,
-    wakesWithinMs: type === 'postgres' ? 250 : 500,
+    ...promises,
   };
 }
 
-/** Nobody has asked for a lock yet since the server was restarted empty. */
-function nothingWithoutTable(error: unknown): [] {
-  if (/distributed_lock.* does ?n[o']t exist/u.test(String(error))) return [];
-  throw error;
+function urlThrough(url: string, { port }: Listener): string {
+  return Object.assign(new URL(url), { port: String(port) }).href;
 }

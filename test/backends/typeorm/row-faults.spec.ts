@@ -1,22 +1,23 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockConfigurationError, LockLostError, LockService } from 'nestjs-distributed-lock/core';
-import type { RowBackendOptions } from '../../../lib/backends/typeorm/row/row-backend.js';
+import { rowBackend, type RowBackendOptions } from '../../../lib/backends/typeorm/row/row-backend.js';
 import type { RowLease } from '../../../lib/backends/typeorm/row/row-lease.js';
 import { rowManager } from '../../../lib/backends/typeorm/row/row-manager.js';
+import type { Listener } from '../../conformance/backend-harness.js';
 import { aborted, Contract } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
+import { sqlHarness } from '../../support/harness-sql.js';
+import { LIST_MS } from '../../support/sql-operators.js';
 import { wantedOf } from '../describe-backend.js';
 import { Stock } from './optimistic-entities.js';
-import { connectRow, LIST_MS, rowHarness } from './row-harness.js';
 
-const TYPES = { 'postgres-row': 'postgres', 'mariadb-row': 'mariadb' } as const;
-const wanted = wantedOf(['postgres-row', 'mariadb-row']).map((name) => ({ name, type: TYPES[name] }));
 const TTL_MS = 20_000;
 
-wanted.forEach(({ name, type }) =>
+wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
   describe(name, () => {
-    const harness = rowHarness(type, 1_000);
+    const harness = sqlHarness(name);
+    const { type } = harness;
     const contract = new Contract(harness);
     const closing: { close(): Promise<void> }[] = [];
 
@@ -36,8 +37,9 @@ wanted.forEach(({ name, type }) =>
       await contract.endTest();
     });
 
-    const connect = (options: RowBackendOptions = {}, port?: number) => {
-      const backend = connectRow(Object.assign(harness.options(port), { entities: [Stock] }), options);
+    const connect = (options: RowBackendOptions = {}, through?: Listener) => {
+      const dataSource = { options: { ...harness.dataSource(through), entities: [Stock] } };
+      const backend = rowBackend(dataSource, { synchronize: true, ...options });
       closing.push(backend);
       return backend;
     };
@@ -136,9 +138,9 @@ wanted.forEach(({ name, type }) =>
     });
 
     it('order test: a holder that is cut off alone knows before the next one has the key', async () => {
-      const proxy = await FaultProxy.start({ port: harness.server().port });
+      const proxy = await FaultProxy.start(harness.server());
       closing.push(proxy);
-      const [ours, theirs] = [new LockService(connect({}, proxy.port)), new LockService(connect())];
+      const [ours, theirs] = [new LockService(connect({}, proxy)), new LockService(connect())];
       closing.push(ours, theirs);
       const lock = await ours.acquire('order', { ttlMs: 1_000 });
       const toldAt = aborted(lock.signal);
@@ -189,7 +191,7 @@ wanted.forEach(({ name, type }) =>
     });
 
     it('refuses what can never work', () => {
-      expect(() => connectRow({ type: 'better-sqlite3', database: 'x' })).toThrow(
+      expect(() => rowBackend({ options: { type: 'better-sqlite3', database: 'x' } })).toThrow(
         /"better-sqlite3" locks no single rows/u,
       );
       expect(() => connect({ poolSize: 0 })).toThrow(LockConfigurationError);

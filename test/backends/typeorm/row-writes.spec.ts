@@ -1,11 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
-import { rowHarness } from './row-harness.js';
+import { type SqlBackendName, sqlHarness } from '../../support/harness-sql.js';
+import { wantedOf } from '../describe-backend.js';
 
 /** What the holder writes through its transaction: kept with success, gone with everything else. */
-describe.each(['postgres', 'mariadb'] as const)('writes of the holder of a row lock: %s', (type) => {
-  const harness = rowHarness(type, 2_000);
+for (const name of wantedOf(['postgres-row', 'mariadb-row']))
+  describe(`writes of the holder of a row lock: ${name}`, () => writes(name));
+
+function writes(name: SqlBackendName): void {
+  const harness = sqlHarness(name);
   let locks: LockService;
 
   beforeAll(async () => {
@@ -18,7 +22,7 @@ describe.each(['postgres', 'mariadb'] as const)('writes of the holder of a row l
     await harness.ask('delete from stock');
     await harness.ask('insert into stock values (1, 10)');
     locks = new LockService(
-      typeorm({ dataSource: { options: harness.options() }, strategy: 'row', synchronize: true, poolSize: 4 }),
+      typeorm({ dataSource: { options: harness.dataSource() }, strategy: 'row', synchronize: true, poolSize: 4 }),
     );
   });
 
@@ -66,8 +70,8 @@ describe.each(['postgres', 'mariadb'] as const)('writes of the holder of a row l
   });
 
   it('need this strategy', async () => {
-    await using leases = new LockService(typeorm({ dataSource: { options: harness.options() }, synchronize: true }));
+    await using leases = new LockService(typeorm({ dataSource: { options: harness.dataSource() }, synchronize: true }));
     await using lock = await leases.acquire('other');
     expect(() => rowManager(lock)).toThrow(/strategy: 'row'/u);
   });
-});
+}

@@ -1,5 +1,5 @@
+import { sqlHarness } from '../../support/harness-sql.js';
 import { describeBackend } from '../describe-backend.js';
-import { rowHarness } from './row-harness.js';
 
-describeBackend('postgres-row', rowHarness('postgres', 600));
-describeBackend('mariadb-row', rowHarness('mariadb', 1_000));
+describeBackend('postgres-row', sqlHarness('postgres-row'));
+describeBackend('mariadb-row', sqlHarness('mariadb-row'));

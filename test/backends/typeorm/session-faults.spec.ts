@@ -1,25 +1,24 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createServer, connect, type AddressInfo, type Server } from 'node:net';
-import { type LockBackend, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
+import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
+import type { Listener } from '../../conformance/backend-harness.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
+import { sqlHarness } from '../../support/harness-sql.js';
+import { sessionBackend, type SessionBackendOptions } from '../../../lib/backends/typeorm/session/session-backend.js';
 import { advisoryLockId } from '../../../lib/backends/typeorm/session/session-lock-name.js';
 import { wantedOf } from '../describe-backend.js';
-import { connectSession, sessionHarness } from './session-harness.js';
 
 const OUR_SESSIONS = {
   postgres: `select count(*) as sessions from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
   mariadb: 'select count(*) as sessions from information_schema.processlist where id <> connection_id()',
 };
 
-const TYPES = { 'postgres-session': 'postgres', 'mariadb-session': 'mariadb' } as const;
-
-const wanted = wantedOf(['postgres-session', 'mariadb-session']).map((name) => ({ name, type: TYPES[name] }));
-
-wanted.forEach(({ name, type }) =>
+wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
   describe(name, () => {
-    const harness = sessionHarness(type, 1_000);
+    const harness = sqlHarness(name);
+    const { type } = harness;
     const opened: LockService[] = [];
     const proxies: FaultProxy[] = [];
 
@@ -30,15 +29,15 @@ wanted.forEach(({ name, type }) =>
       await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
     });
 
-    const serviceOn = (backend: LockBackend): LockService => {
+    const open = (options: SessionBackendOptions, through?: Listener): LockService => {
+      const backend = sessionBackend({ options: harness.dataSource(through) }, { synchronize: true, ...options });
       const service = new LockService(backend);
       opened.push(service);
       return service;
     };
-    const service = (sessionTtlMs = 1_000, port?: number): LockService =>
-      serviceOn(connectSession(harness.options(port), { sessionTtlMs }));
+    const service = (sessionTtlMs = 1_000, through?: Listener): LockService => open({ sessionTtlMs }, through);
     const proxied = async (): Promise<FaultProxy> => {
-      const proxy = await FaultProxy.start({ port: harness.server().port });
+      const proxy = await FaultProxy.start(harness.server());
       proxies.push(proxy);
       return proxy;
     };
@@ -46,7 +45,7 @@ wanted.forEach(({ name, type }) =>
 
     it('order test: a holder that is cut off alone knows before the next one has the key', async () => {
       const proxy = await proxied();
-      const [ours, theirs] = [service(1_000, proxy.port), service()];
+      const [ours, theirs] = [service(1_000, proxy), service()];
       const lock = await ours.acquire('order');
       const toldAt = aborted(lock.signal);
       proxy.drop();
@@ -88,7 +87,7 @@ wanted.forEach(({ name, type }) =>
 
     it('A6: a lost reply to the lock leads to one grant, and to no ghost', async () => {
       const proxy = await proxied();
-      const ours = service(1_000, proxy.port);
+      const ours = service(1_000, proxy);
       await (await ours.acquire('warm-up')).release();
       const lost = proxy.dropReplyAfter(type === 'postgres' ? 'pg_try_advisory_lock' : 'get_lock');
       const lock = await ours.acquire('reply', { waitMs: 10_000 });
@@ -110,16 +109,16 @@ wanted.forEach(({ name, type }) =>
     });
 
     it('S12: says what to do when the table is missing, and that it has no such locks on SQLite', async () => {
-      const without = serviceOn(connectSession(harness.options(), { tableName: 'no_such_table', synchronize: false }));
+      const without = open({ tableName: 'no_such_table', synchronize: false });
       await expect(without.acquire('k')).rejects.toThrow(/no_such_table.*CreateDistributedLock/u);
-      const sqlite = { type: 'better-sqlite3', database: 'x' } as const;
-      expect(() => connectSession(sqlite)).toThrow(/"better-sqlite3" has no locks of sessions/u);
-      expect(() => connectSession(harness.options(), { sessionTtlMs: 0 })).toThrow(LockConfigurationError);
+      const sqlite = { options: { type: 'better-sqlite3', database: 'x' } } as const;
+      expect(() => sessionBackend(sqlite)).toThrow(/"better-sqlite3" has no locks of sessions/u);
+      expect(() => open({ sessionTtlMs: 0 })).toThrow(LockConfigurationError);
     });
 
     it('shows how many statements an acquisition takes', async () => {
       const proxy = await proxied();
-      const ours = service(20_000, proxy.port);
+      const ours = service(20_000, proxy);
       const lock = await ours.acquire('counted');
       await lock.release();
       let statements = 0;
@@ -142,41 +141,39 @@ describe('keys of sessions', () => {
   });
 });
 
-wanted
-  .filter(({ type }) => type === 'postgres')
-  .forEach(({ name }) =>
-    describe(`${name} behind a pooler`, () => {
-      const harness = sessionHarness('postgres', 1_000);
-      let pooler: Server;
+wantedOf(['postgres-session']).forEach((name) =>
+  describe(`${name} behind a pooler`, () => {
+    const harness = sqlHarness(name);
+    let pooler: Server;
 
-      beforeAll(async () => {
-        await harness.start();
-        pooler = createServer((client) => {
-          const server = connect(harness.server().port, '127.0.0.1');
-          for (const socket of [client, server]) socket.on('error', () => undefined);
-          client.pipe(server);
-          server.on('data', (chunk) => client.write(withAnotherKey(chunk)));
-          server.on('close', () => client.destroy());
-          client.on('close', () => server.destroy());
-        });
-        await new Promise<void>((resolve) => pooler.listen(0, '127.0.0.1', resolve));
+    beforeAll(async () => {
+      await harness.start();
+      pooler = createServer((client) => {
+        const server = connect(harness.server().port, '127.0.0.1');
+        for (const socket of [client, server]) socket.on('error', () => undefined);
+        client.pipe(server);
+        server.on('data', (chunk) => client.write(withAnotherKey(chunk)));
+        server.on('close', () => client.destroy());
+        client.on('close', () => server.destroy());
       });
+      await new Promise<void>((resolve) => pooler.listen(0, '127.0.0.1', resolve));
+    });
 
-      afterAll(async () => {
-        await new Promise((resolve) => pooler.close(resolve));
-        await harness.stop();
-      });
+    afterAll(async () => {
+      await new Promise((resolve) => pooler.close(resolve));
+      await harness.stop();
+    });
 
-      it('S6: refuses to lock, at once', async () => {
-        const { port } = pooler.address() as AddressInfo;
-        await using locks = new LockService(connectSession(harness.options(port)));
-        const since = performance.now();
-        await expect(locks.acquire('k')).rejects.toThrow(LockConfigurationError);
-        expect(performance.now() - since).toBeLessThan(1_000);
-        await expect(locks.acquire('k')).rejects.toThrow(/PgBouncer/u);
-      });
-    }),
-  );
+    it('S6: refuses to lock, at once', async () => {
+      const through = pooler.address() as AddressInfo;
+      await using locks = new LockService(sessionBackend({ options: harness.dataSource(through) }));
+      const since = performance.now();
+      await expect(locks.acquire('k')).rejects.toThrow(LockConfigurationError);
+      expect(performance.now() - since).toBeLessThan(1_000);
+      await expect(locks.acquire('k')).rejects.toThrow(/PgBouncer/u);
+    });
+  }),
+);
 
 /** BackendKeyData: a pooler hands out a process id and a secret of its own. */
 function withAnotherKey(chunk: Buffer): Buffer {

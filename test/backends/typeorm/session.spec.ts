@@ -1,5 +1,5 @@
+import { sqlHarness } from '../../support/harness-sql.js';
 import { describeBackend } from '../describe-backend.js';
-import { sessionHarness } from './session-harness.js';
 
-describeBackend('postgres-session', sessionHarness('postgres', 600));
-describeBackend('mariadb-session', sessionHarness('mariadb', 1_000));
+describeBackend('postgres-session', sqlHarness('postgres-session'));
+describeBackend('mariadb-session', sqlHarness('mariadb-session'));
