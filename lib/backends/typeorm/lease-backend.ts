@@ -21,7 +21,9 @@ export interface LeaseBackendOptions extends PollingOptions {
   tableName?: string;
   /** Creates the table where it is missing. Else run the migration `CreateDistributedLock1760000000000`. @default false */
   synchronize?: boolean;
-  /** How long to wait for a connection, and then for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
+  /** How long to wait for one of our connections to be free, and for a new one to be ready. @default 2_000 */
+  connectTimeoutMs?: number;
+  /** How long to wait for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
   statementTimeoutMs?: number;
   /**
    * Deletes rows that nobody has held for so long. Without it every key ever used keeps its row. A token goes on growing
@@ -46,7 +48,8 @@ export function leaseBackend(
 ): LockBackend {
   const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   assertTableName('tableName', tableName);
-  const { statementTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
+  const { connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
+  assertAboveZero('connectTimeoutMs', connectTimeoutMs);
   assertAboveZero('statementTimeoutMs', statementTimeoutMs);
   assertAboveZero('reapIdleAfterMs', reapIdleAfterMs);
 
@@ -55,6 +58,7 @@ export function leaseBackend(
   const store = storeOf(tableName, reapIdleAfterMs, {
     options: dataSource.options,
     dialect,
+    connectTimeoutMs,
     statementTimeoutMs,
     onOpen: (query) => checkLockTable(query, dialect, tableName, { create: synchronize }),
   });

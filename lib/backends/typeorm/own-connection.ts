@@ -28,6 +28,7 @@ const NOTHING_OF_THE_APPLICATION = {
 export interface ConnectionSettings {
   readonly options: DataSourceOptions;
   readonly dialect: SqlDialect;
+  readonly connectTimeoutMs: number;
   readonly statementTimeoutMs: number;
   /** Runs on each new connection before anything else. */
   readonly onOpen: (query: Query) => Promise<void>;
@@ -59,11 +60,11 @@ export class OwnConnection {
     return this.#client;
   }
 
-  /** Within `statementTimeoutMs`, or nothing stays open. */
+  /** Within `connectTimeoutMs`, or nothing stays open. */
   async open(): Promise<void> {
-    const { dialect, statementTimeoutMs, onOpen } = this.settings;
+    const { dialect, connectTimeoutMs, statementTimeoutMs, onOpen } = this.settings;
     try {
-      await within(Deadline.after(statementTimeoutMs), 'the database accepted no connection', this.#connect());
+      await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect());
       await dialect.prepare(this.run, statementTimeoutMs);
       await onOpen(this.run);
     } catch (error) {

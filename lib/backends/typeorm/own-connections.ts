@@ -31,7 +31,7 @@ export class OwnConnections {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Settles within a few times `statementTimeoutMs`, whatever the server does: waiting, connecting and the statement. */
+  /** Settles within a few times its time-outs, whatever the server does: waiting, connecting and the statement. */
   readonly query: Query = async (sql, parameters) => {
     try {
       const rows = await this.#onSome((connection) => connection.run(sql, parameters));
@@ -49,8 +49,9 @@ export class OwnConnections {
   }
 
   async #onSome<T>(statement: (connection: OwnConnection) => Promise<T>): Promise<T> {
-    const deadline = Deadline.after(this.settings.statementTimeoutMs);
-    await this.#permits.take(deadline);
+    const { connectTimeoutMs, statementTimeoutMs } = this.settings;
+    await this.#permits.take(Deadline.after(connectTimeoutMs));
+    const deadline = Deadline.after(statementTimeoutMs);
     try {
       for (;;) {
         const used = this.#idle.pop();

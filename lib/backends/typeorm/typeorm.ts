@@ -19,8 +19,8 @@ export type TypeOrmOptions = Where &
 
 const COMMON = ['dataSource', 'strategy', 'tableName', 'synchronize', 'statementTimeoutMs', 'patienceMs'];
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  lease: [...COMMON, 'reapIdleAfterMs', 'pollMs'],
-  row: [...COMMON, 'poolSize'],
+  lease: [...COMMON, 'connectTimeoutMs', 'reapIdleAfterMs', 'pollMs'],
+  row: [...COMMON, 'connectTimeoutMs', 'poolSize'],
   session: [...COMMON, 'sessionTtlMs', 'pollMs'],
 };
 

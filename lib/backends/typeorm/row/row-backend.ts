@@ -19,7 +19,9 @@ export interface RowBackendOptions {
   synchronize?: boolean;
   /** How many connections of their own row locks may use: one for each lock held, and for each waited for. @default 10 */
   poolSize?: number;
-  /** How long to wait for a connection, or for the answer to one of our statements. @default 1_000 */
+  /** How long a new connection may take, until it is ready for statements. @default 2_000 */
+  connectTimeoutMs?: number;
+  /** How long to wait for the answer to one of our statements. @default 1_000 */
   statementTimeoutMs?: number;
   /** How long deadlocks and the like are tried again. @default 2_000 */
   patienceMs?: number;
@@ -43,13 +45,14 @@ export function rowBackend(
   options: RowBackendOptions = {},
 ): RowBackend {
   const { tableName: table = 'distributed_lock', synchronize = false } = options;
-  const { poolSize = 10, statementTimeoutMs = 1_000, patienceMs = 2_000 } = options;
+  const { poolSize = 10, connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, patienceMs = 2_000 } = options;
   const locks = rowLocksOf(dataSource.options.type);
   assertTableName('tableName', table);
   assertNumber('poolSize', poolSize, Number.isInteger(poolSize) && poolSize > 0);
+  assertNumber('connectTimeoutMs', connectTimeoutMs, connectTimeoutMs > 0);
   assertNumber('statementTimeoutMs', statementTimeoutMs, statementTimeoutMs > 0);
   assertNumber('patienceMs', patienceMs, patienceMs >= 0);
-  const pool = new RowPool({ options: dataSource.options, table, synchronize, statementTimeoutMs }, poolSize);
+  const pool = new RowPool({ options: dataSource.options, table, synchronize, connectTimeoutMs }, poolSize);
   return new RowBackend(
     `typeorm:${dataSource.options.type}-row`,
     { table, locks, pool, statementTimeoutMs },

@@ -16,7 +16,7 @@ export interface RowConnectionSettings {
   readonly options: DataSourceOptions;
   readonly table: string;
   readonly synchronize: boolean;
-  readonly statementTimeoutMs: number;
+  readonly connectTimeoutMs: number;
 }
 
 /** One connection with the application's entities, which lends itself to one transaction at a time. */
@@ -32,12 +32,12 @@ export class RowConnection {
     this.#dataSource = new DataSource(Object.assign({ ...ours }, NOTHING_AT_START));
   }
 
-  /** Within `statementTimeoutMs`, or nothing stays open. */
+  /** Within `connectTimeoutMs`, or nothing stays open. */
   static async open(settings: RowConnectionSettings): Promise<RowConnection> {
     const connection = new RowConnection(settings);
     try {
       const ready = connection.#prepare();
-      await within(Deadline.after(settings.statementTimeoutMs), 'the database accepted no connection', ready);
+      await within(Deadline.after(settings.connectTimeoutMs), 'the database accepted no connection', ready);
       return connection;
     } catch (error) {
       connection.cut();
