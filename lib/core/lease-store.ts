@@ -1,9 +1,11 @@
-import type { BackendHealth, Guarantee, Holder, HolderMetadata } from './lock-backend.js';
+import type { BackendHealth, Guarantee, Holder, HolderMetadata, TtlLimits } from './lock-backend.js';
 
 /** The smaller door: a store that knows "write if absent, with a time to live". `PollingBackend` makes a `LockBackend` of it. */
 export interface LeaseStore {
   readonly name: string;
   readonly guarantee: Guarantee;
+  /** See `LockBackend`. */
+  readonly ttlLimits?: TtlLimits;
   /**
    * One atomic step. Asking again with the same owner succeeds, with the same token and a full `ttlMs`: a lost reply is
    * retried, never a self-made deadlock. Must settle within a bounded time, also on a server that does not answer.

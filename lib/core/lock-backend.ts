@@ -26,11 +26,19 @@ export interface BackendHealth {
   readonly detail?: string;
 }
 
+/** The leases that a backend can keep, as `ttlMs`. */
+export interface TtlLimits {
+  readonly minMs: number;
+  readonly maxMs: number;
+}
+
 /** What a server that queues contenders, or that thinks in sessions, implements. Simpler stores implement `LeaseStore`. */
 export interface LockBackend {
   /** Shown in errors, events and metrics: `redis`, `zookeeper`. */
   readonly name: string;
   readonly guarantee: Guarantee;
+  /** Other TTLs are refused where they are given, with `LockConfigurationError`. @default all that a lock service takes */
+  readonly ttlLimits?: TtlLimits;
   /**
    * Resolves to a lease once `key` is ours alone, or to `null` when `request.deadline` passes first; a deadline already past
    * means: try once. Unless it resolves to a lease, nothing of ours stays behind on the server: what could not be taken back

@@ -1,4 +1,5 @@
 import { LockConfigurationError } from './errors.js';
+import type { LockBackend } from './lock-backend.js';
 import type { LockObserver } from './lock-observer.js';
 import type { Clock } from './timers.js';
 
@@ -85,6 +86,15 @@ export function resolveOptions(
     throw new LockConfigurationError('signal must be an AbortSignal', 'signal');
   }
   return resolved;
+}
+
+/** @throws LockConfigurationError when `backend` cannot keep such a lease */
+export function assertTtl(ttlMs: number, { name, ttlLimits }: Pick<LockBackend, 'name' | 'ttlLimits'>): void {
+  if (ttlLimits === undefined || (ttlMs >= ttlLimits.minMs && ttlMs <= ttlLimits.maxMs)) return;
+  throw new LockConfigurationError(
+    `ttlMs must be from ${ttlLimits.minMs} to ${ttlLimits.maxMs} with ${name}; it was ${ttlMs}`,
+    'ttlMs',
+  );
 }
 
 /** @throws LockConfigurationError naming the option, what it was and what it may be */

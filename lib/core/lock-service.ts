@@ -12,6 +12,7 @@ import { Observers } from './lock-observer.js';
 import {
   type AcquireOptions,
   assertServiceOptions,
+  assertTtl,
   type LockServiceOptions,
   type ResolvedOptions,
   resolveOptions,
@@ -54,6 +55,7 @@ export class LockService implements AsyncDisposable {
     assertServiceOptions(options);
     const { label, namespace, maxHandOffs = 1_023, maxHandOffMs = 100, maxWaiters = 100_000 } = options;
     this.defaults = resolveOptions(options.defaults);
+    assertTtl(this.defaults.ttlMs, backend);
     this.#clock = options.clock ?? systemClock;
     this.#observers = new Observers(options.observers ?? []);
     this.#metadata = { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
@@ -90,12 +92,22 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
+   * What a call with these options would use. Asks nothing of the backend.
+   * @throws LockConfigurationError no such call can ever work, here and with this backend
+   */
+  resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
+    const resolved = resolveOptions(options, this.defaults);
+    assertTtl(resolved.ttlMs, this.backend);
+    return resolved;
+  }
+
+  /**
    * Waits for the key, at most `waitMs`. Whoever calls this releases the handle, best by `await using`.
    * @throws LockTimeoutError somebody else has it; LockBackendError the backend does not answer; LockDeadlockError this call
    * tree has it and `reentrant` is false; LockLostError this call tree had it; `options.signal.reason`. Nothing stays behind.
    */
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
-    const resolved = resolveOptions(options, this.defaults);
+    const resolved = this.resolve(options);
     const taken = await this.#take(key, resolved);
     if (taken instanceof LockHandle) return taken;
     const { waitMs } = resolved;
@@ -112,7 +124,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockBackendError the backend does not answer; LockLostError this call tree had it
    */
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
-    const resolved = { ...resolveOptions(options, this.defaults), waitMs: 0 };
+    const resolved = { ...this.resolve(options), waitMs: 0 };
     const taken = await this.#take(key, resolved);
     return taken instanceof LockHandle ? taken : null;
   }

@@ -1,7 +1,8 @@
 import { Contender } from './contender.js';
 import { LockBackendError, LockError } from './errors.js';
 import type { LeaseStore } from './lease-store.js';
-import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend } from './lock-backend.js';
+import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend, TtlLimits } from './lock-backend.js';
+import { assertTtl } from './lock-options.js';
 import { pause } from './timers.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
@@ -19,6 +20,7 @@ const LONGEST_CLEAN_UP_RETRY_MS = 1_000;
 export class PollingBackend implements LockBackend {
   readonly name: string;
   readonly guarantee: Guarantee;
+  readonly ttlLimits?: TtlLimits;
   readonly health?: () => BackendHealth;
   readonly onHealthChange?: (listener: (health: BackendHealth) => void) => () => void;
   readonly #patience: Required<PollingOptions>;
@@ -32,12 +34,14 @@ export class PollingBackend implements LockBackend {
   ) {
     this.name = store.name;
     this.guarantee = store.guarantee;
+    if (store.ttlLimits) this.ttlLimits = store.ttlLimits;
     this.#patience = { pollMs: options.pollMs ?? (store.watch ? 30_000 : 50), patienceMs: options.patienceMs ?? 2_000 };
     if (store.health) this.health = store.health.bind(store);
     if (store.onHealthChange) this.onHealthChange = store.onHealthChange.bind(store);
   }
 
   async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
+    assertTtl(request.ttlMs, this);
     const cleanUp = (): void => this.#cleanUp(key, request, contender.lastAttempt);
     const contender = new Contender(this.store, key, request, this.#patience, cleanUp);
     let lease: Lease | null = null;

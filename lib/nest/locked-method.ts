@@ -52,8 +52,9 @@ export class LockedMethod {
     this.#returnsObservable = returnsObservable(declaration);
   }
 
-  /** @throws LockConfigurationError when the key can never be resolved for instances of `classRef` */
-  validate(classRef: { readonly name: string; readonly prototype: object }): void {
+  /** @throws LockConfigurationError when no call on an instance of `classRef`, with locks of `service`, can ever work */
+  validate(classRef: { readonly name: string; readonly prototype: object }, service?: LockService): void {
+    service?.resolve(this.#acquire);
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
     if (typeof method === 'function') this.#keys.validate(method, classRef);
   }

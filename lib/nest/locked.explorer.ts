@@ -31,7 +31,8 @@ export class LockedExplorer implements OnModuleInit {
 
   #validate(classRef: unknown): void {
     if (typeof classRef !== 'function' || !isObject(classRef.prototype)) return;
-    for (const method of lockedMethods(classRef.prototype)) method.validate(classRef);
+    for (const method of lockedMethods(classRef.prototype))
+      method.validate(classRef, this.services.get(method.backend));
   }
 
   #adoptAll(wrapper: Wrapper): void {
@@ -54,7 +55,7 @@ export class LockedExplorer implements OnModuleInit {
   #adopt(instance: unknown): void {
     if (!isObject(instance)) return;
     for (const method of lockedMethods(instance)) {
-      method.validate(instance.constructor);
+      method.validate(instance.constructor, this.services.get(method.backend));
       Reflect.set(instance, method.property, this.#service(method) ?? this.#injected(instance, method));
     }
   }

@@ -414,6 +414,16 @@ describe('LockService', () => {
       expect(() => service({ namespace: 'a:b' })).toThrow('because a colon ends it');
     });
 
+    it('refuses a TTL that the backend cannot keep, where it is given', async () => {
+      const slow = Object.assign(backend, { ttlLimits: { minMs: 2_000, maxMs: 60_000 } });
+      const refusal = 'ttlMs must be from 2000 to 60000 with test; it was';
+      expect(() => new LockService(slow, { defaults: { ttlMs: 1_999 } })).toThrow(`${refusal} 1999`);
+      await expect(locks.acquire('k', { ttlMs: 60_001 })).rejects.toThrow(`${refusal} 60001`);
+      await expect(locks.tryAcquire('k', { ttlMs: 500 })).rejects.toBeInstanceOf(LockConfigurationError);
+      expect(backend.held).toEqual([]);
+      await (await locks.acquire('k', { ttlMs: 2_000 })).release();
+    });
+
     it.each(['', '\ud800', 'x'.repeat(4_097), '\u00e9'.repeat(2_049), undefined, null, {}, ['a'], 42])(
       'refuses the key %p before it asks anybody',
       async (key) => {

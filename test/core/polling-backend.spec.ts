@@ -71,6 +71,15 @@ describe('PollingBackend', () => {
     backend = new PollingBackend(store, { pollMs: 100, patienceMs: 500 });
   });
 
+  it('has the TTL limits of its store, and asks it for nothing else', async () => {
+    const limited = new PollingBackend(Object.assign(store, { ttlLimits: { minMs: 2_000, maxMs: 3_000 } }));
+    expect(limited.ttlLimits).toEqual({ minMs: 2_000, maxMs: 3_000 });
+    await expect(limited.acquire('k', request(0))).rejects.toThrow(
+      'ttlMs must be from 2000 to 3000 with lossy; it was 1000',
+    );
+    expect(store.asked).toEqual([]);
+  });
+
   it('asks once and never again when the deadline is past already', async () => {
     await occupy();
     await expect(backend.acquire('k', request(0))).resolves.toBeNull();

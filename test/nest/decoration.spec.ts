@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Body, Controller, Get, Injectable, Param, Post, Query, type Type } from '@nestjs/common';
-import { CurrentLock, Locked, type LockedOptions, LockKey } from 'nestjs-distributed-lock';
+import { CurrentLock, DistributedLockModule, Locked, type LockedOptions, LockKey } from 'nestjs-distributed-lock';
+import { memory } from 'nestjs-distributed-lock/memory';
 import { context, inMemory, providing } from './apps.js';
 import { Crossing } from './crossing.js';
 
@@ -152,6 +153,20 @@ describe('what stops an application', () => {
     );
     const made = { provide: 'MADE', useFactory: () => new Sale() };
     await expect(providing(crossing, made)).rejects.toThrow(/Sale\.sell.*"ledger"/);
+  });
+
+  it('a TTL that its backend cannot keep', async () => {
+    @Injectable()
+    class Sale {
+      @Locked('key', { ttlMs: 500 })
+      async sell(): Promise<void> {}
+    }
+    const backend = Object.assign(memory(), { ttlLimits: { minMs: 2_000, maxMs: 60_000 } });
+    const imports = [DistributedLockModule.forRoot(backend)];
+    const made = { provide: 'MADE', useFactory: () => new Sale() };
+    const refusal = 'ttlMs must be from 2000 to 60000 with memory; it was 500';
+    await expect(context({ imports, providers: [Sale] })).rejects.toThrow(refusal);
+    await expect(context({ imports, providers: [made] })).rejects.toThrow(refusal);
   });
 
   it('not a placeholder that may be resolved when the method is called', async () => {
