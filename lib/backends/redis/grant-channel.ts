@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { type Clock, systemClock, type Timer } from '../../core/index.js';
+import { type Clock, type ReportedHealth, systemClock, type Timer } from '../../core/index.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 import { cleanError } from './redis-error.js';
-import type { ReportedHealth } from './reported-health.js';
 
 const LONGEST_GOODBYE_MS = 200;
 /** So much later than its end a lease has surely ended on the server's clock too. */

@@ -1,5 +1,3 @@
-import type { Holder, HolderMetadata } from '../../core/index.js';
-
 /** The keys of one lock. They share a hash tag, so that a script may touch all of them wherever keys are spread over slots. */
 export class LockKeys {
   constructor(private readonly prefix: string) {}
@@ -18,29 +16,6 @@ export class LockKeys {
 /** A `}` would end the hash tag early: `a}b` and `a}c` in one slot, and the lock `a}:q` in the place of the queue of `a`. */
 function escape(key: string): string {
   return key.replace(/[%{}]/gu, encodeURIComponent);
-}
-
-const packed = new WeakMap<HolderMetadata, string>();
-
-/** As the server keeps it. A process has one metadata object for all its locks, so this is worked out once. */
-export function packMetadata(metadata: HolderMetadata): string {
-  const known = packed.get(metadata);
-  if (known !== undefined) return known;
-  const { host, pid, label } = metadata;
-  const text = JSON.stringify({ host, pid, label });
-  packed.set(metadata, text);
-  return text;
-}
-
-/** Who wrote it, or `undefined` for what none of us wrote. */
-export function unpackHolder(metadata: string, since?: Date): Holder | undefined {
-  try {
-    const { host, pid, label }: Partial<Record<string, unknown>> = JSON.parse(metadata);
-    if (typeof host !== 'string' || typeof pid !== 'number') return undefined;
-    return { host, pid, ...(typeof label === 'string' ? { label } : {}), ...(since ? { since } : {}) };
-  } catch {
-    return undefined;
-  }
 }
 
 /** Cuts `text` at its first `fields - 1` bars; the last field keeps its own. `undefined` when there are fewer. */

@@ -1,5 +1,12 @@
-import type { BackendHealth, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
-import { LockKeys, packMetadata, splitFields, unpackHolder } from './lease-value.js';
+import {
+  type BackendHealth,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  packMetadata,
+  unpackHolder,
+} from '../../core/index.js';
+import { LockKeys, splitFields } from './lease-value.js';
 import type { RedisConnection } from './redis-connection.js';
 import { microseconds } from './redis-reply.js';
 import { COMPARE_AND_DELETE } from './redis-scripts.js';

@@ -1,7 +1,15 @@
 import { randomInt } from 'node:crypto';
-import type { BackendHealth, Holder, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
+import {
+  type BackendHealth,
+  type Holder,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  packMetadata,
+  unpackHolder,
+} from '../../core/index.js';
 import { GrantChannel } from './grant-channel.js';
-import { LockKeys, packMetadata, splitFields, unpackHolder } from './lease-value.js';
+import { LockKeys, splitFields } from './lease-value.js';
 import type { ClientSource } from './redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
 import { asList } from './redis-reply.js';

@@ -1,7 +1,6 @@
-import { type Clock, systemClock } from '../../core/index.js';
+import { type Clock, ReportedHealth, systemClock } from '../../core/index.js';
 import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError } from './redis-error.js';
-import { ReportedHealth } from './reported-health.js';
 import type { RedisScript } from './redis-scripts.js';
 
 interface Pending {

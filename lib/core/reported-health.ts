@@ -1,4 +1,4 @@
-import type { BackendHealth } from '../../core/index.js';
+import type { BackendHealth } from './lock-backend.js';
 
 /** What is known of the server without asking it, for health pages and for holders who must look after their leases. */
 export class ReportedHealth {
