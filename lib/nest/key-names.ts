@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError } from '../core/index.js';
+import { unwrapped } from '../core/wrapped-method.js';
 import { type ArgumentNames, argumentNames } from './argument-names.js';
 import type { Path } from './key-template.js';
 import { type Declaration, mayBeHandler, namedParameters, parameterTypes, routeNames } from './method-metadata.js';
@@ -26,7 +27,7 @@ export class KeyNames {
     private readonly owner: string,
   ) {
     const { keys, locks } = parameterNotes(declaration);
-    this.#arguments = argumentNames(Function.prototype.toString.call(method));
+    this.#arguments = argumentNames(Function.prototype.toString.call(unwrapped(method)));
     this.#locks = locks;
     this.#types = parameterTypes(declaration);
     const positions = new Map<string, number | 'ambiguous'>();

@@ -1,13 +1,13 @@
 import { Inject, UseInterceptors } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { LockConfigurationError } from '../core/index.js';
+import { wrapMethod } from '../core/wrapped-method.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import type { KeyFunction, KeySource } from './locked-keys.js';
 import { LockedMethod, type Method } from './locked-method.js';
 import { addLockedMethod, lockedMethods } from './locked-methods.js';
 import type { LockedOptions } from './locked-options.js';
 import { LockedInterceptor } from './locked.interceptor.js';
-import { copyMetadata } from './method-metadata.js';
 
 /** A lock takes time to get, so what it guards answers later: with a promise or an Observable. */
 type Lockable = (...args: never[]) => Promise<unknown> | Observable<unknown>;
@@ -54,22 +54,12 @@ export function Locked(key: KeySource, options: LockedOptions = {}): LockedDecor
     const locked = new LockedMethod({ target, name }, method, key, options, property);
     addLockedMethod(locked);
     Inject(getLockServiceToken(service))(target, property);
-    descriptor.value = wrapper(locked, method);
+    const wrapper: Lockable = function (this: unknown, ...args: unknown[]) {
+      return locked.call(this, args);
+    };
+    descriptor.value = wrapMethod(method, wrapper);
     UseInterceptors(LockedInterceptor)(target, name, descriptor);
   };
-}
-
-/** Looks like the method to whoever finds routes, schedules and documentation by its metadata and name. */
-function wrapper(locked: LockedMethod, method: Method): Lockable {
-  const wrapped = function (this: unknown, ...args: unknown[]): ReturnType<Lockable> {
-    return locked.call(this, args);
-  };
-  copyMetadata(method, wrapped);
-  Object.defineProperties(wrapped, {
-    name: { value: method.name, configurable: true },
-    length: { value: method.length, configurable: true },
-  });
-  return wrapped;
 }
 
 function isMethod(value: unknown): value is Method {

@@ -67,9 +67,3 @@ export function routeNames(method: object, controller: object, parameter: string
     .flatMap((path) => [...path.matchAll(/[:*](?<name>[\p{ID_Continue}$]+)/gu)])
     .some((match) => match.groups?.['name'] === parameter);
 }
-
-export function copyMetadata(from: object, to: object): void {
-  for (const key of Reflect.getOwnMetadataKeys(from)) {
-    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, from), to);
-  }
-}

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, type Provider, Scope } from '@nestjs/common';
 import { ContextIdFactory, ModuleRef } from '@nestjs/core';
 import { CurrentLock, currentLock, Locked, type LockHandle, LockKey } from 'nestjs-distributed-lock';
+import { Optimistic } from 'nestjs-distributed-lock/typeorm';
 import { context, inMemory, providing, root } from './apps.js';
 import { Crossing, together } from './crossing.js';
 
@@ -179,6 +180,11 @@ describe('@Locked on a provider', () => {
       literal(id: string): Promise<string> {
         return crossing.cross(id);
       }
+      @Locked('g/:id')
+      @Optimistic()
+      wrapped(id: string): Promise<string> {
+        return crossing.cross(id);
+      }
     }
     const app = await providing(crossing, Names);
     const names = app.get(Names);
@@ -189,7 +195,8 @@ describe('@Locked on a provider', () => {
     expect(await names.withLock({ id: 9 }, {} as LockHandle)).toBe('d/9 true');
     await names.self('x');
     await names.literal('y');
-    expect(crossing.keys).toEqual(['a/S/2', 'b/D/7', 'c/false/8', 'd/9', 'd/9', 'e/x', 'f:1:2:y']);
+    await names.wrapped('z');
+    expect(crossing.keys).toEqual(['a/S/2', 'b/D/7', 'c/false/8', 'd/9', 'd/9', 'e/x', 'f:1:2:y', 'g/z']);
   });
 });
 

@@ -1,5 +1,5 @@
-import 'reflect-metadata';
 import { LockConfigurationError } from '../../core/index.js';
+import { wrapMethod } from '../../core/wrapped-method.js';
 import { type OptimisticOptions, repeatOnConflict, resolveOptimisticOptions } from './optimistic-retries.js';
 
 type Repeatable = (this: unknown, ...args: never[]) => Promise<unknown>;
@@ -29,21 +29,10 @@ export function Optimistic(options: OptimisticOptions = {}): OptimisticDecorator
     const repeated: Repeatable = function (...args) {
       return repeatOnConflict(() => method.apply(this, args), resolved);
     };
-    copyLooks(method, repeated);
-    descriptor.value = repeated;
+    descriptor.value = wrapMethod(method, repeated);
   };
 }
 
 function isMethod(value: unknown): value is Repeatable {
   return typeof value === 'function';
-}
-
-/** For whoever finds routes and schedules by a method's name and metadata. */
-function copyLooks(from: Repeatable, to: Repeatable): void {
-  for (const property of ['name', 'length'] as const) {
-    Object.defineProperty(to, property, { value: from[property], configurable: true });
-  }
-  for (const key of Reflect.getOwnMetadataKeys(from)) {
-    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, from), to);
-  }
 }
