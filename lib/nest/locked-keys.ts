@@ -40,6 +40,11 @@ export class LockedKeys {
     return [...new Set(keys.map(checked))].toSorted();
   }
 
+  /** Whether it was given several, as far as that is known before a call. */
+  get areSeveral(): boolean {
+    return this.#templates.length > 1;
+  }
+
   /** @throws LockConfigurationError when a template can never be resolved */
   validate(method: object, controller: object): void {
     for (const { paths } of this.#templates) {

@@ -12,6 +12,7 @@ import { type KeySource, LockedKeys } from './locked-keys.js';
 import type { LockedOptions } from './locked-options.js';
 import { lockedStream, toObservable } from './locked-stream.js';
 import { type Declaration, isEventStream, returnsObservable } from './method-metadata.js';
+import type { MethodStep } from './method-step.js';
 import { parameterNotes } from './parameter-notes.js';
 import { withLocks } from './with-locks.js';
 
@@ -29,6 +30,7 @@ export class LockedMethod {
   readonly #onBusy: NonNullable<LockedOptions['onBusy']>;
   readonly #lockArguments: ReadonlySet<number>;
   readonly #returnsObservable: boolean;
+  #step: MethodStep | undefined;
 
   /** @throws LockConfigurationError naming the option */
   constructor(
@@ -56,20 +58,38 @@ export class LockedMethod {
   validate(classRef: { readonly name: string; readonly prototype: object }, service?: LockService): void {
     service?.resolve(this.#acquire);
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
-    if (typeof method === 'function') this.#keys.validate(method, classRef);
+    if (typeof method !== 'function') return;
+    this.#keys.validate(method, classRef);
+    if (this.#streams(method)) this.#refuseStep();
+    this.#step?.validate(method, classRef, this.#keys);
+  }
+
+  /** What another decorator wants done between the lock and the method. */
+  get step(): MethodStep | undefined {
+    return this.#step;
+  }
+
+  adopt(step: MethodStep): void {
+    this.#step = step;
   }
 
   /** Never runs the method without its locks: whatever is missing is thrown into the promise or the Observable. */
   call(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
     const self = isObject(instance) ? Reflect.get(instance, this.declaration.name) : undefined;
-    const streams = this.#returnsObservable || (typeof self === 'function' && isEventStream(self));
+    const streams = this.#streams(self);
     try {
       if (!isObject(instance)) throw this.#withoutService('it was called without its instance');
       const service = this.#serviceOf(instance);
       const keys = this.#keys.of(instance, self, args);
       const call = (locks: readonly LockHandle[]): unknown =>
         Reflect.apply(this.method, instance, this.#fill(args, locks));
-      return streams ? this.#stream(service, keys, call, args) : this.#run(service, keys, call, args);
+      if (streams) {
+        this.#refuseStep();
+        return this.#stream(service, keys, call, args);
+      }
+      const body: Work<unknown> = async (locks) => this.#settled(await call(locks));
+      const enclose = this.#step?.enclose(instance, self, args);
+      return this.#run(service, keys, enclose ? (locks) => enclose(locks, () => body(locks)) : body, args);
     } catch (error) {
       return streams ? throwError(() => error) : Promise.reject(error);
     }
@@ -78,19 +98,29 @@ export class LockedMethod {
   async #run(
     service: LockService,
     keys: readonly string[],
-    call: (locks: readonly LockHandle[]) => unknown,
+    work: Work<unknown>,
     args: readonly unknown[],
   ): Promise<unknown> {
-    const outcome = await this.#locked(service, keys, this.#acquire, async (locks) => {
-      const result = await call(locks);
-      if (!isObservable(result)) return result;
-      throw new LockConfigurationError(
-        `${this.label} returned an Observable, which would outlive its lock: declare the method's type as Observable<…>`,
-        'returns',
-      );
-    });
+    const outcome = await this.#locked(service, keys, this.#acquire, work);
     if ('result' in outcome) return outcome.result;
     return typeof this.#onBusy === 'function' ? this.#onBusy({ error: outcome.busy, args }) : undefined;
+  }
+
+  #settled(result: unknown): unknown {
+    if (!isObservable(result)) return result;
+    throw new LockConfigurationError(
+      `${this.label} returned an Observable, which would outlive its lock: declare the method's type as Observable<…>`,
+      'returns',
+    );
+  }
+
+  #streams(method: unknown): boolean {
+    return this.#returnsObservable || (typeof method === 'function' && isEventStream(method));
+  }
+
+  /** @throws LockConfigurationError: a step ends, and an Observable may not */
+  #refuseStep(): void {
+    if (this.#step) throw this.#step.refused('needs a method that returns a promise, not an Observable', 'returns');
   }
 
   #stream(

@@ -1,6 +1,7 @@
 import { Inject, UseInterceptors } from '@nestjs/common';
 import type { Observable } from 'rxjs';
 import { LockConfigurationError } from '../core/index.js';
+import { adoptLockedStep } from '../core/locked-step.js';
 import { wrapMethod } from '../core/wrapped-method.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import type { KeyFunction, KeySource } from './locked-keys.js';
@@ -8,6 +9,7 @@ import { LockedMethod, type Method } from './locked-method.js';
 import { addLockedMethod, lockedMethods } from './locked-methods.js';
 import type { LockedOptions } from './locked-options.js';
 import { LockedInterceptor } from './locked.interceptor.js';
+import { MethodStep } from './method-step.js';
 
 /** A lock takes time to get, so what it guards answers later: with a promise or an Observable. */
 type Lockable = (...args: never[]) => Promise<unknown> | Observable<unknown>;
@@ -51,9 +53,15 @@ export function Locked(key: KeySource, options: LockedOptions = {}): LockedDecor
       throw new LockConfigurationError(`${label} has two @Locked; give one of them both keys, in an array`, 'key');
     }
     const property = others.find(({ backend }) => backend === service)?.property ?? Symbol(advice(label, service));
-    const locked = new LockedMethod({ target, name }, method, key, options, property);
+    const declaration = { target, name };
+    const locked = new LockedMethod(declaration, method, key, options, property);
     addLockedMethod(locked);
     Inject(getLockServiceToken(service))(target, property);
+    adoptLockedStep(declaration, (step) => {
+      const needs = Symbol(step.advice);
+      locked.adopt(new MethodStep(step, declaration, method, label, needs));
+      Inject(step.needs)(target, needs);
+    });
     const wrapper: Lockable = function (this: unknown, ...args: unknown[]) {
       return locked.call(this, args);
     };

@@ -1,10 +1,12 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ModuleRef } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../core/index.js';
+import { assertStepsLocked } from '../core/locked-step.js';
 import { getLockServiceToken } from './inject-lock-service.decorator.js';
 import { LockServices } from './lock-services.js';
 import type { LockedMethod } from './locked-method.js';
 import { lockedMethods } from './locked-methods.js';
+import type { MethodStep } from './method-step.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -31,8 +33,10 @@ export class LockedExplorer implements OnModuleInit {
 
   #validate(classRef: unknown): void {
     if (typeof classRef !== 'function' || !isObject(classRef.prototype)) return;
-    for (const method of lockedMethods(classRef.prototype))
+    assertStepsLocked(classRef.prototype);
+    for (const method of lockedMethods(classRef.prototype)) {
       method.validate(classRef, this.services.get(method.backend));
+    }
   }
 
   #adoptAll(wrapper: Wrapper): void {
@@ -54,15 +58,25 @@ export class LockedExplorer implements OnModuleInit {
 
   #adopt(instance: unknown): void {
     if (!isObject(instance)) return;
+    assertStepsLocked(instance);
     for (const method of lockedMethods(instance)) {
       method.validate(instance.constructor, this.services.get(method.backend));
       Reflect.set(instance, method.property, this.#service(method) ?? this.#injected(instance, method));
+      if (method.step) Reflect.set(instance, method.step.property, this.#needed(method.step));
     }
   }
 
   /** By its token, so that a service that a test overrides is overridden here too. */
   #service({ backend }: LockedMethod): LockService | undefined {
     return this.services.get(backend) && this.moduleRef.get<LockService>(getLockServiceToken(backend));
+  }
+
+  #needed({ needs, advice }: MethodStep): unknown {
+    try {
+      return this.moduleRef.get<unknown>(needs, { strict: false });
+    } catch {
+      throw new LockConfigurationError(advice, 'dataSource');
+    }
   }
 
   /** A factory may hand on what Nest made, with the service of another module. */

@@ -1,6 +1,11 @@
+import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { StaleFenceError } from '../../core/index.js';
+import { Deadline, StaleFenceError } from '../../core/index.js';
+import { pause, systemClock } from '../../core/timers.js';
+import { openTransaction, runFenced } from './fenced-transactions.js';
 import { assertTableName, DEFAULT_FENCE_TABLE } from './lock-table.js';
+import { isConflict } from './optimistic-conflict-error.js';
+import { inTransaction } from './optimistic-turns.js';
 import { rowsOf } from './rows-of.js';
 import { dialectOf, type Query } from './sql-dialect.js';
 
@@ -9,12 +14,18 @@ export interface FencedOptions {
   tableName?: string;
 }
 
+/** How long a database that is busy, or that breaks a deadlock, is asked again for a transaction of ours. */
+const PATIENCE_MS = 2_000;
+const RETRY_MS = 20;
+
 /**
  * Runs `work` in a transaction that a former holder cannot commit: before anything else the transaction raises the fence of
  * `resource` to the lock's token, and is refused when a newer token was there. Works with the locks of every backend. This
  * is what makes a lease safe against a holder that was paused and does not know yet that it lost the lock.
  *
- * Joins the transaction of `manager` if there is one, else opens one. The fence table is made by the migration
+ * Joins the transaction of `manager` if there is one, or the one in which this call tree has raised the same fence; else
+ * opens one, and asks again for a while when the database is too busy to begin it. On SQLite, where TypeORM has one
+ * connection for everybody, the transactions opened here take turns. The fence table is made by the migration
  * `CreateDistributedLock1760000000000`.
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  * @throws StaleFenceError a newer token was seen: `work` did not run; what `work` throws. The transaction is then rolled back,
@@ -29,9 +40,20 @@ export async function fenced<T>(
 ): Promise<T> {
   const { tableName = DEFAULT_FENCE_TABLE } = options;
   assertTableName('tableName', tableName);
-  if (manager.queryRunner?.isTransactionActive !== true) {
-    return manager.transaction((inner) => fenced(inner, resource, lock, work, options));
-  }
+  const fence = { manager, tableName, resource };
+  const inside = isInTransaction(manager) ? manager : openTransaction(fence);
+  if (!inside) return inOwnTransaction(manager, (own, begun) => run({ ...fence, manager: own }, lock, work, begun));
+  return run({ ...fence, manager: inside }, lock, work);
+}
+
+/** Raises the fence, then tells `begun`, then does the work. */
+async function run<T>(
+  fence: { manager: EntityManager; tableName: string; resource: string },
+  lock: { readonly fencingToken: bigint },
+  work: (manager: EntityManager) => Promise<T>,
+  begun?: () => void,
+): Promise<T> {
+  const { manager, tableName, resource } = fence;
   const dialect = dialectOf(manager.connection.options.type);
   await dialect.lockForWriting?.(manager, tableName);
   const query: Query = async (sql, parameters) => rowsOf(await manager.query(sql, [...parameters]));
@@ -39,5 +61,27 @@ export async function fenced<T>(
     const newest = await dialect.newestFence(query, tableName, resource);
     throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
   }
-  return work(manager);
+  begun?.();
+  return runFenced(fence, () => work(manager));
+}
+
+/** What fails before `work` has begun did nothing, and is tried again where that may help. */
+async function inOwnTransaction<T>(
+  manager: EntityManager,
+  attempt: (own: EntityManager, begun: () => void) => Promise<T>,
+): Promise<T> {
+  const patience = Deadline.after(PATIENCE_MS);
+  for (;;) {
+    let begun = false;
+    try {
+      return await inTransaction(manager, (own) => attempt(own, () => (begun = true)));
+    } catch (error) {
+      if (begun || patience.passed || !isConflict(error)) throw error;
+      await pause(systemClock, randomInt(RETRY_MS));
+    }
+  }
+}
+
+function isInTransaction(manager: EntityManager): boolean {
+  return manager.queryRunner?.isTransactionActive === true;
 }

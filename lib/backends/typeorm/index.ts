@@ -3,6 +3,8 @@ export { type LeaseBackendOptions } from './lease-backend.js';
 export { type RowBackendOptions, rowManager } from './row/index.js';
 export { type SessionBackendOptions } from './session/index.js';
 export { fenced, type FencedOptions } from './fenced.js';
+export { Fenced, type FencedMethodOptions } from './fenced-method.js';
+export { fencedManager } from './fenced-transactions.js';
 export { optimistic } from './optimistic.js';
 export { Optimistic } from './optimistic-method.js';
 export { type OptimisticOptions } from './optimistic-retries.js';

@@ -19,10 +19,13 @@ export function isInTurn(dataSource: DataSource): boolean {
   return turn?.dataSource === dataSource && !turn.over;
 }
 
-/** Runs `work` in a transaction of its own: at once, or after those before it where the data source has one connection. */
+/**
+ * Runs `work` in a transaction of its own: at once, or after those before it where the data source has one connection. Inside
+ * of its own call tree's turn it is a part of that transaction.
+ */
 export async function inTransaction<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
   const { connection: dataSource } = manager;
-  if (!ONE_CONNECTION.has(dataSource.options.type)) return manager.transaction(work);
+  if (!ONE_CONNECTION.has(dataSource.options.type) || isInTurn(dataSource)) return manager.transaction(work);
   const turn: Turn = { dataSource, over: false };
   const before = lastTurns.get(dataSource) ?? Promise.resolve();
   const result = before

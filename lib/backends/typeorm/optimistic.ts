@@ -21,6 +21,6 @@ export async function optimistic<T>(
   const resolved = resolveOptimisticOptions(options);
   const manager = 'manager' in source ? source.manager : source;
   if (manager.queryRunner?.isTransactionActive === true) return work(manager);
-  if (isInTurn(manager.connection)) return manager.transaction(work);
+  if (isInTurn(manager.connection)) return inTransaction(manager, work);
   return repeatOnConflict(() => inTransaction(manager, work), resolved);
 }

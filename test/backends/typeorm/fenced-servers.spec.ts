@@ -84,6 +84,36 @@ describeServers('migration and fence', (type) => {
     await runner.release();
   });
 
+  it('joins the transaction in which its call tree has raised the same fence, which would wait for itself', async () => {
+    const { manager } = dataSource;
+    const lock = { fencingToken: 3n };
+    const managers = await fenced(manager, 'nested', lock, async (outer) => {
+      const other = await fenced(manager, 'another', lock, async (inner) => inner);
+      return fenced(manager, 'nested', lock, async (inner) => [inner === outer, other === outer]);
+    });
+    expect(managers).toEqual([true, false]);
+  });
+
+  it('S2: is asked for again when it loses to others before its work, which then runs once', async () => {
+    const patient = await new DataSource({
+      type,
+      url: world.urlOf({}),
+      poolSize: 20,
+      ...(type === 'postgres' && { extra: { options: '-c default_transaction_isolation=repeatable\\ read' } }),
+    }).initialize();
+    const before = await stock();
+    let runs = 0;
+    const buys = Array.from({ length: 20 }, () =>
+      fenced(patient.manager, 'losers', { fencingToken: 7n }, (manager) => {
+        runs += 1;
+        return manager.query('update stock set left_over = left_over - 1');
+      }),
+    );
+    await Promise.all(buys);
+    await patient.destroy();
+    expect([runs, await stock()]).toEqual([20, before - 20]);
+  });
+
   it('goes down again', async () => {
     await dataSource.undoLastMigration();
     await expect(dataSource.query('select 1 from distributed_lock')).rejects.toThrow(/distributed_lock/u);

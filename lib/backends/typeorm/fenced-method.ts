@@ -1,0 +1,72 @@
+import { DataSource } from 'typeorm';
+import { LockConfigurationError } from '../../core/index.js';
+import { addLockedStep, type LockedStep, withoutLock } from '../../core/locked-step.js';
+import { wrapMethod } from '../../core/wrapped-method.js';
+import { fenced, type FencedOptions } from './fenced.js';
+import { assertTableName, DEFAULT_FENCE_TABLE } from './lock-table.js';
+
+export interface FencedMethodOptions extends FencedOptions {
+  /** The token of the data source's provider, for `getDataSourceToken('ledger')` and the like. @default DataSource */
+  dataSource?: LockedStep['needs'];
+}
+
+type Fenceable = (this: unknown, ...args: never[]) => Promise<unknown>;
+
+/** Optional in type only, for `applyDecorators`; without a method it throws. */
+export type FencedDecorator = <Method extends (...args: never[]) => Promise<unknown>>(
+  target: object,
+  name: string | symbol,
+  descriptor?: TypedPropertyDescriptor<Method>,
+) => void;
+
+/**
+ * Runs the method of a `@Locked` in a transaction that a former holder cannot commit: `fenced()` with the lock that was taken
+ * for this call. It begins when the lock is there and commits before the lock is given back, whichever of the two decorators
+ * is written first. The method writes through `fencedManager()`.
+ *
+ * `resource` is a template as that of `@Locked`, with the same names and the same escaping. The lock must have one key: the
+ * tokens of several cannot be compared. The fence's row stays locked until the method ends, so keep slow work out of it.
+ * @throws LockConfigurationError at decoration: a static method, a second `@Fenced`. At the application's start: no `@Locked`
+ * beside it, several keys, a resource that can never be resolved, no data source. What is not seen there the call rejects with
+ */
+export function Fenced(resource: string, options: FencedMethodOptions = {}): FencedDecorator {
+  const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
+  assertTableName('tableName', tableName);
+  return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
+    const label = `${target.constructor.name}.${String(name)}`;
+    const method: unknown = descriptor?.value;
+    if (typeof target === 'function' || !descriptor || !isMethod(method)) {
+      throw new LockConfigurationError(`@Fenced belongs on a method of instances, which ${label} is not`, 'method');
+    }
+    const declaration = { target, name };
+    const isLocked = addLockedStep(declaration, {
+      decorator: '@Fenced',
+      resource,
+      needs: dataSource,
+      advice: `DataSource of @Fenced ${label}: import TypeOrmModule.forRoot(…), or name its provider, @Fenced('…', { dataSource: token })`,
+      run: (work, { resource: resolved, lock, needed }) => {
+        const { manager } = asDataSource(needed, label);
+        const stillHeld = async (): ReturnType<typeof work> => {
+          const result = await work();
+          // What is committed after a loss would be reported as lost, and stand.
+          lock.throwIfLost();
+          return result;
+        };
+        return fenced(manager, resolved, lock, stillHeld, { tableName });
+      },
+    });
+    const wrapper: Fenceable = function (...args) {
+      return isLocked() ? method.apply(this, args) : Promise.reject(withoutLock('@Fenced', declaration));
+    };
+    descriptor.value = wrapMethod(method, wrapper);
+  };
+}
+
+function isMethod(value: unknown): value is Fenceable {
+  return typeof value === 'function';
+}
+
+function asDataSource(value: unknown, label: string): DataSource {
+  if (value instanceof DataSource) return value;
+  throw new LockConfigurationError(`what @Fenced ${label} was given as dataSource is no DataSource`, 'dataSource');
+}
