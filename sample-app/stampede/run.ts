@@ -1,5 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DataSource } from 'typeorm';
 import { databaseOptions } from '../database/database-options.js';
@@ -8,6 +6,7 @@ import { LOCK_BACKENDS } from '../lock-backends.js';
 import type { Plan } from './arguments.js';
 import { stampede } from './buyers.js';
 import { inflictFaults } from './faults.js';
+import { temporaryDirectory } from './kept/temporary-directory.js';
 import { PaymentWatch } from './payment-watch.js';
 import { Progress } from './progress.js';
 import { report, type Report } from './report.js';
@@ -17,21 +16,23 @@ import { Shop } from './shop.js';
 /** How long the lock of a killed or frozen process is missed. */
 const LOCK_TTL_MS = 2_000;
 const PAYMENT_MS = 20;
+const SALE_FILE = 'sale.sqlite';
 
-/** Runs a whole stampede. Whatever it started or wrote is gone afterwards, also when it fails or `signal` aborts. */
+/** Runs a whole stampede. Whatever it started or wrote is gone afterwards, also when it fails, `signal` aborts or it is killed. */
 export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
-  await using directory = await temporaryDirectory();
-  const database = join(directory.path, 'sale.sqlite');
+  await using directory = await temporaryDirectory('flash-sale-');
+  const database = join(directory.path, SALE_FILE);
   await createSale(database, plan.stock);
   const { variable } = LOCK_BACKENDS[plan.backend];
-  await using server = variable === undefined ? undefined : await serverFor(variable, process.env, directory.path);
-  await using shops = await openShops(plan.processes, {
+  await using server = variable === undefined ? undefined : await serverFor(variable, process.env);
+  await using shops = await openShops(plan.processes, directory.path, {
     LOCK_BACKEND: plan.backend,
-    SALE_DB: database,
+    // Relative to their directory, so that a process which outlives it for a moment cannot bring it back.
+    SALE_DB: SALE_FILE,
     LOCK_TTL_MS: String(LOCK_TTL_MS),
     PAYMENT_MS: String(PAYMENT_MS),
     UNSAFE: plan.unsafe ? '1' : '0',
-    ...(server && { [server.variable]: server.address }),
+    ...(variable !== undefined && server ? { [variable]: server.address } : {}),
   });
 
   signal.throwIfAborted();
@@ -54,10 +55,11 @@ async function createSale(database: string, stock: number): Promise<void> {
 
 async function openShops(
   processes: number,
-  env: Readonly<Record<string, string>>,
+  directory: string,
+  settings: Readonly<Record<string, string>>,
 ): Promise<AsyncDisposable & { readonly all: readonly Shop[] }> {
   const starts = await Promise.allSettled(
-    Array.from({ length: processes }, (_, index) => Shop.start(`shop-${index + 1}`, env)),
+    Array.from({ length: processes }, (_, index) => Shop.start(`shop-${index + 1}`, directory, settings)),
   );
   const all = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
   const close = async (): Promise<void> => {
@@ -67,11 +69,6 @@ async function openShops(
   if (!failed) return { all, [Symbol.asyncDispose]: close };
   await close();
   throw failed.reason;
-}
-
-async function temporaryDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
-  const path = await mkdtemp(join(tmpdir(), 'flash-sale-'));
-  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }
 
 function rejectedBy(signal: AbortSignal): Promise<never> {

@@ -26,9 +26,10 @@ export class Shop implements AsyncDisposable {
     void this.#gone.then(() => (this.#open = false));
   }
 
-  /** Resolves when it serves. @throws with what it wrote to stderr when it does not */
-  static async start(label: string, env: Readonly<Record<string, string>>): Promise<Shop> {
-    const child = fork(MAIN, { env: { ...process.env, ...env, LABEL: label, PORT: '0' }, silent: true });
+  /** Resolves when it serves, with `cwd` as its directory. @throws with what it wrote to stderr when it does not */
+  static async start(label: string, cwd: string, settings: Readonly<Record<string, string>>): Promise<Shop> {
+    const env = { ...process.env, ...settings, LABEL: label, PORT: '0' };
+    const child = fork(MAIN, { cwd, env, silent: true });
     let output = '';
     child.stdout?.resume();
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-2_000)));

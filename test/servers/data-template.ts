@@ -5,8 +5,7 @@ import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { CommandLine } from './orphan-guard.js';
-import type { ServerAccount } from './server-account.js';
+import type { ServerRecipe } from '../../sample-app/stampede/servers/recipe.js';
 
 /**
  * A fresh data directory of a database server. Making one takes the server seconds, so it is made once, stays in the
@@ -15,13 +14,9 @@ import type { ServerAccount } from './server-account.js';
 export class DataTemplate {
   readonly #directory: string;
 
-  constructor(
-    private readonly account: ServerAccount,
-    /** What fills an empty directory that belongs to the account. */
-    private readonly command: (directory: string) => CommandLine,
-  ) {
-    const recipe = createHash('sha256').update(command('').join('\0')).digest('hex').slice(0, 12);
-    this.#directory = join(tmpdir(), `data-template-${recipe}`);
+  constructor(private readonly recipe: Required<Pick<ServerRecipe, 'account' | 'initialise'>>) {
+    const how = createHash('sha256').update(recipe.initialise('').join('\0')).digest('hex').slice(0, 12);
+    this.#directory = join(tmpdir(), `data-template-${how}`);
   }
 
   /** Copies it to a directory that does not exist yet. */
@@ -34,13 +29,19 @@ export class DataTemplate {
   /** Another worker of the test run may do the same at the same time: whoever is ready first wins. */
   async #make(): Promise<void> {
     const draft = await mkdtemp(`${this.#directory}-draft-`);
-    this.account.own(draft);
-    this.account.run(...this.command(draft));
+    this.#fill(draft);
     try {
       await rename(draft, this.#directory);
     } catch (error) {
       await rm(draft, { recursive: true });
       if (!existsSync(this.#directory)) throw error;
     }
+  }
+
+  #fill(directory: string): void {
+    this.recipe.account.own(directory);
+    const [command, ...args] = this.recipe.initialise(directory);
+    const { status, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', cwd: '/' });
+    if (status !== 0) throw new Error(`${command} failed: ${stdout}${stderr}`, { cause: error });
   }
 }

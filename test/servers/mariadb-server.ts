@@ -3,29 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 
+import { mariadb } from '../../sample-app/stampede/servers/mariadb.js';
 import { DataTemplate } from './data-template.js';
 import { freePort } from './free-port.js';
-import { ServerAccount } from './server-account.js';
 import { ServerProcess } from './server-process.js';
 
-const LOG_FILE_SIZE = '--innodb-log-file-size=4M';
-
-const account = new ServerAccount('mysql');
-const template = new DataTemplate(account, (directory) => {
-  const how = ['--no-defaults', '--auth-root-authentication-method=normal', LOG_FILE_SIZE];
-  return ['mariadb-install-db', ...how, `--datadir=${directory}`];
-});
-
-const FLAGS = [
-  '--bind-address=127.0.0.1',
-  '--skip-name-resolve',
-  '--skip-log-bin',
-  '--innodb-flush-log-at-trx-commit=2',
-  '--innodb-flush-method=nosync',
-  '--innodb-buffer-pool-size=16M',
-  '--performance-schema=OFF',
-  LOG_FILE_SIZE,
-];
+const template = new DataTemplate(mariadb);
 
 /** A real MariaDB on 127.0.0.1 with the user `root`, without a password, an empty database `test`, and the faults of a test. */
 export class MariadbServer {
@@ -41,7 +24,7 @@ export class MariadbServer {
   static async start(flags: readonly string[] = []): Promise<MariadbServer> {
     const directory = await mkdtemp(join(tmpdir(), 'mariadb-server-run-'));
     const server = new MariadbServer(await freePort(), directory, flags);
-    account.own(directory);
+    mariadb.account.own(directory);
     await template.copyTo(server.#data);
     try {
       await server.#launch();
@@ -53,7 +36,7 @@ export class MariadbServer {
   }
 
   get url(): string {
-    return `mysql://root@127.0.0.1:${this.port}/test`;
+    return mariadb.address(this.port);
   }
 
   /** Stops answering and keeps every connection open. */
@@ -91,11 +74,10 @@ export class MariadbServer {
   }
 
   async #launch(): Promise<void> {
-    const where = [`--datadir=${this.#data}`, `--port=${this.port}`, `--socket=${join(this.directory, 'socket')}`];
-    const [command, ...args] = account.command('mariadbd', '--no-defaults', ...where, ...FLAGS, ...this.flags);
+    const [command, ...args] = mariadb.serve(this.directory, this.port);
     this.#process = await ServerProcess.start({
       command,
-      args,
+      args: [...args, ...this.flags],
       cwd: this.directory,
       readyWithinMs: 20_000,
       isReady: async () => (await this.#dataDirectory()) === `${this.#data}/`,

@@ -1,8 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** A command line: the program and its arguments. */
-export type CommandLine = readonly [command: string, ...args: string[]];
+import type { CommandLine } from '../../sample-app/stampede/servers/account.js';
 
 const hasSetpriv = (process.env.PATH ?? '').split(delimiter).some((directory) => {
   try {

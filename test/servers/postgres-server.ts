@@ -1,29 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 
+import { postgres } from '../../sample-app/stampede/servers/postgres.js';
 import { DataTemplate } from './data-template.js';
 import { freePort } from './free-port.js';
 import { ProcessFamily } from './process-family.js';
-import { ServerAccount } from './server-account.js';
 import { ServerProcess } from './server-process.js';
 
-const account = new ServerAccount('postgres');
-const template = new DataTemplate(account, (directory) => {
-  const how = ['--username=postgres', '--auth=trust', '--no-sync', '--encoding=UTF8', '--locale=C.UTF-8'];
-  return [binary('initdb'), ...how, '--wal-segsize=1', `--pgdata=${directory}`];
-});
-
-const SETTINGS = {
-  listen_addresses: '127.0.0.1',
-  fsync: 'off',
-  full_page_writes: 'off',
-  // In its directory, so that nothing stays elsewhere when it is killed.
-  dynamic_shared_memory_type: 'mmap',
-};
+const template = new DataTemplate(postgres);
 
 /** A real PostgreSQL on 127.0.0.1 with the superuser `postgres`, without a password, and the faults of a test. */
 export class PostgresServer {
@@ -40,7 +27,7 @@ export class PostgresServer {
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
     const directory = await mkdtemp(join(tmpdir(), 'postgres-server-run-'));
     const server = new PostgresServer(await freePort(), directory, settings);
-    account.own(directory);
+    postgres.account.own(directory);
     await template.copyTo(server.#data);
     try {
       await server.#launch();
@@ -52,7 +39,7 @@ export class PostgresServer {
   }
 
   get url(): string {
-    return `postgres://postgres@127.0.0.1:${this.port}/postgres`;
+    return postgres.address(this.port);
   }
 
   /** Stops answering and keeps every connection open. */
@@ -93,12 +80,11 @@ export class PostgresServer {
   }
 
   async #launch(): Promise<void> {
-    const settings = { ...SETTINGS, port: this.port, unix_socket_directories: this.directory, ...this.settings };
-    const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    const [command, ...args] = account.command(binary('postgres'), '-D', this.#data, ...flags);
+    const [command, ...args] = postgres.serve(this.directory, this.port);
+    const settings = Object.entries(this.settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
     this.#process = await ServerProcess.start({
       command,
-      args,
+      args: [...args, ...settings],
       cwd: this.directory,
       isReady: async (pid) => {
         this.#family = ProcessFamily.of(pid);
@@ -126,11 +112,4 @@ export class PostgresServer {
     if (segment !== undefined) spawnSync('ipcrm', ['-m', segment]);
     await rm(this.#data, { recursive: true, force: true });
   }
-}
-
-/** Debian keeps each version's programs in a directory of its own, outside of the path. */
-function binary(name: string): string {
-  const versions = '/usr/lib/postgresql';
-  const [newest] = existsSync(versions) ? readdirSync(versions).toSorted((a, b) => Number(b) - Number(a)) : [];
-  return newest === undefined ? name : join(versions, newest, 'bin', name);
 }

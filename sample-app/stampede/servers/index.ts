@@ -1,28 +1,33 @@
-import { startRedis } from './redis.js';
-import type { Server } from './server.js';
+import { mariadb } from './mariadb.js';
+import { postgres } from './postgres.js';
+import { redis } from './redis.js';
+import { type Server, startServer } from './server.js';
 
-/** How to start a server of our own, by the variable that tells the application of it. It writes to `directory` only. */
-const PRIVATE_SERVERS: Readonly<Record<string, (directory: string) => Promise<Server>>> = {
-  REDIS_URL: startRedis,
+/** How to start a server of our own, by the variable that tells the application of it. */
+const PRIVATE_SERVERS: Readonly<Record<string, () => Promise<Server>>> = {
+  REDIS_URL: () => startServer(redis),
+  POSTGRES_URL: () => startServer(postgres),
+  MARIADB_URL: () => startServer(mariadb),
 };
 
 /**
  * The server that `variable` names if it is on this machine, else one of our own, which ends with the stampede.
  * @throws Error that says what to install, or to set
  */
-export async function serverFor(
-  variable: string,
-  env: NodeJS.ProcessEnv,
-  directory: string,
-): Promise<Server & { readonly variable: string }> {
+export async function serverFor(variable: string, env: NodeJS.ProcessEnv): Promise<Server> {
   const address = env[variable];
   if (address !== undefined) {
     assertLocal(variable, address);
-    return { variable, address, [Symbol.asyncDispose]: async () => undefined };
+    return { address, [Symbol.asyncDispose]: async () => undefined };
   }
+  const advice = `set ${variable} to a server on this machine`;
   const start = PRIVATE_SERVERS[variable];
-  if (!start) throw new Error(`set ${variable} to a server on this machine: the stampede cannot start one`);
-  return { variable, ...(await start(directory)) };
+  if (!start) throw new Error(`${advice}: the stampede cannot start one`);
+  try {
+    return await start();
+  } catch (error) {
+    throw new Error(`${error instanceof Error ? error.message : String(error)}; or ${advice}`, { cause: error });
+  }
 }
 
 const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);

@@ -1,5 +1,53 @@
-/** A server for the locks of one stampede. */
+import type { ChildProcess } from 'node:child_process';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { keep, letGo, NOT_FOUND } from '../kept/kept.js';
+import { freePort } from './free-port.js';
+import type { ServerRecipe } from './recipe.js';
+
+const ATTEMPTS = 5;
+
+/** A server for one stampede. */
 export interface Server extends AsyncDisposable {
   /** What the application's variable has to say to use it. */
   readonly address: string;
+}
+
+/** Starts a server that ends with this process, even if that is killed. @throws Error that says what to install */
+export async function startServer(recipe: ServerRecipe): Promise<Server> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await freePort();
+    const keeper = await launch(recipe, port);
+    const failure = await failureOf(keeper, recipe);
+    if (failure === undefined) return { address: recipe.address(port), [Symbol.asyncDispose]: () => letGo(keeper) };
+    // Somebody else may have taken the port between our look and the server's.
+    if (attempt === ATTEMPTS || failure instanceof NotInstalledError) throw failure;
+  }
+}
+
+class NotInstalledError extends Error {}
+
+async function launch({ account, initialise, serve, stopSignal }: ServerRecipe, port: number): Promise<ChildProcess> {
+  const directory = await mkdtemp(join(tmpdir(), 'stampede-server-'));
+  account?.own(directory);
+  const first = initialise ? [initialise(join(directory, 'data'))] : [];
+  return keep({ directory, commands: [...first, serve(directory, port)], stopSignal });
+}
+
+/** Resolves when the server serves, or has ended without having done so. */
+function failureOf(keeper: ChildProcess, { name, ready, install }: ServerRecipe): Promise<Error | undefined> {
+  return new Promise((resolve) => {
+    let output = '';
+    for (const stream of [keeper.stdout, keeper.stderr]) {
+      stream?.setEncoding('utf8').on('data', (text: string) => {
+        output = (output + text).slice(-2_000);
+        if (output.includes(ready)) resolve(undefined);
+      });
+    }
+    keeper.once('exit', (code) => {
+      const missing = new NotInstalledError(`${name} cannot be started: install it (${install})`);
+      resolve(code === NOT_FOUND ? missing : new Error(`${name} does not start: ${output.trim()}`));
+    });
+  });
 }

@@ -1,0 +1,22 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { type Kept, NOT_FOUND } from './kept.js';
+
+// A process beside the stampede, which ends what it runs, and removes what was written, as soon as the stampede lets go of
+// it: by `disconnect()`, or because somebody killed the stampede.
+
+const { directory, commands, stopSignal = 'SIGKILL' } = JSON.parse(process.argv[2] ?? '') as Kept;
+const over = process.connected ? once(process, 'disconnect') : Promise.resolve();
+let running: ChildProcess | undefined;
+void over.then(() => running?.kill(stopSignal));
+
+let code: unknown = 0;
+for (const [command, ...args] of commands) {
+  if (code !== 0 || !process.connected) break;
+  running = spawn(command, args, { cwd: directory, stdio: ['ignore', 'inherit', 'inherit'] });
+  [code] = await once(running, 'exit').catch(() => [NOT_FOUND]);
+}
+if (commands.length === 0) await over;
+await rm(directory, { recursive: true, force: true, maxRetries: 5 });
+process.exit(typeof code === 'number' ? code : 1);
