@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { LockError } from './errors.js';
 import type { LeaseAttempt, LeaseStore } from './lease-store.js';
 import type { AcquireRequest, Lease } from './lock-backend.js';
+import type { Timer } from './timers.js';
 import { trustedUntil } from './watchdog.js';
 
 const FIRST_RETRY_MS = 20;
@@ -27,8 +28,6 @@ export class Contender {
   #unwatch: (() => void) | undefined;
   #woken = false;
   #wakeUp: () => void = () => undefined;
-  /** Somebody else has the key, or had it when the store last said so. */
-  #refused = false;
   /** The failures in a row, by the last of them. */
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
 
@@ -87,7 +86,7 @@ export class Contender {
       const asked = this.store.tryAcquire(this.key, owner, ttlMs, metadata);
       this.lastAttempt = asked;
       const answer = await this.#unlessOver(asked);
-      if (answer === OVER) return this.#onDeadline(sentAt);
+      if (answer === OVER) return this.#onFailure(new Error('no answer before the deadline'));
       if (!answer.acquired) return this.#onRefusal(answer);
       if (deadline.clock.now() < trustedUntil(sentAt, ttlMs)) return this.#lease(answer.fencingToken, sentAt);
       return this.#onFailure(new Error('the answer came after the lease had ended'));
@@ -118,15 +117,7 @@ export class Contender {
     }
   }
 
-  /** The deadline fell into a question: then the last answer counts, unless the store has fallen silent. */
-  #onDeadline(sentAt: number): null | number {
-    const silentForMs = this.request.deadline.clock.now() - sentAt;
-    if (this.#refused && !this.#failing && silentForMs < SILENCE_MS) return null;
-    return this.#onFailure(new Error('no answer before the deadline'));
-  }
-
   #onRefusal({ retryAfterMs, holder }: LeaseAttempt & { acquired: false }): number {
-    this.#refused = true;
     this.#failing = undefined;
     this.mayHaveLeftSomething = this.#unwatch !== undefined;
     if (holder) this.request.blockedBy?.(holder);
@@ -164,13 +155,24 @@ export class Contender {
     this.#wakeUp();
   };
 
+  /**
+   * The store's answer, or `OVER`. The deadline may fall into the question, which is then open for `SILENCE_MS` at least.
+   * After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
+   */
   async #unlessOver<T>(answer: Promise<T>): Promise<T | typeof OVER> {
+    const { deadline, signal } = this.request;
+    const { clock } = deadline;
+    const silentAt = clock.now() + SILENCE_MS;
+    let timer: Timer | undefined;
     const first = await new Promise<T | typeof OVER>((resolve, reject) => {
-      this.#onOver = () => resolve(OVER);
-      if (this.#over) resolve(OVER);
+      this.#onOver = () => {
+        if (signal?.aborted === true) resolve(OVER);
+        else timer = clock.schedule(silentAt - clock.now(), () => void setImmediate(resolve, OVER));
+      };
+      if (this.#over) this.#onOver();
       answer.then(resolve, reject);
-    });
-    if (first === OVER) this.request.signal?.throwIfAborted();
+    }).finally(() => timer?.cancel());
+    if (first === OVER) signal?.throwIfAborted();
     return first;
   }
 

@@ -223,6 +223,43 @@ describe('PollingBackend', () => {
     await late;
   });
 
+  it('hears a store out that was asked right before the deadline', async () => {
+    await occupy();
+    store.carry = async (call) => {
+      await new Promise<void>((resolve) => void clock.schedule(40, resolve));
+      return call();
+    };
+    const seen: number[] = [];
+    const refused = backend.acquire('k', request(1, { blockedBy: ({ pid }) => seen.push(pid) }));
+    const granted = backend.acquire('free', request(1));
+    await clock.advance(40);
+    await expect(refused).resolves.toBeNull();
+    expect(seen).toEqual([2]);
+    await expect(granted).resolves.toMatchObject({ sentAt: 0 });
+  });
+
+  it('does not hear a store out when the caller has given up', async () => {
+    const controller = new AbortController();
+    store.carry = () => never();
+    const acquiring = backend.acquire('k', request(1, { signal: controller.signal }));
+    await clock.advance(20);
+    controller.abort('enough');
+    await expect(acquiring).rejects.toBe('enough');
+  });
+
+  it('takes no silence for one that fell into a blocked event loop', async () => {
+    await occupy();
+    store.carry = async (call) => {
+      // As a socket is read: after the timers that are due, the deadline and what it schedules.
+      for (let turn = 0; turn < 3; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      return call();
+    };
+    const acquiring = backend.acquire('k', request(100));
+    clock.stall(300);
+    await clock.advance(0);
+    await expect(acquiring).resolves.toBeNull();
+  });
+
   it('gives up at once with the reason of the signal, waiting or asking, and leaves no listener', async () => {
     for (const carry of [store.carry, () => never()] as const) {
       await occupy();
