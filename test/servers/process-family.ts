@@ -1,11 +1,11 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { kill } from 'node:process';
 
 const PATIENCE_MS = 5_000;
 
 /**
- * A server that gives each connection a process of its own, in a session of its own: no signal reaches all of them. What is
- * asked for has happened to every process when a method returns.
+ * A server with all its threads and processes. PostgreSQL gives each connection a process of its own, in a session of its own:
+ * no signal reaches all of them. What is asked for has happened to every one when a method returns.
  */
 export class ProcessFamily {
   private constructor(readonly pid: number) {}
@@ -43,7 +43,7 @@ export class ProcessFamily {
   #send(name: NodeJS.Signals, pids: readonly number[], state: 'T' | 'Z'): void {
     for (const pid of pids) signal(name, pid);
     const giveUpAt = performance.now() + PATIENCE_MS;
-    while (!pids.every((pid) => [state, 'Z', undefined].includes(stateOf(pid)))) {
+    while (!pids.flatMap(statesOf).every((one) => one === state || one === 'Z')) {
       if (performance.now() > giveUpAt) throw new Error(`${name} had no effect on a process of ${this.pid}`);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     }
@@ -58,12 +58,12 @@ function signal(name: NodeJS.Signals, pid: number): void {
   }
 }
 
-/** `T` stopped, `Z` dead and not yet buried; `undefined` when there is no such process. */
-function stateOf(pid: number): string | undefined {
+/** Of all its threads: `T` stopped, `Z` dead and not yet buried. Empty when there is no such process. */
+function statesOf(pid: number): string[] {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    return stat.slice(stat.lastIndexOf(')') + 2).charAt(0);
+    const stats = readdirSync(`/proc/${pid}/task`).map((id) => readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8'));
+    return stats.map((stat) => stat.slice(stat.lastIndexOf(')') + 2).charAt(0));
   } catch {
-    return undefined;
+    return [];
   }
 }

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 import { withOrphanGuard } from './orphan-guard.js';
+import { ProcessFamily } from './process-family.js';
 
 const POLL_MS = 5;
 
@@ -58,9 +59,9 @@ export class ServerProcess {
     return this.#running;
   }
 
-  /** Stops answering without closing a connection; the kernel still accepts new ones. */
+  /** Has stopped answering, without closing a connection, when this returns; the kernel still accepts new ones. */
   freeze(): void {
-    this.#child.kill('SIGSTOP');
+    if (this.#running) ProcessFamily.of(this.#child.pid ?? -1)?.freeze();
   }
 
   thaw(): void {
