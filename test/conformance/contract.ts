@@ -19,6 +19,11 @@ export class Contract {
 
   constructor(readonly harness: BackendHarness) {}
 
+  /** For locks of other processes: signals and messages take their time. */
+  get processTtlMs(): number {
+    return Math.max(500, this.harness.shortTtlMs);
+  }
+
   /** A client that ends with the test. */
   async backend(): Promise<LockBackend> {
     const backend = await this.harness.connect();

@@ -60,9 +60,6 @@ export function rowBackend(
   );
 }
 
-/** A server that answers does so within this time. */
-const SILENCE_MS = 50;
-
 export class RowBackend implements LockBackend {
   readonly guarantee = 'best-effort';
   readonly #leases = new Map<string, RowLease>();
@@ -119,24 +116,27 @@ function orGivenUp(
   { deadline, signal }: AcquireRequest,
 ): Promise<RowLease | null> {
   return new Promise<RowLease | null>((resolve, reject) => {
-    const onAbort = (): void => over(() => reject(signal?.reason));
-    const onDeadline = (): void => {
-      if (contender.refused) over(() => resolve(null));
-      else
-        timer = deadline.clock.schedule(SILENCE_MS, () =>
-          over(() => reject(new Error('no answer before the deadline'))),
-        );
-    };
+    let isOver = false;
     const over = (settle: () => void): void => {
+      isOver = true;
       contender.giveUp();
       timer?.cancel();
       signal?.removeEventListener('abort', onAbort);
       settle();
     };
+    const onAbort = (): void => over(() => reject(signal?.reason));
+    // To ask takes several statements, and the deadline may fall between them.
+    const onDeadline = (): void => {
+      const silentInMs = contender.answerDueAt - deadline.clock.now();
+      if (isOver) return;
+      if (silentInMs <= 0) over(() => reject(new Error('no answer before the deadline')));
+      else if (contender.refused) over(() => resolve(null));
+      else timer = deadline.clock.schedule(silentInMs, () => void setImmediate(onDeadline));
+    };
     let timer = deadline.passed ? undefined : deadline.clock.schedule(deadline.remainingMs, onDeadline);
     signal?.addEventListener('abort', onAbort);
     task.then(
-      (lease) => over(() => resolve(lease)),
+      (lease) => (isOver ? lease?.release().catch(() => undefined) : over(() => resolve(lease))),
       (error: unknown) => over(() => reject(error)),
     );
   });

@@ -24,6 +24,7 @@ export class RowConnection {
   readonly #dataSource: DataSource;
   readonly #end = new AbortController();
   #client: unknown;
+  #served = false;
   readonly #sockets = new Sockets(() => this.#end.abort());
 
   private constructor(private readonly settings: RowConnectionSettings) {
@@ -50,8 +51,14 @@ export class RowConnection {
     return this.#end.signal;
   }
 
+  /** Whether somebody has had it before: it may have ended meanwhile without our noticing. */
+  get served(): boolean {
+    return this.#served;
+  }
+
   /** The one runner that may be in use. Its statements go out one after the other: drivers no longer queue them. */
   async lend(): Promise<QueryRunner> {
+    this.#served = true;
     const runner = this.#dataSource.createQueryRunner('master');
     const client: unknown = await runner.connect();
     // An 'error' without a listener ends the process; what it means is told by the socket's end.

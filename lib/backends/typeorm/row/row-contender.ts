@@ -2,10 +2,11 @@ import { randomInt } from 'node:crypto';
 import type { QueryRunner } from 'typeorm';
 import { type AcquireRequest, Deadline, LockError } from '../../../core/index.js';
 import { pause } from '../../../core/timers.js';
+import { trustedUntil } from '../../../core/watchdog.js';
 import { cleanError, DatabaseError } from '../clean-error.js';
 import { rowsOf } from '../rows-of.js';
 import type { Query } from '../sql-dialect.js';
-import { within } from '../time-limit.js';
+import { TimeLimitError, within } from '../time-limit.js';
 import type { RowConnection } from './row-connection.js';
 import { RowLease, SAVEPOINT } from './row-lease.js';
 import type { RowLocks } from './row-locks.js';
@@ -14,6 +15,8 @@ import type { RowPool } from './row-pool.js';
 /** InnoDB counts whole seconds; whoever gives up meanwhile leaves a wait of this length behind, and then nothing. */
 const WAIT_MS = 1_000;
 const RETRY_MS = 50;
+/** A server that is there answers a statement within this time, if it has not to wait for a row. */
+const SILENCE_MS = 100;
 
 export interface RowTarget {
   readonly key: string;
@@ -27,13 +30,19 @@ export interface RowTarget {
 export class RowContender {
   /** Somebody else had the row when we last looked. */
   refused = false;
+  /** By when a server that is there has answered what it was asked last. */
+  answerDueAt: number;
   #givenUp = false;
+  /** When the first of the failures in a row came. */
+  #failingSince: number | undefined;
 
   constructor(
     private readonly target: RowTarget,
     private readonly request: AcquireRequest,
     private readonly patienceMs: number,
-  ) {}
+  ) {
+    this.answerDueAt = request.deadline.clock.now() + SILENCE_MS;
+  }
 
   giveUp(): void {
     this.#givenUp = true;
@@ -41,54 +50,78 @@ export class RowContender {
 
   /** `null`: the row was somebody else's until the deadline, or until we gave up. */
   async run(): Promise<RowLease | null> {
-    const { deadline } = this.request;
-    const once = deadline.passed;
-    const connection = await this.target.pool.take(once ? Deadline.after(0) : deadline);
-    let lease: RowLease | null = null;
-    try {
-      lease = await this.#insist(connection, once);
-    } finally {
-      if (!lease) this.target.pool.giveBack(connection);
+    const once = this.request.deadline.passed;
+    for (;;) {
+      try {
+        const lease = await this.#onSomeConnection(once);
+        if (!lease || !this.#givenUp) return lease;
+        await lease.release();
+        return null;
+      } catch (error) {
+        if (once || this.#isHopeless(error)) throw error;
+        await pause(this.request.deadline.clock, randomInt(RETRY_MS));
+      }
     }
-    if (!lease || !this.#givenUp) return lease;
-    await lease.release();
-    return null;
+  }
+
+  /** One that served before may have died in its sleep, and our transaction with it: another one is as good. */
+  async #onSomeConnection(once: boolean): Promise<RowLease | null> {
+    const { pool } = this.target;
+    for (;;) {
+      const connection = await pool.take(once ? Deadline.after(0) : this.request.deadline);
+      const { served } = connection;
+      let lease: RowLease | null = null;
+      try {
+        lease = await this.#insist(connection, once);
+        return lease;
+      } catch (error) {
+        if (!served || !connection.ended.aborted || this.#givenUp) throw error;
+      } finally {
+        if (!lease) pool.giveBack(connection);
+      }
+    }
   }
 
   /** First asks without waiting, which shows that the server is there; then waits in line for the row, a while at a time. */
   async #insist(connection: RowConnection, once: boolean): Promise<RowLease | null> {
     const { deadline } = this.request;
-    const patience = Deadline.after(this.patienceMs, deadline.clock);
     for (;;) {
-      try {
-        const lease = await this.#attempt(connection, this.refused ? Math.min(WAIT_MS, deadline.remainingMs) : 0);
-        if (lease) return lease;
-        this.refused = true;
-        if (once || deadline.passed || this.#givenUp) return null;
-      } catch (error) {
-        const hopeless = error instanceof LockError || connection.ended.aborted || patience.passed;
-        if (hopeless || once || deadline.passed || this.#givenUp) throw error;
-        await pause(deadline.clock, randomInt(RETRY_MS));
-      }
+      const lease = await this.#attempt(connection, this.refused ? Math.min(WAIT_MS, deadline.remainingMs) : 0);
+      if (lease) return lease;
+      this.refused = true;
+      this.#failingSince = undefined;
+      if (once || deadline.passed || this.#givenUp) return null;
     }
+  }
+
+  /** Whether trying again would not mend it in time. */
+  #isHopeless(error: unknown): boolean {
+    const { deadline } = this.request;
+    this.#failingSince ??= deadline.clock.now();
+    const patienceIsOver = deadline.clock.now() - this.#failingSince >= this.patienceMs;
+    return error instanceof LockError || patienceIsOver || deadline.passed || this.#givenUp;
   }
 
   /** `null` when somebody else has the row. */
   async #attempt(connection: RowConnection, waitMs: number): Promise<RowLease | null> {
     const { key, table, locks } = this.target;
+    const ttlMs = locks.ttlMs(this.request.ttlMs);
     const runner = await connection.lend();
     const query: Query = async (sql, parameters) => rowsOf(await this.#inTime(runner.query(sql, [...parameters])));
     try {
       await this.#inTime(runner.startTransaction('READ COMMITTED'));
-      if (waitMs > 0) await locks.limitWait(query, waitMs);
-      const select = `${locks.token(table)} for update${waitMs > 0 ? '' : ' nowait'}`;
-      const [row] = await query(select, [locks.row.columnOf(key)]);
+      await locks.limit(query, { ttlMs, waitMs });
+      const select = runner.query(`${locks.token(table)} for update${waitMs > 0 ? '' : ' nowait'}`, [
+        locks.row.columnOf(key),
+      ]);
+      const [row] = rowsOf(await this.#inTime(select, waitMs > 0 ? WAIT_MS : 0));
+      if (row && waitMs > 0) await locks.settle(query);
       if (row) return await this.#lease(connection, runner, query);
-      // Committed before anybody locks it, as those who wait for a row must see it.
-      await this.#inTime(runner.rollbackTransaction());
       await locks.create(query, table, key);
+      // Committed before anybody locks it, as those who wait for a row must see it.
+      await this.#inTime(runner.commitTransaction());
     } catch (error) {
-      await this.#end(connection, runner);
+      await this.#end(connection, runner, error);
       const cause = cleanError(error);
       if (cause instanceof DatabaseError && locks.isHeld(cause)) return null;
       throw cause;
@@ -100,22 +133,25 @@ export class RowContender {
   /** The row is ours. The server has just heard from us when the token comes, so the lease counts from there. */
   async #lease(connection: RowConnection, runner: QueryRunner, query: Query): Promise<RowLease> {
     const { key, table, locks, pool, statementTimeoutMs } = this.target;
-    const { metadata, deadline, ttlMs: askedMs } = this.request;
-    const ttlMs = locks.ttlMs(askedMs);
-    await locks.settle(query, ttlMs);
+    const { metadata, deadline } = this.request;
+    const ttlMs = locks.ttlMs(this.request.ttlMs);
     const sentAt = deadline.clock.now();
     const fencingToken = await locks.row.raise(query, table, key, metadata);
     if (fencingToken === undefined) throw new DatabaseError('the row of the key vanished', undefined);
     await query(`savepoint ${SAVEPOINT}`, []);
     const times = { ttlMs, sentAt, statementTimeoutMs };
+    if (deadline.clock.now() >= trustedUntil(sentAt, ttlMs)) {
+      throw new DatabaseError('the answer came after the lease had ended', undefined);
+    }
     const lease = new RowLease({ key, table, locks, connection, runner, fencingToken, ...times });
     lease.onOver(() => pool.giveBack(connection));
     return lease;
   }
 
-  async #end(connection: RowConnection, runner: QueryRunner): Promise<void> {
+  async #end(connection: RowConnection, runner: QueryRunner, error: unknown): Promise<void> {
     try {
-      if (runner.isTransactionActive) await this.#inTime(runner.rollbackTransaction());
+      if (error instanceof TimeLimitError) connection.cut();
+      else if (runner.isTransactionActive) await this.#inTime(runner.rollbackTransaction());
     } catch {
       connection.cut();
     }
@@ -123,7 +159,10 @@ export class RowContender {
   }
 
   /** One statement, which may be a wait for the row. */
-  #inTime<T>(statement: Promise<T>): Promise<T> {
-    return within(Deadline.after(WAIT_MS + this.target.statementTimeoutMs), 'the database gave no answer', statement);
+  #inTime<T>(statement: Promise<T>, waitMs = 0): Promise<T> {
+    const { clock } = this.request.deadline;
+    this.answerDueAt = clock.now() + waitMs + SILENCE_MS;
+    const deadline = Deadline.after(waitMs + this.target.statementTimeoutMs, clock);
+    return within(deadline, 'the database gave no answer', statement);
   }
 }

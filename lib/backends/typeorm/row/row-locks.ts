@@ -10,15 +10,15 @@ export interface RowLocks {
   ttlMs(askedMs: number): number;
   /** The key's token as text; its one parameter is the key's column. */
   token(table: string): string;
-  /** Makes the key's row where it is missing, outside of every transaction. */
+  /** Makes the key's row where it is missing. Waits for nobody who has made it meanwhile, and has it: see `isHeld`. */
   create(query: Query, table: string, key: string): Promise<void>;
-  /** Bounds the wait for a row, until `settle`. */
-  limitWait(query: Query, waitMs: number): Promise<unknown>;
   /**
-   * The row is ours: gives back the application's own limit of waits, and has the server end the connection, and the
-   * transaction with it, when it hears nothing from it for so long.
+   * Has the server end the connection, and the transaction with it, when it hears nothing from it for `ttlMs`: from before
+   * the row is asked for, as it may be granted to one who is frozen by then. Bounds the wait for it, until `settle`.
    */
-  settle(query: Query, ttlMs: number): Promise<unknown>;
+  limit(query: Query, times: { readonly ttlMs: number; readonly waitMs: number }): Promise<unknown>;
+  /** The row is ours after a wait: gives back the application's own limit of waits. */
+  settle(query: Query): Promise<unknown>;
   /** Whether somebody else has the row. */
   isHeld(error: DatabaseError): boolean;
   /** Whether the database has rolled the whole transaction back, and freed the row with it. */
@@ -31,10 +31,16 @@ const postgres: RowLocks = {
   row: KEY_ROWS.postgres,
   ttlMs: Math.ceil,
   token: (table) => `select token::text as token from ${table} where lock_key = $1`,
-  create: (query, table, key) => KEY_ROWS.postgres.create(query, table, key),
-  limitWait: (query, waitMs) => query(`set local lock_timeout = ${Math.ceil(waitMs)}`, []),
-  settle: (query, ttlMs) =>
-    query(`set local idle_in_transaction_session_timeout = ${ttlMs}; set local lock_timeout to default`, []),
+  async create(query, table, key) {
+    await query('set local lock_timeout = 1', []);
+    await KEY_ROWS.postgres.create(query, table, key);
+  },
+
+  limit: (query, { ttlMs, waitMs }) => {
+    const lockTimeout = waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}` : '';
+    return query(`set local idle_in_transaction_session_timeout = ${ttlMs}${lockTimeout}`, []);
+  },
+  settle: (query) => query('set local lock_timeout to default', []),
   isHeld: ({ code }) => code === '55P03',
   isRolledBack: () => false,
   isAborted: ({ code }) => code === '25P02',
@@ -46,15 +52,21 @@ const mysql: RowLocks = {
   ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,
   token: (table) => `select cast(token as char) as token from ${table} where lock_key = ?`,
 
-  /** InnoDB has an insert wait for the lock of the row that is there already. */
+  /** MySQL takes 0 for 1. */
   async create(query, table, key) {
-    await this.limitWait(query, 1_000);
-    await KEY_ROWS.mysql.create(query, table, key);
+    await query('set session innodb_lock_wait_timeout = 0', []);
+    try {
+      await KEY_ROWS.mysql.create(query, table, key);
+    } finally {
+      await this.settle(query);
+    }
   },
 
-  limitWait: (query, waitMs) => query(`set session innodb_lock_wait_timeout = ${Math.ceil(waitMs / 1000)}`, []),
-  settle: (query, ttlMs) =>
-    query(`set session wait_timeout = ${ttlMs / 1000}, session innodb_lock_wait_timeout = default`, []),
+  limit: (query, { ttlMs, waitMs }) => {
+    const lockTimeout = waitMs > 0 ? `, session innodb_lock_wait_timeout = ${Math.ceil(waitMs / 1000)}` : '';
+    return query(`set session wait_timeout = ${ttlMs / 1000}${lockTimeout}`, []);
+  },
+  settle: (query) => query('set session innodb_lock_wait_timeout = default', []),
   isHeld: ({ code }) => code === 'ER_LOCK_WAIT_TIMEOUT' || code === 'ER_LOCK_NOWAIT',
   isRolledBack: ({ code }) => code === 'ER_LOCK_DEADLOCK' || code === 'ER_CHECKREAD',
   isAborted: () => false,

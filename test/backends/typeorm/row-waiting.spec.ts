@@ -1,0 +1,125 @@
+import { describe, expect, it } from '@jest/globals';
+import { type Contract, Gate, SLACK_MS } from '../../conformance/contract.js';
+import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
+import { ProxiedBackend } from '../../faults/proxied-backend.js';
+import { startHolder } from '../../faults/start-holder.js';
+import { eventually } from '../../support/eventually.js';
+import { type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
+import { LIST_MS } from '../../support/sql-operators.js';
+import { wantedOf } from '../describe-backend.js';
+
+const LONG_TTL_MS = 20_000;
+
+/** Transactions that wait for a row, and connections of clients. */
+const SQL = {
+  postgres: {
+    waiting: `select pid as id from pg_stat_activity where wait_event_type = 'Lock'`,
+    clients: `select pid as id from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
+    kill: (id: unknown) => `select pg_terminate_backend(${String(id)})`,
+  },
+  mariadb: {
+    waiting: `select trx_mysql_thread_id as id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'`,
+    clients: `select id from information_schema.processlist where user = 'root' and id <> connection_id()`,
+    kill: (id: unknown) => `kill connection ${String(id)}`,
+  },
+};
+
+/** What can happen to one who waits for a row, or is just being given it. */
+describe('waiting for a row', () => {
+  for (const name of wantedOf(['postgres-row', 'mariadb-row'])) {
+    const harness = sqlHarness(name);
+    describeOnBackend(name, harness, (contract) => {
+      granted(contract, harness);
+      cutOff(contract, harness);
+    });
+  }
+});
+
+function granted(contract: Contract, harness: SqlHarness): void {
+  it('A2: a waiter that is frozen when its turn comes keeps the row for its TTL, and no longer', async () => {
+    const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
+    const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+    await using waiter = await startHolder(contract);
+    const waiting = waiter.acquire(key, { ttlMs: harness.shortTtlMs, waitMs: 20_000 });
+    const { waiting: inLine } = SQL[harness.type];
+    await eventually(async () => (await harness.ask(inLine)).length === 1, { everyMs: LIST_MS });
+    waiter.child.freeze();
+    await lock.release();
+    const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 20_000 });
+    waiter.child.thaw();
+    await next.release();
+    expect((await waiting).fencingToken).toBeGreaterThan(next.fencingToken);
+  });
+
+  it('A9: one who never hears of its grant keeps the row for its TTL, and no longer', async () => {
+    await using world = await ProxiedBackend.start(contract);
+    const key = contract.key();
+    const [ours, other] = [await world.proxied(key), await contract.service()];
+    void world.proxy.delayReplyOf('for update nowait', 60_000);
+    const asking = ours.acquire(key, { ttlMs: harness.shortTtlMs, waitMs: 500 }).catch((error: unknown) => error);
+    await eventually(async () => expect(await harness.leftovers(key)).not.toEqual([]));
+    const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+    await expect(asking).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
+    await next.release();
+  });
+
+  it('tries once and does not wait, also for a key that somebody else is just making', async () => {
+    await using world = await ProxiedBackend.start(contract);
+    const key = contract.key();
+    const [ours, other] = [await world.proxied(), await contract.service()];
+    const making = new Gate();
+    const stopLooking = world.proxy.onRequest((chunk) => {
+      if (!chunk.toString('latin1').includes('insert ')) return;
+      world.proxy.pause('up');
+      making.open();
+    });
+    const trying = ours.tryAcquire(key);
+    await making.opened;
+    stopLooking();
+    const lock = await other.acquire(key, { ttlMs: LONG_TTL_MS });
+    const since = performance.now();
+    world.proxy.resume();
+    await expect(trying).resolves.toBeNull();
+    expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    await lock.release();
+  });
+}
+
+function cutOff(contract: Contract, harness: SqlHarness): void {
+  it('S4: a connection that died in its sleep costs nothing: another one is opened', async () => {
+    await using world = await ProxiedBackend.start(contract);
+    const key = contract.key();
+    const service = await world.proxied(key);
+    world.proxy.pause();
+    const { clients, kill } = SQL[harness.type];
+    for (const { id } of await harness.ask(clients)) await harness.ask(kill(id));
+    const trying = service.tryAcquire(key);
+    world.proxy.resume();
+    const lock = await trying;
+    expect(lock?.isHeld).toBe(true);
+    await lock?.release();
+  });
+
+  it('S4: a waiter whose connection is killed goes on waiting', async () => {
+    const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
+    const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+    const waiting = other.acquire(key, { waitMs: 20_000 });
+    const { waiting: inLine, kill } = SQL[harness.type];
+    for (let round = 0; round < 2; round += 1) {
+      const id = await eventually(async () => (await harness.ask(inLine))[0]?.['id'] ?? false, { everyMs: LIST_MS });
+      await harness.ask(kill(id));
+      await eventually(async () => !(await harness.ask(inLine)).some((row) => row['id'] === id), { everyMs: LIST_MS });
+    }
+    await lock.release();
+    await (await waiting).release();
+  });
+
+  it('A26: a waiter outlasts a restart of the server', async () => {
+    const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
+    await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+    const waiting = other.acquire(key, { waitMs: 20_000 });
+    await eventually(async () => (await harness.ask(SQL[harness.type].waiting)).length === 1, { everyMs: LIST_MS });
+    await harness.restart?.({ empty: false });
+    await (await waiting).release();
+  });
+}

@@ -1,0 +1,42 @@
+import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import type { Contract } from '../conformance/contract.js';
+import { FaultProxy } from '../support/fault-proxy.js';
+import { connectBackend } from '../support/harness-connection.js';
+
+/** A proxy in front of the backend under test: who goes through it suffers, who does not (`contract.service()`) sees the truth. */
+export class ProxiedBackend implements AsyncDisposable {
+  readonly #services: LockService[] = [];
+
+  private constructor(
+    readonly proxy: FaultProxy,
+    private readonly contract: Contract,
+  ) {}
+
+  static async start(contract: Contract): Promise<ProxiedBackend> {
+    const { server } = contract.harness;
+    if (!server) throw new Error('there is no network between this backend and its server');
+    return new ProxiedBackend(await FaultProxy.start(server()), contract);
+  }
+
+  /**
+   * Behind the proxy, connected, with all its scripts and the row of `key` on the server, so that a fault meets what it is
+   * meant for.
+   */
+  async proxied(key = 'warm-up', options: LockServiceOptions = {}): Promise<LockService> {
+    const { connection, shortTtlMs } = this.contract.harness;
+    if (!connection) throw new Error('only this process can connect to this backend');
+    const backend = await connectBackend(connection(this.proxy));
+    const service = new LockService(backend, { ...options, defaults: { ttlMs: shortTtlMs, ...options.defaults } });
+    this.#services.push(service);
+    const lease = await this.contract.win(backend, key, { waitMs: 5_000 });
+    await lease.renew();
+    await lease.release();
+    return service;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.proxy.resume();
+    await Promise.all(this.#services.map((service) => service.close(1_000)));
+    await this.proxy.close();
+  }
+}
