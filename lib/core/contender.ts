@@ -11,7 +11,7 @@ const LONGEST_RETRY_MS = 500;
 const AFTER_EXPIRY_MS = 5;
 
 /** A store that answers does so within this time. */
-const SILENCE_MS = 50;
+const SILENCE_MS = 100;
 
 const OVER = Symbol('the deadline passed, or the caller gave up');
 
