@@ -33,6 +33,8 @@ export interface BackendHarness {
   readonly transactional?: boolean;
   /** A lock ends with the connection it was taken on, and so with every restart of its server. @default false */
   readonly boundToConnection?: boolean;
+  /** `false` for a key that is refused, by a table that is not of our making. @default every key is taken */
+  keeps?(key: string): boolean;
   /** Whether one who waits can be told who is in the way. */
   readonly namesHolder: boolean;
   /** The smallest TTL worth testing. */

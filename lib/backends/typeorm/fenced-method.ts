@@ -3,7 +3,7 @@ import { LockConfigurationError } from '../../core/index.js';
 import { addLockedStep, type LockedStep, withoutLock } from '../../core/locked-step.js';
 import { wrapMethod } from '../../core/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
-import { assertTableName, DEFAULT_FENCE_TABLE } from './lock-table.js';
+import { assertIdentifier, DEFAULT_FENCE_TABLE } from './lock-table.js';
 
 export interface FencedMethodOptions extends FencedOptions {
   /** The token of the data source's provider, for `getDataSourceToken('ledger')` and the like. @default DataSource */
@@ -31,7 +31,7 @@ export type FencedDecorator = <Method extends (...args: never[]) => Promise<unkn
  */
 export function Fenced(resource: string, options: FencedMethodOptions = {}): FencedDecorator {
   const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
-  assertTableName('tableName', tableName);
+  assertIdentifier('tableName', tableName);
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     const label = `${target.constructor.name}.${String(name)}`;
     const method: unknown = descriptor?.value;

@@ -3,7 +3,7 @@ import type { EntityManager } from 'typeorm';
 import { Deadline, StaleFenceError } from '../../core/index.js';
 import { pause, systemClock } from '../../core/timers.js';
 import { openTransaction, runFenced } from './fenced-transactions.js';
-import { assertTableName, DEFAULT_FENCE_TABLE } from './lock-table.js';
+import { assertIdentifier, DEFAULT_FENCE_TABLE } from './lock-table.js';
 import { isConflict } from './optimistic-conflict-error.js';
 import { inTransaction } from './optimistic-turns.js';
 import { rowsOf } from './rows-of.js';
@@ -39,7 +39,7 @@ export async function fenced<T>(
   options: FencedOptions = {},
 ): Promise<T> {
   const { tableName = DEFAULT_FENCE_TABLE } = options;
-  assertTableName('tableName', tableName);
+  assertIdentifier('tableName', tableName);
   const fence = { manager, tableName, resource };
   const inside = isInTransaction(manager) ? manager : openTransaction(fence);
   if (!inside) return inOwnTransaction(manager, (own, begun) => run({ ...fence, manager: own }, lock, work, begun));

@@ -1,5 +1,6 @@
 export { typeorm, type TypeOrmOptions } from './typeorm.js';
 export { type LeaseBackendOptions } from './lease-backend.js';
+export { addLockColumns, type MethodLockColumns } from './method-lock/index.js';
 export { type RowBackendOptions, rowManager } from './row/index.js';
 export { type SessionBackendOptions } from './session/index.js';
 export { fenced, type FencedOptions } from './fenced.js';

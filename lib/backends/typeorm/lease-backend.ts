@@ -7,13 +7,20 @@ import {
   type PollingOptions,
 } from '../../core/index.js';
 import { AnnouncedLeaseStore } from './announced-lease-store.js';
-import { assertTableName, checkLockTable, DEFAULT_LOCK_TABLE } from './lock-table.js';
+import { assertIdentifier, checkLockTable, DEFAULT_LOCK_TABLE } from './lock-table.js';
+import {
+  checkMethodLockTable,
+  type MethodLockColumns,
+  methodLockDialectOf,
+  methodLockStatements,
+  methodLockTable,
+} from './method-lock/index.js';
 import type { ConnectionSettings } from './own-connection.js';
 import { OwnConnections } from './own-connections.js';
 import { Reaper } from './reaper.js';
 import { ReleaseChannel } from './release-channel.js';
 import { Sockets } from './sockets.js';
-import { dialectOf } from './sql-dialect.js';
+import { dialectOf, type LeaseStatements, type Query, type SqlDialect } from './sql-dialect.js';
 import { SqlLeaseStore } from './sql-lease-store.js';
 
 export interface LeaseBackendOptions extends PollingOptions {
@@ -21,6 +28,17 @@ export interface LeaseBackendOptions extends PollingOptions {
   tableName?: string;
   /** Creates the table where it is missing. Else run the migration `CreateDistributedLock1760000000000`. @default false */
   synchronize?: boolean;
+  /**
+   * The locks are in a table that was there before, one row for each key that is held, and `tableName` is its name. Programs
+   * that only insert and delete rows there may go on: we hold what they hold, and they what we do. `addLockColumns`, or
+   * `synchronize`, adds the columns that such a table lacks.
+   */
+  columns?: MethodLockColumns;
+  /**
+   * With `columns`: a row without an expiry, as older programs make them, is over so long after its `updatedAt`. Longer than
+   * anything that such a program does, and than an hour where `updatedAt` has no time zone. @default Infinity: never
+   */
+  abandonedAfterMs?: number;
   /** How long to wait for one of our connections to be free, and for a new one to be ready. @default 2_000 */
   connectTimeoutMs?: number;
   /** How long to wait for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
@@ -38,7 +56,7 @@ export interface LeaseBackendOptions extends PollingOptions {
  * one), and reads the database's clock only. On PostgreSQL a third one listens (`LISTEN`) for releases that somebody waits
  * for; behind a pooler in transaction mode that stays silent, and `pollMs` has to be set. Elsewhere those who wait ask.
  *
- * Needs `GRANT SELECT, INSERT, UPDATE` on that one table, `DELETE` too with `reapIdleAfterMs`, and no DDL unless
+ * Needs `GRANT SELECT, INSERT, UPDATE` on that one table, `DELETE` too with `reapIdleAfterMs` or `columns`, and no DDL unless
  * `synchronize` is set. `fenced()` needs `SELECT, INSERT, UPDATE` on its table, as the application's user.
  * @throws LockConfigurationError
  */
@@ -46,8 +64,6 @@ export function leaseBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: LeaseBackendOptions = {},
 ): LockBackend {
-  const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
-  assertTableName('tableName', tableName);
   const { connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
   assertAboveZero('connectTimeoutMs', connectTimeoutMs);
   assertAboveZero('statementTimeoutMs', statementTimeoutMs);
@@ -55,26 +71,57 @@ export function leaseBackend(
 
   const dialect = dialectOf(dataSource.options.type);
   dialect.connection(dataSource.options, new Sockets(() => undefined));
-  const store = storeOf(tableName, reapIdleAfterMs, {
+  const rows = options.columns
+    ? methodLockRows(dataSource.options.type, options.columns, options)
+    : ownRows(dialect, options);
+  const store = storeOf(rows, reapIdleAfterMs, {
     options: dataSource.options,
     dialect,
     connectTimeoutMs,
     statementTimeoutMs,
-    onOpen: (query) => checkLockTable(query, dialect, tableName, { create: synchronize }),
+    onOpen: rows.onOpen,
   });
   return new PollingBackend(store, options);
 }
 
-function storeOf(table: string, reapIdleAfterMs: number, settings: ConnectionSettings): LeaseStore {
-  const { dialect, options } = settings;
+/** Where the leases are, and what is done to them. */
+interface Rows {
+  readonly table: string;
+  readonly statements: LeaseStatements;
+  /** Looks at the table, on each new connection. */
+  readonly onOpen: (query: Query) => Promise<void>;
+  readonly wakeUps?: SqlDialect['wakeUps'];
+}
+
+function ownRows(dialect: SqlDialect, options: LeaseBackendOptions): Rows {
+  const { tableName: table = DEFAULT_LOCK_TABLE, synchronize = false, abandonedAfterMs } = options;
+  assertIdentifier('tableName', table);
+  if (abandonedAfterMs !== undefined) {
+    throw new LockConfigurationError('abandonedAfterMs is for a table of yours: give its columns', 'abandonedAfterMs');
+  }
+  const onOpen = (query: Query): Promise<void> => checkLockTable(query, dialect, table, { create: synchronize });
+  return { table, statements: dialect, onOpen, wakeUps: dialect.wakeUps };
+}
+
+function methodLockRows(type: string, columns: MethodLockColumns, options: LeaseBackendOptions): Rows {
+  const { tableName, abandonedAfterMs = Infinity, synchronize = false } = options;
+  assertAboveZero('abandonedAfterMs', abandonedAfterMs);
+  const dialect = methodLockDialectOf(type);
+  const table = methodLockTable(tableName, columns, abandonedAfterMs);
+  const onOpen = (query: Query): Promise<void> => checkMethodLockTable(query, dialect, table, { create: synchronize });
+  return { table: table.name, statements: methodLockStatements(dialect, table), onOpen };
+}
+
+function storeOf(rows: Rows, reapIdleAfterMs: number, settings: ConnectionSettings): LeaseStore {
+  const { table, statements, wakeUps } = rows;
   const connections = new OwnConnections(settings);
   const reaper = Number.isFinite(reapIdleAfterMs)
-    ? new Reaper(connections.query, dialect, table, reapIdleAfterMs)
+    ? new Reaper(connections.query, statements, table, reapIdleAfterMs)
     : undefined;
-  const store = new SqlLeaseStore(`typeorm:${options.type}`, table, dialect, connections, reaper);
-  if (!dialect.wakeUps) return store;
-  const channel = new ReleaseChannel(settings, dialect.wakeUps, table);
-  return new AnnouncedLeaseStore(store, table, dialect.wakeUps, connections, channel);
+  const store = new SqlLeaseStore(`typeorm:${settings.options.type}`, table, statements, connections, reaper);
+  if (!wakeUps) return store;
+  const channel = new ReleaseChannel(settings, wakeUps, table);
+  return new AnnouncedLeaseStore(store, table, wakeUps, connections, channel);
 }
 
 function assertAboveZero(option: string, value: number): void {

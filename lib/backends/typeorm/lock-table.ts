@@ -5,8 +5,8 @@ import type { Query, SqlDialect } from './sql-dialect.js';
 export const DEFAULT_LOCK_TABLE = 'distributed_lock';
 export const DEFAULT_FENCE_TABLE = 'distributed_lock_fence';
 
-/** Table names cannot be parameters, so they are checked instead. */
-export function assertTableName(option: string, name: unknown): asserts name is string {
+/** Names of tables and columns cannot be parameters, so they are checked instead. */
+export function assertIdentifier(option: string, name: unknown): asserts name is string {
   if (typeof name === 'string' && /^[A-Za-z_][\w$]{0,62}$/u.test(name)) return;
   throw new LockConfigurationError(
     `${option} must be a plain identifier (letters, digits, "_", at most 63), because it becomes part of statements; it was ${JSON.stringify(name)}`,

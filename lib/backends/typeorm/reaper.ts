@@ -1,5 +1,5 @@
 import { systemClock, type Timer } from '../../core/index.js';
-import type { Query, SqlDialect } from './sql-dialect.js';
+import type { LeaseStatements, Query } from './sql-dialect.js';
 
 const LONGEST_INTERVAL_MS = 3_600_000;
 
@@ -10,7 +10,7 @@ export class Reaper {
 
   constructor(
     private readonly query: Query,
-    private readonly dialect: SqlDialect,
+    private readonly statements: LeaseStatements,
     private readonly table: string,
     private readonly idleMs: number,
   ) {
@@ -29,7 +29,7 @@ export class Reaper {
 
   async #reap(): Promise<void> {
     // What fails is seen in the backend's health, and done the next time.
-    await this.dialect.reap(this.query, this.table, this.idleMs).catch(() => undefined);
+    await this.statements.reap(this.query, this.table, this.idleMs).catch(() => undefined);
     if (!this.#closed) this.#schedule();
   }
 }

@@ -3,8 +3,16 @@ import type { Holder, LeaseAttempt } from '../../core/index.js';
 /** A refusal by the row of whoever has the key; without a row it was free a moment ago, and is asked for again at once. */
 export function refusalOf(row: Record<string, unknown> | undefined): LeaseAttempt {
   if (!row) return { acquired: false, retryAfterMs: 0 };
-  const holder = holderOf(row['metadata'], row['since']);
-  return { acquired: false, retryAfterMs: Number(row['remaining']), ...(holder ? { holder } : {}) };
+  const { remaining, since, stranger } = row;
+  const holder =
+    holderOf(row['metadata'], since) ?? (typeof stranger === 'string' ? strangerOf(stranger, since) : undefined);
+  const retryAfterMs = remaining === null ? null : Number(remaining);
+  return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
+}
+
+/** Another program's row has a name of its own making, and no process id. */
+function strangerOf(name: string, sinceMs: unknown): Holder {
+  return { host: name, pid: 0, ...sinceOf(sinceMs) };
 }
 
 /** Reads what a holder wrote about itself. Whatever else stands there is no holder and no error. */
@@ -16,8 +24,11 @@ function holderOf(metadata: unknown, sinceMs: unknown): Holder | undefined {
     return undefined;
   }
   const label = 'label' in written && typeof written.label === 'string' ? { label: written.label } : {};
-  const since = Number.isFinite(Number(sinceMs)) ? { since: new Date(Number(sinceMs)) } : {};
-  return { host: written.host, pid: written.pid, ...label, ...since };
+  return { host: written.host, pid: written.pid, ...label, ...sinceOf(sinceMs) };
+}
+
+function sinceOf(sinceMs: unknown): Pick<Holder, 'since'> {
+  return sinceMs !== null && Number.isFinite(Number(sinceMs)) ? { since: new Date(Number(sinceMs)) } : {};
 }
 
 function parse(text: string): unknown {

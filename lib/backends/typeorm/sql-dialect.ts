@@ -12,8 +12,17 @@ import { sqlite } from './sqlite-dialect.js';
  */
 export type Query = (sql: string, parameters: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 
-/** A database as the lease strategy sees it: every statement compares owners and reads the database's clock. */
-export interface SqlDialect {
+/** What happens to a row of the lease strategy: every statement compares owners and reads the database's clock. */
+export interface LeaseStatements {
+  tryAcquire(query: Query, table: string, lease: LeaseRow): Promise<LeaseAttempt>;
+  renew(query: Query, table: string, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
+  release(query: Query, table: string, lease: Pick<LeaseRow, 'key' | 'owner'>): Promise<boolean>;
+  /** Deletes rows that nobody has held for so long. Their keys' tokens go on growing, by the clock. */
+  reap(query: Query, table: string, idleMs: number): Promise<void>;
+}
+
+/** A database as the locks see it. */
+export interface SqlDialect extends LeaseStatements {
   /** How many connections make sense for the locks alone. */
   readonly connections: number;
   /** The application's options, changed to one connection, of the kind that a lock needs, to the server that takes writes. */
@@ -26,11 +35,6 @@ export interface SqlDialect {
   describe(query: Query, table: string): ReturnType<Query>;
   createLockTable(table: string): string;
   createFenceTable(table: string): string;
-  tryAcquire(query: Query, table: string, lease: LeaseRow): Promise<LeaseAttempt>;
-  renew(query: Query, table: string, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
-  release(query: Query, table: string, lease: Pick<LeaseRow, 'key' | 'owner'>): Promise<boolean>;
-  /** Deletes rows that nobody has held for so long. Their keys' tokens go on growing, by the clock. */
-  reap(query: Query, table: string, idleMs: number): Promise<void>;
   /** Raises the resource's fence to `token`; false when a newer token was there. */
   raiseFence(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
   newestFence(query: Query, table: string, resource: string): Promise<bigint | undefined>;

@@ -1,7 +1,7 @@
 import { type BackendHealth, type HolderMetadata, type LeaseAttempt, type LeaseStore } from '../../core/index.js';
 import type { OwnConnections } from './own-connections.js';
 import type { Reaper } from './reaper.js';
-import type { SqlDialect } from './sql-dialect.js';
+import type { LeaseStatements } from './sql-dialect.js';
 
 /** One row a key, one statement a step. Rows stay after release: the owner goes, the token stays and keeps growing. */
 export class SqlLeaseStore implements LeaseStore {
@@ -10,22 +10,22 @@ export class SqlLeaseStore implements LeaseStore {
   constructor(
     readonly name: string,
     private readonly table: string,
-    private readonly dialect: SqlDialect,
+    private readonly statements: LeaseStatements,
     private readonly connections: OwnConnections,
     private readonly reaper?: Reaper,
   ) {}
 
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const lease = { key, owner, ttlMs: Math.ceil(ttlMs), metadata };
-    return this.dialect.tryAcquire(this.connections.query, this.table, lease);
+    return this.statements.tryAcquire(this.connections.query, this.table, lease);
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.dialect.renew(this.connections.query, this.table, { key, owner, ttlMs: Math.ceil(ttlMs) });
+    return this.statements.renew(this.connections.query, this.table, { key, owner, ttlMs: Math.ceil(ttlMs) });
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    return this.dialect.release(this.connections.query, this.table, { key, owner });
+    return this.statements.release(this.connections.query, this.table, { key, owner });
   }
 
   health(): BackendHealth {

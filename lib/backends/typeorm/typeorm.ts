@@ -19,7 +19,7 @@ export type TypeOrmOptions = Where &
 
 const COMMON = ['dataSource', 'strategy', 'tableName', 'synchronize', 'statementTimeoutMs', 'patienceMs'];
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  lease: [...COMMON, 'connectTimeoutMs', 'reapIdleAfterMs', 'pollMs'],
+  lease: [...COMMON, 'connectTimeoutMs', 'reapIdleAfterMs', 'pollMs', 'columns', 'abandonedAfterMs'],
   row: [...COMMON, 'connectTimeoutMs', 'poolSize'],
   session: [...COMMON, 'sessionTtlMs', 'pollMs'],
 };

@@ -6,7 +6,7 @@ import {
   LockConfigurationError,
   LockError,
 } from '../../../core/index.js';
-import { assertTableName } from '../lock-table.js';
+import { assertIdentifier } from '../lock-table.js';
 import { RowContender, type RowTarget } from './row-contender.js';
 import type { RowLease } from './row-lease.js';
 import { rowLocksOf } from './row-locks.js';
@@ -47,7 +47,7 @@ export function rowBackend(
   const { tableName: table = 'distributed_lock', synchronize = false } = options;
   const { poolSize = 10, connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, patienceMs = 2_000 } = options;
   const locks = rowLocksOf(dataSource.options.type);
-  assertTableName('tableName', table);
+  assertIdentifier('tableName', table);
   assertNumber('poolSize', poolSize, Number.isInteger(poolSize) && poolSize > 0);
   assertNumber('connectTimeoutMs', connectTimeoutMs, connectTimeoutMs > 0);
   assertNumber('statementTimeoutMs', statementTimeoutMs, statementTimeoutMs > 0);

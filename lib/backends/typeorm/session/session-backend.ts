@@ -9,7 +9,7 @@ import {
   type PollingOptions,
   systemClock,
 } from '../../../core/index.js';
-import { assertTableName } from '../lock-table.js';
+import { assertIdentifier } from '../lock-table.js';
 import { sessionDialectOf } from './session-dialect.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
@@ -47,7 +47,7 @@ export function sessionBackend(
   const { tableName = 'distributed_lock', synchronize = false } = options;
   const { statementTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
   const { locks } = sessionDialectOf(dataSource.options.type);
-  assertTableName('tableName', tableName);
+  assertIdentifier('tableName', tableName);
   assertDuration('statementTimeoutMs', statementTimeoutMs);
   assertDuration('sessionTtlMs', sessionTtlMs);
   const ttlMs = locks.ttlMs(sessionTtlMs);

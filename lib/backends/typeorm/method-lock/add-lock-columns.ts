@@ -1,0 +1,40 @@
+import type { QueryRunner } from 'typeorm';
+import { rowsOf } from '../rows-of.js';
+import type { Query } from '../sql-dialect.js';
+import { methodLockDialectOf, type MethodLockDialect } from './method-lock-dialect.js';
+import { type MethodLockColumns, methodLockTable } from './method-lock-table.js';
+
+/**
+ * Adds the columns that an older table of locks lacks, empty and not required, so that older programs go on as before. For
+ * the `up` of a migration of yours; again = nothing. What is there already is left alone.
+ * @throws LockConfigurationError for a name that is more than a name
+ */
+export async function addLockColumns(
+  queryRunner: QueryRunner,
+  { tableName, columns }: { readonly tableName: string; readonly columns: MethodLockColumns },
+): Promise<void> {
+  const table = methodLockTable(tableName, columns, Infinity);
+  const query: Query = async (sql, parameters) => rowsOf(await queryRunner.query(sql, [...parameters]));
+  await addMissingColumns(query, methodLockDialectOf(queryRunner.connection.options.type), table.name, table.columns);
+}
+
+export async function addMissingColumns(
+  query: Query,
+  dialect: MethodLockDialect,
+  table: string,
+  columns: Readonly<Record<'expiresAt' | 'token' | 'metadata', string>>,
+): Promise<void> {
+  const has = async (column: string): Promise<boolean> =>
+    (await dialect.describe(query, table)).some(({ name }) => name === column);
+  for (const part of ['expiresAt', 'token', 'metadata'] as const) {
+    const column = columns[part];
+    if (await has(column)) continue;
+    const change = `add column ${dialect.quote(column)} ${dialect.added[part]} null`;
+    try {
+      await query(`alter table ${dialect.quote(table)} ${change}`, []);
+    } catch (error) {
+      // Another process may have been faster.
+      if (!(await has(column))) throw error;
+    }
+  }
+}

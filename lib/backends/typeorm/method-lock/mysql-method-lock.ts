@@ -1,0 +1,150 @@
+import { DatabaseError } from '../clean-error.js';
+import { refusalOf } from '../refusal-of.js';
+import type { LeaseRow, Query } from '../sql-dialect.js';
+import type { MethodLockDialect } from './method-lock-dialect.js';
+import { quotedNames } from './method-lock-table.js';
+
+const NOW = 'utc_timestamp(6)';
+const NOW_US = `timestampdiff(microsecond, '1970-01-01', ${NOW})`;
+const IN_US = `${NOW} + interval ? microsecond`;
+/** Bytes, which are safe in every SQL mode, said to be text, which takes on the column's character set and collation. */
+const TEXT = '_utf8mb4 ?';
+
+/** How often a step starts again because the row came or went meanwhile. */
+const ROUNDS = 5;
+
+const quote = (name: string): string => `\`${name}\``;
+const bytesOf = (text: string): Buffer => Buffer.from(text);
+
+export const mysqlMethodLock: MethodLockDialect = {
+  quote,
+
+  describe: (query, table) =>
+    query(
+      `select column_name as name, column_type as type, character_set_name as charset,
+         is_nullable = 'NO' and column_default is null and extra not like '%auto_increment%' as required,
+         column_name in (
+           select min(column_name) from information_schema.statistics
+           where table_schema = database() and table_name = ? and non_unique = 0
+           group by index_name having count(*) = 1 and max(sub_part) is null
+         ) as \`unique\`
+       from information_schema.columns where table_schema = database() and table_name = ?`,
+      [table, table],
+    ),
+
+  types: {
+    key: /^(varchar|char|tinytext|text).*$/u,
+    owner: /^(varchar|char|tinytext|text).*$/u,
+    updatedAt: /^(timestamp|datetime|date\b).*$/u,
+    expiresAt: /^datetime\(6\)$/u,
+    token: /^bigint/u,
+    metadata: /text$/u,
+  },
+
+  added: { expiresAt: 'datetime(6)', token: 'bigint', metadata: 'text' },
+
+  writes(charset) {
+    if (charset === 'utf8mb4') return /^[^]*$/u;
+    return charset === 'utf8mb3' || charset === 'utf8' ? /^[\0-\uffff]*$/u : /^[\0-\x7f]*$/u;
+  },
+
+  statements(table) {
+    const {
+      key: k,
+      owner: o,
+      token: n,
+      expiresAt: e,
+      metadata: m,
+      updatedAt: u,
+      touch,
+      rows,
+    } = quotedNames(table, quote);
+    const abandoned =
+      Number.isFinite(table.abandonedAfterMs) && u !== undefined
+        ? `${u} < current_timestamp(6) - interval ${Math.ceil(table.abandonedAfterMs * 1000)} microsecond`
+        : 'false';
+    const over = `(${o} = ${TEXT} or coalesce(${e} <= ${NOW}, ${abandoned}, false))`;
+
+    /** Takes over a row that is there. Assignments run from left to right: the token's is the one that needs the old owner. */
+    const take = (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) =>
+      query(
+        `update ${rows} set
+           ${n} = last_insert_id(if(${o} = ${TEXT}, ${n}, greatest(coalesce(${n}, 0) + 1, ${NOW_US}))),
+           ${o} = ${TEXT}, ${e} = ${IN_US}, ${m} = ${TEXT} ${touch.map((column) => `, ${column} = current_timestamp(6)`).join('')}
+         where ${k} = ${TEXT} and ${over}`,
+        [bytesOf(owner), bytesOf(owner), ttlMs * 1000, metadataOf(metadata), bytesOf(key), bytesOf(owner)],
+      );
+
+    /** The id of the new row is what the driver tells, so the token is asked for. What `ignore` would cut was refused before. */
+    const create = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
+      await query(
+        `insert ignore into ${rows} (${[k, o, n, e, m, ...touch].join(', ')})
+         values (${TEXT}, ${TEXT}, ${NOW_US}, ${IN_US}, ${TEXT} ${touch.map(() => ', current_timestamp(6)').join('')})`,
+        [bytesOf(key), bytesOf(owner), ttlMs * 1000, metadataOf(metadata)],
+      );
+      const [row] = await query(
+        `select cast(${n} as char) as token from ${rows} where ${k} = ${TEXT} and ${o} = ${TEXT}`,
+        [bytesOf(key), bytesOf(owner)],
+      );
+      return row?.['token'];
+    };
+
+    return {
+      /** Looks first: each insert that conflicts would use up a number of the row's counter. */
+      async tryAcquire(query, _table, lease) {
+        let row: Record<string, unknown> | undefined;
+        for (let round = 0; round < ROUNDS; round += 1) {
+          [row] = await query(
+            `select ${over} as is_over, cast(${m} as char) as metadata, if(${e} is null, cast(${o} as char), null) as stranger,
+               ${u === undefined ? 'null' : `unix_timestamp(${u}) * 1000`} as since,
+               greatest(timestampdiff(microsecond, ${NOW}, ${e}) / 1000, 0) as remaining
+             from ${rows} where ${k} = ${TEXT}`,
+            [bytesOf(lease.owner), bytesOf(lease.key)],
+          );
+          if (row && Number(row['is_over']) === 0) return refusalOf(row);
+          const token = row ? grantOf(await take(query, lease)) : await create(query, lease);
+          if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };
+        }
+        if (!row) throw new DatabaseError('the server did not insert a row for the key', undefined);
+        return refusalOf(row);
+      },
+
+      async renew(query, _table, { key, owner, ttlMs }) {
+        const touched = touch.map((column) => `, ${column} = current_timestamp(6)`).join('');
+        return changed(
+          await query(
+            `update ${rows} set ${e} = ${IN_US} ${touched} where ${k} = ${TEXT} and ${o} = ${TEXT} and ${e} > ${NOW}`,
+            [ttlMs * 1000, bytesOf(key), bytesOf(owner)],
+          ),
+        );
+      },
+
+      async release(query, _table, { key, owner }) {
+        const ours = [bytesOf(key), bytesOf(owner)];
+        const where = `where ${k} = ${TEXT} and ${o} = ${TEXT}`;
+        if (changed(await query(`delete from ${rows} ${where} and ${n} < ${NOW_US}`, ours))) return true;
+        return changed(await query(`update ${rows} set ${e} = ${NOW} ${where}`, ours));
+      },
+
+      async reap(query, _table, idleMs) {
+        const idle = `${e} < ${NOW} - interval ? microsecond`;
+        const found = await query(`select ${k} as k from ${rows} where ${idle} limit 1000`, [idleMs * 1000]);
+        for (const { k: key } of found) {
+          await query(`delete from ${rows} where ${k} = ${TEXT} and ${idle}`, [bytesOf(String(key)), idleMs * 1000]);
+        }
+      },
+    };
+  },
+};
+
+function metadataOf(metadata: LeaseRow['metadata']): Buffer {
+  return bytesOf(JSON.stringify(metadata));
+}
+
+function grantOf(answer: Awaited<ReturnType<Query>>): string | undefined {
+  return changed(answer) ? String(answer[0]?.['insertId']) : undefined;
+}
+
+function changed(answer: Awaited<ReturnType<Query>>): boolean {
+  return Number(answer[0]?.['affectedRows']) === 1;
+}
