@@ -3,13 +3,14 @@ import { memory } from 'nestjs-distributed-lock/memory';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { databaseOptions } from './database/database-options.js';
+import type { DatabaseType } from './database/database-type.js';
 
 /** What a backend is made of. */
 interface LockSettings {
   /** The value of the choice's variable, or its fallback. */
   readonly server: string;
   /** Where the sale is. */
-  readonly database: string;
+  readonly saleDb: string;
   readonly ttlMs: number;
 }
 
@@ -19,12 +20,31 @@ interface LockBackendChoice {
   readonly variable?: string;
   /** Where it is when the variable is not set. */
   readonly fallback?: string;
+  /** If it is a database, which kind. The sale is in the same one then, unless `SALE_DB` says otherwise. */
+  readonly database?: DatabaseType;
   readonly create: (settings: LockSettings) => LockBackend;
 }
 
+const POSTGRES = {
+  variable: 'POSTGRES_URL',
+  fallback: 'postgres://postgres@127.0.0.1:5432/postgres',
+  database: 'postgres',
+} as const;
+const MARIADB = {
+  variable: 'MARIADB_URL',
+  fallback: 'mariadb://root@127.0.0.1:3306/test',
+  database: 'mariadb',
+} as const;
+
 /** Where the locks live is one line of an application. Everything else in here does not know. */
 const CHOICES = {
-  sqlite: { create: ({ database }) => typeorm({ dataSource: { options: databaseOptions(database) } }) },
+  sqlite: { create: ({ saleDb }) => typeorm(lockTable(saleDb)) },
+  postgres: { ...POSTGRES, create: leases },
+  'postgres-row': { ...POSTGRES, create: rows },
+  'postgres-session': { ...POSTGRES, create: sessions },
+  mariadb: { ...MARIADB, create: leases },
+  'mariadb-row': { ...MARIADB, create: rows },
+  'mariadb-session': { ...MARIADB, create: sessions },
   redis: {
     variable: 'REDIS_URL',
     fallback: 'redis://127.0.0.1:6379',
@@ -32,6 +52,23 @@ const CHOICES = {
   },
   memory: { create: () => memory() },
 } satisfies Record<string, LockBackendChoice>;
+
+function leases({ server }: LockSettings): LockBackend {
+  return typeorm(lockTable(server));
+}
+
+function rows({ server }: LockSettings): LockBackend {
+  return typeorm({ ...lockTable(server), strategy: 'row' });
+}
+
+function sessions({ server, ttlMs }: LockSettings): LockBackend {
+  return typeorm({ ...lockTable(server), strategy: 'session', sessionTtlMs: ttlMs });
+}
+
+/** The migrations make this table where the sale is, and the locks may be elsewhere. */
+function lockTable(database: string) {
+  return { dataSource: { options: databaseOptions(database) }, synchronize: true };
+}
 
 export type BackendName = keyof typeof CHOICES;
 

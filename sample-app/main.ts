@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { createApp } from './create-app.js';
+import { withoutCredentials } from './database/database-type.js';
 import { readSettings } from './settings.js';
 
 // The stampede starts this application as its child, which leaves nothing behind when the stampede dies.
@@ -11,7 +12,7 @@ try {
   const app = await createApp(settings);
   await app.listen(settings.port);
   const url = (await app.getUrl()).replace('[::1]', 'localhost');
-  new Logger('FlashSale').log(`${url}  locks: ${settings.backend}, orders: ${settings.database}`);
+  new Logger('FlashSale').log(`${url}  locks: ${settings.backend}, orders: ${withoutCredentials(settings.saleDb)}`);
   process.send?.({ url });
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);

@@ -1,13 +1,14 @@
 import { hostname } from 'node:os';
+import { DATABASE_FORMS, type DatabaseType, databaseType } from './database/database-type.js';
 import { BACKEND_NAMES, type BackendName, LOCK_BACKENDS } from './lock-backends.js';
 
 export interface Settings {
   readonly port: number;
   readonly backend: BackendName;
-  /** Where the server of the locks is; empty for those that have none. May contain a password. */
+  /** Where the server of the locks is; empty for those that have none. May contain a password, as may `saleDb`. */
   readonly server: string;
-  /** The SQLite file with sales and orders; with the `sqlite` backend also the locks. */
-  readonly database: string;
+  /** Sales and orders: a SQLite file, with the `sqlite` backend also for the locks, or the URL of a database. */
+  readonly saleDb: string;
   /** Pieces of sale 42 when its database is new. */
   readonly stock: number;
   /** How long the pretended payment takes: the time between reading the stock and writing it. */
@@ -22,18 +23,29 @@ export interface Settings {
 /** @throws Error that names the variable, what it was and what it may be */
 export function readSettings(env: NodeJS.ProcessEnv): Settings {
   const backend = oneOf('LOCK_BACKEND', env['LOCK_BACKEND'] ?? 'sqlite', BACKEND_NAMES);
-  const { variable = '', fallback = '' } = LOCK_BACKENDS[backend];
+  const { variable = '', fallback = '', database } = LOCK_BACKENDS[backend];
+  const server = env[variable] ?? fallback;
+  if (database) assertDatabase(variable, server, [database]);
+  const saleDb = env['SALE_DB'] ?? (database ? server : 'data/sale.sqlite');
+  assertDatabase('SALE_DB', saleDb, backend === 'sqlite' ? ['sqlite'] : ['sqlite', 'postgres', 'mariadb']);
   return {
     port: whole('PORT', env['PORT'] ?? '3000', 0, 65_535),
     backend,
-    server: env[variable] ?? fallback,
-    database: env['SALE_DB'] ?? 'data/sale.sqlite',
+    server,
+    saleDb,
     stock: whole('STOCK', env['STOCK'] ?? '100', 1, 1_000_000),
     paymentMs: whole('PAYMENT_MS', env['PAYMENT_MS'] ?? '20', 0, 60_000),
     ttlMs: whole('LOCK_TTL_MS', env['LOCK_TTL_MS'] ?? '5000', 100, 3_600_000),
     label: env['LABEL'] ?? hostname(),
     unsafe: oneOf('UNSAFE', env['UNSAFE'] ?? '0', ['0', '1'] as const) === '1',
   };
+}
+
+/** Repeats no URL, as it may contain a password. */
+function assertDatabase(name: string, text: string, allowed: readonly DatabaseType[]): void {
+  const found = databaseType(text);
+  if (found !== undefined && allowed.includes(found)) return;
+  throw new Error(`${name} must be ${allowed.map((type) => DATABASE_FORMS[type]).join(', or ')}`);
 }
 
 function whole(name: string, text: string, min: number, max: number): number {

@@ -9,11 +9,11 @@ import { Transactions } from './transactions.js';
 
 @Module({})
 export class DatabaseModule implements OnModuleInit {
-  static with({ database }: { readonly database: string }): DynamicModule {
+  static with({ saleDb }: { readonly saleDb: string }): DynamicModule {
     return {
       module: DatabaseModule,
       global: true,
-      imports: [TypeOrmModule.forRoot(databaseOptions(database))],
+      imports: [TypeOrmModule.forRoot(databaseOptions(saleDb))],
       providers: [Transactions],
       exports: [Transactions],
     };

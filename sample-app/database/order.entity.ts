@@ -9,10 +9,10 @@ export class Order {
   @Column('integer', { name: 'sale_id' })
   saleId!: number;
 
-  @Column('text')
+  @Column('varchar', { length: 100 })
   buyer!: string;
 
   /** Of the lock it was sold under: grows from order to order. Text, because it is larger than what a JSON number keeps. */
-  @Column('text', { name: 'fencing_token', nullable: true })
+  @Column('varchar', { name: 'fencing_token', length: 20, nullable: true })
   fencingToken!: string | null;
 }

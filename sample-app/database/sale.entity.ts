@@ -1,4 +1,4 @@
-import { Column, Entity, PrimaryColumn } from 'typeorm';
+import { Column, Entity, PrimaryColumn, VersionColumn } from 'typeorm';
 
 @Entity()
 export class Sale {
@@ -12,4 +12,8 @@ export class Sale {
   /** How many are left. */
   @Column('integer')
   stock!: number;
+
+  /** Counts the changes. Those who sell without a lock compare it. */
+  @VersionColumn()
+  version!: number;
 }

@@ -1,45 +1,40 @@
-import { setTimeout as pause } from 'node:timers/promises';
-import { Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import { Inject, Injectable } from '@nestjs/common';
+import type { LockHandle } from 'nestjs-distributed-lock';
+import { fenced, optimistic, rowManager } from 'nestjs-distributed-lock/typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
+import { SETTINGS } from '../settings.module.js';
+import type { Settings } from '../settings.js';
 
-const BUSY_PAUSE_MS = 5;
-const PATIENCE_MS = 10_000;
+/** Several seconds: a process may be stopped while it has the write lock of a SQLite file. */
+const RETRIES = 50;
+
+type Work<T> = (manager: EntityManager) => Promise<T>;
 
 /**
- * One transaction after the other. TypeORM has a single connection to a SQLite file, and a transaction begun while another
- * one is open would become a savepoint *inside* of it: a stranger's rollback would undo it. Databases with a pool of
- * connections need no such thing.
+ * All reads and writes of the sale. TypeORM has a single connection to a SQLite file, and a transaction begun while another one
+ * is open would become a savepoint *inside* of it: a stranger's rollback would undo it. `optimistic` has them take turns there,
+ * and tries those again that another process was in the way of.
  */
 @Injectable()
 export class Transactions {
-  #last: Promise<unknown> = Promise.resolve();
+  constructor(
+    private readonly dataSource: DataSource,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {}
 
-  constructor(private readonly dataSource: DataSource) {}
-
-  run<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
-    const result = this.#last.then(() => this.#untilNotBusy(work));
-    this.#last = result.catch(() => undefined);
-    return result;
+  run<T>(work: Work<T>): Promise<T> {
+    return optimistic(this.dataSource, work, { retries: RETRIES });
   }
 
-  /** Another process may be writing the file: nothing of ours happened then, and it is tried again. */
-  async #untilNotBusy<T>(work: (manager: EntityManager) => Promise<T>): Promise<T> {
-    const giveUpAt = performance.now() + PATIENCE_MS;
-    for (;;) {
-      try {
-        return await this.dataSource.transaction(work);
-      } catch (error) {
-        if (!isBusy(error) || performance.now() >= giveUpAt) throw error;
-        await pause(BUSY_PAUSE_MS);
-      }
-    }
+  /**
+   * A transaction that no former holder of the lock can commit. A row lock comes with a transaction: where the sale is in the
+   * same database, `work` is a part of that one, which is committed when the locked method has succeeded.
+   * @throws StaleFenceError somebody else has the lock by now
+   */
+  runFenced<T>(resource: string, lock: LockHandle, work: Work<T>): Promise<T> {
+    const { server, saleDb } = this.settings;
+    const inFence: Work<T> = (manager) => fenced(manager, resource, lock, work);
+    const isRowLock = lock.attachment !== undefined;
+    return isRowLock && server === saleDb ? inFence(rowManager(lock)) : this.run(inFence);
   }
-}
-
-function isBusy(error: unknown): boolean {
-  if (!(error instanceof QueryFailedError)) return false;
-  const driverError: unknown = error.driverError;
-  return (
-    driverError instanceof Error && 'code' in driverError && /^SQLITE_(BUSY|LOCKED)/u.test(String(driverError.code))
-  );
 }

@@ -7,10 +7,14 @@ const LONGEST_NAME = 100;
 export class BuyerPipe implements PipeTransform<unknown, string> {
   transform(body: unknown): string {
     const buyer = typeof body === 'object' && body !== null && 'buyer' in body ? body.buyer : undefined;
-    if (typeof buyer === 'string' && buyer.trim() !== '' && buyer.length <= LONGEST_NAME && buyer.isWellFormed())
-      return buyer;
+    if (typeof buyer === 'string' && isName(buyer)) return buyer;
     throw new BadRequestException(
-      `the body must be {"buyer": "<name>"}, the name having 1 to ${LONGEST_NAME} characters`,
+      `the body must be {"buyer": "<name>"}, the name having 1 to ${LONGEST_NAME} characters, none of them NUL`,
     );
   }
+}
+
+/** What all three databases can store. */
+function isName(text: string): boolean {
+  return text.trim() !== '' && text.length <= LONGEST_NAME && text.isWellFormed() && !text.includes('\0');
 }

@@ -1,6 +1,5 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { LockService } from 'nestjs-distributed-lock';
-import { fenced } from 'nestjs-distributed-lock/typeorm';
 import type { EntityManager } from 'typeorm';
 import { Sale } from '../database/sale.entity.js';
 import { Transactions } from '../database/transactions.js';
@@ -24,9 +23,7 @@ export class Restock {
   async fill(saleId: number): Promise<Sale> {
     await this.sales.find(saleId);
     const sale = await this.locks.withLock(`lock_sale_${saleId}`, (lock) =>
-      this.transactions.run((manager) =>
-        fenced(manager, `sale:${saleId}`, lock, (inner) => fill(inner, saleId, this.settings.stock)),
-      ),
+      this.transactions.runFenced(`sale:${saleId}`, lock, (manager) => fill(manager, saleId, this.settings.stock)),
     );
     this.live.restocked(saleId, sale.stock);
     return sale;

@@ -1,6 +1,5 @@
 import { ConflictException, Injectable, NotFoundException } from '@nestjs/common';
 import { currentLock, type LockHandle, Locked } from 'nestjs-distributed-lock';
-import { fenced } from 'nestjs-distributed-lock/typeorm';
 import type { EntityManager } from 'typeorm';
 import { Order } from '../database/order.entity.js';
 import { Sale } from '../database/sale.entity.js';
@@ -32,12 +31,12 @@ export class Sales {
    */
   async sell(saleId: number, buyer: string, lock: LockHandle): Promise<Order> {
     const inFence = <T>(work: (manager: EntityManager) => Promise<T>): Promise<T> =>
-      this.transactions.run((manager) => fenced(manager, `sale:${saleId}`, lock, work));
+      this.transactions.runFenced(`sale:${saleId}`, lock, work);
 
-    const { stock, order } = await inFence((manager) => readSale(manager, saleId, buyer));
+    const { sale, order } = await inFence((manager) => readSale(manager, saleId, buyer));
     if (order) return order;
     await this.payment.take(saleId, buyer);
-    const sold = await inFence((manager) => writeOrder(manager, { saleId, buyer, stock, token: lock.fencingToken }));
+    const sold = await inFence((manager) => writeOrder(manager, { sale, buyer, token: lock.fencingToken }));
     this.live.sold(sold);
     return sold;
   }
@@ -56,21 +55,22 @@ export async function readSale(
   manager: EntityManager,
   saleId: number,
   buyer: string,
-): Promise<{ stock: number; order: Order | null }> {
-  const { stock } = await findSale(manager, saleId);
+): Promise<{ sale: Sale; order: Order | null }> {
+  const sale = await findSale(manager, saleId);
   const order = await manager.findOneBy(Order, { saleId, buyer });
-  if (!order && stock === 0) throw new ConflictException(`sale ${saleId} is sold out`);
-  return { stock, order };
+  if (!order && sale.stock === 0) throw new ConflictException(`sale ${saleId} is sold out`);
+  return { sale, order };
 }
 
 /** Writes the stock that is left by what was *read*: exactly the kind of write that two callers at a time get wrong. */
 export async function writeOrder(
   manager: EntityManager,
-  sold: { saleId: number; buyer: string; stock: number; token: bigint | null },
+  sold: { sale: Sale; buyer: string; token: bigint | null },
 ): Promise<Order> {
-  const { saleId, buyer, stock, token } = sold;
-  await manager.update(Sale, { id: saleId }, { stock: stock - 1 });
-  return manager.save(manager.create(Order, { saleId, buyer, fencingToken: token === null ? null : String(token) }));
+  const { sale, buyer, token } = sold;
+  await manager.update(Sale, { id: sale.id }, { stock: sale.stock - 1 });
+  const fencingToken = token === null ? null : String(token);
+  return manager.save(manager.create(Order, { saleId: sale.id, buyer, fencingToken }));
 }
 
 async function findSale(manager: EntityManager, id: number): Promise<Sale> {

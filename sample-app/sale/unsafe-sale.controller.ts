@@ -19,10 +19,10 @@ export class UnsafeSaleController {
 
   @Post('purchases')
   async purchase(@Param('id', ParseIntPipe) saleId: number, @Body(BuyerPipe) buyer: string): Promise<Order> {
-    const { stock, order } = await this.transactions.run((manager) => readSale(manager, saleId, buyer));
+    const { sale, order } = await this.transactions.run((manager) => readSale(manager, saleId, buyer));
     if (order) return order;
     await this.payment.take(saleId, buyer);
-    const sold = await this.transactions.run((manager) => writeOrder(manager, { saleId, buyer, stock, token: null }));
+    const sold = await this.transactions.run((manager) => writeOrder(manager, { sale, buyer, token: null }));
     this.live.sold(sold);
     return sold;
   }

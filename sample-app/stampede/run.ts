@@ -10,6 +10,7 @@ import { temporaryDirectory } from './kept/temporary-directory.js';
 import { PaymentWatch } from './payment-watch.js';
 import { Progress } from './progress.js';
 import { report, type Report } from './report.js';
+import { newDatabase } from './new-database.js';
 import { serverFor } from './servers/index.js';
 import { Shop } from './shop.js';
 
@@ -20,19 +21,20 @@ const SALE_FILE = 'sale.sqlite';
 
 /** Runs a whole stampede. Whatever it started or wrote is gone afterwards, also when it fails, `signal` aborts or it is killed. */
 export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
+  const { variable, database } = LOCK_BACKENDS[plan.backend];
   await using directory = await temporaryDirectory('flash-sale-');
-  const database = join(directory.path, SALE_FILE);
-  await createSale(database, plan.stock);
-  const { variable } = LOCK_BACKENDS[plan.backend];
   await using server = variable === undefined ? undefined : await serverFor(variable, process.env);
+  const file = join(directory.path, SALE_FILE);
+  await using sale = await newDatabase(server && database ? server.address : file);
+  await createSale(sale.address, plan.stock);
   await using shops = await openShops(plan.processes, directory.path, {
-    LOCK_BACKEND: plan.backend,
+    ...(variable !== undefined && server && { [variable]: database ? sale.address : server.address }),
     // Relative to their directory, so that a process which outlives it for a moment cannot bring it back.
-    SALE_DB: SALE_FILE,
+    SALE_DB: sale.address === file ? SALE_FILE : sale.address,
+    LOCK_BACKEND: plan.backend,
     LOCK_TTL_MS: String(LOCK_TTL_MS),
     PAYMENT_MS: String(PAYMENT_MS),
     UNSAFE: plan.unsafe ? '1' : '0',
-    ...(variable !== undefined && server ? { [variable]: server.address } : {}),
   });
 
   signal.throwIfAborted();
@@ -43,7 +45,7 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
   const work = Promise.all([buyers, inflictFaults(plan, watch, progress)]);
   const [answers, faults] = await Promise.race([work, rejectedBy(signal)]);
   const durationMs = performance.now() - startedAt;
-  return report(plan, { database, answers, faults, durationMs });
+  return report(plan, { database: sale.address, answers, faults, durationMs });
 }
 
 /** Before the processes start, so that they do not all try to make the tables. */

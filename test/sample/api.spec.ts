@@ -33,7 +33,7 @@ describe('the flash sale over HTTP', () => {
     expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
     expect(answers[0]?.body).toEqual({ id: 1, saleId: 42, buyer: 'a', fencingToken: expect.stringMatching(/^\d+$/u) });
     expect(growing(answers.map(({ body }) => body['fencingToken']))).toBe(true);
-    await expect(sale.get('/sales/42')).resolves.toEqual({ id: 42, pieces: 10, stock: 7 });
+    await expect(sale.get('/sales/42')).resolves.toEqual({ id: 42, pieces: 10, stock: 7, version: 4 });
   });
 
   it('never sells more than there is, whichever way the buyers come', async () => {

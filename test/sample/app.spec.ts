@@ -34,13 +34,36 @@ describe('settings', () => {
   });
 
   it.each([
-    [{ LOCK_BACKEND: 'etcd3' }, 'LOCK_BACKEND must be one of sqlite, redis, memory; it was "etcd3"'],
-    [{ LOCK_BACKEND: '' }, 'LOCK_BACKEND must be one of'],
-    [{ PORT: '70000' }, 'PORT must be a whole number from 0 to 65535; it was "70000"'],
-    [{ STOCK: '0' }, 'STOCK must be a whole number'],
-    [{ STOCK: '1e3' }, 'STOCK must be a whole number'],
-    [{ UNSAFE: 'yes' }, 'UNSAFE must be one of 0, 1; it was "yes"'],
+    [{ LOCK_BACKEND: 'sqlite' }, 'data/sale.sqlite'],
+    [{ LOCK_BACKEND: 'redis' }, 'data/sale.sqlite'],
+    [{ LOCK_BACKEND: 'postgres', POSTGRES_URL: 'postgresql://db/shop' }, 'postgresql://db/shop'],
+    [{ LOCK_BACKEND: 'mariadb-row', MARIADB_URL: 'mysql://db/shop' }, 'mysql://db/shop'],
+    [{ LOCK_BACKEND: 'mariadb', MARIADB_URL: 'mysql://db/shop', SALE_DB: 'postgres://db/shop' }, 'postgres://db/shop'],
+    [{ LOCK_BACKEND: 'redis', SALE_DB: 'mariadb://db/shop' }, 'mariadb://db/shop'],
+  ])('put the sale beside the locks, unless told otherwise: %j', (env, saleDb) => {
+    expect(readSettings(env)).toMatchObject({ saleDb });
+  });
+
+  it.each([
+    [{ LOCK_BACKEND: 'etcd3' }, /^LOCK_BACKEND must be one of sqlite, .*memory; it was "etcd3"$/u],
+    [{ LOCK_BACKEND: '' }, /^LOCK_BACKEND must be one of/u],
+    [
+      { LOCK_BACKEND: 'postgres', POSTGRES_URL: 'mysql://ann:secret@db/shop' },
+      /^POSTGRES_URL must be postgres:[^ ]+$/u,
+    ],
+    [{ LOCK_BACKEND: 'mariadb-row', MARIADB_URL: 'ann:secret@db' }, /^MARIADB_URL must be mariadb:[^ ]+$/u],
+    [{ LOCK_BACKEND: 'sqlite', SALE_DB: 'postgres://ann:secret@db/shop' }, /^SALE_DB must be a file$/u],
+    [
+      { LOCK_BACKEND: 'redis', SALE_DB: 'mongodb://ann:secret@db' },
+      /^SALE_DB must be a file, or postgres:[^ ]+ or mar/u,
+    ],
+    [{ SALE_DB: '' }, /^SALE_DB must be a file$/u],
+    [{ PORT: '70000' }, /^PORT must be a whole number from 0 to 65535; it was "70000"$/u],
+    [{ STOCK: '0' }, /^STOCK must be a whole number/u],
+    [{ STOCK: '1e3' }, /^STOCK must be a whole number/u],
+    [{ UNSAFE: 'yes' }, /^UNSAFE must be one of 0, 1; it was "yes"$/u],
   ])('refuse %j and say why', (env, message) => {
     expect(() => readSettings(env)).toThrow(message);
+    expect(() => readSettings(env)).not.toThrow('secret');
   });
 });

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { type Kept, NOT_FOUND } from './kept.js';
@@ -11,10 +11,15 @@ const over = process.connected ? once(process, 'disconnect') : Promise.resolve()
 let running: ChildProcess | undefined;
 void over.then(() => running?.kill(stopSignal));
 
+const options: SpawnOptions = {
+  cwd: directory,
+  env: { ...process.env, TMPDIR: directory },
+  stdio: ['ignore', 'inherit', 'inherit'],
+};
 let code: unknown = 0;
 for (const [command, ...args] of commands) {
   if (code !== 0 || !process.connected) break;
-  running = spawn(command, args, { cwd: directory, stdio: ['ignore', 'inherit', 'inherit'] });
+  running = spawn(command, args, options);
   [code] = await once(running, 'exit').catch(() => [NOT_FOUND]);
 }
 if (commands.length === 0) await over;

@@ -13,6 +13,7 @@ const FLAGS = [
   '--innodb-flush-method=nosync',
   '--innodb-buffer-pool-size=16M',
   '--performance-schema=OFF',
+  '--max-connections=300',
   LOG_FILE_SIZE,
 ];
 

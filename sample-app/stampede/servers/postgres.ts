@@ -9,6 +9,7 @@ const SETTINGS = {
   listen_addresses: '127.0.0.1',
   fsync: 'off',
   full_page_writes: 'off',
+  max_connections: 300,
   // In its directory, so that nothing stays elsewhere when it is killed.
   dynamic_shared_memory_type: 'mmap',
 };

@@ -1,0 +1,28 @@
+export type DatabaseType = 'sqlite' | 'postgres' | 'mariadb';
+
+/** What people are told to write. */
+export const DATABASE_FORMS: Readonly<Record<DatabaseType, string>> = {
+  sqlite: 'a file',
+  postgres: 'postgres://user:password@host:5432/database',
+  mariadb: 'mariadb://user:password@host:3306/database',
+};
+
+const TYPES: ReadonlyMap<string, DatabaseType> = new Map([
+  ['postgres:', 'postgres'],
+  ['postgresql:', 'postgres'],
+  ['mariadb:', 'mariadb'],
+  ['mysql:', 'mariadb'],
+]);
+
+/** What a URL names; what is no URL is a SQLite file. `undefined` for URLs of anything else, and for nothing at all. */
+export function databaseType(database: string): DatabaseType | undefined {
+  if (!database.includes('://')) return database === '' ? undefined : 'sqlite';
+  return URL.canParse(database) ? TYPES.get(new URL(database).protocol) : undefined;
+}
+
+/** For people to read: without name and password. */
+export function withoutCredentials(database: string): string {
+  if (databaseType(database) === 'sqlite') return database;
+  const { protocol, host, pathname } = new URL(database);
+  return `${protocol}//${host}${pathname}`;
+}
