@@ -23,6 +23,11 @@ const servers = [
     elsewhere: 'https://mariadb.org/download/',
   },
   {
+    debian: 'zookeeper',
+    present: () => onPath('java') && existsSync('/usr/share/java/zookeeper.jar'),
+    elsewhere: 'https://zookeeper.apache.org/releases.html',
+  },
+  {
     debian: 'faketime',
     present: () => onPath('faketime'),
     elsewhere: 'https://github.com/wolfcw/libfaketime',

@@ -1,0 +1,14 @@
+import type { LockBackend } from '../../core/index.js';
+import { ZooKeeperBackend } from './zookeeper-backend.js';
+import { resolveZooKeeperOptions, type ZooKeeperOptions } from './zookeeper-options.js';
+
+export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './zookeeper-options.js';
+
+/**
+ * Locks on a ZooKeeper (3.5.3 or newer), one server or an ensemble. Connects when first asked. One session holds all keys of
+ * this backend; its time-out takes the place of every `ttlMs`.
+ * @throws LockConfigurationError
+ */
+export function zookeeper(options: ZooKeeperOptions): LockBackend {
+  return new ZooKeeperBackend(resolveZooKeeperOptions(options));
+}

@@ -1,0 +1,92 @@
+import { isRefusal, NO_NODE, NODE_EXISTS } from './zookeeper-error.js';
+import type { NodeEvent } from './tamed-client.js';
+import type { ZooKeeperConnection } from './zookeeper-connection.js';
+import { type AclEntry, CONTAINER, PERSISTENT } from './zookeeper-wire.js';
+
+/** A node of ours, and the number of the transaction that created it: no other node ever has the same. */
+export interface OwnNode {
+  readonly path: string;
+  readonly czxid: bigint;
+}
+
+export interface NodeState {
+  readonly czxid: bigint;
+  readonly ctime: Buffer;
+  readonly data: Buffer | undefined;
+  /** The id of the session that it ends with. */
+  readonly session: Buffer;
+}
+
+/** @throws ServerRefusalError NO_NODE without a parent */
+export async function createNode(
+  connection: ZooKeeperConnection,
+  path: string,
+  { data, acl, flags }: { data: Buffer; acl: readonly AclEntry[]; flags: number },
+): Promise<OwnNode> {
+  const operation = `create a node in ${parentOf(path)}`;
+  const answer = await connection.ask('create', { path, data, acl, flags }, operation);
+  return { path: answer.data?.toString() ?? path, czxid: answer.stat.czxid.readBigInt64BE() };
+}
+
+/** Creates the node and all above it, as far as they are missing: the node itself as one that the server removes when empty. */
+export async function createParents(
+  connection: ZooKeeperConnection,
+  path: string,
+  acl: readonly AclEntry[],
+  flags: typeof CONTAINER | typeof PERSISTENT,
+): Promise<void> {
+  const name = flags === CONTAINER ? 'createContainer' : 'createPersistent';
+  try {
+    await connection.ask(name, { path, acl, flags, data: Buffer.alloc(0) }, `create ${path}`);
+  } catch (error) {
+    if (isRefusal(error, NODE_EXISTS)) return;
+    if (!isRefusal(error, NO_NODE) || parentOf(path) === '/') throw error;
+    await createParents(connection, parentOf(path), acl, PERSISTENT);
+    await createParents(connection, path, acl, flags);
+  }
+}
+
+/** `null` when it does not exist; then nothing is watched. Otherwise `onEvent` is called once. */
+export async function readNode(
+  connection: ZooKeeperConnection,
+  path: string,
+  onEvent?: (event: NodeEvent) => void,
+): Promise<NodeState | null> {
+  // The event may come with the same packet as the answer.
+  if (onEvent) connection.watches.add(path, onEvent);
+  try {
+    const { data, stat } = await connection.ask(
+      'read',
+      { path, watch: onEvent !== undefined },
+      `read a node in ${parentOf(path)}`,
+    );
+    return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, session: stat.ephemeralOwner };
+  } catch (error) {
+    if (onEvent) connection.watches.delete(path, onEvent);
+    if (isRefusal(error, NO_NODE)) return null;
+    throw error;
+  }
+}
+
+/** @throws ServerRefusalError NO_NODE */
+export async function childrenOf(connection: ZooKeeperConnection, path: string): Promise<readonly string[]> {
+  const { children = [] } = await connection.ask('children', { path, watch: false }, `list ${path}`);
+  return children;
+}
+
+/** One that is gone already is fine. */
+export async function deleteNode(connection: ZooKeeperConnection, path: string): Promise<void> {
+  try {
+    await connection.ask('delete', { path, version: -1 }, `delete a node in ${parentOf(path)}`);
+  } catch (error) {
+    if (!isRefusal(error, NO_NODE)) throw error;
+  }
+}
+
+export function parentOf(path: string): string {
+  return path.slice(0, path.lastIndexOf('/')) || '/';
+}
+
+export function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}

@@ -1,0 +1,126 @@
+import { type AcquireRequest, LockConfigurationError } from '../../core/index.js';
+import { quote } from '../../core/errors.js';
+import { contenderPrefix, dataOf, nameOfKey } from './node-name.js';
+import { childrenOf, createNode, createParents, deleteNode, nameOf, type OwnNode, readNode } from './nodes.js';
+import { behind, type Place, type Standing } from './place.js';
+import { inOrder, numbersAreUsedUp } from './queue-order.js';
+import type { ZooKeeperConnection } from './zookeeper-connection.js';
+import { isRefusal, NO_CHILDREN_FOR_EPHEMERALS, NO_NODE, ServerRefusalError } from './zookeeper-error.js';
+import type { ZooKeeperSession } from './zookeeper-session.js';
+import { type AclEntry, CONTAINER, EPHEMERAL_SEQUENTIAL } from './zookeeper-wire.js';
+
+export interface PlaceSettings {
+  readonly key: string;
+  /** The path that all keys lie under. */
+  readonly base: string;
+  readonly acl: readonly AclEntry[];
+}
+
+/**
+ * An ephemeral node that the server numbers, among those of the other contenders: the lowest number has the key, everybody else
+ * waits for the end of the one before. https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks
+ */
+export class SequentialPlace implements Place {
+  readonly #parent: string;
+  readonly #prefix: string;
+  #node: OwnNode | undefined;
+  /** A node may have been created whose name we were not told. */
+  #isUncertain = false;
+
+  constructor(
+    readonly session: ZooKeeperSession,
+    private readonly settings: PlaceSettings,
+    private readonly request: Pick<AcquireRequest, 'owner' | 'metadata'>,
+  ) {
+    this.#parent = `${settings.base}/${nameOfKey(settings.key)}`;
+    this.#prefix = contenderPrefix(request.metadata, request.owner);
+  }
+
+  async look(): Promise<Standing> {
+    for (;;) {
+      const { connection } = this.session;
+      const names = await this.#contenders(connection);
+      const node = this.#node;
+      const order = await this.#order(connection, names);
+      const place = node ? order.indexOf(nameOf(node.path)) : -1;
+      const [first, before] = [order[0], order[place - 1]];
+      if (node && place === 0) return { node };
+      // Somebody has deleted our node: back to the end of the queue.
+      if (place === -1) this.#node = undefined;
+      if (first === undefined || before === undefined) continue;
+      const standing = await behind(connection, `${this.#parent}/${before}`, `${this.#parent}/${first}`);
+      if (standing) return standing;
+    }
+  }
+
+  async leave(): Promise<void> {
+    const { connection } = this.session;
+    if (this.#isUncertain) await this.#find(connection);
+    if (this.#node) await deleteNode(connection, this.#node.path);
+    this.#node = undefined;
+  }
+
+  /** All who want the key, with us among them. */
+  async #contenders(connection: ZooKeeperConnection): Promise<readonly string[]> {
+    if (this.#isUncertain) await this.#find(connection);
+    return this.#node ? this.#list(connection) : this.#enter(connection);
+  }
+
+  /** Creates our node and lists all, in one go: nobody who came before us can be missing then. */
+  async #enter(connection: ZooKeeperConnection): Promise<readonly string[]> {
+    const { acl } = this.settings;
+    this.#isUncertain = true;
+    const how = { acl, data: dataOf(this.request.metadata), flags: EPHEMERAL_SEQUENTIAL };
+    const created = createNode(connection, `${this.#parent}/${this.#prefix}`, how);
+    const listed = childrenOf(connection, this.#parent);
+    listed.catch(() => undefined);
+    try {
+      this.#node = await created;
+      this.#isUncertain = false;
+      return await listed;
+    } catch (error) {
+      if (this.#node) throw error;
+      this.#isUncertain = !(error instanceof ServerRefusalError);
+      if (isRefusal(error, NO_CHILDREN_FOR_EPHEMERALS)) throw this.#mixedModes();
+      if (!isRefusal(error, NO_NODE)) throw error;
+    }
+    // The server has removed the empty parent, or nobody has asked for this key yet.
+    await createParents(connection, this.#parent, acl, CONTAINER);
+    return this.#enter(connection);
+  }
+
+  /** The reply to our creation was lost: it was carried out, in this session, or it never will be. */
+  async #find(connection: ZooKeeperConnection): Promise<void> {
+    const names = await this.#list(connection);
+    const name = names.find((one) => one.startsWith(this.#prefix));
+    const path = `${this.#parent}/${name}`;
+    const state = name === undefined ? null : await readNode(connection, path);
+    const isOurs = state?.session.equals(this.session.ticket.id) === true;
+    if (state && !isOurs) await deleteNode(connection, path);
+    this.#node = state && isOurs ? { path, czxid: state.czxid } : undefined;
+    this.#isUncertain = false;
+  }
+
+  async #list(connection: ZooKeeperConnection): Promise<readonly string[]> {
+    try {
+      return await childrenOf(connection, this.#parent);
+    } catch (error) {
+      if (isRefusal(error, NO_NODE)) return [];
+      throw error;
+    }
+  }
+
+  async #order(connection: ZooKeeperConnection, names: readonly string[]): Promise<readonly string[]> {
+    if (!numbersAreUsedUp(names)) return inOrder(names);
+    const states = await Promise.all(
+      inOrder(names).map(async (name) => ({ name, state: await readNode(connection, `${this.#parent}/${name}`) })),
+    );
+    const contenders = states.flatMap(({ name, state }) => (state ? [{ name, czxid: state.czxid }] : []));
+    return contenders.toSorted((a, b) => (a.czxid < b.czxid ? -1 : 1)).map(({ name }) => name);
+  }
+
+  #mixedModes(): LockConfigurationError {
+    const { key } = this.settings;
+    return new LockConfigurationError(`${quote(key)} is in use by mode simple; all must use the same`, 'mode', key);
+  }
+}

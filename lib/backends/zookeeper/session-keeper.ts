@@ -1,0 +1,189 @@
+import { randomInt } from 'node:crypto';
+import { type BackendHealth, type Clock, LockError, systemClock } from '../../core/index.js';
+import { pause, within } from '../../core/timers.js';
+import type { ServerAddress } from './connect-string.js';
+import { timesOf } from './session-times.js';
+import type { Handshake } from './tamed-client.js';
+import { Waiters } from './waiters.js';
+import { ZooKeeperConnection } from './zookeeper-connection.js';
+import { ConnectionLostError, SessionExpiredError, SessionRefusedError } from './zookeeper-error.js';
+import { ZooKeeperSession } from './zookeeper-session.js';
+import { ZooKeeperWire } from './zookeeper-wire.js';
+
+export interface KeeperOptions {
+  readonly servers: readonly ServerAddress[];
+  readonly sessionTimeoutMs: number;
+  readonly auth: Buffer | undefined;
+}
+
+const SHORTEST_HANDSHAKE_MS = 500;
+const SHORTEST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1_000;
+const LONGEST_FAREWELL_MS = 1_000;
+
+/**
+ * The one session of a process: made when first asked for, carried over to the next server when a connection ends, made anew
+ * when it has expired. Servers are asked one after the other, from a random one on.
+ */
+export class SessionKeeper {
+  readonly #clock: Clock = systemClock;
+  readonly #waiters = new Waiters<ZooKeeperSession>();
+  readonly #listeners = new Set<(health: BackendHealth) => void>();
+  #health: BackendHealth = { status: 'idle' };
+  #session: ZooKeeperSession | undefined;
+  /** The present one, or the one that is being opened, or the last one. */
+  #connection: ZooKeeperConnection | undefined;
+  /** Whether it carries the session, or did until it ended. */
+  #isUp = false;
+  #nextServer: number;
+  #wire: Promise<ZooKeeperWire> | undefined;
+  #started = false;
+  #closing: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(private readonly options: KeeperOptions) {
+    this.#nextServer = randomInt(options.servers.length);
+  }
+
+  get health(): BackendHealth {
+    return this.#health;
+  }
+
+  onHealthChange(listener: (health: BackendHealth) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Whether there is a connection, on which no question has been waiting for its answer for so long. */
+  answersWithin(ms: number): boolean {
+    return this.#up !== undefined && this.#up.silentForMs < ms;
+  }
+
+  /**
+   * The session, with a connection that is up. Waits for it for as long as the session may take to expire, or, with `once`,
+   * until no server has let us in.
+   * @throws ConnectionLostError, SessionRefusedError, LockConfigurationError when the client is missing
+   */
+  async connected(once: boolean): Promise<ZooKeeperSession> {
+    if (this.#closing) throw closed();
+    if (this.#session && this.#up) return this.#session;
+    if (!this.#started) void this.#run();
+    const { value, giveUp } = this.#waiters.add(once);
+    const patience = this.#clock.schedule(this.options.sessionTimeoutMs, () =>
+      giveUp(new ConnectionLostError(this.#health.detail ?? 'no server has let us in yet')),
+    );
+    return value.finally(() => patience.cancel());
+  }
+
+  /** Ends the session on the server, and so all its nodes, if that can be done soon. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  get #up(): ZooKeeperConnection | undefined {
+    return this.#isUp && this.#connection?.alive === true ? this.#connection : undefined;
+  }
+
+  async #close(): Promise<void> {
+    this.#waiters.rejectAll(closed());
+    const farewellMs = Math.min(this.options.sessionTimeoutMs / 3, LONGEST_FAREWELL_MS);
+    if (this.#session) await within(this.#clock, farewellMs, this.#sayFarewell(this.#clock.now() + farewellMs));
+    this.#closed = true;
+    this.#connection?.cut(closed());
+    this.#session?.end();
+  }
+
+  /** While the connection is down the session may come back: without a farewell its nodes would stay until it expires. */
+  async #sayFarewell(until: number): Promise<void> {
+    while (this.#session && this.#clock.now() < until) {
+      try {
+        if (this.#up) return void (await this.#up.ask('closeSession', {}));
+      } catch {
+        // The connection has ended: over the next one, if it comes in time.
+      }
+      await pause(this.#clock, SHORTEST_PAUSE_MS);
+    }
+  }
+
+  /** Never rejects. A connection that ends soon counts as none, so that no server is asked again and again without a pause. */
+  async #run(): Promise<void> {
+    this.#started = true;
+    for (let failures = 0; !this.#closed; failures += 1) {
+      const since = this.#clock.now();
+      const error = await this.#connect().catch(asError);
+      this.#onDisconnected(error);
+      if (this.#clock.now() - since > LONGEST_PAUSE_MS) failures = 0;
+      if (error instanceof SessionExpiredError || (failures + 1) % this.options.servers.length > 0) continue;
+      this.#waiters.onFailedAttempt(error);
+      if (!this.#closed) await this.#rest(failures / this.options.servers.length);
+    }
+  }
+
+  /** The first pauses are short, in case that a server is being restarted. */
+  async #rest(rounds: number): Promise<void> {
+    const longest = Math.min(SHORTEST_PAUSE_MS * 2 ** Math.min(rounds, 10), LONGEST_PAUSE_MS);
+    await pause(this.#clock, longest / 2 + randomInt(Math.ceil(longest / 2)), { background: true });
+  }
+
+  /** Resolves to what has ended the connection. Rejects with what has kept it from being made. */
+  async #connect(): Promise<Error> {
+    this.#wire ??= ZooKeeperWire.load();
+    const handshake = this.#handshake(await this.#wire);
+    if (this.#closed) throw closed();
+    const handshakeMs = Math.max(timesOf(this.options.sessionTimeoutMs).silenceMs, SHORTEST_HANDSHAKE_MS);
+    const connection = new ZooKeeperConnection(handshake, this.#clock, handshakeMs);
+    this.#connection = connection;
+    await connection.ready;
+    try {
+      // Another server may not have heard yet of what the one before had told us.
+      if (this.#session) await connection.ask('sync', { path: '/' });
+    } catch (error) {
+      connection.cut(asError(error));
+      throw error;
+    }
+    this.#onConnected(connection);
+    return connection.ended;
+  }
+
+  #handshake(wire: ZooKeeperWire): Handshake {
+    const { servers, sessionTimeoutMs, auth } = this.options;
+    const server = servers[this.#nextServer % servers.length];
+    if (!server) throw new Error('there is no server');
+    this.#nextServer += 1;
+    return { wire, server, sessionTimeoutMs, ticket: this.#session?.ticket, auth };
+  }
+
+  #onConnected(connection: ZooKeeperConnection): void {
+    this.#isUp = true;
+    if (this.#session) this.#session.resume(connection);
+    else this.#session = new ZooKeeperSession(connection, this.#clock);
+    this.#report({ status: 'up' });
+    this.#waiters.resolveAll(this.#session);
+  }
+
+  #onDisconnected(error: Error): void {
+    this.#isUp = false;
+    if (error instanceof SessionExpiredError) {
+      this.#session?.end();
+      this.#session = undefined;
+    }
+    // Trying again would not mend it.
+    if (error instanceof SessionRefusedError || error instanceof LockError) this.#waiters.rejectAll(error);
+    if (!this.#closing) this.#report({ status: 'down', detail: error.message });
+  }
+
+  #report(health: BackendHealth): void {
+    const changed = health.status !== this.#health.status;
+    this.#health = health;
+    if (changed) for (const listener of this.#listeners) listener(health);
+  }
+}
+
+function closed(): Error {
+  return new SessionRefusedError('the backend is closed');
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

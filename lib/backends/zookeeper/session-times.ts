@@ -1,0 +1,21 @@
+/** What follows from the time-out of a session, all in milliseconds. */
+export interface SessionTimes {
+  /** How long a holder trusts its lock, from before the last answered life sign was sent. */
+  readonly trustMs: number;
+  /** From one life sign to the next. */
+  readonly beatMs: number;
+  /** A server that has not answered for so long is given up for another one. */
+  readonly silenceMs: number;
+  /** So long after a life sign has reached a follower the leader, which ends sessions, has surely heard of it. */
+  readonly lagMs: number;
+}
+
+/**
+ * Sessions are ended by the leader, which hears of those of its followers only with every half tick. A follower that is cut off
+ * from it goes on answering reads for `syncLimit` ticks, while the leader lets the session end and the next holder in. So life
+ * signs go through the leader (`sync`), each proves that the leader knows of the one before it, and a third of the time-out is
+ * kept back for what may lie between the two. That is exact as long as the time-out is six ticks or more.
+ */
+export function timesOf(sessionMs: number): SessionTimes {
+  return { trustMs: (sessionMs * 2) / 3, beatMs: (sessionMs * 2) / 9, silenceMs: sessionMs / 6, lagMs: sessionMs / 12 };
+}

@@ -1,0 +1,82 @@
+import { type AcquireRequest, LockConfigurationError } from '../../core/index.js';
+import { quote } from '../../core/errors.js';
+import { dataOf, nameOfKey, ownerOf } from './node-name.js';
+import { createNode, createParents, deleteNode, type OwnNode, readNode } from './nodes.js';
+import { behind, type Place, type Standing } from './place.js';
+import type { PlaceSettings } from './sequential-place.js';
+import type { ZooKeeperConnection } from './zookeeper-connection.js';
+import { isRefusal, NO_NODE, NODE_EXISTS, ServerRefusalError } from './zookeeper-error.js';
+import type { ZooKeeperSession } from './zookeeper-session.js';
+import { EPHEMERAL, PERSISTENT } from './zookeeper-wire.js';
+
+const NO_SESSION = Buffer.alloc(8);
+
+/**
+ * The key is one ephemeral node: who creates it has the key, and all others wait for its end and race for the next. A node can
+ * only be deleted by its path, which all holders share, so a release reads first whose it is. An operator who deletes a node in
+ * between lets that release free the next holder's: `sequential` has no such gap.
+ */
+export class SimplePlace implements Place {
+  readonly #path: string;
+  #node: OwnNode | undefined;
+  /** Our node may have been created, and we were not told. */
+  #isUncertain = false;
+
+  constructor(
+    readonly session: ZooKeeperSession,
+    private readonly settings: PlaceSettings,
+    private readonly request: Pick<AcquireRequest, 'owner' | 'metadata'>,
+  ) {
+    this.#path = `${settings.base}/${nameOfKey(settings.key)}`;
+  }
+
+  async look(): Promise<Standing> {
+    for (;;) {
+      const { connection } = this.session;
+      if (this.#isUncertain || this.#node) await this.#find(connection);
+      const node = this.#node ?? (await this.#create(connection));
+      if (node) return { node };
+      const standing = await behind(connection, this.#path);
+      if (standing) return standing;
+    }
+  }
+
+  async leave(): Promise<void> {
+    const { connection } = this.session;
+    if (this.#isUncertain || this.#node) await this.#find(connection);
+    if (this.#node) await deleteNode(connection, this.#path);
+    this.#node = undefined;
+  }
+
+  /** `undefined`: somebody else has it. */
+  async #create(connection: ZooKeeperConnection): Promise<OwnNode | undefined> {
+    const { acl, base } = this.settings;
+    const { metadata, owner } = this.request;
+    this.#isUncertain = true;
+    try {
+      this.#node = await createNode(connection, this.#path, { acl, data: dataOf(metadata, owner), flags: EPHEMERAL });
+      this.#isUncertain = false;
+      return this.#node;
+    } catch (error) {
+      this.#isUncertain = !(error instanceof ServerRefusalError);
+      if (isRefusal(error, NODE_EXISTS)) return undefined;
+      if (!isRefusal(error, NO_NODE)) throw error;
+    }
+    await createParents(connection, base, acl, PERSISTENT);
+    return this.#create(connection);
+  }
+
+  /** Whether the node of the key is ours: after a lost reply, and before it is deleted. */
+  async #find(connection: ZooKeeperConnection): Promise<void> {
+    const state = await readNode(connection, this.#path);
+    const isOurs = state?.session.equals(this.session.ticket.id) === true && ownerOf(state.data) === this.request.owner;
+    this.#node = isOurs ? { path: this.#path, czxid: state.czxid } : undefined;
+    this.#isUncertain = false;
+    if (state?.session.equals(NO_SESSION) === true) throw this.#mixedModes();
+  }
+
+  #mixedModes(): LockConfigurationError {
+    const { key } = this.settings;
+    return new LockConfigurationError(`${quote(key)} is in use by mode sequential; all must use the same`, 'mode', key);
+  }
+}

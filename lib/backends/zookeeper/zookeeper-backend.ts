@@ -1,0 +1,99 @@
+import {
+  type AcquireRequest,
+  type BackendHealth,
+  type Guarantee,
+  type Lease,
+  type LockBackend,
+  LockBackendError,
+  LockError,
+} from '../../core/index.js';
+import type { Place } from './place.js';
+import { type PlaceSettings, SequentialPlace } from './sequential-place.js';
+import { SessionKeeper } from './session-keeper.js';
+import { SimplePlace } from './simple-place.js';
+import { ZooKeeperContender } from './zookeeper-contender.js';
+import { ConnectionLostError } from './zookeeper-error.js';
+import type { ResolvedOptions } from './zookeeper-options.js';
+import type { ZooKeeperSession } from './zookeeper-session.js';
+
+const PLACES = { sequential: SequentialPlace, simple: SimplePlace };
+
+/** Locks in ZooKeeper: one session for all, and a contender for each caller. */
+export class ZooKeeperBackend implements LockBackend {
+  readonly name = 'zookeeper';
+  readonly guarantee: Guarantee;
+  readonly #keeper: SessionKeeper;
+  readonly #leases = new Map<string, Lease>();
+  readonly #tasks = new Set<Promise<unknown>>();
+
+  constructor(private readonly options: ResolvedOptions) {
+    this.guarantee = options.servers.length > 1 ? 'consensus' : 'durable';
+    this.#keeper = new SessionKeeper(options);
+  }
+
+  async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
+    request.signal?.throwIfAborted();
+    try {
+      const known = this.#leases.get(request.owner);
+      if (known && (await known.renew())) return known;
+      const contender = new ZooKeeperContender({
+        keeper: this.#keeper,
+        request,
+        placeIn: (session) => this.#place(key, request, session),
+        leave: (place) => this.#leave(place, request.owner),
+      });
+      this.#track(contender.settled);
+      const lease = await contender.outcome();
+      if (lease) this.#leases.set(request.owner, lease);
+      return lease;
+    } catch (error) {
+      if (error instanceof LockError || (request.signal?.aborted === true && error === request.signal.reason))
+        throw error;
+      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#keeper.close();
+    await Promise.all(this.#tasks);
+  }
+
+  health(): BackendHealth {
+    return this.#keeper.health;
+  }
+
+  onHealthChange(listener: (health: BackendHealth) => void): () => void {
+    return this.#keeper.onHealthChange(listener);
+  }
+
+  #place(key: string, { owner, metadata }: AcquireRequest, session: ZooKeeperSession): Place {
+    const { base, acl, mode } = this.options;
+    const settings: PlaceSettings = { key, base, acl };
+    return new PLACES[mode](session, settings, { owner, metadata });
+  }
+
+  /** Until it is sure that nothing is left: the end of the session is that too. @throws ServerRefusalError */
+  #leave(place: Place, owner: string): Promise<void> {
+    this.#leases.delete(owner);
+    const task = this.#leaveUntilSure(place);
+    this.#track(task.catch(() => undefined));
+    return task;
+  }
+
+  async #leaveUntilSure(place: Place): Promise<void> {
+    while (!place.session.ended.aborted) {
+      try {
+        if ((await this.#keeper.connected(false)) !== place.session) return;
+        await place.leave();
+        return;
+      } catch (error) {
+        if (!(error instanceof ConnectionLostError)) throw error;
+      }
+    }
+  }
+
+  #track(task: Promise<unknown>): void {
+    const over = task.finally(() => this.#tasks.delete(over));
+    this.#tasks.add(over);
+  }
+}

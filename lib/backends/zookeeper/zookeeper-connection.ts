@@ -1,0 +1,167 @@
+import type { Clock, Timer } from '../../core/index.js';
+import { timesOf } from './session-times.js';
+import { connectOnce, type Handshake, type SessionTicket } from './tamed-client.js';
+import { WatchList } from './watch-list.js';
+import {
+  CONNECTION_LOSS,
+  ConnectionLostError,
+  ServerRefusalError,
+  SESSION_EXPIRED,
+  SESSION_MOVED,
+  SessionExpiredError,
+  SessionRefusedError,
+} from './zookeeper-error.js';
+import { type Client, isOfLeader, type OperationName, type Payload, type RequestFields } from './zookeeper-wire.js';
+
+interface Pending {
+  readonly name: OperationName;
+  /** In words. */
+  readonly operation: string;
+  readonly sentAt: number;
+  readonly resolve: (payload: Payload) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * One TCP connection. Left to itself node-zookeeper-client 1.1.3 waits for ever on a server that says nothing, sends late what was
+ * given up, forgets to call back, and ends the process on half a frame or an unknown error. Here a connection on which an answer
+ * is overdue, or that brings nonsense, is cut; with its end all who wait for an answer or for a watch are told; and nothing of it
+ * lives on in the next one.
+ */
+export class ZooKeeperConnection {
+  /** Resolves when the server has let us into the session. @throws SessionExpiredError, SessionRefusedError, ConnectionLostError */
+  readonly ready: Promise<void>;
+  /** Resolves, with why, when there is nothing more to come. */
+  readonly ended: Promise<Error>;
+  /** When nothing had been sent yet. */
+  readonly openedAt: number;
+  /** Who is called, once, when a watch of ours fires or the connection ends. */
+  readonly watches = new WatchList();
+  /** Is called with when something was sent that the leader has answered. */
+  onLeaderAnswer: (sentAt: number) => void = () => undefined;
+  readonly #client: Client;
+  readonly #pending = new Set<Pending>();
+  #end: Error | undefined;
+  #onEnd: (error: Error) => void = () => undefined;
+  #trouble: Error | undefined;
+  #silence: Timer | undefined;
+
+  constructor(
+    private readonly handshake: Handshake,
+    private readonly clock: Clock,
+    handshakeMs: number,
+  ) {
+    this.openedAt = clock.now();
+    this.ended = new Promise((resolve) => (this.#onEnd = resolve));
+    const late = (): void => this.cut(new Error(`no handshake within ${Math.round(handshakeMs)} ms`));
+    const timeout = clock.schedule(handshakeMs, late);
+    let onReady: () => void = () => undefined;
+    const ready = new Promise<void>((resolve) => (onReady = resolve));
+    this.ready = Promise.race([ready, this.ended.then(rethrow)]).finally(() => timeout.cancel());
+    this.#client = connectOnce(handshake, {
+      onReady: () => onReady(),
+      onOver: (why) => this.cut(why),
+      onError: (error) => (this.#trouble ??= error),
+      onEvent: (path, event) => this.watches.fire(path, event),
+      onUnknownError: (code) => this.#onUnknownError(code),
+    });
+  }
+
+  get alive(): boolean {
+    return this.#end === undefined;
+  }
+
+  get ticket(): SessionTicket {
+    return { id: this.#client.getSessionId(), password: this.#client.getSessionPassword() };
+  }
+
+  /** As the server will have it, which may be more or less than what was asked for. */
+  get sessionMs(): number {
+    return this.#client.getSessionTimeout();
+  }
+
+  /** How long the oldest question has been waiting for its answer. */
+  get silentForMs(): number {
+    const [oldest] = this.#pending;
+    return oldest ? this.clock.now() - oldest.sentAt : 0;
+  }
+
+  /** Sends at once, in the order of the calls, which is also that of the answers. @throws ConnectionLostError, ServerRefusalError */
+  ask(name: OperationName, fields: RequestFields, operation: string = name): Promise<Payload> {
+    return new Promise((resolve, reject) => {
+      if (this.#end) {
+        reject(this.#end);
+        return;
+      }
+      const pending: Pending = { name, operation, sentAt: this.clock.now(), resolve, reject };
+      this.#pending.add(pending);
+      this.#watchSilence();
+      this.#client.connectionManager.queue(this.handshake.wire.request(name, fields), (error, answer) => {
+        if (error) this.#onError(pending, error.code);
+        else this.#onAnswer(pending, answer.payload);
+      });
+    });
+  }
+
+  /** Ends it without a word to the server. */
+  cut(why?: Error): void {
+    this.#trouble ??= why;
+    if (this.#end) return;
+    this.#end = this.#lastError();
+    this.#silence?.cancel();
+    const { connectTimeoutHandler, socket } = this.#client.connectionManager;
+    clearTimeout(connectTimeoutHandler ?? undefined);
+    socket.destroy();
+    this.#onEnd(this.#end);
+    for (const { reject } of this.#pending) reject(this.#end);
+    this.#pending.clear();
+    this.watches.fireAll('lost');
+  }
+
+  #lastError(): Error {
+    const why = this.#trouble;
+    if (why instanceof SessionExpiredError || why instanceof SessionRefusedError) return why;
+    const { host, port } = this.handshake.server;
+    return new ConnectionLostError(`${host}:${port}: ${why?.message ?? 'the server closed the connection'}`);
+  }
+
+  #onAnswer(pending: Pending, payload: Payload): void {
+    if (!this.#pending.delete(pending)) return;
+    if (isOfLeader(pending.name)) this.onLeaderAnswer(pending.sentAt);
+    pending.resolve(payload);
+  }
+
+  #onError(pending: Pending, code: number): void {
+    const refusal = new ServerRefusalError(code, pending.operation);
+    if (code === SESSION_EXPIRED) this.cut(new SessionExpiredError());
+    else if (code === SESSION_MOVED) this.cut(refusal);
+    else if (code === CONNECTION_LOSS) this.cut();
+    else if (this.#pending.delete(pending)) pending.reject(refusal);
+  }
+
+  #onUnknownError(code: number): void {
+    const [oldest] = this.#pending;
+    if (oldest) this.#onError(oldest, code);
+  }
+
+  /** One timer for all that is asked. */
+  #watchSilence(): void {
+    const [oldest] = this.#pending;
+    if (!oldest || this.#silence) return;
+    const { silenceMs } = timesOf(this.sessionMs);
+    const leftMs = oldest.sentAt + silenceMs - this.clock.now();
+    // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
+    const onTime = (): unknown => setImmediate(() => this.#onSilence(silenceMs));
+    this.#silence = this.clock.schedule(leftMs, onTime, { background: true });
+  }
+
+  #onSilence(silenceMs: number): void {
+    this.#silence = undefined;
+    if (this.silentForMs >= silenceMs) this.cut(new Error(`no answer within ${Math.round(silenceMs)} ms`));
+    else this.#watchSilence();
+  }
+}
+
+function rethrow(error: Error): never {
+  throw error;
+}

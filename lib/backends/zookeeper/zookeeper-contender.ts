@@ -1,0 +1,128 @@
+import type { AcquireRequest, Lease } from '../../core/index.js';
+import { pause, within } from '../../core/timers.js';
+import { trustedUntil } from '../../core/watchdog.js';
+import type { Place, Standing } from './place.js';
+import type { SessionKeeper } from './session-keeper.js';
+import { ConnectionLostError } from './zookeeper-error.js';
+import { ZooKeeperLease } from './zookeeper-lease.js';
+import type { ZooKeeperSession } from './zookeeper-session.js';
+
+export interface ContenderSettings {
+  readonly keeper: SessionKeeper;
+  readonly request: AcquireRequest;
+  readonly placeIn: (session: ZooKeeperSession) => Place;
+  /** Takes a place away, however long that takes. */
+  readonly leave: (place: Place) => Promise<void>;
+}
+
+/** A server that answers does so within this time. */
+const SILENCE_MS = 50;
+
+/** One caller's way to a key. Goes on in the background until nothing of it is left, when the caller has given up. */
+export class ZooKeeperContender {
+  /** Resolves when nothing is left to do, lease or no lease. */
+  readonly settled: Promise<unknown>;
+  readonly #once: boolean;
+  /** Somebody else had the key when we last looked. */
+  #refused = false;
+  #givenUp = false;
+  #wakeUp: () => void = () => undefined;
+  readonly #onGivenUp = new Promise<void>((resolve) => (this.#wakeUp = resolve));
+  readonly #task: Promise<Lease | null>;
+
+  constructor(private readonly settings: ContenderSettings) {
+    this.#once = settings.request.deadline.passed;
+    this.#task = this.#contend();
+    this.settled = this.#task.catch(() => undefined);
+  }
+
+  /** Settles as soon as the caller has given up. Rejects with what went wrong, or with the signal's reason. */
+  outcome(): Promise<Lease | null> {
+    const { deadline, signal } = this.settings.request;
+    return new Promise<Lease | null>((resolve, reject) => {
+      const over = (settle: () => void): void => {
+        this.#givenUp = true;
+        this.#wakeUp();
+        timer?.cancel();
+        signal?.removeEventListener('abort', onAbort);
+        settle();
+      };
+      const onAbort = (): void => over(() => reject(signal?.reason));
+      const onDeadline = (graceMs: number): void => {
+        if (this.#refused && this.settings.keeper.answersWithin(SILENCE_MS)) over(() => resolve(null));
+        else if (graceMs > 0) timer = deadline.clock.schedule(graceMs, () => onDeadline(0));
+        else over(() => reject(this.#noAnswer()));
+      };
+      let timer = this.#once ? undefined : deadline.clock.schedule(deadline.remainingMs, () => onDeadline(SILENCE_MS));
+      signal?.addEventListener('abort', onAbort);
+      this.#task.then(
+        (lease) => (this.#givenUp ? void lease?.release().catch(() => undefined) : over(() => resolve(lease))),
+        (error: unknown) => over(() => reject(error)),
+      );
+    });
+  }
+
+  #noAnswer(): Error {
+    const { status, detail } = this.settings.keeper.health;
+    return new Error(status === 'down' && detail !== undefined ? detail : 'no answer before the deadline');
+  }
+
+  async #contend(): Promise<Lease | null> {
+    const { keeper, placeIn, leave } = this.settings;
+    let place: Place | undefined;
+    let lease: Lease | undefined;
+    let left: Promise<void> | undefined;
+    try {
+      while (!this.#givenUp && !lease) {
+        const session = await this.#unlessGivenUp(keeper.connected(this.#once));
+        if (!session) break;
+        if (place?.session !== session) place = placeIn(session);
+        lease = await this.#look(place);
+        if (!lease && this.#once) break;
+      }
+    } finally {
+      if (place && (!lease || this.#givenUp)) left = leave(place);
+    }
+    if (!left) return lease ?? null;
+    await within(this.settings.request.deadline.clock, place?.session.times.silenceMs ?? 0, left);
+    return null;
+  }
+
+  /** Returns a lease, or when it is worth another look. */
+  async #look(place: Place): Promise<Lease | undefined> {
+    const { request, leave } = this.settings;
+    const { clock } = request.deadline;
+    const askedAt = clock.now();
+    let standing: Standing;
+    try {
+      standing = await place.look();
+    } catch (error) {
+      if (!(error instanceof ConnectionLostError) || this.#once) throw error;
+      return undefined;
+    }
+    if (!standing.node) {
+      await this.#wait(standing);
+      return undefined;
+    }
+    const { session } = place;
+    const sentAt = session.trustedFrom(askedAt);
+    if (clock.now() < trustedUntil(sentAt, session.times.trustMs)) {
+      return new ZooKeeperLease({ session, node: standing.node, sentAt, clock, leave: () => leave(place) });
+    }
+    await pause(clock, session.times.lagMs);
+    return undefined;
+  }
+
+  async #wait({ holder, change, forget }: Standing & { node: null }): Promise<void> {
+    this.#refused = true;
+    if (holder) this.settings.request.blockedBy?.(holder);
+    if (!this.#once) await this.#unlessGivenUp(change);
+    forget();
+  }
+
+  /** `undefined` when the caller has given up first. */
+  async #unlessGivenUp<T>(promise: Promise<T>): Promise<T | undefined> {
+    promise.catch(() => undefined);
+    return Promise.race([promise, this.#onGivenUp.then(() => undefined)]);
+  }
+}

@@ -1,0 +1,59 @@
+/** The connection ended before the answer: what was asked for may have been done, or not. */
+export class ConnectionLostError extends Error {
+  override readonly name = 'ConnectionLostError';
+}
+
+/** The server does not know the session (any more): its nodes are gone. */
+export class SessionExpiredError extends ConnectionLostError {
+  constructor() {
+    super('the session has expired on the server');
+  }
+}
+
+/** The backend was closed, or the server takes our credentials for none: asking again is no use. */
+export class SessionRefusedError extends Error {
+  override readonly name = 'SessionRefusedError';
+}
+
+/** Not of a server: the client says so of what it was waiting for when the socket closed. */
+export const CONNECTION_LOSS = -4;
+const UNIMPLEMENTED = -6;
+export const NO_NODE = -101;
+export const NO_AUTH = -102;
+export const NO_CHILDREN_FOR_EPHEMERALS = -108;
+export const NODE_EXISTS = -110;
+export const SESSION_EXPIRED = -112;
+export const SESSION_MOVED = -118;
+
+/** What the codes of an answer are called, and what to do about them. https://zookeeper.apache.org, `KeeperException.Code` */
+const CODES: ReadonlyMap<number, string> = new Map([
+  [UNIMPLEMENTED, 'UNIMPLEMENTED: mode sequential needs ZooKeeper 3.5.3 or newer'],
+  [-8, 'BAD_ARGUMENTS'],
+  [NO_NODE, 'NO_NODE'],
+  [NO_AUTH, 'NO_AUTH: its ACL does not give this user the right'],
+  [NO_CHILDREN_FOR_EPHEMERALS, 'NO_CHILDREN_FOR_EPHEMERALS'],
+  [NODE_EXISTS, 'NODE_EXISTS'],
+  [SESSION_EXPIRED, 'SESSION_EXPIRED'],
+  [-114, 'INVALID_ACL: an entry of the ACL is not one, or needs authentication first'],
+  [SESSION_MOVED, 'SESSION_MOVED'],
+  [-119, 'NOT_READONLY: the server has lost the others, and only reads'],
+  [-125, 'QUOTA_EXCEEDED'],
+  [-127, 'THROTTLED_OP: the server has too much to do'],
+]);
+
+/** The server answered with an error. */
+export class ServerRefusalError extends Error {
+  override readonly name = 'ServerRefusalError';
+
+  constructor(
+    readonly code: number,
+    operation: string,
+  ) {
+    super(`the server refused to ${operation}: ${CODES.get(code) ?? `error ${code}`}`);
+  }
+}
+
+/** Whether `error` is the server's answer with this code. */
+export function isRefusal(error: unknown, code: number): boolean {
+  return error instanceof ServerRefusalError && error.code === code;
+}

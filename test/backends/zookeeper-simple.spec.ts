@@ -1,0 +1,4 @@
+import { zookeeperHarness } from '../support/harness-zookeeper.js';
+import { describeBackend } from './describe-backend.js';
+
+describeBackend('zookeeper-simple', zookeeperHarness('simple', 'single'));

@@ -1,0 +1,59 @@
+import { parseConnectString } from '../../lib/backends/zookeeper/connect-string.js';
+import {
+  childrenOf,
+  createNode,
+  createParents,
+  deleteNode,
+  type NodeState,
+  readNode,
+} from '../../lib/backends/zookeeper/nodes.js';
+import { SessionKeeper } from '../../lib/backends/zookeeper/session-keeper.js';
+import type { ZooKeeperConnection } from '../../lib/backends/zookeeper/zookeeper-connection.js';
+import { isRefusal, NO_NODE } from '../../lib/backends/zookeeper/zookeeper-error.js';
+import { PERSISTENT } from '../../lib/backends/zookeeper/zookeeper-wire.js';
+
+const EVERYBODY = [{ scheme: 'world', id: 'anyone', permissions: 31 }];
+
+/** What an operator does by hand, in a session of his own. */
+export class ZookeeperOperator {
+  readonly #keeper: SessionKeeper;
+
+  constructor(connectString: string, auth?: string) {
+    const { servers } = parseConnectString(connectString);
+    const credentials = auth === undefined ? undefined : Buffer.from(auth);
+    this.#keeper = new SessionKeeper({ servers, sessionTimeoutMs: 10_000, auth: credentials });
+  }
+
+  /** Up to date, whichever server answers. Nothing where there is no such node. */
+  async children(path: string): Promise<readonly string[]> {
+    const connection = await this.#upToDate();
+    return childrenOf(connection, path).catch((error: unknown) => {
+      if (isRefusal(error, NO_NODE)) return [];
+      throw error;
+    });
+  }
+
+  async read(path: string): Promise<NodeState | null> {
+    return readNode(await this.#upToDate(), path);
+  }
+
+  async create(path: string, data: string, acl = EVERYBODY): Promise<void> {
+    const connection = await this.#upToDate();
+    await createParents(connection, path.slice(0, path.lastIndexOf('/')), EVERYBODY, PERSISTENT);
+    await createNode(connection, path, { data: Buffer.from(data), acl, flags: PERSISTENT });
+  }
+
+  async delete(path: string): Promise<void> {
+    await deleteNode(await this.#upToDate(), path);
+  }
+
+  close(): Promise<void> {
+    return this.#keeper.close();
+  }
+
+  async #upToDate(): Promise<ZooKeeperConnection> {
+    const { connection } = await this.#keeper.connected(false);
+    await connection.ask('sync', { path: '/' });
+    return connection;
+  }
+}

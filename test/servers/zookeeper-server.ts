@@ -1,0 +1,144 @@
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { askZookeeper } from './ask-zookeeper.js';
+import { freePort } from './free-port.js';
+import { ServerProcess } from './server-process.js';
+
+/** Debian's jars; the manifest of the first names the others. */
+const JAR = '/usr/share/java/zookeeper.jar';
+
+const JVM = [
+  '-Xms32m',
+  '-Xmx128m',
+  '-XX:+UseSerialGC',
+  '-XX:TieredStopAtLevel=1',
+  '-Dzookeeper.forceSync=no',
+  '-Dznode.container.checkIntervalMs=500',
+  '-Dzookeeper.cnxTimeout=500',
+];
+
+/** Sessions from twice this. The server looks for expired ones this often. */
+const TICK_MS = 100;
+
+export interface ZookeeperServerOptions {
+  /** Further lines of zoo.cfg; they win. */
+  readonly settings?: Readonly<Record<string, string | number>>;
+  /** Further arguments of the JVM. */
+  readonly jvm?: readonly string[];
+  /** Which server of an ensemble it is; its `server.N` lines are in `settings`. */
+  readonly myid?: number;
+}
+
+/** A real ZooKeeper on 127.0.0.1 with the faults of a test. What was written stays when it is killed. */
+export class ZookeeperServer {
+  #process: ServerProcess | undefined;
+
+  private constructor(
+    readonly port: number,
+    readonly directory: string,
+    private readonly options: ZookeeperServerOptions,
+  ) {}
+
+  static async start(options: ZookeeperServerOptions = {}): Promise<ZookeeperServer> {
+    for (let attempt = 1; ; attempt += 1) {
+      const server = await ZookeeperServer.prepare(options);
+      try {
+        await server.launch();
+        return server;
+      } catch (error) {
+        // Another test run may have taken the port between our look and the server's.
+        await server.stop();
+        if (attempt === 3) throw error;
+      }
+    }
+  }
+
+  /** One that has its port and its directory, and is not started yet. */
+  static async prepare(options: ZookeeperServerOptions): Promise<ZookeeperServer> {
+    return new ZookeeperServer(await freePort(), await mkdtemp(join(tmpdir(), 'zookeeper-server-')), options);
+  }
+
+  get address(): string {
+    return `127.0.0.1:${this.port}`;
+  }
+
+  get data(): string {
+    return join(this.directory, 'data');
+  }
+
+  /** A four-letter word. */
+  ask(word: string): Promise<string> {
+    return askZookeeper(this.port, word);
+  }
+
+  /** What `mntr` says of itself, in numbers. */
+  async metric(name: string): Promise<number> {
+    const line = new RegExp(`^${name}\\t(?<value>\\S+)$`, 'm').exec(await this.ask('mntr'));
+    return Number(line?.groups?.['value']);
+  }
+
+  /** Stops answering and keeps every connection open; the kernel accepts new ones. */
+  freeze(): void {
+    this.#process?.freeze();
+  }
+
+  thaw(): void {
+    this.#process?.thaw();
+  }
+
+  /** SIGKILL. */
+  async kill(): Promise<void> {
+    await this.#process?.kill();
+  }
+
+  /** Kills it and starts it again on the same port, with nothing or with all it had. */
+  async restart({ empty }: { readonly empty: boolean }): Promise<void> {
+    await this.kill();
+    if (empty) await rm(this.data, { recursive: true });
+    await this.launch();
+  }
+
+  /** Ends it for good and removes what it wrote. */
+  async stop(): Promise<void> {
+    await this.kill();
+    await rm(this.directory, { recursive: true });
+  }
+
+  /** Resolves when it serves: one of an ensemble, when a majority of it is there. */
+  async launch(): Promise<void> {
+    const { myid, jvm = [] } = this.options;
+    await mkdir(this.data, { recursive: true });
+    if (myid !== undefined) await writeFile(join(this.data, 'myid'), `${myid}\n`);
+    const configuration = join(this.directory, 'zoo.cfg');
+    await writeFile(configuration, this.#configuration());
+    const main = 'org.apache.zookeeper.server.quorum.QuorumPeerMain';
+    this.#process = await ServerProcess.start({
+      command: 'java',
+      args: [...JVM, ...jvm, '-cp', JAR, main, configuration],
+      cwd: this.directory,
+      readyWithinMs: 30_000,
+      isReady: async () => (await this.ask('conf')).includes(`dataDir=${this.data}/`),
+    });
+  }
+
+  #configuration(): string {
+    const settings = {
+      tickTime: TICK_MS,
+      dataDir: this.data,
+      clientPort: this.port,
+      clientPortAddress: '127.0.0.1',
+      maxSessionTimeout: 60_000,
+      maxClientCnxns: 0,
+      'admin.enableServer': false,
+      '4lw.commands.whitelist': '*',
+      initLimit: 100,
+      syncLimit: 20,
+      ...this.options.settings,
+    };
+    return Object.entries(settings)
+      .map(([name, value]) => `${name}=${value}\n`)
+      .join('');
+  }
+}
