@@ -13,6 +13,11 @@ const servers = [
     elsewhere: 'https://redis.io/docs/latest/operate/oss_and_stack/install/',
   },
   {
+    debian: 'memcached',
+    present: () => onPath('memcached'),
+    elsewhere: 'https://docs.memcached.org/serverguide/',
+  },
+  {
     debian: 'postgresql',
     present: () => onPath('postgres') || existsSync('/usr/lib/postgresql'),
     elsewhere: 'https://www.postgresql.org/download/',

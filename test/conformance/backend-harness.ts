@@ -39,6 +39,8 @@ export interface BackendHarness {
   readonly namesHolder: boolean;
   /** The smallest TTL worth testing. */
   readonly shortTtlMs: number;
+  /** How much later than its TTL the server may let a lease end, when it counts in coarse units. @default 0 */
+  readonly expiresLateMs?: number;
   /** How soon after a release another process has the key. */
   readonly wakesWithinMs: number;
 }

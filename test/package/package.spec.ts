@@ -13,7 +13,7 @@ const run = (command: string, args: string[], cwd: string): string =>
     env: { ...process.env, NODE_OPTIONS: '' },
   });
 
-const SUB_PATHS = ['', '/core', '/memory', '/redis', '/testing', '/typeorm', '/zookeeper'];
+const SUB_PATHS = ['', '/core', '/memcached', '/memory', '/redis', '/testing', '/typeorm', '/zookeeper'];
 
 /** What is tested here is the packed tarball, as an application gets it. Needs the build. */
 describe('the package', () => {

@@ -1,20 +1,29 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
+import type { MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import type { TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 
-/** How a process reaches a backend: plain data, so that a child process can be told. */
-export type Connection =
-  | { readonly backend: 'redis'; readonly url: string; readonly mode: 'queue' | 'plain' | 'getset' }
-  | { readonly backend: 'sqlite'; readonly database: string }
-  | {
-      readonly backend: 'zookeeper';
-      readonly connectString: string;
-      readonly sessionTimeoutMs: number;
-      readonly mode: 'sequential' | 'simple';
-    }
-  | SqlConnection;
+/** What each backend has to be told: plain data, so that a child process can be told too. */
+interface Connections {
+  redis: { readonly url: string; readonly mode: 'queue' | 'plain' | 'getset' };
+  memcached: Pick<MemcachedOptions, 'servers' | 'protocol' | 'commandTimeoutMs'>;
+  zookeeper: {
+    readonly connectString: string;
+    readonly sessionTimeoutMs: number;
+    readonly mode: 'sequential' | 'simple';
+  };
+  sqlite: { readonly database: string };
+  postgres: SqlPlace;
+  mariadb: SqlPlace;
+}
 
-export interface SqlConnection {
-  readonly backend: 'postgres' | 'mariadb';
+type ConnectionOf<Name extends keyof Connections> = { readonly backend: Name } & Connections[Name];
+
+/** How a process reaches a backend. */
+export type Connection = { [Name in keyof Connections]: ConnectionOf<Name> }[keyof Connections];
+export type MemcachedConnection = ConnectionOf<'memcached'>;
+export type SqlConnection = ConnectionOf<'postgres' | 'mariadb'>;
+
+interface SqlPlace {
   readonly url: string;
   /** The strategy and its options. @default lease */
   readonly options?: SqlOptions;
@@ -24,30 +33,26 @@ type WithoutDataSource<Options> = Options extends unknown ? Omit<Options, 'dataS
 
 export type SqlOptions = WithoutDataSource<TypeOrmOptions>;
 
+const CONNECT: { [Name in keyof Connections]: (place: Connections[Name]) => Promise<LockBackend> } = {
+  redis: async (options) => (await import('nestjs-distributed-lock/redis')).redis(options),
+  memcached: async (options) => (await import('nestjs-distributed-lock/memcached')).memcached(options),
+  zookeeper: async (options) => (await import('nestjs-distributed-lock/zookeeper')).zookeeper(options),
+  sqlite: async ({ database }) => {
+    const { default: driver } = await import('libsql');
+    const { typeorm } = await import('nestjs-distributed-lock/typeorm');
+    return typeorm({ dataSource: { options: { type: 'better-sqlite3', driver, database } }, synchronize: true });
+  },
+  postgres: (place) => connectSql('postgres', place),
+  mariadb: (place) => connectSql('mariadb', place),
+};
+
 /** The backend in this process, with a client of its own. Loads no other backend. */
-export function connectBackend(connection: Connection): Promise<LockBackend> {
-  if (connection.backend === 'redis') return connectRedis(connection);
-  if (connection.backend === 'zookeeper') return connectZookeeper(connection);
-  return connection.backend === 'sqlite' ? connectSqlite(connection) : connectSql(connection);
+export function connectBackend<Name extends keyof Connections>(connection: ConnectionOf<Name>): Promise<LockBackend> {
+  const { backend, ...place } = connection;
+  return CONNECT[backend](place as unknown as Connections[Name]);
 }
 
-async function connectRedis({ url, mode }: Extract<Connection, { backend: 'redis' }>): Promise<LockBackend> {
-  const { redis } = await import('nestjs-distributed-lock/redis');
-  return redis({ url, mode });
-}
-
-async function connectZookeeper({ backend: _, ...options }: Extract<Connection, { backend: 'zookeeper' }>) {
-  const { zookeeper } = await import('nestjs-distributed-lock/zookeeper');
-  return zookeeper(options);
-}
-
-async function connectSqlite({ database }: Extract<Connection, { backend: 'sqlite' }>): Promise<LockBackend> {
+async function connectSql(type: 'postgres' | 'mariadb', { url, options }: SqlPlace): Promise<LockBackend> {
   const { typeorm } = await import('nestjs-distributed-lock/typeorm');
-  const { default: driver } = await import('libsql');
-  return typeorm({ dataSource: { options: { type: 'better-sqlite3', driver, database } }, synchronize: true });
-}
-
-async function connectSql({ backend, url, options }: SqlConnection): Promise<LockBackend> {
-  const { typeorm } = await import('nestjs-distributed-lock/typeorm');
-  return typeorm({ dataSource: { options: { type: backend, url } }, synchronize: true, ...options });
+  return typeorm({ dataSource: { options: { type, url } }, synchronize: true, ...options });
 }

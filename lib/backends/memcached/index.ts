@@ -1,0 +1,21 @@
+import { type LockBackend, PollingBackend } from '../../core/index.js';
+import { MemcachedLeaseStore } from './memcached-lease-store.js';
+import { type MemcachedOptions, resolveMemcachedOptions } from './memcached-options.js';
+import { MemcachedRing } from './memcached-ring.js';
+
+export { type FailureKind, MemcachedFailure } from './memcached-failure.js';
+export { type MemcachedOptions, type Protocol } from './memcached-options.js';
+
+/**
+ * Locks on memcached, by its own text protocol and without a client library. Connects when first asked. No SASL: that is for
+ * the binary protocol only; use a network of its own, or `tls`.
+ *
+ * Best-effort: memcached forgets everything in a restart, and deletes locks that are held when its memory is full, unless it
+ * runs with `-M`. Then only the fencing token protects. No proxy may stand between, for one that outlives a server would
+ * bring cas ids of the old one to the new one.
+ * @throws LockConfigurationError
+ */
+export function memcached(options: MemcachedOptions): LockBackend {
+  const resolved = resolveMemcachedOptions(options);
+  return new PollingBackend(new MemcachedLeaseStore(new MemcachedRing(resolved), resolved.prefix, resolved.clock));
+}

@@ -1,0 +1,26 @@
+/**
+ * `not-sent`: the server has seen nothing of it. `unknown`: it may have been carried out, or may still be. `protocol`: what
+ * came back is no answer of a memcached server. `refused`: the server answered that it cannot.
+ */
+export type FailureKind = 'not-sent' | 'unknown' | 'protocol' | 'refused';
+
+/** Why a server did not do what it was asked; the `cause` of a `LockBackendError`. */
+export class MemcachedFailure extends Error {
+  override readonly name = 'MemcachedFailure';
+
+  constructor(
+    readonly kind: FailureKind,
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+const SHOWN_LENGTH = 100;
+
+/** An answer that makes no sense here. What else is on its way on that connection makes none either. */
+export function unexpected(line: string): MemcachedFailure {
+  const shown = line.length > SHOWN_LENGTH ? `${line.slice(0, SHOWN_LENGTH)}…` : line;
+  return new MemcachedFailure('protocol', `no answer of a memcached server: ${JSON.stringify(shown)}`);
+}

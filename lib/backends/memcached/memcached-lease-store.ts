@@ -1,0 +1,149 @@
+import {
+  type BackendHealth,
+  type Clock,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  packMetadata,
+  type TtlLimits,
+  unpackHolder,
+} from '../../core/index.js';
+import type { Lease, Present } from './dialect.js';
+import { type ItemNames, itemNames } from './item-names.js';
+import { MemcachedFailure } from './memcached-failure.js';
+import type { MemcachedRing } from './memcached-ring.js';
+import type { Session } from './session.js';
+
+/** How often an item may be somebody's and then ours again before we give up looking. */
+const MOST_LOOKS = 3;
+/** A counter lives for a day and counts slower than microseconds: one further from the time was written by somebody else. */
+const TOKEN_RANGE = 2n * 86_400_000_000n;
+
+/**
+ * A lease is an item `owner|metadata`, its fencing token a counter beside it. What is added, written or deleted is added,
+ * written or deleted only if the item is the one we know, by its cas id; and that is only known on the connection which told it,
+ * together with the owner. The counter begins with the time in microseconds, so that it also grows over its own loss.
+ *
+ * An item ends on a date by the server's own clock, never before: a time to live would begin with whatever second the server
+ * last saw, and end at once on one that has just been stopped for longer.
+ */
+export class MemcachedLeaseStore implements LeaseStore {
+  readonly name = 'memcached';
+  readonly guarantee = 'best-effort';
+  /** A server counts whole seconds, and takes more than 30 days for a date. */
+  readonly ttlLimits: TtlLimits = { minMs: 2_000, maxMs: 30 * 86_400_000 };
+
+  constructor(
+    private readonly ring: MemcachedRing,
+    private readonly prefix: string,
+    private readonly clock: Clock,
+  ) {}
+
+  async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    await this.ring.agree();
+    const names = itemNames(this.prefix, key);
+    const value = `${owner}|${packMetadata(metadata)}`;
+    return this.ring.nodeOf(key).run((session) => this.#acquire(session, names, { owner, value, ttlMs }));
+  }
+
+  renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const names = itemNames(this.prefix, key);
+    return this.ring.nodeOf(key).run((session) => this.#renew(session, names, owner, ttlMs));
+  }
+
+  release(key: string, owner: string): Promise<boolean> {
+    const { lease } = itemNames(this.prefix, key);
+    return this.ring.nodeOf(key).run((session) => release(session, lease, owner));
+  }
+
+  async close(): Promise<void> {
+    this.ring.close();
+  }
+
+  health(): BackendHealth {
+    return this.ring.health.current;
+  }
+
+  onHealthChange(listener: (health: BackendHealth) => void): () => void {
+    return this.ring.health.onChange(listener);
+  }
+
+  async #acquire(
+    session: Session,
+    names: ItemNames,
+    { owner, value, ttlMs }: { readonly owner: string; readonly value: string; readonly ttlMs: number },
+  ): Promise<LeaseAttempt> {
+    const sentAt = this.clock.now();
+    const firstToken = session.clock.microseconds(sentAt);
+    const lease: Lease = { names, value, expiresAt: session.clock.expiryAfter(ttlMs, sentAt) };
+    const { added, token, present } = await session.dialect.acquire(lease, firstToken);
+    if (present === null) {
+      if (added) throw new MemcachedFailure('refused', 'the server did not keep the lease that it had stored');
+      return { acquired: false, retryAfterMs: 0 };
+    }
+    if (!isOwn(present, owner)) return refusalBy(present);
+    session.leases.set(owner, present);
+    if (added) {
+      assertKept(session, present, ttlMs - (this.clock.now() - sentAt));
+      return { acquired: true, fencingToken: plausible(token, firstToken) };
+    }
+    // The answer to an earlier question of ours was lost: what it made may end sooner, and what it counted may be outdated.
+    if (!(await this.#renew(session, names, owner, ttlMs))) return { acquired: false, retryAfterMs: 0 };
+    return { acquired: true, fencingToken: plausible(await session.dialect.count(names, firstToken), firstToken) };
+  }
+
+  async #renew(session: Session, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
+    let known = session.leases.get(owner) ?? (await session.dialect.look(names.lease));
+    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+      if (known === null || !isOwn(known, owner)) break;
+      const sentAt = this.clock.now();
+      const lease: Lease = { names, value: known.value, expiresAt: session.clock.expiryAfter(ttlMs, sentAt) };
+      const { stored, present } = await session.dialect.renew(lease, known.cas);
+      known = present;
+      if (!stored || present === null || !isOwn(present, owner)) continue;
+      session.leases.set(owner, present);
+      assertKept(session, present, ttlMs - (this.clock.now() - sentAt));
+      return true;
+    }
+    session.leases.delete(owner);
+    if (known !== null && isOwn(known, owner)) throw restless();
+    return false;
+  }
+}
+
+async function release(session: Session, lease: string, owner: string): Promise<boolean> {
+  let known: Pick<Present, 'cas' | 'value'> | null | undefined = session.leases.get(owner);
+  session.leases.delete(owner);
+  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+    known ??= await session.dialect.look(lease);
+    if (known === null || !isOwn(known, owner)) return false;
+    if (await session.dialect.remove(lease, known.cas)) return true;
+    known = null;
+  }
+  throw restless();
+}
+
+function isOwn({ value }: { readonly value: string }, owner: string): boolean {
+  return value.startsWith(`${owner}|`);
+}
+
+function refusalBy({ value }: Present): LeaseAttempt {
+  const holder = unpackHolder(value.slice(value.indexOf('|') + 1));
+  return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
+}
+
+/** The server says how long it keeps the lease: nobody trusts it for longer, whatever we believe of the server's clock. */
+function assertKept({ clock }: Session, { remainingS = Infinity }: Present, trustedMs: number): void {
+  if (remainingS * 1_000 >= trustedMs) return;
+  clock.doubt();
+  throw new MemcachedFailure('refused', `the server would keep the lease for ${remainingS} s only`);
+}
+
+function plausible(token: bigint, time: bigint): bigint {
+  if (token > time - TOKEN_RANGE && token < time + TOKEN_RANGE) return token;
+  throw new MemcachedFailure('refused', `the counter of fencing tokens shows ${token}: delete it, it is none of ours`);
+}
+
+function restless(): MemcachedFailure {
+  return new MemcachedFailure('refused', 'the lease is ours and changes all the time');
+}

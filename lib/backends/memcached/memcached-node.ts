@@ -1,0 +1,129 @@
+import { randomInt } from 'node:crypto';
+import { LockConfigurationError, LockError, type Timer } from '../../core/index.js';
+import { MemcachedFailure } from './memcached-failure.js';
+import { openSession, type SessionOptions } from './open-session.js';
+import type { Session } from './session.js';
+
+const FIRST_RETRY_MS = 20;
+const LONGEST_RETRY_MS = 500;
+
+/** One server: connects when first asked, then keeps connecting, so that its return is noticed before anybody asks. */
+export class MemcachedNode {
+  /** Other processes look for the same keys elsewhere. */
+  misconfigured: LockConfigurationError | undefined;
+  /** What is wrong; `undefined` while it is connected, and before it was asked. */
+  trouble: string | undefined;
+  #session: Session | undefined;
+  #opening: Promise<Session> | undefined;
+  #failure: Error | undefined;
+  #failures = 0;
+  #notBefore = -Infinity;
+  #retry: Timer | undefined;
+  #closed = false;
+
+  constructor(
+    /** As it is called in the options. */
+    readonly name: string,
+    private readonly options: SessionOptions,
+    private readonly onChange: () => void,
+  ) {}
+
+  get connected(): boolean {
+    return this.#session !== undefined;
+  }
+
+  get advice(): string | undefined {
+    return this.#session?.advice;
+  }
+
+  /** Whatever of `work` the server has not seen is tried again on a new connection. @throws MemcachedFailure, LockError */
+  async run<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt += 1) {
+      const session = this.#session ?? (await this.#open());
+      try {
+        await session.prepare();
+        return await work(session);
+      } catch (error) {
+        const nothingSent = error instanceof MemcachedFailure && error.kind === 'not-sent';
+        if (attempt === 2 || !nothingSent) throw this.#named(error);
+      }
+    }
+  }
+
+  /** Resolves when the server has answered, or has failed to, for once. */
+  async greet(): Promise<void> {
+    if (!this.#session && this.#failures === 0) await this.#open().catch(() => undefined);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#retry?.cancel();
+    this.#session?.link.end(closedFailure());
+  }
+
+  async #open(): Promise<Session> {
+    if (this.#closed) throw closedFailure();
+    if (this.#failure && this.options.clock.now() < this.#notBefore) throw this.#failure;
+    this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  async #connect(): Promise<Session> {
+    this.#retry?.cancel();
+    try {
+      const session = await openSession(this.options);
+      session.link.onLost = (error) => this.#onLost(error);
+      if (this.#closed) session.link.end(closedFailure());
+      if (!session.link.alive) throw this.#closed ? closedFailure() : new MemcachedFailure('not-sent', 'lost at once');
+      this.#session = session;
+      this.#failures = 0;
+      this.#report(undefined);
+      return session;
+    } catch (error) {
+      const failure = this.#named(error, 'not-sent');
+      this.#failures += 1;
+      this.#retryIn(Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS) + randomInt(FIRST_RETRY_MS));
+      this.#report(failure);
+      throw failure;
+    }
+  }
+
+  #onLost(error: MemcachedFailure): void {
+    this.#session = undefined;
+    if (this.#closed) return;
+    this.#report(this.#named(error));
+    this.#notBefore = -Infinity;
+    this.#schedule(FIRST_RETRY_MS);
+  }
+
+  #retryIn(ms: number): void {
+    this.#notBefore = this.options.clock.now() + ms;
+    if (!this.#closed) this.#schedule(ms);
+  }
+
+  #schedule(ms: number): void {
+    const retry = (): void => {
+      this.#notBefore = -Infinity;
+      this.#open().catch(() => undefined);
+    };
+    this.#retry = this.options.clock.schedule(ms, retry, { background: true });
+  }
+
+  #report(failure: Error | undefined): void {
+    this.#failure = failure;
+    this.trouble = failure?.message;
+    this.misconfigured = failure instanceof LockConfigurationError ? failure : undefined;
+    this.onChange();
+  }
+
+  #named(error: unknown, kind?: MemcachedFailure['kind']): Error {
+    if (error instanceof LockError) return error;
+    const failure = error instanceof MemcachedFailure ? error : new MemcachedFailure('unknown', String(error));
+    if (failure.message.startsWith(`${this.name}: `)) return failure;
+    return new MemcachedFailure(kind ?? failure.kind, `${this.name}: ${failure.message}`, { cause: error });
+  }
+}
+
+function closedFailure(): MemcachedFailure {
+  return new MemcachedFailure('not-sent', 'the backend is closed');
+}

@@ -1,0 +1,55 @@
+import type { Command } from './command.js';
+import { MemcachedFailure, unexpected } from './memcached-failure.js';
+
+/** All that `stats` or `stats settings` says. */
+export function statistics(topic: '' | ' settings'): Command<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  return {
+    text: `stats${topic}\r\n`,
+    read: ({ line }) => {
+      if (line === 'END') return found;
+      const { name, value } = /^STAT (?<name>\S+) ?(?<value>.*)$/u.exec(line)?.groups ?? {};
+      if (name === undefined || value === undefined || found.size > 1_000) throw unexpected(line);
+      found.set(name, value);
+      return undefined;
+    },
+  };
+}
+
+/** A command without arguments that is answered by one line. */
+export function ask(request: 'version' | 'mn', expected: RegExp): Command<string> {
+  return {
+    text: `${request}\r\n`,
+    read: ({ line }) => {
+      if (expected.test(line)) return line;
+      throw line === 'ERROR'
+        ? new MemcachedFailure('protocol', `the server does not know "${request}"`)
+        : unexpected(line);
+    },
+  };
+}
+
+/** What an operator should change; `undefined` when nothing is. */
+export function adviceOn(
+  found: ReadonlyMap<string, string>,
+  settings: ReadonlyMap<string, string>,
+): string | undefined {
+  const number = (name: string): number => Number(found.get(name) ?? 0);
+  const [used, limit] = [number('bytes'), number('limit_maxbytes')];
+  const memory = `${mebibytes(used)} of ${mebibytes(limit)} MB in use, ${number('evictions')} evictions so far`;
+  if (settings.get('evictions') === 'on') {
+    return `it was not started with -M, so when it is full it deletes locks that are held (${memory})`;
+  }
+  return used > limit * NEARLY ? `it is nearly full, and then it refuses locks (${memory})` : undefined;
+}
+
+const NEARLY = 0.9;
+
+function mebibytes(bytes: number): string {
+  return (bytes / 2 ** 20).toFixed(bytes < 2 ** 20 ? 1 : 0);
+}
+
+/** What the server's clock shows. */
+export function secondsIn(found: ReadonlyMap<string, string>): number {
+  return Number(found.get('time') ?? Number.NaN);
+}

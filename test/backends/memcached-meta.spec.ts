@@ -1,0 +1,4 @@
+import { memcachedHarness } from '../support/harness-memcached.js';
+import { describeBackend } from './describe-backend.js';
+
+describeBackend('memcached-meta', memcachedHarness('meta'));

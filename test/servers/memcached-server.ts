@@ -1,0 +1,104 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { memcached } from '../../sample-app/stampede/servers/memcached.js';
+import { eventually } from '../support/eventually.js';
+import { askMemcached } from './ask-memcached.js';
+import { freePort } from './free-port.js';
+import { ServerProcess } from './server-process.js';
+
+export interface MemcachedServerOptions {
+  /** @default a free one */
+  readonly port?: number;
+  /** Its memory is a file, so that `restart({ empty: false })` keeps all. @default false */
+  readonly persistent?: boolean;
+  /** Further arguments of memcached. */
+  readonly args?: readonly string[];
+}
+
+/** A real memcached on 127.0.0.1, with the faults that a test may inflict on it. */
+export class MemcachedServer {
+  #process: ServerProcess | undefined;
+
+  private constructor(
+    readonly port: number,
+    private readonly directory: string,
+    private readonly options: MemcachedServerOptions,
+  ) {}
+
+  static async start(options: MemcachedServerOptions = {}): Promise<MemcachedServer> {
+    const directory = await mkdtemp(join(tmpdir(), 'memcached-server-'));
+    memcached.account.own(directory);
+    for (let attempt = 1; ; attempt += 1) {
+      const server = new MemcachedServer(options.port ?? (await freePort()), directory, options);
+      try {
+        await server.#launch();
+        return server;
+      } catch (error) {
+        // Another test run may have taken the port between our look and the server's.
+        if (options.port !== undefined || attempt === 5) throw error;
+      }
+    }
+  }
+
+  /** As in the backend's options. */
+  get address(): string {
+    return memcached.address(this.port);
+  }
+
+  /** What an operator asks: commands as they go over the wire, but for the last line's end. */
+  ask(commands: string): Promise<string> {
+    return askMemcached(this.port, commands);
+  }
+
+  /** What `stats` says. */
+  async statistics(topic = ''): Promise<ReadonlyMap<string, string>> {
+    const lines = (await this.ask(`stats ${topic}`)).matchAll(/^STAT (?<name>\S+) (?<value>.*)\r$/gm);
+    return new Map(Array.from(lines, ({ groups }) => [groups?.name ?? '', groups?.value ?? '']));
+  }
+
+  /** Stops answering and keeps every connection open. */
+  freeze(): void {
+    this.#process?.freeze();
+  }
+
+  thaw(): void {
+    this.#process?.thaw();
+  }
+
+  /** SIGKILL; resolves when the process is gone, with all it had. */
+  async kill(): Promise<void> {
+    await this.#process?.kill();
+  }
+
+  /** Ends it and starts it again on the same port: killed, with nothing, or in peace, with all it had (if `persistent`). */
+  async restart({ empty }: { readonly empty: boolean }): Promise<void> {
+    if (!empty && this.options.persistent !== true) throw new Error('Only a persistent server keeps its data');
+    await this.#process?.kill(empty ? 'SIGKILL' : 'SIGUSR1');
+    // It takes what it finds for its own only if that was left in an earlier second.
+    const second = Math.floor(Date.now() / 1_000);
+    if (!empty) await eventually(() => Date.now() / 1_000 >= second + 1);
+    else await rm(join(this.directory, 'memory'), { force: true });
+    await this.#launch();
+  }
+
+  /** Ends it for good and removes what it wrote. */
+  async stop(): Promise<void> {
+    await this.kill();
+    await rm(this.directory, { recursive: true, force: true });
+  }
+
+  async #launch(): Promise<void> {
+    const { persistent = false, args = [] } = this.options;
+    const memory = persistent ? ['-m', '64', '-e', join(this.directory, 'memory')] : ['-m', '16'];
+    const flags = ['-l', '127.0.0.1', '-p', String(this.port), '-U', '0', '-t', '2', ...memory, ...args];
+    const [command, ...rest] = memcached.account.command('memcached', ...flags);
+    this.#process = await ServerProcess.start({
+      command,
+      args: rest,
+      cwd: '/',
+      isReady: async (pid) => (await askMemcached(this.port, 'stats')).includes(`STAT pid ${pid}\r`),
+    });
+  }
+}
