@@ -24,6 +24,13 @@ export interface BackendHealth {
   readonly status: 'up' | 'down' | 'idle';
   /** What is wrong, or what an operator should change. Never contains a secret. */
   readonly detail?: string;
+  /** Its servers one by one, where there are several and any of them may fail. */
+  readonly nodes?: readonly NodeHealth[];
+}
+
+export interface NodeHealth extends Omit<BackendHealth, 'nodes'> {
+  /** Host and port, or what else tells it from the others. */
+  readonly name: string;
 }
 
 /** The leases that a backend can keep, as `ttlMs`. */
@@ -50,7 +57,7 @@ export interface LockBackend {
   close(): Promise<void>;
   health?(): BackendHealth;
   /**
-   * Calls `listener` on every change of `health().status`; what it returns stops that. `down` puts every hold in jeopardy,
+   * Calls `listener` on every change of `health().status`, or of that of a node; what it returns stops that. `down` puts every hold in jeopardy,
    * `up` has every hold renewed at once, so that a lease lost in a restart is told within a round trip after the reconnect.
    */
   onHealthChange?(listener: (health: BackendHealth) => void): () => void;

@@ -13,7 +13,8 @@ const run = (command: string, args: string[], cwd: string): string =>
     env: { ...process.env, NODE_OPTIONS: '' },
   });
 
-const SUB_PATHS = ['', '/core', '/memcached', '/memory', '/redis', '/testing', '/typeorm', '/zookeeper'];
+const BACKENDS = ['memcached', 'memory', 'redis', 'redlock', 'typeorm', 'zookeeper'];
+const SUB_PATHS = ['', '/core', '/testing', ...BACKENDS.map((name) => `/${name}`)];
 
 /** What is tested here is the packed tarball, as an application gets it. Needs the build. */
 describe('the package', () => {

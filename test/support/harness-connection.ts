@@ -5,6 +5,7 @@ import type { TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 /** What each backend has to be told: plain data, so that a child process can be told too. */
 interface Connections {
   redis: { readonly url: string; readonly mode: 'queue' | 'plain' | 'getset' };
+  redlock: { readonly urls: readonly string[] };
   memcached: Pick<MemcachedOptions, 'servers' | 'protocol' | 'commandTimeoutMs'>;
   zookeeper: {
     readonly connectString: string;
@@ -35,6 +36,7 @@ export type SqlOptions = WithoutDataSource<TypeOrmOptions>;
 
 const CONNECT: { [Name in keyof Connections]: (place: Connections[Name]) => Promise<LockBackend> } = {
   redis: async (options) => (await import('nestjs-distributed-lock/redis')).redis(options),
+  redlock: async (options) => (await import('nestjs-distributed-lock/redlock')).redlock(options),
   memcached: async (options) => (await import('nestjs-distributed-lock/memcached')).memcached(options),
   zookeeper: async (options) => (await import('nestjs-distributed-lock/zookeeper')).zookeeper(options),
   sqlite: async ({ database }) => {

@@ -1,0 +1,21 @@
+import { type LockBackend, PollingBackend } from '../../core/index.js';
+import { sourceOf } from '../redis/redis-client.js';
+import { RedlockLeaseStore } from './redlock-lease-store.js';
+import { RedlockNode } from './redlock-node.js';
+import { type RedlockOptions, resolveRedlockOptions } from './redlock-options.js';
+
+export { type RedisClient, type RedisPipeline } from '../redis/redis-client.js';
+export { type RedlockOptions } from './redlock-options.js';
+
+/**
+ * Locks on a majority of several Redis masters that know nothing of each other. Connects when first asked.
+ *
+ * A user of each server needs no more than `~redlock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info`. `+info` may
+ * be left out unless `restartQuarantineMs` is used; so may `+select` with database 0.
+ * @throws LockConfigurationError
+ */
+export function redlock(options: RedlockOptions): LockBackend {
+  const { nodes, nodeTimeoutMs, ...settings } = resolveRedlockOptions(options);
+  const masters = nodes.map(({ name, where }) => new RedlockNode(name, sourceOf(where), nodeTimeoutMs, settings));
+  return new PollingBackend(new RedlockLeaseStore(masters, { ...settings, nodeTimeoutMs }));
+}

@@ -1,0 +1,160 @@
+import { type Holder, unpackHolder } from '../../core/index.js';
+import { splitFields } from '../redis/lease-value.js';
+import { type ClientSource, type RedisClient } from '../redis/redis-client.js';
+import { RedisConnection } from '../redis/redis-connection.js';
+import { asList } from '../redis/redis-reply.js';
+import { COMPARE_AND_DELETE } from '../redis/redis-scripts.js';
+import { RenewalBatch } from '../redis/renewal-batch.js';
+import type { Asked } from './poll.js';
+import { VOTE } from './redlock-scripts.js';
+import type { TokenWindow } from './token-clock.js';
+
+/** What is asked of a node. `keys`: lease, fence, since. */
+export interface Candidacy {
+  readonly keys: readonly [lease: string, fence: string, since: string];
+  readonly owner: string;
+  readonly ttlMs: number;
+  readonly metadata: string;
+}
+
+export type Vote =
+  | { readonly kind: 'granted' }
+  | {
+      readonly kind: 'held';
+      readonly owner: string;
+      /** Infinity for what has no end. */
+      readonly leftMs: number;
+      readonly holder: Holder | undefined;
+    }
+  | ({ readonly kind: 'refused'; readonly clock: number; readonly problem: string } & TokenWindow);
+
+export interface VotingRules {
+  readonly maxSkewMs: number;
+  readonly restartQuarantineMs: number;
+}
+
+/** So many releases that did not get through are kept for a node's return. What is more ends with its TTL. */
+const MOST_OWED = 1_000;
+
+/** One of the masters. All errors name it. */
+export class RedlockNode implements Asked {
+  readonly #connection: RedisConnection;
+  readonly #open: () => Promise<RedisClient>;
+  readonly #renewals: RenewalBatch;
+  /** Votes that were asked for and are not known yet, by their owners. */
+  readonly #voting = new Map<string, Promise<unknown>>();
+  /** Releases that failed: the owners, and what they may still have here. */
+  readonly #owed = new Map<string, string>();
+  #client: Promise<RedisClient> | undefined;
+
+  constructor(
+    readonly name: string,
+    source: ClientSource,
+    timeoutMs: number,
+    private readonly rules: VotingRules,
+  ) {
+    this.#open = () => (this.#client ??= source.open());
+    this.#connection = new RedisConnection({ ...source, open: this.#open }, timeoutMs);
+    this.#renewals = new RenewalBatch(this.#connection);
+    this.health.onChange(({ status }) => status === 'up' && this.#settleDebts());
+  }
+
+  get health(): RedisConnection['health'] {
+    return this.#connection.health;
+  }
+
+  get down(): boolean {
+    return this.health.current.status === 'down';
+  }
+
+  /** Makes the client, so that the time it takes to load is not taken for a server's silence. @throws LockConfigurationError */
+  async prepare(): Promise<void> {
+    await this.#open();
+  }
+
+  /** Asking again with a greater token raises that of a lease of the same owner. */
+  vote(candidacy: Candidacy, token: number): Promise<Vote> {
+    const vote = this.#vote(candidacy, token);
+    this.#noteVoting(candidacy.owner, vote);
+    return vote;
+  }
+
+  renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
+    return this.#naming(this.#renewals.renew(leaseKey, owner, ttlMs));
+  }
+
+  /** Never overtakes a vote. One that fails is made good when the node is back. */
+  async release(leaseKey: string, owner: string): Promise<boolean> {
+    await this.#voting.get(owner);
+    try {
+      const released = Number(await this.#naming(this.#connection.run(COMPARE_AND_DELETE, [leaseKey], [owner]))) === 1;
+      this.#owed.delete(owner);
+      return released;
+    } catch (error) {
+      this.#owe(leaseKey, owner);
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#connection.close();
+  }
+
+  async #vote({ keys, owner, ttlMs, metadata }: Candidacy, token: number): Promise<Vote> {
+    const { maxSkewMs, restartQuarantineMs } = this.rules;
+    const args = [owner, token, ttlMs, metadata, Math.round(maxSkewMs * 1_000), restartQuarantineMs];
+    const [kind, ...details] = asList(await this.#naming(this.#connection.run(VOTE, keys, args)));
+    if (kind === 'granted') {
+      this.health.advise('clock', undefined);
+      return { kind };
+    }
+    if (kind === 'held') return held(Number(details[0]), String(details[1]));
+    if (kind === 'young') {
+      throw new Error(
+        `${this.name}: started ${String(details[0])} s ago, and does not vote for ${restartQuarantineMs} ms`,
+      );
+    }
+    const [floor = NaN, ceiling = NaN, clock = NaN] = details.map(Number);
+    const problem = clockProblem((clock - token) / 1_000, maxSkewMs);
+    this.health.advise('clock', problem);
+    return { kind: 'refused', floor, ceiling, clock, problem: problem ?? 'it remembers a newer token' };
+  }
+
+  #noteVoting(owner: string, vote: Promise<unknown>): void {
+    const known = Promise.allSettled([vote, this.#voting.get(owner)]).finally(() => {
+      if (this.#voting.get(owner) === known) this.#voting.delete(owner);
+    });
+    this.#voting.set(owner, known);
+  }
+
+  #owe(leaseKey: string, owner: string): void {
+    this.#owed.set(owner, leaseKey);
+    if (this.#owed.size <= MOST_OWED) return;
+    const [oldest] = this.#owed.keys();
+    if (oldest !== undefined) this.#owed.delete(oldest);
+  }
+
+  #settleDebts(): void {
+    for (const [owner, leaseKey] of this.#owed) this.release(leaseKey, owner).catch(() => undefined);
+  }
+
+  async #naming<T>(answer: Promise<T>): Promise<T> {
+    try {
+      return await answer;
+    } catch (error) {
+      throw new Error(`${this.name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    }
+  }
+}
+
+function clockProblem(aheadMs: number, maxSkewMs: number): string | undefined {
+  if (Math.abs(aheadMs) <= maxSkewMs) return undefined;
+  const off = `${Math.round(Math.abs(aheadMs))} ms ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
+  return `its clock is ${off} the token that was proposed, which is more than maxSkewMs (${maxSkewMs})`;
+}
+
+function held(leftMs: number, lease: string): Vote {
+  const [owner = lease, token = '', metadata = ''] = splitFields(lease, 3) ?? [];
+  const holder = unpackHolder(metadata, new Date(Number(token) / 1_000));
+  return { kind: 'held', owner, leftMs: leftMs < 0 ? Infinity : leftMs, holder };
+}

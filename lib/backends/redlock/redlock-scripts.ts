@@ -1,0 +1,55 @@
+import { RedisScript } from '../redis/redis-scripts.js';
+
+/** How long a token is remembered after its lease. Later, the node's clock alone keeps tokens growing. */
+const FENCE_MS = 86_400_000;
+
+/**
+ * One node's vote. KEYS: lease, fence, since. ARGV: owner, proposed token, ttl in ms, metadata, largest skew in µs, restart
+ * quarantine in ms.
+ *
+ * lease = `owner|token|metadata`. fence = the last token granted for the key. since = from when on this node remembers, by its
+ * own clock; it is missing on a node that has lost everything. Clocks and tokens are in µs, below 2^53, where doubles are exact.
+ *
+ * Returns {'granted'}, or {'held', ms left of the lease, lease}, or {'refused', floor, ceiling, clock}: the token has to be
+ * greater than floor and at most ceiling, or {'young', seconds since the node started}.
+ */
+export const VOTE = new RedisScript(`
+local owner, proposal, skew = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[5])
+local lease = redis.call('GET', KEYS[1])
+if lease then
+  local holder, token = string.match(lease, '^([^|]*)|(%d+)|')
+  if holder ~= owner then return {'held', redis.call('PTTL', KEYS[1]), lease} end
+  if token == ARGV[2] then
+    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+    return {'granted'}
+  end
+end
+
+if ARGV[6] ~= '0' then
+  local uptime = tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
+  if uptime * 1000 < tonumber(ARGV[6]) then return {'young', uptime} end
+end
+
+local time = redis.call('TIME')
+local clock = time[1] * 1000000 + time[2]
+local since = tonumber(redis.call('GET', KEYS[3]))
+if not since then
+  since = clock
+  redis.call('SET', KEYS[3], string.format('%.0f', since))
+end
+-- No token was ever granted here that was further ahead of the clock than the skew. So one that is greater than the clock was
+-- at 'since', plus the skew, is greater than every token that was forgotten; one that is greater than the clock less the skew
+-- is greater than every token whose fence has run out.
+local fence = tonumber(redis.call('GET', KEYS[2])) or 0
+local floor = math.max(fence, since + skew, clock - skew)
+local ceiling = clock + skew
+-- The clock was set back. Small steps, so that the key is not closed until the clock is there again.
+if fence > ceiling then ceiling = fence + 1 end
+if proposal <= floor or proposal > ceiling then
+  return {'refused', string.format('%.0f', floor), string.format('%.0f', ceiling), string.format('%.0f', clock)}
+end
+
+redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3] + ${FENCE_MS})
+redis.call('SET', KEYS[1], owner .. '|' .. ARGV[2] .. '|' .. ARGV[4], 'PX', ARGV[3])
+return {'granted'}
+`);

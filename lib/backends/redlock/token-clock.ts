@@ -1,0 +1,46 @@
+import { systemClock } from '../../core/index.js';
+
+/**
+ * What this process proposes as tokens: its clock in microseconds, set by the nodes' clocks whenever they refuse a proposal.
+ * So a wrong clock costs a round, once. Nothing here is trusted: a node takes no token that would break the order.
+ */
+export class TokenClock {
+  #aheadUs = 0;
+
+  now(): number {
+    return Math.floor((performance.timeOrigin + systemClock.now()) * 1_000 + this.#aheadUs);
+  }
+
+  /** The middle one, so that a minority with wrong clocks decides nothing. */
+  set(nodeClocks: readonly number[]): void {
+    const middle = nodeClocks.toSorted((a, b) => a - b)[Math.floor(nodeClocks.length / 2)];
+    if (middle !== undefined) this.#aheadUs += middle - this.now();
+  }
+}
+
+/** What tokens a node takes now: greater than `floor`, at most `ceiling`. Its ceiling rises with its clock. */
+export interface TokenWindow {
+  readonly floor: number;
+  readonly ceiling: number;
+}
+
+/** The token that `quorum` nodes take soonest, and when; the smallest of those. `undefined` when they never take the same. */
+export function soonestToken(
+  windows: readonly TokenWindow[],
+  quorum: number,
+): { readonly token: number; readonly inMs: number } | undefined {
+  const candidates = windows
+    .map(({ floor }) => floor + 1)
+    .toSorted((a, b) => a - b)
+    .map((token) => ({ token, inMs: whenTaken(token, windows, quorum) }));
+  const soonest = Math.min(...candidates.map(({ inMs }) => inMs));
+  return candidates.find(({ inMs }) => inMs === soonest && inMs !== Infinity);
+}
+
+function whenTaken(token: number, windows: readonly TokenWindow[], quorum: number): number {
+  const waits = windows
+    .filter(({ floor }) => token > floor)
+    .map(({ ceiling }) => Math.max(0, token - ceiling) / 1_000)
+    .toSorted((a, b) => a - b);
+  return waits[quorum - 1] ?? Infinity;
+}
