@@ -7,12 +7,18 @@ export class TimeLimitError extends DatabaseError {
   }
 }
 
-/** What `promise` settles to, or a rejection at `deadline`. What it does after that is nobody's concern any more. */
+/**
+ * What `promise` settles to, or a rejection at `deadline`. What it does after that is nobody's concern any more. A timer that is
+ * late shows that it was we who were away, with a blocked event loop: what has arrived meanwhile is then read first.
+ */
 export async function within<T>(deadline: Deadline, what: string, promise: Promise<T>): Promise<T> {
+  const { clock } = deadline;
   promise.catch(() => undefined);
   return new Promise<T>((resolve, reject) => {
     const late = (): void => reject(new TimeLimitError(what));
-    const timer = deadline.clock.schedule(deadline.remainingMs, late);
+    let timer = clock.schedule(deadline.remainingMs, () => {
+      timer = clock.schedule(clock.now() - deadline.at, late);
+    });
     promise.then(resolve, reject).finally(() => timer.cancel());
   });
 }
