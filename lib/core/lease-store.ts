@@ -6,6 +6,8 @@ export interface LeaseStore {
   readonly guarantee: Guarantee;
   /** See `LockBackend`. */
   readonly ttlLimits?: TtlLimits;
+  /** See `LockBackend`. */
+  start?(): Promise<void>;
   /**
    * One atomic step. Asking again with the same owner succeeds, with the same token and a full `ttlMs`: a lost reply is
    * retried, never a self-made deadlock. Must settle within a bounded time, also on a server that does not answer.

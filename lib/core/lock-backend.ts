@@ -47,6 +47,12 @@ export interface LockBackend {
   /** Other TTLs are refused where they are given, with `LockConfigurationError`. @default all that a lock service takes */
   readonly ttlLimits?: TtlLimits;
   /**
+   * Looks, before anybody needs a lock, for what can never work, such as a table that is missing. Called once when an
+   * application starts, and nothing depends on it. Must settle within a bounded time.
+   * @throws LockConfigurationError; anything else when the backend cannot answer, which may pass and is then seen in `health`
+   */
+  start?(): Promise<void>;
+  /**
    * Resolves to a lease once `key` is ours alone, or to `null` when `request.deadline` passes first; a deadline already past
    * means: try once. Unless it resolves to a lease, nothing of ours stays behind on the server: what could not be taken back
    * at once is taken back in the background.

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { Busy } from './busy.js';
 import { Deadline } from './deadline.js';
-import { LockDeadlockError, LockTimeoutError } from './errors.js';
+import { LockConfigurationError, LockDeadlockError, LockTimeoutError } from './errors.js';
 import type { Hold } from './hold.js';
 import { Holds } from './holds.js';
 import { assertKey } from './key.js';
@@ -142,6 +142,21 @@ export class LockService implements AsyncDisposable {
       return result;
     } finally {
       await lock.release();
+    }
+  }
+
+  /**
+   * Has the backend look for what can never work. `DistributedLockModule` does so when the application starts. A backend that
+   * cannot be reached is no reason not to start: observers hear of it, `health` shows it, and `acquire` says it.
+   * @throws LockConfigurationError
+   */
+  async start(): Promise<void> {
+    try {
+      await this.backend.start?.();
+    } catch (error) {
+      if (error instanceof LockConfigurationError) throw error;
+      const failure = this.#holds.failure('', 'start', error);
+      this.#observers.notify('backendFailed', { key: '', operation: 'start', error: failure });
     }
   }
 

@@ -20,6 +20,11 @@ export interface LockedStep {
   readonly needs: string | symbol | (abstract new (...args: never[]) => object);
   /** What Nest prints when it cannot inject that. */
   readonly advice: string;
+  /**
+   * Looks, when the application starts, for what can never work.
+   * @throws LockConfigurationError; anything else when there is no answer, which may pass
+   */
+  start?(needed: unknown): Promise<void>;
   /** `work` is the method. */
   run<T>(work: () => Promise<T>, given: StepInput): Promise<T>;
 }

@@ -21,6 +21,7 @@ export class PollingBackend implements LockBackend {
   readonly name: string;
   readonly guarantee: Guarantee;
   readonly ttlLimits?: TtlLimits;
+  readonly start?: () => Promise<void>;
   readonly health?: () => BackendHealth;
   readonly onHealthChange?: (listener: (health: BackendHealth) => void) => () => void;
   readonly #patience: Required<PollingOptions>;
@@ -36,6 +37,7 @@ export class PollingBackend implements LockBackend {
     this.guarantee = store.guarantee;
     if (store.ttlLimits) this.ttlLimits = store.ttlLimits;
     this.#patience = { pollMs: options.pollMs ?? (store.watch ? 30_000 : 50), patienceMs: options.patienceMs ?? 2_000 };
+    if (store.start) this.start = store.start.bind(store);
     if (store.health) this.health = store.health.bind(store);
     if (store.onHealthChange) this.onHealthChange = store.onHealthChange.bind(store);
   }

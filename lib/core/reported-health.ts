@@ -12,7 +12,7 @@ export class ReportedHealth {
     return { status: this.#status, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
-  report(status: 'up' | 'down', trouble?: string): void {
+  report(status: BackendHealth['status'], trouble?: string): void {
     const changed = status !== this.#status;
     this.#status = status;
     this.#trouble = trouble;

@@ -29,6 +29,16 @@ export class LockServices implements OnModuleDestroy, OnApplicationShutdown {
     return this.#services.get(name);
   }
 
+  /** Has each backend look for what can never work. @throws LockConfigurationError: all are closed, so that the process can end */
+  async start(): Promise<void> {
+    try {
+      await Promise.all(Array.from(this.#services.values(), (service) => service.start()));
+    } catch (error) {
+      await this.onApplicationShutdown();
+      throw error;
+    }
+  }
+
   onModuleDestroy(): void {
     for (const service of this.#services.values()) service.stop();
   }

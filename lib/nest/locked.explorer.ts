@@ -1,4 +1,4 @@
-import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ModuleRef } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../core/index.js';
 import { assertStepsLocked } from '../core/locked-step.js';
@@ -12,11 +12,14 @@ type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
  * Looks at every locked method when the application starts: a key that can never be resolved stops it. Gives the service
- * to instances made by factories, to which Nest injects no properties. Locking does not depend on it: what it does not
+ * to instances made by factories, to which Nest injects no properties. Then has the backends look too. Locking does not depend on it: what it does not
  * reach throws when it is called.
  */
 @Injectable()
-export class LockedExplorer implements OnModuleInit {
+export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
+  /** With what each was given. */
+  readonly #steps = new Map<MethodStep, unknown>();
+
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly moduleRef: ModuleRef,
@@ -26,17 +29,29 @@ export class LockedExplorer implements OnModuleInit {
   /** @throws LockConfigurationError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      if (!wrapper.isNotMetatype) this.#validate(wrapper.metatype);
+      if (!wrapper.isNotMetatype) this.#validate(wrapper.metatype, wrapper.instance);
       else this.#adoptAll(wrapper);
     }
   }
 
-  #validate(classRef: unknown): void {
+  /** When every module is initialised, and may have run its migrations. @throws LockConfigurationError */
+  async onApplicationBootstrap(): Promise<void> {
+    for (const [step, needed] of this.#steps) await step.start(needed);
+    await this.services.start();
+  }
+
+  #validate(classRef: unknown, instance: unknown): void {
     if (typeof classRef !== 'function' || !isObject(classRef.prototype)) return;
     assertStepsLocked(classRef.prototype);
     for (const method of lockedMethods(classRef.prototype)) {
       method.validate(classRef, this.services.get(method.backend));
+      this.#note(method.step, instance);
     }
+  }
+
+  #note(step: MethodStep | undefined, instance: unknown): void {
+    const needed: unknown = step && isObject(instance) ? Reflect.get(instance, step.property) : undefined;
+    if (step && needed !== undefined) this.#steps.set(step, needed);
   }
 
   #adoptAll(wrapper: Wrapper): void {
@@ -63,6 +78,7 @@ export class LockedExplorer implements OnModuleInit {
       method.validate(instance.constructor, this.services.get(method.backend));
       Reflect.set(instance, method.property, this.#service(method) ?? this.#injected(instance, method));
       if (method.step) Reflect.set(instance, method.step.property, this.#needed(method.step));
+      this.#note(method.step, instance);
     }
   }
 

@@ -26,6 +26,16 @@ export class MethodStep {
     return this.step.needs;
   }
 
+  /** @throws LockConfigurationError when the step can never work with what it needs */
+  async start(needed: unknown): Promise<void> {
+    try {
+      await this.step.start?.(needed);
+    } catch (error) {
+      // Whatever cannot answer now may do so when the method is called, and is that call's error then.
+      if (error instanceof LockConfigurationError) throw error;
+    }
+  }
+
   get advice(): string {
     return this.step.advice;
   }

@@ -45,6 +45,10 @@ export class AnnouncedLeaseStore implements LeaseStore {
     return this.channel.watch(key, wake);
   }
 
+  start(): Promise<void> {
+    return this.store.start();
+  }
+
   health(): BackendHealth {
     return this.store.health();
   }

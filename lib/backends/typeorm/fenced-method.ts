@@ -3,7 +3,9 @@ import { LockConfigurationError } from '../../core/index.js';
 import { addLockedStep, type LockedStep, withoutLock } from '../../core/locked-step.js';
 import { wrapMethod } from '../../core/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
-import { assertIdentifier, DEFAULT_FENCE_TABLE } from './lock-table.js';
+import { assertIdentifier, checkFenceTable, DEFAULT_FENCE_TABLE } from './lock-table.js';
+import { rowsOf } from './rows-of.js';
+import { dialectOf, type Query } from './sql-dialect.js';
 
 export interface FencedMethodOptions extends FencedOptions {
   /** The token of the data source's provider, for `getDataSourceToken('ledger')` and the like. @default DataSource */
@@ -44,6 +46,7 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Fen
       resource,
       needs: dataSource,
       advice: `DataSource of @Fenced ${label}: import TypeOrmModule.forRoot(…), or name its provider, @Fenced('…', { dataSource: token })`,
+      start: (needed) => assertFenceTable(asDataSource(needed, label), tableName),
       run: (work, { resource: resolved, lock, needed }) => {
         const { manager } = asDataSource(needed, label);
         const stillHeld = async (): ReturnType<typeof work> => {
@@ -60,6 +63,12 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Fen
     };
     descriptor.value = wrapMethod(method, wrapper);
   };
+}
+
+async function assertFenceTable(dataSource: DataSource, tableName: string): Promise<void> {
+  if (!dataSource.isInitialized) return;
+  const query: Query = async (sql, parameters) => rowsOf(await dataSource.query(sql, [...parameters]));
+  await checkFenceTable(query, dialectOf(dataSource.options.type), tableName);
 }
 
 function isMethod(value: unknown): value is Fenceable {

@@ -21,27 +21,45 @@ export async function checkLockTable(
   table: string,
   { create }: { readonly create: boolean },
 ): Promise<void> {
+  const unusable = (why: string): LockConfigurationError =>
+    new LockConfigurationError(
+      `the table ${table} cannot be used for locks (${why}). ${MIGRATION}, or set synchronize: true`,
+      'tableName',
+    );
   // Another process may create it at the same time, or this one may not be allowed to where it is there already.
   const failure = create ? await failureOf(query(dialect.createLockTable(table), [])) : undefined;
-  try {
-    await query(`select ${Object.keys(dialect.lockColumns).join(', ')} from ${table} where 1 = 0`, []);
-  } catch (error) {
-    const cause = cleanError(error);
-    throw dialect.isAboutTable(cause) ? unusable(table, (failure ?? cause).message) : cause;
-  }
-  const columns = new Map((await dialect.describe(query, table)).map(({ name, type }) => [name, String(type)]));
-  for (const [name, expected] of Object.entries(dialect.lockColumns)) {
-    const type = columns.get(name) ?? 'not visible to us';
-    if (!expected.test(type)) throw unusable(table, `its column ${name} is ${type}, which does not match ${expected}`);
-  }
+  await checkColumns(query, dialect, table, dialect.lockColumns, (why, isMissing) =>
+    unusable(isMissing ? (failure?.message ?? why) : why),
+  );
 }
 
-function unusable(table: string, why: string): LockConfigurationError {
-  return new LockConfigurationError(
-    `the table ${table} cannot be used for locks (${why}). Run the migration ` +
-      'CreateDistributedLock1760000000000 of nestjs-distributed-lock/typeorm, or set synchronize: true',
-    'tableName',
-  );
+/** @throws LockConfigurationError when the table of the fences is missing, or of another shape */
+export async function checkFenceTable(query: Query, dialect: SqlDialect, table: string): Promise<void> {
+  const unusable = (why: string): LockConfigurationError =>
+    new LockConfigurationError(`the table ${table} cannot be used for fences (${why}). ${MIGRATION}`, 'tableName');
+  await checkColumns(query, dialect, table, dialect.fenceColumns, unusable);
+}
+
+const MIGRATION = 'Run the migration CreateDistributedLock1760000000000 of nestjs-distributed-lock/typeorm';
+
+async function checkColumns(
+  query: Query,
+  dialect: SqlDialect,
+  table: string,
+  expected: SqlDialect['lockColumns'],
+  unusable: (why: string, isMissing: boolean) => LockConfigurationError,
+): Promise<void> {
+  try {
+    await query(`select ${Object.keys(expected).join(', ')} from ${table} where 1 = 0`, []);
+  } catch (error) {
+    const cause = cleanError(error);
+    throw dialect.isAboutTable(cause) ? unusable(cause.message, true) : cause;
+  }
+  const columns = new Map((await dialect.describe(query, table)).map(({ name, type }) => [name, String(type)]));
+  for (const [name, pattern] of Object.entries(expected)) {
+    const type = columns.get(name) ?? 'not visible to us';
+    if (!pattern.test(type)) throw unusable(`its column ${name} is ${type}, which does not match ${pattern}`, false);
+  }
 }
 
 async function failureOf(promise: Promise<unknown>): Promise<Error | undefined> {

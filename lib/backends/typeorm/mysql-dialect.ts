@@ -18,6 +18,8 @@ const ABOUT_TABLE: ReadonlySet<string | undefined> = new Set([
   'ER_COLUMNACCESS_DENIED_ERROR',
 ]);
 
+const KEY_COLUMN = new RegExp(`^varbinary\\(${STORED_KEY_BYTES}\\) primary key$`, 'u');
+
 /** How often a step starts again because the row came or went meanwhile. */
 const ROUNDS = 5;
 
@@ -48,13 +50,15 @@ export const mysql: SqlDialect = {
   },
 
   lockColumns: {
-    lock_key: new RegExp(`^varbinary\\(${STORED_KEY_BYTES}\\) primary key$`, 'u'),
+    lock_key: KEY_COLUMN,
     owner: /^varbinary\(255\)$/u,
     token: /^bigint/u,
     expires_at: /^datetime\(6\)$/u,
     acquired_at: /^datetime\(6\)$/u,
     metadata: /text$/u,
   },
+
+  fenceColumns: { resource: KEY_COLUMN, token: /^bigint/u },
 
   describe: (query, table) =>
     query(

@@ -51,6 +51,8 @@ export const postgres: SqlDialect = {
     awaited: /^boolean$/u,
   },
 
+  fenceColumns: { resource: /^text$/u, token: /^bigint$/u },
+
   describe: (query, table) =>
     query(
       `select attname as name, format_type(atttypid, atttypmod) as type

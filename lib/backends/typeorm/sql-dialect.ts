@@ -31,6 +31,7 @@ export interface SqlDialect extends LeaseStatements {
   prepare(query: Query, statementTimeoutMs: number): Promise<void>;
   /** The columns of the lock table, and what `describe` says of their types. */
   readonly lockColumns: Readonly<Record<string, RegExp>>;
+  readonly fenceColumns: Readonly<Record<string, RegExp>>;
   /** The `name` and `type` of each column of a table. */
   describe(query: Query, table: string): ReturnType<Query>;
   createLockTable(table: string): string;

@@ -28,12 +28,16 @@ export class SqlLeaseStore implements LeaseStore {
     return this.statements.release(this.connections.query, this.table, { key, owner });
   }
 
+  async start(): Promise<void> {
+    await this.connections.query('select 1', []);
+  }
+
   health(): BackendHealth {
-    return this.connections.health;
+    return this.connections.health.current;
   }
 
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.connections.onHealthChange(listener);
+    return this.connections.health.onChange(listener);
   }
 
   close(): Promise<void> {

@@ -41,6 +41,8 @@ export const sqlite: SqlDialect = {
     metadata: /^text$/u,
   },
 
+  fenceColumns: { resource: /^text primary key$/u, token: /^integer$/u },
+
   describe: (query, table) =>
     query(`select name, lower(type) || iif(pk = 1, ' primary key', '') as type from pragma_table_info(?)`, [table]),
 

@@ -3,7 +3,7 @@ import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/co
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import type { BackendHarness } from '../../conformance/backend-harness.js';
-import { sqlHarness } from '../../support/harness-sql.js';
+import { sqlHarness, type SqlHarness, type SqlServer } from '../../support/harness-sql.js';
 import { sqliteHarness } from '../../support/harness-sqlite.js';
 
 export type DatabaseType = 'postgres' | 'mariadb' | 'sqlite';
@@ -35,11 +35,13 @@ type Options = Partial<TypeOrmOptions> & { readonly locks?: LockServiceOptions }
 /** A database with a table of locks of an older program, that program, and services on the same table. */
 export class MethodLockWorld {
   readonly #base: BackendHarness;
+  readonly #sql: SqlHarness | undefined;
   readonly #services: LockService[] = [];
   #program: DataSource | undefined;
 
   constructor(readonly type: DatabaseType) {
-    this.#base = type === 'sqlite' ? sqliteHarness() : sqlHarness(type);
+    this.#sql = type === 'sqlite' ? undefined : sqlHarness(type);
+    this.#base = this.#sql ?? sqliteHarness();
   }
 
   async start(): Promise<void> {
@@ -57,6 +59,12 @@ export class MethodLockWorld {
   async endTest(): Promise<void> {
     await Promise.all(this.#services.splice(0).map((service) => service.close(1_000)));
     await this.ask('delete from method_lock');
+  }
+
+  /** For faults of its own. SQLite has none. */
+  server(): SqlServer {
+    if (!this.#sql) throw new Error(`${this.type} has no server`);
+    return this.#sql.server();
   }
 
   get options(): DataSourceOptions {

@@ -1,6 +1,8 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import {
   type AcquireRequest,
+  type BackendHealth,
+  Deadline,
   type LockBackend,
   LockBackendError,
   LockConfigurationError,
@@ -70,6 +72,20 @@ export class RowBackend implements LockBackend {
     private readonly target: Omit<RowTarget, 'key'>,
     private readonly patienceMs: number,
   ) {}
+
+  /** Opens a connection, which looks at the table. */
+  async start(): Promise<void> {
+    const { pool } = this.target;
+    pool.giveBack(await pool.take(Deadline.after(0)));
+  }
+
+  health(): BackendHealth {
+    return this.target.pool.health.current;
+  }
+
+  onHealthChange(listener: (health: BackendHealth) => void): () => void {
+    return this.target.pool.health.onChange(listener);
+  }
 
   /** The lease is a `RowLease`, whose `attachment` is the transaction's `EntityManager`. */
   async acquire(key: string, request: AcquireRequest): Promise<RowLease | null> {

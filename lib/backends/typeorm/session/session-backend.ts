@@ -76,6 +76,10 @@ class SessionBackend implements LockBackend {
     return lease && { ...lease, revoked: this.store.endOf(key, request.owner) };
   }
 
+  start(): Promise<void> {
+    return this.store.start();
+  }
+
   close(): Promise<void> {
     return this.#polling.close();
   }

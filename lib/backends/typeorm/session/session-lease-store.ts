@@ -5,8 +5,10 @@ import {
   type LeaseAttempt,
   type LeaseStore,
   LockConfigurationError,
+  ReportedHealth,
 } from '../../../core/index.js';
 import { DatabaseError } from '../clean-error.js';
+import { Recovery } from '../recovery.js';
 import { refusalOf } from '../refusal-of.js';
 import { within } from '../time-limit.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
@@ -29,14 +31,18 @@ export class SessionLeaseStore implements LeaseStore {
   #candidate: LockSession | undefined;
   #opening: Promise<LockSession> | undefined;
   #closed = false;
-  #health: BackendHealth = { status: 'idle' };
-  readonly #listeners = new Set<(health: BackendHealth) => void>();
+  readonly #health = new ReportedHealth();
+  readonly #recovery = new Recovery(() => this.start());
 
   constructor(
     private readonly settings: SessionSettings,
     private readonly statementTimeoutMs: number,
   ) {
     this.name = `typeorm:${settings.options.type}-session`;
+  }
+
+  async start(): Promise<void> {
+    await this.#inTime(() => this.#connected());
   }
 
   tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
@@ -77,17 +83,17 @@ export class SessionLeaseStore implements LeaseStore {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#recovery.end();
     this.#candidate?.cut();
     await this.#session?.close();
   }
 
   health(): BackendHealth {
-    return this.#health;
+    return this.#health.current;
   }
 
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return this.#health.onChange(listener);
   }
 
   async #ask(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
@@ -171,24 +177,27 @@ export class SessionLeaseStore implements LeaseStore {
     for (const [key, place] of this.#places) {
       if (place.session === session && this.#places.delete(key)) lost += 1;
     }
-    this.#report(lost > 0 ? { status: 'down', detail: 'the connection with the locks was lost' } : { status: 'idle' });
+    if (lost === 0) return this.#report('idle');
+    this.#report('down', 'the connection with the locks was lost');
+    this.#recovery.start();
   }
 
   /** Within `statementTimeoutMs`, whatever the server does. */
   async #inTime<T>(step: () => Promise<T>): Promise<T> {
     try {
       const answer = await within(Deadline.after(this.statementTimeoutMs), 'the database gave no answer', step());
-      this.#report({ status: 'up' });
+      this.#report('up');
       return answer;
     } catch (error) {
-      if (!(error instanceof LockConfigurationError)) this.#report({ status: 'down', detail: String(error) });
+      if (!(error instanceof LockConfigurationError)) {
+        this.#report('down', String(error));
+        this.#recovery.start();
+      }
       throw error;
     }
   }
 
-  #report(health: BackendHealth): void {
-    const changed = health.status !== this.#health.status;
-    this.#health = health;
-    if (changed && !this.#closed) for (const listener of this.#listeners) listener(health);
+  #report(status: 'up' | 'down' | 'idle', trouble?: string): void {
+    if (!this.#closed) this.#health.report(status, trouble);
   }
 }
