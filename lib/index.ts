@@ -30,3 +30,4 @@ export {
   type LossReason,
   StaleFenceError,
 } from './core/errors.js';
+export { OptimisticConflictError } from './core/optimistic-conflict-error.js';

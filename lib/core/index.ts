@@ -14,3 +14,4 @@ export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } 
 export { type LockEvents, type LockObserver } from './lock-observer.js';
 export { currentLock, currentLocks } from './reentrancy.js';
 export * from './errors.js';
+export { OptimisticConflictError } from './optimistic-conflict-error.js';

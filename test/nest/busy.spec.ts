@@ -21,6 +21,7 @@ import {
   LockLostError,
   LockService,
   LockTimeoutError,
+  OptimisticConflictError,
   StaleFenceError,
 } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
@@ -152,6 +153,9 @@ describe('LockExceptionFilter', () => {
     lost: new LockLostError('key', 'expired'),
     stale: new StaleFenceError('orders', { token: 1n }),
     deadlock: new LockDeadlockError(['a'], 'b'),
+    conflict: new OptimisticConflictError('gave up after 11 attempts, the last one: secret', 11, {
+      cause: new Error('secret'),
+    }),
     business: new Business('secret'),
     teapot: new HttpException('teapot', 418),
   };
@@ -187,6 +191,15 @@ describe('LockExceptionFilter', () => {
     expect(await answer(`${url}/key/7`)).toEqual([400, null, body(400, 'LOCK_CONFIGURATION')]);
     expect(await answer(`${url}/error/lost`)).toEqual([500, null, body(500, 'LOCK_LOST')]);
     expect(await answer(`${url}/error/stale`)).toEqual([409, null, body(409, 'LOCK_STALE_FENCE')]);
+    expect(await answer(`${url}/error/conflict`)).toEqual([
+      409,
+      null,
+      {
+        statusCode: 409,
+        code: 'OPTIMISTIC_CONFLICT',
+        message: 'Other requests changed the same data first, try again later',
+      },
+    ]);
     expect(await answer(`${url}/error/deadlock`)).toEqual([500, null, body(500, 'LOCK_DEADLOCK')]);
     expect(await answer(`${url}/error/business`)).toEqual([
       500,
@@ -236,7 +249,7 @@ describe('LockExceptionFilter', () => {
 
   it('tells WebSocket clients in their own shape, and other callers the error itself', () => {
     const told: unknown[] = [];
-    const answerTo = (type: string, error: LockError): unknown => {
+    const answerTo = (type: string, error: LockError | OptimisticConflictError): unknown => {
       const emit = (...event: unknown[]): number => told.push(event);
       const host = { getType: () => type, switchToWs: () => ({ getClient: () => ({ emit }) }) };
       const filter = new LockExceptionFilter({} as HttpAdapterHost);
@@ -247,5 +260,8 @@ describe('LockExceptionFilter', () => {
     const message = 'Locked by another request, try again later';
     expect(told).toEqual([['exception', { status: 'error', code: 'LOCK_TIMEOUT', message }]]);
     expect(() => answerTo('necord', error)).toThrow(error);
+    answerTo('ws', new OptimisticConflictError('secret', 3));
+    const conflict = 'Other requests changed the same data first, try again later';
+    expect(told[1]).toEqual(['exception', { status: 'error', code: 'OPTIMISTIC_CONFLICT', message: conflict }]);
   });
 });

@@ -4,7 +4,7 @@ import { Deadline, StaleFenceError } from '../../core/index.js';
 import { pause, systemClock } from '../../core/timers.js';
 import { openTransaction, runFenced } from './fenced-transactions.js';
 import { assertIdentifier, DEFAULT_FENCE_TABLE } from './lock-table.js';
-import { isConflict } from './optimistic-conflict-error.js';
+import { isConflict } from './is-conflict.js';
 import { inTransaction } from './optimistic-turns.js';
 import { rowsOf } from './rows-of.js';
 import { dialectOf, type Query } from './sql-dialect.js';

@@ -10,5 +10,5 @@ export { optimistic } from './optimistic.js';
 export { Optimistic } from './optimistic-method.js';
 export { type OptimisticOptions } from './optimistic-retries.js';
 export { updateVersioned } from './optimistic-update.js';
-export { OptimisticConflictError } from './optimistic-conflict-error.js';
+export { OptimisticConflictError } from '../../core/index.js';
 export { CreateDistributedLock1760000000000 } from './create-distributed-lock.migration.js';

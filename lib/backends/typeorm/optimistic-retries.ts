@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { LockConfigurationError } from '../../core/index.js';
+import { LockConfigurationError, OptimisticConflictError } from '../../core/index.js';
 import { pause, systemClock } from '../../core/timers.js';
-import { isConflict, OptimisticConflictError } from './optimistic-conflict-error.js';
+import { isConflict } from './is-conflict.js';
 
 export interface OptimisticOptions {
   /** How often work that met a conflict is run again. Contenders for one row need about as many as they are. @default 10 */

@@ -1,6 +1,5 @@
 import type { EntityManager, EntityTarget, ObjectLiteral, QueryDeepPartialEntity } from 'typeorm';
-import { LockConfigurationError } from '../../core/index.js';
-import { OptimisticConflictError } from './optimistic-conflict-error.js';
+import { LockConfigurationError, OptimisticConflictError } from '../../core/index.js';
 
 /**
  * `UPDATE … SET …, version = version + 1 WHERE id = … AND version = …`, with the id and the version that `row` was read

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { LockConfigurationError } from 'nestjs-distributed-lock/core';
+import { LockConfigurationError, OptimisticConflictError } from 'nestjs-distributed-lock/core';
 import { DataSource, type EntityManager } from 'typeorm';
-import { isConflict, OptimisticConflictError } from '../../../lib/backends/typeorm/optimistic-conflict-error.js';
+import { isConflict } from '../../../lib/backends/typeorm/is-conflict.js';
 import { Optimistic } from '../../../lib/backends/typeorm/optimistic-method.js';
 import { updateVersioned } from '../../../lib/backends/typeorm/optimistic-update.js';
 import { optimistic } from '../../../lib/backends/typeorm/optimistic.js';

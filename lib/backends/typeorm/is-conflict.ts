@@ -1,20 +1,4 @@
-/**
- * Others changed the same rows first, each time. Nothing was written, and trying again later makes sense. No `LockError`,
- * because nobody holds anything.
- */
-export class OptimisticConflictError extends Error {
-  readonly code = 'OPTIMISTIC_CONFLICT';
-
-  constructor(
-    message: string,
-    /** How often the work ran. */
-    readonly attempts: number,
-    options?: ErrorOptions,
-  ) {
-    super(message, options);
-    this.name = new.target.name;
-  }
-}
+import { OptimisticConflictError } from '../../core/index.js';
 
 /** What databases answer to the transaction that loses: it was rolled back, and may succeed when it is run again. */
 const CODES: ReadonlySet<unknown> = new Set([
