@@ -34,12 +34,12 @@ export class ClassicDialect implements Dialect {
     return tokenIn(items, names);
   }
 
-  async renew({ names, value, expiresAt }: Lease, cas: string): Promise<{ stored: boolean; present: Present | null }> {
-    const [stored, items] = await this.link.exchange(
+  async renew({ names, value, expiresAt }: Lease, cas: string): Promise<Present | null> {
+    const [, items] = await this.link.exchange(
       store(`cas ${names.lease} 0 ${expiresAt} ${Buffer.byteLength(value)} ${cas}`, value),
       gets(names.lease),
     );
-    return { stored, present: items.get(names.lease) ?? null };
+    return items.get(names.lease) ?? null;
   }
 
   async look(name: string): Promise<Present | null> {

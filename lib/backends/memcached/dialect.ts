@@ -26,7 +26,7 @@ export interface Dialect {
   /** The next token. */
   count(names: ItemNames, firstToken: bigint): Promise<bigint>;
   /** Writes the lease in the place of the very item that has this cas id. Never creates one. Tells what is there then. */
-  renew(lease: Lease, cas: string): Promise<{ stored: boolean; present: Present | null }>;
+  renew(lease: Lease, cas: string): Promise<Present | null>;
   look(name: string): Promise<Present | null>;
   /** Deletes the very item that has this cas id. False: it is another one, or none. */
   remove(name: string, cas: string): Promise<boolean>;

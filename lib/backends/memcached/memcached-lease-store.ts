@@ -4,15 +4,30 @@ import {
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
-  packMetadata,
+  type ReportedHealth,
   type TtlLimits,
-  unpackHolder,
 } from '../../core/index.js';
-import type { Lease, Present } from './dialect.js';
+import type { Present } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
+import { extended, holderIn, isOwn, packLease } from './lease-value.js';
 import { MemcachedFailure } from './memcached-failure.js';
-import type { MemcachedRing } from './memcached-ring.js';
 import type { Session } from './session.js';
+
+/** The servers, and which one has a key. */
+interface Servers {
+  readonly health: ReportedHealth;
+  agree(): Promise<void>;
+  nodeOf(key: string): { run<T>(work: (session: Session) => Promise<T>): Promise<T> };
+  close(): void;
+}
+
+type Known = Pick<Present, 'cas' | 'value'>;
+
+interface Asked {
+  readonly owner: string;
+  readonly ttlMs: number;
+  readonly metadata: HolderMetadata;
+}
 
 /** How often an item may be somebody's and then ours again before we give up looking. */
 const MOST_LOOKS = 3;
@@ -20,7 +35,7 @@ const MOST_LOOKS = 3;
 const TOKEN_RANGE = 2n * 86_400_000_000n;
 
 /**
- * A lease is an item `owner|metadata`, its fencing token a counter beside it. What is added, written or deleted is added,
+ * A lease is an item `owner|date|metadata`, its fencing token a counter beside it. What is added, written or deleted is added,
  * written or deleted only if the item is the one we know, by its cas id; and that is only known on the connection which told it,
  * together with the owner. The counter begins with the time in microseconds, so that it also grows over its own loss.
  *
@@ -34,56 +49,53 @@ export class MemcachedLeaseStore implements LeaseStore {
   readonly ttlLimits: TtlLimits = { minMs: 2_000, maxMs: 30 * 86_400_000 };
 
   constructor(
-    private readonly ring: MemcachedRing,
+    private readonly servers: Servers,
     private readonly prefix: string,
     private readonly clock: Clock,
   ) {}
 
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    await this.ring.agree();
+    await this.servers.agree();
     const names = itemNames(this.prefix, key);
-    const value = `${owner}|${packMetadata(metadata)}`;
-    return this.ring.nodeOf(key).run((session) => this.#acquire(session, names, { owner, value, ttlMs }));
+    return this.servers.nodeOf(key).run((session) => this.#acquire(session, names, { owner, ttlMs, metadata }));
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const names = itemNames(this.prefix, key);
-    return this.ring.nodeOf(key).run((session) => this.#renew(session, names, owner, ttlMs));
+    return this.servers.nodeOf(key).run((session) => this.#renew(session, names, owner, ttlMs));
   }
 
   release(key: string, owner: string): Promise<boolean> {
     const { lease } = itemNames(this.prefix, key);
-    return this.ring.nodeOf(key).run((session) => release(session, lease, owner));
+    return this.servers.nodeOf(key).run((session) => release(session, lease, owner));
   }
 
   async close(): Promise<void> {
-    this.ring.close();
+    this.servers.close();
   }
 
   health(): BackendHealth {
-    return this.ring.health.current;
+    return this.servers.health.current;
   }
 
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.ring.health.onChange(listener);
+    return this.servers.health.onChange(listener);
   }
 
-  async #acquire(
-    session: Session,
-    names: ItemNames,
-    { owner, value, ttlMs }: { readonly owner: string; readonly value: string; readonly ttlMs: number },
-  ): Promise<LeaseAttempt> {
+  async #acquire(session: Session, names: ItemNames, asked: Asked): Promise<LeaseAttempt> {
+    const { owner, ttlMs, metadata } = asked;
     const sentAt = this.clock.now();
     const firstToken = session.clock.microseconds(sentAt);
-    const lease: Lease = { names, value, expiresAt: session.clock.expiryAfter(ttlMs, sentAt) };
-    const { added, token, present } = await session.dialect.acquire(lease, firstToken);
+    const expiresAt = session.clock.expiryAfter(ttlMs, sentAt);
+    const value = packLease(owner, expiresAt, metadata);
+    const { added, token, present } = await session.dialect.acquire({ names, value, expiresAt }, firstToken);
     if (present === null) {
       if (added) throw new MemcachedFailure('refused', 'the server did not keep the lease that it had stored');
       return { acquired: false, retryAfterMs: 0 };
     }
-    if (!isOwn(present, owner)) return refusalBy(present);
+    if (!isOwn(present.value, owner)) return refusalBy(present);
     session.leases.set(owner, present);
-    if (added) {
+    if (added && present.value === value) {
       assertKept(session, present, ttlMs - (this.clock.now() - sentAt));
       return { acquired: true, fencingToken: plausible(token, firstToken) };
     }
@@ -93,42 +105,38 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 
   async #renew(session: Session, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
-    let known = session.leases.get(owner) ?? (await session.dialect.look(names.lease));
-    for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-      if (known === null || !isOwn(known, owner)) break;
+    let known: Known | null = session.leases.get(owner) ?? (await session.dialect.look(names.lease));
+    for (let looks = 0; known !== null && isOwn(known.value, owner); looks += 1) {
+      if (looks === MOST_LOOKS) throw restless();
       const sentAt = this.clock.now();
-      const lease: Lease = { names, value: known.value, expiresAt: session.clock.expiryAfter(ttlMs, sentAt) };
-      const { stored, present } = await session.dialect.renew(lease, known.cas);
+      const expiresAt = session.clock.expiryAfter(ttlMs, sentAt);
+      const value = extended(known.value, owner, expiresAt);
+      const present = await session.dialect.renew({ names, value, expiresAt }, known.cas);
       known = present;
-      if (!stored || present === null || !isOwn(present, owner)) continue;
+      if (present?.value !== value) continue;
       session.leases.set(owner, present);
       assertKept(session, present, ttlMs - (this.clock.now() - sentAt));
       return true;
     }
     session.leases.delete(owner);
-    if (known !== null && isOwn(known, owner)) throw restless();
     return false;
   }
 }
 
 async function release(session: Session, lease: string, owner: string): Promise<boolean> {
-  let known: Pick<Present, 'cas' | 'value'> | null | undefined = session.leases.get(owner);
+  let known: Known | null | undefined = session.leases.get(owner);
   session.leases.delete(owner);
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
     known ??= await session.dialect.look(lease);
-    if (known === null || !isOwn(known, owner)) return false;
+    if (known === null || !isOwn(known.value, owner)) return false;
     if (await session.dialect.remove(lease, known.cas)) return true;
     known = null;
   }
   throw restless();
 }
 
-function isOwn({ value }: { readonly value: string }, owner: string): boolean {
-  return value.startsWith(`${owner}|`);
-}
-
 function refusalBy({ value }: Present): LeaseAttempt {
-  const holder = unpackHolder(value.slice(value.indexOf('|') + 1));
+  const holder = holderIn(value);
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }
 

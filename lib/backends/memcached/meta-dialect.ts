@@ -37,12 +37,12 @@ export class MetaDialect implements Dialect {
     return token;
   }
 
-  async renew({ names, value, expiresAt }: Lease, cas: string): Promise<{ stored: boolean; present: Present | null }> {
-    const [stored, present] = await this.link.exchange(
+  async renew({ names, value, expiresAt }: Lease, cas: string): Promise<Present | null> {
+    const [, present] = await this.link.exchange(
       this.#set(names.lease, value, `C${cas} T${expiresAt}`),
       this.#get(names.lease),
     );
-    return { stored, present };
+    return present;
   }
 
   async look(name: string): Promise<Present | null> {

@@ -1,0 +1,24 @@
+import { type Holder, type HolderMetadata, packMetadata, unpackHolder } from '../../core/index.js';
+
+/**
+ * A lease as the server keeps it: `owner|date|metadata`. With the date it ends on, so that who reads it back knows whether it
+ * is the one he has just written.
+ */
+export function packLease(owner: string, expiresAt: number, metadata: HolderMetadata): string {
+  return `${owner}|${expiresAt}|${packMetadata(metadata)}`;
+}
+
+/** The same lease with another date. */
+export function extended(value: string, owner: string, expiresAt: number): string {
+  return `${owner}|${expiresAt}${value.slice(value.indexOf('|', owner.length + 1))}`;
+}
+
+export function isOwn(value: string, owner: string): boolean {
+  return value.startsWith(`${owner}|`);
+}
+
+/** Whose it is; `undefined` for what none of us wrote. */
+export function holderIn(value: string): Holder | undefined {
+  const [, , ...metadata] = value.split('|');
+  return unpackHolder(metadata.join('|'));
+}

@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals';
+import { randomInt, randomUUID } from 'node:crypto';
+import { ReportedHealth, systemClock } from 'nestjs-distributed-lock/core';
+import { MemcachedFailure } from 'nestjs-distributed-lock/memcached';
+import { ClassicDialect } from '../../../lib/backends/memcached/classic-dialect.js';
+import type { Link } from '../../../lib/backends/memcached/link.js';
+import { MemcachedLeaseStore } from '../../../lib/backends/memcached/memcached-lease-store.js';
+import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
+import { rehearse } from '../../../lib/backends/memcached/rehearsal.js';
+import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
+import { Session } from '../../../lib/backends/memcached/session.js';
+import { wantedOf } from '../describe-backend.js';
+import { FAULT_NAMES } from './mangled.js';
+import { MangledLink } from './mangled-link.js';
+import { ModelServer } from './model-server.js';
+import { Random } from './random.js';
+
+/** `FUZZ_SEED=random` for others than those of every run; what it was is printed. */
+const SEED = process.env.FUZZ_SEED === 'random' ? randomInt(1, 2 ** 31) : Number(process.env.FUZZ_SEED ?? 20_261_121);
+const CASES = 100_000;
+const TTL_MS = 30_000;
+const METADATA = { host: 'somewhere', pid: 1, label: 'f\u00fcr uns' };
+
+const PROTOCOLS = { 'memcached-meta': MetaDialect, 'memcached-classic': ClassicDialect } as const;
+const wanted = wantedOf(['memcached-meta', 'memcached-classic']);
+
+describe('answers that are cut, mixed, doubled and invented', () => {
+  it.each(wanted)('let nobody in who has no right to, and leave nothing open (%s)', async (name) => {
+    const random = new Random(SEED);
+    const cases = CASES / wanted.length;
+    const outcomes = { granted: 0, refused: 0, renewed: 0, lost: 0, released: 0, 'not released': 0, failed: 0 };
+    for (let i = 0; i < cases; i += 1) {
+      const fault = random.below(4) === 0 ? 'nothing' : random.oneOf(FAULT_NAMES);
+      const world = new World(PROTOCOLS[name], fault, random);
+      for (const outcome of await world.play(random)) outcomes[outcome] += 1;
+    }
+    process.stdout.write(`${name}: ${cases} cases with FUZZ_SEED=${SEED}: ${JSON.stringify(outcomes)}\n`);
+    for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(cases / 200);
+  });
+});
+
+type Outcome = 'granted' | 'refused' | 'renewed' | 'lost' | 'released' | 'not released' | 'failed';
+
+/** What a key has on the server before anybody asks. */
+const BEFORE = ['free', 'free', 'ours', 'ours', 'theirs', 'garbage'] as const;
+const COUNTER = ['absent', 'absent', 'ours', 'ours', 'ours', 'ours', 'low', 'text'] as const;
+
+/** One process, its one connection, and the truth. */
+class World {
+  readonly #server = new ModelServer();
+  readonly #store: MemcachedLeaseStore;
+  readonly #session: Session;
+
+  constructor(
+    Dialect: typeof MetaDialect | typeof ClassicDialect,
+    private readonly fault: string,
+    random: Random,
+  ) {
+    const link = new MangledLink(this.#server, fault, random);
+    const clock = new ServerClock(this.#server.now, systemClock.now());
+    this.#session = new Session(link as unknown as Link, new Dialect(link), clock, new Map(), systemClock, undefined);
+    const node = { run: <T>(work: (session: Session) => Promise<T>) => work(this.#session) };
+    const health = new ReportedHealth();
+    const servers = { health, agree: async () => undefined, nodeOf: () => node, close: () => undefined };
+    this.#store = new MemcachedLeaseStore(servers, 'lock', systemClock);
+  }
+
+  /** One or two callers, at once, over one connection. */
+  async play(random: Random): Promise<Outcome[]> {
+    const keys = ['k', 'other'].slice(0, 1 + random.below(2));
+    const rehearsal = random.below(10) === 0 ? [this.#rehearse()] : [];
+    const calls = keys.map((key) => this.#call(key, random));
+    return (await Promise.all([...calls, ...rehearsal])).flat();
+  }
+
+  async #call(key: string, random: Random): Promise<Outcome[]> {
+    const [owner, other] = [randomUUID(), randomUUID()];
+    const values = { ours: `${owner}|1|{}`, theirs: `${other}|1|{"host":"h","pid":2}`, garbage: 'not one of ours' };
+    const before = random.oneOf(BEFORE);
+    if (before !== 'free') this.#server.put(`lock:l:${key}`, values[before], random.oneOf([0, 3, 600]));
+    const counter = random.oneOf(COUNTER);
+    const counts = { ours: String(BigInt(this.#server.now) * 1_000_000n), low: '41', text: 'forty-one' };
+    if (counter !== 'absent') this.#server.put(`lock:f:${key}`, counts[counter], 0);
+    try {
+      return [await random.oneOf([this.#acquire, this.#acquire, this.#renew, this.#release])(key, owner)];
+    } catch (error) {
+      if (!(error instanceof MemcachedFailure)) throw error;
+      if (this.fault === 'nothing') expect(['low', 'text']).toContain(counter);
+      return ['failed'];
+    }
+  }
+
+  readonly #acquire = async (key: string, owner: string): Promise<Outcome> => {
+    const before = this.#ownerOf(key);
+    const attempt = await this.#store.tryAcquire(key, owner, TTL_MS, METADATA);
+    if (this.fault === 'nothing') expect(attempt.acquired).toBe(before === undefined || before === owner);
+    if (!attempt.acquired) return 'refused';
+    expect(this.#ownerOf(key)).toBe(owner);
+    expect(this.#leftOf(key)).toBeGreaterThanOrEqual(TTL_MS / 1_000);
+    expect(attempt.fencingToken).toBeGreaterThan(1n << 50n);
+    if (this.fault === 'nothing') expect(String(attempt.fencingToken)).toBe(this.#server.live(`lock:f:${key}`)?.value);
+    return 'granted';
+  };
+
+  readonly #renew = async (key: string, owner: string): Promise<Outcome> => {
+    const before = this.#ownerOf(key);
+    const renewed = await this.#store.renew(key, owner, TTL_MS);
+    if (this.fault === 'nothing') expect(renewed).toBe(before === owner);
+    if (renewed) expect(this.#leftOf(key)).toBeGreaterThanOrEqual(TTL_MS / 1_000);
+    if (renewed) expect(before).toBe(owner);
+    expect(this.#ownerOf(key)).toBe(before);
+    return renewed ? 'renewed' : 'lost';
+  };
+
+  /** Whatever comes back, what is others' stays. */
+  readonly #release = async (key: string, owner: string): Promise<Outcome> => {
+    const before = this.#ownerOf(key);
+    const released = await this.#store.release(key, owner);
+    if (this.fault === 'nothing') expect(released).toBe(before === owner);
+    if (before !== owner) expect(this.#ownerOf(key)).toBe(before);
+    return released ? 'released' : 'not released';
+  };
+
+  async #rehearse(): Promise<Outcome[]> {
+    const { dialect, clock } = this.#session;
+    const error: unknown = await rehearse(dialect, 'lock', clock, systemClock.now()).catch(
+      (failure: unknown) => failure,
+    );
+    if (error !== undefined) expect(error).toBeInstanceOf(MemcachedFailure);
+    if (this.fault === 'nothing') expect(error).toBeUndefined();
+    return [];
+  }
+
+  #leftOf(key: string): number {
+    const date = this.#server.live(`lock:l:${key}`)?.expiresAt ?? 0;
+    return date === 0 ? Infinity : date - this.#server.now;
+  }
+
+  #ownerOf(key: string): string | undefined {
+    return this.#server.live(`lock:l:${key}`)?.value.split('|')[0];
+  }
+}

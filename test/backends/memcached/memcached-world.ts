@@ -1,0 +1,42 @@
+import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import { memcached, type MemcachedOptions } from 'nestjs-distributed-lock/memcached';
+import { MemcachedServer, type MemcachedServerOptions } from '../../servers/memcached-server.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
+
+/** A server of its own, and what a test opens on it. Ends with the test. */
+export class MemcachedWorld implements AsyncDisposable {
+  readonly #opened: (() => Promise<unknown>)[] = [];
+
+  private constructor(readonly server: MemcachedServer) {}
+
+  static async start(options?: MemcachedServerOptions): Promise<MemcachedWorld> {
+    return new MemcachedWorld(await MemcachedServer.start(options));
+  }
+
+  /** Stands for a process. */
+  service(options: Partial<MemcachedOptions> = {}, service: LockServiceOptions = {}): LockService {
+    return this.closing(new LockService(memcached({ servers: this.server.address, ...options }), service));
+  }
+
+  /** A connection that can be disturbed, and the options that lead over it. */
+  async proxy(): Promise<{ readonly proxy: FaultProxy; readonly servers: string }> {
+    const proxy = this.closing(await FaultProxy.start(this.server));
+    return { proxy, servers: `127.0.0.1:${proxy.port}` };
+  }
+
+  /** The lease on `key`, as the server has it. */
+  async lease(key: string): Promise<{ readonly owner: string; readonly cas: string } | undefined> {
+    const found = /^VALUE \S+ 0 \d+ (?<cas>\d+)\r\n(?<owner>[^|\r]*)/.exec(await this.server.ask(`gets lock:l:${key}`));
+    return found?.groups && { owner: found.groups['owner'] ?? '', cas: found.groups['cas'] ?? '' };
+  }
+
+  closing<T extends { close(): Promise<unknown> }>(opened: T): T {
+    this.#opened.push(() => opened.close());
+    return opened;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const close of this.#opened.toReversed()) await close();
+    await this.server.stop();
+  }
+}
