@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { VOTE } from '../../../lib/backends/redlock/redlock-scripts.js';
+import { COMPARE_AND_DELETE, RENEW } from '../../../lib/backends/redis/redis-scripts.js';
+import { RedisServer } from '../../servers/redis-server.js';
+import { wantedOf } from '../describe-backend.js';
+import { type Answer, EMPTY, type NodeState, vote } from './model/node.js';
+
+const KEYS = ['redlock:{k}', 'redlock:{k}:f', 'redlock:since'] as const;
+const START = 1_700_000_000_000_000;
+const SKEW = 1_000;
+const TTL_MS = 60_000;
+const NO_QUARANTINE = 0;
+
+/** Tokens are counted from the node's clock, or from its last one. */
+interface Proposal {
+  readonly kind: 'vote';
+  readonly owner: number;
+  readonly from: 'clock' | 'fence';
+  readonly offset: number;
+}
+
+/** Something that happens to a node. */
+type Event =
+  | Proposal
+  | { readonly kind: 'release' | 'renew'; readonly owner: number }
+  | { readonly kind: 'clock'; readonly by: number }
+  | { readonly kind: 'the lease ends' }
+  | { readonly kind: 'all is lost' };
+
+const owner = fc.integer({ min: 1, max: 3 });
+const around = (value: number) => [-1, 0, 1].map((step) => value + step);
+const offset = fc.oneof(
+  fc.constantFrom(...around(0), ...around(SKEW), ...around(-SKEW), ...around(2 * SKEW)),
+  fc.integer({ min: -3 * SKEW, max: 3 * SKEW }),
+);
+const event: fc.Arbitrary<Event> = fc.oneof(
+  {
+    weight: 8,
+    arbitrary: fc.record({ kind: fc.constant('vote'), owner, from: fc.constantFrom('clock', 'fence'), offset }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('release', 'renew'), owner }) },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('clock'), by: offset }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('the lease ends', 'all is lost') }) },
+);
+
+/** The script as it is, but for the clock, which is the test's. */
+function withClock({ source }: { readonly source: string }): string {
+  const parts = source.split("redis.call('TIME')");
+  if (parts.length !== 2) throw new Error('the script reads the clock once');
+  return parts.join('{ARGV[7], ARGV[8]}');
+}
+
+wantedOf(['redlock']).forEach((name) =>
+  describe(`the script of ${name}`, () => {
+    let server: RedisServer;
+    let redis: Redis;
+    beforeAll(async () => {
+      server = await RedisServer.start();
+      redis = new Redis(server.url);
+    });
+    afterAll(async () => {
+      redis.disconnect();
+      await server.stop();
+    });
+
+    it('does on a real server what the model of a node does, whatever happens to it', async () => {
+      let events = 0;
+      const alike = fc.asyncProperty(
+        fc.array(event, { minLength: 10, maxLength: 60, size: 'max' }),
+        async (history) => {
+          await redis.flushall();
+          let node: NodeState = { ...EMPTY, clock: START };
+          for (const next of history) {
+            node = await happen(next, node);
+            await expect(stored()).resolves.toEqual(expected(node));
+            events += 1;
+          }
+        },
+      );
+      await fc.assert(alike, { numRuns: 100 });
+      process.stdout.write(`  ${events} events, compared with the model of a node\n`);
+      expect(events).toBeGreaterThan(1_000);
+    });
+
+    it('keeps a lease for its TTL, and the token for a day longer', async () => {
+      await redis.flushall();
+      await expect(ask(1, START, { ...EMPTY, clock: START })).resolves.toMatchObject({ kind: 'refused' });
+      const node: NodeState = { ...EMPTY, since: START, clock: START + 5 * SKEW };
+      await expect(ask(1, node.clock, node)).resolves.toEqual({ kind: 'granted' });
+      const [lease, fence, since] = await Promise.all(KEYS.map((key) => redis.pttl(key)));
+      expect(lease).toBeGreaterThan(TTL_MS - 5_000);
+      expect(lease).toBeLessThanOrEqual(TTL_MS);
+      expect(fence).toBeGreaterThan(86_400_000 + TTL_MS - 5_000);
+      expect(since).toBe(-1);
+    });
+
+    async function happen(next: Event, node: NodeState): Promise<NodeState> {
+      if (next.kind === 'vote') return propose(next, node);
+      if (next.kind === 'clock') return { ...node, clock: node.clock + next.by };
+      if (next.kind === 'the lease ends') {
+        await redis.del(KEYS[0]);
+        return { ...node, owner: null };
+      }
+      if (next.kind === 'all is lost') {
+        await redis.flushall();
+        return { ...EMPTY, clock: node.clock };
+      }
+      const ours = node.owner === next.owner;
+      if (next.kind === 'renew') {
+        expect(await redis.eval(RENEW.source, 1, KEYS[0], nameOf(next.owner), TTL_MS)).toEqual([ours ? 1 : 0]);
+        return node;
+      }
+      expect(await redis.eval(COMPARE_AND_DELETE.source, 1, KEYS[0], nameOf(next.owner))).toBe(ours ? 1 : 0);
+      return ours ? { ...node, owner: null } : node;
+    }
+
+    async function propose({ from, offset: off, owner: candidate }: Proposal, node: NodeState): Promise<NodeState> {
+      const token = (from === 'fence' && node.fence > 0 ? node.fence : node.clock) + off;
+      const spec = vote(node, { owner: candidate, token, skew: SKEW });
+      expect(await ask(candidate, token, node)).toEqual(spec.answer);
+      return spec.node;
+    }
+
+    async function ask(candidate: number, token: number, { clock }: NodeState): Promise<Answer> {
+      const [seconds, micros] = [Math.floor(clock / 1_000_000), clock % 1_000_000];
+      const args = [nameOf(candidate), token, TTL_MS, '{}', SKEW, NO_QUARANTINE, seconds, micros];
+      const reply = (await redis.eval(withClock(VOTE), KEYS.length, ...KEYS, ...args)) as unknown[];
+      const [kind, ...details] = reply;
+      if (kind === 'granted' || kind === 'held') return { kind };
+      const [floor = NaN, ceiling = NaN, now = NaN] = details.map(Number);
+      return { kind: 'refused', floor, ceiling, clock: now };
+    }
+
+    function stored(): Promise<(string | null)[]> {
+      return redis.mget(...KEYS);
+    }
+  }),
+);
+
+function expected({ owner: holder, fence, since }: NodeState): (string | null)[] {
+  return [
+    holder === null ? null : `${nameOf(holder)}|${fence}|{}`,
+    fence === 0 ? null : String(fence),
+    since === null ? null : String(since),
+  ];
+}
+
+function nameOf(candidate: number): string {
+  return `owner-${candidate}`;
+}
