@@ -12,7 +12,7 @@ import { onBackends } from './on-backends.js';
 const LONG_TTL_MS = 60_000;
 
 describe('what callers do', () => {
-  onBackends(['redis-queue', 'sqlite'], (contract) => {
+  onBackends(['redis-queue', 'redlock', 'sqlite'], (contract) => {
     tooManyWaiters(contract);
     givingUp(contract);
     releasing(contract);

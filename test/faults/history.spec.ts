@@ -22,7 +22,7 @@ const KEYS = ['hot', 'hot', 'warm-1', 'warm-2'];
 type Fault = 'kill' | 'stop';
 
 describe('histories', () => {
-  onBackends(['redis-queue', 'redis-plain', 'sqlite', 'postgres', 'mariadb'], (contract) => {
+  onBackends(['redis-queue', 'redis-plain', 'redlock', 'sqlite', 'postgres', 'mariadb'], (contract) => {
     it('of processes that are killed and stopped show no two holders, growing tokens, and a resource that fences', () =>
       stress(contract, ['kill', 'stop', 'stop']));
   });

@@ -3,6 +3,7 @@ import type { BackendHarness } from '../conformance/backend-harness.js';
 import type { Contract } from '../conformance/contract.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
 import { redisHarness } from '../support/harness-redis.js';
+import { redlockHarness } from '../support/harness-redlock.js';
 import { sqlHarness } from '../support/harness-sql.js';
 import { sqliteHarness } from '../support/harness-sqlite.js';
 
@@ -10,6 +11,7 @@ const HARNESSES = {
   'redis-queue': () => redisHarness('queue'),
   'redis-plain': () => redisHarness('plain'),
   'redis-getset': () => redisHarness('getset'),
+  redlock: () => redlockHarness(),
   sqlite: () => sqliteHarness(),
   postgres: () => sqlHarness('postgres'),
   mariadb: () => sqlHarness('mariadb'),

@@ -25,7 +25,7 @@ describe('the order test', () => {
     it(`${name}: ${property}`, () => cutOff(MODES[name]), ROUNDS * 1_000 + 30_000);
   }
 
-  onBackends(['redis-queue', 'redis-plain', 'sqlite', 'postgres', 'mariadb'], (contract) => {
+  onBackends(['redis-queue', 'redis-plain', 'redlock', 'sqlite', 'postgres', 'mariadb'], (contract) => {
     it('a holder that is frozen while the key passes on knows it in its first step afterwards', async () => {
       const { connection } = contract.harness;
       if (!connection) throw new Error('needs a process of its own');

@@ -10,7 +10,7 @@ const TTL_MS = 500;
 const LONG_TTL_MS = 20_000;
 
 describe('what processes do', () => {
-  onBackends(['redis-queue', 'redis-plain', 'sqlite', 'postgres', 'mariadb'], (contract) => {
+  onBackends(['redis-queue', 'redis-plain', 'redlock', 'sqlite', 'postgres', 'mariadb'], (contract) => {
     it('A1: holder killed: the next one has the key within the TTL, with a higher token, and nothing stays', async () => {
       const [other, key] = [await contract.service(), contract.key()];
       await using holder = await startHolder(contract);

@@ -9,7 +9,7 @@ const TTL_MS = 500;
 const LONG_TTL_MS = 20_000;
 
 describe('what servers and clocks do', () => {
-  onBackends(['redis-queue', 'redis-plain', 'redis-getset'], (contract) => {
+  onBackends(['redis-queue', 'redis-plain', 'redis-getset', 'redlock'], (contract) => {
     it('A13: wall clock of the holder jumps an hour forwards and back: nothing happens', async () => {
       const [other, key] = [await contract.service(), contract.key()];
       await using clock = await FakeWallClock.start();
