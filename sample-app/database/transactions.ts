@@ -5,8 +5,8 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { SETTINGS } from '../settings.module.js';
 import type { Settings } from '../settings.js';
 
-/** Several seconds: a process may be stopped while it has the write lock of a SQLite file. */
-const RETRIES = 50;
+/** Many seconds: a process may be stopped while it has the write lock of a SQLite file, and hundreds want the same row. */
+const RETRIES = 100;
 
 type Work<T> = (manager: EntityManager) => Promise<T>;
 

@@ -1,5 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { LiveModule } from '../live/live.module.js';
+import { OptimisticSaleController } from './optimistic-sale.controller.js';
 import { Payment } from './payment.js';
 import { Restock } from './restock.js';
 import { RestockJob } from './restock.job.js';
@@ -13,7 +14,7 @@ export class SaleModule {
     return {
       module: SaleModule,
       imports: [LiveModule],
-      controllers: [unsafe ? UnsafeSaleController : SaleController],
+      controllers: [unsafe ? UnsafeSaleController : SaleController, OptimisticSaleController],
       providers: [Sales, Payment, Restock, RestockJob],
     };
   }

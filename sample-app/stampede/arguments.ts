@@ -1,9 +1,14 @@
 import { parseArgs } from 'node:util';
 import { BACKEND_NAMES, type BackendName } from '../lock-backends.js';
 
+/** The ways to buy, as their routes are called. */
+export const WAYS = ['locked', 'with-lock', 'by-service', 'optimistic'] as const;
+export type Way = (typeof WAYS)[number];
+
 /** What the user asked for. */
 export interface Plan {
   readonly backend: BackendName;
+  readonly via: Way;
   readonly processes: number;
   readonly buyers: number;
   readonly stock: number;
@@ -18,6 +23,7 @@ export interface Plan {
 export const USAGE = `npm run stampede -- [options]
 
   --backend name      where the locks live (sqlite): on the server of its variable, else on one of its own
+  --via way           how they buy (locked)
   --processes 1..16   instances of the sample application (4; memory: 1)
   --buyers 1..100000  who each want one piece (2000)
   --stock 1..100000   pieces there are (100)
@@ -26,7 +32,8 @@ export const USAGE = `npm run stampede -- [options]
   --unsafe            without lock and fence, to see what they prevent
   --json              the result as JSON
 
-backends: ${BACKEND_NAMES.join(', ')}`;
+backends: ${BACKEND_NAMES.join(', ')}
+ways: ${WAYS.join(', ')}`;
 
 /** Wrong arguments: shown without a stack, with the usage. */
 export class UsageError extends Error {}
@@ -38,6 +45,7 @@ export function readArguments(argv: readonly string[]): Plan | 'help' {
   const backend = oneOf('--backend', given.backend ?? 'sqlite', BACKEND_NAMES);
   const plan: Plan = {
     backend,
+    via: oneOf('--via', given.via ?? 'locked', WAYS),
     processes: whole('--processes', given.processes ?? (backend === 'memory' ? '1' : '4'), 16),
     buyers: whole('--buyers', given.buyers ?? '2000', 100_000),
     stock: whole('--stock', given.stock ?? '100', 100_000),
@@ -46,14 +54,22 @@ export function readArguments(argv: readonly string[]): Plan | 'help' {
     unsafe: given.unsafe ?? false,
     json: given.json ?? false,
   };
-  if (backend === 'memory' && plan.processes > 1) {
+  assertPossible(plan);
+  return plan;
+}
+
+function assertPossible({ backend, via, processes, kill, freeze, unsafe }: Plan): void {
+  const faults = Number(kill) + Number(freeze);
+  if (backend === 'memory' && processes > 1) {
     throw new UsageError('--backend memory locks inside one process only: use --processes 1, or another backend');
   }
-  const faults = Number(plan.kill) + Number(plan.freeze);
-  if (faults > 0 && plan.processes <= faults) {
+  if (unsafe && via !== 'locked') throw new UsageError('--unsafe sells in one way only: leave out --via');
+  if (faults > 0 && via === 'optimistic') {
+    throw new UsageError('--kill and --freeze strike a process that has the lock: with --via optimistic none has one');
+  }
+  if (faults > 0 && processes <= faults) {
     throw new UsageError(`this needs --processes ${faults + 1} or more: somebody has to go on selling`);
   }
-  return plan;
 }
 
 function parse(argv: readonly string[]) {
@@ -62,6 +78,7 @@ function parse(argv: readonly string[]) {
     const flag = { type: 'boolean' } as const;
     const options = {
       backend: text,
+      via: text,
       processes: text,
       buyers: text,
       stock: text,

@@ -20,6 +20,8 @@ export interface Answers {
   unanswered: number;
   /** Writes that the fence refused, as the buyers were told. */
   stale: number;
+  /** How often `optimistic` sellers started again. */
+  retries: number;
   readonly latenciesMs: number[];
 }
 
@@ -30,7 +32,7 @@ export async function stampede(
   progress: Progress,
   signal: AbortSignal,
 ): Promise<Answers> {
-  const answers: Answers = { sold: [], refused: 0, unanswered: 0, stale: 0, latenciesMs: [] };
+  const answers: Answers = { sold: [], refused: 0, unanswered: 0, stale: 0, retries: 0, latenciesMs: [] };
   let next = 1;
   const queue = async (): Promise<void> => {
     while (next <= buyers && !signal.aborted) {
@@ -61,6 +63,7 @@ async function insist(
     switch (answer?.kind) {
       case 'bought':
         answers.sold.push({ buyer, orderId: answer.orderId });
+        answers.retries += answer.retries;
         return progress.soldOne();
       case 'sold-out':
         answers.refused += 1;

@@ -12,7 +12,7 @@ import { Progress } from './progress.js';
 import { report, type Report } from './report.js';
 import { newDatabase } from './new-database.js';
 import { serverFor } from './servers/index.js';
-import { Shop } from './shop.js';
+import { type Opening, Shop } from './shop.js';
 
 /** How long the lock of a killed or frozen process is missed. */
 const LOCK_TTL_MS = 2_000;
@@ -27,7 +27,7 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
   const file = join(directory.path, SALE_FILE);
   await using sale = await newDatabase(server && database ? server.address : file);
   await createSale(sale.address, plan.stock);
-  await using shops = await openShops(plan.processes, directory.path, {
+  const settings = {
     ...(variable !== undefined && server && { [variable]: database ? sale.address : server.address }),
     // Relative to their directory, so that a process which outlives it for a moment cannot bring it back.
     SALE_DB: sale.address === file ? SALE_FILE : sale.address,
@@ -35,7 +35,8 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
     LOCK_TTL_MS: String(LOCK_TTL_MS),
     PAYMENT_MS: String(PAYMENT_MS),
     UNSAFE: plan.unsafe ? '1' : '0',
-  });
+  };
+  await using shops = await openShops(plan.processes, { cwd: directory.path, settings, via: plan.via });
 
   signal.throwIfAborted();
   const watch = await PaymentWatch.start(plan.kill || plan.freeze ? shops.all : []);
@@ -57,11 +58,10 @@ async function createSale(database: string, stock: number): Promise<void> {
 
 async function openShops(
   processes: number,
-  directory: string,
-  settings: Readonly<Record<string, string>>,
+  opening: Opening,
 ): Promise<AsyncDisposable & { readonly all: readonly Shop[] }> {
   const starts = await Promise.allSettled(
-    Array.from({ length: processes }, (_, index) => Shop.start(`shop-${index + 1}`, directory, settings)),
+    Array.from({ length: processes }, (_, index) => Shop.start(`shop-${index + 1}`, opening)),
   );
   const all = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
   const close = async (): Promise<void> => {

@@ -1,15 +1,25 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
+import type { Way } from './arguments.js';
 
 const MAIN = join(import.meta.dirname, '..', 'main.js');
 const ANSWER_WITHIN_MS = 30_000;
 
 /** What a shop said to a buyer. `again`: nothing is known, ask somebody, with the reason as far as there is one. */
 export type Answer =
-  | { readonly kind: 'bought'; readonly orderId: number }
+  | { readonly kind: 'bought'; readonly orderId: number; readonly retries: number }
   | { readonly kind: 'sold-out' }
   | { readonly kind: 'again'; readonly reason: string };
+
+export interface Opening {
+  /** Its directory. */
+  readonly cwd: string;
+  /** Its environment variables. */
+  readonly settings: Readonly<Record<string, string>>;
+  /** How its buyers buy. */
+  readonly via: Way;
+}
 
 /** One process of the sample application, a child of this one. */
 export class Shop implements AsyncDisposable {
@@ -21,20 +31,22 @@ export class Shop implements AsyncDisposable {
   private constructor(
     private readonly child: ChildProcess,
     private readonly url: string,
+    private readonly via: Way,
   ) {
     this.#gone = hasExited(child) ? Promise.resolve() : once(child, 'exit');
     void this.#gone.then(() => (this.#open = false));
   }
 
-  /** Resolves when it serves, with `cwd` as its directory. @throws with what it wrote to stderr when it does not */
-  static async start(label: string, cwd: string, settings: Readonly<Record<string, string>>): Promise<Shop> {
+  /** Resolves when it serves, @throws with what it wrote to stderr when it does not */
+  static async start(label: string, { cwd, settings, via }: Opening): Promise<Shop> {
     const env = { ...process.env, ...settings, LABEL: label, PORT: '0' };
     const child = fork(MAIN, { cwd, env, silent: true });
     let output = '';
     child.stdout?.resume();
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-2_000)));
     const [answer]: unknown[] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
-    if (typeof answer === 'object' && answer !== null && 'url' in answer) return new Shop(child, String(answer.url));
+    if (typeof answer === 'object' && answer !== null && 'url' in answer)
+      return new Shop(child, String(answer.url), via);
     throw new Error(`${label} did not start: ${output.trim()}`);
   }
 
@@ -45,8 +57,9 @@ export class Shop implements AsyncDisposable {
 
   async purchase(buyer: string): Promise<Answer> {
     this.pending += 1;
+    const way = this.via === 'locked' ? '' : `/${this.via}`;
     try {
-      const response = await fetch(`${this.url}/sales/42/purchases`, {
+      const response = await fetch(`${this.url}/sales/42/purchases${way}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ buyer }),
@@ -91,8 +104,8 @@ function hasExited(child: ChildProcess): boolean {
 
 /** 409 is sold out, or, with the code of a lock error, a former holder's write that the fence refused. */
 function answerOf(status: number, body: unknown): Answer {
-  const { id, code } = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
-  if (status === 201) return { kind: 'bought', orderId: Number(id) };
+  const { id, code, retries } = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
+  if (status === 201) return { kind: 'bought', orderId: Number(id), retries: Number(retries ?? 0) };
   if (status === 409 && code === undefined) return { kind: 'sold-out' };
   return { kind: 'again', reason: typeof code === 'string' ? code : `HTTP ${status}` };
 }

@@ -1,0 +1,43 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DatabaseType } from '../../sample-app/database/database-type.js';
+import { newDatabase } from '../../sample-app/stampede/new-database.js';
+import { MariadbServer } from '../servers/mariadb-server.js';
+import { PostgresServer } from '../servers/postgres-server.js';
+
+export const DATABASES = ['sqlite', 'postgres', 'mariadb'] as const satisfies DatabaseType[];
+
+const SERVERS = {
+  postgres: { start: () => PostgresServer.start(), variable: 'POSTGRES_URL' },
+  mariadb: { start: () => MariadbServer.start(), variable: 'MARIADB_URL' },
+};
+
+/** A place for sales: a directory of SQLite files, or a server. */
+export interface SaleServer extends AsyncDisposable {
+  /** What tells the sample of a new, empty database there, which has the locks, too. */
+  settings(): Promise<Record<string, string>>;
+}
+
+export async function startSaleServer(type: DatabaseType): Promise<SaleServer> {
+  return type === 'sqlite' ? fileServer() : realServer(type);
+}
+
+async function fileServer(): Promise<SaleServer> {
+  const directory = await mkdtemp(join(tmpdir(), 'sales-'));
+  let files = 0;
+  return {
+    settings: async () => ({ LOCK_BACKEND: 'sqlite', SALE_DB: join(directory, `${(files += 1)}.sqlite`) }),
+    [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
+  };
+}
+
+async function realServer(type: keyof typeof SERVERS): Promise<SaleServer> {
+  const { start, variable } = SERVERS[type];
+  const server = await start();
+  const settings = async (): Promise<Record<string, string>> => {
+    const { address } = await newDatabase(server.url);
+    return { LOCK_BACKEND: type, SALE_DB: address, [variable]: address };
+  };
+  return { settings, [Symbol.asyncDispose]: () => server.stop() };
+}
