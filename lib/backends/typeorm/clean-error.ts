@@ -24,6 +24,16 @@ export function cleanError(error: unknown): DatabaseError | LockError {
   return new DatabaseError(messageOf(cause), code);
 }
 
+/** What `promise` failed with, if it did. */
+export async function failureOf(promise: Promise<unknown>): Promise<DatabaseError | LockError | undefined> {
+  try {
+    await promise;
+    return undefined;
+  } catch (error) {
+    return cleanError(error);
+  }
+}
+
 /** Node reports a refused connection to a name with several addresses without a message. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');

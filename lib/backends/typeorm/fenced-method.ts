@@ -4,6 +4,7 @@ import { addLockedStep, type LockedStep, withoutLock } from '../../core/locked-s
 import { wrapMethod } from '../../core/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
 import { assertIdentifier, checkFenceTable, DEFAULT_FENCE_TABLE } from './lock-table.js';
+import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from './promise-method.js';
 import { rowsOf } from './rows-of.js';
 import { dialectOf, type Query } from './sql-dialect.js';
 
@@ -11,15 +12,6 @@ export interface FencedMethodOptions extends FencedOptions {
   /** The token of the data source's provider, for `getDataSourceToken('ledger')` and the like. @default DataSource */
   dataSource?: LockedStep['needs'];
 }
-
-type Fenceable = (this: unknown, ...args: never[]) => Promise<unknown>;
-
-/** Optional in type only, for `applyDecorators`; without a method it throws. */
-export type FencedDecorator = <Method extends (...args: never[]) => Promise<unknown>>(
-  target: object,
-  name: string | symbol,
-  descriptor?: TypedPropertyDescriptor<Method>,
-) => void;
 
 /**
  * Runs the method of a `@Locked` in a transaction that a former holder cannot commit: `fenced()` with the lock that was taken
@@ -31,13 +23,13 @@ export type FencedDecorator = <Method extends (...args: never[]) => Promise<unkn
  * @throws LockConfigurationError at decoration: a static method, a second `@Fenced`. At the application's start: no `@Locked`
  * beside it, several keys, a resource that can never be resolved, no data source. What is not seen there the call rejects with
  */
-export function Fenced(resource: string, options: FencedMethodOptions = {}): FencedDecorator {
+export function Fenced(resource: string, options: FencedMethodOptions = {}): PromiseMethodDecorator {
   const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
   assertIdentifier('tableName', tableName);
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     const label = `${target.constructor.name}.${String(name)}`;
     const method: unknown = descriptor?.value;
-    if (typeof target === 'function' || !descriptor || !isMethod(method)) {
+    if (typeof target === 'function' || !descriptor || !isPromiseMethod(method)) {
       throw new LockConfigurationError(`@Fenced belongs on a method of instances, which ${label} is not`, 'method');
     }
     const declaration = { target, name };
@@ -58,7 +50,7 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Fen
         return fenced(manager, resolved, lock, stillHeld, { tableName });
       },
     });
-    const wrapper: Fenceable = function (...args) {
+    const wrapper: PromiseMethod = function (...args) {
       return isLocked() ? method.apply(this, args) : Promise.reject(withoutLock('@Fenced', declaration));
     };
     descriptor.value = wrapMethod(method, wrapper);
@@ -69,10 +61,6 @@ async function assertFenceTable(dataSource: DataSource, tableName: string): Prom
   if (!dataSource.isInitialized) return;
   const query: Query = async (sql, parameters) => rowsOf(await dataSource.query(sql, [...parameters]));
   await checkFenceTable(query, dialectOf(dataSource.options.type), tableName);
-}
-
-function isMethod(value: unknown): value is Fenceable {
-  return typeof value === 'function';
 }
 
 function asDataSource(value: unknown, label: string): DataSource {

@@ -7,6 +7,7 @@ import {
   type PollingOptions,
 } from '../../core/index.js';
 import { AnnouncedLeaseStore } from './announced-lease-store.js';
+import { assertNumbers } from './assert-numbers.js';
 import { assertIdentifier, checkLockTable, DEFAULT_LOCK_TABLE } from './lock-table.js';
 import {
   checkMethodLockTable,
@@ -65,9 +66,9 @@ export function leaseBackend(
   options: LeaseBackendOptions = {},
 ): LockBackend {
   const { connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
-  assertAboveZero('connectTimeoutMs', connectTimeoutMs);
-  assertAboveZero('statementTimeoutMs', statementTimeoutMs);
-  assertAboveZero('reapIdleAfterMs', reapIdleAfterMs);
+  const { pollMs, patienceMs, abandonedAfterMs } = options;
+  assertNumbers('above 0', { connectTimeoutMs, statementTimeoutMs, reapIdleAfterMs, pollMs, abandonedAfterMs });
+  assertNumbers('of 0 or more', { patienceMs });
 
   const dialect = dialectOf(dataSource.options.type);
   dialect.connection(dataSource.options, new Sockets(() => undefined));
@@ -105,7 +106,6 @@ function ownRows(dialect: SqlDialect, options: LeaseBackendOptions): Rows {
 
 function methodLockRows(type: string, columns: MethodLockColumns, options: LeaseBackendOptions): Rows {
   const { tableName, abandonedAfterMs = Infinity, synchronize = false } = options;
-  assertAboveZero('abandonedAfterMs', abandonedAfterMs);
   const dialect = methodLockDialectOf(type);
   const table = methodLockTable(tableName, columns, abandonedAfterMs);
   const onOpen = (query: Query): Promise<void> => checkMethodLockTable(query, dialect, table, { create: synchronize });
@@ -122,8 +122,4 @@ function storeOf(rows: Rows, reapIdleAfterMs: number, settings: ConnectionSettin
   if (!wakeUps) return store;
   const channel = new ReleaseChannel(settings, wakeUps, table);
   return new AnnouncedLeaseStore(store, table, wakeUps, connections, channel);
-}
-
-function assertAboveZero(option: string, value: number): void {
-  if (!(value > 0)) throw new LockConfigurationError(`${option} must be above 0; it was ${value}`, option);
 }

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../core/index.js';
-import { cleanError } from './clean-error.js';
+import { cleanError, failureOf } from './clean-error.js';
 import type { Query, SqlDialect } from './sql-dialect.js';
 
 export const DEFAULT_LOCK_TABLE = 'distributed_lock';
@@ -59,14 +59,5 @@ async function checkColumns(
   for (const [name, pattern] of Object.entries(expected)) {
     const type = columns.get(name) ?? 'not visible to us';
     if (!pattern.test(type)) throw unusable(`its column ${name} is ${type}, which does not match ${pattern}`, false);
-  }
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<Error | undefined> {
-  try {
-    await promise;
-    return undefined;
-  } catch (error) {
-    return cleanError(error);
   }
 }

@@ -1,13 +1,10 @@
 import type { LeaseAttempt } from '../../core/index.js';
 import { DatabaseError } from './clean-error.js';
+import { IN_US, NOW, NOW_US, usSince1970 } from './mysql-clock.js';
 import { refusalOf } from './refusal-of.js';
 import type { Address, Sockets } from './sockets.js';
 import type { LeaseRow, Query, SqlDialect } from './sql-dialect.js';
-import { STORED_KEY_BYTES, storedKey } from './stored-key.js';
-
-const NOW = 'utc_timestamp(6)';
-const SINCE_1970 = (time: string): string => `timestampdiff(microsecond, '1970-01-01', ${time})`;
-const IN_US = `${NOW} + interval ? microsecond`;
+import { STORED_KEY_BYTES, storedBytes } from './stored-key.js';
 
 const BUSY: ReadonlySet<string | undefined> = new Set(['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD']);
 
@@ -89,10 +86,10 @@ export const mysql: SqlDialect = {
       const granted = await take(query, table, lease);
       if (granted) return granted;
       [holder] = await query(
-        `select owner is null or owner = ? as changed, cast(metadata as char) as metadata, ${SINCE_1970('acquired_at')} / 1000 as since,
+        `select owner is null or owner = ? as changed, cast(metadata as char) as metadata, ${usSince1970('acquired_at')} / 1000 as since,
            greatest(timestampdiff(microsecond, ${NOW}, expires_at) / 1000, 0) as remaining
          from ${table} where lock_key = ?`,
-        [bytesOf(lease.owner), keyOf(lease.key)],
+        [bytesOf(lease.owner), storedBytes(lease.key)],
       );
       if (holder && Number(holder['changed']) === 0) return refusalOf(holder);
       const created = holder ? undefined : await create(query, table, lease);
@@ -107,7 +104,7 @@ export const mysql: SqlDialect = {
     return changed(
       await query(
         `update ${table} set expires_at = ${IN_US} where lock_key = ? and owner = ? and expires_at > ${NOW}`,
-        [ttlMs * 1000, keyOf(key), bytesOf(owner)],
+        [ttlMs * 1000, storedBytes(key), bytesOf(owner)],
       ),
     );
   },
@@ -116,7 +113,7 @@ export const mysql: SqlDialect = {
     return changed(
       await query(
         `update ${table} set owner = null, expires_at = ${NOW}, metadata = null where lock_key = ? and owner = ?`,
-        [keyOf(key), bytesOf(owner)],
+        [storedBytes(key), bytesOf(owner)],
       ),
     );
   },
@@ -134,7 +131,7 @@ export const mysql: SqlDialect = {
     await query(
       `insert into ${table} (resource, token) values (?, cast(? as signed))
        on duplicate key update token = greatest(token, cast(? as signed))`,
-      [keyOf(resource), String(token), String(token)],
+      [storedBytes(resource), String(token), String(token)],
     );
     return (await this.newestFence(query, table, resource)) === token;
   },
@@ -142,7 +139,7 @@ export const mysql: SqlDialect = {
   /** Locking reads see what is there now, not what was there when the caller's transaction began. */
   async newestFence(query, table, resource) {
     const [row] = await query(`select cast(token as char) as token from ${table} where resource = ? for update`, [
-      keyOf(resource),
+      storedBytes(resource),
     ]);
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },
@@ -157,10 +154,10 @@ async function take(query: Query, table: string, { key, owner, ttlMs, metadata }
   return grantOf(
     await query(
       `update ${table} set
-         token = last_insert_id(if(owner = ?, token, greatest(token + 1, ${SINCE_1970(NOW)}))),
+         token = last_insert_id(if(owner = ?, token, greatest(token + 1, ${NOW_US}))),
          owner = ?, expires_at = ${IN_US}, acquired_at = ${NOW}, metadata = ?
        where lock_key = ? and (owner is null or owner = ? or expires_at <= ${NOW})`,
-      [us, us, ttlMs * 1000, bytesOf(JSON.stringify(metadata)), keyOf(key), us],
+      [us, us, ttlMs * 1000, bytesOf(JSON.stringify(metadata)), storedBytes(key), us],
     ),
   );
 }
@@ -169,8 +166,8 @@ async function create(query: Query, table: string, { key, owner, ttlMs, metadata
   return grantOf(
     await query(
       `insert ignore into ${table} (lock_key, owner, token, expires_at, acquired_at, metadata)
-       values (?, ?, last_insert_id(${SINCE_1970(NOW)}), ${IN_US}, ${NOW}, ?)`,
-      [keyOf(key), bytesOf(owner), ttlMs * 1000, bytesOf(JSON.stringify(metadata))],
+       values (?, ?, last_insert_id(${NOW_US}), ${IN_US}, ${NOW}, ?)`,
+      [storedBytes(key), bytesOf(owner), ttlMs * 1000, bytesOf(JSON.stringify(metadata))],
     ),
   );
 }
@@ -181,10 +178,6 @@ function grantOf(answer: Awaited<ReturnType<Query>>): LeaseAttempt | undefined {
 
 function changed(answer: Awaited<ReturnType<Query>>): boolean {
   return Number(answer[0]?.['affectedRows']) === 1;
-}
-
-function keyOf(key: string): Buffer {
-  return bytesOf(storedKey(key));
 }
 
 /** The driver writes bytes in hexadecimal: safe in every SQL mode, the same in every character set of the connection. */

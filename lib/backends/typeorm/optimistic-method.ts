@@ -1,15 +1,7 @@
 import { LockConfigurationError } from '../../core/index.js';
 import { wrapMethod } from '../../core/wrapped-method.js';
 import { type OptimisticOptions, repeatOnConflict, resolveOptimisticOptions } from './optimistic-retries.js';
-
-type Repeatable = (this: unknown, ...args: never[]) => Promise<unknown>;
-
-/** Optional in type only, for `applyDecorators`; without a method it throws. */
-export type OptimisticDecorator = <Method extends (...args: never[]) => Promise<unknown>>(
-  target: object,
-  name: string | symbol,
-  descriptor?: TypedPropertyDescriptor<Method>,
-) => void;
+import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from './promise-method.js';
 
 /**
  * Runs the method again, with the same arguments, when it rejects with a conflict: that of `updateVersioned`, or a deadlock
@@ -19,20 +11,16 @@ export type OptimisticDecorator = <Method extends (...args: never[]) => Promise<
  * A plain method decorator, for any class: it needs no Nest. Metadata of decorators written below it is kept.
  * @throws LockConfigurationError at decoration; the method rejects with OptimisticConflictError after `retries` repetitions
  */
-export function Optimistic(options: OptimisticOptions = {}): OptimisticDecorator {
+export function Optimistic(options: OptimisticOptions = {}): PromiseMethodDecorator {
   const resolved = resolveOptimisticOptions(options);
   return (_target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     const method: unknown = descriptor?.value;
-    if (!descriptor || !isMethod(method)) {
+    if (!descriptor || !isPromiseMethod(method)) {
       throw new LockConfigurationError(`@Optimistic belongs on a method, which ${String(name)} is not`, 'method');
     }
-    const repeated: Repeatable = function (...args) {
+    const repeated: PromiseMethod = function (...args) {
       return repeatOnConflict(() => method.apply(this, args), resolved);
     };
     descriptor.value = wrapMethod(method, repeated);
   };
-}
-
-function isMethod(value: unknown): value is Repeatable {
-  return typeof value === 'function';
 }

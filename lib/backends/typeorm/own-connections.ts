@@ -1,8 +1,8 @@
-import { Deadline, LockConfigurationError, ReportedHealth } from '../../core/index.js';
+import { Deadline } from '../../core/index.js';
 import { DatabaseError } from './clean-error.js';
+import { DatabaseHealth } from './database-health.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import { Permits } from './permits.js';
-import { Recovery } from './recovery.js';
 import type { Query } from './sql-dialect.js';
 
 /** The few connections that all statements of the locks share. Opened when needed, and again when lost. */
@@ -10,8 +10,7 @@ export class OwnConnections {
   readonly #all = new Set<OwnConnection>();
   readonly #idle: OwnConnection[] = [];
   readonly #permits: Permits;
-  readonly health = new ReportedHealth();
-  readonly #recovery = new Recovery(() => this.query('select 1', []));
+  readonly health = new DatabaseHealth(() => this.query('select 1', []));
   #closed = false;
 
   constructor(private readonly settings: ConnectionSettings) {
@@ -19,23 +18,12 @@ export class OwnConnections {
   }
 
   /** Settles within a few times its time-outs, whatever the server does: waiting, connecting and the statement. */
-  readonly query: Query = async (sql, parameters) => {
-    try {
-      const rows = await this.#onSome((connection) => connection.run(sql, parameters));
-      this.#report('up');
-      return rows;
-    } catch (error) {
-      if (!(error instanceof LockConfigurationError)) {
-        this.#report('down', String(error));
-        this.#recovery.start();
-      }
-      throw error;
-    }
-  };
+  readonly query: Query = (sql, parameters) =>
+    this.health.note(() => this.#onSome((connection) => connection.run(sql, parameters)));
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#recovery.end();
+    this.health.end();
     await Promise.all(Array.from(this.#all, (connection) => connection.close()));
   }
 
@@ -88,18 +76,13 @@ export class OwnConnections {
   #drop(connection: OwnConnection): void {
     this.#all.delete(connection);
     connection.destroy();
-    this.#recovery.start();
+    this.health.recover();
   }
 
   #onLost(connection: OwnConnection): void {
     this.#all.delete(connection);
     const place = this.#idle.indexOf(connection);
     if (place >= 0) this.#idle.splice(place, 1);
-    this.#report('down', 'the connection was lost');
-    this.#recovery.start();
-  }
-
-  #report(status: 'up' | 'down', trouble?: string): void {
-    if (!this.#closed) this.health.report(status, trouble);
+    this.health.down('the connection was lost');
   }
 }

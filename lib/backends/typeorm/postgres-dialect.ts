@@ -1,13 +1,9 @@
 import { EventEmitter } from 'node:events';
 import { LockConfigurationError } from '../../core/index.js';
+import { inMs, NOW, NOW_US } from './postgres-clock.js';
 import { refusalOf } from './refusal-of.js';
 import type { SqlDialect } from './sql-dialect.js';
-import { storedKey } from './stored-key.js';
-
-/** Unlike `now()` it goes on inside a transaction, and while a statement waits for a lock. */
-const NOW = 'clock_timestamp()';
-const NOW_US = `floor(extract(epoch from ${NOW}) * 1000000)::bigint`;
-const IN_MS = (parameter: string): string => `${NOW} + ${parameter}::double precision * interval '1 millisecond'`;
+import { storedText } from './stored-key.js';
 
 const BUSY: ReadonlySet<string | undefined> = new Set([
   '40001', // serialization_failure
@@ -79,7 +75,7 @@ export const postgres: SqlDialect = {
     const [row] = await query(
       `with granted as (
          insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
-         values ($1, $2, ${NOW_US}, ${IN_MS('$3')}, ${NOW}, $4)
+         values ($1, $2, ${NOW_US}, ${inMs('$3')}, ${NOW}, $4)
          on conflict (lock_key) do update set
            token = case when held.owner = excluded.owner then held.token else greatest(held.token + 1, excluded.token) end,
            awaited = case when held.owner = excluded.owner then held.awaited else false end,
@@ -93,7 +89,7 @@ export const postgres: SqlDialect = {
        select null, metadata, (extract(epoch from acquired_at) * 1000)::text,
          greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text
        from ${table} where lock_key = $1 and owner is not null and not exists (select from granted)`,
-      [textOf(key), owner, ttlMs, JSON.stringify(metadata)],
+      [storedText(key), owner, ttlMs, JSON.stringify(metadata)],
     );
     const token = row?.['token'];
     return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : refusalOf(row);
@@ -101,8 +97,8 @@ export const postgres: SqlDialect = {
 
   async renew(query, table, { key, owner, ttlMs }) {
     const rows = await query(
-      `update ${table} set expires_at = ${IN_MS('$3')} where lock_key = $1 and owner = $2 and expires_at > ${NOW} returning 1`,
-      [textOf(key), owner, ttlMs],
+      `update ${table} set expires_at = ${inMs('$3')} where lock_key = $1 and owner = $2 and expires_at > ${NOW} returning 1`,
+      [storedText(key), owner, ttlMs],
     );
     return rows.length === 1;
   },
@@ -114,13 +110,13 @@ export const postgres: SqlDialect = {
          where lock_key = $1 and owner = $2 returning awaited
        )
        select case when awaited then pg_notify('${table}', $1)::text end from freed`,
-      [textOf(key), owner],
+      [storedText(key), owner],
     );
     return rows.length === 1;
   },
 
   async reap(query, table, idleMs) {
-    const idle = `expires_at < ${IN_MS('-$1')}`;
+    const idle = `expires_at < ${inMs('-$1')}`;
     await query(
       `delete from ${table} where lock_key in (select lock_key from ${table} where ${idle} limit 1000) and ${idle}`,
       [idleMs],
@@ -131,13 +127,13 @@ export const postgres: SqlDialect = {
     const rows = await query(
       `insert into ${table} as fence (resource, token) values ($1, $2)
        on conflict (resource) do update set token = excluded.token where excluded.token >= fence.token returning 1`,
-      [textOf(resource), String(token)],
+      [storedText(resource), String(token)],
     );
     return rows.length === 1;
   },
 
   async newestFence(query, table, resource) {
-    const [row] = await query(`select token::text as token from ${table} where resource = $1`, [textOf(resource)]);
+    const [row] = await query(`select token::text as token from ${table} where resource = $1`, [storedText(resource)]);
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },
 
@@ -145,12 +141,12 @@ export const postgres: SqlDialect = {
   isAboutTable: ({ code }) => ABOUT_TABLE.has(code),
 
   wakeUps: {
-    channelKey: textOf,
+    channelKey: storedText,
 
     async await(query, table, key) {
       const rows = await query(
         `update ${table} set awaited = true where lock_key = $1 and owner is not null returning 1`,
-        [textOf(key)],
+        [storedText(key)],
       );
       return rows.length === 1;
     },
@@ -164,8 +160,3 @@ export const postgres: SqlDialect = {
     },
   },
 };
-
-/** PostgreSQL's text holds everything but NUL, which is written `\0` here, and the backslash therefore `\\`. */
-function textOf(key: string): string {
-  return storedKey(/[\\\0]/u.test(key) ? key.replaceAll('\\', '\\\\').replaceAll('\0', '\\0') : key);
-}

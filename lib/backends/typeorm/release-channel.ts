@@ -1,10 +1,6 @@
-import { systemClock } from '../../core/index.js';
-import { pause } from '../../core/timers.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import type { WakeUps } from './sql-dialect.js';
-
-const FIRST_RETRY_MS = 50;
-const LONGEST_RETRY_MS = 5_000;
+import { untilAnswered } from './until-answered.js';
 
 /** The connection on which the server announces releases that somebody waits for. Opened once somebody has to. */
 export class ReleaseChannel {
@@ -48,13 +44,10 @@ export class ReleaseChannel {
   async #listen(): Promise<void> {
     if (this.#opening) return;
     this.#opening = true;
-    for (
-      let delay = FIRST_RETRY_MS;
-      !this.#closed && this.#waiters.size > 0 && !(await this.#open());
-      delay = Math.min(delay * 2, LONGEST_RETRY_MS)
-    ) {
-      await pause(systemClock, delay, { background: true });
-    }
+    await untilAnswered(
+      () => this.#open(),
+      () => !this.#closed && this.#waiters.size > 0,
+    );
     this.#opening = false;
   }
 

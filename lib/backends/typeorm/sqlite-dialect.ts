@@ -2,10 +2,8 @@ import type { DataSourceOptions } from 'typeorm';
 import { type LeaseAttempt, LockConfigurationError } from '../../core/index.js';
 import { refusalOf } from './refusal-of.js';
 import type { Query, SqlDialect } from './sql-dialect.js';
+import { NOW } from './sqlite-clock.js';
 import { lockForWriting, runAlone } from './sqlite-driver.js';
-
-/** The database's clock in milliseconds; the same instant throughout a statement. */
-const NOW = `cast((julianday('now') - 2440587.5) * 86400000 as integer)`;
 
 /**
  * The driver is synchronous: while it waits for another process's write lock, nothing else runs in ours. So it waits this

@@ -17,3 +17,13 @@ export function storedKey(key: string): string {
     .replace(/\ufffd$/u, '');
   return `${beginning}… sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
+
+/** For PostgreSQL, whose text holds everything but NUL: that is written `\0` here, and the backslash therefore `\\`. */
+export function storedText(key: string): string {
+  return storedKey(/[\\\0]/u.test(key) ? key.replaceAll('\\', '\\\\').replaceAll('\0', '\\0') : key);
+}
+
+/** For MySQL, as bytes: safe in every SQL mode, the same in every character set of the connection. */
+export function storedBytes(key: string): Buffer {
+  return Buffer.from(storedKey(key));
+}

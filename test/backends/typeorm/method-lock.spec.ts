@@ -222,7 +222,7 @@ describe('columns of a table of an older program', () => {
     [{ columns: { ...columns, token: 'client_ID' } }, 'columns must differ from each other'],
     [{ columns, tableName: undefined }, 'give its tableName too'],
     [{ columns, abandonedAfterMs: 1_000 }, 'columns.updatedAt, which is missing'],
-    [{ columns, abandonedAfterMs: 0 }, 'abandonedAfterMs must be above 0'],
+    [{ columns, abandonedAfterMs: 0 }, 'abandonedAfterMs must be a number above 0'],
     [{ columns: undefined, abandonedAfterMs: 1_000 }, 'give its columns'],
     [{ columns, strategy: 'session' }, 'columns is no option of strategy session'],
   ])('that can never work are refused where they are given: %j', (options, why) => {

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../../core/index.js';
-import { cleanError } from '../clean-error.js';
+import { failureOf } from '../clean-error.js';
 import type { Query } from '../sql-dialect.js';
 import { addMissingColumns } from './add-lock-columns.js';
 import type { MethodLockDialect } from './method-lock-dialect.js';
@@ -21,7 +21,9 @@ export async function checkMethodLockTable(
   { create }: { readonly create: boolean },
 ): Promise<void> {
   // Another process may be doing the same, or this one may not be allowed to where nothing is missing.
-  const failure = create ? await failureOf(addMissingColumns(query, dialect, table.name, table.columns)) : undefined;
+  const failure = create
+    ? (await failureOf(addMissingColumns(query, dialect, table.name, table.columns)))?.message
+    : undefined;
   const found = new Map((await dialect.describe(query, table.name)).map((column) => [String(column['name']), column]));
   if (found.size === 0) throw unusable(table, 'columns.key', failure ?? 'it is missing, or not visible to us');
   const ours = new Set<string>();
@@ -67,13 +69,4 @@ function charactersOf(column: Readonly<Record<string, unknown>> | undefined): nu
 /** A boolean, or a number, or one as text, as the driver has it. */
 function is(flag: unknown): boolean {
   return flag === true || Number(flag) === 1;
-}
-
-async function failureOf(promise: Promise<unknown>): Promise<string | undefined> {
-  try {
-    await promise;
-    return undefined;
-  } catch (error) {
-    return cleanError(error).message;
-  }
 }

@@ -68,19 +68,18 @@ export function methodLockTable(
   return { name: tableName, columns, abandonedAfterMs, limits: undefined };
 }
 
-/** The names as statements write them. `touch` has `updatedAt` where there is one. */
+/** The names as statements write them. `touch` has `updatedAt` where there is one; `all` are those of an insert, in this order. */
 export function quotedNames({ name, columns }: MethodLockTable, quoteName: (name: string) => string) {
   const touch = columns.updatedAt === undefined ? [] : [quoteName(columns.updatedAt)];
-  return {
-    rows: quoteName(name),
+  const required = {
     key: quoteName(columns.key),
     owner: quoteName(columns.owner),
     token: quoteName(columns.token),
     expiresAt: quoteName(columns.expiresAt),
     metadata: quoteName(columns.metadata),
-    updatedAt: touch[0],
-    touch,
   };
+  const all = [...Object.values(required), ...touch].join(', ');
+  return { ...required, rows: quoteName(name), updatedAt: touch[0], touch, all };
 }
 
 /** @throws LockConfigurationError when the column would keep another key than this one, or none */

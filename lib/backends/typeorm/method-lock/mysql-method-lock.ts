@@ -1,12 +1,10 @@
 import { DatabaseError } from '../clean-error.js';
+import { IN_US, NOW, NOW_US } from '../mysql-clock.js';
 import { refusalOf } from '../refusal-of.js';
 import type { LeaseRow, Query } from '../sql-dialect.js';
 import type { MethodLockDialect } from './method-lock-dialect.js';
 import { quotedNames } from './method-lock-table.js';
 
-const NOW = 'utc_timestamp(6)';
-const NOW_US = `timestampdiff(microsecond, '1970-01-01', ${NOW})`;
-const IN_US = `${NOW} + interval ? microsecond`;
 /** Bytes, which are safe in every SQL mode, said to be text, which takes on the column's character set and collation. */
 const TEXT = '_utf8mb4 ?';
 
@@ -49,41 +47,33 @@ export const mysqlMethodLock: MethodLockDialect = {
   },
 
   statements(table) {
-    const {
-      key: k,
-      owner: o,
-      token: n,
-      expiresAt: e,
-      metadata: m,
-      updatedAt: u,
-      touch,
-      rows,
-    } = quotedNames(table, quote);
+    const its = quotedNames(table, quote);
+    const { rows, touch } = its;
     const abandoned =
-      Number.isFinite(table.abandonedAfterMs) && u !== undefined
-        ? `${u} < current_timestamp(6) - interval ${Math.ceil(table.abandonedAfterMs * 1000)} microsecond`
+      Number.isFinite(table.abandonedAfterMs) && its.updatedAt !== undefined
+        ? `${its.updatedAt} < current_timestamp(6) - interval ${Math.ceil(table.abandonedAfterMs * 1000)} microsecond`
         : 'false';
-    const over = `(${o} = ${TEXT} or coalesce(${e} <= ${NOW}, ${abandoned}, false))`;
+    const over = `(${its.owner} = ${TEXT} or coalesce(${its.expiresAt} <= ${NOW}, ${abandoned}, false))`;
 
     /** Takes over a row that is there. Assignments run from left to right: the token's is the one that needs the old owner. */
     const take = (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) =>
       query(
         `update ${rows} set
-           ${n} = last_insert_id(if(${o} = ${TEXT}, ${n}, greatest(coalesce(${n}, 0) + 1, ${NOW_US}))),
-           ${o} = ${TEXT}, ${e} = ${IN_US}, ${m} = ${TEXT} ${touch.map((column) => `, ${column} = current_timestamp(6)`).join('')}
-         where ${k} = ${TEXT} and ${over}`,
+           ${its.token} = last_insert_id(if(${its.owner} = ${TEXT}, ${its.token}, greatest(coalesce(${its.token}, 0) + 1, ${NOW_US}))),
+           ${its.owner} = ${TEXT}, ${its.expiresAt} = ${IN_US}, ${its.metadata} = ${TEXT} ${touch.map((column) => `, ${column} = current_timestamp(6)`).join('')}
+         where ${its.key} = ${TEXT} and ${over}`,
         [bytesOf(owner), bytesOf(owner), ttlMs * 1000, metadataOf(metadata), bytesOf(key), bytesOf(owner)],
       );
 
     /** The id of the new row is what the driver tells, so the token is asked for. What `ignore` would cut was refused before. */
     const create = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
       await query(
-        `insert ignore into ${rows} (${[k, o, n, e, m, ...touch].join(', ')})
+        `insert ignore into ${rows} (${its.all})
          values (${TEXT}, ${TEXT}, ${NOW_US}, ${IN_US}, ${TEXT} ${touch.map(() => ', current_timestamp(6)').join('')})`,
         [bytesOf(key), bytesOf(owner), ttlMs * 1000, metadataOf(metadata)],
       );
       const [row] = await query(
-        `select cast(${n} as char) as token from ${rows} where ${k} = ${TEXT} and ${o} = ${TEXT}`,
+        `select cast(${its.token} as char) as token from ${rows} where ${its.key} = ${TEXT} and ${its.owner} = ${TEXT}`,
         [bytesOf(key), bytesOf(owner)],
       );
       return row?.['token'];
@@ -95,10 +85,10 @@ export const mysqlMethodLock: MethodLockDialect = {
         let row: Record<string, unknown> | undefined;
         for (let round = 0; round < ROUNDS; round += 1) {
           [row] = await query(
-            `select ${over} as is_over, cast(${m} as char) as metadata, if(${e} is null, cast(${o} as char), null) as stranger,
-               ${u === undefined ? 'null' : `unix_timestamp(${u}) * 1000`} as since,
-               greatest(timestampdiff(microsecond, ${NOW}, ${e}) / 1000, 0) as remaining
-             from ${rows} where ${k} = ${TEXT}`,
+            `select ${over} as is_over, cast(${its.metadata} as char) as metadata, if(${its.expiresAt} is null, cast(${its.owner} as char), null) as stranger,
+               ${its.updatedAt === undefined ? 'null' : `unix_timestamp(${its.updatedAt}) * 1000`} as since,
+               greatest(timestampdiff(microsecond, ${NOW}, ${its.expiresAt}) / 1000, 0) as remaining
+             from ${rows} where ${its.key} = ${TEXT}`,
             [bytesOf(lease.owner), bytesOf(lease.key)],
           );
           if (row && Number(row['is_over']) === 0) return refusalOf(row);
@@ -113,7 +103,7 @@ export const mysqlMethodLock: MethodLockDialect = {
         const touched = touch.map((column) => `, ${column} = current_timestamp(6)`).join('');
         return changed(
           await query(
-            `update ${rows} set ${e} = ${IN_US} ${touched} where ${k} = ${TEXT} and ${o} = ${TEXT} and ${e} > ${NOW}`,
+            `update ${rows} set ${its.expiresAt} = ${IN_US} ${touched} where ${its.key} = ${TEXT} and ${its.owner} = ${TEXT} and ${its.expiresAt} > ${NOW}`,
             [ttlMs * 1000, bytesOf(key), bytesOf(owner)],
           ),
         );
@@ -121,16 +111,19 @@ export const mysqlMethodLock: MethodLockDialect = {
 
       async release(query, _table, { key, owner }) {
         const ours = [bytesOf(key), bytesOf(owner)];
-        const where = `where ${k} = ${TEXT} and ${o} = ${TEXT}`;
-        if (changed(await query(`delete from ${rows} ${where} and ${n} < ${NOW_US}`, ours))) return true;
-        return changed(await query(`update ${rows} set ${e} = ${NOW} ${where}`, ours));
+        const where = `where ${its.key} = ${TEXT} and ${its.owner} = ${TEXT}`;
+        if (changed(await query(`delete from ${rows} ${where} and ${its.token} < ${NOW_US}`, ours))) return true;
+        return changed(await query(`update ${rows} set ${its.expiresAt} = ${NOW} ${where}`, ours));
       },
 
       async reap(query, _table, idleMs) {
-        const idle = `${e} < ${NOW} - interval ? microsecond`;
-        const found = await query(`select ${k} as k from ${rows} where ${idle} limit 1000`, [idleMs * 1000]);
+        const idle = `${its.expiresAt} < ${NOW} - interval ? microsecond`;
+        const found = await query(`select ${its.key} as k from ${rows} where ${idle} limit 1000`, [idleMs * 1000]);
         for (const { k: key } of found) {
-          await query(`delete from ${rows} where ${k} = ${TEXT} and ${idle}`, [bytesOf(String(key)), idleMs * 1000]);
+          await query(`delete from ${rows} where ${its.key} = ${TEXT} and ${idle}`, [
+            bytesOf(String(key)),
+            idleMs * 1000,
+          ]);
         }
       },
     };

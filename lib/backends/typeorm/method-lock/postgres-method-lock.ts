@@ -1,10 +1,7 @@
+import { inMs, NOW, NOW_US } from '../postgres-clock.js';
 import { refusalOf } from '../refusal-of.js';
 import type { MethodLockDialect } from './method-lock-dialect.js';
 import { quotedNames } from './method-lock-table.js';
-
-const NOW = 'clock_timestamp()';
-const NOW_US = `floor(extract(epoch from ${NOW}) * 1000000)::bigint`;
-const IN_MS = (parameter: string): string => `${NOW} + ${parameter}::double precision * interval '1 millisecond'`;
 
 const quote = (name: string): string => `"${name}"`;
 
@@ -35,40 +32,33 @@ export const postgresMethodLock: MethodLockDialect = {
   writes: () => /^[^\0]*$/u,
 
   statements(table) {
-    const {
-      key: k,
-      owner: o,
-      token: n,
-      expiresAt: e,
-      metadata: m,
-      updatedAt: u,
-      touch,
-      rows,
-    } = quotedNames(table, quote);
+    const its = quotedNames(table, quote);
+    const { rows, touch } = its;
     const abandoned = (row: string): string =>
-      Number.isFinite(table.abandonedAfterMs) && u !== undefined
-        ? `coalesce(${row}.${u} < ${NOW} - interval '${table.abandonedAfterMs} milliseconds', false)`
+      Number.isFinite(table.abandonedAfterMs) && its.updatedAt !== undefined
+        ? `coalesce(${row}.${its.updatedAt} < ${NOW} - interval '${table.abandonedAfterMs} milliseconds', false)`
         : 'false';
-    const over = (row: string): string => `(${row}.${o} = $2 or coalesce(${row}.${e} <= ${NOW}, ${abandoned(row)}))`;
+    const over = (row: string): string =>
+      `(${row}.${its.owner} = $2 or coalesce(${row}.${its.expiresAt} <= ${NOW}, ${abandoned(row)}))`;
     return {
       async tryAcquire(query, _table, { key, owner, ttlMs, metadata }) {
         // Not even tried where somebody has the key: each insert that conflicts uses up a number of the row's sequence.
         const [row] = await query(
           `with granted as (
-             insert into ${rows} as held (${[k, o, n, e, m, ...touch].join(', ')})
-             select $1::text, $2::text, ${NOW_US}, ${IN_MS('$3')}, $4::text ${touch.map(() => `, ${NOW}`).join('')}
-             where not exists (select from ${rows} as other where ${k} = $1 and not ${over('other')})
-             on conflict (${k}) do update set
-               ${n} = case when held.${o} = excluded.${o} then held.${n} else greatest(coalesce(held.${n}, 0) + 1, excluded.${n}) end,
-               ${[o, e, m, ...touch].map((column) => `${column} = excluded.${column}`).join(', ')}
+             insert into ${rows} as held (${its.all})
+             select $1::text, $2::text, ${NOW_US}, ${inMs('$3')}, $4::text ${touch.map(() => `, ${NOW}`).join('')}
+             where not exists (select from ${rows} as other where ${its.key} = $1 and not ${over('other')})
+             on conflict (${its.key}) do update set
+               ${its.token} = case when held.${its.owner} = excluded.${its.owner} then held.${its.token} else greatest(coalesce(held.${its.token}, 0) + 1, excluded.${its.token}) end,
+               ${[its.owner, its.expiresAt, its.metadata, ...touch].map((column) => `${column} = excluded.${column}`).join(', ')}
              where ${over('held')}
-             returning ${n}
+             returning ${its.token}
            )
-           select ${n}::text as token, null as metadata, null as since, null as remaining, null as stranger from granted
+           select ${its.token}::text as token, null as metadata, null as since, null as remaining, null as stranger from granted
            union all
-           select null, ${m}, ${u === undefined ? 'null' : `(extract(epoch from ${u}) * 1000)::text`},
-             greatest(extract(epoch from ${e} - ${NOW}) * 1000, 0)::text, case when ${e} is null then ${o} end
-           from ${rows} where ${k} = $1 and not exists (select from granted)`,
+           select null, ${its.metadata}, ${its.updatedAt === undefined ? 'null' : `(extract(epoch from ${its.updatedAt}) * 1000)::text`},
+             greatest(extract(epoch from ${its.expiresAt} - ${NOW}) * 1000, 0)::text, case when ${its.expiresAt} is null then ${its.owner} end
+           from ${rows} where ${its.key} = $1 and not exists (select from granted)`,
           [key, owner, ttlMs, JSON.stringify(metadata)],
         );
         const token = row?.['token'];
@@ -78,8 +68,8 @@ export const postgresMethodLock: MethodLockDialect = {
       async renew(query, _table, { key, owner, ttlMs }) {
         const touched = touch.map((column) => `, ${column} = ${NOW}`).join('');
         const renewed = await query(
-          `update ${rows} set ${e} = ${IN_MS('$3')} ${touched}
-           where ${k} = $1 and ${o} = $2 and ${e} > ${NOW} returning 1`,
+          `update ${rows} set ${its.expiresAt} = ${inMs('$3')} ${touched}
+           where ${its.key} = $1 and ${its.owner} = $2 and ${its.expiresAt} > ${NOW} returning 1`,
           [key, owner, ttlMs],
         );
         return renewed.length === 1;
@@ -88,8 +78,8 @@ export const postgresMethodLock: MethodLockDialect = {
       async release(query, _table, { key, owner }) {
         const freed = await query(
           `with clock as materialized (select ${NOW_US} as us),
-             gone as (delete from ${rows} using clock where ${k} = $1 and ${o} = $2 and ${n} < us returning 1),
-             kept as (update ${rows} set ${e} = ${NOW} from clock where ${k} = $1 and ${o} = $2 and ${n} >= us returning 1)
+             gone as (delete from ${rows} using clock where ${its.key} = $1 and ${its.owner} = $2 and ${its.token} < us returning 1),
+             kept as (update ${rows} set ${its.expiresAt} = ${NOW} from clock where ${its.key} = $1 and ${its.owner} = $2 and ${its.token} >= us returning 1)
            select 1 from gone union all select 1 from kept`,
           [key, owner],
         );
@@ -97,9 +87,9 @@ export const postgresMethodLock: MethodLockDialect = {
       },
 
       async reap(query, _table, idleMs) {
-        const idle = `${e} < ${IN_MS('-$1')}`;
+        const idle = `${its.expiresAt} < ${inMs('-$1')}`;
         await query(
-          `delete from ${rows} where ${k} in (select ${k} from ${rows} where ${idle} limit 1000) and ${idle}`,
+          `delete from ${rows} where ${its.key} in (select ${its.key} from ${rows} where ${idle} limit 1000) and ${idle}`,
           [idleMs],
         );
       },

@@ -1,10 +1,10 @@
 import { systemClock } from '../../../core/index.js';
 import { pause } from '../../../core/timers.js';
 import { refusalOf } from '../refusal-of.js';
+import { NOW } from '../sqlite-clock.js';
 import type { MethodLockDialect } from './method-lock-dialect.js';
 import { quotedNames } from './method-lock-table.js';
 
-const NOW = `cast((julianday('now') - 2440587.5) * 86400000 as integer)`;
 const TICK_MS = 1;
 /** Ticks of the clock to wait for, before it is taken for one that was set back. */
 const TICKS = 3;
@@ -37,40 +37,32 @@ export const sqliteMethodLock: MethodLockDialect = {
   writes: () => /^[^]*$/u,
 
   statements(table) {
-    const {
-      key: k,
-      owner: o,
-      token: n,
-      expiresAt: e,
-      metadata: m,
-      updatedAt: u,
-      touch,
-      rows,
-    } = quotedNames(table, quote);
+    const its = quotedNames(table, quote);
+    const { rows, touch } = its;
     const abandoned = (row: string): string =>
-      Number.isFinite(table.abandonedAfterMs) && u !== undefined
-        ? `julianday(${row}.${u}) < julianday('now') - ${table.abandonedAfterMs} / 86400000.0`
+      Number.isFinite(table.abandonedAfterMs) && its.updatedAt !== undefined
+        ? `julianday(${row}.${its.updatedAt}) < julianday('now') - ${table.abandonedAfterMs} / 86400000.0`
         : '0';
-    const over = (row: string): string => `coalesce(${row}.${e} <= ${NOW}, ${abandoned(row)}, 0)`;
+    const over = (row: string): string => `coalesce(${row}.${its.expiresAt} <= ${NOW}, ${abandoned(row)}, 0)`;
     return {
       async tryAcquire(query, _table, { key, owner, ttlMs, metadata }) {
         const granted = await query(
-          `insert into ${rows} as held (${[k, o, n, e, m, ...touch].join(', ')})
+          `insert into ${rows} as held (${its.all})
            select ?, ?, ${NOW} * 1000, ${NOW} + ?, ? ${touch.map(() => ', current_timestamp').join('')}
-           where not exists (select 1 from ${rows} as other where ${k} = ? and not (other.${o} = ? or ${over('other')}))
-           on conflict (${k}) do update set
-             ${n} = case when held.${o} = excluded.${o} then held.${n} else max(coalesce(held.${n}, 0) + 1, excluded.${n}) end,
-             ${[o, e, m, ...touch].map((column) => `${column} = excluded.${column}`).join(', ')}
-           where held.${o} = excluded.${o} or ${over('held')}
-           returning cast(${n} as text) as token`,
+           where not exists (select 1 from ${rows} as other where ${its.key} = ? and not (other.${its.owner} = ? or ${over('other')}))
+           on conflict (${its.key}) do update set
+             ${its.token} = case when held.${its.owner} = excluded.${its.owner} then held.${its.token} else max(coalesce(held.${its.token}, 0) + 1, excluded.${its.token}) end,
+             ${[its.owner, its.expiresAt, its.metadata, ...touch].map((column) => `${column} = excluded.${column}`).join(', ')}
+           where held.${its.owner} = excluded.${its.owner} or ${over('held')}
+           returning cast(${its.token} as text) as token`,
           [key, owner, ttlMs, JSON.stringify(metadata), key, owner],
         );
         const token = granted[0]?.['token'];
         if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };
         const [row] = await query(
-          `select ${m} as metadata, iif(${e} is null, ${o}, null) as stranger, max(${e} - ${NOW}, 0) as remaining,
-             ${u === undefined ? 'null' : `(julianday(${u}) - 2440587.5) * 86400000`} as since
-           from ${rows} where ${k} = ?`,
+          `select ${its.metadata} as metadata, iif(${its.expiresAt} is null, ${its.owner}, null) as stranger, max(${its.expiresAt} - ${NOW}, 0) as remaining,
+             ${its.updatedAt === undefined ? 'null' : `(julianday(${its.updatedAt}) - 2440587.5) * 86400000`} as since
+           from ${rows} where ${its.key} = ?`,
           [key],
         );
         return refusalOf(row);
@@ -79,7 +71,7 @@ export const sqliteMethodLock: MethodLockDialect = {
       async renew(query, _table, { key, owner, ttlMs }) {
         const touched = touch.map((column) => `, ${column} = current_timestamp`).join('');
         const renewed = await query(
-          `update ${rows} set ${e} = ${NOW} + ? ${touched} where ${k} = ? and ${o} = ? and ${e} > ${NOW} returning 1`,
+          `update ${rows} set ${its.expiresAt} = ${NOW} + ? ${touched} where ${its.key} = ? and ${its.owner} = ? and ${its.expiresAt} > ${NOW} returning 1`,
           [ttlMs, key, owner],
         );
         return renewed.length === 1;
@@ -87,20 +79,23 @@ export const sqliteMethodLock: MethodLockDialect = {
 
       /** The clock counts milliseconds: within the same one, the next token could be this one again. */
       async release(query, _table, { key, owner }) {
-        const ours = `where ${k} = ? and ${o} = ?`;
+        const ours = `where ${its.key} = ? and ${its.owner} = ?`;
         for (let tick = 0; tick < TICKS; tick += 1) {
-          const gone = await query(`delete from ${rows} ${ours} and ${n} < ${NOW} * 1000 returning 1`, [key, owner]);
+          const gone = await query(`delete from ${rows} ${ours} and ${its.token} < ${NOW} * 1000 returning 1`, [
+            key,
+            owner,
+          ]);
           if (gone.length === 1) return true;
           const [row] = await query(`select 1 as held from ${rows} ${ours}`, [key, owner]);
           if (!row) return false;
           await pause(systemClock, TICK_MS);
         }
-        const kept = await query(`update ${rows} set ${e} = ${NOW} ${ours} returning 1`, [key, owner]);
+        const kept = await query(`update ${rows} set ${its.expiresAt} = ${NOW} ${ours} returning 1`, [key, owner]);
         return kept.length === 1;
       },
 
       async reap(query, _table, idleMs) {
-        await query(`delete from ${rows} where ${e} < ${NOW} - ?`, [idleMs]);
+        await query(`delete from ${rows} where ${its.expiresAt} < ${NOW} - ?`, [idleMs]);
       },
     };
   },

@@ -5,10 +5,10 @@ import {
   Deadline,
   type LockBackend,
   LockBackendError,
-  LockConfigurationError,
   LockError,
 } from '../../../core/index.js';
-import { assertIdentifier } from '../lock-table.js';
+import { assertNumbers } from '../assert-numbers.js';
+import { assertIdentifier, DEFAULT_LOCK_TABLE } from '../lock-table.js';
 import { RowContender, type RowTarget } from './row-contender.js';
 import type { RowLease } from './row-lease.js';
 import { rowLocksOf } from './row-locks.js';
@@ -46,14 +46,13 @@ export function rowBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: RowBackendOptions = {},
 ): RowBackend {
-  const { tableName: table = 'distributed_lock', synchronize = false } = options;
+  const { tableName: table = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { poolSize = 10, connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, patienceMs = 2_000 } = options;
   const locks = rowLocksOf(dataSource.options.type);
   assertIdentifier('tableName', table);
-  assertNumber('poolSize', poolSize, Number.isInteger(poolSize) && poolSize > 0);
-  assertNumber('connectTimeoutMs', connectTimeoutMs, connectTimeoutMs > 0);
-  assertNumber('statementTimeoutMs', statementTimeoutMs, statementTimeoutMs > 0);
-  assertNumber('patienceMs', patienceMs, patienceMs >= 0);
+  assertNumbers('above 0, and whole', { poolSize });
+  assertNumbers('above 0', { connectTimeoutMs, statementTimeoutMs });
+  assertNumbers('of 0 or more', { patienceMs });
   const pool = new RowPool({ options: dataSource.options, table, synchronize, connectTimeoutMs }, poolSize);
   return new RowBackend(
     `typeorm:${dataSource.options.type}-row`,
@@ -156,9 +155,4 @@ function orGivenUp(
       (error: unknown) => over(() => reject(error)),
     );
   });
-}
-
-function assertNumber(option: string, value: number, fits: boolean): void {
-  if (fits) return;
-  throw new LockConfigurationError(`${option} is out of range: ${String(value)}`, option);
 }

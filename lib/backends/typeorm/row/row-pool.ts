@@ -1,7 +1,7 @@
-import { Deadline, LockConfigurationError, ReportedHealth } from '../../../core/index.js';
+import { Deadline } from '../../../core/index.js';
 import { DatabaseError } from '../clean-error.js';
+import { DatabaseHealth } from '../database-health.js';
 import { Permits } from '../permits.js';
-import { Recovery } from '../recovery.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
 /** Connections of the locks' own, opened when needed. Each one serves one holder, or one who waits for a row. */
@@ -10,8 +10,7 @@ export class RowPool {
   readonly #idle: RowConnection[] = [];
   readonly #permits: Permits;
   /** Whether connections can be opened; those that are open speak for themselves. */
-  readonly health = new ReportedHealth();
-  readonly #recovery = new Recovery(async () => this.giveBack(await this.take(Deadline.after(0))));
+  readonly health = new DatabaseHealth(async () => this.giveBack(await this.take(Deadline.after(0))));
   #closed = false;
 
   constructor(
@@ -43,31 +42,17 @@ export class RowPool {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#recovery.end();
+    this.health.end();
     await Promise.all(Array.from(this.#all, (connection) => connection.close()));
   }
 
   async #open(): Promise<RowConnection> {
     if (this.#closed) throw new DatabaseError('the row locks are closed', undefined);
-    const connection = await this.#connect();
+    const connection = await this.health.note(() => RowConnection.open(this.settings));
     this.#all.add(connection);
     connection.ended.addEventListener('abort', () => this.#forget(connection), { once: true });
     if (connection.ended.aborted || this.#closed) this.#forget(connection);
     return connection;
-  }
-
-  async #connect(): Promise<RowConnection> {
-    try {
-      const connection = await RowConnection.open(this.settings);
-      this.health.report('up');
-      return connection;
-    } catch (error) {
-      if (!(error instanceof LockConfigurationError)) {
-        this.health.report('down', String(error));
-        this.#recovery.start();
-      }
-      throw error;
-    }
   }
 
   #forget(connection: RowConnection): void {

@@ -4,12 +4,12 @@ import {
   type BackendHealth,
   type Lease,
   type LockBackend,
-  LockConfigurationError,
   PollingBackend,
   type PollingOptions,
   systemClock,
 } from '../../../core/index.js';
-import { assertIdentifier } from '../lock-table.js';
+import { assertNumbers } from '../assert-numbers.js';
+import { assertIdentifier, DEFAULT_LOCK_TABLE } from '../lock-table.js';
 import { sessionDialectOf } from './session-dialect.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
@@ -44,12 +44,13 @@ export function sessionBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: SessionBackendOptions = {},
 ): LockBackend {
-  const { tableName = 'distributed_lock', synchronize = false } = options;
+  const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { statementTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
   const { locks } = sessionDialectOf(dataSource.options.type);
   assertIdentifier('tableName', tableName);
-  assertDuration('statementTimeoutMs', statementTimeoutMs);
-  assertDuration('sessionTtlMs', sessionTtlMs);
+  assertNumbers('from 1 to 2147483647', { statementTimeoutMs, sessionTtlMs });
+  assertNumbers('above 0', { pollMs: options.pollMs });
+  assertNumbers('of 0 or more', { patienceMs: options.patienceMs });
   const ttlMs = locks.ttlMs(sessionTtlMs);
   const settings = { options: dataSource.options, table: tableName, synchronize, ttlMs, clock: systemClock };
   return new SessionBackend(new SessionLeaseStore(settings, Math.min(statementTimeoutMs, ttlMs)), ttlMs, options);
@@ -91,9 +92,4 @@ class SessionBackend implements LockBackend {
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
     return this.store.onHealthChange(listener);
   }
-}
-
-function assertDuration(option: string, value: unknown): void {
-  if (typeof value === 'number' && value > 0 && value <= 2 ** 31 - 1) return;
-  throw new LockConfigurationError(`${option} must be a number of ms above 0; it was ${String(value)}`, option);
 }

@@ -4,11 +4,9 @@ import {
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
-  LockConfigurationError,
-  ReportedHealth,
 } from '../../../core/index.js';
 import { DatabaseError } from '../clean-error.js';
-import { Recovery } from '../recovery.js';
+import { DatabaseHealth } from '../database-health.js';
 import { refusalOf } from '../refusal-of.js';
 import { within } from '../time-limit.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
@@ -31,8 +29,7 @@ export class SessionLeaseStore implements LeaseStore {
   #candidate: LockSession | undefined;
   #opening: Promise<LockSession> | undefined;
   #closed = false;
-  readonly #health = new ReportedHealth();
-  readonly #recovery = new Recovery(() => this.start());
+  readonly #health = new DatabaseHealth(() => this.start());
 
   constructor(
     private readonly settings: SessionSettings,
@@ -83,7 +80,7 @@ export class SessionLeaseStore implements LeaseStore {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#recovery.end();
+    this.#health.end();
     this.#candidate?.cut();
     await this.#session?.close();
   }
@@ -177,27 +174,13 @@ export class SessionLeaseStore implements LeaseStore {
     for (const [key, place] of this.#places) {
       if (place.session === session && this.#places.delete(key)) lost += 1;
     }
-    if (lost === 0) return this.#report('idle');
-    this.#report('down', 'the connection with the locks was lost');
-    this.#recovery.start();
+    if (lost > 0) this.#health.down('the connection with the locks was lost');
+    else this.#health.idle();
   }
 
   /** Within `statementTimeoutMs`, whatever the server does. */
-  async #inTime<T>(step: () => Promise<T>): Promise<T> {
-    try {
-      const answer = await within(Deadline.after(this.statementTimeoutMs), 'the database gave no answer', step());
-      this.#report('up');
-      return answer;
-    } catch (error) {
-      if (!(error instanceof LockConfigurationError)) {
-        this.#report('down', String(error));
-        this.#recovery.start();
-      }
-      throw error;
-    }
-  }
-
-  #report(status: 'up' | 'down' | 'idle', trouble?: string): void {
-    if (!this.#closed) this.#health.report(status, trouble);
+  #inTime<T>(step: () => Promise<T>): Promise<T> {
+    const { statementTimeoutMs } = this;
+    return this.#health.note(() => within(Deadline.after(statementTimeoutMs), 'the database gave no answer', step()));
   }
 }
