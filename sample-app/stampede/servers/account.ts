@@ -1,5 +1,4 @@
 import { spawnSync } from 'node:child_process';
-import { chownSync } from 'node:fs';
 import { getuid } from 'node:process';
 
 /** A program and its arguments. */
@@ -18,13 +17,8 @@ export class Account {
     return ['setpriv', ...account, '--pdeathsig', 'KILL', '--', command, ...args];
   }
 
-  own(directory: string): void {
-    if (this.#switches) chownSync(directory, this.#id('-u'), this.#id('-g'));
-  }
-
-  #id(which: '-u' | '-g'): number {
-    const { status, stdout } = spawnSync('id', [which, this.name], { encoding: 'utf8' });
-    if (status !== 0) throw new Error(`there is no account ${this.name}`);
-    return Number(stdout);
+  /** Gives the directory to the account; false when there is no such account. */
+  own(directory: string): boolean {
+    return !this.#switches || spawnSync('chown', [`${this.name}:`, directory]).status === 0;
   }
 }

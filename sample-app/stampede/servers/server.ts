@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keep, letGo, NOT_FOUND } from '../kept/kept.js';
@@ -26,28 +26,36 @@ export async function startServer(recipe: ServerRecipe): Promise<Server> {
   }
 }
 
-class NotInstalledError extends Error {}
+class NotInstalledError extends Error {
+  constructor({ name, install }: ServerRecipe) {
+    super(`${name} cannot be started: install it (${install})`);
+  }
+}
 
-async function launch({ account, initialise, serve, stopSignal }: ServerRecipe, port: number): Promise<ChildProcess> {
+async function launch(recipe: ServerRecipe, port: number): Promise<ChildProcess> {
+  const { account, initialise, serve, stopSignal } = recipe;
   const directory = await mkdtemp(join(tmpdir(), 'stampede-server-'));
-  account?.own(directory);
+  if (account && !account.own(directory)) {
+    await rm(directory, { recursive: true });
+    throw new NotInstalledError(recipe);
+  }
   const first = initialise ? [initialise(join(directory, 'data'))] : [];
   return keep({ directory, commands: [...first, serve(directory, port)], stopSignal });
 }
 
 /** Resolves when the server serves, or has ended without having done so. */
-function failureOf(keeper: ChildProcess, { name, ready, install }: ServerRecipe): Promise<Error | undefined> {
+function failureOf(keeper: ChildProcess, recipe: ServerRecipe): Promise<Error | undefined> {
   return new Promise((resolve) => {
     let output = '';
     for (const stream of [keeper.stdout, keeper.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
         output = (output + text).slice(-2_000);
-        if (output.includes(ready)) resolve(undefined);
+        if (output.includes(recipe.ready)) resolve(undefined);
       });
     }
     keeper.once('exit', (code) => {
-      const missing = new NotInstalledError(`${name} cannot be started: install it (${install})`);
-      resolve(code === NOT_FOUND ? missing : new Error(`${name} does not start: ${output.trim()}`));
+      const failure = new Error(`${recipe.name} does not start: ${output.trim()}`);
+      resolve(code === NOT_FOUND ? new NotInstalledError(recipe) : failure);
     });
   });
 }

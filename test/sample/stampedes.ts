@@ -1,0 +1,81 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import type { Report } from '../../sample-app/stampede/report.js';
+import { type CompiledSample, compileSample } from './compiled-sample.js';
+
+export interface Outcome {
+  readonly code: unknown;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs `npm run stampede`, without npm, with a directory for everything that it might leave behind. */
+export class Stampedes implements AsyncDisposable {
+  readonly #running = new Set<ChildProcess>();
+
+  private constructor(
+    private readonly sample: CompiledSample,
+    private readonly directory: string,
+  ) {}
+
+  static async prepare(): Promise<Stampedes> {
+    const directory = await mkdtemp(join(tmpdir(), 'stampedes-'));
+    // Servers with accounts of their own have theirs in there.
+    await chmod(directory, 0o711);
+    return new Stampedes(await compileSample(), directory);
+  }
+
+  start(args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcess {
+    const child = spawn(process.execPath, [this.sample.stampede, ...args], {
+      env: { PATH: process.env['PATH'], TMPDIR: this.directory, ...env },
+    });
+    this.#running.add(child);
+    child.once('exit', () => this.#running.delete(child));
+    return child;
+  }
+
+  async run(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Outcome> {
+    return outcomeOf(this.start(args, env));
+  }
+
+  /** What is still there, of files. */
+  files(): Promise<string[]> {
+    return readdir(this.directory);
+  }
+
+  /** The commands of those who work in there, or were told to put temporary files there: some overwrite what they were told. */
+  async processes(): Promise<string[]> {
+    const all = await Promise.all((await readdir('/proc')).map((pid) => this.#commandOf(pid)));
+    return all.filter((command) => command !== undefined);
+  }
+
+  async #commandOf(pid: string): Promise<string | undefined> {
+    const environment = await readFile(`/proc/${pid}/environ`, 'utf8').catch(() => '');
+    const worksIn = await readlink(`/proc/${pid}/cwd`).catch(() => '');
+    const isOurs = environment.includes(`TMPDIR=${this.directory}\0`) || worksIn.startsWith(`${this.directory}/`);
+    if (!isOurs) return undefined;
+    const command = await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '');
+    return command.replaceAll('\0', ' ').trim();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#running) child.kill('SIGKILL');
+    await rm(this.directory, { recursive: true });
+    await this.sample[Symbol.asyncDispose]();
+  }
+}
+
+export async function outcomeOf(child: ChildProcess): Promise<Outcome> {
+  if (!child.stdout || !child.stderr) throw new Error('the output is piped');
+  const exit = once(child, 'exit');
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), exit]);
+  return { code, stdout, stderr };
+}
+
+export function reportOf({ stdout }: Outcome): Report {
+  return JSON.parse(stdout) as Report;
+}
