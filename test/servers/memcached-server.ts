@@ -15,6 +15,8 @@ export interface MemcachedServerOptions {
   readonly persistent?: boolean;
   /** Further arguments of memcached. */
   readonly args?: readonly string[];
+  /** In addition to this process's own environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /** A real memcached on 127.0.0.1, with the faults that a test may inflict on it. */
@@ -73,14 +75,14 @@ export class MemcachedServer {
   }
 
   /** Ends it and starts it again on the same port: killed, with nothing, or in peace, with all it had (if `persistent`). */
-  async restart({ empty }: { readonly empty: boolean }): Promise<void> {
+  async restart({ empty, env }: { readonly empty: boolean } & Pick<MemcachedServerOptions, 'env'>): Promise<void> {
     if (!empty && this.options.persistent !== true) throw new Error('Only a persistent server keeps its data');
     await this.#process?.kill(empty ? 'SIGKILL' : 'SIGUSR1');
     // It takes what it finds for its own only if that was left in an earlier second.
     const second = Math.floor(Date.now() / 1_000);
     if (!empty) await eventually(() => Date.now() / 1_000 >= second + 1);
     else await rm(join(this.directory, 'memory'), { force: true });
-    await this.#launch();
+    await this.#launch(env);
   }
 
   /** Ends it for good and removes what it wrote. */
@@ -89,11 +91,12 @@ export class MemcachedServer {
     await rm(this.directory, { recursive: true, force: true });
   }
 
-  async #launch(): Promise<void> {
+  async #launch(env = this.options.env ?? {}): Promise<void> {
     const { persistent = false, args = [] } = this.options;
     const memory = persistent ? ['-m', '64', '-e', join(this.directory, 'memory')] : ['-m', '16'];
+    const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
     const flags = ['-l', '127.0.0.1', '-p', String(this.port), '-U', '0', '-t', '2', ...memory, ...args];
-    const [command, ...rest] = memcached.account.command('memcached', ...flags);
+    const [command, ...rest] = memcached.account.command('env', ...variables, 'memcached', ...flags);
     this.#process = await ServerProcess.start({
       command,
       args: rest,

@@ -1,4 +1,11 @@
-import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import { randomUUID } from 'node:crypto';
+import {
+  Deadline,
+  type Lease,
+  type LockBackend,
+  LockService,
+  type LockServiceOptions,
+} from 'nestjs-distributed-lock/core';
 import { memcached, type MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import { MemcachedServer, type MemcachedServerOptions } from '../../servers/memcached-server.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
@@ -16,6 +23,10 @@ export class MemcachedWorld implements AsyncDisposable {
   /** Stands for a process. */
   service(options: Partial<MemcachedOptions> = {}, service: LockServiceOptions = {}): LockService {
     return this.closing(new LockService(memcached({ servers: this.server.address, ...options }), service));
+  }
+
+  backend(options: Partial<MemcachedOptions> = {}): LockBackend {
+    return this.closing(memcached({ servers: this.server.address, ...options }));
   }
 
   /** A connection that can be disturbed, and the options that lead over it. */
@@ -39,4 +50,12 @@ export class MemcachedWorld implements AsyncDisposable {
     for (const close of this.#opened.toReversed()) await close();
     await this.server.stop();
   }
+}
+
+/** A lease on a key that must be free, or become so, with nobody who would renew it. */
+export async function win(backend: LockBackend, key: string, ttlMs = 60_000, waitMs = 10_000): Promise<Lease> {
+  const metadata = { host: 'somewhere', pid: 1 };
+  const lease = await backend.acquire(key, { owner: randomUUID(), ttlMs, deadline: Deadline.after(waitMs), metadata });
+  if (!lease) throw new Error(`${key} should have been free`);
+  return lease;
 }
