@@ -12,6 +12,7 @@ import {
   takeUntil,
   timer,
 } from 'rxjs';
+import { databaseType } from '../database/database-type.js';
 import { Order } from '../database/order.entity.js';
 import { Sale } from '../database/sale.entity.js';
 import { Transactions } from '../database/transactions.js';
@@ -34,8 +35,8 @@ export class LiveController {
 
   @Sse('events')
   events(): Observable<MessageEvent> {
-    const { label, backend, unsafe } = this.settings;
-    const process = { label, backend, unsafe, pid };
+    const { label, backend, saleDb, unsafe } = this.settings;
+    const process = { label, backend, orders: databaseType(saleDb), unsafe, pid };
     const hello = of({ type: 'hello', data: { process, recent: this.live.recent } });
     const happened = this.live.stream.pipe(map((event) => ({ type: 'happened', data: event })));
     const sales = timer(0, STATE_EVERY_MS).pipe(

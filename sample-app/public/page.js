@@ -17,7 +17,7 @@ source.addEventListener('open', () => (byId('connection').className = 'dot live'
 source.addEventListener('error', () => (byId('connection').className = 'dot gone'));
 listen('hello', ({ process, recent }) => {
   here = `${process.label} (pid ${process.pid})`;
-  byId('process-name').textContent = `${here} · locks in ${process.backend}`;
+  byId('process-name').textContent = `${here} · locks in ${process.backend}, orders in ${process.orders}`;
   byId('unsafe').hidden = !process.unsafe;
   events.clear();
   recent.forEach(showEvent);

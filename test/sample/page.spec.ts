@@ -55,6 +55,7 @@ whereThereIsOne('the page, in Chromium', () => {
 
   it('shows stock, holder, token and time line of a purchase', async () => {
     await open();
+    await shows('#process-name', `api-1 (pid ${process.pid}) · locks in sqlite, orders in sqlite`);
     await shows('#stock', /^60$/u);
     await page.getByRole('button', { name: 'Buy one' }).click();
     await shows('#stock', /^59$/u);

@@ -60,7 +60,7 @@ describe('a stampede in which one process is killed and one frozen with the lock
   };
 
   for (const backend of wantedOf(backends.filter((name) => !strategies.includes(name)))) {
-    it(`sells all and no more on ${backend}`, () => sellsAllAndNoMore(backend), 60_000);
+    it(`sells all and no more on ${backend}`, () => sellsAllAndNoMore(backend), 120_000);
   }
 
   describe.each(SERVERS)('on a given server of $type', ({ type, variable, start, databases }) => {
@@ -81,7 +81,7 @@ describe('a stampede in which one process is killed and one frozen with the lock
         const left: { name: string }[] = await dataSource.query(databases);
         await dataSource.destroy();
         expect(left.filter(({ name: database }) => database.startsWith('flash_sale'))).toEqual([]);
-      }, 60_000);
+      }, 120_000);
     }
   });
 });
