@@ -41,17 +41,21 @@ export class Ballot {
     return this.poll.failed + this.#refused.length > this.poll.spare && this.#held.length <= this.poll.spare;
   }
 
+  /** What the nodes say that the time is: those that took the token agree with ours, and the middle one is right. */
+  now(ours: number): number {
+    const clocks = [
+      ...this.#refused.map(([, { clock }]) => clock),
+      ...Array.from({ length: this.granted }, () => ours),
+    ];
+    return clocks.toSorted((a, b) => a - b)[Math.floor(clocks.length / 2)] ?? ours;
+  }
+
   /** The token that a quorum would take instead, and when. */
-  betterToken(): { readonly token: number; readonly inMs: number } | undefined {
+  betterToken(now: number): { readonly token: number; readonly inMs: number } | undefined {
     if (this.#refused.length === 0) return undefined;
     const taken: TokenWindow = { floor: this.token, ceiling: this.token + this.skewUs };
     const windows = [...this.#refused.map(([, vote]) => vote), ...Array.from({ length: this.granted }, () => taken)];
-    return soonestToken(windows, this.poll.quorum);
-  }
-
-  /** What the clocks of those say that took the token, near enough, and of those that did not. */
-  clocks(ours: number): number[] {
-    return [...this.#refused.map(([, { clock }]) => clock), ...Array.from({ length: this.granted }, () => ours)];
+    return soonestToken(windows, this.poll.quorum, now);
   }
 
   failure(): AggregateError {

@@ -19,6 +19,7 @@ export class Poll<Node extends Asked, Answer> {
   /** How many may say no, or nothing, without deciding the matter. */
   readonly spare: number;
   readonly #given: ReadonlySet<Node>;
+  readonly #heard = new Map<Node, Promise<void>>();
 
   constructor(readonly nodes: readonly Node[]) {
     this.quorum = majorityOf(nodes.length);
@@ -43,6 +44,25 @@ export class Poll<Node extends Asked, Answer> {
     return count;
   }
 
+  /** Resolves when the node has answered or failed, which may be long after the poll is decided. */
+  async heardOf(node: Node): Promise<void> {
+    await this.#heard.get(node);
+  }
+
+  /** `then`: after each answer. */
+  put(question: (node: Node) => Promise<Answer>, then: () => void): void {
+    for (const node of this.nodes) this.#heard.set(node, this.#hear(node, question, then));
+  }
+
+  async #hear(node: Node, question: (node: Node) => Promise<Answer>, then: () => void): Promise<void> {
+    try {
+      this.answers.set(node, await question(node));
+    } catch (error) {
+      this.failures.set(node, error instanceof Error ? error : new Error(String(error)));
+    }
+    then();
+  }
+
   #settled(node: Node): boolean {
     return this.answers.has(node) || this.failures.has(node);
   }
@@ -56,14 +76,8 @@ export function ask<Node extends Asked, Answer>(
 ): Promise<Poll<Node, Answer>> {
   const poll = new Poll<Node, Answer>(nodes);
   return new Promise((resolve) => {
-    const hear = async (node: Node): Promise<void> => {
-      try {
-        poll.answers.set(node, await question(node));
-      } catch (error) {
-        poll.failures.set(node, error instanceof Error ? error : new Error(String(error)));
-      }
+    poll.put(question, () => {
       if (poll.waiting === 0 || decided(poll)) resolve(poll);
-    };
-    for (const node of nodes) void hear(node);
+    });
   });
 }

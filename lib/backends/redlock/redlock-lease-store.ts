@@ -124,21 +124,26 @@ export class RedlockLeaseStore implements LeaseStore {
       const proposal = token;
       const poll = await ask(this.nodes, (node) => node.vote(candidacy, proposal), isDecided);
       const ballot = new Ballot(poll, proposal, maxSkewMs * 1_000);
-      const better = ballot.won ? undefined : ballot.betterToken();
-      if (!better || better.inMs > nodeTimeoutMs || round === MOST_ROUNDS) return ballot;
-      this.#tokens.set(ballot.clocks(this.#tokens.now()));
+      if (ballot.won || round === MOST_ROUNDS) return ballot;
+      const now = ballot.now(this.#tokens.now());
+      const better = ballot.betterToken(now);
+      if (!better || better.inMs > nodeTimeoutMs) return ballot;
+      this.#tokens.set(now);
       ({ token } = better);
       if (better.inMs > 0) await pause(systemClock, better.inMs);
     }
   }
 
   /** Frees what the candidate may have got, also on nodes whose vote is not known; waits only for those that have voted. */
-  async #takeBack({ keys: [leaseKey], owner }: Candidacy, { nodes, answers }: Poll<RedlockNode, Vote>): Promise<void> {
-    const doubtful = nodes.filter((node) => answers.get(node)?.kind !== 'held');
-    const answering = doubtful
-      .map((node) => [node, this.#inBackground(node.release(leaseKey, owner))] as const)
-      .filter(([node]) => answers.has(node));
-    await Promise.all(answering.map(([, released]) => released));
+  async #takeBack({ keys: [leaseKey], owner }: Candidacy, poll: Poll<RedlockNode, Vote>): Promise<void> {
+    const takeBackFrom = async (node: RedlockNode): Promise<void> => {
+      await poll.heardOf(node);
+      if (poll.answers.get(node)?.kind !== 'held') await node.release(leaseKey, owner);
+    };
+    const takenBack = poll.nodes
+      .map((node) => [poll.answers.has(node), this.#inBackground(takeBackFrom(node))] as const)
+      .filter(([voted]) => voted);
+    await Promise.all(takenBack.map(([, over]) => over));
   }
 
   /** Never rejects: a node keeps in mind what it still owes. */

@@ -11,28 +11,31 @@ export class TokenClock {
     return Math.floor((performance.timeOrigin + systemClock.now()) * 1_000 + this.#aheadUs);
   }
 
-  /** The middle one, so that a minority with wrong clocks decides nothing. */
-  set(nodeClocks: readonly number[]): void {
-    const middle = nodeClocks.toSorted((a, b) => a - b)[Math.floor(nodeClocks.length / 2)];
-    if (middle !== undefined) this.#aheadUs += middle - this.now();
+  set(now: number): void {
+    this.#aheadUs += now - this.now();
   }
 }
 
-/** What tokens a node takes now: greater than `floor`, at most `ceiling`. Its ceiling rises with its clock. */
+/** What tokens a node takes now: greater than `floor`, at most `ceiling`. Both may rise with its clock. */
 export interface TokenWindow {
   readonly floor: number;
   readonly ceiling: number;
 }
 
-/** The token that `quorum` nodes take soonest, and when; the smallest of those. `undefined` when they never take the same. */
+/**
+ * The token that `quorum` nodes take soonest, and when: `now`, or as little more as they remember. `undefined` when they never
+ * take the same.
+ */
 export function soonestToken(
   windows: readonly TokenWindow[],
   quorum: number,
+  now: number,
 ): { readonly token: number; readonly inMs: number } | undefined {
-  const candidates = windows
-    .map(({ floor }) => floor + 1)
-    .toSorted((a, b) => a - b)
-    .map((token) => ({ token, inMs: whenTaken(token, windows, quorum) }));
+  const remembered = windows.map(({ floor }) => floor + 1).filter((token) => token > now);
+  const candidates = [now, ...remembered.toSorted((a, b) => a - b)].map((token) => ({
+    token,
+    inMs: whenTaken(token, windows, quorum),
+  }));
   const soonest = Math.min(...candidates.map(({ inMs }) => inMs));
   return candidates.find(({ inMs }) => inMs === soonest && inMs !== Infinity);
 }

@@ -1,0 +1,97 @@
+import { Redis } from 'ioredis';
+import { type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import { redlock, type RedlockOptions } from 'nestjs-distributed-lock/redlock';
+import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
+import { leaseKeyOf } from '../../support/harness-redlock.js';
+
+export type WorldOptions = Omit<RedlockOptions, 'clients' | 'urls'> & { readonly urls?: readonly string[] };
+
+/** So long a node may take in these tests; the machine may be busy. */
+export const NODE_TIMEOUT_MS = 1_000;
+
+/** Several masters, an operator who looks at each of them from outside, and what a test opened. */
+export class RedlockWorld implements AsyncDisposable {
+  readonly #opened: (() => Promise<unknown> | void)[] = [];
+
+  private constructor(
+    readonly servers: readonly RedisServer[],
+    readonly operators: readonly Redis[],
+  ) {}
+
+  static async start(masters = 5, options?: RedisServerOptions): Promise<RedlockWorld> {
+    const servers = await Promise.all(Array.from({ length: masters }, () => RedisServer.start(options)));
+    const operators = servers.map(({ url }) => new Redis(url, { retryStrategy: () => 20 }));
+    for (const operator of operators) operator.on('error', () => undefined);
+    const world = new RedlockWorld(servers, operators);
+    await world.#settle();
+    return world;
+  }
+
+  get urls(): string[] {
+    return this.servers.map(({ url }) => url);
+  }
+
+  /** Stands for a process. Ends with the test. */
+  service(options: WorldOptions = {}, serviceOptions?: LockServiceOptions): LockService {
+    return this.closing(new LockService(this.#connect(options), serviceOptions));
+  }
+
+  backend(options: WorldOptions = {}): LockBackend {
+    return this.closing(this.#connect(options));
+  }
+
+  /** One proxy for each master. */
+  async proxies(): Promise<{ readonly all: readonly FaultProxy[]; readonly urls: readonly string[] }> {
+    const all = await Promise.all(this.servers.map((server) => FaultProxy.start(server)));
+    for (const proxy of all) this.closing(proxy);
+    return { all, urls: all.map(({ port }) => `redis://127.0.0.1:${port}`) };
+  }
+
+  closing<T extends { close(): Promise<unknown> }>(opened: T): T {
+    this.#opened.push(() => opened.close());
+    return opened;
+  }
+
+  /** Whom each master has as the owner of the key; `null` where it is free. */
+  owners(key: string): Promise<(string | null)[]> {
+    return Promise.all(
+      this.operators.map(async (operator) => (await operator.get(leaseKeyOf(key)))?.split('|')[0] ?? null),
+    );
+  }
+
+  /** How many masters have a lease for the key. */
+  async leases(key: string): Promise<number> {
+    return (await this.owners(key)).filter((owner) => owner !== null).length;
+  }
+
+  /** A lease of somebody else's, on some of the masters. */
+  async occupy(key: string, owner: string, masters: readonly number[], ttlMs = 60_000): Promise<void> {
+    const value = `${owner}|${Date.now() * 1_000}|${JSON.stringify({ host: 'elsewhere', pid: 1, label: owner })}`;
+    for (const master of masters) await this.operators[master]?.set(leaseKeyOf(key), value, 'PX', Math.ceil(ttlMs));
+  }
+
+  async endTest(): Promise<void> {
+    for (const close of this.#opened.splice(0).toReversed()) await close();
+    await this.#settle();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.endTest();
+    await this.stop();
+  }
+
+  async stop(): Promise<void> {
+    for (const operator of this.operators) operator.disconnect();
+    await Promise.all(this.servers.map((server) => server.stop()));
+  }
+
+  /** Nodes with nothing on them, that have been there for ever. */
+  async #settle(): Promise<void> {
+    await Promise.all(this.operators.map((operator) => operator.multi().flushall().set('redlock:since', 0).exec()));
+  }
+
+  #connect(options: WorldOptions): LockBackend {
+    return redlock({ urls: this.urls, nodeTimeoutMs: NODE_TIMEOUT_MS, ...options });
+  }
+}

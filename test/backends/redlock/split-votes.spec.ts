@@ -1,0 +1,114 @@
+import { describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
+import { eventually } from '../../support/eventually.js';
+import { wantedOf } from '../describe-backend.js';
+import { RedlockWorld } from './redlock-world.js';
+
+const CONTENDERS = 50;
+const ROUNDS = 5;
+const LONG_TTL_MS = 20_000;
+
+wantedOf(['redlock']).forEach((name) =>
+  describe(`${name} and split votes`, () => {
+    it.each([5, 4, 2])(
+      `R6: ${CONTENDERS} contenders at once on %d nodes: one has the lease soon, and then the others`,
+      async (masters) => {
+        await using world = await RedlockWorld.start(masters);
+        const backends = Array.from({ length: 10 }, () => world.backend());
+        await Promise.all(backends.map((backend, place) => contend(backend, `warm-up-${place}`)));
+        const firstMs: number[] = [];
+        let splits = 0;
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const asked = await asks(world);
+          const since = performance.now();
+          const contenders = Array.from({ length: CONTENDERS }, (_, place) =>
+            contend(backends[place % backends.length] ?? world.backend(), `key-${round}`),
+          );
+          firstMs.push((await Promise.race(contenders)) - since);
+          await Promise.all(contenders);
+          splits += ((await asks(world)) - asked) / masters / CONTENDERS;
+          await eventually(async () => expect(await world.leases(`key-${round}`)).toBe(0));
+        }
+        const worst = Math.max(...firstMs);
+        process.stdout.write(
+          `  ${CONTENDERS} contenders on ${masters} nodes: first grant within ${worst.toFixed(0)} ms in ${ROUNDS} rounds, ` +
+            `${(splits / ROUNDS).toFixed(1)} requests to each node for each of them\n`,
+        );
+      },
+    );
+
+    it('R6: two contenders, again and again, on four nodes: a vote that is split is decided in a few rounds', async () => {
+      await using world = await RedlockWorld.start(4);
+      const backends = [world.backend(), world.backend()];
+      await Promise.all(backends.map((backend, place) => contend(backend, `warm-up-${place}`)));
+      const took: number[] = [];
+      for (let round = 0; round < 50; round += 1) {
+        const since = performance.now();
+        const contenders = backends.map((backend) => contend(backend, `key-${round}`));
+        took.push((await Promise.race(contenders)) - since);
+        await Promise.all(contenders);
+      }
+      const sorted = took.toSorted((a, b) => a - b);
+      process.stdout.write(
+        `  2 contenders on 4 nodes: first grant p50 ${sorted[25]?.toFixed(1)} ms, most ${sorted.at(-1)?.toFixed(1)} ms\n`,
+      );
+      expect(took).toHaveLength(50);
+    });
+
+    it('R6: votes that are not enough are given back before the next try', async () => {
+      await using world = await RedlockWorld.start(5);
+      const backend = world.backend();
+      await contend(backend, 'warm-up');
+      await world.occupy('key', 'somebody', [0, 1]);
+      await world.occupy('key', 'another', [2]);
+      await expect(attempt(backend, 'key')).resolves.toBeNull();
+      await eventually(async () =>
+        expect(await world.owners('key')).toEqual(['somebody', 'somebody', 'another', null, null]),
+      );
+    });
+
+    it('R6: the holder that is named is the one with most votes, and the wait is until a quorum is free', async () => {
+      await using world = await RedlockWorld.start(5);
+      const backend = world.backend();
+      await contend(backend, 'warm-up');
+      await world.occupy('key', 'few', [0], LONG_TTL_MS);
+      await world.occupy('key', 'most', [1, 2, 3], 400);
+      const holders: (string | undefined)[] = [];
+      const since = performance.now();
+      const lease = await attempt(backend, 'key', 10_000, ({ label }) => holders.push(label));
+      expect(lease).not.toBeNull();
+      expect(performance.now() - since).toBeGreaterThan(300);
+      expect(performance.now() - since).toBeLessThan(2_000);
+      expect(holders[0]).toBe('most');
+      await lease?.release();
+    });
+  }),
+);
+
+type BlockedBy = NonNullable<Parameters<LockBackend['acquire']>[1]['blockedBy']>;
+
+function attempt(backend: LockBackend, key: string, waitMs = 0, blockedBy: BlockedBy = () => undefined) {
+  return backend.acquire(key, {
+    owner: randomUUID(),
+    ttlMs: LONG_TTL_MS,
+    deadline: Deadline.after(waitMs),
+    metadata: { host: 'somewhere', pid: 1 },
+    blockedBy,
+  });
+}
+
+/** Takes the key and gives it back; resolves to when it had it. */
+async function contend(backend: LockBackend, key: string): Promise<number> {
+  const lease = await attempt(backend, key, 60_000);
+  if (!lease) throw new Error(`nobody had ${key} for a minute`);
+  const at = performance.now();
+  await lease.release();
+  return at;
+}
+
+/** Requests to all nodes together. */
+async function asks({ servers }: RedlockWorld): Promise<number> {
+  const stats = await Promise.all(servers.map((server) => server.commandStats()));
+  return stats.reduce((sum, commands) => sum + (commands.get('evalsha') ?? 0), 0);
+}

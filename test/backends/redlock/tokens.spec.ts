@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { Deadline, type Lease, type LockBackend } from 'nestjs-distributed-lock/core';
+import { FakeWallClock } from '../../faults/fake-wall-clock.js';
+import { failureOf } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { Holder } from '../../support/harness-holder.js';
+import { leaseKeyOf } from '../../support/harness-redlock.js';
+import { wantedOf } from '../describe-backend.js';
+import { RedlockWorld } from './redlock-world.js';
+
+const TTL_MS = 20_000;
+const SECOND_US = 1_000_000;
+const HAND_OFF_BITS = 10n;
+
+wantedOf(['redlock']).forEach((name) =>
+  describe(`the tokens of ${name}`, () => {
+    let world: RedlockWorld;
+    beforeAll(async () => {
+      world = await RedlockWorld.start();
+    });
+    afterEach(() => world.endTest());
+    afterAll(() => world.stop());
+
+    const fences = async (key: string): Promise<(number | null)[]> => {
+      const found = await Promise.all(world.operators.map((operator) => operator.get(`${leaseKeyOf(key)}:f`)));
+      return found.map((fence) => (fence === null ? null : Number(fence)));
+    };
+    const setFences = (key: string, ...all: number[]): Promise<unknown> =>
+      Promise.all(all.map(async (fence, node) => world.operators[node]?.set(`${leaseKeyOf(key)}:f`, fence)));
+    const clockUs = (): number => Date.now() * 1_000;
+
+    it('R8: are what a quorum remembers, and the clock in microseconds', async () => {
+      const lease = await win(world.backend(), 'key');
+      const token = Number(lease.fencingToken);
+      await eventually(async () => expect(await fences('key')).toEqual([token, token, token, token, token]));
+      expect(Math.abs(token - clockUs())).toBeLessThan(5 * SECOND_US);
+      await lease.release();
+    });
+
+    it('R8: are proposed again, greater, when nodes remember greater ones', async () => {
+      const backend = world.backend();
+      await (await win(backend, 'key')).release();
+      const ahead = clockUs() + SECOND_US / 2;
+      await setFences('key', ahead, ahead, ahead, 0, 0);
+      const lease = await win(backend, 'key');
+      expect(Number(lease.fencingToken)).toBe(ahead + 1);
+      await lease.release();
+      // Which of the nodes are heard first is not known; each quorum remembers 7 or more.
+      await setFences('key', ahead, ahead + 3, ahead + 7, ahead + 8, ahead + 9);
+      const next = await win(backend, 'key');
+      expect(Number(next.fencingToken)).toBeGreaterThan(ahead + 7);
+      expect(Number(next.fencingToken)).toBeLessThanOrEqual(ahead + 10);
+    });
+
+    it('R8: go on by ones where the clocks of the nodes were set back, and no other key is concerned', async () => {
+      const backend = world.backend();
+      const ahead = clockUs() + 3_600 * SECOND_US;
+      await setFences('key', ahead, ahead, ahead, ahead, ahead);
+      for (let round = 1; round < 5; round += 1) {
+        const lease = await win(backend, 'key');
+        expect(lease.fencingToken).toBe(BigInt(ahead + round));
+        await lease.release();
+      }
+      const other = await win(backend, 'other');
+      expect(Math.abs(Number(other.fencingToken) - clockUs())).toBeLessThan(5 * SECOND_US);
+    });
+
+    it.each([1, -1])('R8: do not follow the clock of a process that is %d h off', async (hours) => {
+      await using clock = await FakeWallClock.start();
+      await clock.set(hours);
+      await using holder = await Holder.start({ backend: 'redlock', urls: world.urls }, { env: clock.env });
+      const { fencingToken } = await holder.acquire('key', { ttlMs: TTL_MS });
+      const token = Number(fencingToken >> HAND_OFF_BITS);
+      expect(Math.abs(token - clockUs())).toBeLessThan(60 * SECOND_US);
+      await holder.child.call('release', 'key');
+      const lease = await win(world.backend(), 'key');
+      expect(lease.fencingToken).toBeGreaterThan(fencingToken >> HAND_OFF_BITS);
+    });
+
+    it('R8: need no second round where a minority has forgotten all, and one where all have', async () => {
+      const backend = world.backend();
+      await (await win(backend, 'warm-up')).release();
+      await Promise.all(world.operators.slice(0, 2).map((operator) => operator.del('redlock:since')));
+      const before = await asked();
+      await (await win(backend, 'key')).release();
+      await eventually(async () => expect((await asked()) - before).toBe(10));
+      await Promise.all(world.operators.map((operator) => operator.flushall()));
+      const fresh = await asked();
+      const lease = await win(backend, 'key');
+      await lease.release();
+      expect((await asked()) - fresh).toBeGreaterThanOrEqual(13);
+    });
+
+    it('are the newer one when the same owner asks again, on every node', async () => {
+      const backend = world.backend();
+      const owner = randomUUID();
+      const first = await win(backend, 'key', owner);
+      const again = await win(backend, 'key', owner);
+      expect(again.fencingToken).toBeGreaterThan(first.fencingToken);
+      const token = Number(again.fencingToken);
+      await eventually(async () => expect(await fences('key')).toEqual([token, token, token, token, token]));
+      await expect(world.owners('key')).resolves.toEqual([owner, owner, owner, owner, owner]);
+      await again.release();
+      await expect(world.leases('key')).resolves.toBe(0);
+    });
+
+    it('A14: nodes whose clocks are too far from the tokens are told of, and a majority of them is an error', async () => {
+      const { all, urls } = await world.proxies();
+      const backend = world.backend({ urls, maxSkewMs: 20 });
+      await (await win(backend, 'warm-up')).release();
+      for (const proxy of all.slice(0, 2)) proxy.delay(60, 'up');
+      await (await win(backend, 'key')).release();
+      await eventually(() =>
+        expect(backend.health?.().detail).toMatch(/its clock is \d+ ms ahead of the token.*maxSkewMs \(20\)/),
+      );
+      for (const proxy of all.slice(2)) proxy.delay(120, 'up');
+      const error = await failureOf(win(backend, 'key'));
+      expect(String(error)).toMatch(/refuses the token: its clock is/);
+      expect(error).toMatchObject({ code: 'LOCK_BACKEND' });
+      for (const proxy of all) proxy.delay(0);
+      await (await win(backend, 'key')).release();
+      await eventually(() => expect(backend.health?.().detail).toBeUndefined());
+    });
+
+    async function asked(): Promise<number> {
+      const stats = await Promise.all(world.servers.map((server) => server.commandStats()));
+      return stats.reduce((sum, commands) => sum + (commands.get('evalsha') ?? 0), 0);
+    }
+  }),
+);
+
+async function win(backend: LockBackend, key: string, owner: string = randomUUID()): Promise<Lease> {
+  const metadata = { host: 'somewhere', pid: 1 };
+  const lease = await backend.acquire(key, { owner, ttlMs: TTL_MS, deadline: Deadline.after(2_000), metadata });
+  if (!lease) throw new Error(`${key} should have been free`);
+  return lease;
+}
