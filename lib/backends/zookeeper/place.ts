@@ -21,10 +21,11 @@ export type Standing =
 export interface Place {
   readonly session: ZooKeeperSession;
   /**
-   * Takes the place if it is not taken yet. After a lost connection it finds out first what has become of it.
+   * Takes the place if it is not taken yet. After a lost connection it finds out first what has become of it. Whoever does not
+   * `watch` is not told of a change.
    * @throws ConnectionLostError: look again over the next one; ServerRefusalError
    */
-  look(): Promise<Standing>;
+  look(watch: boolean): Promise<Standing>;
   /** Takes away what is there of ours, and nothing else. @throws as `look` */
   leave(): Promise<void>;
 }
@@ -33,11 +34,11 @@ export interface Place {
 export async function behind(
   connection: ZooKeeperConnection,
   path: string,
-  holderPath: string = path,
+  { watch, holderPath = path }: { readonly watch: boolean; readonly holderPath?: string },
 ): Promise<(Standing & { node: null }) | null> {
   let onEvent: (event: NodeEvent) => void = () => undefined;
   const change = new Promise<void>((resolve) => (onEvent = () => resolve()));
-  const asked = readNode(connection, path, onEvent);
+  const asked = readNode(connection, path, watch ? onEvent : undefined);
   const askedForHolder = holderPath === path ? asked : readNode(connection, holderPath);
   const [state, first] = await Promise.all([asked, askedForHolder]);
   if (!state) return null;

@@ -36,7 +36,7 @@ export class SequentialPlace implements Place {
     this.#prefix = contenderPrefix(request.metadata, request.owner);
   }
 
-  async look(): Promise<Standing> {
+  async look(watch: boolean): Promise<Standing> {
     for (;;) {
       const { connection } = this.session;
       const names = await this.#contenders(connection);
@@ -48,7 +48,8 @@ export class SequentialPlace implements Place {
       // Somebody has deleted our node: back to the end of the queue.
       if (place === -1) this.#node = undefined;
       if (first === undefined || before === undefined) continue;
-      const standing = await behind(connection, `${this.#parent}/${before}`, `${this.#parent}/${first}`);
+      const holderPath = `${this.#parent}/${first}`;
+      const standing = await behind(connection, `${this.#parent}/${before}`, { watch, holderPath });
       if (standing) return standing;
     }
   }
@@ -89,15 +90,18 @@ export class SequentialPlace implements Place {
     return this.#enter(connection);
   }
 
-  /** The reply to our creation was lost: it was carried out, in this session, or it never will be. */
+  /**
+   * The reply to our creation was lost: it was carried out, in this session, or it never will be. What has our owner's name in
+   * another session is nobody's any more.
+   */
   async #find(connection: ZooKeeperConnection): Promise<void> {
     const names = await this.#list(connection);
-    const name = names.find((one) => one.startsWith(this.#prefix));
-    const path = `${this.#parent}/${name}`;
-    const state = name === undefined ? null : await readNode(connection, path);
-    const isOurs = state?.session.equals(this.session.ticket.id) === true;
-    if (state && !isOurs) await deleteNode(connection, path);
-    this.#node = state && isOurs ? { path, czxid: state.czxid } : undefined;
+    for (const name of names.filter((one) => one.startsWith(this.#prefix))) {
+      const path = `${this.#parent}/${name}`;
+      const state = await readNode(connection, path);
+      if (state?.session.equals(this.session.ticket.id) === true) this.#node = { path, czxid: state.czxid };
+      else if (state) await deleteNode(connection, path);
+    }
     this.#isUncertain = false;
   }
 

@@ -18,7 +18,7 @@ export interface KeeperOptions {
 
 const SHORTEST_HANDSHAKE_MS = 500;
 const SHORTEST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 1_000;
+const LONGEST_PAUSE_MS = 500;
 const LONGEST_FAREWELL_MS = 1_000;
 
 /**
@@ -106,14 +106,13 @@ export class SessionKeeper {
     }
   }
 
-  /** Never rejects. A connection that ends soon counts as none, so that no server is asked again and again without a pause. */
+  /** Never rejects. No server is asked again and again without a pause, also not one that lets us in and closes. */
   async #run(): Promise<void> {
     this.#started = true;
     for (let failures = 0; !this.#closed; failures += 1) {
-      const since = this.#clock.now();
       const error = await this.#connect().catch(asError);
+      if (this.#isUp) failures = 0;
       this.#onDisconnected(error);
-      if (this.#clock.now() - since > LONGEST_PAUSE_MS) failures = 0;
       if (error instanceof SessionExpiredError || (failures + 1) % this.options.servers.length > 0) continue;
       this.#waiters.onFailedAttempt(error);
       if (!this.#closed) await this.#rest(failures / this.options.servers.length);

@@ -30,13 +30,14 @@ export class SimplePlace implements Place {
     this.#path = `${settings.base}/${nameOfKey(settings.key)}`;
   }
 
-  async look(): Promise<Standing> {
+  async look(watch: boolean): Promise<Standing> {
     for (;;) {
       const { connection } = this.session;
       if (this.#isUncertain || this.#node) await this.#find(connection);
       const node = this.#node ?? (await this.#create(connection));
       if (node) return { node };
-      const standing = await behind(connection, this.#path);
+      const standing = await behind(connection, this.#path, { watch });
+      if (standing && !standing.holder) await this.#assertMode(connection);
       if (standing) return standing;
     }
   }
@@ -72,11 +73,13 @@ export class SimplePlace implements Place {
     const isOurs = state?.session.equals(this.session.ticket.id) === true && ownerOf(state.data) === this.request.owner;
     this.#node = isOurs ? { path: this.#path, czxid: state.czxid } : undefined;
     this.#isUncertain = false;
-    if (state?.session.equals(NO_SESSION) === true) throw this.#mixedModes();
   }
 
-  #mixedModes(): LockConfigurationError {
+  /** A node without a session would be in the way for ever. */
+  async #assertMode(connection: ZooKeeperConnection): Promise<void> {
+    const state = await readNode(connection, this.#path);
+    if (state?.session.equals(NO_SESSION) !== true) return;
     const { key } = this.settings;
-    return new LockConfigurationError(`${quote(key)} is in use by mode sequential; all must use the same`, 'mode', key);
+    throw new LockConfigurationError(`${quote(key)} is in use by mode sequential; all must use the same`, 'mode', key);
   }
 }

@@ -95,7 +95,7 @@ export class ZooKeeperContender {
     const askedAt = clock.now();
     let standing: Standing;
     try {
-      standing = await place.look();
+      standing = await place.look(!this.#once);
     } catch (error) {
       if (!(error instanceof ConnectionLostError) || this.#once) throw error;
       return undefined;
