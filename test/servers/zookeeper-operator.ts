@@ -5,6 +5,7 @@ import {
   createParents,
   deleteNode,
   type NodeState,
+  parentOf,
   readNode,
 } from '../../lib/backends/zookeeper/nodes.js';
 import { SessionKeeper } from '../../lib/backends/zookeeper/session-keeper.js';
@@ -39,7 +40,7 @@ export class ZookeeperOperator {
 
   async create(path: string, data: string, acl = EVERYBODY): Promise<void> {
     const connection = await this.#upToDate();
-    await createParents(connection, path.slice(0, path.lastIndexOf('/')), EVERYBODY, PERSISTENT);
+    if (parentOf(path) !== '/') await createParents(connection, parentOf(path), EVERYBODY, PERSISTENT);
     await createNode(connection, path, { data: Buffer.from(data), acl, flags: PERSISTENT });
   }
 

@@ -20,7 +20,7 @@ const JVM = [
 ];
 
 /** Sessions from twice this. The server looks for expired ones this often. */
-const TICK_MS = 100;
+export const TICK_MS = 100;
 
 export interface ZookeeperServerOptions {
   /** Further lines of zoo.cfg; they win. */

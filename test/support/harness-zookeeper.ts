@@ -1,30 +1,36 @@
 import { nameOfKey } from '../../lib/backends/zookeeper/node-name.js';
 import { inOrder } from '../../lib/backends/zookeeper/queue-order.js';
-import type { BackendHarness } from '../conformance/backend-harness.js';
+import { timesOf } from '../../lib/backends/zookeeper/session-times.js';
+import type { BackendHarness, Listener } from '../conformance/backend-harness.js';
 import { ZookeeperEnsemble } from '../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
-import { ZookeeperServer } from '../servers/zookeeper-server.js';
+import { TICK_MS, ZookeeperServer } from '../servers/zookeeper-server.js';
 import { type Connection, connectBackend } from './harness-connection.js';
 
 type ZookeeperConnection = Extract<Connection, { backend: 'zookeeper' }>;
 
-export interface ZookeeperHarness extends BackendHarness {
-  readonly servers: () => readonly ZookeeperServer[];
-  readonly operator: () => ZookeeperOperator;
-  readonly connection: () => ZookeeperConnection;
+/** Best a multiple of 6. */
+const SESSION_MS = 900;
+
+export interface ZookeeperHarnessOptions {
+  /** How long a server keeps the locks of a client that it does not hear from. */
+  readonly sessionTtlMs?: number;
 }
 
-/** The session; a holder trusts it for two thirds of that. */
-const SESSION_MS = 1_200;
-
 /** One server of its own, or three. */
-export function zookeeperHarness(mode: ZookeeperConnection['mode'], size: 'single' | 'ensemble'): ZookeeperHarness {
+export function zookeeperHarness(
+  mode: ZookeeperConnection['mode'],
+  size: 'single' | 'ensemble',
+  { sessionTtlMs = SESSION_MS }: ZookeeperHarnessOptions = {},
+): BackendHarness {
   let servers: readonly ZookeeperServer[] = [];
   let operator: ZookeeperOperator;
-  const connection = (): ZookeeperConnection => ({
+  const connectString = (listeners: readonly Listener[]): string =>
+    listeners.map(({ port }) => `127.0.0.1:${port}`).join(',');
+  const connection = (through?: Listener): ZookeeperConnection => ({
     backend: 'zookeeper',
-    connectString: servers.map(({ address }) => address).join(','),
-    sessionTimeoutMs: SESSION_MS,
+    connectString: connectString(through ? [through] : servers),
+    sessionTimeoutMs: sessionTtlMs,
     mode,
   });
   /** The paths of the nodes that have the key, or wait for it, in this order. */
@@ -34,11 +40,14 @@ export function zookeeperHarness(mode: ZookeeperConnection['mode'], size: 'singl
     return inOrder(await operator.children(path)).map((name) => `${path}/${name}`);
   };
   return {
-    servers: () => servers,
-    operator: () => operator,
+    server: () => {
+      const [first] = servers;
+      if (!first) throw new Error('the servers are not started yet');
+      return first;
+    },
     start: async () => {
       servers = size === 'single' ? [await ZookeeperServer.start()] : (await ZookeeperEnsemble.start()).servers;
-      operator = new ZookeeperOperator(connection().connectString);
+      operator = new ZookeeperOperator(connectString(servers));
     },
     stop: async () => {
       await operator.close();
@@ -55,11 +64,17 @@ export function zookeeperHarness(mode: ZookeeperConnection['mode'], size: 'singl
       for (const server of servers) server.freeze();
       return async () => servers.forEach((server) => server.thaw());
     },
-    // A server takes as long to start as a session of this length lasts: see restarts.spec.ts.
+    // A server takes longer to start than a session of this length lasts: see restarts.spec.ts.
     restart: null,
     order: mode === 'sequential' ? 'fifo' : 'none',
     namesHolder: true,
-    shortTtlMs: (SESSION_MS * 2) / 3,
-    wakesWithinMs: SESSION_MS / 3 + 100,
+    shortTtlMs: trustMs(sessionTtlMs),
+    // The server ends a session later than its holder does, and looks for such sessions with every tick.
+    expiresLateMs: sessionTtlMs - trustMs(sessionTtlMs) + TICK_MS,
+    wakesWithinMs: 250,
   };
+}
+
+function trustMs(sessionMs: number): number {
+  return timesOf(sessionMs).trustMs;
 }
