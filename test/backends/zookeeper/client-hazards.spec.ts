@@ -1,0 +1,229 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { LockBackendError } from 'nestjs-distributed-lock/core';
+import { aborted, failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
+import { freePort } from '../../servers/free-port.js';
+import { eventually } from '../../support/eventually.js';
+import { spawnChild } from '../../support/processes.js';
+import { wantedOf } from '../describe-backend.js';
+import type { SharedWatchApi } from './shared-watch-child.js';
+import { ZookeeperWorld } from './zookeeper-world.js';
+
+const SESSION_MS = 1_200;
+/** 1 MB by default. */
+const LONGEST_REQUEST = 100_000;
+
+/** What node-zookeeper-client 1.1.3 does when left to itself: one test for each, which fails without our remedy. */
+for (const name of wantedOf(['zookeeper'])) {
+  let world: ZookeeperWorld;
+  beforeAll(async () => {
+    world = await ZookeeperWorld.start(
+      { sessionTimeoutMs: SESSION_MS },
+      { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] },
+    );
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  it(`${name}: nothing but the wrapper reaches for the client`, () => {
+    const directory = `${import.meta.dirname}/../../../lib/backends/zookeeper`;
+    const importing = readdirSync(directory).filter((file) =>
+      /import\('node-zookeeper-client|from 'node-zookeeper-client/u.test(readFileSync(`${directory}/${file}`, 'utf8')),
+    );
+    expect(importing).toEqual(['zookeeper-wire.ts']);
+    const using = readdirSync(directory).filter((file) =>
+      /connectionManager|createClient/u.test(readFileSync(`${directory}/${file}`, 'utf8')),
+    );
+    expect(using).toEqual(['tamed-client.ts', 'zookeeper-connection.ts', 'zookeeper-wire.ts']);
+  });
+
+  it('a frozen server is "connected" for ever: here an answer is due, and the holder told, before the session ends', async () => {
+    const service = world.service();
+    const lock = await service.acquire(world.key());
+    const told = aborted(lock.signal);
+    world.server.freeze();
+    const frozenAt = performance.now();
+    try {
+      await eventually(() => service.health.status === 'down');
+      expect(performance.now() - frozenAt).toBeLessThan(SESSION_MS * (2 / 9 + 1 / 6) + SLACK_MS);
+      expect((await told) - frozenAt).toBeLessThan(SESSION_MS * (2 / 3));
+    } finally {
+      world.server.thaw();
+    }
+    expect(service.health.detail).toMatch(/no answer within 200 ms|no handshake/u);
+  });
+
+  it('a server that accepts connections and says nothing traps it: here the next one is asked', async () => {
+    const silent = await Listener.start(() => undefined);
+    world.closing(silent);
+    const connectString = `127.0.0.1:${silent.port},${world.server.address}`;
+    for (let round = 0; round < 4; round += 1) {
+      const service = world.service({ connectString });
+      await service.withLock(world.key(), () => undefined, { waitMs: 5_000 });
+    }
+    expect(silent.connections).toBeGreaterThan(0);
+  });
+
+  it('half a frame at the end of a connection ends the process: here it is forgotten with the connection', async () => {
+    const { proxy, service } = await world.proxied();
+    for (let round = 0; round < 3; round += 1) {
+      const lock = await service.acquire(world.key(), { waitMs: 5_000 });
+      await proxy.cutMidFrame('down');
+      await lock.release();
+    }
+  });
+
+  it('an error code that it does not know ends the process: here it is an error, and the connection goes on', async () => {
+    const enforcing = await ZookeeperWorld.start({}, { jvm: ['-Dzookeeper.enforceQuota=true'] });
+    try {
+      await enforcing.operator.create(
+        '/zookeeper/quota/locks/zookeeper_limits',
+        'count=2,bytes=-1=;byteHardLimit=-1;countHardLimit=2',
+      );
+      await enforcing.operator.create('/zookeeper/quota/locks/zookeeper_stats', 'count=0,bytes=0');
+      const service = enforcing.service();
+      const error = await failureOf(service.acquire('k'));
+      expect(error).toBeInstanceOf(LockBackendError);
+      expect(String(error)).toContain('QUOTA_EXCEEDED');
+      expect(service.health.status).toBe('up');
+    } finally {
+      await enforcing.stop();
+    }
+  });
+
+  it('what brings nonsense instead of answers is no server, and harms nobody', async () => {
+    const talker = await Listener.start((socket) => socket.write('HTTP/1.1 400 Bad Request\r\n\r\n'));
+    world.closing(talker);
+    const service = world.service({ connectString: `127.0.0.1:${talker.port}` });
+    const error = await failureOf(service.acquire('k', { waitMs: 700 }));
+    expect(error).toBeInstanceOf(LockBackendError);
+  });
+
+  it('operations queued while disconnected run late: here nothing of a given-up acquisition ever does', async () => {
+    const { proxy, service } = await world.proxied();
+    const key = world.key();
+    const holder = await world.service().acquire(key);
+    proxy.refuse();
+    proxy.reset();
+    await expect(failureOf(service.acquire(key, { waitMs: 200 }))).resolves.toBeInstanceOf(LockBackendError);
+    await proxy.accept();
+    await eventually(() => service.health.status === 'up');
+    await service.withLock(world.key(), () => undefined);
+    expect(await world.queue(key)).toHaveLength(1);
+    await holder.release();
+  });
+
+  it('after the session has expired nothing calls back: here all that waited is told, or goes on in a new session', async () => {
+    const { proxy, service } = await world.proxied();
+    const [held, wanted] = [world.key(), world.key()];
+    const blocking = await world.service().acquire(wanted);
+    const lock = await service.acquire(held);
+    const waiting = handled(service.acquire(wanted, { waitMs: Infinity }));
+    await eventually(async () => expect(await world.queue(wanted)).toHaveLength(2));
+    proxy.pause();
+    await eventually(async () => expect(await world.queue(wanted)).toHaveLength(1));
+    expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
+    proxy.resume();
+    await eventually(async () => expect(await world.queue(wanted)).toHaveLength(2));
+    await blocking.release();
+    await (await waiting).release();
+  });
+
+  it('a retry at once inside a lost connection loops for ever: here reconnecting pauses, longer and longer', async () => {
+    const closer = await Listener.start((socket) => socket.destroy());
+    world.closing(closer);
+    const service = world.service({ connectString: `127.0.0.1:${closer.port}` });
+    await expect(failureOf(service.acquire('k', { waitMs: 1_000 }))).resolves.toBeInstanceOf(LockBackendError);
+    expect(closer.connections).toBeGreaterThan(2);
+    expect(closer.connections).toBeLessThan(30);
+  });
+
+  it('a parent asked for as a container becomes persistent without a word: here the server removes it when it is empty', async () => {
+    const key = world.key();
+    await world.service().withLock(key, async () => {
+      await expect(world.operator.read(`/locks/${key}`)).resolves.not.toBeNull();
+    });
+    await eventually(async () => expect(await world.operator.read(`/locks/${key}`)).toBeNull());
+    await expect(world.operator.read('/locks')).resolves.not.toBeNull();
+  });
+
+  it('watches beyond the longest request make it flap for ever: here a connection comes back with more than that', async () => {
+    const changes: string[] = [];
+    const observers = [{ healthChanged: ({ status }: { status: string }) => changes.push(status) }];
+    const { proxy, service } = await world.proxied({ sessionTimeoutMs: 15_000 }, { observers });
+    const others = world.service({ sessionTimeoutMs: 15_000 });
+    const keys = Array.from({ length: LONGEST_REQUEST / 900 }, (_, i) => `${i}-${'k'.repeat(900)}`);
+    const locks = await Promise.all(keys.map((key) => others.acquire(key, { waitMs: 20_000 })));
+    const waits = keys.map((key) => handled(service.acquire(key, { waitMs: 30_000 })));
+    const watched = async (): Promise<number> => world.server.metric('zk_watch_count');
+    await eventually(async () => expect(await watched()).toBeGreaterThanOrEqual(keys.length));
+    proxy.reset();
+    await eventually(() => changes.join(' ') === 'up down up');
+    await Promise.all(locks.map((lock) => lock.release()));
+    for (const waiting of waits) await (await waiting).release();
+    expect(changes).toEqual(['up', 'down', 'up']);
+  });
+
+  it('more than ten watchers of a path warn: here they share one watch', async () => {
+    const key = world.key();
+    const lock = await world.service({ mode: 'simple' }).acquire(key);
+    const before = await world.server.metric('zk_watch_count');
+    const child = await spawnChild<SharedWatchApi>(new URL('./shared-watch-child.ts', import.meta.url));
+    await child.call('wait', { connectString: world.server.address, key, contenders: 15 });
+    expect((await world.server.metric('zk_watch_count')) - before).toBeLessThanOrEqual(2);
+    await lock.release();
+    await expect(child.call('served')).resolves.toBe(15);
+    child.finish();
+    await expect(child.exited).resolves.toEqual({ code: 0, signal: null });
+    expect(child.stderr).toBe('');
+  });
+
+  it('bad DNS and nobody listening are silent retries for ever: here an error in time that says so', async () => {
+    const port = await freePort();
+    const nobody = world.service({ connectString: `127.0.0.1:${port}` });
+    const since = performance.now();
+    const refused = await failureOf(nobody.acquire('k', { waitMs: 300 }));
+    expect(refused).toBeInstanceOf(LockBackendError);
+    expect(String(refused)).toContain(`127.0.0.1:${port}: connect ECONNREFUSED`);
+    await expect(failureOf(nobody.tryAcquire('k'))).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
+    await expect(failureOf(nobody.acquire('k', { waitMs: Infinity }))).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
+    expect(performance.now() - since).toBeLessThan(300 + SESSION_MS + 3 * SLACK_MS);
+    const nowhere = world.service({ connectString: 'no-such-host.invalid:2181' });
+    const unknown = await failureOf(nowhere.acquire('k', { waitMs: 2_000 }));
+    expect(String(unknown)).toMatch(/no-such-host\.invalid/u);
+    expect(nowhere.health.status).toBe('down');
+  });
+}
+
+/** A TCP server that is no ZooKeeper. */
+class Listener {
+  connections = 0;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(
+    private readonly server: Server,
+    onConnection: (socket: Socket) => void,
+  ) {
+    server.on('connection', (socket) => {
+      this.connections += 1;
+      this.#sockets.add(socket.on('error', () => undefined));
+      onConnection(socket);
+    });
+  }
+
+  static start(onConnection: (socket: Socket) => void): Promise<Listener> {
+    return new Promise((resolve) => {
+      const server = createServer().listen(0, '127.0.0.1', () => resolve(new Listener(server, onConnection)));
+    });
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.server.close();
+  }
+}

@@ -1,0 +1,44 @@
+import type { Lease } from 'nestjs-distributed-lock/core';
+import { zookeeper, type ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
+import { serve } from '../../support/serve.js';
+import { contend } from './zookeeper-world.js';
+
+interface Contention {
+  readonly connectString: string;
+  readonly mode: ZooKeeperMode;
+  readonly key: string;
+  readonly count: number;
+}
+
+let granted = 0;
+let passesOn = false;
+const held: Lease[] = [];
+
+function onGranted(lease: Lease | null): unknown {
+  granted += 1;
+  return passesOn ? lease?.release() : lease && held.push(lease);
+}
+
+const api = {
+  /** Each over a connection of its own, as if it were a process. Resolves when all of them wait on the server. */
+  contend: async ({ connectString, mode, key, count }: Contention) => {
+    const one = (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const backend = zookeeper({ connectString, mode, sessionTimeoutMs: 60_000 });
+        contend(backend, key, { waitMs: 60_000, blockedBy: () => resolve() })
+          .then(onGranted)
+          .catch(reject);
+      });
+    await Promise.all(Array.from({ length: count }, one));
+  },
+  granted: () => granted,
+  /** Whoever has the key gives it back, and so does whoever gets it from now on. */
+  releaseAll: async () => {
+    passesOn = true;
+    await Promise.all(held.splice(0).map((lease) => lease.release()));
+  },
+};
+
+export type ContendersApi = typeof api;
+
+serve(api);

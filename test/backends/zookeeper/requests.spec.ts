@@ -1,0 +1,77 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
+import { ZookeeperServer } from '../../servers/zookeeper-server.js';
+import { eventually } from '../../support/eventually.js';
+import { wantedOf } from '../describe-backend.js';
+import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
+
+const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
+
+for (const name of wantedOf(['zookeeper'])) {
+  describe(`${name}: requests to the server`, () => {
+    let world: ZookeeperWorld;
+    beforeAll(async () => {
+      world = await ZookeeperWorld.start({ sessionTimeoutMs: 60_000 });
+    });
+    afterEach(() => world.endTest());
+    afterAll(() => world.stop());
+
+    /** What all sessions together send while `work` runs. */
+    const during = async (work: () => Promise<unknown>): Promise<number> => {
+      const before = await received(world.server);
+      await work();
+      return (await received(world.server)) - before;
+    };
+
+    it.each(MODES)('an uncontended lock costs three, the first of its key more: %s', async (mode) => {
+      const backend = world.backend({ mode });
+      await (await win(backend, world.key())).release();
+      const key = world.key();
+      const once = async (): Promise<void> => (await win(backend, key)).release();
+      // sequential: create and list fail for want of a parent, create that, create and list, delete
+      expect(await during(once)).toBe(mode === 'sequential' ? 6 : 3);
+      expect(await during(once)).toBe(3);
+      expect(await during(() => many(100, once))).toBe(300);
+    });
+
+    it.each(MODES)('waiting for a lock costs two more, being refused one more: %s', async (mode) => {
+      const [ours, theirs] = [world.backend({ mode }), world.backend({ mode })];
+      const key = world.key();
+      await (await win(theirs, key)).release();
+      const lease = await win(ours, key);
+      const refused = await during(() => contend(theirs, key));
+      // create, list, read whose it is, delete; in simple mode create and read
+      expect(refused).toBe(mode === 'sequential' ? 4 : 2);
+      const waited = await during(async () => {
+        let blockedBy: () => void = () => undefined;
+        const inLine = new Promise<void>((resolve) => (blockedBy = resolve));
+        const next = win(theirs, key, { waitMs: 10_000, blockedBy });
+        await inLine;
+        await lease.release();
+        await (await next).release();
+      });
+      // create, list, watch; list again; and two releases
+      expect(waited).toBe(mode === 'sequential' ? 6 : 7);
+    });
+
+    it('a hundred locks held cost one life sign each beat, and one look at each node', async () => {
+      const beatMs = 400;
+      const service = world.service({ sessionTimeoutMs: (beatMs * 9) / 2 });
+      const locks = await Promise.all(Array.from({ length: 100 }, () => service.acquire(world.key())));
+      await eventually(async () => expect(await world.server.metric('zk_watch_count')).toBe(100));
+      const beats = await during(() => new Promise((resolve) => setTimeout(resolve, 3 * beatMs)));
+      expect(beats).toBeGreaterThanOrEqual(2);
+      expect(beats).toBeLessThanOrEqual(8);
+      expect(locks.every(({ isHeld }) => isHeld)).toBe(true);
+    });
+  });
+}
+
+async function received(server: ZookeeperServer): Promise<number> {
+  const connections = (await server.ask('cons')).split('\n').filter((line) => line.includes('sid='));
+  return connections.reduce((sum, line) => sum + Number(/recved=(?<count>\d+)/u.exec(line)?.groups?.['count']), 0);
+}
+
+async function many(times: number, work: () => Promise<unknown>): Promise<void> {
+  for (let i = 0; i < times; i += 1) await work();
+}

@@ -1,0 +1,150 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockBackendError } from 'nestjs-distributed-lock/core';
+import type { ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
+import { aborted, failureOf, handled } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { wantedOf } from '../describe-backend.js';
+import { win, ZookeeperWorld } from './zookeeper-world.js';
+
+const SESSION_MS = 1_200;
+const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
+
+/** Rows Z1 to Z4 of the catalogue of faults: connections and sessions that are lost. */
+for (const name of wantedOf(['zookeeper'])) {
+  describe(`${name}: sessions`, () => {
+    let world: ZookeeperWorld;
+    beforeAll(async () => {
+      world = await ZookeeperWorld.start({ sessionTimeoutMs: SESSION_MS });
+    });
+    afterEach(() => world.endTest());
+    afterAll(() => world.stop());
+
+    it.each(MODES)('Z1: reply of create lost, %s: our node is found and adopted, not created twice', async (mode) => {
+      const { proxy, service } = await world.proxied({ mode });
+      for (let round = 0; round < 3; round += 1) {
+        const key = world.key();
+        // The server has removed the parent of a key that nobody wants; here it is there.
+        await service.withLock(key, () => undefined);
+        const lost = proxy.dropReplyAfter(key);
+        const since = performance.now();
+        const lock = await service.acquire(key, { waitMs: 5_000 });
+        await lost;
+        expect(performance.now() - since).toBeLessThan(SESSION_MS / 2);
+        if (mode === 'sequential') expect(await world.queue(key)).toHaveLength(1);
+        await lock.release();
+        await expect(world.queue(key)).resolves.toEqual([]);
+        await expect(world.service({ mode }).tryAcquire(key)).resolves.not.toBeNull();
+      }
+    });
+
+    it('Z1: reply of create lost by one who waits: it keeps its place', async () => {
+      const { proxy, service } = await world.proxied();
+      const [holder, other] = [world.service(), world.service()];
+      const key = world.key();
+      const lock = await holder.acquire(key);
+      const lost = proxy.dropReplyAfter(key);
+      const waiting = handled(service.acquire(key, { waitMs: 5_000 }));
+      await lost;
+      const later = handled(other.acquire(key, { waitMs: 5_000 }));
+      await eventually(async () => expect(await world.queue(key)).toHaveLength(3));
+      await lock.release();
+      const second = await waiting;
+      await second.release();
+      const third = await later;
+      expect(third.fencingToken).toBeGreaterThan(second.fencingToken);
+      await third.release();
+      await expect(world.queue(key)).resolves.toEqual([]);
+    });
+
+    it('Z1, Z9: reply of create lost, and nobody waits for it any more: the node goes with the reconnect', async () => {
+      const { proxy, service } = await world.proxied({ sessionTimeoutMs: 10_000 });
+      const key = world.key();
+      await service.withLock(key, () => undefined);
+      const lost = proxy.dropReplyAfter(key);
+      const acquiring = handled(service.acquire(key, { waitMs: 150 }));
+      proxy.refuse();
+      await lost;
+      expect(await world.queue(key)).toHaveLength(1);
+      await expect(failureOf(acquiring)).resolves.toBeInstanceOf(LockBackendError);
+      await proxy.accept();
+      await eventually(async () => expect(await world.queue(key)).toEqual([]));
+    });
+
+    it('Z2: disconnected: jeopardy at once, safe again with the same session, lost by our own clock before the server ends it', async () => {
+      const events: string[] = [];
+      const note = (event: string) => () => void events.push(event);
+      const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
+      const { proxy, service } = await world.proxied({}, { observers });
+      const key = world.key();
+      const lock = await service.acquire(key);
+      proxy.reset();
+      await eventually(() => events.includes('safe'));
+      expect(events).toEqual(['jeopardy', 'safe']);
+      expect(lock.state).toBe('held');
+      proxy.refuse();
+      proxy.reset();
+      const cutAt = performance.now();
+      await eventually(() => lock.state === 'jeopardy');
+      expect(performance.now() - cutAt).toBeLessThan(SESSION_MS / 6);
+      const toldAt = await aborted(lock.signal);
+      expect(await world.queue(key)).toHaveLength(1);
+      expect(toldAt - cutAt).toBeLessThan((SESSION_MS * 2) / 3);
+      await eventually(async () => expect(await world.queue(key)).toEqual([]));
+      expect(performance.now()).toBeGreaterThan(toldAt + SESSION_MS / 6);
+      expect(events).toEqual(['jeopardy', 'safe', 'jeopardy', 'lost']);
+    });
+
+    it('Z3: session expired: all its locks are lost, and a new session takes nothing of the old one for its own', async () => {
+      const { proxy, service } = await world.proxied();
+      const keys = [world.key(), world.key(), world.key()];
+      const locks = await Promise.all(keys.map((key) => service.acquire(key)));
+      proxy.pause();
+      await eventually(async () => expect(await world.queue(keys[0] ?? '')).toEqual([]));
+      proxy.resume();
+      for (const lock of locks) expect(lock.isHeld).toBe(false);
+      const next = await service.acquire(keys[0] ?? '', { waitMs: 5_000 });
+      expect(next.fencingToken).toBeGreaterThan(locks[0]?.fencingToken ?? 0n);
+      for (const lock of locks) await lock.release();
+      expect(next.isHeld).toBe(true);
+      expect(await world.queue(keys[0] ?? '')).toHaveLength(1);
+    });
+
+    it('Z3: a node with our name but of another session is not adopted', async () => {
+      const { proxy, service } = await world.proxied();
+      const key = world.key();
+      await service.withLock(key, () => undefined);
+      const backend = world.backend({ connectString: `127.0.0.1:${proxy.port}` });
+      await (await win(backend, key)).release();
+      await world.operator.create(`/locks/${key}/1@somewhere:the-owner:0000000000`, '{}');
+      const lost = proxy.dropReplyAfter(key);
+      const lease = await win(backend, key, { owner: 'the-owner', waitMs: 5_000 });
+      await lost;
+      const [ours, ...others] = await world.queue(key);
+      expect(others).toEqual([]);
+      expect(ours).not.toMatch(/0000000000$/u);
+      await expect(lease.renew()).resolves.toBe(true);
+      await lease.release();
+    });
+
+    it('Z4: connections that come and go, while others do too: never two inside, and everybody gets in', async () => {
+      const worlds = await Promise.all([world.proxied(), world.proxied(), world.proxied()]);
+      const key = world.key();
+      let [inside, most, visits] = [0, 0, 0];
+      const visit = async (place: number): Promise<void> => {
+        const lock = await worlds[place % 3]?.service.acquire(key, { waitMs: 20_000 });
+        inside += 1;
+        most = Math.max(most, inside);
+        worlds[place % 3]?.proxy.reset();
+        worlds[(place + 1) % 3]?.proxy.reset();
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        expect(lock?.isHeld).toBe(true);
+        inside -= 1;
+        visits += 1;
+        await lock?.release();
+      };
+      await Promise.all(Array.from({ length: 30 }, (_, place) => visit(place)));
+      expect({ most, visits }).toEqual({ most: 1, visits: 30 });
+      await eventually(async () => expect(await world.queue(key)).toEqual([]));
+    });
+  });
+}

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto';
+import {
+  type AcquireRequest,
+  Deadline,
+  type Lease,
+  type LockBackend,
+  LockService,
+  type LockServiceOptions,
+} from 'nestjs-distributed-lock/core';
+import { zookeeper, type ZooKeeperOptions } from 'nestjs-distributed-lock/zookeeper';
+import { nameOfKey } from '../../../lib/backends/zookeeper/node-name.js';
+import { inOrder } from '../../../lib/backends/zookeeper/queue-order.js';
+import { ZookeeperOperator } from '../../servers/zookeeper-operator.js';
+import { ZookeeperServer, type ZookeeperServerOptions } from '../../servers/zookeeper-server.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
+
+type Options = Partial<ZooKeeperOptions>;
+
+/** One server for the tests of a file, and what each test opens on it. */
+export class ZookeeperWorld {
+  readonly operator: ZookeeperOperator;
+  readonly #opened: { close(): Promise<void> }[] = [];
+  #keys = 0;
+
+  private constructor(
+    readonly server: ZookeeperServer,
+    private readonly defaults: Options,
+  ) {
+    this.operator = new ZookeeperOperator(server.address);
+  }
+
+  static async start(defaults: Options = {}, options?: ZookeeperServerOptions): Promise<ZookeeperWorld> {
+    return new ZookeeperWorld(await ZookeeperServer.start(options), defaults);
+  }
+
+  /** A key that no other test has. */
+  key(): string {
+    this.#keys += 1;
+    return `key-${this.#keys}`;
+  }
+
+  backend(options: Options = {}): LockBackend {
+    return this.closing(zookeeper({ connectString: this.server.address, ...this.defaults, ...options }));
+  }
+
+  service(options: Options = {}, serviceOptions?: LockServiceOptions): LockService {
+    return this.closing(new LockService(this.backend(options), serviceOptions));
+  }
+
+  /** A service behind a proxy of its own, connected. */
+  async proxied(options: Options = {}, serviceOptions?: LockServiceOptions) {
+    const proxy = await FaultProxy.start(this.server);
+    this.closing({ close: () => proxy.close() });
+    const service = this.service({ connectString: `127.0.0.1:${proxy.port}`, ...options }, serviceOptions);
+    this.closing({ close: async () => proxy.resume() });
+    await service.withLock(this.key(), () => undefined);
+    return { proxy, service };
+  }
+
+  /** The names of the nodes of those who have the key or wait for it, in their order. */
+  async queue(key: string): Promise<readonly string[]> {
+    return inOrder(await this.operator.children(`/locks/${nameOfKey(key)}`));
+  }
+
+  /** The node of the present holder. */
+  async holderPath(key: string): Promise<string> {
+    const [first] = await this.queue(key);
+    if (first === undefined) throw new Error(`nobody has ${key}`);
+    return `/locks/${nameOfKey(key)}/${first}`;
+  }
+
+  closing<T extends { close(): Promise<void> }>(opened: T): T {
+    this.#opened.push(opened);
+    return opened;
+  }
+
+  /** What was opened last is closed first. */
+  async endTest(): Promise<void> {
+    for (const opened of this.#opened.splice(0).toReversed()) await opened.close();
+  }
+
+  async stop(): Promise<void> {
+    await this.endTest();
+    await this.operator.close();
+    await this.server.stop();
+  }
+}
+
+/** One contender, below the queue of a `LockService`. */
+export function contend(
+  backend: LockBackend,
+  key: string,
+  { waitMs = 0, ...rest }: Partial<AcquireRequest> & { readonly waitMs?: number } = {},
+): Promise<Lease | null> {
+  const metadata = { host: 'somewhere', pid: 1 };
+  const deadline = Deadline.after(waitMs);
+  return backend.acquire(key, { owner: randomUUID(), ttlMs: 30_000, deadline, metadata, ...rest });
+}
+
+/** `contend` where the key must be free, or become free. */
+export async function win(...args: Parameters<typeof contend>): Promise<Lease> {
+  const lease = await contend(...args);
+  if (!lease) throw new Error(`${args[1]} should have been free`);
+  return lease;
+}
