@@ -1,0 +1,131 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
+import { failureOf, handled } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import type { FaultProxy } from '../../support/fault-proxy.js';
+import { wantedOf } from '../describe-backend.js';
+import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
+
+const LONG_TTL_MS = 60_000;
+/** Each way to lose it: a script that is known to the server. */
+const REQUEST = 'EVALSHA';
+
+wantedOf(['redlock']).forEach((name) =>
+  describe(`${name} and replies that are lost or late`, () => {
+    let world: RedlockWorld;
+    let service: LockService;
+    let proxies: readonly FaultProxy[];
+    let failures: string[];
+    beforeAll(async () => {
+      world = await RedlockWorld.start();
+    });
+    afterAll(() => world.stop());
+    afterEach(() => world.endTest());
+
+    /** Behind proxies, with all its connections and scripts. */
+    const behindProxies = async (nodeTimeoutMs = NODE_TIMEOUT_MS): Promise<void> => {
+      const { all, urls } = await world.proxies();
+      proxies = all;
+      failures = [];
+      const observers = [{ backendFailed: ({ operation }: { operation: string }) => failures.push(operation) }];
+      service = world.service({ urls, nodeTimeoutMs }, { observers, defaults: { ttlMs: LONG_TTL_MS } });
+      await service.withLock('warm-up', () => undefined);
+      await eventually(() => expect(service.health.nodes?.filter(({ status }) => status !== 'up')).toEqual([]));
+    };
+    const nothingLeft = (key: string): Promise<void> =>
+      eventually(async () => expect(await world.leases(key)).toBe(0), { withinMs: 10_000 });
+
+    it('A6: votes whose replies are lost, of a minority: nobody notices', async () => {
+      await behindProxies();
+      const lost = proxies.slice(0, 2).map((proxy) => proxy.dropReplyAfter(REQUEST));
+      const since = performance.now();
+      const lock = await service.acquire('key', { waitMs: 0 });
+      expect(performance.now() - since).toBeLessThan(NODE_TIMEOUT_MS);
+      await Promise.all(lost);
+      expect(lock.isHeld).toBe(true);
+      await lock.release();
+      await nothingLeft('key');
+      expect(failures).toEqual([]);
+    });
+
+    it('A6: of a majority: an error, and the ghosts are gone long before their TTL', async () => {
+      await behindProxies();
+      const lost = proxies.slice(0, 3).map((proxy) => proxy.dropReplyAfter(REQUEST));
+      const error = await failureOf(service.acquire('key', { waitMs: 10_000 }));
+      await Promise.all(lost);
+      expect(error).toBeInstanceOf(LockBackendError);
+      await nothingLeft('key');
+      await eventually(async () => expect(await service.withLock('key', () => 'in')).toBe('in'));
+    });
+
+    it('A7: releases whose replies are lost, of a minority: nothing is reported, and nothing stays', async () => {
+      await behindProxies();
+      const lock = await service.acquire('key');
+      await eventually(async () => expect(await world.leases('key')).toBe(5));
+      const lost = proxies.slice(0, 2).map((proxy) => proxy.dropReplyAfter(REQUEST));
+      await Promise.all([lock.release(), ...lost]);
+      expect(failures).toEqual([]);
+      await nothingLeft('key');
+    });
+
+    it('A7: releases that are not delivered to a minority are, as soon as it can be reached', async () => {
+      await behindProxies(200);
+      const lock = await service.acquire('key');
+      await eventually(async () => expect(await world.leases('key')).toBe(5));
+      for (const proxy of proxies.slice(0, 2)) proxy.drop();
+      await lock.release();
+      expect(failures).toEqual([]);
+      await expect(world.leases('key')).resolves.toBe(2);
+      for (const proxy of proxies) proxy.resume();
+      await nothingLeft('key');
+    });
+
+    it('A7: not delivered to a majority: the work stands, the failure is told, and the key is free soon after', async () => {
+      await behindProxies(200);
+      const result = await service.withLock('key', async () => {
+        await eventually(async () => expect(await world.leases('key')).toBe(5));
+        for (const proxy of proxies.slice(0, 3)) proxy.drop();
+        return 'sold';
+      });
+      expect(result).toBe('sold');
+      expect(failures).toEqual(['release']);
+      for (const proxy of proxies) proxy.resume();
+      await nothingLeft('key');
+    });
+
+    it('A9: votes that come after the lease has ended are none', async () => {
+      await behindProxies();
+      for (const proxy of proxies.slice(0, 3)) proxy.delay(NODE_TIMEOUT_MS / 2, 'down');
+      const trying = handled(service.acquire('key', { ttlMs: 100, waitMs: 10_000 }));
+      await eventually(async () => expect(await world.leases('key')).toBeGreaterThan(0));
+      await eventually(async () => expect(await world.leases('key')).toBe(0));
+      for (const proxy of proxies) proxy.delay(0);
+      const lock = await trying;
+      expect(lock.isHeld).toBe(true);
+      await lock.release();
+    });
+
+    it('A10: one that was frozen all the time has nothing of ours soon after it goes on', async () => {
+      await behindProxies(200);
+      world.servers[0]?.freeze();
+      try {
+        await service.withLock('key', async () => {
+          await expect(service.tryAcquire('other')).resolves.not.toBeNull();
+        });
+      } finally {
+        world.servers[0]?.thaw();
+      }
+      await nothingLeft('key');
+      expect(failures).toEqual([]);
+    });
+
+    it('R3: nodes that forget the scripts are told again', async () => {
+      await behindProxies();
+      await Promise.all(world.operators.map((operator) => operator.script('FLUSH')));
+      await service.withLock('key', async () => {
+        await eventually(async () => expect(await world.leases('key')).toBe(5));
+      });
+      await nothingLeft('key');
+    });
+  }),
+);

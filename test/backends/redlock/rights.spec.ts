@@ -1,0 +1,73 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { eventually } from '../../support/eventually.js';
+import { wantedOf } from '../describe-backend.js';
+import { RedlockWorld, type WorldOptions } from './redlock-world.js';
+
+const RIGHTS = '~redlock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info';
+const PASSWORD = 'secret';
+
+wantedOf(['redlock']).forEach((name) =>
+  describe(`the rights that ${name} needs`, () => {
+    let world: RedlockWorld;
+    beforeAll(async () => {
+      world = await RedlockWorld.start(3);
+      // A node that is younger than the quarantine does not vote.
+      await eventually(async () => {
+        for (const operator of world.operators)
+          expect(await operator.info('server')).not.toContain('uptime_in_seconds:0');
+      });
+    });
+    afterEach(() => world.endTest());
+    afterAll(() => world.stop());
+
+    const allow = async (rights: readonly string[]): Promise<WorldOptions> => {
+      for (const operator of world.operators) {
+        await operator.acl('SETUSER', 'app', 'reset', 'on', `>${PASSWORD}`, ...rights);
+        await operator.script('FLUSH');
+        await operator.acl('LOG', 'RESET');
+      }
+      return {
+        urls: world.urls.map((url) => url.replace('//', `//app:${PASSWORD}@`)),
+        restartQuarantineMs: 1,
+      };
+    };
+    /** What the first server refused since the last reset, in clients and in scripts; ioredis does not mind about CLIENT. */
+    const denied = async (): Promise<string[]> => {
+      const entries = await world.operators[0]?.acl('LOG');
+      if (!Array.isArray(entries)) throw new Error('an ACL log is a list');
+      const objects = entries.map((entry) => (Array.isArray(entry) ? String(entry[entry.indexOf('object') + 1]) : ''));
+      return objects.filter((object) => !object.startsWith('client'));
+    };
+    const toil = async (options: WorldOptions): Promise<void> => {
+      const [ours, theirs] = [world.service(options), world.service(options)];
+      await theirs.withLock('warm-up', () => undefined);
+      const lock = await ours.acquire('key', { ttlMs: 600, waitMs: 1_000 });
+      await theirs.tryAcquire('key');
+      // Until it has been renewed.
+      await new Promise((resolve) => setTimeout(resolve, 700));
+      expect(lock.isHeld).toBe(true);
+      await lock.release();
+    };
+
+    it('are those of the documentation', async () => {
+      await toil(await allow(RIGHTS.split(' ')));
+      await expect(denied()).resolves.toEqual([]);
+    });
+
+    it.each(RIGHTS.split(' ').filter((right) => right.startsWith('+')))(
+      'and none of them is too many: %s is missed',
+      async (right) => {
+        const options = await allow(RIGHTS.split(' ').filter((other) => other !== right));
+        await toil(options).catch(() => undefined);
+        await eventually(async () => expect(await denied()).toContain(right.slice(1)));
+      },
+    );
+
+    it('do not include INFO without a quarantine', async () => {
+      const options = await allow(RIGHTS.split(' ').filter((right) => right !== '+info'));
+      await toil({ ...options, restartQuarantineMs: 0 });
+      // Only the advice about the server's memory is missed.
+      expect(new Set(await denied())).toEqual(new Set(['info']));
+    });
+  }),
+);
