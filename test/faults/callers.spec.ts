@@ -1,23 +1,24 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomInt } from 'node:crypto';
-import { getEventListeners } from 'node:events';
+import { getEventListeners, setMaxListeners } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { LockBackendError, LockDeadlockError, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { LockBackendError, LockDeadlockError, type LockService, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { aborted, type Contract, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
-import { onBackends } from './on-backends.js';
+import { onBackends, SQL_SERVERS } from './on-backends.js';
 
 /** Longer than any of these tests. */
 const LONG_TTL_MS = 60_000;
 
 describe('what callers do', () => {
-  onBackends(['redis-queue', 'redlock', 'sqlite'], (contract) => {
+  const tests = (contract: Contract): void => {
     tooManyWaiters(contract);
     givingUp(contract);
     releasing(contract);
     failing(contract);
-  });
+  };
+  onBackends(['redis-queue', 'redlock', 'sqlite', ...SQL_SERVERS], tests, { sessionTtlMs: LONG_TTL_MS });
 });
 
 /** What is in use after a collection of garbage: the first of two may only end one that began before the garbage was made. */
@@ -30,7 +31,10 @@ function liveBytes(): number {
 }
 
 function tooManyWaiters(contract: Contract): void {
-  it('A16: 10,000 waiters for one key all get it, in order, and cost the server next to nothing', async () => {
+  // Each one of them a transaction.
+  const crowdSize = contract.harness.transactional === true ? 300 : 10_000;
+
+  it(`A16: ${crowdSize} waiters for one key all get it, in order, and cost the server next to nothing`, async () => {
     const [holder, crowd] = [await contract.service(), await contract.service({ maxHandOffMs: Infinity })];
     const key = contract.key();
     const options = { ttlMs: LONG_TTL_MS, waitMs: LONG_TTL_MS };
@@ -38,7 +42,7 @@ function tooManyWaiters(contract: Contract): void {
     const heapBefore = liveBytes();
     let served = 0;
     let inOrder = true;
-    const waiters = Array.from({ length: 10_000 }, (_, place) =>
+    const waiters = Array.from({ length: crowdSize }, (_, place) =>
       crowd.withLock(
         key,
         () => {
@@ -48,11 +52,11 @@ function tooManyWaiters(contract: Contract): void {
         options,
       ),
     );
-    const bytesPerWaiter = (liveBytes() - heapBefore) / 10_000;
+    const bytesPerWaiter = (liveBytes() - heapBefore) / crowdSize;
     await lock.release();
     await Promise.all(waiters);
     expect(bytesPerWaiter).toBeLessThan(6_000);
-    expect({ served, inOrder }).toEqual({ served: 10_000, inOrder: true });
+    expect({ served, inOrder }).toEqual({ served: crowdSize, inOrder: true });
     await expect(contract.harness.leftovers(key)).resolves.toEqual([]);
   });
 
@@ -74,6 +78,8 @@ function givingUp(contract: Contract): void {
   it('A17: waits given up at random points leave nothing, and grants that arrived meanwhile are given back', async () => {
     const { harness } = contract;
     const services = [await contract.service(), await contract.service(), await contract.service()];
+    // Connections are opened before anybody is impatient.
+    for (const service of services) await (await service.acquire(contract.key())).release();
     const key = contract.key();
     const gaveUp: AbortSignal[] = [];
     const outcomes = { entered: 0, abandoned: 0, late: 0 };
@@ -90,7 +96,8 @@ function givingUp(contract: Contract): void {
         });
         outcomes.entered += 1;
       } catch (error) {
-        if (error instanceof LockTimeoutError) outcomes.late += 1;
+        // On a busy machine a database may seem silent to whoever asks it right before his time is up.
+        if (error instanceof LockTimeoutError || (impatient && error instanceof LockBackendError)) outcomes.late += 1;
         else if (error === signal.reason) outcomes.abandoned += 1;
         else throw error;
       }
@@ -110,6 +117,7 @@ function givingUp(contract: Contract): void {
     const service = await contract.service();
     const key = contract.key();
     const { signal } = new AbortController();
+    setMaxListeners(0, signal);
     const lock = await service.acquire(key, { ttlMs: LONG_TTL_MS });
     const waits = Array.from({ length: 500 }, () => failureOf(service.acquire(key, { waitMs: 20, signal })));
     await Promise.all(waits);
@@ -158,28 +166,36 @@ function failing(contract: Contract): void {
     const observers = [{ backendFailed: ({ operation }: { operation: string }) => failures.push(operation) }];
     const service = await contract.service({ observers });
     const own = new Error('the work failed');
-    const { freeze } = contract.harness;
-    let thaw = async (): Promise<void> => undefined;
-    const work = service.withLock(contract.key(), async () => {
-      thaw = (await freeze?.()) ?? thaw;
-      throw own;
-    });
-    await expect(failureOf(work)).resolves.toBe(own);
-    await thaw();
+    await whenFrozen(
+      contract,
+      service,
+      () => Promise.reject(own),
+      (work) => expect(failureOf(work)).resolves.toBe(own),
+    );
     await eventually(() => expect(failures).toContain('release'));
   });
 
-  it('A20: a result survives a release that fails', async () => {
-    const service = await contract.service();
-    const { freeze } = contract.harness;
-    let thaw = async (): Promise<void> => undefined;
-    const work = service.withLock(contract.key(), async () => {
-      thaw = (await freeze?.()) ?? thaw;
-      return 'the result';
+  if (contract.harness.transactional === true) {
+    it('A20: a result that cannot be committed is not reported as one', async () => {
+      const service = await contract.service();
+      await whenFrozen(
+        contract,
+        service,
+        () => 'the result',
+        (work) => expect(work).rejects.toThrow(/confirm the commit/u),
+      );
     });
-    await expect(work).resolves.toBe('the result');
-    await thaw();
-  });
+  } else {
+    it('A20: a result survives a release that fails', async () => {
+      const service = await contract.service();
+      await whenFrozen(
+        contract,
+        service,
+        () => 'the result',
+        (work) => expect(work).resolves.toBe('the result'),
+      );
+    });
+  }
 
   it('A24: taking a key again by mistake is named, with the outer locks, instead of waiting for oneself', async () => {
     const service = await contract.service({ defaults: { reentrant: false } });
@@ -212,4 +228,23 @@ function failing(contract: Contract): void {
     await expect(failureOf(waiting)).resolves.toBeInstanceOf(LockBackendError);
     await lock.release();
   });
+}
+
+/** Work under a lock whose server is frozen when it ends, and until `check` is over. */
+async function whenFrozen<T>(
+  contract: Contract,
+  service: LockService,
+  end: () => T | Promise<T>,
+  check: (work: Promise<T>) => Promise<unknown>,
+): Promise<void> {
+  let thaw = async (): Promise<void> => undefined;
+  const work = service.withLock(contract.key(), async () => {
+    thaw = (await contract.harness.freeze?.()) ?? thaw;
+    return await end();
+  });
+  try {
+    await check(work);
+  } finally {
+    await thaw();
+  }
 }

@@ -7,30 +7,38 @@ import type { Contract } from '../conformance/contract.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import type { Holder } from '../support/harness-holder.js';
-import { loadHistory } from '../support/history.js';
+import { loadHistory, type Operation } from '../support/history.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
-import { onBackends } from './on-backends.js';
+import { onBackends, SQL_SERVERS } from './on-backends.js';
 import { startHolder } from './start-holder.js';
 
 /** `HISTORY_MS=60000` for a soak. */
-const RUN_MS = Number(process.env.HISTORY_MS ?? 4_000);
+const RUN_MS = Number(process.env.HISTORY_MS ?? 3_000);
+/** Of one process, from when it has started. */
+const SHORTEST_RUN_MS = 1_000;
+const ENOUGH = { grants: RUN_MS / 100, harmed: RUN_MS / 1_000 };
 const PROCESSES = 3;
-const TTL_MS = 300;
 /** One that everybody wants, and some that two or three meet at. */
 const KEYS = ['hot', 'hot', 'warm-1', 'warm-2'];
 
 type Fault = 'kill' | 'stop';
 
 describe('histories', () => {
-  onBackends(['redis-queue', 'redis-plain', 'redlock', 'sqlite', 'postgres', 'mariadb'], (contract) => {
-    it('of processes that are killed and stopped show no two holders, growing tokens, and a resource that fences', () =>
-      stress(contract, ['kill', 'stop', 'stop']));
+  onBackends(['redis-queue', 'redis-plain', 'redlock', 'sqlite', ...SQL_SERVERS], (contract) => {
+    it(
+      'of processes that are killed and stopped show no two holders, growing tokens, and a resource that fences',
+      () => stress(contract, ['kill', 'stop', 'stop']),
+      RUN_MS + 60_000,
+    );
   });
 
   // A process stopped between its look and its write may free the next one's lock: see the limits of GetsetLeaseStore.
   onBackends(['redis-getset'], (contract) => {
-    it('of processes that are killed show no two holders, growing tokens, and a resource that fences', () =>
-      stress(contract, ['kill']));
+    it(
+      'of processes that are killed show no two holders, growing tokens, and a resource that fences',
+      () => stress(contract, ['kill']),
+      RUN_MS + 60_000,
+    );
   });
 });
 
@@ -40,16 +48,12 @@ async function stress(contract: Contract, faults: readonly Fault[]): Promise<voi
   const resource = new FencedResource(server.url);
   const crowd = new Crowd(contract, directory, server.url);
   try {
-    await crowd.runFor(RUN_MS, faults);
-    const history = loadHistory(crowd.files);
-    const grants = history.filter(({ op, ok }) => op === 'acquire' && ok !== undefined);
-    expect(grants.length).toBeGreaterThan(RUN_MS / 100);
-    expect(grants.length).toBeGreaterThanOrEqual(crowd.grants - crowd.harmed);
-    expect(crowd.harmed).toBeGreaterThan(RUN_MS / 1_000);
+    const history = await crowd.run(RUN_MS, faults);
+    expect(grantsIn(history)).toBeGreaterThanOrEqual(crowd.grants - crowd.harmed);
     expect(checkExclusion(history)?.message).toBeUndefined();
     expect(checkTokenOrder(history)?.message).toBeUndefined();
     const writes = await Promise.all([...new Set(KEYS)].map((key) => resource.writes(key)));
-    expect(writes.flat().filter(({ accepted }) => accepted).length).toBeGreaterThan(RUN_MS / 100);
+    expect(writes.flat().filter(({ accepted }) => accepted).length).toBeGreaterThan(ENOUGH.grants / 2);
     expect(checkResourceOrder(writes.flat())?.message).toBeUndefined();
   } finally {
     resource.close();
@@ -71,9 +75,13 @@ class Crowd {
     private readonly resource: string,
   ) {}
 
-  async runFor(ms: number, faults: readonly Fault[]): Promise<void> {
+  /** For so long, and as long after it as they have not done enough: a busy machine takes longer over it. */
+  async run(ms: number, faults: readonly Fault[]): Promise<readonly Operation[]> {
     const end = performance.now() + ms;
     await Promise.all(Array.from({ length: PROCESSES }, () => this.#place(end, faults)));
+    const history = loadHistory(this.files);
+    if (grantsIn(history) > ENOUGH.grants && this.harmed > ENOUGH.harmed) return history;
+    return this.run(ms, faults);
   }
 
   /** One process after the other, each until it is killed or the time is up. */
@@ -93,7 +101,7 @@ class Crowd {
           await holder.kill();
         } else {
           holder.child.freeze();
-          await later(randomInt(50, TTL_MS * 2));
+          await later(randomInt(50, this.contract.harness.shortTtlMs * 2));
           holder.child.thaw();
         }
       }
@@ -109,14 +117,18 @@ class Crowd {
     const { resource } = this;
     return holder.child.call('hammer', {
       keys: KEYS,
-      ms: Math.max(ms, 0),
+      ms: Math.max(ms, SHORTEST_RUN_MS),
       callers: 4,
-      ttlMs: TTL_MS,
+      ttlMs: this.contract.harness.shortTtlMs,
       history,
       proc,
       resource,
     });
   }
+}
+
+function grantsIn(history: readonly Operation[]): number {
+  return history.filter(({ op, ok }) => op === 'acquire' && ok !== undefined).length;
 }
 
 /** For as long as a process is left alone, or stopped. */

@@ -4,7 +4,7 @@ import type { Contract } from '../conformance/contract.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
 import { redisHarness } from '../support/harness-redis.js';
 import { redlockHarness } from '../support/harness-redlock.js';
-import { sqlHarness } from '../support/harness-sql.js';
+import { type SqlBackendName, sqlHarness, type SqlHarnessOptions } from '../support/harness-sql.js';
 import { sqliteHarness } from '../support/harness-sqlite.js';
 
 const HARNESSES = {
@@ -15,11 +15,31 @@ const HARNESSES = {
   sqlite: () => sqliteHarness(),
   postgres: () => sqlHarness('postgres'),
   mariadb: () => sqlHarness('mariadb'),
-} satisfies Record<string, () => BackendHarness>;
+  'postgres-row': () => sqlHarness('postgres-row'),
+  'mariadb-row': () => sqlHarness('mariadb-row'),
+  'postgres-session': (options) => sqlHarness('postgres-session', options),
+  'mariadb-session': (options) => sqlHarness('mariadb-session', options),
+} satisfies Record<string, (options?: SqlHarnessOptions) => BackendHarness>;
 
 export type BackendName = keyof typeof HARNESSES;
 
+/** Every strategy on every database server. */
+export const SQL_SERVERS: readonly SqlBackendName[] = [
+  'postgres',
+  'mariadb',
+  'postgres-row',
+  'mariadb-row',
+  'postgres-session',
+  'mariadb-session',
+];
+
 /** The same tests on several backends, each with a server of its own, as far as `LOCK_BACKENDS` wants them. */
-export function onBackends(names: readonly BackendName[], tests: (contract: Contract) => void): void {
-  for (const name of wantedOf(names)) describeOnBackend(name, HARNESSES[name](), tests);
+export function onBackends<Name extends BackendName>(
+  names: readonly Name[],
+  tests: (contract: Contract, name: Name) => void,
+  options: SqlHarnessOptions = {},
+): void {
+  for (const name of wantedOf(names)) {
+    describeOnBackend(name, HARNESSES[name](options), (contract) => tests(contract, name));
+  }
 }

@@ -46,26 +46,24 @@ const STRATEGIES = {
   mariadb: { type: 'mariadb', options: { strategy: 'lease' }, namesHolder: true, shortTtlMs: 300, wakesWithinMs: 500 },
   'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: 600, ...ROW },
   'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: 1_000, ...ROW },
-  'postgres-session': {
-    type: 'postgres',
-    options: { strategy: 'session', sessionTtlMs: 600 },
-    shortTtlMs: 600,
-    ...SESSION,
-  },
-  'mariadb-session': {
-    type: 'mariadb',
-    options: { strategy: 'session', sessionTtlMs: 1_000 },
-    shortTtlMs: 1_000,
-    ...SESSION,
-  },
+  'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: 600, ...SESSION },
+  'mariadb-session': { type: 'mariadb', options: { strategy: 'session' }, shortTtlMs: 1_000, ...SESSION },
 } as const satisfies Record<string, Strategy>;
 
 export type SqlBackendName = keyof typeof STRATEGIES;
 
+export interface SqlHarnessOptions {
+  /** The TTL of all locks of a session, whatever a caller asks for. @default the shortest worth testing */
+  readonly sessionTtlMs?: number;
+}
+
 /** A server of its own, which keeps its data, so that it can be restarted both ways. */
-export function sqlHarness(name: SqlBackendName): SqlHarness {
-  const { type, options, ...promises }: Strategy = STRATEGIES[name];
-  const locks = OPERATORS[options.strategy](type);
+export function sqlHarness(name: SqlBackendName, { sessionTtlMs }: SqlHarnessOptions = {}): SqlHarness {
+  const { type, options: common, ...promises }: Strategy = STRATEGIES[name];
+  const bySession = common.strategy === 'session';
+  const shortTtlMs = bySession ? (sessionTtlMs ?? promises.shortTtlMs) : promises.shortTtlMs;
+  const options: SqlOptions = bySession ? { ...common, sessionTtlMs: shortTtlMs } : common;
+  const locks = OPERATORS[common.strategy](type);
   let server: SqlServer;
   let operator: DataSource;
   const dataSource: SqlHarness['dataSource'] = (through = server) => ({ type, url: urlThrough(server.url, through) });
@@ -95,6 +93,7 @@ export function sqlHarness(name: SqlBackendName): SqlHarness {
     restart: (how) => server.restart(how),
     order: 'none',
     ...promises,
+    shortTtlMs,
   };
 }
 

@@ -43,19 +43,6 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
     };
     const sessions = async (): Promise<number> => Number((await harness.ask(OUR_SESSIONS[type]))[0]?.sessions);
 
-    it('order test: a holder that is cut off alone knows before the next one has the key', async () => {
-      const proxy = await proxied();
-      const [ours, theirs] = [service(1_000, proxy), service()];
-      const lock = await ours.acquire('order');
-      const toldAt = aborted(lock.signal);
-      proxy.drop();
-      const next = await theirs.acquire('order', { waitMs: 10_000 });
-      const grantedAt = performance.now();
-      expect(await toldAt).toBeLessThan(grantedAt);
-      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
-      await next.release();
-    });
-
     it('S4: a killed session is told at once, for every key that it had, long before the TTL', async () => {
       const ours = service(20_000);
       const locks = await Promise.all(Array.from({ length: 50 }, (_, i) => ours.acquire(`many-${i}`)));
@@ -69,32 +56,6 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
       const again = await ours.acquire('many-7');
       expect(again.fencingToken).toBeGreaterThan(locks[7]?.fencingToken ?? 0n);
       await again.release();
-    });
-
-    it.each([{ empty: false }, { empty: true }])(
-      'A26: told of a restart of the server, %o, and goes on',
-      async (how) => {
-        const [ours, theirs] = [service(20_000), service(20_000)];
-        const lock = await ours.acquire('restarted');
-        const told = aborted(lock.signal);
-        await harness.server().restart(how);
-        await told;
-        const next = await eventually(() => theirs.acquire('restarted'), { withinMs: 10_000 });
-        expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
-        await next.release();
-      },
-    );
-
-    it('A6: a lost reply to the lock leads to one grant, and to no ghost', async () => {
-      const proxy = await proxied();
-      const ours = service(1_000, proxy);
-      await (await ours.acquire('warm-up')).release();
-      const lost = proxy.dropReplyAfter(type === 'postgres' ? 'pg_try_advisory_lock' : 'get_lock');
-      const lock = await ours.acquire('reply', { waitMs: 10_000 });
-      await lost;
-      expect(await harness.leftovers('reply')).toHaveLength(1);
-      await lock.release();
-      expect(await harness.leftovers('reply')).toEqual([]);
     });
 
     it('needs one connection, which the server ends when it is not used, and which comes back without an error', async () => {

@@ -1,0 +1,81 @@
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
+import type { Contract } from '../conformance/contract.js';
+import { eventually } from '../support/eventually.js';
+import { onBackends } from './on-backends.js';
+import { ProxiedBackend } from './proxied-backend.js';
+
+const LONG_TTL_MS = 20_000;
+
+/** How a request looks on the wire: what acquires and what gives back, in each mode. */
+const WIRE = {
+  'redis-queue': { mode: 'queue', acquire: 'EVALSHA', release: 'EVALSHA' },
+  'redis-plain': { mode: 'plain', acquire: 'NX', release: 'EVALSHA' },
+} as const;
+
+describe('a client of Redis that sends again by itself', () => {
+  onBackends(['redis-queue', 'redis-plain'], (contract, name) => resending(contract, WIRE[name]));
+});
+
+function resending(contract: Contract, { mode, acquire, release }: (typeof WIRE)[keyof typeof WIRE]): void {
+  const { harness } = contract;
+
+  it('A8: a release that runs twice does not touch the next holder', async () => {
+    await using world = await ProxiedBackend.start(contract);
+    await using client = await ResendingClient.start(world.proxy, mode);
+    const [{ service }, key] = [client, contract.key()];
+    const lock = await service.acquire(key, { ttlMs: LONG_TTL_MS });
+    const lost = world.proxy.dropReplyAfter(release);
+    const next = (await contract.service()).acquire(key, { ttlMs: LONG_TTL_MS });
+    await Promise.all([lost, lock.release()]);
+    const present = await next;
+    await client.isBack();
+    expect(present.isHeld).toBe(true);
+    await expect(harness.leftovers(key)).resolves.not.toEqual([]);
+    await expect(service.tryAcquire(key)).resolves.toBeNull();
+    await present.release();
+  });
+
+  it('A8: an acquire that runs twice is one grant', async () => {
+    await using world = await ProxiedBackend.start(contract);
+    await using client = await ResendingClient.start(world.proxy, mode);
+    const key = contract.key();
+    const lost = world.proxy.dropReplyAfter(acquire);
+    const acquiring = client.service.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 5_000 });
+    await lost;
+    const lock = await acquiring;
+    await lock.release();
+    await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+  });
+}
+
+/** What an application may hand over: a client that queues and repeats what got no answer. */
+class ResendingClient implements AsyncDisposable {
+  readonly service: LockService;
+
+  private constructor(
+    private readonly client: Redis,
+    mode: RedisMode,
+  ) {
+    client.on('error', () => undefined);
+    this.service = new LockService(redis({ client, mode }));
+  }
+
+  static async start({ port }: { readonly port: number }, mode: RedisMode): Promise<ResendingClient> {
+    const started = new ResendingClient(new Redis(`redis://127.0.0.1:${port}`, { retryStrategy: () => 10 }), mode);
+    await (await started.service.acquire('warm-up')).release();
+    return started;
+  }
+
+  async isBack(): Promise<void> {
+    await eventually(() => this.client.status === 'ready');
+    await this.client.ping();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.service.close();
+    this.client.disconnect();
+  }
+}
