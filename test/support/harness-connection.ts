@@ -1,6 +1,7 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
 import type { MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import type { TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
+import type { DataSourceOptions } from 'typeorm';
 
 /** What each backend has to be told: plain data, so that a child process can be told too. */
 interface Connections {
@@ -23,6 +24,7 @@ type ConnectionOf<Name extends keyof Connections> = { readonly backend: Name } &
 export type Connection = { [Name in keyof Connections]: ConnectionOf<Name> }[keyof Connections];
 export type MemcachedConnection = ConnectionOf<'memcached'>;
 export type SqlConnection = ConnectionOf<'postgres' | 'mariadb'>;
+export type DatabaseConnection = ConnectionOf<'sqlite'> | SqlConnection;
 
 interface SqlPlace {
   readonly url: string;
@@ -39,13 +41,9 @@ const CONNECT: { [Name in keyof Connections]: (place: Connections[Name]) => Prom
   redlock: async (options) => (await import('nestjs-distributed-lock/redlock')).redlock(options),
   memcached: async (options) => (await import('nestjs-distributed-lock/memcached')).memcached(options),
   zookeeper: async (options) => (await import('nestjs-distributed-lock/zookeeper')).zookeeper(options),
-  sqlite: async ({ database }) => {
-    const { default: driver } = await import('libsql');
-    const { typeorm } = await import('nestjs-distributed-lock/typeorm');
-    return typeorm({ dataSource: { options: { type: 'better-sqlite3', driver, database } }, synchronize: true });
-  },
-  postgres: (place) => connectSql('postgres', place),
-  mariadb: (place) => connectSql('mariadb', place),
+  sqlite: (place) => connectDatabase({ backend: 'sqlite', ...place }),
+  postgres: (place) => connectDatabase({ backend: 'postgres', ...place }, place.options),
+  mariadb: (place) => connectDatabase({ backend: 'mariadb', ...place }, place.options),
 };
 
 /** The backend in this process, with a client of its own. Loads no other backend. */
@@ -54,7 +52,14 @@ export function connectBackend<Name extends keyof Connections>(connection: Conne
   return CONNECT[backend](place as unknown as Connections[Name]);
 }
 
-async function connectSql(type: 'postgres' | 'mariadb', { url, options }: SqlPlace): Promise<LockBackend> {
+/** Of a data source of the application's own, in the database with the locks. */
+export async function dataSourceOptions(connection: DatabaseConnection): Promise<DataSourceOptions> {
+  if (connection.backend !== 'sqlite') return { type: connection.backend, url: connection.url };
+  const { default: driver } = await import('libsql');
+  return { type: 'better-sqlite3', driver, database: connection.database };
+}
+
+async function connectDatabase(connection: DatabaseConnection, options: SqlOptions = {}): Promise<LockBackend> {
   const { typeorm } = await import('nestjs-distributed-lock/typeorm');
-  return typeorm({ dataSource: { options: { type, url } }, synchronize: true, ...options });
+  return typeorm({ dataSource: { options: await dataSourceOptions(connection) }, synchronize: true, ...options });
 }

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs';
 import { type AcquireOptions, type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { FencedResource } from './fenced-resource.js';
-import { type Connection, connectBackend } from './harness-connection.js';
+import { type Connection, connectBackend, type DatabaseConnection } from './harness-connection.js';
 import { hammer, type Hammering } from './harness-hammer.js';
 import { serve } from './serve.js';
 
@@ -66,6 +66,12 @@ const api = {
     const accepted = await fenced.write({ key, token: handleOf(key).fencingToken, owner, proc: owner });
     fenced.close();
     return accepted;
+  },
+  /** The same, in a database that has a fence. */
+  writeFenced: async ({ key, ledger }: { key: string; ledger: DatabaseConnection }) => {
+    const { FencedLedger } = await import('./fenced-ledger.js');
+    await using opened = await FencedLedger.open(ledger);
+    return await opened.write(handleOf(key));
   },
   hammer: (how: Hammering) => hammer(locks, how),
   wallClock: () => Date.now(),

@@ -1,0 +1,30 @@
+import { describe, expect, it } from '@jest/globals';
+import type { DatabaseConnection } from '../support/harness-connection.js';
+import { FencedLedger } from '../support/fenced-ledger.js';
+import { onBackends, SQL_SERVERS } from './on-backends.js';
+import { startHolder } from './start-holder.js';
+
+const LONG_TTL_MS = 20_000;
+
+describe('the fence', () => {
+  onBackends(['sqlite', ...SQL_SERVERS], (contract) => {
+    it('A2: refuses the write of a holder that was stopped, and woke up after its lease', async () => {
+      const [other, key] = [await contract.service(), contract.key()];
+      const database = contract.harness.connection?.() as DatabaseConnection;
+      await using ledger = await FencedLedger.open(database);
+      await using holder = await startHolder(contract);
+      const { fencingToken } = await holder.acquire(key, { ttlMs: contract.processTtlMs });
+      await expect(holder.child.call('writeFenced', { key, ledger: database })).resolves.toBeNull();
+      holder.child.freeze();
+      const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+      await expect(ledger.write(next)).resolves.toBeNull();
+      holder.child.thaw();
+      const refusal = await holder.child.call('writeFenced', { key, ledger: database });
+      expect(refusal).toMatch(/^StaleFenceError: /u);
+      expect(refusal).toContain(String(next.fencingToken));
+      await expect(ledger.write(next)).resolves.toBeNull();
+      expect(await ledger.tokens()).toEqual([fencingToken, next.fencingToken, next.fencingToken]);
+      await next.release();
+    });
+  });
+});
