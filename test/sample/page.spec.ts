@@ -41,7 +41,7 @@ whereThereIsOne('the page, in Chromium', () => {
   };
 
   const shows = (selector: string, expected: string | RegExp): Promise<void> =>
-    eventually(async () => expect(await page.locator(selector).innerText()).toMatch(expected));
+    eventually(async () => expect(await page.locator(selector).innerText()).toMatch(expected), { withinMs: 20_000 });
 
   beforeEach(() => {
     complaints = [];
