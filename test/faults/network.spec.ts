@@ -1,10 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockBackendError } from 'nestjs-distributed-lock/core';
+import { LockBackendError, type LockHandle } from 'nestjs-distributed-lock/core';
 import { aborted, type Contract, failureOf, SLACK_MS, throughout } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
 import { onBackends, SQL_SERVERS } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
 
+/** Long enough for a busy machine. */
+const TTL_MS = 1_000;
 const LONG_TTL_MS = 20_000;
 
 /** What a request that acquires, and one that gives back, has on the wire. */
@@ -27,11 +29,12 @@ const WIRE = {
 } satisfies Record<string, Wire>;
 
 describe('the network', () => {
-  onBackends(['redis-queue', 'redis-plain', ...SQL_SERVERS], (contract, name) => {
+  const tests = (contract: Contract, name: keyof typeof WIRE): void => {
     asking(contract, WIRE[name]);
     givingBack(contract, WIRE[name]);
     renewing(contract);
-  });
+  };
+  onBackends(['redis-queue', 'redis-plain', ...SQL_SERVERS], tests, { sessionTtlMs: TTL_MS });
 });
 
 function asking(contract: Contract, { acquire }: Wire): void {
@@ -89,7 +92,7 @@ function asking(contract: Contract, { acquire }: Wire): void {
     const lost = world.proxy.dropReplyAfter(acquire);
     const trying = service.tryAcquire(key, { ttlMs: LONG_TTL_MS }).catch((error: unknown) => error);
     await lost;
-    await endsWell(await trying);
+    await endsWell(await trying, contract);
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]), { withinMs: 3_000 });
   });
 
@@ -104,16 +107,18 @@ function asking(contract: Contract, { acquire }: Wire): void {
     await lock.release();
 
     void world.proxy.delayReplyOf(acquire, ttlMs + 100);
-    await endsWell(await service.tryAcquire(key, { ttlMs }).catch((error: unknown) => error));
+    await endsWell(await service.tryAcquire(key, { ttlMs }).catch((error: unknown) => error), contract);
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
   });
 }
 
 /** A lock that is held, or an error that says that the backend gave no answer. */
-async function endsWell(outcome: unknown): Promise<void> {
+async function endsWell(outcome: unknown, { harness }: Contract): Promise<void> {
   if (outcome instanceof LockBackendError) return;
+  // Its former connection, and the lock with it, may be ending just now.
+  if (outcome === null && harness.boundToConnection === true) return;
   expect(outcome).toMatchObject({ isHeld: true });
-  await (outcome as { release(): Promise<void> }).release();
+  await (outcome as LockHandle).release();
 }
 
 function givingBack(contract: Contract, { release }: Wire): void {
@@ -141,13 +146,12 @@ function givingBack(contract: Contract, { release }: Wire): void {
 }
 
 function renewing(contract: Contract): void {
-  it('A10: a server slow to renew, 0.4 of a TTL each time: the lock stays held', async () => {
+  it('A10: a server slow to renew, 0.3 of a TTL each time: the lock stays held', async () => {
     await using world = await ProxiedBackend.start(contract);
-    const ttlMs = Math.max(600, contract.harness.shortTtlMs);
-    const lock = await (await world.proxied()).acquire(contract.key(), { ttlMs });
+    const lock = await (await world.proxied()).acquire(contract.key(), { ttlMs: TTL_MS });
     // With one renewal in flight at a time, half a TTL is the limit.
-    world.proxy.delay(ttlMs / 5);
-    await throughout(ttlMs * 2.2, () => expect(lock.isHeld).toBe(true));
+    world.proxy.delay(TTL_MS * 0.15);
+    await throughout(TTL_MS * 1.6, () => expect(lock.isHeld).toBe(true));
     world.proxy.delay(0);
     await lock.release();
   });
