@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { LockBackendError, type LockHandle } from 'nestjs-distributed-lock/core';
 import { aborted, type Contract, failureOf, SLACK_MS, throughout } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
-import { onBackends, SQL_SERVERS } from './on-backends.js';
+import { MEMCACHED, onBackends, SQL_SERVERS } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
 
 /** Long enough for a busy machine. */
@@ -20,6 +20,8 @@ const ROW: Wire = { acquire: 'update distributed_lock set token', release: 'COMM
 const WIRE = {
   'redis-queue': { acquire: 'EVALSHA', release: 'EVALSHA' },
   'redis-plain': { acquire: 'NX', release: 'EVALSHA' },
+  'memcached-meta': { acquire: 'ms lock:l:', release: 'md ' },
+  'memcached-classic': { acquire: 'add lock:l:', release: '0 -1 0 ' },
   postgres: { acquire: 'insert into distributed_lock', release: 'owner = null' },
   mariadb: { acquire: 'last_insert_id(if', release: 'owner = null' },
   'postgres-row': ROW,
@@ -34,7 +36,7 @@ describe('the network', () => {
     givingBack(contract, WIRE[name]);
     renewing(contract);
   };
-  onBackends(['redis-queue', 'redis-plain', ...SQL_SERVERS], tests, { sessionTtlMs: TTL_MS });
+  onBackends(['redis-queue', 'redis-plain', ...MEMCACHED, ...SQL_SERVERS], tests, { sessionTtlMs: TTL_MS });
 });
 
 function asking(contract: Contract, { acquire }: Wire): void {

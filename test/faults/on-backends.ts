@@ -2,6 +2,7 @@ import { wantedOf } from '../backends/describe-backend.js';
 import type { BackendHarness } from '../conformance/backend-harness.js';
 import type { Contract } from '../conformance/contract.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
+import { memcachedHarness } from '../support/harness-memcached.js';
 import { redisHarness } from '../support/harness-redis.js';
 import { redlockHarness } from '../support/harness-redlock.js';
 import { type SqlBackendName, sqlHarness, type SqlHarnessOptions } from '../support/harness-sql.js';
@@ -12,6 +13,8 @@ const HARNESSES = {
   'redis-plain': () => redisHarness('plain'),
   'redis-getset': () => redisHarness('getset'),
   redlock: () => redlockHarness(),
+  'memcached-meta': () => memcachedHarness('meta'),
+  'memcached-classic': () => memcachedHarness('classic'),
   sqlite: () => sqliteHarness(),
   postgres: () => sqlHarness('postgres'),
   mariadb: () => sqlHarness('mariadb'),
@@ -22,6 +25,9 @@ const HARNESSES = {
 } satisfies Record<string, (options?: SqlHarnessOptions) => BackendHarness>;
 
 export type BackendName = keyof typeof HARNESSES;
+
+/** Both dialects. */
+export const MEMCACHED = ['memcached-meta', 'memcached-classic'] as const;
 
 /** Every strategy on every database server. */
 export const SQL_SERVERS: readonly SqlBackendName[] = [
