@@ -33,6 +33,21 @@ const servers = [
     elsewhere: 'https://zookeeper.apache.org/releases.html',
   },
   {
+    debian: 'etcd-server',
+    present: () => onPath('etcd'),
+    elsewhere: 'https://etcd.io/docs/latest/install/',
+  },
+  {
+    debian: 'etcd-client',
+    present: () => onPath('etcdctl'),
+    elsewhere: 'https://etcd.io/docs/latest/install/',
+  },
+  {
+    debian: 'openssl',
+    present: () => onPath('openssl'),
+    elsewhere: 'https://openssl-library.org/source/',
+  },
+  {
     debian: 'faketime',
     present: () => onPath('faketime'),
     elsewhere: 'https://github.com/wolfcw/libfaketime',
