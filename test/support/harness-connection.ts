@@ -13,6 +13,7 @@ interface Connections {
     readonly sessionTimeoutMs: number;
     readonly mode: 'sequential' | 'simple';
   };
+  etcd: { readonly endpoints: readonly string[]; readonly ttlSeconds: number };
   sqlite: { readonly database: string };
   postgres: SqlPlace;
   mariadb: SqlPlace;
@@ -41,6 +42,7 @@ const CONNECT: { [Name in keyof Connections]: (place: Connections[Name]) => Prom
   redlock: async (options) => (await import('nestjs-distributed-lock/redlock')).redlock(options),
   memcached: async (options) => (await import('nestjs-distributed-lock/memcached')).memcached(options),
   zookeeper: async (options) => (await import('nestjs-distributed-lock/zookeeper')).zookeeper(options),
+  etcd: async (options) => (await import('nestjs-distributed-lock/etcd')).etcd(options),
   sqlite: (place) => connectDatabase({ backend: 'sqlite', ...place }),
   postgres: (place) => connectDatabase({ backend: 'postgres', ...place }, place.options),
   mariadb: (place) => connectDatabase({ backend: 'mariadb', ...place }, place.options),

@@ -1,0 +1,37 @@
+import { type Clock, systemClock } from '../../core/index.js';
+import type { EtcdClient } from './etcd-client.js';
+import { EtcdSession } from './etcd-session.js';
+import type { LockNames } from './lock-names.js';
+
+/** The session that new places belong to: a new one when the last is over. */
+export class CurrentSession {
+  #session: EtcdSession | undefined;
+  #opening: Promise<EtcdSession> | undefined;
+
+  constructor(
+    private readonly client: EtcdClient,
+    private readonly names: LockNames,
+    private readonly ttlSeconds: number,
+    private readonly clock: Clock = systemClock,
+  ) {}
+
+  get(): Promise<EtcdSession> | EtcdSession {
+    if (this.#session?.over === false) return this.#session;
+    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  /** Gives back everything at once. Rejects when the server does not hear of it: everything then ends by itself. */
+  async close(): Promise<void> {
+    const session = this.#session;
+    this.#session = undefined;
+    if (session && !session.gone.aborted) await session.revoke();
+  }
+
+  /** What is left of the last one would stand in the way of the next one's. */
+  async #open(): Promise<EtcdSession> {
+    await this.close().catch(() => undefined);
+    this.#session = await EtcdSession.grant(this.client, this.names, this.ttlSeconds, this.clock);
+    return this.#session;
+  }
+}

@@ -1,0 +1,128 @@
+import {
+  type BackendHealth,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  LockBackendError,
+  LockConfigurationError,
+} from '../../core/index.js';
+import { CurrentSession } from './current-session.js';
+import { DeletionWatch } from './deletion-watch.js';
+import { EtcdClient } from './etcd-client.js';
+import { EtcdError } from './etcd-error.js';
+import type { ResolvedEtcdOptions } from './etcd-options.js';
+import type { EtcdSession } from './etcd-session.js';
+import { holderValue } from './holder-value.js';
+import { LockNames } from './lock-names.js';
+import { Place, type PlaceSettings } from './place.js';
+
+/** Asking again would bring the same answer. */
+const HOPELESS: ReadonlySet<string> = new Set([
+  'INVALID_ARGUMENT',
+  'PERMISSION_DENIED',
+  'FAILED_PRECONDITION',
+  'UNIMPLEMENTED',
+]);
+
+/**
+ * The places of one process in the queues of its locks, all under one lease. After Burrows, "The Chubby lock service for
+ * loosely-coupled distributed systems" (OSDI 2006), and the recipe of etcd's own client, which has one place per session and
+ * so lets two callers of one process in.
+ */
+export class EtcdLeaseStore implements LeaseStore {
+  readonly name = 'etcd';
+  readonly guarantee = 'consensus';
+  readonly #client: EtcdClient;
+  readonly #sessions: CurrentSession;
+  readonly #settings: PlaceSettings;
+  readonly #places = new Map<string, Place>();
+  readonly #wakes = new Map<string, () => void>();
+  #closed = false;
+
+  constructor(options: ResolvedEtcdOptions) {
+    const client = new EtcdClient(options);
+    const names = new LockNames(options.prefix);
+    this.#client = client;
+    this.#sessions = new CurrentSession(client, names, options.ttlSeconds);
+    this.#settings = { client, names, watch: new DeletionWatch(client) };
+  }
+
+  /** Shows what trying again will not mend: who we are, and what we may. */
+  async start(): Promise<void> {
+    try {
+      await this.#client.read([this.#settings.names.session(0n)]);
+    } catch (error) {
+      if (!isHopeless(error)) throw error;
+      throw new LockConfigurationError(`etcd refuses to answer us: ${error.message}`, 'credentials');
+    }
+  }
+
+  async tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    try {
+      if (this.#closed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
+      const place = await this.#placeOf(key, owner, metadata);
+      const wake = this.#wakes.get(owner);
+      const attempt = await place.ask(wake);
+      if (attempt.acquired && place.session.over) throw new Error('the session ended meanwhile');
+      if (!attempt.acquired && !wake) this.#places.delete(owner);
+      return attempt;
+    } catch (error) {
+      if (!isHopeless(error)) throw error;
+      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
+    }
+  }
+
+  async renew(_key: string, owner: string): Promise<boolean> {
+    return (await this.#places.get(owner)?.isOurs()) ?? false;
+  }
+
+  async release(_key: string, owner: string): Promise<boolean> {
+    const place = this.#places.get(owner);
+    if (!place) return false;
+    const left = await place.leave();
+    this.#places.delete(owner);
+    return left;
+  }
+
+  watch(_key: string, owner: string, wake: () => void): () => void {
+    this.#wakes.set(owner, wake);
+    return () => {
+      this.#wakes.delete(owner);
+      this.#places.get(owner)?.unwatch();
+    };
+  }
+
+  /** The session that `owner` has its place in. */
+  sessionOf(owner: string): EtcdSession | undefined {
+    return this.#places.get(owner)?.session;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#settings.watch.close();
+    await this.#sessions.close().catch(() => undefined);
+    this.#client.close();
+  }
+
+  health(): BackendHealth {
+    return this.#client.health.current;
+  }
+
+  onHealthChange(listener: (health: BackendHealth) => void): () => void {
+    return this.#client.health.onChange(listener);
+  }
+
+  async #placeOf(key: string, owner: string, metadata: HolderMetadata): Promise<Place> {
+    const session = await this.#sessions.get();
+    const present = this.#places.get(owner);
+    if (present?.session === session) return present;
+    present?.unwatch();
+    const place = new Place(this.#settings, session, key, owner, holderValue(metadata, new Date()));
+    this.#places.set(owner, place);
+    return place;
+  }
+}
+
+function isHopeless(error: unknown): error is EtcdError {
+  return error instanceof EtcdError && HOPELESS.has(error.code);
+}

@@ -1,0 +1,28 @@
+/**
+ * Where the locks are on the server: `<prefix>/<key>/<owner>@<lease>` for each one who holds or waits for `key`. No key's range
+ * has a part of another one's, because no key has a slash left.
+ */
+export class LockNames {
+  constructor(private readonly prefix: string) {}
+
+  /** From `key` up to, not including, `end` are those who hold or wait for a key. */
+  queue(key: string): { readonly key: string; readonly end: string } {
+    const path = `${this.prefix}/${escape(key)}`;
+    // The character after the slash.
+    return { key: `${path}/`, end: `${path}0` };
+  }
+
+  place(key: string, owner: string, lease: bigint): string {
+    return `${this.queue(key).key}${escape(owner)}@${lease.toString(16)}`;
+  }
+
+  /** A name that no lock has, since no key is empty. */
+  session(lease: bigint): string {
+    return `${this.prefix}//${lease.toString(16)}`;
+  }
+}
+
+/** Leaves what people can read as it is. */
+function escape(text: string): string {
+  return text.replace(/[%/\p{Cc}]/gu, encodeURIComponent);
+}

@@ -1,0 +1,165 @@
+import type { LeaseAttempt } from '../../core/index.js';
+import type { DeletionWatch } from './deletion-watch.js';
+import type { EtcdClient } from './etcd-client.js';
+import { EtcdError, isRefusal } from './etcd-error.js';
+import type { EtcdSession } from './etcd-session.js';
+import { holderOf } from './holder-value.js';
+import type { LockNames } from './lock-names.js';
+import type { Condition, KeyValue, OneOf, Outcome, Transaction } from './messages.js';
+
+export interface PlaceSettings {
+  readonly client: EtcdClient;
+  readonly names: LockNames;
+  readonly watch: DeletionWatch;
+}
+
+/**
+ * One owner's key below that of a lock, under the lease of its process. The oldest has the lock, by etcd's own count, and each
+ * of the others watches the one before itself, so that a release wakes one.
+ *
+ * A request that was not answered may still be carried out at any time, by a member that was frozen for example. Whoever
+ * leaves in doubt therefore writes the session's own key too, in the transaction that deletes his place; and whoever takes a
+ * place demands that this key is as he knows it. What comes late comes to nothing.
+ */
+export class Place {
+  readonly #name: string;
+  /** The number in the queue, and the fencing token. Unknown until an answer said so. */
+  #createdAt: bigint | undefined;
+  #inDoubt = false;
+  #unwatch: () => void = () => undefined;
+
+  constructor(
+    private readonly settings: PlaceSettings,
+    readonly session: EtcdSession,
+    private readonly key: string,
+    owner: string,
+    /** For whoever looks at the lock from outside. */
+    private readonly value: string,
+  ) {
+    this.#name = settings.names.place(key, owner, session.lease);
+  }
+
+  /** Takes the lock if it is free, or has become so. Otherwise stands in line and has `wake` called, if there is one to call. */
+  ask(wake: (() => void) | undefined): Promise<LeaseAttempt> {
+    return this.#createdAt === undefined ? this.#enter(wake) : this.#look(this.#createdAt, wake);
+  }
+
+  /** Whether the lock is still ours, for a whole TTL from when this was called. */
+  async isOurs(): Promise<boolean> {
+    return this.#createdAt !== undefined && this.session.isThere(this.#name, this.#createdAt);
+  }
+
+  /** Leaves it, or the queue. Whether there was something to leave. */
+  async leave(): Promise<boolean> {
+    this.unwatch();
+    if (this.session.gone.aborted) return false;
+    if (this.#inDoubt) return this.#leaveInDoubt();
+    if (this.#createdAt === undefined) return false;
+    const when: Condition[] = [{ key: this.#name, createdAt: this.#createdAt }];
+    const { succeeded } = await this.settings.client.transact({ when, steps: [{ remove: this.#name }] });
+    return succeeded;
+  }
+
+  unwatch(): void {
+    this.#unwatch();
+  }
+
+  /** One request, also for a lock that is free. Who does not wait takes no place behind others. */
+  async #enter(wake: (() => void) | undefined): Promise<LeaseAttempt> {
+    const { names } = this.settings;
+    const { lease, epoch } = this.session;
+    const [queue, ofSession] = [names.queue(this.key), names.session(lease)];
+    const oldest: OneOf = { ...queue, which: 'oldest' };
+    const alone: Condition = { ...queue, createdAt: 0n };
+    const { found, revision, succeeded } = await this.#create({
+      when: [{ key: this.#name, createdAt: 0n }, { key: ofSession, modifiedAt: epoch }, ...(wake ? [] : [alone])],
+      steps: [{ get: oldest }, { get: { ...queue, which: 'youngest' } }, { put: this.#name, value: this.value, lease }],
+      otherwise: [{ get: oldest }, { get: this.#name }, { get: ofSession }],
+    });
+    const [first, other, mark] = found;
+    if (succeeded) {
+      this.#createdAt = revision;
+      return first && other ? this.#wait(first, other, revision, wake) : granted(revision);
+    }
+    if (other) {
+      this.#createdAt = other.createdAt;
+      return this.#look(other.createdAt, wake);
+    }
+    if (first && !wake) return refused(first);
+    this.session.epoch = mark?.modifiedAt ?? 0n;
+    return this.#enter(wake);
+  }
+
+  /** Trusts nothing but a new reading of our own key: it may have gone with the one before it, or instead of it. */
+  async #look(createdAt: bigint, wake: (() => void) | undefined): Promise<LeaseAttempt> {
+    const queue = this.settings.names.queue(this.key);
+    const { found, revision } = await this.settings.client.transact({
+      steps: [
+        { get: this.#name },
+        { get: { ...queue, which: 'oldest' } },
+        { get: { ...queue, which: 'youngest', createdUpTo: createdAt - 1n } },
+      ],
+    });
+    const [own, first, before] = found;
+    if (own?.createdAt !== createdAt) {
+      this.#createdAt = undefined;
+      return this.#enter(wake);
+    }
+    return first && before ? this.#wait(first, before, revision, wake) : granted(createdAt);
+  }
+
+  #wait(first: KeyValue, before: KeyValue, revision: bigint, wake: (() => void) | undefined): LeaseAttempt {
+    this.unwatch();
+    if (wake) {
+      const { gone } = this.session;
+      const forget = this.settings.watch.onDeletion(before.key, revision + 1n, wake);
+      gone.addEventListener('abort', wake);
+      this.#unwatch = () => {
+        forget();
+        gone.removeEventListener('abort', wake);
+      };
+    }
+    return refused(first);
+  }
+
+  async #create(request: Transaction): Promise<Outcome> {
+    try {
+      return await this.settings.client.transact(request);
+    } catch (error) {
+      if (!isRefusal(error)) this.#inDoubt = true;
+      this.#noteEnd(error);
+      throw error;
+    }
+  }
+
+  async #leaveInDoubt(): Promise<boolean> {
+    const { client, names } = this.settings;
+    const { lease } = this.session;
+    try {
+      const mark = { put: names.session(lease), value: '', lease };
+      const { revision } = await client.transact({ steps: [{ remove: this.#name }, mark] });
+      if (revision > this.session.epoch) this.session.epoch = revision;
+      return true;
+    } catch (error) {
+      this.#noteEnd(error);
+      if (this.session.gone.aborted) return false;
+      // A full server creates nothing any more, sooner or later: deleting is all that is left to do.
+      if (!(error instanceof EtcdError && error.message.includes('space exceeded'))) throw error;
+      await client.transact({ steps: [{ remove: this.#name }] });
+      return true;
+    }
+  }
+
+  #noteEnd(error: unknown): void {
+    if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.session.end();
+  }
+}
+
+function granted(createdAt: bigint): LeaseAttempt {
+  return { acquired: true, fencingToken: createdAt };
+}
+
+function refused(first: KeyValue): LeaseAttempt {
+  const holder = holderOf(first.value);
+  return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
+}

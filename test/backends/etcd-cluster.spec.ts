@@ -1,0 +1,4 @@
+import { etcdHarness } from '../support/harness-etcd.js';
+import { describeBackend } from './describe-backend.js';
+
+describeBackend('etcd-cluster', etcdHarness(3));

@@ -1,0 +1,40 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { LockNames } from '../../../lib/backends/etcd/lock-names.js';
+
+const names = new LockNames('lock');
+/** With the characters that could matter more often than by chance. */
+const key = fc.oneof(
+  fc.string({ unit: 'binary', minLength: 1 }),
+  fc.string({ unit: fc.constantFrom('a', '/', '%', '2', 'F', '0', '@', '\0', '\u007f'), minLength: 1 }),
+);
+
+/** As etcd compares them. */
+function contains({ key: from, end }: { readonly key: string; readonly end: string }, name: string): boolean {
+  const bytes = Buffer.from(name);
+  return Buffer.compare(Buffer.from(from), bytes) <= 0 && Buffer.compare(bytes, Buffer.from(end)) < 0;
+}
+
+describe('the names of locks on etcd', () => {
+  it('E6: are of one key each: no two keys share a place, and no range has a part of another', () => {
+    fc.assert(
+      fc.property(key, key, fc.uuid(), fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }), (one, other, owner, lease) => {
+        const place = names.place(one, owner, lease);
+        expect(contains(names.queue(one), place)).toBe(true);
+        expect(contains(names.queue(other), place)).toBe(one === other);
+        expect(contains(names.queue(one), names.session(lease))).toBe(false);
+        expect(place.startsWith('lock/')).toBe(true);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it('E6: are apart for "a" and "a/b"', () => {
+    expect(contains(names.queue('a'), names.place('a/b', 'owner', 1n))).toBe(false);
+  });
+
+  it('can be read', () => {
+    expect(names.place('sale:42 é', 'owner', 255n)).toBe('lock/sale:42 é/owner@ff');
+    expect(names.place('a/b\n%', 'owner', 1n)).toBe('lock/a%2Fb%0A%25/owner@1');
+  });
+});

@@ -1,0 +1,182 @@
+import { describe, expect, it } from '@jest/globals';
+import { LockBackendError } from 'nestjs-distributed-lock/core';
+import { aborted, failureOf, Gate, SLACK_MS, throughout } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { wantedOf } from '../describe-backend.js';
+import { EtcdWorld, lineOf } from './etcd-world.js';
+
+const LONG = { ttlSeconds: 10, requestTimeoutMs: 300 };
+
+wantedOf(['etcd']).forEach(() =>
+  describe('the network, with etcd', () => {
+    it('A5: request of acquire not delivered: asked again, and granted once', async () => {
+      await using world = await EtcdWorld.start();
+      const service = await world.proxied(LONG);
+      const sent = new Promise<void>((resolve) => void world.proxy.onRequest(() => resolve()));
+      world.proxy.drop('up');
+      const acquiring = service.acquire('k', { waitMs: 10_000 });
+      await sent;
+      world.proxy.resume();
+      const lock = await acquiring;
+      expect(await world.places('k')).toHaveLength(1);
+      await lock.release();
+      expect(await world.places('k')).toEqual([]);
+    });
+
+    it('A5: no request delivered at all: an error in time, and nothing left when the network is back', async () => {
+      await using world = await EtcdWorld.start();
+      const service = await world.proxied(LONG);
+      world.proxy.pause('up');
+      const since = performance.now();
+      const error = await failureOf(service.acquire('k', { waitMs: 500 }));
+      expect(error).toBeInstanceOf(LockBackendError);
+      expect(performance.now() - since).toBeLessThan(500 + SLACK_MS);
+      world.proxy.resume();
+      await (await world.service().acquire('k', { waitMs: 5_000 })).release();
+      await eventually(async () => expect(await world.places('k')).toEqual([]));
+    });
+
+    it('A6: reply of acquire lost, command executed: no waiting for our own ghost, and one grant', async () => {
+      await using world = await EtcdWorld.start();
+      const service = await world.proxied(LONG);
+      world.proxy.pause('down');
+      const acquiring = service.acquire('k', { waitMs: 10_000 });
+      const [place] = await lineOf(world, 'k', 1);
+      world.proxy.reset();
+      world.proxy.resume();
+      const lock = await acquiring;
+      expect(await world.places('k')).toEqual([place]);
+      expect(lock.fencingToken >> 10n).toBe(place?.createdAt);
+      await lock.release();
+      expect(await world.places('k')).toEqual([]);
+    });
+
+    it('A6: the same without waiting: an error, and the ghost is gone long before its TTL', async () => {
+      await using world = await EtcdWorld.start();
+      const service = await world.proxied(LONG);
+      world.proxy.pause('down');
+      const trying = failureOf(service.tryAcquire('k'));
+      await lineOf(world, 'k', 1);
+      world.proxy.reset();
+      world.proxy.resume();
+      await expect(trying).resolves.toBeInstanceOf(LockBackendError);
+      await eventually(async () => expect(await world.places('k')).toEqual([]), { withinMs: 2_000 });
+    });
+
+    it('A6: a request that is carried out after its owner gave up comes to nothing', async () => {
+      await using world = await EtcdWorld.start();
+      const service = await world.proxiedFirst(LONG);
+      // Held until long after: as by a member that is frozen, while another one answers.
+      world.proxy.pause('up');
+      await failureOf(service.tryAcquire('late'));
+      await eventually(async () => expect((await world.server.requests())['Txn']).toBeGreaterThan(3));
+      world.proxy.resume();
+      await throughout(500, async () => expect(await world.places('late')).toEqual([]));
+    });
+
+    it('A7: reply of release lost: the result of the work stands, nothing is reported lost, the key is free', async () => {
+      await using world = await EtcdWorld.start();
+      const losses: string[] = [];
+      const service = await world.proxied(LONG, { observers: [{ lost: ({ key }) => losses.push(key) }] });
+      const held = new Gate();
+      const work = service.withLock('k', async () => {
+        await lineOf(world, 'k', 1);
+        world.proxy.pause('down');
+        held.open();
+        return 'sold';
+      });
+      await held.opened;
+      await lineOf(world, 'k', 0);
+      world.proxy.reset();
+      world.proxy.resume();
+      await expect(work).resolves.toBe('sold');
+      expect(losses).toEqual([]);
+    });
+
+    it('A7: request of release not delivered: told, and the key is free soon after the network is back', async () => {
+      await using world = await EtcdWorld.start();
+      const failures: string[] = [];
+      const service = await world.proxied(LONG, {
+        observers: [{ backendFailed: ({ operation }) => failures.push(operation) }],
+      });
+      const lock = await service.acquire('k');
+      world.proxy.drop();
+      await lock.release();
+      expect(failures).toEqual(['release']);
+      expect(await world.places('k')).toHaveLength(1);
+      world.proxy.resume();
+      await eventually(async () => expect(await world.places('k')).toEqual([]));
+    });
+
+    it('A8: a release that arrives twice does not touch the next holder, nor a newer lock of the same owner', async () => {
+      await using world = await EtcdWorld.start();
+      const service = await world.proxied(LONG);
+      const lock = await service.acquire('k');
+      world.proxy.pause('down');
+      const releasing = lock.release();
+      await lineOf(world, 'k', 0);
+      const next = await world.service().acquire('k');
+      world.proxy.reset();
+      world.proxy.resume();
+      await releasing;
+      await throughout(500, async () => expect(await world.places('k')).toHaveLength(1));
+      expect(next.isHeld).toBe(true);
+      await next.release();
+    });
+
+    it('A9: reply of acquire later than the lease: never returned as held', async () => {
+      await using world = await EtcdWorld.start();
+      const service = await world.proxied({ ttlSeconds: 1, requestTimeoutMs: 5_000 });
+      world.proxy.delay(1_200, 'down');
+      await expect(failureOf(service.tryAcquire('k'))).resolves.toBeInstanceOf(LockBackendError);
+      world.proxy.delay(0);
+      await eventually(async () => expect(await world.places('k')).toEqual([]));
+    });
+
+    it('A10: a server slow to renew: the lock stays held', async () => {
+      await using world = await EtcdWorld.start();
+      const service = await world.proxied({ ttlSeconds: 2, requestTimeoutMs: 1_000 });
+      const lock = await service.acquire('k');
+      // A heartbeat is two round trips, one after the other.
+      world.proxy.delay(100);
+      await throughout(6_000, () => expect(lock.isHeld).toBe(true));
+      world.proxy.delay(0);
+      await lock.release();
+    });
+
+    it('A11: renewals that fail for a while: jeopardy, then held again, and no alarm', async () => {
+      await using world = await EtcdWorld.start();
+      const events: string[] = [];
+      const note = (event: string) => () => void events.push(event);
+      const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
+      const service = await world.proxied({ ttlSeconds: 3 }, { observers });
+      const lock = await service.acquire('k');
+      world.proxy.refuse();
+      world.proxy.reset();
+      await eventually(() => lock.state === 'jeopardy');
+      expect(lock.isHeld).toBe(true);
+      await world.proxy.accept();
+      await eventually(() => lock.state === 'held');
+      expect(events).toEqual(['jeopardy', 'safe']);
+      await lock.release();
+    });
+
+    it('A12: renewals that fail until the end: told by our own timer, and nothing then blocks the release', async () => {
+      await using world = await EtcdWorld.start();
+      const service = await world.proxied({ ttlSeconds: 1 });
+      const lock = await service.acquire('k');
+      world.proxy.pause();
+      const pausedAt = performance.now();
+      expect((await aborted(lock.signal)) - pausedAt).toBeLessThan(1_000);
+      const lostAt = performance.now();
+      await lock.release();
+      expect(performance.now() - lostAt).toBeLessThan(SLACK_MS);
+      const next = await world.service().acquire('k', { waitMs: 5_000 });
+      // All that was sent meanwhile arrives now.
+      world.proxy.resume();
+      await eventually(async () => expect(await service.tryAcquire('k')).toBeNull(), { withinMs: 10_000 });
+      expect(next.isHeld).toBe(true);
+      await next.release();
+    });
+  }),
+);

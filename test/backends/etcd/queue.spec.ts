@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Gate, handled, throughout } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { wantedOf } from '../describe-backend.js';
+import { contend, EtcdWorld, lineOf, win } from './etcd-world.js';
+
+wantedOf(['etcd']).forEach(() =>
+  describe('the queue on etcd', () => {
+    let world: EtcdWorld;
+    beforeAll(async () => {
+      world = await EtcdWorld.start();
+    });
+    afterAll(() => world[Symbol.asyncDispose]());
+
+    it('costs one request to acquire and one to release, once there is a session', async () => {
+      const backend = world.backend({ ttlSeconds: 60 });
+      await (await win(backend, 'warm-up')).release();
+      const before = await world.server.requests();
+      const pairs = 50;
+      for (let i = 0; i < pairs; i += 1) await (await win(backend, `sale-${i}`)).release();
+      const after = await world.server.requests();
+      const asked = Object.entries(after).map(([method, count]) => [method, count - (before[method] ?? 0)] as const);
+      expect(Object.fromEntries(asked.filter(([, count]) => count > 0))).toEqual({ Txn: 2 * pairs });
+    });
+
+    it('costs one request to be refused, and leaves nothing', async () => {
+      const [ours, theirs] = [world.backend({ ttlSeconds: 60 }), world.backend({ ttlSeconds: 60 })];
+      await (await win(theirs, 'warm-up')).release();
+      const lease = await win(ours, 'taken');
+      const before = await world.server.requests();
+      await expect(contend(theirs, 'taken')).resolves.toBeNull();
+      const after = await world.server.requests();
+      expect((after['Txn'] ?? 0) - (before['Txn'] ?? 0)).toBe(1);
+      expect(await world.places('taken')).toHaveLength(1);
+      await lease.release();
+    });
+
+    it('wakes one of 200 waiters with a release', async () => {
+      const backends = Array.from({ length: 4 }, () => world.backend({ ttlSeconds: 60 }));
+      const [first] = backends;
+      if (!first) throw new Error('there are four');
+      const holder = await win(first, 'herd');
+      const entered = new Gate();
+      const given = new Gate();
+      let served = 0;
+      const contenders = Array.from({ length: 200 }, async (_, place) => {
+        const lease = await win(backends[place % 4] ?? first, 'herd', { waitMs: 60_000 });
+        served += 1;
+        entered.open();
+        await given.opened;
+        await lease.release();
+      });
+      const all = handled(Promise.all(contenders));
+      await lineOf(world, 'herd', 201, 20_000);
+      const watches = await eventually(async () => {
+        const { Watch = 0 } = await world.server.requests();
+        if (Watch < 200) throw new Error(`${Watch} watches`);
+        return Watch;
+      });
+      const before = await world.server.requests();
+      await holder.release();
+      await entered.opened;
+      await throughout(100, async () => {
+        const after = await world.server.requests();
+        // The release, and the look of the one who was woken; he ends his watch.
+        expect((after['Txn'] ?? 0) - (before['Txn'] ?? 0)).toBe(2);
+        expect(after['Watch']).toBe(watches + 1);
+        expect(served).toBe(1);
+      });
+      given.open();
+      await all;
+      expect(served).toBe(200);
+      expect(await world.places('herd')).toEqual([]);
+    });
+
+    it('serves 1,000 in the order in which they came, with growing tokens', async () => {
+      const backends = Array.from({ length: 10 }, () => world.backend({ ttlSeconds: 60 }));
+      const [first] = backends;
+      if (!first) throw new Error('there are ten');
+      const holder = await win(first, 'fifo');
+      const served: { readonly owner: string; readonly token: bigint }[] = [];
+      const contenders = Array.from({ length: 1_000 }, async (_, place) => {
+        const owner = `owner-${place}`;
+        const lease = await win(backends[place % 10] ?? first, 'fifo', { waitMs: 100_000, owner });
+        served.push({ owner, token: lease.fencingToken });
+        await lease.release();
+      });
+      const all = handled(Promise.all(contenders));
+      const line = await lineOf(world, 'fifo', 1_001, 60_000);
+      await holder.release();
+      await all;
+      const inLine = line
+        .slice(1)
+        .map(({ key, createdAt }) => ({ owner: key.replace(/^.*\/|@.*$/gu, ''), token: createdAt }));
+      expect(served).toEqual(inLine);
+      expect(served.every(({ token }, i) => i === 0 || token > (served[i - 1]?.token ?? 0n))).toBe(true);
+    }, 120_000);
+  }),
+);

@@ -1,0 +1,159 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { execFileSync } from 'node:child_process';
+import { aborted, SLACK_MS, throughout } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { wantedOf } from '../describe-backend.js';
+import { EtcdWorld, lineOf, win } from './etcd-world.js';
+
+wantedOf(['etcd']).forEach(() =>
+  describe('the session on etcd', () => {
+    let world: EtcdWorld;
+    beforeAll(async () => {
+      world = await EtcdWorld.start();
+    });
+    afterEach(() => world.closeClients());
+    afterAll(() => world[Symbol.asyncDispose]());
+
+    it('E1: lease lost while waiting: in line again under a new one, and served', async () => {
+      const [ours, theirs] = [world.service(), world.service()];
+      const lock = await ours.acquire('k');
+      const waiting = theirs.acquire('k', { waitMs: 20_000 });
+      const [, place] = await lineOf(world, 'k', 2);
+      await world.operator.revoke(place?.lease ?? 0n);
+      const [, again] = await eventually(async () => {
+        const places = await world.places('k');
+        expect(places[1]?.lease).not.toBe(place?.lease);
+        expect(places).toHaveLength(2);
+        return places;
+      });
+      await lock.release();
+      const next = await waiting;
+      expect(next.fencingToken >> 10n).toBe(again?.createdAt);
+      await next.release();
+    });
+
+    it('E1: place deleted while waiting: never believed to be ours, and taken again', async () => {
+      const [ours, theirs] = [world.service(), world.service()];
+      const lock = await ours.acquire('k');
+      const waiting = theirs.acquire('k', { waitMs: 20_000 });
+      const [, place] = await lineOf(world, 'k', 2);
+      await world.operator.remove(place?.key ?? '');
+      await lock.release();
+      const next = await waiting;
+      const [present] = await lineOf(world, 'k', 1);
+      expect(next.fencingToken >> 10n).toBe(present?.createdAt);
+      expect(present?.createdAt).toBeGreaterThan(place?.createdAt ?? 0n);
+      await next.release();
+    });
+
+    it('E1: one who waits for longer than the TTL keeps the place', async () => {
+      const [ours, theirs] = [world.service({ ttlSeconds: 1 }), world.service({ ttlSeconds: 1 })];
+      const lock = await ours.acquire('k');
+      const waiting = theirs.acquire('k', { waitMs: 20_000 });
+      const line = await lineOf(world, 'k', 2);
+      await throughout(3_500, async () => expect(await world.places('k')).toEqual(line));
+      await lock.release();
+      expect((await waiting).fencingToken >> 10n).toBe(line[1]?.createdAt);
+      await (await waiting).release();
+    });
+
+    it('E7: the token is the revision at which the key was created', async () => {
+      const lock = await world.service().acquire('k');
+      const [place] = await world.places('k');
+      expect(lock.fencingToken).toBe((place?.createdAt ?? 0n) << 10n);
+      await lock.release();
+    });
+
+    it('E9: one lease for all locks of a process; when it is revoked all of them are told, and the next ones are granted', async () => {
+      const [ours, theirs] = [world.service({ ttlSeconds: 3 }), world.service({ ttlSeconds: 3 })];
+      const keys = Array.from({ length: 50 }, (_, i) => `many-${i}`);
+      const locks = await Promise.all(keys.map((key) => ours.acquire(key)));
+      const others = await theirs.acquire('other');
+      const leases = new Set((await world.operator.list('lock/many-')).map(({ lease }) => lease));
+      expect(leases.size).toBe(1);
+      const told = Promise.all(locks.map(({ signal }) => aborted(signal)));
+      const [lease = 0n] = leases;
+      const revokedAt = performance.now();
+      await world.operator.revoke(lease);
+      expect(Math.max(...(await told)) - revokedAt).toBeLessThan(1_000 + SLACK_MS);
+      expect(locks.map(({ signal }) => String(signal.reason)).filter((reason) => !/taken away/u.test(reason))).toEqual(
+        [],
+      );
+      const again = await Promise.all(keys.map((key) => ours.acquire(key)));
+      expect(again.every(({ isHeld }) => isHeld)).toBe(true);
+      expect(others.isHeld).toBe(true);
+      await Promise.all([...again, others].map((lock) => lock.release()));
+    });
+
+    it('renews 1,000 locks with a few requests', async () => {
+      const service = world.service({ ttlSeconds: 3 });
+      const locks = await Promise.all(Array.from({ length: 1_000 }, (_, i) => service.acquire(`held-${i}`)));
+      const before = await world.server.requests();
+      const since = performance.now();
+      await throughout(3_000, () => expect(locks.every(({ isHeld }) => isHeld)).toBe(true));
+      const after = await world.server.requests();
+      const seconds = (performance.now() - since) / 1_000;
+      const asked = ['Txn', 'LeaseKeepAlive'].map((method) => (after[method] ?? 0) - (before[method] ?? 0));
+      const [readings = 0, keepAlives = 0] = asked;
+      process.stdout.write(
+        `etcd: 1,000 locks held with a TTL of 3 s: ${((readings + keepAlives) / seconds).toFixed(1)} requests a second\n`,
+      );
+      expect(readings).toBeLessThanOrEqual(4 * 11);
+      await Promise.all(locks.map((lock) => lock.release()));
+    });
+
+    it('says who has a lock, and who waits, to an operator', async () => {
+      const [ours, theirs] = [world.service({}, { label: 'api-1' }), world.service({}, { label: 'api-2' })];
+      const lock = await ours.acquire('sale_42');
+      const waiting = theirs.acquire('sale_42', { waitMs: 20_000 });
+      await lineOf(world, 'sale_42', 2);
+      const args = [
+        '--endpoints',
+        world.server.urls.join(','),
+        'get',
+        '--prefix',
+        'lock/sale_42/',
+        '--sort-by',
+        'CREATE',
+      ];
+      const shown = execFileSync('etcdctl', [...args, '--print-value-only'], {
+        encoding: 'utf8',
+        env: { ...process.env, ETCDCTL_API: '3' },
+      });
+      const [holder, waiter] = shown
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line) as Record<string, unknown>);
+      expect(holder).toMatchObject({ label: 'api-1', pid: process.pid });
+      expect(waiter).toMatchObject({ label: 'api-2', pid: process.pid });
+      expect(Math.abs(Date.parse(String(holder?.['since'])) - Date.now())).toBeLessThan(60_000);
+      await lock.release();
+      await (await waiting).release();
+    });
+
+    it('gives a lease that nobody renews back at its end, although the session lives on', async () => {
+      const backend = world.backend({ ttlSeconds: 1 });
+      const lease = await win(backend, 'forgotten');
+      const kept = await win(backend, 'kept');
+      const renewing = setInterval(() => void kept.renew(), 200);
+      try {
+        const [place] = await world.places('forgotten');
+        await eventually(async () => expect(await world.places('forgotten')).toEqual([]));
+        expect(performance.now() - lease.sentAt).toBeGreaterThanOrEqual(lease.ttlMs);
+        expect((await world.places('kept'))[0]?.lease).toBe(place?.lease);
+      } finally {
+        clearInterval(renewing);
+        await kept.release();
+      }
+    });
+  }),
+);
+
+wantedOf(['etcd']).forEach(() =>
+  it("takes the server's word for the TTL, which may have a minimum", async () => {
+    await using world = await EtcdWorld.start({ args: ['--heartbeat-interval', '200', '--election-timeout', '2000'] });
+    const lease = await win(world.backend({ ttlSeconds: 1 }), 'k');
+    expect(lease.ttlMs).toBe(3_000);
+    await lease.release();
+  }),
+);

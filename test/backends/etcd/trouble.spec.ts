@@ -1,0 +1,118 @@
+import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
+import { etcd } from 'nestjs-distributed-lock/etcd';
+import { failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { wantedOf } from '../describe-backend.js';
+import { EtcdWorld, lineOf } from './etcd-world.js';
+
+wantedOf(['etcd']).forEach(() =>
+  describe('trouble with etcd', () => {
+    it('E5: history compacted before a watch of it began: looks again', async () => {
+      await using world = await EtcdWorld.start();
+      const ours = world.service();
+      const theirs = await world.proxied({ requestTimeoutMs: 2_000, ttlSeconds: 10 });
+      const lock = await ours.acquire('k');
+      world.proxy.pause('down');
+      const waiting = theirs.acquire('k', { waitMs: 20_000 });
+      await lineOf(world, 'k', 2);
+      await lock.release();
+      await world.operator.put('something', 'else');
+      await world.operator.compact();
+      const since = performance.now();
+      world.proxy.resume();
+      await (await waiting).release();
+      expect(performance.now() - since).toBeLessThan(1_000);
+    });
+
+    it('E5: the stream of the watches cut, the predecessor gone meanwhile and compacted away: looks again', async () => {
+      await using world = await EtcdWorld.start();
+      const ours = world.service();
+      const theirs = await world.proxied({ ttlSeconds: 10 });
+      const lock = await ours.acquire('k');
+      const waiting = theirs.acquire('k', { waitMs: 20_000 });
+      await lineOf(world, 'k', 2);
+      world.proxy.refuse();
+      world.proxy.reset();
+      await lock.release();
+      await world.operator.put('something', 'else');
+      await world.operator.compact();
+      const since = performance.now();
+      await world.proxy.accept();
+      await (await waiting).release();
+      expect(performance.now() - since).toBeLessThan(2_000);
+    });
+
+    it('E8: a full server: said so; what is held can be given back; goes on when there is room again', async () => {
+      await using world = await EtcdWorld.start({ args: ['--quota-backend-bytes', '2000000'] });
+      const service = world.service({ patienceMs: 300 });
+      const lock = await service.acquire('held');
+      await failureOf(
+        (async () => {
+          for (let i = 0; i < 60; i += 1) await world.operator.put(`filler-${i}`, 'x'.repeat(50_000));
+        })(),
+      );
+      const error = await failureOf(service.acquire('k'));
+      expect(error).toBeInstanceOf(LockBackendError);
+      expect(String(error)).toContain('space exceeded');
+      expect(await service.tryAcquire('held')).toBeNull();
+      await lock.release();
+      expect(await world.places('held')).toEqual([]);
+      await world.operator.ask('kv/deleterange', { key: base64('filler'), range_end: base64('filles') });
+      await world.operator.compact();
+      await world.operator.ask('maintenance/defragment', {});
+      await world.operator.disarm();
+      await (await eventually(() => service.acquire('k'))).release();
+    });
+
+    it('nobody listening: an error that says so, in time, also where nobody waits', async () => {
+      await using world = await EtcdWorld.start();
+      await world.server.kill();
+      const service = world.service({ patienceMs: 200 });
+      const since = performance.now();
+      await expect(failureOf(service.acquire('k'))).resolves.toMatchObject({
+        code: 'LOCK_BACKEND',
+        message: expect.stringContaining('ECONNREFUSED'),
+      });
+      expect(performance.now() - since).toBeLessThan(200 + 2 * SLACK_MS);
+      await expect(failureOf(service.tryAcquire('k'))).resolves.toBeInstanceOf(LockBackendError);
+      expect(service.health).toMatchObject({ status: 'down' });
+      await world.server.restart({ empty: false });
+      await (await service.acquire('k')).release();
+      expect(service.health).toEqual({ status: 'up' });
+    });
+
+    it('an endpoint that is no etcd: an error that says so', async () => {
+      const web = createServer((_, response) => void response.end('welcome')).listen(0, '127.0.0.1');
+      await once(web, 'listening');
+      const { port } = web.address() as AddressInfo;
+      await using service = new LockService(etcd({ endpoints: `http://127.0.0.1:${port}`, patienceMs: 200 }));
+      await expect(failureOf(service.acquire('k'))).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
+      web.close();
+    });
+
+    it('closed: refuses at once, and sends those who wait away', async () => {
+      await using world = await EtcdWorld.start();
+      const backend = etcd({ endpoints: world.server.urls, ttlSeconds: 2 });
+      const service = new LockService(backend);
+      const lock = await world.service().acquire('k');
+      const waiting = handled(service.acquire('k', { waitMs: Infinity }));
+      await lineOf(world, 'k', 2);
+      await service.close();
+      await expect(failureOf(waiting)).resolves.toBeInstanceOf(LockBackendError);
+      await expect(failureOf(new LockService(backend).acquire('other'))).resolves.toMatchObject({
+        message: 'etcd could not acquire "other": the backend is closed',
+      });
+      expect(await world.places('k')).toHaveLength(1);
+      await lock.release();
+      await eventually(async () => expect(await world.operator.leases()).toHaveLength(1));
+    });
+  }),
+);
+
+function base64(text: string): string {
+  return Buffer.from(text).toString('base64');
+}

@@ -1,0 +1,54 @@
+import { LockNames } from '../../lib/backends/etcd/lock-names.js';
+import type { BackendHarness } from '../conformance/backend-harness.js';
+import { EtcdServer } from '../servers/etcd-server.js';
+import { EtcdOperator } from './etcd-operator.js';
+import { type Connection, connectBackend } from './harness-connection.js';
+
+type EtcdConnection = Extract<Connection, { backend: 'etcd' }>;
+
+export interface EtcdHarness extends BackendHarness {
+  /** For faults of its own. */
+  readonly server: () => EtcdServer;
+  readonly operator: () => EtcdOperator;
+}
+
+const names = new LockNames('lock');
+
+/** Servers of its own, which keep their data, so that they can be restarted both ways. */
+export function etcdHarness(members: 1 | 3): EtcdHarness {
+  // Longer than a restart takes, with the election of a leader.
+  const ttlSeconds = members === 1 ? 2 : 3;
+  let server: EtcdServer;
+  let operator: EtcdOperator;
+  const connection: EtcdHarness['connection'] = (through): EtcdConnection => ({
+    backend: 'etcd',
+    endpoints: through ? [`http://127.0.0.1:${through.port}`] : server.urls,
+    ttlSeconds,
+  });
+  return {
+    server: () => server,
+    operator: () => operator,
+    start: async () => {
+      server = await EtcdServer.start({ members });
+      operator = new EtcdOperator(server.urls);
+    },
+    stop: () => server.stop(),
+    connect: () => connectBackend(connection()),
+    connection,
+    revoke: async (key) => {
+      const [oldest] = await operator.list(names.queue(key).key);
+      if (oldest) await operator.remove(oldest.key);
+    },
+    leftovers: async (key) => (await operator.list(names.queue(key).key)).map((kv) => kv.key),
+    freeze: async () => {
+      server.freeze();
+      return async () => server.thaw();
+    },
+    restart: (options) => server.restart(options),
+    order: 'fifo',
+    namesHolder: true,
+    tokensOutliveData: false,
+    shortTtlMs: ttlSeconds * 1_000,
+    wakesWithinMs: 1_000,
+  };
+}
