@@ -1,0 +1,79 @@
+import { describe, expect, it } from '@jest/globals';
+import { aborted } from '../../conformance/contract.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
+import { wantedOf } from '../describe-backend.js';
+import { EtcdWorld, lineOf } from './etcd-world.js';
+
+/** `ORDER_ROUNDS=100` for the whole of it. */
+const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);
+/** Rounds at a time, each with a key of its own. */
+const LANES = 10;
+const MEMBERS = { etcd: 1, 'etcd-cluster': 3 };
+
+interface Round {
+  /** Since the holder was cut off. */
+  readonly toldMs: number;
+  readonly deletedMs: number;
+  readonly grantedMs: number;
+}
+
+wantedOf(['etcd', 'etcd-cluster']).forEach((name) =>
+  describe(name, () => {
+    it(
+      `order: a holder in a black hole is told before the server deletes its key, ${ROUNDS} of ${ROUNDS} times`,
+      async () => {
+        await using world = await EtcdWorld.start({ members: MEMBERS[name] });
+        const rounds: Round[] = [];
+        const lane = async (first: number): Promise<void> => {
+          for (let round = first; round < ROUNDS; round += LANES) rounds.push(await cutOff(world, `sale-${round}`));
+        };
+        await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
+        const leads = rounds.map(({ toldMs, deletedMs }) => deletedMs - toldMs);
+        const [{ toldMs, deletedMs, grantedMs } = { toldMs: 0, deletedMs: 0, grantedMs: 0 }] = rounds;
+        process.stdout.write(
+          `${name}: cut off, with a TTL of 1 s: told after ${Math.round(toldMs)} ms, deleted after ${Math.round(deletedMs)} ms, ` +
+            `the next one has it after ${Math.round(grantedMs)} ms; of ${rounds.length} the shortest lead is ` +
+            `${Math.round(Math.min(...leads))} ms\n`,
+        );
+        expect(rounds).toHaveLength(ROUNDS);
+        expect(leads.filter((lead) => lead <= 0)).toEqual([]);
+        expect(rounds.filter((round) => round.grantedMs < round.toldMs)).toEqual([]);
+      },
+      ROUNDS * 1_000 + 30_000,
+    );
+  }),
+);
+
+async function cutOff(world: EtcdWorld, key: string): Promise<Round> {
+  const proxy = await FaultProxy.start(world.server);
+  const alone = world.service({ endpoints: `http://127.0.0.1:${proxy.port}`, ttlSeconds: 1 });
+  const other = world.service({ ttlSeconds: 1 });
+  try {
+    const lock = await alone.acquire(key);
+    const told = aborted(lock.signal);
+    const next = other.acquire(key, { waitMs: 30_000 });
+    const [place] = await lineOf(world, key, 2);
+    proxy.pause();
+    const cutOffAt = performance.now();
+    const deleted = deletionOf(world, key, place?.key ?? '');
+    const present = await next;
+    const grantedAt = performance.now();
+    expect(lock.isHeld).toBe(false);
+    expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await present.release();
+    const [toldAt, deletedAt] = [await told, await deleted];
+    return { toldMs: toldAt - cutOffAt, deletedMs: deletedAt - cutOffAt, grantedMs: grantedAt - cutOffAt };
+  } finally {
+    proxy.resume();
+    await proxy.close();
+  }
+}
+
+/** When it was there for the last time: its deletion comes after that. */
+async function deletionOf(world: EtcdWorld, key: string, name: string): Promise<number> {
+  for (;;) {
+    const askedAt = performance.now();
+    const places = await world.places(key);
+    if (!places.some((place) => place.key === name)) return askedAt;
+  }
+}
