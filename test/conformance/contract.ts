@@ -24,18 +24,20 @@ export class Contract {
     return Math.max(500, this.harness.shortTtlMs);
   }
 
-  /** A client that ends with the test. */
+  /** A client that ends with the test, started as an application starts it: where nothing answers yet, it goes on. */
   async backend(): Promise<LockBackend> {
     const backend = await this.harness.connect();
     this.#opened.push(backend);
+    await backend.start?.().catch(() => undefined);
     return backend;
   }
 
-  /** A lock service with a client of its own, for callers: stands for a process. Ends with the test. */
+  /** A lock service with a client of its own, started as an application starts it: stands for a process. Ends with the test. */
   async service(options: LockServiceOptions = {}): Promise<LockService> {
     const defaults = { ttlMs: this.harness.shortTtlMs, ...options.defaults };
     const service = new LockService(await this.harness.connect(), { ...options, defaults });
     this.#opened.push(service);
+    await service.start();
     return service;
   }
 
