@@ -21,8 +21,23 @@ export function cleanError(error: unknown): DatabaseError | LockError {
   if (error instanceof DatabaseError || error instanceof LockError) return error;
   const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
-  return new DatabaseError(messageOf(cause), code);
+  const advice = code !== undefined && READ_ONLY.has(code) ? `: ${WRITABLE}` : '';
+  return new DatabaseError(messageOf(cause) + advice, code);
 }
+
+export const WRITABLE = 'locks need a database that takes writes, and not a replica or one that is read-only';
+
+/** What databases answer to a statement that would write. */
+const READ_ONLY: ReadonlySet<string> = new Set([
+  '25006', // PostgreSQL: read_only_sql_transaction
+  'ER_OPTION_PREVENTS_STATEMENT',
+  'ER_READ_ONLY_MODE',
+  'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION',
+  'SQLITE_READONLY',
+  'SQLITE_READONLY_DBMOVED',
+  'SQLITE_READONLY_DIRECTORY',
+  'UNKNOWN_SQLITE_ERROR_1544', // the same, as libsql has it
+]);
 
 /** What `promise` failed with, if it did. */
 export async function failureOf(promise: Promise<unknown>): Promise<DatabaseError | LockError | undefined> {

@@ -108,7 +108,9 @@ function methodLockRows(type: string, columns: MethodLockColumns, options: Lease
   const { tableName, abandonedAfterMs = Infinity, synchronize = false } = options;
   const dialect = methodLockDialectOf(type);
   const table = methodLockTable(tableName, columns, abandonedAfterMs);
-  const onOpen = (query: Query): Promise<void> => checkMethodLockTable(query, dialect, table, { create: synchronize });
+  const database = dialectOf(type);
+  const onOpen = (query: Query): Promise<void> =>
+    checkMethodLockTable(query, dialect, table, { create: synchronize, database });
   return { table: table.name, statements: methodLockStatements(dialect, table), onOpen };
 }
 

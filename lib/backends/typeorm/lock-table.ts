@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../core/index.js';
-import { cleanError, failureOf } from './clean-error.js';
+import { cleanError, DatabaseError, failureOf } from './clean-error.js';
 import type { Query, SqlDialect } from './sql-dialect.js';
 
 export const DEFAULT_LOCK_TABLE = 'distributed_lock';
@@ -31,6 +31,23 @@ export async function checkLockTable(
   await checkColumns(query, dialect, table, dialect.lockColumns, (why, isMissing) =>
     unusable(isMissing ? (failure?.message ?? why) : why),
   );
+  await assertWritable(query, dialect, `update ${table} set token = token where 1 = 0`, unusable);
+}
+
+/**
+ * Runs `change`, which changes nothing: a right that is missing, or a replica, is found before somebody needs a lock.
+ * @throws what `unusable` makes of a right that is missing; DatabaseError when the server takes no writes
+ */
+export async function assertWritable(
+  query: Query,
+  dialect: SqlDialect,
+  change: string,
+  unusable: (why: string) => LockConfigurationError,
+): Promise<void> {
+  const failure = await failureOf(query(change, []));
+  if (failure instanceof DatabaseError && dialect.isAboutTable(failure)) throw unusable(failure.message);
+  if (failure) throw failure;
+  await dialect.assertPrimary?.(query);
 }
 
 /** @throws LockConfigurationError when the table of the fences is missing, or of another shape */

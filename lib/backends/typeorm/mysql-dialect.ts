@@ -1,5 +1,5 @@
 import type { LeaseAttempt } from '../../core/index.js';
-import { DatabaseError } from './clean-error.js';
+import { DatabaseError, WRITABLE } from './clean-error.js';
 import { IN_US, NOW, NOW_US, usSince1970 } from './mysql-clock.js';
 import { refusalOf } from './refusal-of.js';
 import type { Address, Sockets } from './sockets.js';
@@ -63,6 +63,13 @@ export const mysql: SqlDialect = {
        from information_schema.columns where table_schema = database() and table_name = ?`,
       [table],
     ),
+
+  async assertPrimary(query) {
+    const [row] = await query('select @@global.read_only as is_read_only', []);
+    if (Number(row?.['is_read_only']) !== 1) return;
+    const message = `the server is running with read_only, as replicas do: ${WRITABLE}`;
+    throw new DatabaseError(message, 'ER_OPTION_PREVENTS_STATEMENT');
+  },
 
   createLockTable: (table) => `
     create table if not exists ${table} (

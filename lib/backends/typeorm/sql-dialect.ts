@@ -34,6 +34,8 @@ export interface SqlDialect extends LeaseStatements {
   readonly fenceColumns: Readonly<Record<string, RegExp>>;
   /** The `name` and `type` of each column of a table. */
   describe(query: Query, table: string): ReturnType<Query>;
+  /** Where a user with many rights may write to a replica, and nobody else would see the lock. */
+  assertPrimary?(query: Query): Promise<void>;
   createLockTable(table: string): string;
   createFenceTable(table: string): string;
   /** Raises the resource's fence to `token`; false when a newer token was there. */

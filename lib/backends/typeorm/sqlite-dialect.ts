@@ -23,6 +23,9 @@ export const sqlite: SqlDialect = {
         'dataSource',
       );
     }
+    if (options.readonly === true) {
+      throw new LockConfigurationError('a SQLite database that is opened readonly takes no locks', 'dataSource');
+    }
     return { ...options, enableWAL: true, timeout: BUSY_TIMEOUT_MS };
   },
 

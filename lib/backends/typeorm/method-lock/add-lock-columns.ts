@@ -18,23 +18,25 @@ export async function addLockColumns(
   await addMissingColumns(query, methodLockDialectOf(queryRunner.connection.options.type), table.name, table.columns);
 }
 
+/** Adds what is not there yet. */
 export async function addMissingColumns(
   query: Query,
   dialect: MethodLockDialect,
   table: string,
   columns: Readonly<Record<'expiresAt' | 'token' | 'metadata', string>>,
 ): Promise<void> {
-  const has = async (column: string): Promise<boolean> =>
-    (await dialect.describe(query, table)).some(({ name }) => name === column);
+  const present = async (): Promise<ReadonlySet<unknown>> =>
+    new Set((await dialect.describe(query, table)).map(({ name }) => name));
+  const found = await present();
   for (const part of ['expiresAt', 'token', 'metadata'] as const) {
     const column = columns[part];
-    if (await has(column)) continue;
+    if (found.has(column)) continue;
     const change = `add column ${dialect.quote(column)} ${dialect.added[part]} null`;
     try {
       await query(`alter table ${dialect.quote(table)} ${change}`, []);
     } catch (error) {
       // Another process may have been faster.
-      if (!(await has(column))) throw error;
+      if (!(await present()).has(column)) throw error;
     }
   }
 }

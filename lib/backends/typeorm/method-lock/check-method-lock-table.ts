@@ -1,9 +1,10 @@
 import { LockConfigurationError } from '../../../core/index.js';
 import { failureOf } from '../clean-error.js';
-import type { Query } from '../sql-dialect.js';
+import { assertWritable } from '../lock-table.js';
+import type { Query, SqlDialect } from '../sql-dialect.js';
 import { addMissingColumns } from './add-lock-columns.js';
 import type { MethodLockDialect } from './method-lock-dialect.js';
-import type { MethodLockTable } from './method-lock-table.js';
+import { type MethodLockTable, quotedNames } from './method-lock-table.js';
 
 const PARTS = ['key', 'owner', 'expiresAt', 'token', 'metadata', 'updatedAt'] as const;
 
@@ -18,7 +19,7 @@ export async function checkMethodLockTable(
   query: Query,
   dialect: MethodLockDialect,
   table: MethodLockTable,
-  { create }: { readonly create: boolean },
+  { create, database }: { readonly create: boolean; readonly database: SqlDialect },
 ): Promise<void> {
   // Another process may be doing the same, or this one may not be allowed to where nothing is missing.
   const failure = create
@@ -49,6 +50,10 @@ export async function checkMethodLockTable(
     const why = `its column ${table.columns.owner} has room for ${ownerCharacters} characters, and needs ${OWNER_CHARACTERS}`;
     throw unusable(table, 'columns.owner', why);
   }
+  const { rows, token } = quotedNames(table, dialect.quote);
+  await assertWritable(query, database, `update ${rows} set ${token} = ${token} where 1 = 0`, (why) =>
+    unusable(table, 'tableName', why),
+  );
   table.limits = { keyCharacters: charactersOf(key), ownerCharacters, writes: dialect.writes(key?.['charset']) };
 }
 

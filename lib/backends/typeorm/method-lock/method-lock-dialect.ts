@@ -7,7 +7,7 @@ import { sqliteMethodLock } from './sqlite-method-lock.js';
 
 /** How a database keeps locks in a table that is not of our making. Names of its columns are quoted, as they are written. */
 export interface MethodLockDialect {
-  quote(name: string): string;
+  readonly quote: (name: string) => string;
   /**
    * The `name` and `type` of each column; whether it is `required`, so that an insert must give it a value; whether it is
    * `unique`, by an index of its own; and the `charset` of its text, where there are several.

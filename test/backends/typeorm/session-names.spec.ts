@@ -1,0 +1,29 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { describeServers, SqlWorld } from './sql-world.js';
+
+const TTL_MS = 20_000;
+
+describeServers('S8: names of session locks', (type) => {
+  const world = new SqlWorld(type);
+  beforeAll(() => world.start());
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  it('differ where the server’s own would not: by case, by blanks at the end, after 64 characters', async () => {
+    const [ours, theirs] = [world.service({ strategy: 'session' }), world.service({ strategy: 'session' })];
+    const long = 'x'.repeat(64);
+    const locks = [];
+    for (const key of ['Sale', 'sale', 'sale ', `${long}1`, `${long}2`]) {
+      locks.push(await ours.acquire(key, { waitMs: 0, ttlMs: TTL_MS }));
+      await expect(theirs.tryAcquire(key)).resolves.toBeNull();
+    }
+    await Promise.all(locks.map((lock) => lock.release()));
+  });
+
+  it('are of one database, and of one table', async () => {
+    const others = world.service({ strategy: 'session', tableName: 'other_locks' });
+    const lock = await world.service({ strategy: 'session' }).acquire('sale', { ttlMs: TTL_MS });
+    await (await others.acquire('sale', { waitMs: 0 })).release();
+    await lock.release();
+  });
+});
