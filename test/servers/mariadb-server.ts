@@ -39,6 +39,11 @@ export class MariadbServer {
     return mariadb.address(this.port);
   }
 
+  /** What it has written about itself since it was started last. */
+  get output(): string {
+    return this.#process?.output ?? '';
+  }
+
   /** Stops answering and keeps every connection open. */
   freeze(): void {
     this.#process?.freeze();

@@ -42,6 +42,11 @@ export class PostgresServer {
     return postgres.address(this.port);
   }
 
+  /** What it has written about itself since it was started last. */
+  get output(): string {
+    return this.#process?.output ?? '';
+  }
+
   /** Stops answering and keeps every connection open. */
   freeze(): void {
     this.#family?.freeze();

@@ -48,11 +48,16 @@ export class ServerProcess {
     while (!(await server.isReady(child.#child.pid ?? -1).catch(() => false))) {
       if (!child.#running || performance.now() > giveUpAt) {
         await child.kill();
-        throw new Error(`${server.command} did not start: ${child.#output.join('').trim()}`);
+        throw new Error(`${server.command} did not start: ${child.output.trim()}`);
       }
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
     return child;
+  }
+
+  /** All that it has written to its standard output and error so far. */
+  get output(): string {
+    return this.#output.join('');
   }
 
   get running(): boolean {

@@ -57,7 +57,7 @@ export function connectBackend<Name extends keyof Connections>(connection: Conne
 /** Of a data source of the application's own, in the database with the locks. */
 export async function dataSourceOptions(connection: DatabaseConnection): Promise<DataSourceOptions> {
   if (connection.backend !== 'sqlite') return { type: connection.backend, url: connection.url };
-  const { default: driver } = await import('libsql');
+  const { CountedSqlite: driver } = await import('./counted-sqlite.js');
   return { type: 'better-sqlite3', driver, database: connection.database };
 }
 

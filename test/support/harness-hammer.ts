@@ -7,6 +7,7 @@ export interface Hammering {
   readonly ms: number;
   readonly callers: number;
   readonly ttlMs: number;
+  readonly waitMs: number;
   /** Where to write the history, as which process. */
   readonly history: string;
   readonly proc: string;
@@ -18,18 +19,25 @@ export interface Hammering {
 const VISIT_STEPS = 4;
 const STEP_MS = 2;
 
+export interface Hammered {
+  readonly grants: number;
+  /** The codes of the errors that came instead of a grant. */
+  readonly errors: readonly string[];
+}
+
 /** Takes and gives back locks for a while, doing what a careful holder does and writing down all of it. */
-export async function hammer(locks: LockService, how: Hammering): Promise<number> {
+export async function hammer(locks: LockService, how: Hammering): Promise<Hammered> {
   const history = new HistoryRecorder(how.history, how.proc);
   const resource = new FencedResource(how.resource);
   const end = performance.now() + how.ms;
   let grants = 0;
+  const errors: string[] = [];
   const caller = async (place: number): Promise<void> => {
     for (let visit = place; performance.now() < end; visit += 1) {
       const key = how.keys[visit % how.keys.length] ?? 'key';
       const acquire = history.invoke({ key, op: 'acquire' });
       try {
-        const lock = await locks.acquire(key, { ttlMs: how.ttlMs, waitMs: how.ms });
+        const lock = await locks.acquire(key, { ttlMs: how.ttlMs, waitMs: how.waitMs });
         const at = process.hrtime.bigint();
         // One who was stopped right after the grant never believed in it: what became of the acquire stays unknown.
         if (lock.isHeld) acquire.ok({ token: lock.fencingToken, at });
@@ -38,13 +46,14 @@ export async function hammer(locks: LockService, how: Hammering): Promise<number
       } catch (error) {
         // Nothing but "somebody else has it" is sure not to have happened, and even that is only so after the clean-up.
         if (!(error instanceof LockError)) throw error;
+        errors.push(error.code);
       }
     }
   };
   await Promise.all(Array.from({ length: how.callers }, (_, place) => caller(place)));
   resource.close();
   history.close();
-  return grants;
+  return { grants, errors };
 }
 
 interface Witnesses {

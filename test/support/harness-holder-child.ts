@@ -74,6 +74,7 @@ const api = {
     return await opened.write(handleOf(key));
   },
   hammer: (how: Hammering) => hammer(locks, how),
+  sqliteStatements: async () => (await import('./counted-sqlite.js')).sqliteStatements.length,
   wallClock: () => Date.now(),
   close: () => locks.close(),
   die: () => process.exit(7),

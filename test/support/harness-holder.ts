@@ -9,11 +9,18 @@ export class Holder implements AsyncDisposable {
   private constructor(readonly child: Child<HolderApi>) {}
 
   static async start(connection: Connection, options?: SpawnOptions): Promise<Holder> {
-    const holder = new Holder(
-      await spawnChild<HolderApi>(new URL('./harness-holder-child.ts', import.meta.url), options),
-    );
-    await holder.child.call('open', connection);
+    const holder = await Holder.spawn(options);
+    await holder.open(connection);
     return holder;
+  }
+
+  /** One without a backend yet. */
+  static async spawn(options?: SpawnOptions): Promise<Holder> {
+    return new Holder(await spawnChild<HolderApi>(new URL('./harness-holder-child.ts', import.meta.url), options));
+  }
+
+  open(connection: Connection): Promise<void> {
+    return this.child.call('open', connection);
   }
 
   async acquire(key: string, options: AcquireOptions): Promise<{ readonly fencingToken: bigint }> {

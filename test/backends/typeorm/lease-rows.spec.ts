@@ -18,19 +18,6 @@ describeServers('lease rows', (type) => {
       ? 'extract(epoch from expires_at - clock_timestamp()) * 1000'
       : 'timestampdiff(microsecond, utc_timestamp(6), expires_at) / 1000';
 
-  it('costs one statement to acquire and one to release, on a key that was used before', async () => {
-    const service = await world.proxied();
-    await (await service.acquire('k')).release();
-    let requests = 0;
-    const stop = world.proxy.onRequest(() => (requests += 1));
-    const lock = await service.acquire('k', { ttlMs: LONG_TTL_MS });
-    const toAcquire = requests;
-    await lock.release();
-    stop();
-    process.stdout.write(`${type}: ${toAcquire} statement to acquire, ${requests - toAcquire} to release\n`);
-    expect({ toAcquire, toRelease: requests - toAcquire }).toEqual({ toAcquire: 1, toRelease: 1 });
-  });
-
   it.each([1, -1])('S1: a wall clock of the client that is %i h off changes nothing', async (hours) => {
     const now = Date.now.bind(Date);
     jest.spyOn(Date, 'now').mockImplementation(() => now() + hours * 3_600_000);

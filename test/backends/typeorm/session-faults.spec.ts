@@ -1,10 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createServer, connect, type AddressInfo, type Server } from 'node:net';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
-import type { Listener } from '../../conformance/backend-harness.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
-import { FaultProxy } from '../../support/fault-proxy.js';
 import { sqlHarness } from '../../support/harness-sql.js';
 import { sessionBackend, type SessionBackendOptions } from '../../../lib/backends/typeorm/session/session-backend.js';
 import { advisoryLockId } from '../../../lib/backends/typeorm/session/session-lock-name.js';
@@ -20,27 +18,20 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
     const harness = sqlHarness(name);
     const { type } = harness;
     const opened: LockService[] = [];
-    const proxies: FaultProxy[] = [];
 
     beforeAll(() => harness.start());
     afterAll(() => harness.stop());
     afterEach(async () => {
       await Promise.all(opened.splice(0).map((service) => service.close()));
-      await Promise.all(proxies.splice(0).map((proxy) => proxy.close()));
     });
 
-    const open = (options: SessionBackendOptions, through?: Listener): LockService => {
-      const backend = sessionBackend({ options: harness.dataSource(through) }, { synchronize: true, ...options });
+    const open = (options: SessionBackendOptions): LockService => {
+      const backend = sessionBackend({ options: harness.dataSource() }, { synchronize: true, ...options });
       const service = new LockService(backend);
       opened.push(service);
       return service;
     };
-    const service = (sessionTtlMs = 1_000, through?: Listener): LockService => open({ sessionTtlMs }, through);
-    const proxied = async (): Promise<FaultProxy> => {
-      const proxy = await FaultProxy.start(harness.server());
-      proxies.push(proxy);
-      return proxy;
-    };
+    const service = (sessionTtlMs = 1_000): LockService => open({ sessionTtlMs });
     const sessions = async (): Promise<number> => Number((await harness.ask(OUR_SESSIONS[type]))[0]?.sessions);
 
     it('S4: a killed session is told at once, for every key that it had, long before the TTL', async () => {
@@ -75,21 +66,6 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
       const sqlite = { options: { type: 'better-sqlite3', database: 'x' } } as const;
       expect(() => sessionBackend(sqlite)).toThrow(/"better-sqlite3" has no locks of sessions/u);
       expect(() => open({ sessionTtlMs: 0 })).toThrow(LockConfigurationError);
-    });
-
-    it('shows how many statements an acquisition takes', async () => {
-      const proxy = await proxied();
-      const ours = service(20_000, proxy);
-      const lock = await ours.acquire('counted');
-      await lock.release();
-      let statements = 0;
-      const stop = proxy.onRequest(() => (statements += 1));
-      const again = await ours.acquire('counted');
-      const acquired = statements;
-      await again.release();
-      stop();
-      process.stderr.write(`${name}: ${acquired} statements to acquire, ${statements - acquired} to release\n`);
-      expect([acquired, statements - acquired]).toEqual([2, 1]);
     });
   }),
 );

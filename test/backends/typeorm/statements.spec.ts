@@ -1,0 +1,51 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Contract } from '../../conformance/contract.js';
+import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
+import { sqlHarness } from '../../support/harness-sql.js';
+import { sqliteHarness } from '../../support/harness-sqlite.js';
+import { logSqliteStatements, logStatements, type StatementLog } from '../../support/statement-log.js';
+import { wantedOf } from '../describe-backend.js';
+
+const OPTIONS = { ttlMs: 20_000 };
+
+/** To acquire a key that is free and was used before, and to release it when nobody waits; as each server counts itself. */
+const STATEMENTS = {
+  postgres: [1, 1],
+  mariadb: [1, 1],
+  'postgres-row': [6, 2],
+  'mariadb-row': [6, 2],
+  'postgres-session': [2, 1],
+  'mariadb-session': [2, 1],
+} as const;
+
+describe('statements', () => {
+  for (const name of wantedOf([
+    'postgres',
+    'mariadb',
+    'postgres-row',
+    'mariadb-row',
+    'postgres-session',
+    'mariadb-session',
+  ])) {
+    const harness = sqlHarness(name, { sessionTtlMs: OPTIONS.ttlMs });
+    describeOnBackend(name, harness, (contract) => costs(contract, STATEMENTS[name], () => logStatements(harness)));
+  }
+  for (const name of wantedOf(['sqlite'])) {
+    describeOnBackend(name, sqliteHarness(), (contract) => costs(contract, [1, 1], async () => logSqliteStatements()));
+  }
+});
+
+type Counts = readonly [toAcquire: number, toRelease: number];
+
+function costs(contract: Contract, [acquired, released]: Counts, open: () => Promise<StatementLog>): void {
+  it(`${acquired} to acquire and ${released} to release, while nobody else wants the key`, async () => {
+    const log = await open();
+    const [service, key] = [await contract.service(), contract.key()];
+    let lock = await service.acquire(key, OPTIONS);
+    await lock.release();
+    const toAcquire = await log.during(async () => (lock = await service.acquire(key, OPTIONS)));
+    const toRelease = await log.during(() => lock.release());
+    expect({ toAcquire, count: toAcquire.length }).toMatchObject({ count: acquired });
+    expect({ toRelease, count: toRelease.length }).toMatchObject({ count: released });
+  });
+}

@@ -1,0 +1,115 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { wantedOf } from '../backends/describe-backend.js';
+import type { Contract } from '../conformance/contract.js';
+import { describeOnBackend } from '../conformance/describe-lock-backend.js';
+import { RedisServer } from '../servers/redis-server.js';
+import { FencedResource } from '../support/fenced-resource.js';
+import { Holder } from '../support/harness-holder.js';
+import { sqlHarness } from '../support/harness-sql.js';
+import { sqliteHarness } from '../support/harness-sqlite.js';
+import { loadHistory } from '../support/history.js';
+import {
+  checkExclusion,
+  checkFencedExclusion,
+  checkResourceOrder,
+  checkTokenOrder,
+} from '../support/history-checker.js';
+import { logStatements } from '../support/statement-log.js';
+import { SQL_SERVERS } from './on-backends.js';
+
+/** `HAMMER_MS=10000` for the whole of it. */
+const RUN_MS = Number(process.env.HAMMER_MS ?? 1_000);
+const PROCESSES = 8;
+/** Nothing harms anybody here: nobody loses a lock, and everybody gets it in the end. */
+const TTL_MS = 20_000;
+const WAIT_MS = 60_000;
+
+type Count = (work: () => Promise<unknown>) => Promise<number>;
+
+describe(`${PROCESSES} processes on one key`, () => {
+  const holders: Holder[] = [];
+  let directory: string;
+  let server: RedisServer;
+
+  beforeAll(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'hammer-'));
+    server = await RedisServer.start();
+    holders.push(...(await Promise.all(Array.from({ length: PROCESSES }, () => Holder.spawn()))));
+  }, 60_000);
+  afterAll(async () => {
+    await Promise.all(holders.map((holder) => holder.kill()));
+    await server.stop();
+    await rm(directory, { recursive: true });
+  });
+
+  /** How many grants there were. */
+  const hammer = async (contract: Contract, key: string): Promise<number> => {
+    const files = holders.map((_, place) => join(directory, `${key}-${place}.jsonl`));
+    const outcomes = await Promise.all(
+      holders.map(({ child }, place) =>
+        child.call('hammer', {
+          keys: [key],
+          ms: RUN_MS,
+          callers: 2,
+          ttlMs: TTL_MS,
+          waitMs: WAIT_MS,
+          history: files[place] ?? '',
+          proc: `p${place}`,
+          resource: server.url,
+        }),
+      ),
+    );
+    expect(outcomes.flatMap(({ errors }) => errors)).toEqual([]);
+    const history = loadHistory(files);
+    for (const check of [checkExclusion, checkFencedExclusion, checkTokenOrder]) {
+      expect(check(history)?.message).toBeUndefined();
+    }
+    const grants = outcomes.reduce((sum, outcome) => sum + outcome.grants, 0);
+    expect(history.filter(({ op, ok }) => op === 'acquire' && ok !== undefined)).toHaveLength(grants);
+    const resource = new FencedResource(server.url);
+    const writes = await resource.writes(key);
+    resource.close();
+    expect(writes.filter(({ accepted }) => accepted)).toHaveLength(grants);
+    expect(checkResourceOrder(writes)?.message).toBeUndefined();
+    await expect(contract.harness.leftovers(key)).resolves.toEqual([]);
+    return grants;
+  };
+  const sqliteCount: Count = async (work) => {
+    const asked = () => Promise.all(holders.map(({ child }) => child.call('sqliteStatements')));
+    const before = await asked();
+    await work();
+    return (await asked()).reduce((sum, count, place) => sum + count - (before[place] ?? 0), 0);
+  };
+
+  for (const name of wantedOf(['sqlite', ...SQL_SERVERS])) {
+    const sql = name === 'sqlite' ? undefined : sqlHarness(name, { sessionTtlMs: TTL_MS });
+    describeOnBackend(name, sql ?? sqliteHarness(), (contract) => {
+      const property = 'never two holders, tokens that grow strictly, no error, and every write accepted';
+      it(`${RUN_MS} ms: ${property}`, () => run(contract), RUN_MS + WAIT_MS);
+    });
+
+    const run = async (contract: Contract): Promise<void> => {
+      const log = sql && (await logStatements(sql));
+      const count: Count = log ? async (work) => (await log.during(work)).length : sqliteCount;
+      const connection = contract.harness.connection?.();
+      if (!connection) throw new Error('other processes have to connect');
+      // Everybody has a connection, and the table is there, when it begins.
+      for (const holder of holders) {
+        await holder.open(connection);
+        await holder.acquire(name, { ttlMs: TTL_MS });
+        await holder.child.call('release', name);
+      }
+      let grants = 0;
+      const statements = await count(async () => (grants = await hammer(contract, `hot-${name}`)));
+      await Promise.all(holders.map((holder) => holder.close()));
+      expect(grants).toBeGreaterThan(RUN_MS / 100);
+      const each = (statements / grants).toFixed(1);
+      process.stdout.write(
+        `${name}: ${PROCESSES} processes, ${RUN_MS} ms: ${grants} grants, ${each} statements each\n`,
+      );
+    };
+  }
+});
