@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import type { Contract } from '../conformance/contract.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { FencedResource } from '../support/fenced-resource.js';
-import type { Hammered } from '../support/harness-hammer.js';
 import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
@@ -106,12 +105,12 @@ class Crowd {
           holder.child.thaw();
         }
       }
-      if (!killed) this.grants += (await hammering).grants;
+      if (!killed) this.grants += await hammering;
     }
   }
 
   /** Rejects with what goes wrong in the child, also when that is its end. */
-  #hammer(holder: Holder, ms: number): Promise<Hammered> {
+  #hammer(holder: Holder, ms: number): Promise<number> {
     const proc = `p${this.files.length}`;
     const history = join(this.directory, `${proc}.jsonl`);
     this.files.push(history);
@@ -119,7 +118,6 @@ class Crowd {
     return holder.child.call('hammer', {
       keys: KEYS,
       ms: Math.max(ms, SHORTEST_RUN_MS),
-      waitMs: Math.max(ms, SHORTEST_RUN_MS),
       callers: 4,
       ttlMs: this.contract.harness.shortTtlMs,
       history,

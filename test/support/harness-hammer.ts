@@ -7,7 +7,10 @@ export interface Hammering {
   readonly ms: number;
   readonly callers: number;
   readonly ttlMs: number;
-  readonly waitMs: number;
+  /** @default ms */
+  readonly waitMs?: number;
+  /** Nothing happens to anybody that would excuse an error. @default false */
+  readonly strict?: boolean;
   /** Where to write the history, as which process. */
   readonly history: string;
   readonly proc: string;
@@ -19,25 +22,18 @@ export interface Hammering {
 const VISIT_STEPS = 4;
 const STEP_MS = 2;
 
-export interface Hammered {
-  readonly grants: number;
-  /** The codes of the errors that came instead of a grant. */
-  readonly errors: readonly string[];
-}
-
 /** Takes and gives back locks for a while, doing what a careful holder does and writing down all of it. */
-export async function hammer(locks: LockService, how: Hammering): Promise<Hammered> {
+export async function hammer(locks: LockService, how: Hammering): Promise<number> {
   const history = new HistoryRecorder(how.history, how.proc);
   const resource = new FencedResource(how.resource);
   const end = performance.now() + how.ms;
   let grants = 0;
-  const errors: string[] = [];
   const caller = async (place: number): Promise<void> => {
     for (let visit = place; performance.now() < end; visit += 1) {
       const key = how.keys[visit % how.keys.length] ?? 'key';
       const acquire = history.invoke({ key, op: 'acquire' });
       try {
-        const lock = await locks.acquire(key, { ttlMs: how.ttlMs, waitMs: how.waitMs });
+        const lock = await locks.acquire(key, { ttlMs: how.ttlMs, waitMs: how.waitMs ?? how.ms });
         const at = process.hrtime.bigint();
         // One who was stopped right after the grant never believed in it: what became of the acquire stays unknown.
         if (lock.isHeld) acquire.ok({ token: lock.fencingToken, at });
@@ -45,15 +41,14 @@ export async function hammer(locks: LockService, how: Hammering): Promise<Hammer
         await visitUnder(lock, acquire.owner, { history, resource, proc: how.proc });
       } catch (error) {
         // Nothing but "somebody else has it" is sure not to have happened, and even that is only so after the clean-up.
-        if (!(error instanceof LockError)) throw error;
-        errors.push(error.code);
+        if (how.strict === true || !(error instanceof LockError)) throw error;
       }
     }
   };
   await Promise.all(Array.from({ length: how.callers }, (_, place) => caller(place)));
   resource.close();
   history.close();
-  return { grants, errors };
+  return grants;
 }
 
 interface Witnesses {
