@@ -23,6 +23,11 @@ const servers = [
     elsewhere: 'https://www.postgresql.org/download/',
   },
   {
+    debian: 'pgbouncer',
+    present: () => onPath('pgbouncer') || existsSync('/usr/sbin/pgbouncer'),
+    elsewhere: 'https://www.pgbouncer.org/install.html',
+  },
+  {
     debian: 'mariadb-server',
     present: () => onPath('mariadbd') && onPath('mariadb-install-db'),
     elsewhere: 'https://mariadb.org/download/',

@@ -55,7 +55,7 @@ export interface LeaseBackendOptions extends PollingOptions {
  * Locks in a table of the application's own database: PostgreSQL, MySQL, MariaDB, or SQLite (`better-sqlite3`, or `libsql` as
  * its driver). Each statement is a transaction of its own, on up to two connections beside the application's pool (SQLite:
  * one), and reads the database's clock only. On PostgreSQL a third one listens (`LISTEN`) for releases that somebody waits
- * for; behind a pooler in transaction mode that stays silent, and `pollMs` has to be set. Elsewhere those who wait ask.
+ * for. Elsewhere, and behind a pooler such as PgBouncer, those who wait ask every 50 ms, or as `pollMs` says.
  *
  * Needs `GRANT SELECT, INSERT, UPDATE` on that one table, `DELETE` too with `reapIdleAfterMs` or `columns`, and no DDL unless
  * `synchronize` is set. `fenced()` needs `SELECT, INSERT, UPDATE` on its table, as the application's user.

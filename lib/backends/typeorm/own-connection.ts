@@ -65,7 +65,7 @@ export class OwnConnection {
     const { dialect, connectTimeoutMs, statementTimeoutMs, onOpen } = this.settings;
     try {
       await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect());
-      await dialect.prepare(this.run, statementTimeoutMs);
+      await dialect.prepare(this.run, statementTimeoutMs, this.#client);
       await onOpen(this.run);
     } catch (error) {
       this.destroy();

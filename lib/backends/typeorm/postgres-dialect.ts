@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { LockConfigurationError } from '../../core/index.js';
+import { idIn } from './greeted-id.js';
 import { inMs, NOW, NOW_US } from './postgres-clock.js';
 import { refusalOf } from './refusal-of.js';
 import type { SqlDialect } from './sql-dialect.js';
@@ -14,6 +15,11 @@ const BUSY: ReadonlySet<string | undefined> = new Set([
 /** undefined_table, undefined_column, insufficient_privilege, invalid_schema_name */
 const ABOUT_TABLE: ReadonlySet<string | undefined> = new Set(['42P01', '42703', '42501', '3F000']);
 
+/** Whether the server that answers is the one that greeted us. A pooler introduces itself, with an id of its own. */
+const IS_OUR_SESSION = (parameter: string): string =>
+  `pg_backend_pid() = coalesce(${parameter}::int, pg_backend_pid())`;
+const greetedPid = (client: unknown): string | null => idIn(client, 'processID') ?? null;
+
 export const postgres: SqlDialect = {
   connections: 2,
 
@@ -26,14 +32,16 @@ export const postgres: SqlDialect = {
 
   /**
    * The server ends a statement that we no longer wait for, or it would take the key for nobody. A commit that a crash can
-   * undo would let a second holder in. An idle connection that it ended would put the locks in doubt for a moment.
+   * undo would let a second holder in. An idle connection that it ended would put the locks in doubt for a moment. Behind a
+   * pooler all that would stay for whoever of the application gets the connection next: there the server's own settings hold.
    */
-  async prepare(query, statementTimeoutMs) {
+  async prepare(query, statementTimeoutMs, client) {
     await query(
       `select set_config('statement_timeout', $1, false), set_config('default_transaction_isolation', 'read committed', false),
          case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', false) end,
-         (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')`,
-      [String(Math.ceil(statementTimeoutMs))],
+         (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')
+       where ${IS_OUR_SESSION('$2')}`,
+      [String(Math.ceil(statementTimeoutMs)), greetedPid(client)],
     );
   },
 
@@ -151,12 +159,16 @@ export const postgres: SqlDialect = {
       return rows.length === 1;
     },
 
+    /** Whoever listens through a pooler listens on somebody else's connection, for good. */
     async listen(query, client, table, wake) {
       if (!(client instanceof EventEmitter)) {
         throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');
       }
+      const session = await query(`select where ${IS_OUR_SESSION('$1')}`, [greetedPid(client)]);
+      if (session.length === 0) return false;
       client.on('notification', ({ payload }: { readonly payload?: string }) => wake(payload ?? ''));
       await query(`listen "${table}"`, []);
+      return true;
     },
   },
 };

@@ -7,6 +7,8 @@ export class ReleaseChannel {
   readonly #waiters = new Map<string, Set<() => void>>();
   #connection: OwnConnection | undefined;
   #listening = false;
+  /** Nothing would ever be heard from here. */
+  #deaf = false;
   #opening = false;
   #closed = false;
 
@@ -20,9 +22,9 @@ export class ReleaseChannel {
     return this.#waiters.has(this.wakeUps.channelKey(key));
   }
 
-  /** Whether releases are heard of. If not, they soon are, and until then whoever waits must ask. */
+  /** Whether releases are heard of. If not, they may soon be, and until then whoever waits must ask. */
   listen(): boolean {
-    if (!this.#listening) void this.#listen();
+    if (!this.#listening && !this.#deaf) void this.#listen();
     return this.#listening;
   }
 
@@ -56,11 +58,16 @@ export class ReleaseChannel {
     this.#connection = connection;
     try {
       await connection.open();
-      await this.wakeUps.listen(connection.run, connection.client, this.table, (key) => this.#wake(key));
+      const { run, client } = connection;
+      this.#deaf = !(await this.wakeUps.listen(run, client, this.table, (key) => this.#wake(key)));
     } catch {
       // Whoever waits asks more often meanwhile, and reports what is wrong.
       connection.destroy();
       return false;
+    }
+    if (this.#deaf) {
+      await connection.close();
+      return true;
     }
     this.#listening = true;
     // What was released before was not heard.

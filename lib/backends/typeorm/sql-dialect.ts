@@ -27,8 +27,8 @@ export interface SqlDialect extends LeaseStatements {
   readonly connections: number;
   /** The application's options, changed to one connection, of the kind that a lock needs, to the server that takes writes. */
   connection(options: DataSourceOptions, sockets: Sockets): DataSourceOptions;
-  /** What a connection needs before its first statement. */
-  prepare(query: Query, statementTimeoutMs: number): Promise<void>;
+  /** What a connection needs before its first statement; `client` is the driver's own. */
+  prepare(query: Query, statementTimeoutMs: number, client: unknown): Promise<void>;
   /** The columns of the lock table, and what `describe` says of their types. */
   readonly lockColumns: Readonly<Record<string, RegExp>>;
   readonly fenceColumns: Readonly<Record<string, RegExp>>;
@@ -57,8 +57,11 @@ export interface SqlDialect extends LeaseStatements {
 export interface WakeUps {
   /** Has the next release of `key` announced; false when nobody holds it any more. */
   await(query: Query, table: string, key: string): Promise<boolean>;
-  /** From now on calls `wake` on the connection's announcements, with what `channelKey` makes of the key. */
-  listen(query: Query, client: unknown, table: string, wake: (channelKey: string) => void): Promise<void>;
+  /**
+   * From now on calls `wake` on the connection's announcements, with what `channelKey` makes of the key; false where none
+   * would ever arrive.
+   */
+  listen(query: Query, client: unknown, table: string, wake: (channelKey: string) => void): Promise<boolean>;
   channelKey(key: string): string;
 }
 

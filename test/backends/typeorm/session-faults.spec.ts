@@ -1,5 +1,4 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createServer, connect, type AddressInfo, type Server } from 'node:net';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
@@ -77,44 +76,3 @@ describe('keys of sessions', () => {
     expect(ids.size).toBe(1_000_000);
   });
 });
-
-wantedOf(['postgres-session']).forEach((name) =>
-  describe(`${name} behind a pooler`, () => {
-    const harness = sqlHarness(name);
-    let pooler: Server;
-
-    beforeAll(async () => {
-      await harness.start();
-      pooler = createServer((client) => {
-        const server = connect(harness.server().port, '127.0.0.1');
-        for (const socket of [client, server]) socket.on('error', () => undefined);
-        client.pipe(server);
-        server.on('data', (chunk) => client.write(withAnotherKey(chunk)));
-        server.on('close', () => client.destroy());
-        client.on('close', () => server.destroy());
-      });
-      await new Promise<void>((resolve) => pooler.listen(0, '127.0.0.1', resolve));
-    });
-
-    afterAll(async () => {
-      await new Promise((resolve) => pooler.close(resolve));
-      await harness.stop();
-    });
-
-    it('S6: refuses to lock, at once', async () => {
-      const through = pooler.address() as AddressInfo;
-      await using locks = new LockService(sessionBackend({ options: harness.dataSource(through) }));
-      const since = performance.now();
-      await expect(locks.acquire('k')).rejects.toThrow(LockConfigurationError);
-      expect(performance.now() - since).toBeLessThan(1_000);
-      await expect(locks.acquire('k')).rejects.toThrow(/PgBouncer/u);
-    });
-  }),
-);
-
-/** BackendKeyData: a pooler hands out a process id and a secret of its own. */
-function withAnotherKey(chunk: Buffer): Buffer {
-  const at = chunk.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]));
-  if (at >= 0) chunk.writeInt32BE(chunk.readInt32BE(at + 5) + 1_000_000, at + 5);
-  return chunk;
-}

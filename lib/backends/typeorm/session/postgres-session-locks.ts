@@ -1,4 +1,4 @@
-import { idIn } from './greeted-id.js';
+import { idIn } from '../greeted-id.js';
 import type { SessionLocks } from './session-dialect.js';
 import { advisoryLockId } from './session-lock-name.js';
 
