@@ -1,5 +1,5 @@
 import { hostname } from 'node:os';
-import { DATABASE_FORMS, type DatabaseType, databaseType } from './database/database-type.js';
+import { assertDatabase } from './database/database-type.js';
 import { BACKEND_NAMES, type BackendName, LOCK_BACKENDS } from './lock-backends.js';
 
 export interface Settings {
@@ -39,13 +39,6 @@ export function readSettings(env: NodeJS.ProcessEnv): Settings {
     label: env['LABEL'] ?? hostname(),
     unsafe: oneOf('UNSAFE', env['UNSAFE'] ?? '0', ['0', '1'] as const) === '1',
   };
-}
-
-/** Repeats no URL, as it may contain a password. */
-function assertDatabase(name: string, text: string, allowed: readonly DatabaseType[]): void {
-  const found = databaseType(text);
-  if (found !== undefined && allowed.includes(found)) return;
-  throw new Error(`${name} must be ${allowed.map((type) => DATABASE_FORMS[type]).join(', or ')}`);
 }
 
 function whole(name: string, text: string, min: number, max: number): number {

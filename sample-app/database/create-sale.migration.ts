@@ -24,8 +24,9 @@ export class CreateSale1760000000001 implements MigrationInterface {
       indices: [{ columnNames: ['sale_id', 'buyer'], isUnique: true }],
       foreignKeys: [{ columnNames: ['sale_id'], referencedTableName: 'sale', referencedColumnNames: ['id'] }],
     });
-    await queryRunner.createTable(sale);
-    await queryRunner.createTable(purchase);
+    // MariaDB keeps the first table when the second one fails.
+    await queryRunner.createTable(sale, true);
+    await queryRunner.createTable(purchase, true);
   }
 
   async down(queryRunner: QueryRunner): Promise<void> {

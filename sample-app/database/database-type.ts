@@ -1,7 +1,7 @@
 export type DatabaseType = 'sqlite' | 'postgres' | 'mariadb';
 
 /** What people are told to write. */
-export const DATABASE_FORMS: Readonly<Record<DatabaseType, string>> = {
+const FORMS: Readonly<Record<DatabaseType, string>> = {
   sqlite: 'a file',
   postgres: 'postgres://user:password@host:5432/database',
   mariadb: 'mariadb://user:password@host:3306/database',
@@ -18,6 +18,13 @@ const TYPES: ReadonlyMap<string, DatabaseType> = new Map([
 export function databaseType(database: string): DatabaseType | undefined {
   if (!database.includes('://')) return database === '' ? undefined : 'sqlite';
   return URL.canParse(database) ? TYPES.get(new URL(database).protocol) : undefined;
+}
+
+/** @throws Error that names the setting, without what it was: it may contain a password */
+export function assertDatabase(setting: string, database: string, allowed: readonly DatabaseType[]): void {
+  const type = databaseType(database);
+  if (type !== undefined && allowed.includes(type)) return;
+  throw new Error(`${setting} must be ${allowed.map((one) => FORMS[one]).join(', or ')}`);
 }
 
 /** For people to read: without name and password. */

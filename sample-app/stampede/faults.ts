@@ -11,14 +11,14 @@ export interface Faults {
 
 /** Sold by others while a process is frozen. They can sell none before its lock has expired. */
 const SOLD_MEANWHILE = 3;
-/** Should it have been stopped in the middle of a SQLite transaction, nobody can sell. */
+/** Should it have been stopped in the middle of a transaction, nobody can sell. */
 const FROZEN_AT_MOST_MS = 6_000;
 
 /** Kills and freezes at the worst moment: with the lock, the stock read and not written yet. */
 export async function inflictFaults(plan: Plan, watch: PaymentWatch, progress: Progress): Promise<Faults> {
   const faults: Faults = { kills: 0, freezes: 0 };
-  const victim = async (afterShareSold: number): Promise<Shop | undefined> =>
-    (await progress.reached(Math.ceil(plan.stock * afterShareSold))) ? watch.next(progress.over) : undefined;
+  const victim = (afterShare: number): Promise<Shop | undefined> =>
+    watch.nextAfter(Math.floor(plan.stock * afterShare), progress.over);
 
   const killed = plan.kill ? await victim(0.3) : undefined;
   if (killed) {

@@ -6,6 +6,7 @@ import type { Shop } from './shop.js';
  */
 export class PaymentWatch {
   readonly #ended = new AbortController();
+  #payments = 0;
   #tell: (shop: Shop) => void = () => undefined;
 
   /** Resolves when all are listened to. */
@@ -18,10 +19,12 @@ export class PaymentWatch {
     return watch;
   }
 
-  /** The process that begins the next payment; `undefined` when `over` aborts before. */
-  next(over: AbortSignal): Promise<Shop | undefined> {
+  /** The process that begins a payment, once there have been so many; `undefined` when `over` aborts before. */
+  nextAfter(payments: number, over: AbortSignal): Promise<Shop | undefined> {
     return new Promise((resolve) => {
-      this.#tell = resolve;
+      this.#tell = (shop) => {
+        if (this.#payments > payments) resolve(shop);
+      };
       if (over.aborted) resolve(undefined);
       else over.addEventListener('abort', () => resolve(undefined), { once: true });
     });
@@ -37,7 +40,9 @@ export class PaymentWatch {
       for await (const chunk of events) {
         const messages = (text + chunk).split('\n\n');
         text = messages.pop() ?? '';
-        if (shop.open && messages.some(isPayment)) this.#tell(shop);
+        const payments = messages.filter(isPayment).length;
+        this.#payments += payments;
+        if (shop.open && payments > 0) this.#tell(shop);
       }
     } catch {
       // The process was killed, or the watch has ended.

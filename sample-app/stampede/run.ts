@@ -1,39 +1,39 @@
 import { join } from 'node:path';
 import { DataSource } from 'typeorm';
 import { databaseOptions } from '../database/database-options.js';
+import { assertDatabase } from '../database/database-type.js';
 import { seed } from '../database/seed.js';
 import { LOCK_BACKENDS } from '../lock-backends.js';
 import type { Plan } from './arguments.js';
 import { stampede } from './buyers.js';
 import { inflictFaults } from './faults.js';
 import { temporaryDirectory } from './kept/temporary-directory.js';
+import { newDatabase } from './new-database.js';
 import { PaymentWatch } from './payment-watch.js';
 import { Progress } from './progress.js';
 import { report, type Report } from './report.js';
-import { newDatabase } from './new-database.js';
 import { serverFor } from './servers/index.js';
 import { type Opening, Shop } from './shop.js';
 
-/** How long the lock of a killed or frozen process is missed. */
-const LOCK_TTL_MS = 2_000;
-const PAYMENT_MS = 20;
+/** How long the lock of a killed or frozen process is missed, unless the environment says otherwise. */
+const LOCK_TTL_MS = '2000';
 const SALE_FILE = 'sale.sqlite';
 
 /** Runs a whole stampede. Whatever it started or wrote is gone afterwards, also when it fails, `signal` aborts or it is killed. */
 export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
-  const { variable, database } = LOCK_BACKENDS[plan.backend];
+  const { variable = '', database } = LOCK_BACKENDS[plan.backend];
   await using directory = await temporaryDirectory('flash-sale-');
-  await using server = variable === undefined ? undefined : await serverFor(variable, process.env);
+  await using server = variable === '' ? undefined : await serverFor(variable, process.env);
+  if (server && database) assertDatabase(variable, server.address, [database]);
   const file = join(directory.path, SALE_FILE);
   await using sale = await newDatabase(server && database ? server.address : file);
   await createSale(sale.address, plan.stock);
   const settings = {
-    ...(variable !== undefined && server && { [variable]: database ? sale.address : server.address }),
+    ...(server && { [variable]: database ? sale.address : server.address }),
     // Relative to their directory, so that a process which outlives it for a moment cannot bring it back.
     SALE_DB: sale.address === file ? SALE_FILE : sale.address,
     LOCK_BACKEND: plan.backend,
-    LOCK_TTL_MS: String(LOCK_TTL_MS),
-    PAYMENT_MS: String(PAYMENT_MS),
+    LOCK_TTL_MS: process.env['LOCK_TTL_MS'] ?? LOCK_TTL_MS,
     UNSAFE: plan.unsafe ? '1' : '0',
   };
   await using shops = await openShops(plan.processes, { cwd: directory.path, settings, via: plan.via });

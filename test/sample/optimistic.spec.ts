@@ -37,7 +37,7 @@ describe('POST /sales/:id/purchases/optimistic', () => {
       expect(new Set(answers.map(({ order }) => order.id)).size).toBe(BUYERS);
       const sale: unknown = await (await fetch(`${first.url}/sales/42`)).json();
       expect(sale).toEqual({ id: 42, pieces: 1000, stock: 1000 - BUYERS, version: 1 + BUYERS });
-    }, 60_000);
+    }, 180_000);
   }
 });
 

@@ -42,7 +42,8 @@ describe('a stampede in which one process is killed and one frozen with the lock
   });
 
   const sellsAllAndNoMore = async (backend: string, env: Record<string, string> = {}): Promise<void> => {
-    const outcome = await stampedes.run([...SMALL, '--backend', backend], env);
+    // Slow payments, so that there is one to strike when the news of it comes late.
+    const outcome = await stampedes.run([...SMALL, '--backend', backend], { PAYMENT_MS: '100', ...env });
     expect(outcome.stderr).not.toContain('FAILED');
     expect(reportOf(outcome)).toMatchObject({
       backend,

@@ -51,6 +51,7 @@ describe('npm run stampede', () => {
 
   it.each([
     ['redis', { REDIS_URL: 'redis://:secret@example.com' }, 'REDIS_URL names example.com'],
+    ['postgres', { POSTGRES_URL: 'localhost:5432/secret' }, 'POSTGRES_URL must be postgres://'],
     ['postgres', { POSTGRES_URL: 'postgres://ann:secret@example.com/shop' }, 'POSTGRES_URL names example.com'],
     ['mariadb', { MARIADB_URL: 'ann:secret@' }, 'MARIADB_URL must be'],
   ])('never runs against another machine, on %s', async (backend, env, message) => {
