@@ -6,7 +6,7 @@ import { runInNewContext } from 'node:vm';
 import { LockBackendError, LockDeadlockError, type LockService, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { aborted, type Contract, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
-import { MEMCACHED, onBackends, SQL_SERVERS } from './on-backends.js';
+import { onBackends, SQL_SERVERS } from './on-backends.js';
 
 /** Longer than any of these tests. */
 const LONG_TTL_MS = 60_000;
@@ -18,7 +18,9 @@ describe('what callers do', () => {
     releasing(contract);
     failing(contract);
   };
-  onBackends(['redis-queue', 'redlock', 'sqlite', ...MEMCACHED, ...SQL_SERVERS], tests, { sessionTtlMs: LONG_TTL_MS });
+  onBackends(['redis-queue', 'redlock', 'sqlite', 'memcached-meta', ...SQL_SERVERS], tests, {
+    sessionTtlMs: LONG_TTL_MS,
+  });
 });
 
 /** What is in use after a collection of garbage: the first of two may only end one that began before the garbage was made. */

@@ -3,13 +3,13 @@ import { SLACK_MS, throughout } from '../conformance/contract.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { eventually } from '../support/eventually.js';
 import { FencedResource } from '../support/fenced-resource.js';
-import { MEMCACHED, onBackends, SQL_SERVERS } from './on-backends.js';
+import { onBackends, SQL_SERVERS } from './on-backends.js';
 import { startHolder } from './start-holder.js';
 
 const LONG_TTL_MS = 20_000;
 
 describe('what processes do', () => {
-  onBackends(['redis-queue', 'redis-plain', 'redlock', 'sqlite', ...MEMCACHED, ...SQL_SERVERS], (contract) => {
+  onBackends(['redis-queue', 'redis-plain', 'redlock', 'sqlite', 'memcached-meta', ...SQL_SERVERS], (contract) => {
     it('A1: holder killed: the next one has the key within the TTL, with a higher token, and nothing stays', async () => {
       const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
       await using holder = await startHolder(contract);

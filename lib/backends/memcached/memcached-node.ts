@@ -11,6 +11,8 @@ const LONGEST_RETRY_MS = 500;
 export class MemcachedNode {
   /** Other processes look for the same keys elsewhere. */
   misconfigured: LockConfigurationError | undefined;
+  /** Other processes look for them on the same servers; they have said so once. */
+  agrees = false;
   /** What is wrong; `undefined` while it is connected, and before it was asked. */
   trouble: string | undefined;
   #session: Session | undefined;
@@ -27,10 +29,6 @@ export class MemcachedNode {
     private readonly options: SessionOptions,
     private readonly onChange: () => void,
   ) {}
-
-  get connected(): boolean {
-    return this.#session !== undefined;
-  }
 
   get advice(): string | undefined {
     return this.#session?.advice;
@@ -76,6 +74,7 @@ export class MemcachedNode {
       if (this.#closed) session.link.end(closedFailure());
       if (!session.link.alive) throw this.#closed ? closedFailure() : new MemcachedFailure('not-sent', 'lost at once');
       this.#session = session;
+      this.agrees = true;
       this.#failures = 0;
       this.#report(undefined);
       return session;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ReportedHealth } from '../../core/index.js';
+import { MemcachedFailure } from './memcached-failure.js';
 import { MemcachedNode } from './memcached-node.js';
 import type { ResolvedMemcachedOptions } from './memcached-options.js';
 
@@ -38,12 +39,20 @@ export class MemcachedRing {
     return best;
   }
 
-  /** Every server that can be asked knows the same list of servers. @throws LockConfigurationError when one does not */
+  /**
+   * More than half of the servers have said that other processes look for keys on the same ones: then a list that some servers
+   * were added to, or removed from, is noticed before anybody locks by it, also while a few are down.
+   * @throws LockConfigurationError when others use another list; MemcachedFailure when too few can be asked
+   */
   async agree(): Promise<void> {
-    if (this.#nodes.length === 1) return;
+    const all = this.#nodes.length;
+    if (all === 1) return;
     this.#greeted ??= Promise.all(this.#nodes.map((node) => node.greet()));
     await this.#greeted;
     for (const { misconfigured } of this.#nodes) if (misconfigured) throw misconfigured;
+    const agreed = this.#nodes.filter(({ agrees }) => agrees).length;
+    if (agreed * 2 > all) return;
+    throw new MemcachedFailure('not-sent', `only ${agreed} of ${all} servers could be asked which servers others use`);
   }
 
   close(): void {

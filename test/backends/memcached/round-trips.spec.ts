@@ -38,9 +38,9 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
       await using counted = await Counted.start(protocol);
       const { service, requests } = counted;
       const lock = await service.acquire('held', { ttlMs: 2_000 });
-      await eventually(() => requests.length >= 4);
+      await eventually(() => requests.length >= 3);
       await lock.release();
-      expect(requests.slice(0, 4)).toEqual([acquire, renew, renew, renew]);
+      expect(requests.slice(0, 3)).toEqual([acquire, renew, renew]);
     });
 
     it('are at most 0.1 an acquisition for 100 callers of one process', async () => {
@@ -68,7 +68,7 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
           .slice(before)
           .flat()
           .filter((command) => command === renew[0]).length;
-      await eventually(() => renewed() >= 3_000, { withinMs: 5_000 });
+      await eventually(() => renewed() >= 2_000, { withinMs: 5_000 });
       const rounds = renewed() / 1_000;
       const each = (requests.length - before) / rounds;
       process.stdout.write(`${name}: requests a third of the TTL, 1,000 locks held: ${each}\n`);
