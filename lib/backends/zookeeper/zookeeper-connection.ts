@@ -96,6 +96,7 @@ export class ZooKeeperConnection {
       const pending: Pending = { name, operation, sentAt: this.clock.now(), resolve, reject };
       this.#pending.add(pending);
       this.#watchSilence();
+      this.#cork();
       this.#client.connectionManager.queue(this.handshake.wire.request(name, fields), (error, answer) => {
         if (error) this.#onError(pending, error.code);
         else this.#onAnswer(pending, answer.payload);
@@ -142,6 +143,14 @@ export class ZooKeeperConnection {
   #onUnknownError(code: number): void {
     const [oldest] = this.#pending;
     if (oldest) this.#onError(oldest, code);
+  }
+
+  /** What is asked in one turn goes out in one write. */
+  #cork(): void {
+    const { socket } = this.#client.connectionManager;
+    if (socket.writableCorked > 0) return;
+    socket.cork();
+    process.nextTick(() => socket.uncork());
   }
 
   /** One timer for all that is asked. */

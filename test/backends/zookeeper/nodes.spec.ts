@@ -61,6 +61,34 @@ for (const name of wantedOf(['zookeeper'])) {
       expect(performance.now() - since).toBeLessThan(SLACK_MS);
     });
 
+    it('Z6: one in the middle of the queue leaves between our list and our watch: the key is not ours for that', async () => {
+      const { proxy, service } = await world.proxied();
+      const key = world.key();
+      const lock = await world.service().acquire(key);
+      const giveUp = new AbortController();
+      const middle = handled(world.service().acquire(key, { waitMs: 10_000, signal: giveUp.signal }));
+      await eventually(async () => expect(await world.queue(key)).toHaveLength(2));
+      const [, beforeUs = ''] = await world.queue(key);
+      const reading = new Gate();
+      const stop = proxy.onRequest((chunk) => {
+        if (!chunk.includes(beforeUs)) return;
+        stop();
+        proxy.pause('up');
+        reading.open();
+      });
+      const waiting = service.acquire(key, { waitMs: 10_000 });
+      await reading.opened;
+      giveUp.abort(new Error('no longer'));
+      await expect(failureOf(middle)).resolves.toBeInstanceOf(Error);
+      await eventually(async () => expect(await world.queue(key)).toHaveLength(2));
+      proxy.resume();
+      const watched = await world.server.metric('zk_watch_count');
+      await eventually(async () => expect(await world.server.metric('zk_watch_count')).toBe(watched + 1));
+      expect(service.inspect()).toEqual([]);
+      await lock.release();
+      await (await waiting).release();
+    });
+
     it('Z6: one of those before us gives up: the others keep their order', async () => {
       const key = world.key();
       const lock = await world.service().acquire(key);

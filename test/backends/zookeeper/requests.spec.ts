@@ -42,6 +42,8 @@ for (const name of wantedOf(['zookeeper'])) {
       const refused = await during(() => contend(theirs, key));
       // create, list, read whose it is, delete; in simple mode create and read
       expect(refused).toBe(mode === 'sequential' ? 4 : 2);
+      // Whoever does not wait is not told of the release either.
+      expect(await world.server.metric('zk_watch_count')).toBe(0);
       const waited = await during(async () => {
         let blockedBy: () => void = () => undefined;
         const inLine = new Promise<void>((resolve) => (blockedBy = resolve));

@@ -1,0 +1,115 @@
+import { expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import type { Clock } from 'nestjs-distributed-lock/core';
+import { ManualClock } from 'nestjs-distributed-lock/testing';
+import type { ZooKeeperConnection } from '../../../lib/backends/zookeeper/zookeeper-connection.js';
+import { ZooKeeperSession } from '../../../lib/backends/zookeeper/zookeeper-session.js';
+
+/** One run: a leader that hears of us from a follower, every half tick, until that follower is cut off. Times are in ticks. */
+interface Run {
+  readonly tickMs: number;
+  readonly sessionTicks: number;
+  /** When, within half a tick, the leader asks its follower. */
+  readonly phase: number;
+  /** Somebody gets a lock, or renews it. */
+  readonly asks: readonly Ask[];
+  /** After which of them the follower is cut off, and how soon. */
+  readonly cut: { readonly after: number; readonly delay: number };
+}
+
+interface Ask {
+  readonly at: number;
+  /** For how long our event loop stands still right before it. */
+  readonly stall: number;
+  /** How soon after it there is another one. */
+  readonly again: number;
+}
+
+const fraction = fc.double({ min: 0, max: 1, noNaN: true });
+const upTo = (most: number) => fraction.map((part) => part * most);
+const ask = fc.record<Ask>({
+  at: upTo(60),
+  stall: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: upTo(20) }),
+  again: upTo(0.6),
+});
+const runs = fc.record<Run>({
+  tickMs: fc.integer({ min: 1, max: 2_000 }),
+  sessionTicks: fc.integer({ min: 6, max: 20 }),
+  phase: fraction,
+  asks: fc.array(ask, { minLength: 5, maxLength: 20 }),
+  cut: fc.record({ after: fc.nat({ max: 19 }), delay: upTo(0.5) }),
+});
+
+it('no lock is trusted for longer than the leader keeps the session, whenever its follower is cut off', async () => {
+  let grants = 0;
+  await fc.assert(
+    fc.asyncProperty(runs, async (run) => {
+      const outcome = await simulate(run);
+      grants += outcome.grants;
+      expect(outcome.trustedUntil).toBeLessThanOrEqual(outcome.keptUntil + 1e-6);
+    }),
+    { numRuns: 1_000 },
+  );
+  expect(grants).toBeGreaterThan(5_000);
+});
+
+async function simulate({ tickMs, sessionTicks, phase, asks, cut }: Run) {
+  const clock = new ManualClock();
+  const connection = new FakeConnection(clock, sessionTicks * tickMs);
+  // All that a session uses of its connection.
+  const session = new ZooKeeperSession(connection as unknown as ZooKeeperConnection, clock);
+  let [trustedUntil, grants] = [0, 0];
+  const take = async (): Promise<void> => {
+    const askedAt = clock.now();
+    await connection.ask();
+    trustedUntil = Math.max(trustedUntil, session.trustedFrom(askedAt) + session.times.trustMs);
+    grants += 1;
+  };
+  const inOrder = asks.toSorted((a, b) => a.at - b.at);
+  for (const [place, { at, stall, again }] of inOrder.entries()) {
+    await clock.advance(Math.max(0, at * tickMs - clock.now()));
+    clock.stall(stall * tickMs);
+    void take();
+    await clock.advance(again * tickMs);
+    void take();
+    if (place === cut.after % asks.length) connection.cutAt = clock.now() + cut.delay * tickMs;
+  }
+  await clock.advance(0);
+  session.end();
+  const heardAt = lastHeard(connection, tickMs / 2, phase);
+  return { trustedUntil, keptUntil: heardAt + connection.sessionMs, grants };
+}
+
+/** When the leader has heard of us for the last time: at the handshake, or when it asked and there was something new. */
+function lastHeard({ touches, cutAt }: FakeConnection, everyMs: number, phase: number): number {
+  let heard = 0;
+  const end = Math.min(cutAt, touches.at(-1) ?? 0) + everyMs;
+  for (let at = phase * everyMs, last = 0; at < Math.min(cutAt, end); last = at, at += everyMs) {
+    if (touches.some((touch) => touch >= last && touch <= at)) heard = at;
+  }
+  return heard;
+}
+
+/** Answers what goes to the leader at once, until the follower is cut off. */
+class FakeConnection {
+  readonly alive = true;
+  readonly openedAt = 0;
+  readonly ticket = { id: Buffer.alloc(8), password: Buffer.alloc(16) };
+  /** When the follower has heard of us; the leader has made the session. */
+  readonly touches = [0];
+  cutAt = Infinity;
+  onLeaderAnswer: (sentAt: number) => void = () => undefined;
+
+  constructor(
+    private readonly clock: Clock,
+    readonly sessionMs: number,
+  ) {}
+
+  ask(): Promise<void> {
+    const sentAt = this.clock.now();
+    this.touches.push(sentAt);
+    if (sentAt >= this.cutAt) return new Promise(() => undefined);
+    this.onLeaderAnswer(sentAt);
+    return Promise.resolve();
+  }
+}
