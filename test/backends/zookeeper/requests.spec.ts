@@ -31,7 +31,8 @@ for (const name of wantedOf(['zookeeper'])) {
       // sequential: create and list fail for want of a parent, create that, create and list, delete
       expect(await during(once)).toBe(mode === 'sequential' ? 6 : 3);
       expect(await during(once)).toBe(3);
-      expect(await during(() => many(100, once))).toBe(300);
+      // The server may remove the empty parent between two of them: that one costs three more.
+      expect([300, 303, 306]).toContain(await during(() => many(100, once)));
     });
 
     it.each(MODES)('waiting for a lock costs two more, being refused one more: %s', async (mode) => {
