@@ -31,7 +31,8 @@ export function holding(contract: Contract): void {
     const nextAt = performance.now();
     expect(lock.isHeld).toBe(false);
     expect(lock.signal.reason).toBeInstanceOf(LockLostError);
-    expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
+    // A server that ends the connection of a silent holder may be heard a moment before our own timer.
+    expect(lock.signal.reason).toMatchObject({ reason: expect.stringMatching(/^(expired|revoked)$/u) });
     expect(await lostAt).toBeLessThanOrEqual(nextAt);
     expect(nextAt - since).toBeGreaterThan(harness.shortTtlMs * 0.9);
     await next.release();
