@@ -1,5 +1,8 @@
-import type { EntityManager, EntityTarget, ObjectLiteral, QueryDeepPartialEntity } from 'typeorm';
+import type { EntityManager, EntityTarget, ObjectLiteral, UpdateQueryBuilder } from 'typeorm';
 import { LockConfigurationError, OptimisticConflictError } from '../../core/index.js';
+
+/** What TypeORM's `update` takes. Its own name for that is not exported by 0.3.20. */
+type Changes<Row extends ObjectLiteral> = Parameters<UpdateQueryBuilder<Row>['set']>[0];
 
 /**
  * `UPDATE … SET …, version = version + 1 WHERE id = … AND version = …`, with the id and the version that `row` was read
@@ -12,7 +15,7 @@ export async function updateVersioned<Row extends ObjectLiteral>(
   manager: EntityManager,
   entity: EntityTarget<Row>,
   row: Row,
-  changes: QueryDeepPartialEntity<Row>,
+  changes: Changes<Row>,
 ): Promise<void> {
   const metadata = manager.connection.getMetadata(entity);
   const { versionColumn, name } = metadata;
