@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Controller, Injectable, Param, Post, type Type } from '@nestjs/common';
+import { Controller, Injectable, type OnModuleInit, Param, Post, type Type } from '@nestjs/common';
 import { Locked } from 'nestjs-distributed-lock';
 import { Fenced, fencedManager } from 'nestjs-distributed-lock/typeorm';
 import { Observable, of } from 'rxjs';
@@ -199,17 +199,28 @@ describe('a @Fenced method that nobody looked at before', () => {
     expect(sale.ran).toBe(1);
   });
 
-  it('is refused at the start with something else than a data source', async () => {
+  it('never runs with something else than a data source, which stops an application that starts', async () => {
+    let ran = 0;
     @Injectable()
     class Sale {
       @Locked('lock')
       @Fenced('sale', { dataSource: 'FAKE' })
-      async fake(): Promise<void> {}
+      async sell(): Promise<void> {
+        ran += 1;
+      }
     }
+    const why = 'what @Fenced Sale.sell was given as dataSource is no DataSource';
     const fake = { provide: 'FAKE', useValue: { manager: {} } };
-    await expect(shop.app(crossing, Sale, fake)).rejects.toThrow(
-      'what @Fenced Sale.fake was given as dataSource is no DataSource',
-    );
+    await expect(shop.app(crossing, Sale, fake)).rejects.toThrow(why);
+    @Injectable()
+    class Early implements OnModuleInit {
+      constructor(private readonly sale: Sale) {}
+      async onModuleInit(): Promise<void> {
+        await this.sale.sell();
+      }
+    }
+    await expect(shop.app(crossing, Sale, fake, Early)).rejects.toThrow(why);
+    expect(ran).toBe(0);
   });
 
   it('never runs on an instance that nobody provided', async () => {

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { Deadline, StaleFenceError } from '../../core/index.js';
+import { assertKey, Deadline, LockConfigurationError, StaleFenceError } from '../../core/index.js';
 import { pause, systemClock } from '../../core/timers.js';
 import { openTransaction, runFenced } from './fenced-transactions.js';
 import { assertIdentifier, DEFAULT_FENCE_TABLE } from './lock-table.js';
@@ -29,7 +29,7 @@ const RETRY_MS = 20;
  * `CreateDistributedLock1760000000000`.
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  * @throws StaleFenceError a newer token was seen: `work` did not run; what `work` throws. The transaction is then rolled back,
- * by us if we opened it.
+ * by us if we opened it. LockConfigurationError for a resource that could be no key, and for what is no lock
  */
 export async function fenced<T>(
   manager: EntityManager,
@@ -40,6 +40,8 @@ export async function fenced<T>(
 ): Promise<T> {
   const { tableName = DEFAULT_FENCE_TABLE } = options;
   assertIdentifier('tableName', tableName);
+  assertKey(resource);
+  assertToken(lock);
   const fence = { manager, tableName, resource };
   const inside = isInTransaction(manager) ? manager : openTransaction(fence);
   if (!inside) return inOwnTransaction(manager, (own, begun) => run({ ...fence, manager: own }, lock, work, begun));
@@ -84,4 +86,16 @@ async function inOwnTransaction<T>(
 
 function isInTransaction(manager: EntityManager): boolean {
   return manager.queryRunner?.isTransactionActive === true;
+}
+
+const LARGEST_TOKEN = 2n ** 63n - 1n;
+
+/** Not every caller has a compiler, and a token that is missing must not pass for an old one. */
+function assertToken(lock: { readonly fencingToken?: unknown } | undefined): void {
+  const token = lock?.fencingToken;
+  if (typeof token === 'bigint' && token >= 0n && token <= LARGEST_TOKEN) return;
+  throw new LockConfigurationError(
+    `fenced() needs a lock with its fencingToken, a bigint; it was ${String(token)}`,
+    'lock',
+  );
 }

@@ -59,6 +59,24 @@ describe('SQLite: migration, lease and fence', () => {
     expect(await stock()).toBe(9);
   });
 
+  it.each([
+    ['', 1n, 'must not be empty'],
+    [undefined, 1n, 'must be a string'],
+    ['\ud800', 1n, 'lone surrogate'],
+    ['x'.repeat(5_000), 1n, 'may have 4096 bytes'],
+    ['sale', 1, 'needs a lock with its fencingToken, a bigint; it was 1'],
+    ['sale', undefined, 'it was undefined'],
+    ['sale', -1n, 'it was -1'],
+    ['sale', 2n ** 63n, 'it was 9223372036854775808'],
+  ])('refuses the resource %j with the token %p, and runs nothing', async (resource, fencingToken, why) => {
+    const untyped = (args: unknown[]): Promise<unknown> => Reflect.apply(fenced, undefined, args);
+    let ran = false;
+    const work = async (): Promise<void> => void (ran = true);
+    await expect(untyped([dataSource.manager, resource, { fencingToken }, work])).rejects.toThrow(why);
+    await expect(untyped([dataSource.manager, 'sale', undefined, work])).rejects.toThrow('it was undefined');
+    expect(ran).toBe(false);
+  });
+
   it('raises no fence when the work is rolled back', async () => {
     await using lock = await locks.acquire('sale_42');
     const failing = fenced(dataSource.manager, 'sale_42', { fencingToken: lock.fencingToken + 5n }, () =>
