@@ -26,8 +26,7 @@ export class Contract {
 
   /** A client that ends with the test, started as an application starts it: where nothing answers yet, it goes on. */
   async backend(): Promise<LockBackend> {
-    const backend = await this.harness.connect();
-    this.#opened.push(backend);
+    const backend = this.closing(await this.harness.connect());
     await backend.start?.().catch(() => undefined);
     return backend;
   }
@@ -35,10 +34,15 @@ export class Contract {
   /** A lock service with a client of its own, started as an application starts it: stands for a process. Ends with the test. */
   async service(options: LockServiceOptions = {}): Promise<LockService> {
     const defaults = { ttlMs: this.harness.shortTtlMs, ...options.defaults };
-    const service = new LockService(await this.harness.connect(), { ...options, defaults });
-    this.#opened.push(service);
+    const service = this.closing(new LockService(await this.harness.connect(), { ...options, defaults }));
     await service.start();
     return service;
+  }
+
+  /** Ends with the test. */
+  closing<T extends { close(): Promise<void> }>(opened: T): T {
+    this.#opened.push(opened);
+    return opened;
   }
 
   /** A key that no other test has. */

@@ -1,3 +1,4 @@
+import type { LockBackend } from 'nestjs-distributed-lock/core';
 import { DataSource } from 'typeorm';
 import type { BackendHarness, Listener } from '../conformance/backend-harness.js';
 import { MariadbServer } from '../servers/mariadb-server.js';
@@ -9,11 +10,15 @@ export type SqlServer = PostgresServer | MariadbServer;
 
 export interface SqlHarness extends BackendHarness {
   readonly type: SqlConnection['backend'];
+  /** The options of the strategy. */
+  readonly strategy: SqlOptions;
   /** For faults of its own. */
   readonly server: () => SqlServer;
   readonly connection: (through?: Listener) => SqlConnection;
   /** Of a data source of the application's. */
   readonly dataSource: (through?: Listener) => { readonly type: SqlConnection['backend']; readonly url: string };
+  /** As `connect`, with further options of the strategy. */
+  readonly connectWith: (options: SqlOptions) => Promise<LockBackend>;
   /** What an operator asks, over a connection of his own. */
   readonly ask: Ask;
 }
@@ -71,6 +76,7 @@ export function sqlHarness(name: SqlBackendName, { sessionTtlMs }: SqlHarnessOpt
   const ask: Ask = (sql, parameters = []) => operator.query(sql, [...parameters]);
   return {
     type,
+    strategy: options,
     server: () => server,
     dataSource,
     ask,
@@ -83,6 +89,7 @@ export function sqlHarness(name: SqlBackendName, { sessionTtlMs }: SqlHarnessOpt
       await server.stop();
     },
     connect: () => connectBackend(connection()),
+    connectWith: (more) => connectBackend({ ...connection(), options: { ...options, ...more } }),
     connection,
     revoke: (key) => locks.revoke(ask, key),
     leftovers: (key) => locks.holders(ask, key),

@@ -46,7 +46,7 @@ export const postgres: SqlDialect = {
   },
 
   lockColumns: {
-    lock_key: /^text$/u,
+    lock_key: /^text primary key$/u,
     owner: /^text$/u,
     token: /^bigint$/u,
     expires_at: /^timestamp with time zone$/u,
@@ -55,11 +55,13 @@ export const postgres: SqlDialect = {
     awaited: /^boolean$/u,
   },
 
-  fenceColumns: { resource: /^text$/u, token: /^bigint$/u },
+  fenceColumns: { resource: /^text primary key$/u, token: /^bigint$/u },
 
   describe: (query, table) =>
     query(
-      `select attname as name, format_type(atttypid, atttypmod) as type
+      `select attname as name, format_type(atttypid, atttypmod) ||
+         case when exists (select from pg_index where indrelid = attrelid and indisprimary and indkey::text = attnum::text)
+         then ' primary key' else '' end as type
        from pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`,
       [table],
     ),

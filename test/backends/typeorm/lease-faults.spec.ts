@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { setMaxListeners } from 'node:events';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import { DataSource } from 'typeorm';
 import { failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { Holder } from '../../support/harness-holder.js';
@@ -45,21 +44,6 @@ describeServers('lease faults', (type) => {
     );
     return BigInt(String(rows[0]?.['token']).trim());
   };
-
-  it('S3: works while the application has exhausted its pool of one, and outside of its transaction', async () => {
-    const dataSource = await new DataSource({ type, url: world.url, poolSize: 1 }).initialize();
-    const service = world.service({ dataSource });
-    const changed = new Error('changed my mind');
-    const work = dataSource.transaction(async (manager) => {
-      await manager.query('select 1');
-      const lock = await service.acquire('S3', { ttlMs: LONG_TTL_MS });
-      expect(lock.isHeld).toBe(true);
-      throw changed;
-    });
-    await expect(failureOf(work)).resolves.toBe(changed);
-    await expect(world.service().tryAcquire('S3')).resolves.toBeNull();
-    await dataSource.destroy();
-  });
 
   it('S3: 300 waiters for 30 keys hold no connection, and do not delay renewals', async () => {
     const [holder, crowd] = [world.service(), world.service()];
@@ -143,12 +127,6 @@ describeServers('lease faults', (type) => {
     expect(String(error)).toMatch(/read.only/u);
     await world.ask(type === 'postgres' ? `begin read write; ${sql.writable}; commit` : sql.writable);
     await eventually(async () => (await service.acquire('S14')).release());
-  });
-
-  it('S14: with replication configured, only the master is asked', async () => {
-    const replication = { master: { url: world.url }, slaves: [{ url: world.urlOf({ port: 1 }) }] };
-    const service = world.service({ dataSource: { options: { type, replication } } });
-    await (await service.acquire('S14')).release();
   });
 
   it('S14: a statement that is not answered in time ends its connection, and the next one opens another', async () => {

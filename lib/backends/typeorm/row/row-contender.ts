@@ -58,7 +58,7 @@ export class RowContender {
         await lease.release();
         return null;
       } catch (error) {
-        if (once || this.#isHopeless(error)) throw error;
+        if (this.#isHopeless(error, once)) throw error;
         await pause(this.request.deadline.clock, randomInt(RETRY_MS));
       }
     }
@@ -94,12 +94,14 @@ export class RowContender {
     }
   }
 
-  /** Whether trying again would not mend it in time. */
-  #isHopeless(error: unknown): boolean {
+  /** Whether trying again would not mend it in time. Whoever tries once has time for what a busy database does only. */
+  #isHopeless(error: unknown, once: boolean): boolean {
     const { deadline } = this.request;
+    const { locks, statementTimeoutMs } = this.target;
+    if (error instanceof LockError || this.#givenUp || (!once && deadline.passed)) return true;
+    if (once && !(error instanceof DatabaseError && locks.isBusy(error))) return true;
     this.#failingSince ??= deadline.clock.now();
-    const patienceIsOver = deadline.clock.now() - this.#failingSince >= this.patienceMs;
-    return error instanceof LockError || patienceIsOver || deadline.passed || this.#givenUp;
+    return deadline.clock.now() - this.#failingSince >= (once ? statementTimeoutMs : this.patienceMs);
   }
 
   /** `null` when somebody else has the row. */

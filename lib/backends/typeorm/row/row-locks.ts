@@ -21,6 +21,8 @@ export interface RowLocks {
   settle(query: Query): Promise<unknown>;
   /** Whether somebody else has the row. */
   isHeld(error: DatabaseError): boolean;
+  /** Whether the database gave the transaction up for the sake of others: it did nothing, and may be tried again. */
+  isBusy(error: DatabaseError): boolean;
   /** Whether the database has rolled the whole transaction back, and freed the row with it. */
   isRolledBack(error: DatabaseError): boolean;
   /** Whether the transaction is there, but takes nothing more than its end. */
@@ -42,9 +44,16 @@ const postgres: RowLocks = {
   },
   settle: (query) => query('set local lock_timeout to default', []),
   isHeld: ({ code }) => code === '55P03',
+  isBusy: ({ code }) => code === '40001' || code === '40P01',
   isRolledBack: () => false,
   isAborted: ({ code }) => code === '25P02',
 };
+
+const isVictim = ({ code }: DatabaseError): boolean => code === 'ER_LOCK_DEADLOCK' || code === 'ER_CHECKREAD';
+
+/** What `idle_transaction_timeout` and the like of MariaDB would end sooner than the TTL; MySQL takes it for a comment. */
+const NO_OTHER_LIMIT =
+  '/*M!100300 , session idle_transaction_timeout = 0, session idle_write_transaction_timeout = 0 */';
 
 /** InnoDB waits for whole seconds. */
 const mysql: RowLocks = {
@@ -64,11 +73,12 @@ const mysql: RowLocks = {
 
   limit: (query, { ttlMs, waitMs }) => {
     const lockTimeout = waitMs > 0 ? `, session innodb_lock_wait_timeout = ${Math.ceil(waitMs / 1000)}` : '';
-    return query(`set session wait_timeout = ${ttlMs / 1000}${lockTimeout}`, []);
+    return query(`set session wait_timeout = ${ttlMs / 1000}${lockTimeout} ${NO_OTHER_LIMIT}`, []);
   },
   settle: (query) => query('set session innodb_lock_wait_timeout = default', []),
   isHeld: ({ code }) => code === 'ER_LOCK_WAIT_TIMEOUT' || code === 'ER_LOCK_NOWAIT',
-  isRolledBack: ({ code }) => code === 'ER_LOCK_DEADLOCK' || code === 'ER_CHECKREAD',
+  isBusy: isVictim,
+  isRolledBack: isVictim,
   isAborted: () => false,
 };
 
