@@ -35,8 +35,6 @@ export interface BackendHarness {
   readonly boundToConnection?: boolean;
   /** `false` for a key that is refused, by a table that is not of our making. @default every key is taken */
   keeps?(key: string): boolean;
-  /** Whether fencing tokens grow on when the server has lost all its data. `false`: its own log counts them. @default true */
-  readonly tokensOutliveData?: boolean;
   /** Whether one who waits can be told who is in the way. */
   readonly namesHolder: boolean;
   /** The smallest TTL worth testing. */

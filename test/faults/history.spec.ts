@@ -9,7 +9,7 @@ import { FencedResource } from '../support/fenced-resource.js';
 import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
-import { onBackends, SQL_SERVERS } from './on-backends.js';
+import { ETCD, onBackends, SQL_SERVERS } from './on-backends.js';
 import { startHolder } from './start-holder.js';
 
 /** `HISTORY_MS=60000` for a soak. */
@@ -24,13 +24,16 @@ const KEYS = ['hot', 'hot', 'warm-1', 'warm-2'];
 type Fault = 'kill' | 'stop';
 
 describe('histories', () => {
-  onBackends(['redis-queue', 'redis-plain', 'redlock', 'sqlite', 'memcached-meta', ...SQL_SERVERS], (contract) => {
-    it(
-      'of processes that are killed and stopped show no two holders, growing tokens, and a resource that fences',
-      () => stress(contract, ['kill', 'stop', 'stop']),
-      RUN_MS + 60_000,
-    );
-  });
+  onBackends(
+    ['redis-queue', 'redis-plain', 'redlock', 'sqlite', 'memcached-meta', ...ETCD, ...SQL_SERVERS],
+    (contract) => {
+      it(
+        'of processes that are killed and stopped show no two holders, growing tokens, and a resource that fences',
+        () => stress(contract, ['kill', 'stop', 'stop']),
+        RUN_MS + 60_000,
+      );
+    },
+  );
 
   // A process stopped between its look and its write may free the next one's lock: see the limits of GetsetLeaseStore.
   onBackends(['redis-getset'], (contract) => {

@@ -2,6 +2,7 @@ import { wantedOf } from '../backends/describe-backend.js';
 import type { BackendHarness } from '../conformance/backend-harness.js';
 import type { Contract } from '../conformance/contract.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
+import { etcdHarness } from '../support/harness-etcd.js';
 import { memcachedHarness } from '../support/harness-memcached.js';
 import { redisHarness } from '../support/harness-redis.js';
 import { redlockHarness } from '../support/harness-redlock.js';
@@ -15,6 +16,8 @@ const HARNESSES = {
   redlock: () => redlockHarness(),
   'memcached-meta': () => memcachedHarness('meta'),
   'memcached-classic': () => memcachedHarness('classic'),
+  etcd: () => etcdHarness(1),
+  'etcd-cluster': () => etcdHarness(3),
   sqlite: () => sqliteHarness(),
   postgres: () => sqlHarness('postgres'),
   mariadb: () => sqlHarness('mariadb'),
@@ -28,6 +31,9 @@ export type BackendName = keyof typeof HARNESSES;
 
 /** Both dialects. */
 export const MEMCACHED = ['memcached-meta', 'memcached-classic'] as const;
+
+/** One server, and a cluster of three. */
+export const ETCD = ['etcd', 'etcd-cluster'] as const;
 
 /** Every strategy on every database server. */
 export const SQL_SERVERS: readonly SqlBackendName[] = [

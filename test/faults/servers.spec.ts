@@ -9,7 +9,7 @@ const LONG_TTL_MS = 20_000;
 
 describe('what servers and clocks do', () => {
   onBackends(
-    ['redis-queue', 'redis-plain', 'redis-getset', 'redlock', 'memcached-meta', ...SQL_SERVERS],
+    ['redis-queue', 'redis-plain', 'redis-getset', 'redlock', 'memcached-meta', 'etcd', ...SQL_SERVERS],
     (contract) => {
       it('A13: wall clock of the holder jumps an hour forwards and back: nothing happens', async () => {
         const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];

@@ -14,16 +14,18 @@ export interface EtcdHarness extends BackendHarness {
 
 const names = new LockNames('lock');
 
+/** Longer than a restart takes, with the election of a leader. */
+const TTL_MS = { 1: 2_000, 3: 3_000 };
+
 /** Servers of its own, which keep their data, so that they can be restarted both ways. */
 export function etcdHarness(members: 1 | 3): EtcdHarness {
-  // Longer than a restart takes, with the election of a leader.
-  const ttlSeconds = members === 1 ? 2 : 3;
+  const sessionTtlMs = TTL_MS[members];
   let server: EtcdServer;
   let operator: EtcdOperator;
   const connection: EtcdHarness['connection'] = (through): EtcdConnection => ({
     backend: 'etcd',
     endpoints: through ? [`http://127.0.0.1:${through.port}`] : server.urls,
-    ttlSeconds,
+    ttlSeconds: sessionTtlMs / 1_000,
   });
   return {
     server: () => server,
@@ -47,8 +49,7 @@ export function etcdHarness(members: 1 | 3): EtcdHarness {
     restart: (options) => server.restart(options),
     order: 'fifo',
     namesHolder: true,
-    tokensOutliveData: false,
-    shortTtlMs: ttlSeconds * 1_000,
+    shortTtlMs: sessionTtlMs,
     wakesWithinMs: 1_000,
   };
 }

@@ -15,6 +15,7 @@ import type { EtcdSession } from './etcd-session.js';
 import { holderValue } from './holder-value.js';
 import { LockNames } from './lock-names.js';
 import { Place, type PlaceSettings } from './place.js';
+import { TokenCount } from './token-count.js';
 
 /** Asking again would bring the same answer. */
 const HOPELESS: ReadonlySet<string> = new Set([
@@ -44,7 +45,7 @@ export class EtcdLeaseStore implements LeaseStore {
     const names = new LockNames(options.prefix);
     this.#client = client;
     this.#sessions = new CurrentSession(client, names, options.ttlSeconds);
-    this.#settings = { client, names, watch: new DeletionWatch(client) };
+    this.#settings = { client, names, watch: new DeletionWatch(client), tokens: new TokenCount(client, names) };
   }
 
   /** Shows what trying again will not mend: who we are, and what we may. */

@@ -16,9 +16,15 @@ export class LockNames {
     return `${this.queue(key).key}${escape(owner)}@${lease.toString(16)}`;
   }
 
-  /** A name that no lock has, since no key is empty. */
+  // No lock has such a name, since no key is empty.
+
   session(lease: bigint): string {
     return `${this.prefix}//${lease.toString(16)}`;
+  }
+
+  /** Holds the number that fencing tokens are counted from. */
+  get countedFrom(): string {
+    return `${this.prefix}//counted-from`;
   }
 }
 

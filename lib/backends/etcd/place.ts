@@ -6,11 +6,13 @@ import type { EtcdSession } from './etcd-session.js';
 import { holderOf } from './holder-value.js';
 import type { LockNames } from './lock-names.js';
 import type { Condition, KeyValue, OneOf, Outcome, Transaction } from './messages.js';
+import type { TokenCount } from './token-count.js';
 
 export interface PlaceSettings {
   readonly client: EtcdClient;
   readonly names: LockNames;
   readonly watch: DeletionWatch;
+  readonly tokens: TokenCount;
 }
 
 /**
@@ -23,7 +25,7 @@ export interface PlaceSettings {
  */
 export class Place {
   readonly #name: string;
-  /** The number in the queue, and the fencing token. Unknown until an answer said so. */
+  /** etcd's revision at the time: the number in the queue. Unknown until an answer said so. */
   #createdAt: bigint | undefined;
   #inDoubt = false;
   #unwatch: () => void = () => undefined;
@@ -66,20 +68,25 @@ export class Place {
 
   /** One request, also for a lock that is free. Who does not wait takes no place behind others. */
   async #enter(wake: (() => void) | undefined): Promise<LeaseAttempt> {
-    const { names } = this.settings;
+    const { names, tokens } = this.settings;
     const { lease, epoch } = this.session;
     const [queue, ofSession] = [names.queue(this.key), names.session(lease)];
     const oldest: OneOf = { ...queue, which: 'oldest' };
     const alone: Condition = { ...queue, createdAt: 0n };
     const { found, revision, succeeded } = await this.#create({
       when: [{ key: this.#name, createdAt: 0n }, { key: ofSession, modifiedAt: epoch }, ...(wake ? [] : [alone])],
-      steps: [{ get: oldest }, { get: { ...queue, which: 'youngest' } }, { put: this.#name, value: this.value, lease }],
+      steps: [
+        { get: oldest },
+        { get: { ...queue, which: 'youngest' } },
+        { put: this.#name, value: this.value, lease },
+        { get: tokens.key },
+      ],
       otherwise: [{ get: oldest }, { get: this.#name }, { get: ofSession }],
     });
-    const [first, other, mark] = found;
+    const [first, other, mark, countedFrom] = found;
     if (succeeded) {
       this.#createdAt = revision;
-      return first && other ? this.#wait(first, other, revision, wake) : granted(revision);
+      return first && other ? this.#wait(first, other, revision, wake) : this.#granted(revision, countedFrom);
     }
     if (other) {
       this.#createdAt = other.createdAt;
@@ -92,20 +99,26 @@ export class Place {
 
   /** Trusts nothing but a new reading of our own key: it may have gone with the one before it, or instead of it. */
   async #look(createdAt: bigint, wake: (() => void) | undefined): Promise<LeaseAttempt> {
-    const queue = this.settings.names.queue(this.key);
-    const { found, revision } = await this.settings.client.transact({
+    const { client, names, tokens } = this.settings;
+    const queue = names.queue(this.key);
+    const { found, revision } = await client.transact({
       steps: [
         { get: this.#name },
         { get: { ...queue, which: 'oldest' } },
         { get: { ...queue, which: 'youngest', createdUpTo: createdAt - 1n } },
+        { get: tokens.key },
       ],
     });
-    const [own, first, before] = found;
+    const [own, first, before, countedFrom] = found;
     if (own?.createdAt !== createdAt) {
       this.#createdAt = undefined;
       return this.#enter(wake);
     }
-    return first && before ? this.#wait(first, before, revision, wake) : granted(createdAt);
+    return first && before ? this.#wait(first, before, revision, wake) : this.#granted(createdAt, countedFrom);
+  }
+
+  async #granted(createdAt: bigint, countedFrom: KeyValue | undefined): Promise<LeaseAttempt> {
+    return { acquired: true, fencingToken: await this.settings.tokens.tokenOf(createdAt, countedFrom) };
   }
 
   #wait(first: KeyValue, before: KeyValue, revision: bigint, wake: (() => void) | undefined): LeaseAttempt {
@@ -153,10 +166,6 @@ export class Place {
   #noteEnd(error: unknown): void {
     if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.session.end();
   }
-}
-
-function granted(createdAt: bigint): LeaseAttempt {
-  return { acquired: true, fencingToken: createdAt };
 }
 
 function refused(first: KeyValue): LeaseAttempt {

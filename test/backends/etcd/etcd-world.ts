@@ -73,6 +73,12 @@ export class EtcdWorld implements AsyncDisposable {
     return this.operator.list(names.queue(key).key);
   }
 
+  /** That of whoever has the lock by this place. */
+  async tokenOf(place: StoredKey | undefined): Promise<bigint> {
+    const [countedFrom] = await this.operator.list(names.countedFrom);
+    return BigInt(countedFrom?.value ?? 0) + (place?.createdAt ?? 0n);
+  }
+
   async closeClients(): Promise<void> {
     await Promise.all(this.#opened.splice(0).map((opened) => opened.close(1_000)));
   }
@@ -123,6 +129,6 @@ export function lineOf(world: EtcdWorld, key: string, length: number, withinMs =
       if (places.length !== length) throw new Error(`${places.length} in line`);
       return places;
     },
-    { withinMs },
+    { withinMs, everyMs: 20 },
   );
 }
