@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { wantedOf } from '../backends/describe-backend.js';
+import type { Listener } from '../conformance/backend-harness.js';
 import type { Contract } from '../conformance/contract.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
 import { RedisServer } from '../servers/redis-server.js';
@@ -18,7 +19,8 @@ import {
   checkTokenOrder,
 } from '../support/history-checker.js';
 import { logStatements } from '../support/statement-log.js';
-import { SQL_SERVERS } from './on-backends.js';
+import { MEMCACHED, onBackends, SQL_SERVERS } from './on-backends.js';
+import { ProxiedBackend } from './proxied-backend.js';
 
 /** `HAMMER_MS=10000` for the whole of it. */
 const RUN_MS = Number(process.env.HAMMER_MS ?? 1_000);
@@ -84,32 +86,50 @@ describe(`${PROCESSES} processes on one key`, () => {
     return (await asked()).reduce((sum, count, place) => sum + count - (before[place] ?? 0), 0);
   };
 
+  const property = 'never two holders, tokens that grow strictly, no error, and every write accepted';
+
   for (const name of wantedOf(['sqlite', ...SQL_SERVERS])) {
     const sql = name === 'sqlite' ? undefined : sqlHarness(name, { sessionTtlMs: TTL_MS });
     describeOnBackend(name, sql ?? sqliteHarness(), (contract) => {
-      const property = 'never two holders, tokens that grow strictly, no error, and every write accepted';
-      it(`${RUN_MS} ms: ${property}`, () => run(contract), RUN_MS + WAIT_MS);
+      const counted = async (): Promise<void> => {
+        const log = sql && (await logStatements(sql));
+        const count: Count = log ? async (work) => (await log.during(work)).length : sqliteCount;
+        await run(contract, name, count, 'statements');
+      };
+      it(`${RUN_MS} ms: ${property}`, counted, RUN_MS + WAIT_MS);
     });
+  }
 
-    const run = async (contract: Contract): Promise<void> => {
-      const log = sql && (await logStatements(sql));
-      const count: Count = log ? async (work) => (await log.during(work)).length : sqliteCount;
-      const connection = contract.harness.connection?.();
-      if (!connection) throw new Error('other processes have to connect');
-      // Everybody has a connection, and the table is there, when it begins.
-      for (const holder of holders) {
-        await holder.open(connection);
-        await holder.acquire(name, { ttlMs: TTL_MS });
-        await holder.child.call('release', name);
-      }
-      let grants = 0;
-      const statements = await count(async () => (grants = await hammer(contract, `hot-${name}`)));
-      await Promise.all(holders.map((holder) => holder.close()));
-      expect(grants).toBeGreaterThan(RUN_MS / 100);
-      const each = (statements / grants).toFixed(1);
-      process.stdout.write(
-        `${name}: ${PROCESSES} processes, ${RUN_MS} ms: ${grants} grants, ${each} statements each\n`,
-      );
+  onBackends(MEMCACHED, (contract, name) => {
+    const counted = async (): Promise<void> => {
+      await using world = await ProxiedBackend.start(contract);
+      const { proxy } = world;
+      const count: Count = async (work) => {
+        let requests = 0;
+        const stop = proxy.onRequest(() => (requests += 1));
+        await work();
+        stop();
+        return requests;
+      };
+      await run(contract, name, count, 'requests', proxy);
     };
+    it(`${RUN_MS} ms: ${property}`, counted, RUN_MS + WAIT_MS);
+  });
+
+  async function run(contract: Contract, name: string, count: Count, what: string, through?: Listener): Promise<void> {
+    const connection = contract.harness.connection?.(through);
+    if (!connection) throw new Error('other processes have to connect');
+    // Everybody has a connection, and the table is there, when it begins.
+    for (const holder of holders) {
+      await holder.open(connection);
+      await holder.acquire(name, { ttlMs: TTL_MS });
+      await holder.child.call('release', name);
+    }
+    let grants = 0;
+    const asked = await count(async () => (grants = await hammer(contract, `hot-${name}`)));
+    await Promise.all(holders.map((holder) => holder.close()));
+    expect(grants).toBeGreaterThan(RUN_MS / 100);
+    const each = (asked / grants).toFixed(1);
+    process.stdout.write(`${name}: ${PROCESSES} processes, ${RUN_MS} ms: ${grants} grants, ${each} ${what} each\n`);
   }
 });
