@@ -1,4 +1,5 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
+import { memcached } from 'nestjs-distributed-lock/memcached';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
@@ -49,6 +50,11 @@ const CHOICES = {
     variable: 'REDIS_URL',
     fallback: 'redis://127.0.0.1:6379',
     create: ({ server }) => redis({ url: server }),
+  },
+  memcached: {
+    variable: 'MEMCACHED_SERVERS',
+    fallback: '127.0.0.1:11211',
+    create: ({ server }) => memcached({ servers: server }),
   },
   memory: { create: () => memory() },
 } satisfies Record<string, LockBackendChoice>;

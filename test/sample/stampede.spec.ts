@@ -42,15 +42,19 @@ describe('npm run stampede', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   });
 
-  it.each(['redis', 'postgres', 'mariadb'])('says what to install when there is no server of %s', async (backend) => {
-    const { code, stderr } = await stampedes.run([...SMALL, '--backend', backend], { PATH: '/nowhere' });
-    expect(stderr).toContain('cannot be started: install it (Debian: apt-get install');
-    expect(code).toBe(1);
-    await expect(stampedes.files()).resolves.toEqual([]);
-  });
+  it.each(['redis', 'memcached', 'postgres', 'mariadb'])(
+    'says what to install when there is no server of %s',
+    async (backend) => {
+      const { code, stderr } = await stampedes.run([...SMALL, '--backend', backend], { PATH: '/nowhere' });
+      expect(stderr).toContain('cannot be started: install it (Debian: apt-get install');
+      expect(code).toBe(1);
+      await expect(stampedes.files()).resolves.toEqual([]);
+    },
+  );
 
   it.each([
     ['redis', { REDIS_URL: 'redis://:secret@example.com' }, 'REDIS_URL names example.com'],
+    ['memcached', { MEMCACHED_SERVERS: '127.0.0.1:11211,example.com:11211' }, 'MEMCACHED_SERVERS names example.com'],
     ['postgres', { POSTGRES_URL: 'localhost:5432/secret' }, 'POSTGRES_URL must be postgres://'],
     ['postgres', { POSTGRES_URL: 'postgres://ann:secret@example.com/shop' }, 'POSTGRES_URL names example.com'],
     ['mariadb', { MARIADB_URL: 'ann:secret@' }, 'MARIADB_URL must be'],
@@ -72,7 +76,7 @@ describe('npm run stampede', () => {
     await expect(stampedes.files()).resolves.toEqual([]);
   }, 60_000);
 
-  for (const backend of wantedOf(['sqlite', 'redis', 'postgres', 'mariadb'])) {
+  for (const backend of wantedOf(['sqlite', 'redis', 'memcached', 'postgres', 'mariadb'])) {
     it(`leaves nothing behind when it is killed itself, on ${backend}`, async () => {
       const stampede = stampedes.start([...ENDLESS, '--backend', backend]);
       await untilItSells();

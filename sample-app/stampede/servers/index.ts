@@ -1,4 +1,5 @@
 import { mariadb } from './mariadb.js';
+import { memcached } from './memcached.js';
 import { postgres } from './postgres.js';
 import { redis } from './redis.js';
 import { type Server, startServer } from './server.js';
@@ -6,6 +7,7 @@ import { type Server, startServer } from './server.js';
 /** How to start a server of our own, by the variable that tells the application of it. */
 const PRIVATE_SERVERS: Readonly<Record<string, () => Promise<Server>>> = {
   REDIS_URL: () => startServer(redis),
+  MEMCACHED_SERVERS: () => startServer(memcached),
   POSTGRES_URL: () => startServer(postgres),
   MARIADB_URL: () => startServer(mariadb),
 };
