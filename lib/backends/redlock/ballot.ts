@@ -1,61 +1,75 @@
 import { randomInt } from 'node:crypto';
-import type { LeaseAttempt } from '../../core/index.js';
+import type { Holder, LeaseAttempt } from '../../core/index.js';
 import type { Poll } from './poll.js';
 import { quorumError } from './quorum-error.js';
 import type { RedlockNode, Vote } from './redlock-node.js';
 import { soonestToken, type TokenWindow } from './token-clock.js';
 
-/** The shortest back-off after a split vote is up to so long; longer where a vote takes longer. */
-const SPLIT_BACKOFF_MS = 10;
-const SPLIT_BACKOFF_ROUNDS = 4;
+/** The back-off after a split vote is up to so many times as long as the vote took, and as much more as the network may vary. */
+const BACKOFF_VOTES = 4;
+const BACKOFF_MS = 10;
 
 type Refused = Vote & { readonly kind: 'refused' };
 type Held = Vote & { readonly kind: 'held' };
 
-/** What the nodes' votes for one owner and one token amount to. */
+/** How to get a quorum, after all: with which token, and how long from now. */
+export interface NextProposal {
+  readonly token: number;
+  readonly inMs: number;
+}
+
+/** What the nodes' votes for one owner and one token amount to, as they were when the vote was decided. */
 export class Ballot {
-  readonly granted: number;
+  readonly #granted: number;
   readonly #refused: readonly (readonly [RedlockNode, Refused])[];
   readonly #held: readonly Held[];
+  readonly #failed: number;
+  readonly #leads: boolean;
 
   constructor(
     readonly poll: Poll<RedlockNode, Vote>,
     readonly token: number,
-    private readonly skewUs: number,
+    private readonly tookMs: number,
+    private readonly rules: { readonly maxSkewMs: number; readonly nodeTimeoutMs: number },
   ) {
     const votes = [...poll.answers];
-    this.granted = poll.count(({ kind }) => kind === 'granted');
+    this.#granted = poll.count(({ kind }) => kind === 'granted');
     this.#refused = votes.filter((vote): vote is [RedlockNode, Refused] => vote[1].kind === 'refused');
     this.#held = votes.map(([, vote]) => vote).filter((vote) => vote.kind === 'held');
+    this.#failed = poll.failed;
+    const first = poll.nodes.find((node) => poll.answers.has(node));
+    this.#leads = first !== undefined && poll.answers.get(first)?.kind === 'granted';
   }
 
   get won(): boolean {
-    return this.granted >= this.poll.quorum;
-  }
-
-  /**
-   * Whether the nodes, and not another owner, are in the way. A node that refuses what the others would take is as good as
-   * one that is down.
-   */
-  get failed(): boolean {
-    return this.poll.failed + this.#refused.length > this.poll.spare && this.#held.length <= this.poll.spare;
+    return this.#granted >= this.poll.quorum;
   }
 
   /** What the nodes say that the time is: those that took the token agree with ours, and the middle one is right. */
   now(ours: number): number {
-    const clocks = [
-      ...this.#refused.map(([, { clock }]) => clock),
-      ...Array.from({ length: this.granted }, () => ours),
-    ];
-    return clocks.toSorted((a, b) => a - b)[Math.floor(clocks.length / 2)] ?? ours;
+    const agreeing = Array.from({ length: this.#granted }, () => ours);
+    const clocks = [...this.#refused.map(([, { clock }]) => clock), ...agreeing].toSorted((a, b) => a - b);
+    return clocks[Math.floor(clocks.length / 2)] ?? ours;
   }
 
-  /** The token that a quorum would take instead, and when. */
-  betterToken(now: number): { readonly token: number; readonly inMs: number } | undefined {
-    if (this.#refused.length === 0) return undefined;
-    const taken: TokenWindow = { floor: this.token, ceiling: this.token + this.skewUs };
-    const windows = [...this.#refused.map(([, vote]) => vote), ...Array.from({ length: this.granted }, () => taken)];
-    return soonestToken(windows, this.poll.quorum, now);
+  /**
+   * Where the nodes refuse, the token that a quorum of them takes. Where the vote is split, whoever has the first of the nodes
+   * keeps what it has and asks again, and all others give way: so there is one who gets on.
+   */
+  next(now: number): NextProposal | undefined {
+    const better = this.#betterToken(now);
+    if (better || !this.#leads || !this.#split) return better;
+    return { token: Math.max(now, this.token), inMs: randomInt(Math.ceil(this.tookMs) + 1) };
+  }
+
+  /** Too many nodes are down. */
+  get failed(): boolean {
+    return this.#failed > this.poll.spare;
+  }
+
+  /** No other owner is in the way, and yet the nodes do not take the same token. */
+  get stuck(): boolean {
+    return this.#granted + this.#refused.length >= this.poll.quorum;
   }
 
   failure(): AggregateError {
@@ -66,20 +80,39 @@ export class Ballot {
   }
 
   /** Somebody else is in the way: who, and for how long. */
-  refusal(tookMs: number): LeaseAttempt {
-    const votes = new Map<string, number>();
-    for (const { owner } of this.#held) votes.set(owner, (votes.get(owner) ?? 0) + 1);
-    const [leader, most] = [...votes].toSorted(([, a], [, b]) => b - a)[0] ?? ['', 0];
-    const holder = this.#held.find(({ owner }) => owner === leader)?.holder;
-    const split = most + this.poll.nodes.length - this.poll.answers.size < this.poll.quorum;
-    const retryAfterMs = split ? randomInt(backOffMs(tookMs)) : this.#freeInMs();
+  refusal(): LeaseAttempt {
+    const { holder } = this.#rival;
+    const retryAfterMs = this.#split ? randomInt(BACKOFF_MS + Math.ceil(this.tookMs * BACKOFF_VOTES)) : this.#freeInMs;
     return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
   }
 
+  #betterToken(now: number): NextProposal | undefined {
+    if (this.#refused.length === 0) return undefined;
+    const { maxSkewMs, nodeTimeoutMs } = this.rules;
+    const taken: TokenWindow = { floor: this.token, ceiling: this.token + maxSkewMs * 1_000 };
+    const windows = [...this.#refused.map(([, vote]) => vote), ...Array.from({ length: this.#granted }, () => taken)];
+    const better = soonestToken(windows, this.poll.quorum, now);
+    return better && better.inMs <= nodeTimeoutMs ? better : undefined;
+  }
+
+  /** Nobody has a quorum, as far as is known. */
+  get #split(): boolean {
+    const unknown = this.poll.nodes.length - this.#granted - this.#refused.length - this.#held.length;
+    return this.#rival.votes + unknown < this.poll.quorum;
+  }
+
+  /** The one of the others with most votes. */
+  get #rival(): { readonly votes: number; readonly holder: Holder | undefined } {
+    const votes = new Map<string, number>();
+    for (const { owner } of this.#held) votes.set(owner, (votes.get(owner) ?? 0) + 1);
+    const most = Math.max(0, ...votes.values());
+    return { votes: most, holder: this.#held.find(({ owner }) => votes.get(owner) === most)?.holder };
+  }
+
   /** When the leases of so many others have ended that a quorum of nodes is free, by what is known. */
-  #freeInMs(): number | null {
-    const free = this.granted + this.#refused.length;
-    const left = this.#held.map(({ leftMs }) => leftMs).toSorted((a, b) => a - b)[this.poll.quorum - free - 1];
+  get #freeInMs(): number | null {
+    const needed = this.poll.quorum - this.#granted - this.#refused.length;
+    const left = this.#held.map(({ leftMs }) => leftMs).toSorted((a, b) => a - b)[needed - 1];
     return left === undefined || left === Infinity ? null : left;
   }
 }
@@ -94,8 +127,4 @@ export function isDecided(poll: Poll<RedlockNode, Vote>): boolean {
   const against = poll.nodes.length - granted - poll.waiting;
   if (against <= poll.spare) return false;
   return poll.failed > poll.spare || poll.failed + poll.waiting <= poll.spare;
-}
-
-function backOffMs(tookMs: number): number {
-  return SPLIT_BACKOFF_MS + Math.ceil(tookMs * SPLIT_BACKOFF_ROUNDS);
 }

@@ -16,6 +16,8 @@ export { type RedlockOptions } from './redlock-options.js';
  */
 export function redlock(options: RedlockOptions): LockBackend {
   const { nodes, nodeTimeoutMs, ...settings } = resolveRedlockOptions(options);
-  const masters = nodes.map(({ name, where }) => new RedlockNode(name, sourceOf(where), nodeTimeoutMs, settings));
+  const masters = nodes
+    .map(({ name, where }) => new RedlockNode(name, sourceOf(where), nodeTimeoutMs, settings))
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return new PollingBackend(new RedlockLeaseStore(masters, { ...settings, nodeTimeoutMs }));
 }

@@ -16,8 +16,8 @@ import { QuorumHealth } from './quorum-health.js';
 import type { Candidacy, RedlockNode, Vote, VotingRules } from './redlock-node.js';
 import { TokenClock } from './token-clock.js';
 
-/** How often one attempt proposes a token. The second proposal is made of what the nodes said to the first. */
-const MOST_ROUNDS = 4;
+/** How often one attempt proposes a token. Mostly the first does; the next is made of what the nodes said to it. */
+const MOST_ROUNDS = 6;
 
 export interface RedlockSettings extends VotingRules {
   readonly prefix: string;
@@ -40,9 +40,10 @@ export class RedlockLeaseStore implements LeaseStore {
   readonly #sinceKey: string;
   readonly #tokens = new TokenClock();
   readonly #background = new Set<Promise<unknown>>();
-  #prepared: Promise<unknown> | undefined;
+  #greeting: Promise<unknown> | undefined;
 
   constructor(
+    /** All clients should have them in the same order: the first decides split votes. */
     private readonly nodes: readonly RedlockNode[],
     private readonly settings: RedlockSettings,
   ) {
@@ -51,10 +52,13 @@ export class RedlockLeaseStore implements LeaseStore {
     this.#sinceKey = `${settings.prefix}:since`;
   }
 
-  /** @throws LockBackendError at once when a majority of the nodes fails */
+  /**
+   * @throws LockBackendError when a majority of the nodes fails: no use in asking again
+   * @throws AggregateError when they do not take the same token
+   */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    this.#prepared ??= Promise.all(this.nodes.map((node) => node.prepare()));
-    await this.#prepared;
+    this.#greeting ??= this.#greet();
+    await this.#greeting;
     const leaseKey = this.#keys.lease(key);
     const candidacy: Candidacy = {
       keys: [leaseKey, `${leaseKey}:f`, this.#sinceKey],
@@ -62,13 +66,14 @@ export class RedlockLeaseStore implements LeaseStore {
       ttlMs: Math.ceil(ttlMs),
       metadata: packMetadata(metadata),
     };
-    const askedAt = systemClock.now();
     const ballot = await this.#vote(candidacy);
     if (ballot.won) return { acquired: true, fencingToken: BigInt(ballot.token) };
-    const tookMs = systemClock.now() - askedAt;
     await this.#takeBack(candidacy, ballot.poll);
-    if (!ballot.failed) return ballot.refusal(tookMs);
-    throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: ballot.failure() });
+    if (ballot.failed) {
+      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: ballot.failure() });
+    }
+    if (ballot.stuck) throw ballot.failure();
+    return ballot.refusal();
   }
 
   /**
@@ -116,21 +121,30 @@ export class RedlockLeaseStore implements LeaseStore {
     return this.#health.onChange(listener);
   }
 
-  /** Round after round with the token that the nodes would take, as long as it is they who refuse and not another owner. */
+  /** Once, before the first vote: until a quorum is connected, or cannot be. */
+  async #greet(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.open()));
+    await ask(
+      this.nodes,
+      (node) => node.greet(),
+      ({ answers, failures, quorum, spare }) => answers.size >= quorum || failures.size > spare,
+    );
+  }
+
+  /** Round after round, as long as another one may bring a quorum. */
   async #vote(candidacy: Candidacy): Promise<Ballot> {
-    const { maxSkewMs, nodeTimeoutMs } = this.settings;
     let token = this.#tokens.now();
     for (let round = 1; ; round += 1) {
       const proposal = token;
+      const askedAt = systemClock.now();
       const poll = await ask(this.nodes, (node) => node.vote(candidacy, proposal), isDecided);
-      const ballot = new Ballot(poll, proposal, maxSkewMs * 1_000);
-      if (ballot.won || round === MOST_ROUNDS) return ballot;
+      const ballot = new Ballot(poll, proposal, systemClock.now() - askedAt, this.settings);
       const now = ballot.now(this.#tokens.now());
-      const better = ballot.betterToken(now);
-      if (!better || better.inMs > nodeTimeoutMs) return ballot;
+      const next = ballot.won || round === MOST_ROUNDS ? undefined : ballot.next(now);
+      if (!next) return ballot;
       this.#tokens.set(now);
-      ({ token } = better);
-      if (better.inMs > 0) await pause(systemClock, better.inMs);
+      if (next.inMs > 0) await pause(systemClock, next.inMs);
+      ({ token } = next);
     }
   }
 

@@ -1,4 +1,4 @@
-import { type Holder, unpackHolder } from '../../core/index.js';
+import { type Holder, systemClock, unpackHolder } from '../../core/index.js';
 import { splitFields } from '../redis/lease-value.js';
 import { type ClientSource, type RedisClient } from '../redis/redis-client.js';
 import { RedisConnection } from '../redis/redis-connection.js';
@@ -36,6 +36,9 @@ export interface VotingRules {
 /** So many releases that did not get through are kept for a node's return. What is more ends with its TTL. */
 const MOST_OWED = 1_000;
 
+/** A process that starts is busy, and so may be the machine. */
+const LONGEST_GREETING_MS = 2_000;
+
 /** One of the masters. All errors name it. */
 export class RedlockNode implements Asked {
   readonly #connection: RedisConnection;
@@ -50,7 +53,7 @@ export class RedlockNode implements Asked {
   constructor(
     readonly name: string,
     source: ClientSource,
-    timeoutMs: number,
+    private readonly timeoutMs: number,
     private readonly rules: VotingRules,
   ) {
     this.#open = () => (this.#client ??= source.open());
@@ -67,9 +70,24 @@ export class RedlockNode implements Asked {
     return this.health.current.status === 'down';
   }
 
-  /** Makes the client, so that the time it takes to load is not taken for a server's silence. @throws LockConfigurationError */
-  async prepare(): Promise<void> {
+  /** Makes the client. @throws LockConfigurationError when there is none to make */
+  async open(): Promise<void> {
     await this.#open();
+  }
+
+  /** Connects, which may take longer than an answer of a node that is connected. Rejects at once when the node refuses. */
+  async greet(): Promise<void> {
+    const giveUpAt = systemClock.now() + LONGEST_GREETING_MS;
+    for (;;) {
+      const askedAt = systemClock.now();
+      try {
+        await this.#naming(this.#connection.send('TIME'));
+        return;
+      } catch (error) {
+        const silent = systemClock.now() - askedAt >= this.timeoutMs;
+        if (!silent || systemClock.now() >= giveUpAt) throw error;
+      }
+    }
   }
 
   /** Asking again with a greater token raises that of a lease of the same owner. */

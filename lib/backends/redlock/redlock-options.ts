@@ -6,7 +6,7 @@ interface CommonOptions {
   readonly prefix?: string;
   /**
    * How long a node may take to answer before it counts as failed. Only a decision that hangs on it waits for so long. Best
-   * below a third of the TTL. @default 500
+   * below a third of the TTL. @default 1_000
    */
   readonly nodeTimeoutMs?: number;
   /** How far a token may be from a node's clock. Nodes whose clocks differ by more never make a quorum. @default 1_000 */
@@ -53,7 +53,7 @@ export function resolveRedlockOptions(given: RedlockOptions): ResolvedOptions {
     if (!OPTIONS.has(name)) refuse(name, `is no redlock option; there are ${[...OPTIONS].join(', ')}`);
   }
   const { urls, clients, prefix = 'redlock' } = given;
-  const { nodeTimeoutMs = 500, maxSkewMs = 1_000, restartQuarantineMs = 0 } = given;
+  const { nodeTimeoutMs = 1_000, maxSkewMs = 1_000, restartQuarantineMs = 0 } = given;
   if (urls !== undefined && clients !== undefined) refuse('clients', 'and urls exclude each other: give one of them');
   if (typeof prefix !== 'string' || !/^[\w.:-]{1,100}$/u.test(prefix)) {
     refuse('prefix', `must be 1 to 100 letters, digits, "_", ".", ":" or "-"; it was ${show(prefix)}`);

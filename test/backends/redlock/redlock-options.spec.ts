@@ -80,7 +80,8 @@ wantedOf(['redlock']).forEach((name) =>
       await new Promise((resolve) => setTimeout(resolve, 700));
       expect(lock.isHeld).toBe(true);
       await lock.release();
-      expect(service.health.nodes?.map((node) => node.name)).toEqual(servers.map(({ port }) => `localhost:${port}`));
+      const names = servers.map(({ port }) => `localhost:${port}`);
+      expect(service.health.nodes?.map((node) => node.name)).toEqual(names.toSorted());
       await service.close();
       await expect(Promise.all(clients.map((client) => client.ping()))).resolves.toEqual(['PONG', 'PONG', 'PONG']);
       expect(clients.map((client) => client.listenerCount('close'))).toEqual([0, 0, 0]);

@@ -132,7 +132,7 @@ wantedOf(['redlock']).forEach((name) =>
 
 async function win(backend: LockBackend, key: string, owner: string = randomUUID()): Promise<Lease> {
   const metadata = { host: 'somewhere', pid: 1 };
-  const lease = await backend.acquire(key, { owner, ttlMs: TTL_MS, deadline: Deadline.after(2_000), metadata });
+  const lease = await backend.acquire(key, { owner, ttlMs: TTL_MS, deadline: Deadline.after(10_000), metadata });
   if (!lease) throw new Error(`${key} should have been free`);
   return lease;
 }
