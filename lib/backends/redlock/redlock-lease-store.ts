@@ -30,7 +30,8 @@ export interface RedlockSettings extends VotingRules {
  * client proposes the token, and a node grants it only if it is greater than the last one that it granted. Two majorities
  * share a node, so tokens grow, whatever the clocks of the clients say. See `VOTE` for what a node does.
  *
- * An owner may be asked for again: its leases get the newer token, once nobody can have seen the older one.
+ * Asked again for the same owner, it raises the owner's leases to a newer token and answers with that one: the older, if a
+ * quorum had it, was for nobody but this same acquisition.
  */
 export class RedlockLeaseStore implements LeaseStore {
   readonly name = 'redlock';
@@ -40,7 +41,7 @@ export class RedlockLeaseStore implements LeaseStore {
   readonly #sinceKey: string;
   readonly #tokens = new TokenClock();
   readonly #background = new Set<Promise<unknown>>();
-  #greeting: Promise<unknown> | undefined;
+  #greeting: Promise<Poll<RedlockNode, void>> | undefined;
 
   constructor(
     /** All clients should have them in the same order: the first decides split votes. */
@@ -50,6 +51,13 @@ export class RedlockLeaseStore implements LeaseStore {
     this.#health = new QuorumHealth(nodes);
     this.#keys = new LockKeys(settings.prefix);
     this.#sinceKey = `${settings.prefix}:since`;
+  }
+
+  /** Connects. @throws AggregateError when no quorum can be reached */
+  async start(): Promise<void> {
+    this.#greeting ??= this.#greet();
+    const poll = await this.#greeting;
+    if (poll.answers.size < poll.quorum) throw quorumError(poll);
   }
 
   /**
@@ -122,9 +130,9 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /** Once, before the first vote: until a quorum is connected, or cannot be. */
-  async #greet(): Promise<void> {
+  async #greet(): Promise<Poll<RedlockNode, void>> {
     await Promise.all(this.nodes.map((node) => node.open()));
-    await ask(
+    return ask(
       this.nodes,
       (node) => node.greet(),
       ({ answers, failures, quorum, spare }) => answers.size >= quorum || failures.size > spare,
