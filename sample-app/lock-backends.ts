@@ -2,6 +2,7 @@ import type { LockBackend } from 'nestjs-distributed-lock/core';
 import { memcached } from 'nestjs-distributed-lock/memcached';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { redis } from 'nestjs-distributed-lock/redis';
+import { redlock } from 'nestjs-distributed-lock/redlock';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { databaseOptions } from './database/database-options.js';
 import type { DatabaseType } from './database/database-type.js';
@@ -19,7 +20,7 @@ interface LockSettings {
 interface LockBackendChoice {
   /** The environment variable that says where the server is. */
   readonly variable?: string;
-  /** Where it is when the variable is not set. */
+  /** Where it is when the variable is not set; several have commas between them. */
   readonly fallback?: string;
   /** If it is a database, which kind. The sale is in the same one then, unless `SALE_DB` says otherwise. */
   readonly database?: DatabaseType;
@@ -50,6 +51,11 @@ const CHOICES = {
     variable: 'REDIS_URL',
     fallback: 'redis://127.0.0.1:6379',
     create: ({ server }) => redis({ url: server }),
+  },
+  redlock: {
+    variable: 'REDLOCK_URLS',
+    fallback: [6379, 6380, 6381, 6382, 6383].map((port) => `redis://127.0.0.1:${port}`).join(','),
+    create: ({ server }) => redlock({ urls: server.split(',') }),
   },
   memcached: {
     variable: 'MEMCACHED_SERVERS',

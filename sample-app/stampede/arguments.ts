@@ -16,9 +16,14 @@ export interface Plan {
   readonly kill: boolean;
   /** Stops a process with SIGSTOP while it has the lock, and lets it go on once others have sold meanwhile. */
   readonly freeze: boolean;
+  /** So many of the servers that have the locks are killed on the way. */
+  readonly killNodes: number;
   readonly unsafe: boolean;
   readonly json: boolean;
 }
+
+/** A majority of the five has to stay. */
+const MOST_NODES_KILLED = 2;
 
 export const USAGE = `npm run stampede -- [options]
 
@@ -29,6 +34,7 @@ export const USAGE = `npm run stampede -- [options]
   --stock 1..100000   pieces there are (100)
   --kill              SIGKILL for a process that has the lock
   --freeze            SIGSTOP for a process that has the lock, SIGCONT when others have sold meanwhile
+  --kill-nodes 0..2   SIGKILL for so many of the servers that have the locks (0): redlock has five
   --unsafe            without lock and fence, to see what they prevent
   --json              the result as JSON
 
@@ -51,6 +57,7 @@ export function readArguments(argv: readonly string[]): Plan | 'help' {
     stock: whole('--stock', given.stock ?? '100', 100_000),
     kill: given.kill ?? false,
     freeze: given.freeze ?? false,
+    killNodes: whole('--kill-nodes', given['kill-nodes'] ?? '0', MOST_NODES_KILLED, 0),
     unsafe: given.unsafe ?? false,
     json: given.json ?? false,
   };
@@ -58,10 +65,13 @@ export function readArguments(argv: readonly string[]): Plan | 'help' {
   return plan;
 }
 
-function assertPossible({ backend, via, processes, kill, freeze, unsafe }: Plan): void {
+function assertPossible({ backend, via, processes, kill, freeze, killNodes, unsafe }: Plan): void {
   const faults = Number(kill) + Number(freeze);
   if (backend === 'memory' && processes > 1) {
     throw new UsageError('--backend memory locks inside one process only: use --processes 1, or another backend');
+  }
+  if (killNodes > 0 && backend !== 'redlock') {
+    throw new UsageError('--kill-nodes is for --backend redlock: all other locks are in one place');
   }
   if (unsafe && via !== 'locked') throw new UsageError('--unsafe sells in one way only: leave out --via');
   if (faults > 0 && via === 'optimistic') {
@@ -84,6 +94,7 @@ function parse(argv: readonly string[]) {
       stock: text,
       kill: flag,
       freeze: flag,
+      'kill-nodes': text,
       unsafe: flag,
       json: flag,
       help: flag,
@@ -100,8 +111,8 @@ function oneOf<T extends string>(option: string, text: string, allowed: readonly
   throw new UsageError(`${option} must be one of ${allowed.join(', ')}; it was ${JSON.stringify(text)}`);
 }
 
-function whole(option: string, text: string, max: number): number {
+function whole(option: string, text: string, max: number, min = 1): number {
   const value = Number(text);
-  if (/^\d+$/u.test(text) && value >= 1 && value <= max) return value;
-  throw new UsageError(`${option} must be a whole number from 1 to ${max}; it was ${JSON.stringify(text)}`);
+  if (/^\d+$/u.test(text) && value >= min && value <= max) return value;
+  throw new UsageError(`${option} must be a whole number from ${min} to ${max}; it was ${JSON.stringify(text)}`);
 }

@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Plan } from './arguments.js';
 import type { PaymentWatch } from './payment-watch.js';
 import type { Progress } from './progress.js';
+import type { Server } from './servers/server.js';
 import type { Shop } from './shop.js';
 
 export interface Faults {
@@ -13,6 +14,20 @@ export interface Faults {
 const SOLD_MEANWHILE = 3;
 /** Should it have been stopped in the middle of a transaction, nobody can sell. */
 const FROZEN_AT_MOST_MS = 6_000;
+
+/** The servers that the plan kills. @throws Error when there are not so many that the stampede started */
+export function doomedNodes({ killNodes }: Plan, server: Server | undefined): readonly Server[] {
+  const doomed = server?.nodes?.slice(0, killNodes) ?? [];
+  if (doomed.length === killNodes) return doomed;
+  throw new Error('--kill-nodes kills servers that the stampede started: unset REDLOCK_URLS');
+}
+
+/** Kills servers that have the locks once a fifth is sold: a majority stays. Resolves to how many. */
+export async function killServers(doomed: readonly Server[], stock: number, progress: Progress): Promise<number> {
+  if (!(await progress.reached(Math.ceil(stock / 5)))) return 0;
+  await Promise.all(doomed.map((node) => node[Symbol.asyncDispose]()));
+  return doomed.length;
+}
 
 /** Kills and freezes at the worst moment: with the lock, the stock read and not written yet. */
 export async function inflictFaults(plan: Plan, watch: PaymentWatch, progress: Progress): Promise<Faults> {

@@ -20,6 +20,8 @@ export interface Report extends Faults {
   /** Orders that a buyer was promised and the database does not have. */
   readonly lost: number;
   readonly unanswered: number;
+  /** Servers that had the locks. */
+  readonly nodesKilled: number;
   /** Writes of former holders that the fence refused. */
   readonly stale: number;
   /** How often somebody who sold without a lock had to start again. */
@@ -33,7 +35,7 @@ export interface Report extends Faults {
 /** What happened, by the database; the buyers' answers only say what it cannot know. */
 export async function report(
   plan: Plan,
-  run: { database: string; answers: Answers; faults: Faults; durationMs: number },
+  run: { database: string; answers: Answers; faults: Faults; nodesKilled: number; durationMs: number },
 ): Promise<Report> {
   const { answers, faults } = run;
   const orders = await ordersOf(run.database);
@@ -54,6 +56,7 @@ export async function report(
     stale: answers.stale,
     retries: answers.retries,
     ...faults,
+    nodesKilled: run.nodesKilled,
     tokensDistinct: !tokens.includes(null) && new Set(tokens).size === tokens.length,
     tokensGrow: tokens.every(
       (token, at) => token !== null && (at === 0 || BigInt(tokens[at - 1] ?? token) < BigInt(token)),

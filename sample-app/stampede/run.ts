@@ -6,7 +6,7 @@ import { seed } from '../database/seed.js';
 import { LOCK_BACKENDS } from '../lock-backends.js';
 import type { Plan } from './arguments.js';
 import { stampede } from './buyers.js';
-import { inflictFaults } from './faults.js';
+import { doomedNodes, inflictFaults, killServers } from './faults.js';
 import { temporaryDirectory } from './kept/temporary-directory.js';
 import { newDatabase } from './new-database.js';
 import { PaymentWatch } from './payment-watch.js';
@@ -24,6 +24,7 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
   const { variable = '', database } = LOCK_BACKENDS[plan.backend];
   await using directory = await temporaryDirectory('flash-sale-');
   await using server = variable === '' ? undefined : await serverFor(variable, process.env);
+  const doomed = doomedNodes(plan, server);
   if (server && database) assertDatabase(variable, server.address, [database]);
   const file = join(directory.path, SALE_FILE);
   await using sale = await newDatabase(server && database ? server.address : file);
@@ -43,10 +44,10 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
   const progress = new Progress();
   const startedAt = performance.now();
   const buyers = stampede(plan.buyers, shops.all, progress, signal).finally(() => progress.end());
-  const work = Promise.all([buyers, inflictFaults(plan, watch, progress)]);
-  const [answers, faults] = await Promise.race([work, rejectedBy(signal)]);
+  const work = Promise.all([buyers, inflictFaults(plan, watch, progress), killServers(doomed, plan.stock, progress)]);
+  const [answers, faults, nodesKilled] = await Promise.race([work, rejectedBy(signal)]);
   const durationMs = performance.now() - startedAt;
-  return report(plan, { database: sale.address, answers, faults, durationMs });
+  return report(plan, { database: sale.address, answers, faults, nodesKilled, durationMs });
 }
 
 /** Before the processes start, so that they do not all try to make the tables. */

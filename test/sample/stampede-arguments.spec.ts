@@ -4,7 +4,14 @@ import { readArguments, UsageError } from '../../sample-app/stampede/arguments.j
 describe('the arguments of a stampede', () => {
   it('are all optional', () => {
     const plan = { backend: 'sqlite', via: 'locked', processes: 4, buyers: 2_000, stock: 100 };
-    expect(readArguments([])).toMatchObject({ ...plan, kill: false, freeze: false, unsafe: false, json: false });
+    expect(readArguments([])).toMatchObject({
+      ...plan,
+      kill: false,
+      freeze: false,
+      killNodes: 0,
+      unsafe: false,
+      json: false,
+    });
     expect(readArguments(['--backend', 'memory'])).toMatchObject({ processes: 1 });
     expect(readArguments(['--help'])).toBe('help');
   });
@@ -15,6 +22,8 @@ describe('the arguments of a stampede', () => {
     [['--via', 'telephone'], '--via must be one of locked, with-lock, by-service, optimistic; it was "telephone"'],
     [['--via', 'optimistic', '--kill'], 'with --via optimistic none has one'],
     [['--via', 'with-lock', '--unsafe'], '--unsafe sells in one way only'],
+    [['--backend', 'redlock', '--kill-nodes', '3'], '--kill-nodes must be a whole number from 0 to 2; it was "3"'],
+    [['--kill-nodes', '1'], '--kill-nodes is for --backend redlock'],
     [['--processes', '0'], '--processes must be a whole number from 1 to 16; it was "0"'],
     [['--stock', '0'], '--stock must be a whole number'],
     [['--buyers', 'many'], '--buyers must be a whole number'],

@@ -54,6 +54,7 @@ describe('npm run stampede', () => {
 
   it.each([
     ['redis', { REDIS_URL: 'redis://:secret@example.com' }, 'REDIS_URL names example.com'],
+    ['redlock', { REDLOCK_URLS: 'redis://localhost,redis://:secret@example.com' }, 'REDLOCK_URLS names example.com'],
     ['memcached', { MEMCACHED_SERVERS: '127.0.0.1:11211,example.com:11211' }, 'MEMCACHED_SERVERS names example.com'],
     ['postgres', { POSTGRES_URL: 'localhost:5432/secret' }, 'POSTGRES_URL must be postgres://'],
     ['postgres', { POSTGRES_URL: 'postgres://ann:secret@example.com/shop' }, 'POSTGRES_URL names example.com'],
@@ -62,6 +63,13 @@ describe('npm run stampede', () => {
     const { code, stderr } = await stampedes.run([...SMALL, '--backend', backend], env);
     expect(stderr).toContain(message);
     expect(stderr).not.toContain('secret');
+    expect(code).toBe(1);
+  });
+
+  it('kills no server of others', async () => {
+    const env = { REDLOCK_URLS: 'redis://localhost:1,redis://localhost:2,redis://localhost:3' };
+    const { code, stderr } = await stampedes.run([...SMALL, '--backend', 'redlock', '--kill-nodes', '1'], env);
+    expect(stderr).toContain('unset REDLOCK_URLS');
     expect(code).toBe(1);
   });
 
@@ -76,7 +84,7 @@ describe('npm run stampede', () => {
     await expect(stampedes.files()).resolves.toEqual([]);
   }, 60_000);
 
-  for (const backend of wantedOf(['sqlite', 'redis', 'memcached', 'postgres', 'mariadb'])) {
+  for (const backend of wantedOf(['sqlite', 'redis', 'redlock', 'memcached', 'postgres', 'mariadb'])) {
     it(`leaves nothing behind when it is killed itself, on ${backend}`, async () => {
       const stampede = stampedes.start([...ENDLESS, '--backend', backend]);
       await untilItSells();

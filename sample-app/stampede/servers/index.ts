@@ -2,11 +2,12 @@ import { mariadb } from './mariadb.js';
 import { memcached } from './memcached.js';
 import { postgres } from './postgres.js';
 import { redis } from './redis.js';
-import { type Server, startServer } from './server.js';
+import { type Server, startServer, startServers } from './server.js';
 
 /** How to start a server of our own, by the variable that tells the application of it. */
 const PRIVATE_SERVERS: Readonly<Record<string, () => Promise<Server>>> = {
   REDIS_URL: () => startServer(redis),
+  REDLOCK_URLS: () => startServers(redis, 5),
   MEMCACHED_SERVERS: () => startServer(memcached),
   POSTGRES_URL: () => startServer(postgres),
   MARIADB_URL: () => startServer(mariadb),

@@ -12,6 +12,21 @@ const ATTEMPTS = 5;
 export interface Server extends AsyncDisposable {
   /** What the application's variable has to say to use it. */
   readonly address: string;
+  /** Where it is several: each by itself. */
+  readonly nodes?: readonly Server[];
+}
+
+/** Starts several that know nothing of each other. @throws as `startServer` does; then none is left */
+export async function startServers(recipe: ServerRecipe, count: number): Promise<Server> {
+  const starts = await Promise.allSettled(Array.from({ length: count }, () => startServer(recipe)));
+  const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  const end = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));
+  };
+  const failed = starts.find((start) => start.status === 'rejected');
+  if (!failed) return { address: nodes.map(({ address }) => address).join(','), nodes, [Symbol.asyncDispose]: end };
+  await end();
+  throw failed.reason;
 }
 
 /** Starts a server that ends with this process, even if that is killed. @throws Error that says what to install */
