@@ -18,7 +18,8 @@ export { LockService, type LockSnapshot } from './core/lock-service.js';
 export { LockHandle } from './core/lock-handle.js';
 export { currentLock, currentLocks } from './core/reentrancy.js';
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './core/lock-options.js';
-export { type LockEvents, type LockObserver } from './core/lock-observer.js';
+export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './core/lock-observer.js';
+export { type EventStreamOptions, type LockEventStream } from './core/lock-event-stream.js';
 export { type BackendHealth, type Guarantee, type Holder, type LockBackend } from './core/lock-backend.js';
 export {
   LockBackendError,

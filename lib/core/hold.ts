@@ -1,4 +1,5 @@
 import { LockLostError, type LossReason } from './errors.js';
+import type { HoldState } from './lock-observer.js';
 import type { ResolvedOptions } from './lock-options.js';
 import type { Clock, Timer } from './timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
@@ -65,6 +66,12 @@ export class Hold implements WatchdogListener {
     this.#abort ??= new AbortController();
     if (!this.isHeld && !this.#abort.signal.aborted) this.#abort.abort(this.lossError());
     return this.#abort.signal;
+  }
+
+  /** For observers. */
+  get observed(): HoldState {
+    const { key, fencingToken, since, watchdog, keeper } = this;
+    return { key, fencingToken, heldMs: keeper.clock.now() - since, leftMs: this.isHeld ? watchdog.leftMs : 0 };
   }
 
   lossError(): LockLostError {

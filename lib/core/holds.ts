@@ -5,8 +5,8 @@ import { LockBackendError, LockError, type LossReason, quote } from './errors.js
 import { Hold, type HoldKeeper } from './hold.js';
 import { LocalQueue } from './local-queue.js';
 import type { BackendHealth, Holder, HolderMetadata, Lease, LockBackend } from './lock-backend.js';
-import type { Observers } from './lock-observer.js';
 import type { ResolvedOptions } from './lock-options.js';
+import type { Observers } from './observers.js';
 import { type Clock, TimerGrid, within } from './timers.js';
 import { Watchdog } from './watchdog.js';
 
@@ -44,8 +44,8 @@ export class Holds {
     const { clock, observers } = settings;
     this.keeper = {
       clock,
-      jeopardy: ({ key, fencingToken }, cause) => observers.notify('jeopardy', { key, fencingToken, cause }),
-      safe: ({ key, fencingToken }) => observers.notify('safe', { key, fencingToken }),
+      jeopardy: (hold, cause) => observers.notify('jeopardy', { ...hold.observed, cause }),
+      safe: (hold) => observers.notify('safe', hold.observed),
       lost: (hold, reason) => this.#onLost(hold, reason),
     };
   }
@@ -204,9 +204,9 @@ export class Holds {
   }
 
   #onLost(hold: Hold, reason: LossReason): void {
-    const { key, fencingToken } = hold;
+    const { key } = hold;
     this.#holds.delete(key);
-    this.#settings.observers.notify('lost', { key, fencingToken, reason });
+    this.#settings.observers.notify('lost', { ...hold.observed, reason });
     this.#inBackground(this.#giveBack(hold));
     this.#endTurn(key, null);
   }

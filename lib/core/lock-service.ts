@@ -7,8 +7,8 @@ import type { Hold } from './hold.js';
 import { Holds } from './holds.js';
 import { assertKey } from './key.js';
 import type { BackendHealth, HolderMetadata, LockBackend } from './lock-backend.js';
+import type { EventStreamOptions, LockEventStream } from './lock-event-stream.js';
 import { LockHandle } from './lock-handle.js';
-import { Observers } from './lock-observer.js';
 import {
   type AcquireOptions,
   assertServiceOptions,
@@ -18,6 +18,7 @@ import {
   resolveOptions,
   type TryAcquireOptions,
 } from './lock-options.js';
+import { Observers } from './observers.js';
 import { currentLocks, findHold } from './reentrancy.js';
 import { type Clock, systemClock, within } from './timers.js';
 
@@ -89,6 +90,15 @@ export class LockService implements AsyncDisposable {
       heldMs: this.#clock.now() - since,
       waitersHere: this.#holds.waiting(key),
     }));
+  }
+
+  /**
+   * What happens to the locks of this service from now on, for `for await`: ends with its signal, the reader's `break`, or the
+   * service. Holds nothing up: a reader that is too slow misses the oldest events, see `limit` and `dropped`.
+   * @throws LockConfigurationError
+   */
+  events(options?: EventStreamOptions): LockEventStream {
+    return this.#observers.stream(options);
   }
 
   /**
@@ -187,6 +197,7 @@ export class LockService implements AsyncDisposable {
     await within(this.#clock, withinMs, this.#holds.end('shutdown'));
     this.#unsubscribe();
     await within(this.#clock, withinMs, this.backend.close());
+    this.#observers.endStreams();
   }
 
   async #take(key: string, options: ResolvedOptions): Promise<LockHandle | Busy> {

@@ -57,6 +57,11 @@ export class Watchdog {
     return this.#state === 'jeopardy';
   }
 
+  /** Until the end of trust, if nothing renews it. */
+  get leftMs(): number {
+    return Math.max(0, this.#trustedUntil - this.clock.now());
+  }
+
   /** Something suggests that the lease may be gone: the connection dropped, a role changed. */
   suspect(cause?: unknown): void {
     if (this.#state !== 'held') return;

@@ -91,9 +91,8 @@ export function loss(contract: Contract): void {
   if (harness.freeze) {
     const { freeze } = harness;
     it('is told on our own clock when the server falls silent: jeopardy first, before the TTL ends', async () => {
-      const events: string[] = [];
-      const observers = [{ jeopardy: () => events.push('jeopardy'), lost: () => events.push('lost') }];
-      const service = await contract.service({ observers });
+      const service = await contract.service();
+      const events = service.events();
       const lock = await service.acquire(contract.key());
       const toldAt = aborted(lock.signal);
       const thaw = await freeze();
@@ -106,7 +105,14 @@ export function loss(contract: Contract): void {
       }
       expect(lock.isHeld).toBe(false);
       expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
-      expect(events).toEqual(['jeopardy', 'lost']);
+      await service.close();
+      const told: unknown[] = [];
+      for await (const event of events) if ('leftMs' in event) told.push(event);
+      const { fencingToken } = lock;
+      expect(told).toMatchObject([
+        { type: 'jeopardy', fencingToken, leftMs: expect.any(Number) },
+        { type: 'lost', fencingToken, leftMs: 0, reason: 'expired' },
+      ]);
     });
 
     it('is no loss when the server comes back in time: held, jeopardy, held', async () => {

@@ -1,0 +1,33 @@
+import { type EventStreamOptions, LockEventStream } from './lock-event-stream.js';
+import type { LockEvents, LockObserver } from './lock-observer.js';
+
+/** Passes each event on to every observer, and to every stream that is open. */
+export class Observers {
+  readonly #streams = new Set<LockEventStream>();
+
+  constructor(private readonly observers: readonly LockObserver[]) {}
+
+  /** @throws LockConfigurationError */
+  stream(options?: EventStreamOptions): LockEventStream {
+    const stream = new LockEventStream((ended) => this.#streams.delete(ended), options);
+    if (!stream.ended) this.#streams.add(stream);
+    return stream;
+  }
+
+  endStreams(): void {
+    for (const stream of this.#streams) stream.end();
+  }
+
+  notify<Name extends keyof LockEvents>(name: Name, event: LockEvents[Name]): void {
+    for (const observer of this.observers) tell(observer, name, event);
+    for (const { observer } of this.#streams) tell(observer, name, event);
+  }
+}
+
+function tell<Name extends keyof LockEvents>(observer: LockObserver, name: Name, event: LockEvents[Name]): void {
+  try {
+    observer[name]?.(event);
+  } catch (error) {
+    process.emitWarning(`a lock observer threw in ${name}: ${String(error)}`);
+  }
+}
