@@ -7,8 +7,8 @@ import {
   unpackHolder,
 } from '../../core/index.js';
 import { LockKeys, splitFields } from './lease-value.js';
-import type { RedisConnection } from './redis-connection.js';
 import { microseconds } from './redis-reply.js';
+import type { RedisServers } from './redis-servers.js';
 
 interface Present {
   readonly value: string;
@@ -31,15 +31,15 @@ interface Present {
 export class GetsetLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
-  readonly #connection: RedisConnection;
+  readonly #servers: RedisServers;
   readonly #keys: LockKeys;
   /** Owners that wrote their name over a lease which may be another's by now, and when what they wrote ends. */
   readonly #doubtful = new Map<string, number>();
   /** What must be left of a lease for a write to arrive while it lives. */
   readonly #marginMs: number;
 
-  constructor(connection: RedisConnection, prefix: string, commandTimeoutMs: number) {
-    this.#connection = connection;
+  constructor(servers: RedisServers, prefix: string, commandTimeoutMs: number) {
+    this.#servers = servers;
     this.#keys = new LockKeys(prefix);
     this.#marginMs = commandTimeoutMs / 4;
   }
@@ -51,10 +51,8 @@ export class GetsetLeaseStore implements LeaseStore {
     if (present && present.expiresAt > now && !ours) return refusal(now, present);
     const lease = pack(now, ttlMs, owner, packMetadata(metadata));
     if (present) this.#doubt(owner, now, ttlMs);
-    const [before, time] = await Promise.all([
-      present ? this.#connection.send('GETSET', leaseKey, lease) : this.#connection.send('SETNX', leaseKey, lease),
-      this.#connection.send('TIME'),
-    ]);
+    const write = present ? 'GETSET' : 'SETNX';
+    const [before, time] = await this.#servers.ask(leaseKey, [write, leaseKey, lease], ['TIME']);
     const won = present ? before === present.value : Number(before) === 1;
     if (!won) return { acquired: false, retryAfterMs: null };
     this.#doubtful.delete(owner);
@@ -69,7 +67,8 @@ export class GetsetLeaseStore implements LeaseStore {
     if (present.expiresAt - now < Math.min(this.#marginMs, ttlMs / 10))
       throw new Error('the lease ends too soon to be renewed');
     const lease = pack(now, ttlMs, owner, present.metadata);
-    return (await this.#connection.send('GETSET', leaseKey, lease)) === present.value;
+    const [before] = await this.#servers.ask(leaseKey, ['GETSET', leaseKey, lease]);
+    return before === present.value;
   }
 
   /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */
@@ -79,20 +78,20 @@ export class GetsetLeaseStore implements LeaseStore {
     const { now, present } = await this.#look(leaseKey);
     if (present?.owner !== owner) return false;
     if (present.expiresAt - now >= Math.min(this.#marginMs, present.ttlMs / 3))
-      await this.#connection.send('DEL', leaseKey);
+      await this.#servers.ask(leaseKey, ['DEL', leaseKey]);
     return present.expiresAt > now;
   }
 
   close(): Promise<void> {
-    return this.#connection.close();
+    return this.#servers.close();
   }
 
   health(): BackendHealth {
-    return this.#connection.health.current;
+    return this.#servers.health.current;
   }
 
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#connection.health.onChange(listener);
+    return this.#servers.health.onChange(listener);
   }
 
   /** Until `GETSET` has answered that it was first, its owner's name on the key proves nothing. */
@@ -102,7 +101,7 @@ export class GetsetLeaseStore implements LeaseStore {
   }
 
   async #look(leaseKey: string): Promise<{ now: number; present: Present | undefined }> {
-    const [time, value] = await Promise.all([this.#connection.send('TIME'), this.#connection.send('GET', leaseKey)]);
+    const [time, value] = await this.#servers.ask(leaseKey, ['TIME'], ['GET', leaseKey]);
     return { now: Number(microseconds(time)) / 1_000, present: typeof value === 'string' ? parse(value) : undefined };
   }
 }

@@ -1,73 +1,62 @@
-import { randomUUID } from 'node:crypto';
-import { type Clock, type ReportedHealth, systemClock, type Timer } from '../../core/index.js';
+import { type Clock, systemClock, type ReportedHealth } from '../../core/index.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 import { cleanError } from './redis-error.js';
+import type { Waiters } from './waiters.js';
 
 const LONGEST_GOODBYE_MS = 200;
-/** So much later than its end a lease has surely ended on the server's clock too. */
-const AFTER_EXPIRY_MS = 5;
 
-interface Waiter {
-  readonly wake: () => void;
-  alarm?: Timer;
+/** How the servers reach those of this process who wait. */
+export interface GrantChannels {
+  /** Where the server of `leaseKey` can reach us now; `undefined` when it cannot. */
+  addressOf(leaseKey: string): string | undefined;
+  /** Makes sure that it can soon. Never throws: without it, waiters poll. */
+  open(leaseKey: string): void;
+  close(): Promise<void>;
+}
+
+export interface GrantChannelOptions {
+  readonly source: ClientSource;
+  readonly name: string;
+  readonly waiters: Waiters;
+  /** The server's, as the connection for commands knows it. */
+  readonly health: ReportedHealth;
+  readonly clock?: Clock;
 }
 
 /**
- * The one channel on which the server talks to this backend: "the key is yours", or "look again after so many milliseconds".
+ * The one channel on which a server talks to this backend: "the key is yours", or "look again after so many milliseconds".
  * Never more than a wake-up, because nobody here knows when the server began to count. Connects when somebody first has to
  * wait, so a process without contention has one connection. Whenever it comes or goes everybody looks again, since whatever
  * was said meanwhile is lost.
  */
-export class GrantChannel {
-  readonly #name: string;
-  readonly #source: ClientSource;
-  readonly #health: ReportedHealth;
+export class GrantChannel implements GrantChannels {
+  readonly #options: GrantChannelOptions;
   readonly #clock: Clock;
-  readonly #waiters = new Map<string, Waiter>();
+  readonly #forgetHealth: () => void;
   #opening: Promise<void> | undefined;
   #client: RedisClient | undefined;
   #subscribed = false;
   #closed = false;
 
-  constructor(source: ClientSource, prefix: string, health: ReportedHealth, clock: Clock = systemClock) {
-    this.#source = source;
-    this.#name = `${prefix}:${randomUUID()}`;
-    this.#health = health;
-    this.#clock = clock;
+  constructor(options: GrantChannelOptions) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#forgetHealth = options.health.onChange(({ status }) => this.#onHealthChange(status === 'down'));
   }
 
-  /** Where a waiter can be reached now; `undefined` for one who was not watched or cannot be reached. */
-  addressOf(owner: string): string | undefined {
-    return this.#subscribed && this.#waiters.has(owner) ? this.#name : undefined;
+  addressOf(): string | undefined {
+    return this.#subscribed ? this.#options.name : undefined;
   }
 
-  watches(owner: string): boolean {
-    return this.#waiters.has(owner);
-  }
-
-  watch(owner: string, wake: () => void): () => void {
-    const waiter: Waiter = { wake };
-    this.#waiters.set(owner, waiter);
-    return () => {
-      waiter.alarm?.cancel();
-      this.#waiters.delete(owner);
-    };
-  }
-
-  /** Connects, once; from then on the client keeps the connection by itself. Never rejects: without it, waiters poll. */
-  open(): Promise<void> {
+  /** Connects, once; from then on the client keeps the connection by itself. */
+  open(): void {
     this.#opening ??= this.#open();
-    return this.#opening;
-  }
-
-  /** The way to the server was broken, so this connection may be dead without knowing. */
-  reconnect(): void {
-    if (this.#subscribed) this.#client?.disconnect(true);
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#forgetHealth();
     await this.#opening;
     if (this.#subscribed) await this.#unsubscribe();
     this.#client?.disconnect();
@@ -75,12 +64,12 @@ export class GrantChannel {
 
   async #open(): Promise<void> {
     try {
-      const client = await this.#source.openSubscriber();
+      const client = await this.#options.source.openSubscriber();
       if (this.#closed) return;
       this.#client = client;
       client.on('ready', () => void this.#subscribe(client));
       client.on('message', this.#onMessage);
-      client.on('close', () => this.#onChange(false));
+      client.on('close', () => this.#onChange(client, false));
       // Each failed attempt ends in a 'close'; the other connection says what is wrong.
       client.on('error', () => undefined);
       client.connect().catch(() => undefined);
@@ -89,9 +78,19 @@ export class GrantChannel {
     }
   }
 
+  /** This connection may be dead without knowing it; or still be on its way to a server that is the master no more. */
+  #onHealthChange(down: boolean): void {
+    const client = this.#client;
+    if (!client || this.#subscribed !== down) return;
+    this.#onChange(client, false);
+    client.disconnect();
+    this.#client = undefined;
+    this.#opening = this.#open();
+  }
+
   /** Asked for and awaited, or else the server would hand keys to us for as long as it has not seen the connection end. */
   async #unsubscribe(): Promise<void> {
-    const unsubscribed = this.#client?.call('unsubscribe', this.#name).catch(() => undefined);
+    const unsubscribed = this.#client?.call('unsubscribe', this.#options.name).catch(() => undefined);
     const late = new Promise<void>((resolve) => {
       this.#clock.schedule(LONGEST_GOODBYE_MS, resolve, { background: true });
     });
@@ -100,35 +99,26 @@ export class GrantChannel {
 
   async #subscribe(client: RedisClient): Promise<void> {
     try {
-      await client.call('subscribe', this.#name);
-      this.#health.advise('subscription', undefined);
-      this.#onChange(true);
+      await client.call('subscribe', this.#options.name);
+      this.#options.health.advise('subscription', undefined);
+      this.#onChange(client, true);
     } catch (error) {
       this.#complain(error);
     }
   }
 
   #complain(error: unknown): void {
-    this.#health.advise(
+    this.#options.health.advise(
       'subscription',
       `waiters have to poll, because the subscription failed: ${cleanError(error).message}`,
     );
   }
 
-  #onChange(subscribed: boolean): void {
-    if (subscribed === this.#subscribed || this.#closed) return;
+  #onChange(client: RedisClient, subscribed: boolean): void {
+    if (client !== this.#client || subscribed === this.#subscribed || this.#closed) return;
     this.#subscribed = subscribed;
-    for (const { wake } of this.#waiters.values()) wake();
+    this.#options.waiters.wakeAll();
   }
 
-  readonly #onMessage = (_channel: unknown, payload: unknown): void => {
-    const message = String(payload);
-    const bar = message.lastIndexOf('|');
-    const waiter = this.#waiters.get(message.slice(0, bar));
-    if (!waiter) return;
-    const delayMs = Number(message.slice(bar + 1));
-    waiter.alarm?.cancel();
-    if (delayMs === 0) waiter.wake();
-    else waiter.alarm = this.#clock.schedule(delayMs + AFTER_EXPIRY_MS, waiter.wake);
-  };
+  readonly #onMessage = (_channel: unknown, payload: unknown): void => this.#options.waiters.deliver(String(payload));
 }

@@ -7,9 +7,9 @@ import {
   unpackHolder,
 } from '../../core/index.js';
 import { LockKeys, splitFields } from './lease-value.js';
-import type { RedisConnection } from './redis-connection.js';
 import { microseconds } from './redis-reply.js';
 import { COMPARE_AND_DELETE } from './redis-scripts.js';
+import type { RedisServers } from './redis-servers.js';
 import { RenewalBatch } from './renewal-batch.js';
 
 /**
@@ -23,25 +23,26 @@ import { RenewalBatch } from './renewal-batch.js';
 export class PlainLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
-  readonly #connection: RedisConnection;
+  readonly #servers: RedisServers;
   readonly #renewals: RenewalBatch;
   readonly #keys: LockKeys;
 
-  constructor(connection: RedisConnection, prefix: string) {
-    this.#connection = connection;
-    this.#renewals = new RenewalBatch(connection);
+  constructor(servers: RedisServers, prefix: string) {
+    this.#servers = servers;
+    this.#renewals = new RenewalBatch(servers);
     this.#keys = new LockKeys(prefix);
   }
 
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const leaseKey = this.#keys.lease(key);
     const lease = `${owner}|${packMetadata(metadata)}`;
-    const [set, present, leftMs, time] = await Promise.all([
-      this.#connection.send('SET', leaseKey, lease, 'NX', 'PX', Math.ceil(ttlMs)),
-      this.#connection.send('GET', leaseKey),
-      this.#connection.send('PTTL', leaseKey),
-      this.#connection.send('TIME'),
-    ]);
+    const [set, present, leftMs, time] = await this.#servers.ask(
+      leaseKey,
+      ['SET', leaseKey, lease, 'NX', 'PX', Math.ceil(ttlMs)],
+      ['GET', leaseKey],
+      ['PTTL', leaseKey],
+      ['TIME'],
+    );
     if (set === 'OK') return { acquired: true, fencingToken: microseconds(time) };
     if (typeof present !== 'string') return { acquired: false, retryAfterMs: 0 };
     const [holderOwner, holderMetadata = ''] = splitFields(present, 2) ?? [];
@@ -58,18 +59,20 @@ export class PlainLeaseStore implements LeaseStore {
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    return Number(await this.#connection.run(COMPARE_AND_DELETE, [this.#keys.lease(key)], [owner])) === 1;
+    const leaseKey = this.#keys.lease(key);
+    const [deleted] = await this.#servers.ask(leaseKey, COMPARE_AND_DELETE.call([leaseKey], [owner]));
+    return Number(deleted) === 1;
   }
 
   close(): Promise<void> {
-    return this.#connection.close();
+    return this.#servers.close();
   }
 
   health(): BackendHealth {
-    return this.#connection.health.current;
+    return this.#servers.health.current;
   }
 
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#connection.health.onChange(listener);
+    return this.#servers.health.onChange(listener);
   }
 }

@@ -8,13 +8,13 @@ import {
   packMetadata,
   unpackHolder,
 } from '../../core/index.js';
-import { GrantChannel } from './grant-channel.js';
+import type { GrantChannels } from './grant-channel.js';
 import { LockKeys, splitFields } from './lease-value.js';
-import type { ClientSource } from './redis-client.js';
-import type { RedisConnection } from './redis-connection.js';
 import { asList } from './redis-reply.js';
 import { ACQUIRE, RELEASE } from './redis-scripts.js';
+import type { RedisServers } from './redis-servers.js';
 import { RenewalBatch } from './renewal-batch.js';
+import type { Waiters } from './waiters.js';
 
 /** How long a waiter sleeps that cannot be woken, give or take half. */
 const POLL_MS = 100;
@@ -29,25 +29,29 @@ const PATIENCE_PER_PLACE_MS = 250;
 export class QueueLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
-  readonly #connection: RedisConnection;
-  readonly #channel: GrantChannel;
+  readonly #servers: RedisServers;
+  readonly #channels: GrantChannels;
+  readonly #waiters: Waiters;
   readonly #renewals: RenewalBatch;
   readonly #keys: LockKeys;
 
-  constructor(connection: RedisConnection, source: ClientSource, prefix: string) {
-    this.#connection = connection;
-    this.#channel = new GrantChannel(source, prefix, connection.health);
-    this.#renewals = new RenewalBatch(connection);
+  constructor(servers: RedisServers, channels: GrantChannels, waiters: Waiters, prefix: string) {
+    this.#servers = servers;
+    this.#channels = channels;
+    this.#waiters = waiters;
+    this.#renewals = new RenewalBatch(servers);
     this.#keys = new LockKeys(prefix);
-    connection.health.onChange(({ status }) => status === 'down' && this.#channel.reconnect());
   }
 
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const args = [owner, Math.ceil(ttlMs), packMetadata(metadata), this.#channel.addressOf(owner) ?? ''];
-    const reply = await this.#connection.run(ACQUIRE, this.#keys.all(key), args);
+    const keys = this.#keys.all(key);
+    const [leaseKey] = keys;
+    const address = this.#waiters.has(owner) ? this.#channels.addressOf(leaseKey) : undefined;
+    const args = [owner, Math.ceil(ttlMs), packMetadata(metadata), address ?? ''];
+    const [reply] = await this.#servers.ask(leaseKey, ACQUIRE.call(keys, args));
     const [acquired, tokenOrLeft, lease, place] = asList(reply);
     if (Number(acquired) === 1) return { acquired: true, fencingToken: BigInt(String(tokenOrLeft)) };
-    if (this.#channel.watches(owner)) void this.#channel.open();
+    if (this.#waiters.has(owner)) this.#channels.open(leaseKey);
     const holder = holderOf(String(lease));
     return {
       acquired: false,
@@ -61,23 +65,25 @@ export class QueueLeaseStore implements LeaseStore {
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    return Number(await this.#connection.run(RELEASE, this.#keys.all(key), [owner])) === 1;
+    const keys = this.#keys.all(key);
+    const [released] = await this.#servers.ask(keys[0], RELEASE.call(keys, [owner]));
+    return Number(released) === 1;
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
-    return this.#channel.watch(owner, wake);
+    return this.#waiters.watch(owner, wake);
   }
 
   async close(): Promise<void> {
-    await Promise.all([this.#channel.close(), this.#connection.close()]);
+    await Promise.all([this.#channels.close(), this.#servers.close()]);
   }
 
   health(): BackendHealth {
-    return this.#connection.health.current;
+    return this.#servers.health.current;
   }
 
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#connection.health.onChange(listener);
+    return this.#servers.health.onChange(listener);
   }
 }
 

@@ -1,7 +1,8 @@
-import { type Clock, ReportedHealth, systemClock } from '../../core/index.js';
+import { type Clock, systemClock, ReportedHealth } from '../../core/index.js';
 import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError } from './redis-error.js';
-import type { RedisScript } from './redis-scripts.js';
+import type { RedisRequest, RedisScript } from './redis-scripts.js';
+import type { RedisServers } from './redis-servers.js';
 
 interface Pending {
   readonly command: RedisCommand;
@@ -16,7 +17,7 @@ const LONGEST_HANDSHAKE_MS = 5_000;
  * Commands with a deadline of our own, whatever the client's settings and the server's state. A connection of ours on which an
  * answer is overdue is replaced, so that nothing that was given up runs late; a given client is only ever asked.
  */
-export class RedisConnection {
+export class RedisConnection implements RedisServers {
   readonly health = new ReportedHealth();
   readonly #source: ClientSource;
   readonly #timeoutMs: number;
@@ -47,16 +48,32 @@ export class RedisConnection {
     });
   }
 
-  /** Never sends the script's text after the deadline of the call: the caller has freed the owner by then. */
-  async run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+  /** Never sends a script's source after the deadline of the call: the caller has freed the owner by then. */
+  async ask(_leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
     const giveUpAt = this.#clock.now() + this.#timeoutMs;
     try {
-      return await this.send('EVALSHA', script.sha1, keys.length, ...keys, ...args);
+      return await this.#sendAll(requests.map((request) => ('byName' in request ? request.byName : request)));
     } catch (error) {
       const unknown = error instanceof Error && error.message.startsWith('NOSCRIPT');
       if (!unknown || this.#clock.now() >= giveUpAt) throw error;
-      return this.send('EVAL', script.source, keys.length, ...keys, ...args);
+      return this.#sendAll(requests.map((request) => ('bySource' in request ? request.bySource() : request)));
     }
+  }
+
+  async run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+    const [reply] = await this.ask('', script.call(keys, args));
+    return reply;
+  }
+
+  /** Makes the client and begins to connect, so that loading it is not taken for silence. @throws LockConfigurationError */
+  async prepare(): Promise<void> {
+    if (this.#closed || this.#source.given) return;
+    this.#opening ??= this.#open();
+    await this.#opening;
+  }
+
+  groupOf(): number {
+    return 0;
   }
 
   async close(): Promise<void> {
@@ -66,6 +83,10 @@ export class RedisConnection {
     const client = await this.#opening?.catch(() => undefined);
     if (client) this.#cut(client);
     if (this.#source.given) this.#detach(this.#source.given);
+  }
+
+  #sendAll(commands: readonly RedisCommand[]): Promise<unknown[]> {
+    return Promise.all(commands.map((command) => this.send(...command)));
   }
 
   async #deliver(): Promise<void> {
@@ -94,13 +115,13 @@ export class RedisConnection {
   }
 
   async #connected(): Promise<RedisClient> {
-    if (this.#closed) throw closedError();
-    this.#opening ??= this.#open();
-    const client = await this.#opening;
-    if (!this.#ready) {
+    for (;;) {
+      if (this.#closed) throw closedError();
+      this.#opening ??= this.#open();
+      await this.#opening;
+      if (this.#client && this.#ready) return this.#client;
       await new Promise<void>((resolve, reject) => this.#waiting.add((error) => (error ? reject(error) : resolve())));
     }
-    return client;
   }
 
   async #open(): Promise<RedisClient> {
@@ -110,6 +131,17 @@ export class RedisConnection {
     // What is wrong comes as an event too, and again with every new attempt.
     client.connect().catch(() => undefined);
     return client;
+  }
+
+  /** Makes a new connection at once, so that holders are told at once. What is under way on the old one fails. */
+  #replace(): void {
+    const old = this.#client;
+    if (!old || this.#source.given) return;
+    this.#client = undefined;
+    this.#ready = false;
+    this.#cut(old);
+    this.#opening = this.#open();
+    this.#opening.catch(() => undefined);
   }
 
   #attach(client: RedisClient): void {
@@ -164,9 +196,7 @@ export class RedisConnection {
     for (const { reject } of batch) reject(error);
     this.health.report('down', error.message);
     const connecting = !this.#ready && this.#clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
-    if (this.#source.given || connecting || this.#closed) return;
-    this.#ready = false;
-    this.#client?.disconnect(true);
+    if (!connecting && !this.#closed) this.#replace();
   }
 
   #onAnswer(): void {

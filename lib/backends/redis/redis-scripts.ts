@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { RedisArgument, RedisCommand } from './redis-client.js';
 
 /** A Lua script, and the name under which a server that has seen it knows it. */
 export class RedisScript {
@@ -7,7 +8,22 @@ export class RedisScript {
   constructor(readonly source: string) {
     this.sha1 = createHash('sha1').update(source).digest('hex');
   }
+
+  call(keys: readonly string[], args: readonly RedisArgument[]): ScriptCall {
+    return {
+      byName: ['EVALSHA', this.sha1, keys.length, ...keys, ...args],
+      bySource: () => ['EVAL', this.source, keys.length, ...keys, ...args],
+    };
+  }
 }
+
+/** For a server that knows the script, and for one that does not. */
+export interface ScriptCall {
+  readonly byName: RedisCommand;
+  bySource(): RedisCommand;
+}
+
+export type RedisRequest = RedisCommand | ScriptCall;
 
 /** For how long a waiter that was handed the key has it, until it says that it is there. */
 const GRANT_MS = 5_000;

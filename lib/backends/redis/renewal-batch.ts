@@ -1,6 +1,6 @@
-import type { RedisConnection } from './redis-connection.js';
 import { asList } from './redis-reply.js';
 import { RENEW } from './redis-scripts.js';
+import type { RedisServers } from './redis-servers.js';
 
 /** A script blocks the server while it runs: so many keys take it about a third of a millisecond. */
 const LARGEST_BATCH = 250;
@@ -13,32 +13,42 @@ interface Renewal {
   readonly reject: (error: unknown) => void;
 }
 
-/** Sends the renewals of one turn as one script call, so that a thousand locks cost four calls a round. */
+/** Sends the renewals of one turn as few script calls, so that a thousand locks on one server cost four calls a round. */
 export class RenewalBatch {
-  #pending: Renewal[] = [];
+  #pending = new Map<number, Renewal[]>();
 
-  constructor(private readonly connection: RedisConnection) {}
+  constructor(private readonly servers: RedisServers) {}
 
   /** Whether the lease is still `owner`'s, for another `ttlMs`. A call that fails rejects all that were in it. */
   renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#pending.push({ leaseKey, owner, ttlMs: Math.ceil(ttlMs), resolve, reject });
-      if (this.#pending.length === 1) queueMicrotask(this.#flush);
+      const renewal = { leaseKey, owner, ttlMs: Math.ceil(ttlMs), resolve, reject };
+      const group = this.servers.groupOf(leaseKey);
+      const together = this.#pending.get(group);
+      if (together) together.push(renewal);
+      else this.#open(group, renewal);
     });
+  }
+
+  #open(group: number, first: Renewal): void {
+    if (this.#pending.size === 0) queueMicrotask(this.#flush);
+    this.#pending.set(group, [first]);
   }
 
   readonly #flush = (): void => {
     const pending = this.#pending;
-    this.#pending = [];
-    // On a cluster this is where they would be grouped by slot.
-    for (let i = 0; i < pending.length; i += LARGEST_BATCH) void this.#send(pending.slice(i, i + LARGEST_BATCH));
+    this.#pending = new Map();
+    for (const group of pending.values()) {
+      for (let i = 0; i < group.length; i += LARGEST_BATCH) void this.#send(group.slice(i, i + LARGEST_BATCH));
+    }
   };
 
   async #send(batch: readonly Renewal[]): Promise<void> {
     try {
       const keys = batch.map(({ leaseKey }) => leaseKey);
       const args = batch.flatMap(({ owner, ttlMs }) => [owner, ttlMs]);
-      const answers = asList(await this.connection.run(RENEW, keys, args));
+      const [reply] = await this.servers.ask(keys[0] ?? '', RENEW.call(keys, args));
+      const answers = asList(reply);
       for (const [i, { resolve }] of batch.entries()) resolve(Number(answers[i]) === 1);
     } catch (error) {
       for (const { reject } of batch) reject(error);

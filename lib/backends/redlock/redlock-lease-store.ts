@@ -131,7 +131,7 @@ export class RedlockLeaseStore implements LeaseStore {
 
   /** Once, before the first vote: until a quorum is connected, or cannot be. */
   async #greet(): Promise<Poll<RedlockNode, void>> {
-    await Promise.all(this.nodes.map((node) => node.open()));
+    await Promise.all(this.nodes.map((node) => node.prepare()));
     return ask(
       this.nodes,
       (node) => node.greet(),

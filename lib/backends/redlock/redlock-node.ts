@@ -1,6 +1,6 @@
 import { type Holder, systemClock, unpackHolder } from '../../core/index.js';
 import { splitFields } from '../redis/lease-value.js';
-import { type ClientSource, type RedisClient } from '../redis/redis-client.js';
+import type { ClientSource } from '../redis/redis-client.js';
 import { RedisConnection } from '../redis/redis-connection.js';
 import { asList } from '../redis/redis-reply.js';
 import { COMPARE_AND_DELETE } from '../redis/redis-scripts.js';
@@ -42,13 +42,11 @@ const LONGEST_GREETING_MS = 2_000;
 /** One of the masters. All errors name it. */
 export class RedlockNode implements Asked {
   readonly #connection: RedisConnection;
-  readonly #open: () => Promise<RedisClient>;
   readonly #renewals: RenewalBatch;
   /** Votes that were asked for and are not known yet, by their owners. */
   readonly #voting = new Map<string, Promise<unknown>>();
   /** Releases that failed: the owners, and what they may still have here. */
   readonly #owed = new Map<string, string>();
-  #client: Promise<RedisClient> | undefined;
 
   constructor(
     readonly name: string,
@@ -56,8 +54,7 @@ export class RedlockNode implements Asked {
     private readonly timeoutMs: number,
     private readonly rules: VotingRules,
   ) {
-    this.#open = () => (this.#client ??= source.open());
-    this.#connection = new RedisConnection({ ...source, open: this.#open }, timeoutMs);
+    this.#connection = new RedisConnection(source, timeoutMs);
     this.#renewals = new RenewalBatch(this.#connection);
     this.health.onChange(({ status }) => status === 'up' && this.#settleDebts());
   }
@@ -70,9 +67,9 @@ export class RedlockNode implements Asked {
     return this.health.current.status === 'down';
   }
 
-  /** Makes the client. @throws LockConfigurationError when there is none to make */
-  async open(): Promise<void> {
-    await this.#open();
+  /** Makes the client, so that the time it takes to load is not taken for a server's silence. @throws LockConfigurationError */
+  prepare(): Promise<void> {
+    return this.#connection.prepare();
   }
 
   /** Connects, which may take longer than an answer of a node that is connected. Rejects at once when the node refuses. */

@@ -1,0 +1,15 @@
+import type { ReportedHealth } from '../../core/index.js';
+import type { RedisRequest } from './redis-scripts.js';
+
+/** What the stores know of where their keys are: one server, or a cluster of them. */
+export interface RedisServers {
+  readonly health: Pick<ReportedHealth, 'current' | 'onChange'>;
+  /**
+   * Has the server of `leaseKey` answer all requests, in order and on one connection. Rejects with the first failure; the
+   * other requests may have been carried out. Settles in a bounded time, also on a server that does not answer.
+   */
+  ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]>;
+  /** Keys of the same group may share a script call. */
+  groupOf(leaseKey: string): number;
+  close(): Promise<void>;
+}

@@ -1,0 +1,47 @@
+import { type Clock, systemClock, type Timer } from '../../core/index.js';
+
+/** So much later than its end a lease has surely ended on the server's clock too. */
+const AFTER_EXPIRY_MS = 5;
+
+interface Waiter {
+  readonly wake: () => void;
+  alarm?: Timer;
+}
+
+/** Those of this process who wait for a message from a server, by owner. */
+export class Waiters {
+  readonly #clock: Clock;
+  readonly #byOwner = new Map<string, Waiter>();
+
+  constructor(clock: Clock = systemClock) {
+    this.#clock = clock;
+  }
+
+  has(owner: string): boolean {
+    return this.#byOwner.has(owner);
+  }
+
+  watch(owner: string, wake: () => void): () => void {
+    const waiter: Waiter = { wake };
+    this.#byOwner.set(owner, waiter);
+    return () => {
+      waiter.alarm?.cancel();
+      this.#byOwner.delete(owner);
+    };
+  }
+
+  wakeAll(): void {
+    for (const { wake } of this.#byOwner.values()) wake();
+  }
+
+  /** `owner|milliseconds`: look (again) after so long, 0 = the key is yours. Never more than a wake-up. */
+  deliver(message: string): void {
+    const bar = message.lastIndexOf('|');
+    const waiter = this.#byOwner.get(message.slice(0, bar));
+    if (!waiter) return;
+    const delayMs = Number(message.slice(bar + 1));
+    waiter.alarm?.cancel();
+    if (delayMs === 0) waiter.wake();
+    else waiter.alarm = this.#clock.schedule(delayMs + AFTER_EXPIRY_MS, waiter.wake);
+  }
+}
