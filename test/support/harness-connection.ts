@@ -5,7 +5,7 @@ import type { DataSourceOptions } from 'typeorm';
 
 /** What each backend has to be told: plain data, so that a child process can be told too. */
 interface Connections {
-  redis: { readonly url: string; readonly mode: 'queue' | 'plain' | 'getset' };
+  redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisPlace;
   redlock: { readonly urls: readonly string[] };
   memcached: Pick<MemcachedOptions, 'servers' | 'protocol' | 'commandTimeoutMs'>;
   zookeeper: {
@@ -19,10 +19,24 @@ interface Connections {
   mariadb: SqlPlace;
 }
 
+/** Where Redis servers are, as `redis()` wants to know it. */
+export type RedisPlace =
+  | { readonly url: string }
+  | { readonly sentinels: readonly Listener[]; readonly name: string; readonly natMap?: NatMap }
+  | { readonly cluster: readonly Listener[]; readonly natMap?: NatMap };
+
+interface Listener {
+  readonly host: string;
+  readonly port: number;
+}
+
+type NatMap = Readonly<Record<string, Listener>>;
+
 type ConnectionOf<Name extends keyof Connections> = { readonly backend: Name } & Connections[Name];
 
 /** How a process reaches a backend. */
 export type Connection = { [Name in keyof Connections]: ConnectionOf<Name> }[keyof Connections];
+export type RedisConnection = ConnectionOf<'redis'>;
 export type MemcachedConnection = ConnectionOf<'memcached'>;
 export type SqlConnection = ConnectionOf<'postgres' | 'mariadb'>;
 export type DatabaseConnection = ConnectionOf<'sqlite'> | SqlConnection;

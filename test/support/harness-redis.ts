@@ -1,52 +1,96 @@
 import { Redis } from 'ioredis';
 import type { BackendHarness, Listener } from '../conformance/backend-harness.js';
+import { RedisCluster } from '../servers/redis-cluster.js';
+import { RedisSentinels } from '../servers/redis-sentinels.js';
 import { RedisServer } from '../servers/redis-server.js';
-import { type Connection, connectBackend } from './harness-connection.js';
+import { connectBackend, type RedisConnection, type RedisPlace } from './harness-connection.js';
 
-type RedisConnection = Extract<Connection, { backend: 'redis' }>;
+type Mode = RedisConnection['mode'];
 
-export interface RedisHarness extends BackendHarness {
-  /** For faults of its own. */
-  readonly server: () => RedisServer;
+/** A server, or several that act as one. */
+interface Servers {
+  /** Where they are; the one that a proxy can stand in front of, by way of another port too. */
+  place(through?: Listener): RedisPlace;
+  /** Those that have keys. */
+  readonly masters: readonly Listener[];
+  freeze(): void;
+  thaw(): void;
+  restart(options: { readonly empty: boolean }): Promise<void>;
+  stop(): Promise<void>;
 }
 
 /** A server of its own, which keeps its data, so that it can be restarted both ways. */
-export function redisHarness(mode: RedisConnection['mode']): RedisHarness {
-  let server: RedisServer;
-  let operator: Redis;
-  const connection = ({ port }: Listener = server): RedisConnection => ({
-    backend: 'redis',
-    url: `redis://127.0.0.1:${port}`,
-    mode,
+export function redisHarness(mode: Mode): BackendHarness {
+  return harnessOn(mode, async () => {
+    const server = await RedisServer.start({ persistent: true });
+    const place = ({ port }: Listener = server): RedisPlace => ({ url: `redis://127.0.0.1:${port}` });
+    return Object.assign(server, { place, masters: [server] });
   });
+}
+
+/** A master and a replica under three Sentinels, who have more patience than any freeze of the contract lasts. */
+export function redisSentinelHarness(mode: Mode): BackendHarness {
+  return harnessOn(mode, async () => {
+    const set = await RedisSentinels.start({ persistent: true, downAfterMs: 10_000 });
+    const master = await set.master();
+    const place = ({ port }: Listener = master): RedisPlace => ({
+      sentinels: set.addresses,
+      name: set.name,
+      natMap: { [`127.0.0.1:${master.port}`]: { host: '127.0.0.1', port } },
+    });
+    return Object.assign(set, { place, masters: [master] });
+  });
+}
+
+/** Three masters. Their replicas are tested where they matter; without them the machine has less to do. */
+export function redisClusterHarness(mode: Mode): BackendHarness {
+  // One proxy would cut off one holder's connections to a third of the keys.
+  const { server: _, ...harness } = harnessOn(mode, async () => {
+    const cluster = await RedisCluster.start({ persistent: true, replicas: 0, nodeTimeoutMs: 15_000 });
+    return Object.assign(cluster, { place: () => ({ cluster: cluster.addresses }), masters: cluster.servers });
+  });
+  return harness;
+}
+
+function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHarness {
+  let servers: Servers;
+  let operators: Redis[];
+  const connection = (through?: Listener): RedisConnection => ({ backend: 'redis', mode, ...servers.place(through) });
+  const server = (): Listener => {
+    const [master] = servers.masters;
+    if (!master) throw new Error('there is a master');
+    return master;
+  };
+  const namesOf = (operator: Redis) => operator.keys('*');
   const keysOf = async (key: string): Promise<string[]> => {
     const leaseKey = `lock:{${key.replace(/[%{}]/gu, encodeURIComponent)}}`;
-    const keys = await operator.keys('*');
-    return keys.filter((name) => name === leaseKey || (name.startsWith(`${leaseKey}:`) && !name.endsWith(':f')));
+    const names = (await Promise.all(operators.map(namesOf))).flat();
+    return names.filter((name) => name === leaseKey || (name.startsWith(`${leaseKey}:`) && !name.endsWith(':f')));
   };
   return {
-    server: () => server,
     start: async () => {
-      server = await RedisServer.start({ persistent: true });
-      operator = new Redis(server.url, { retryStrategy: () => 20 });
-      operator.on('error', () => undefined);
+      servers = await startServers();
+      operators = servers.masters.map(({ port }) => new Redis(port, '127.0.0.1', { retryStrategy: () => 20 }));
+      for (const operator of operators) operator.on('error', () => undefined);
     },
     stop: async () => {
-      operator.disconnect();
-      await server.stop();
+      for (const operator of operators) operator.disconnect();
+      await servers.stop();
     },
     connect: () => connectBackend(connection()),
     connection,
+    server,
     revoke: async (key) => {
       const [lease] = (await keysOf(key)).toSorted();
-      if (lease !== undefined) await operator.del(lease);
+      // Of a cluster, one node has it, and the others refuse.
+      if (lease !== undefined) await Promise.any(operators.map((operator) => operator.del(lease)));
     },
     leftovers: keysOf,
     freeze: async () => {
-      server.freeze();
-      return async () => server.thaw();
+      servers.freeze();
+      return async () => servers.thaw();
     },
-    restart: (options) => server.restart(options),
+    restart: (options) => servers.restart(options),
     order: mode === 'queue' ? 'fifo' : 'none',
     namesHolder: true,
     // With less left than a quarter of the command time-out, `getset` does not release: the lease ends by itself.

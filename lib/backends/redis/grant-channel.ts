@@ -7,6 +7,8 @@ const LONGEST_GOODBYE_MS = 200;
 
 /** How the servers reach those of this process who wait. */
 export interface GrantChannels {
+  /** Whether messages stay on the node of a cluster that has the channel's slot. */
+  readonly sharded: boolean;
   /** Where the server of `leaseKey` can reach us now; `undefined` when it cannot. */
   addressOf(leaseKey: string): string | undefined;
   /** Makes sure that it can soon. Never throws: without it, waiters poll. */
@@ -17,6 +19,8 @@ export interface GrantChannels {
 export interface GrantChannelOptions {
   readonly source: ClientSource;
   readonly name: string;
+  /** @default false */
+  readonly sharded?: boolean;
   readonly waiters: Waiters;
   /** The server's, as the connection for commands knows it. */
   readonly health: ReportedHealth;
@@ -30,7 +34,10 @@ export interface GrantChannelOptions {
  * was said meanwhile is lost.
  */
 export class GrantChannel implements GrantChannels {
+  readonly sharded: boolean;
   readonly #options: GrantChannelOptions;
+  /** What the names of the commands and of the event begin with. */
+  readonly #kind: 's' | '';
   readonly #clock: Clock;
   readonly #forgetHealth: () => void;
   #opening: Promise<void> | undefined;
@@ -40,6 +47,8 @@ export class GrantChannel implements GrantChannels {
 
   constructor(options: GrantChannelOptions) {
     this.#options = options;
+    this.sharded = options.sharded === true;
+    this.#kind = this.sharded ? 's' : '';
     this.#clock = options.clock ?? systemClock;
     this.#forgetHealth = options.health.onChange(({ status }) => this.#onHealthChange(status === 'down'));
   }
@@ -68,7 +77,7 @@ export class GrantChannel implements GrantChannels {
       if (this.#closed) return;
       this.#client = client;
       client.on('ready', () => void this.#subscribe(client));
-      client.on('message', this.#onMessage);
+      client.on(`${this.#kind}message`, this.#onMessage);
       client.on('close', () => this.#onChange(client, false));
       // Each failed attempt ends in a 'close'; the other connection says what is wrong.
       client.on('error', () => undefined);
@@ -90,7 +99,7 @@ export class GrantChannel implements GrantChannels {
 
   /** Asked for and awaited, or else the server would hand keys to us for as long as it has not seen the connection end. */
   async #unsubscribe(): Promise<void> {
-    const unsubscribed = this.#client?.call('unsubscribe', this.#options.name).catch(() => undefined);
+    const unsubscribed = this.#client?.call(`${this.#kind}unsubscribe`, this.#options.name).catch(() => undefined);
     const late = new Promise<void>((resolve) => {
       this.#clock.schedule(LONGEST_GOODBYE_MS, resolve, { background: true });
     });
@@ -99,7 +108,7 @@ export class GrantChannel implements GrantChannels {
 
   async #subscribe(client: RedisClient): Promise<void> {
     try {
-      await client.call('subscribe', this.#options.name);
+      await client.call(`${this.#kind}subscribe`, this.#options.name);
       this.#options.health.advise('subscription', undefined);
       this.#onChange(client, true);
     } catch (error) {

@@ -1,19 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import { type LeaseStore, type LockBackend, PollingBackend } from '../../core/index.js';
+import { givenSource, urlSource } from './client-source.js';
+import { ClusterChannels } from './cluster-channels.js';
+import { ClusterConnection } from './cluster-connection.js';
+import { ClusterNodes } from './cluster-nodes.js';
+import { type ClusterSource, clusterSource, givenClusterSource } from './cluster-source.js';
 import { GetsetLeaseStore } from './getset-lease-store.js';
-import { GrantChannel } from './grant-channel.js';
+import { GrantChannel, type GrantChannels } from './grant-channel.js';
 import { PlainLeaseStore } from './plain-lease-store.js';
 import { QueueLeaseStore } from './queue-lease-store.js';
-import { sourceOf } from './redis-client.js';
+import type { ClientSource, RedisClient, RedisCluster } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
-import { type RedisOptions, resolveRedisOptions } from './redis-options.js';
+import { type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } from './redis-options.js';
+import type { RedisServers } from './redis-servers.js';
+import { sentinelSource } from './sentinel-source.js';
 import { Waiters } from './waiters.js';
 
-export { type RedisClient, type RedisPipeline } from './redis-client.js';
-export { type RedisMode, type RedisOptions } from './redis-options.js';
+export { type RedisClient, type RedisCluster, type RedisPipeline } from './redis-client.js';
+export {
+  type AccessOptions,
+  type ClusterOptions,
+  type RedisAddress,
+  type RedisMode,
+  type RedisOptions,
+  type SentinelOptions,
+} from './redis-options.js';
+export { type RedisTls } from './tls-options.js';
 
 /**
- * Locks on one Redis server (or Valkey, or what else speaks its protocol). Connects when first asked.
+ * Locks on one Redis server (or Valkey, or what else speaks its protocol), on the master that Sentinels agree on, or on a
+ * Cluster (7.0 or newer; with an older one waiters poll). Connects when first asked.
  *
  * A user of the server needs no more than
  * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +subscribe +unsubscribe +lindex +lpop +lrange +lrem +rpush +info`;
@@ -21,19 +37,48 @@ export { type RedisMode, type RedisOptions } from './redis-options.js';
  * @throws LockConfigurationError
  */
 export function redis(options: RedisOptions): LockBackend {
-  const { mode, prefix, commandTimeoutMs, ...where } = resolveRedisOptions(options);
-  const source = sourceOf(where);
-  const connection = new RedisConnection(source, commandTimeoutMs);
+  const resolved = resolveRedisOptions(options);
+  const { mode, prefix, commandTimeoutMs, patienceMs } = resolved;
+  const { servers, channels } = connect(resolved);
   const queue = (): LeaseStore => {
     const waiters = new Waiters();
-    const name = `${prefix}:${randomUUID()}`;
-    const channel = new GrantChannel({ source, name, waiters, health: connection.health });
-    return new QueueLeaseStore(connection, channel, waiters, prefix);
+    return new QueueLeaseStore(servers, channels(waiters), waiters, prefix);
   };
   const stores: Record<typeof mode, () => LeaseStore> = {
     queue,
-    plain: () => new PlainLeaseStore(connection, prefix),
-    getset: () => new GetsetLeaseStore(connection, prefix, commandTimeoutMs),
+    plain: () => new PlainLeaseStore(servers, prefix),
+    getset: () => new GetsetLeaseStore(servers, prefix, commandTimeoutMs),
   };
-  return new PollingBackend(stores[mode]());
+  return new PollingBackend(stores[mode](), { patienceMs });
+}
+
+interface Installation {
+  readonly servers: RedisServers;
+  readonly channels: (waiters: Waiters) => GrantChannels;
+}
+
+function connect(options: ResolvedRedisOptions): Installation {
+  if (options.url !== undefined) return oneServer(urlSource(options.url), options);
+  if (options.sentinels) return oneServer(sentinelSource(options), options);
+  if (options.cluster) return manyServers(clusterSource(options), options);
+  const { client } = options;
+  return isCluster(client) ? manyServers(givenClusterSource(client), options) : oneServer(givenSource(client), options);
+}
+
+function oneServer(source: ClientSource, { prefix, commandTimeoutMs }: ResolvedRedisOptions): Installation {
+  const servers = new RedisConnection(source, commandTimeoutMs);
+  const name = `${prefix}:${randomUUID()}`;
+  return { servers, channels: (waiters) => new GrantChannel({ source, name, waiters, health: servers.health }) };
+}
+
+function manyServers(source: ClusterSource, { prefix, commandTimeoutMs }: ResolvedRedisOptions): Installation {
+  const nodes = new ClusterNodes(source, commandTimeoutMs);
+  return {
+    servers: new ClusterConnection(nodes, source.keyPrefix, commandTimeoutMs),
+    channels: (waiters) => new ClusterChannels(nodes, source, prefix, waiters),
+  };
+}
+
+function isCluster(client: RedisClient | RedisCluster): client is RedisCluster {
+  return client.isCluster;
 }

@@ -11,7 +11,7 @@ import {
 import type { GrantChannels } from './grant-channel.js';
 import { LockKeys, splitFields } from './lease-value.js';
 import { asList } from './redis-reply.js';
-import { ACQUIRE, RELEASE } from './redis-scripts.js';
+import { QueueScripts } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import { RenewalBatch } from './renewal-batch.js';
 import type { Waiters } from './waiters.js';
@@ -32,6 +32,7 @@ export class QueueLeaseStore implements LeaseStore {
   readonly #servers: RedisServers;
   readonly #channels: GrantChannels;
   readonly #waiters: Waiters;
+  readonly #scripts: QueueScripts;
   readonly #renewals: RenewalBatch;
   readonly #keys: LockKeys;
 
@@ -39,6 +40,7 @@ export class QueueLeaseStore implements LeaseStore {
     this.#servers = servers;
     this.#channels = channels;
     this.#waiters = waiters;
+    this.#scripts = new QueueScripts(channels);
     this.#renewals = new RenewalBatch(servers);
     this.#keys = new LockKeys(prefix);
   }
@@ -48,7 +50,7 @@ export class QueueLeaseStore implements LeaseStore {
     const [leaseKey] = keys;
     const address = this.#waiters.has(owner) ? this.#channels.addressOf(leaseKey) : undefined;
     const args = [owner, Math.ceil(ttlMs), packMetadata(metadata), address ?? ''];
-    const [reply] = await this.#servers.ask(leaseKey, ACQUIRE.call(keys, args));
+    const [reply] = await this.#servers.ask(leaseKey, this.#scripts.acquire.call(keys, args));
     const [acquired, tokenOrLeft, lease, place] = asList(reply);
     if (Number(acquired) === 1) return { acquired: true, fencingToken: BigInt(String(tokenOrLeft)) };
     if (this.#waiters.has(owner)) this.#channels.open(leaseKey);
@@ -66,7 +68,7 @@ export class QueueLeaseStore implements LeaseStore {
 
   async release(key: string, owner: string): Promise<boolean> {
     const keys = this.#keys.all(key);
-    const [released] = await this.#servers.ask(keys[0], RELEASE.call(keys, [owner]));
+    const [released] = await this.#servers.ask(keys[0], this.#scripts.release.call(keys, [owner]));
     return Number(released) === 1;
   }
 

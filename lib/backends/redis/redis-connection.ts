@@ -3,6 +3,7 @@ import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './r
 import { cleanError } from './redis-error.js';
 import type { RedisRequest, RedisScript } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
+import { evictionAdvice, replicationAdvice } from './server-advice.js';
 
 interface Pending {
   readonly command: RedisCommand;
@@ -27,10 +28,11 @@ export class RedisConnection implements RedisServers {
   /** Whether commands can be sent; a given client may be asked at any time. */
   #ready = false;
   #closed = false;
-  #knowsPolicy = false;
+  #advised = false;
   #connectingSince = 0;
   #outbox: Pending[] = [];
   #lastError: Error | undefined;
+  #endWatch: (() => void) | undefined;
   readonly #waiting = new Set<(error?: Error) => void>();
 
   constructor(source: ClientSource, timeoutMs: number, clock: Clock = systemClock) {
@@ -79,6 +81,7 @@ export class RedisConnection implements RedisServers {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    this.#endWatch?.();
     this.#settleWaiting(closedError());
     const client = await this.#opening?.catch(() => undefined);
     if (client) this.#cut(client);
@@ -127,6 +130,7 @@ export class RedisConnection implements RedisServers {
   async #open(): Promise<RedisClient> {
     const client = await this.#source.open();
     if (this.#closed) throw closedError();
+    this.#endWatch ??= this.#source.watchMaster?.(this.health, this.#onSwitch);
     this.#attach(client);
     // What is wrong comes as an event too, and again with every new attempt.
     client.connect().catch(() => undefined);
@@ -174,7 +178,7 @@ export class RedisConnection implements RedisServers {
 
   readonly #onReady = (): void => {
     this.#ready = true;
-    this.#knowsPolicy = false;
+    this.#advised = false;
     this.#lastError = undefined;
     this.health.report('up');
     this.#settleWaiting();
@@ -187,12 +191,18 @@ export class RedisConnection implements RedisServers {
     this.#settleWaiting(error);
   };
 
+  readonly #onSwitch = (): void => {
+    this.health.report('down', 'another server has been made master');
+    this.#replace();
+  };
+
   readonly #onError = (error: unknown): void => {
     this.#lastError = cleanError(error);
   };
 
   #onSilence(batch: readonly Pending[]): void {
-    const error = new Error(`no answer within ${this.#timeoutMs} ms`);
+    const why = this.#lastError && !this.#ready ? `: ${this.#lastError.message}` : '';
+    const error = new Error(`no answer within ${this.#timeoutMs} ms${why}`);
     for (const { reject } of batch) reject(error);
     this.health.report('down', error.message);
     const connecting = !this.#ready && this.#clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
@@ -202,16 +212,19 @@ export class RedisConnection implements RedisServers {
   #onAnswer(): void {
     if (this.#closed) return;
     this.health.report('up');
-    if (this.#knowsPolicy) return;
-    this.#knowsPolicy = true;
-    void this.#askForPolicy();
+    if (this.#advised) return;
+    this.#advised = true;
+    void this.#askForAdvice();
   }
 
-  async #askForPolicy(): Promise<void> {
+  async #askForAdvice(): Promise<void> {
     try {
-      const info = String(await this.send('INFO', 'memory'));
-      const policy = /^maxmemory_policy:(?<policy>[\w-]+)/mu.exec(info)?.groups?.policy ?? 'noeviction';
-      this.health.advise('eviction', policy === 'noeviction' ? undefined : evictionAdvice(policy));
+      const [memory, replication] = await this.#sendAll([
+        ['INFO', 'memory'],
+        ['INFO', 'replication'],
+      ]);
+      this.health.advise('eviction', evictionAdvice(String(memory)));
+      this.health.advise('replication', replicationAdvice(String(replication)));
     } catch {
       // A user without the right to ask locks just as well.
     }
@@ -236,10 +249,6 @@ async function exchange(client: RedisClient, batch: readonly Pending[]): Promise
     if (error) reject(cleanError(error));
     else resolve(reply);
   }
-}
-
-function evictionAdvice(policy: string): string {
-  return `maxmemory-policy is ${policy}: a server short of memory may delete locks that are held; set noeviction`;
 }
 
 function closedError(): Error {

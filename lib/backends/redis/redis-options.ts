@@ -1,5 +1,15 @@
-import { LockConfigurationError } from '../../core/index.js';
-import type { RedisClient } from './redis-client.js';
+import {
+  assertAddress,
+  assertAddresses,
+  assertNumber,
+  assertSecret,
+  assertTls,
+  assertWhole,
+  refuse,
+  show,
+} from './option-checks.js';
+import type { RedisClient, RedisCluster } from './redis-client.js';
+import type { RedisTls } from './tls-options.js';
 
 export type RedisMode = 'queue' | 'plain' | 'getset';
 
@@ -14,41 +24,118 @@ interface CommonOptions {
   readonly prefix?: string;
   /** How long the server may take to answer a command before it counts as failed. Best below a third of the TTL. @default 1_000 */
   readonly commandTimeoutMs?: number;
+  /**
+   * How long a caller who waits goes on asking servers that fail, before `LockBackendError`: with Sentinel or a cluster longer
+   * than a failover takes. @default 2_000, with Sentinel or a cluster 30_000
+   */
+  readonly patienceMs?: number;
 }
 
+/** Where a server or a Sentinel listens. */
+export interface RedisAddress {
+  readonly host: string;
+  /** @default 6379, of a Sentinel 26379 */
+  readonly port?: number;
+}
+
+/** How to get into servers that are found by asking others. */
+export interface AccessOptions {
+  readonly username?: string;
+  readonly password?: string;
+  readonly tls?: RedisTls;
+  /** Where the servers are for us, by the `host:port` by which they know each other. */
+  readonly natMap?: Readonly<Record<string, { readonly host: string; readonly port: number }>>;
+}
+
+/** A master that Sentinels watch over: https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/ */
+export interface SentinelOptions extends AccessOptions {
+  readonly sentinels: readonly RedisAddress[];
+  /** What the Sentinels call the master. */
+  readonly name: string;
+  /** @default 0 */
+  readonly db?: number;
+  readonly sentinelUsername?: string;
+  readonly sentinelPassword?: string;
+  readonly sentinelTls?: RedisTls;
+}
+
+export interface ClusterOptions extends AccessOptions {
+  /** Some nodes of the cluster: they know the others. */
+  readonly cluster: readonly RedisAddress[];
+}
+
+interface Places {
+  readonly url: string;
+  readonly client: RedisClient | RedisCluster;
+  readonly sentinels: readonly RedisAddress[];
+  readonly cluster: readonly RedisAddress[];
+}
+
+type At<Place extends keyof Places> = Pick<Places, Place> & {
+  readonly [Other in Exclude<keyof Places, Place>]?: never;
+};
+
 /**
- * `url`: we make the connections, with our own settings, and close them. `client`: an ioredis client (5 or 6) of yours, for
- * Sentinel, TLS or a shared connection; it is never closed and never cut. The subscription uses a duplicate of it.
+ * `url`, `sentinels`, `cluster`: we make the connections, with our own settings, and close them. `client`: an ioredis client
+ * (5 or 6) of yours, for one server or by Sentinel, which is never closed and never cut; the subscription uses a duplicate of
+ * it. Of a `Cluster` only the nodes and settings are used: the connections are our own duplicates of its connections.
  */
 export type RedisOptions = CommonOptions &
-  ({ readonly url: string; readonly client?: never } | { readonly client: RedisClient; readonly url?: never });
+  (At<'url'> | At<'client'> | (At<'sentinels'> & SentinelOptions) | (At<'cluster'> & ClusterOptions));
+
+export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
 
 const MODES: readonly string[] = ['queue', 'plain', 'getset'] satisfies RedisMode[];
-const OPTIONS: ReadonlySet<string> = new Set(['url', 'client', 'mode', 'prefix', 'commandTimeoutMs']);
-const CLIENT_METHODS = ['call', 'pipeline', 'duplicate', 'connect', 'disconnect', 'on', 'off'] as const;
+const COMMON = ['mode', 'prefix', 'commandTimeoutMs', 'patienceMs'];
+const ACCESS = ['username', 'password', 'tls', 'natMap'];
+/** What may be said about each place, besides what may always be said. */
+const PLACES: Readonly<Record<keyof Places, readonly string[]>> = {
+  url: [],
+  client: [],
+  sentinels: [...ACCESS, 'name', 'db', 'sentinelUsername', 'sentinelPassword', 'sentinelTls'],
+  cluster: ACCESS,
+};
+const PLACE_NAMES = ['url', 'client', 'sentinels', 'cluster'] as const;
+const CLIENT_METHODS = ['call', 'pipeline', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
+const CLUSTER_METHODS = ['connect', 'nodes'];
+/** Longer than the servers' own defaults need for a failover. */
+const FAILOVER_MS = 30_000;
 
 /** Fills in what was left open. @throws LockConfigurationError naming the option; a URL is never repeated, for its password */
-export function resolveRedisOptions(given: RedisOptions): RedisOptions & Required<CommonOptions> {
+export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
   if (typeof given !== 'object' || given === null) refuse('options', `must be an object; they were ${show(given)}`);
+  const place = placeOf(given);
+  const known = [place, ...PLACES[place], ...COMMON];
   for (const name of Object.keys(given)) {
-    if (!OPTIONS.has(name)) refuse(name, `is no redis option; there are ${[...OPTIONS].join(', ')}`);
+    if (!known.includes(name)) refuse(name, `is no option of redis({ ${place} }); there are ${known.join(', ')}`);
   }
-  const { url, client, mode = 'queue', prefix = 'lock', commandTimeoutMs = 1_000 } = given;
-  if (url !== undefined && client !== undefined) refuse('client', 'and url exclude each other: give one of them');
-  if (client === undefined) assertUrl(url);
-  else assertClient(client);
+  const { mode = 'queue', prefix = 'lock', commandTimeoutMs = 1_000 } = given;
+  const failsOver = place === 'sentinels' || place === 'cluster' || given.client?.isCluster === true;
+  const { patienceMs = failsOver ? FAILOVER_MS : 2_000 } = given;
+  if (given.url !== undefined) assertUrl(given.url);
+  if (given.client !== undefined) assertClient(given.client);
+  if (given.sentinels !== undefined) assertSentinels(given);
+  if (given.cluster !== undefined) {
+    assertAddresses('cluster', given.cluster);
+    assertAccess(given);
+  }
   if (!MODES.includes(mode)) refuse('mode', `must be one of ${MODES.join(', ')}; it was ${show(mode)}`);
   if (typeof prefix !== 'string' || !/^[\w.:-]{1,100}$/u.test(prefix)) {
     refuse('prefix', `must be 1 to 100 letters, digits, "_", ".", ":" or "-"; it was ${show(prefix)}`);
   }
-  if (typeof commandTimeoutMs !== 'number' || !(commandTimeoutMs >= 1 && commandTimeoutMs <= 60_000)) {
-    refuse('commandTimeoutMs', `must be a number from 1 to 60000; it was ${show(commandTimeoutMs)}`);
-  }
-  return { ...given, mode, prefix, commandTimeoutMs };
+  assertNumber('commandTimeoutMs', commandTimeoutMs, 1, 60_000);
+  assertNumber('patienceMs', patienceMs, 0, Infinity);
+  return { ...given, mode, prefix, commandTimeoutMs, patienceMs };
+}
+
+function placeOf(given: object): keyof Places {
+  const [place, other] = PLACE_NAMES.filter((name) => Reflect.get(given, name) !== undefined);
+  if (!place) return refuse('url', 'or client, sentinels or cluster must be given');
+  if (other) refuse(other, `and ${place} exclude each other: give one of them`);
+  return place;
 }
 
 function assertUrl(url: unknown): void {
-  if (url === undefined) refuse('url', 'or client must be given');
   const ok = typeof url === 'string' && URL.canParse(url) && /^rediss?:$/u.test(new URL(url).protocol);
   if (!ok) refuse('url', 'must look like redis://user:password@host:6379/0 or rediss://…');
 }
@@ -56,20 +143,27 @@ function assertUrl(url: unknown): void {
 function assertClient(client: unknown): void {
   if (typeof client !== 'object' || client === null)
     refuse('client', `must be an ioredis client; it was ${show(client)}`);
-  const missing = CLIENT_METHODS.filter((name) => typeof Reflect.get(client, name) !== 'function');
+  const methods = Reflect.get(client, 'isCluster') === true ? CLUSTER_METHODS : CLIENT_METHODS;
+  const missing = methods.filter((name) => typeof Reflect.get(client, name) !== 'function');
   if (missing.length > 0) refuse('client', `must be an ioredis client; it has no ${missing.join(', ')}`);
-  if (Reflect.get(client, 'isCluster') === true) {
-    refuse(
-      'client',
-      'must not be a Cluster: one call renews many keys, which lie in many slots. Give a client of one server',
-    );
-  }
 }
 
-function show(value: unknown): string {
-  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value);
+function assertSentinels(given: SentinelOptions): void {
+  assertAddresses('sentinels', given.sentinels);
+  if (typeof given.name !== 'string' || given.name === '')
+    refuse('name', `must say what the Sentinels call the master; it was ${show(given.name)}`);
+  if (given.db !== undefined) assertWhole('db', given.db, 0, 1e6);
+  assertSecret('sentinelUsername', given.sentinelUsername);
+  assertSecret('sentinelPassword', given.sentinelPassword);
+  assertTls('sentinelTls', given.sentinelTls);
+  assertAccess(given);
 }
 
-function refuse(option: string, problem: string): never {
-  throw new LockConfigurationError(`${option} ${problem}`, option);
+function assertAccess({ username, password, tls, natMap }: AccessOptions): void {
+  assertSecret('username', username);
+  assertSecret('password', password);
+  assertTls('tls', tls);
+  if (natMap === undefined) return;
+  if (typeof natMap !== 'object' || natMap === null) refuse('natMap', `must be an object; it was ${show(natMap)}`);
+  for (const address of Object.values(natMap)) assertAddress('natMap', address);
 }

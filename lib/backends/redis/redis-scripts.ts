@@ -32,8 +32,23 @@ const QUEUE_MS = 120_000;
 /** How long the last token is remembered after the lease; later, the server's clock alone makes tokens grow. */
 const FENCE_MS = 86_400_000;
 
+/** Returns how many connections got a message. */
+const PUBLISH = `
+local function publish(channel, message)
+  return redis.call('PUBLISH', channel, message)
+end
+`;
+
+/** The same on a cluster. A channel whose slot has gone to another node cannot be reached from here; who listens knows that. */
+const SHARDED_PUBLISH = `
+local function publish(channel, message)
+  local reached = redis.pcall('SPUBLISH', channel, message)
+  return type(reached) == 'number' and reached or 0
+end
+`;
+
 /**
- * What ACQUIRE and RELEASE share. KEYS: lease, queue, fence.
+ * What the scripts of the queue share, after `publish`. KEYS: lease, queue, fence.
  *
  * lease = `owner|token|metadata`. queue = list of `owner|channel|ttl|metadata`, first come first. fence = the last token.
  * Messages are `owner|milliseconds`: ask (again) after so long, 0 = the key is yours.
@@ -56,7 +71,7 @@ local function notify_head(delay)
     local entry = redis.call('LINDEX', KEYS[2], 0)
     if not entry then return nil end
     local owner, channel, ttl, metadata = string.match(entry, '^([^|]*)|([^|]*)|(%d+)|(.*)$')
-    if owner and redis.call('PUBLISH', channel, owner .. '|' .. delay) > 0 then return owner, metadata, tonumber(ttl) end
+    if owner and publish(channel, owner .. '|' .. delay) > 0 then return owner, metadata, tonumber(ttl) end
     redis.call('LPOP', KEYS[2])
   end
 end
@@ -85,7 +100,7 @@ end
  * KEYS: lease, queue, fence. ARGV: owner, ttl in ms, metadata, channel to be woken on ('' = do not queue).
  * Returns {1, token} or {0, ms left of the lease, lease, place in the queue from 0 or -1}.
  */
-export const ACQUIRE = new RedisScript(`${QUEUE_FUNCTIONS}
+const ACQUIRE = `
 local owner, ttl, metadata, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local lease = redis.call('GET', KEYS[1])
 if not lease then
@@ -103,16 +118,17 @@ if channel ~= '' then
   if not place then
     place = redis.call('RPUSH', KEYS[2], owner .. '|' .. channel .. '|' .. ARGV[2] .. '|' .. metadata) - 1
   end
-  redis.call('PEXPIRE', KEYS[2], ${QUEUE_MS})
 end
+-- Also where there is no queue: a server that may not write says so now, instead of who had the key when it last knew.
+redis.call('PEXPIRE', KEYS[2], ${QUEUE_MS})
 return {0, redis.call('PTTL', KEYS[1]), lease, place}
-`);
+`;
 
 /**
  * KEYS: lease, queue, fence. ARGV: owner. Passes the key on, or leaves the queue.
  * Returns 1 if the key was the owner's, else 0.
  */
-export const RELEASE = new RedisScript(`${QUEUE_FUNCTIONS}
+const RELEASE = `
 local owner = ARGV[1]
 local lease = redis.call('GET', KEYS[1])
 if lease and string.match(lease, '^[^|]*') == owner then
@@ -125,7 +141,19 @@ if place == 0 then
   if lease then notify_head(math.max(redis.call('PTTL', KEYS[1]), 1)) else hand_over() end
 end
 return 0
-`);
+`;
+
+/** The two scripts of the queue, for one server or for a cluster. */
+export class QueueScripts {
+  readonly acquire: RedisScript;
+  readonly release: RedisScript;
+
+  constructor(options: { readonly sharded: boolean }) {
+    const functions = `${options.sharded ? SHARDED_PUBLISH : PUBLISH}${QUEUE_FUNCTIONS}`;
+    this.acquire = new RedisScript(functions + ACQUIRE);
+    this.release = new RedisScript(functions + RELEASE);
+  }
+}
 
 /** KEYS: lease. ARGV: owner. Returns 1 if the key was the owner's and is now free, else 0. */
 export const COMPARE_AND_DELETE = new RedisScript(`

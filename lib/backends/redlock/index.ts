@@ -1,5 +1,5 @@
 import { type LockBackend, PollingBackend } from '../../core/index.js';
-import { sourceOf } from '../redis/redis-client.js';
+import { sourceOf } from '../redis/client-source.js';
 import { RedlockLeaseStore } from './redlock-lease-store.js';
 import { RedlockNode } from './redlock-node.js';
 import { type RedlockOptions, resolveRedlockOptions } from './redlock-options.js';

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
-import { Redis as Redis5 } from 'ioredis-5';
+import { Cluster as Cluster5, Redis as Redis5 } from 'ioredis-5';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
 
 const url = 'redis://127.0.0.1:1';
-const cluster = new Cluster([{ host: '127.0.0.1', port: 1 }], { lazyConnect: true });
+const node = { host: '127.0.0.1', port: 1 };
 
 /** As JavaScript would call it. */
 function attempt(options: unknown): unknown {
@@ -28,7 +28,23 @@ describe('redis() refuses', () => {
     ['a URL that is no string', { url: 6379 }, 'url'],
     ['a client that is none', { client: { get: () => undefined } }, 'client'],
     ['a client that is null', { client: null }, 'client'],
-    ['a cluster', { client: cluster }, 'client'],
+    ['a cluster without nodes', { client: { isCluster: true, connect: () => undefined } }, 'client'],
+    ['two places', { url, cluster: [node] }, 'cluster'],
+    ['no Sentinel', { sentinels: [], name: 'locks' }, 'sentinels'],
+    ['Sentinels that are no list', { sentinels: node, name: 'locks' }, 'sentinels'],
+    ['Sentinels without the name of a master', { sentinels: [node] }, 'name'],
+    ['an address as text', { cluster: ['127.0.0.1:6379'] }, 'cluster'],
+    ['an address without a host', { cluster: [{ port: 6379 }] }, 'cluster'],
+    ['a port that is none', { cluster: [{ host: 'localhost', port: 65_536 }] }, 'cluster'],
+    ['a name for a cluster, which has no master', { cluster: [node], name: 'locks' }, 'name'],
+    ['a database of a cluster, which has one only', { cluster: [node], db: 1 }, 'db'],
+    ['a database that is no number', { sentinels: [node], name: 'locks', db: '1' }, 'db'],
+    ['a password beside a URL', { url, password: 'x' }, 'password'],
+    ['a password that is no text', { cluster: [node], password: 12_345 }, 'password'],
+    ['TLS by name', { cluster: [node], tls: 'yes' }, 'tls'],
+    ['TLS of Sentinels by name', { sentinels: [node], name: 'locks', sentinelTls: 'yes' }, 'sentinelTls'],
+    ['a NAT map that leads nowhere', { cluster: [node], natMap: { '10.0.0.1:6379': null } }, 'natMap'],
+    ['negative patience', { url, patienceMs: -1 }, 'patienceMs'],
     ['an unknown mode', { url, mode: 'Queue' }, 'mode'],
     ['a mode that is inherited', { url, mode: 'constructor' }, 'mode'],
     ['an empty prefix', { url, prefix: '' }, 'prefix'],
@@ -47,6 +63,10 @@ describe('redis() refuses', () => {
     expect(error).toMatchObject({ option, message: expect.stringContaining(option) });
   });
 
+  it('a wrong password without repeating it', () => {
+    expect(String(attempt({ cluster: [node], password: 12_345 }))).not.toContain('12345');
+  });
+
   it('a wrong URL without repeating it, for its password', () => {
     const error = attempt({ url: 'redis://user:s3cret@host:port' });
     expect(error).toMatchObject({ option: 'url' });
@@ -59,6 +79,8 @@ describe('redis() takes', () => {
     const clients: RedisOptions[] = [
       { client: new Redis({ lazyConnect: true }) },
       { client: new Redis5({ lazyConnect: true }) },
+      { client: new Cluster([node], { lazyConnect: true }) },
+      { client: new Cluster5([node], { lazyConnect: true }) },
     ];
     for (const options of clients) {
       const backend = redis(options);
@@ -67,8 +89,12 @@ describe('redis() takes', () => {
     }
   });
 
-  it('a URL without connecting to it', async () => {
-    const backend = redis({ url });
+  it.each<[string, RedisOptions]>([
+    ['a URL', { url }],
+    ['Sentinels', { sentinels: [node], name: 'locks', sentinelPassword: 'x', tls: true, db: 1 }],
+    ['a cluster', { cluster: [{ host: 'localhost' }], username: 'app', password: 'x', natMap: { 'a:1': node } }],
+  ])('%s without connecting to it', async (_what, options) => {
+    const backend = redis(options);
     expect(backend.health?.()).toEqual({ status: 'idle' });
     await backend.close();
   });
