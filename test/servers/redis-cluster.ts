@@ -47,6 +47,8 @@ export class RedisCluster {
         // Apart from the data, so that a node that restarts empty still knows its cluster.
         'cluster-config-file': join(directory, `node-${place}.conf`),
         'cluster-replica-validity-factor': 0,
+        // As the README advises: else one shard without a master closes all of them.
+        'cluster-require-full-coverage': 'no',
         'repl-diskless-sync-delay': 0,
       };
       const args = Object.entries(flags).flatMap(([name, value]) => [`--${name}`, String(value)]);

@@ -1,0 +1,105 @@
+import { expect } from '@jest/globals';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { RedisServer } from '../servers/redis-server.js';
+import { FencedResource } from '../support/fenced-resource.js';
+import { connectBackend, type RedisConnection } from '../support/harness-connection.js';
+import { Holder } from '../support/harness-holder.js';
+import { loadHistory, type Operation } from '../support/history.js';
+import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
+import { Crowd, moreWrites } from './failover-crowd.js';
+
+const TTL_MS = 500;
+
+/** Redis servers of which one takes the place of another that fails. */
+export interface FailoverServers {
+  readonly name: string;
+  readonly connection: RedisConnection;
+  masterOf(key: string): Promise<RedisServer>;
+}
+
+export interface FailoverKeys {
+  /** What everybody wants. */
+  readonly hot: string;
+  /** Served by the same master, and held by a process that is stopped during the failover. */
+  readonly stale: string;
+  /** Served by another master, if there is one. */
+  readonly elsewhere?: string;
+}
+
+export type Fault = 'killed' | 'frozen, then thawed';
+
+/**
+ * Processes hammer a key, and its master fails. What the locks protect is on a server that nothing happens to: no write of a
+ * former holder may be accepted there. How long the failover took is printed.
+ */
+export async function failOver(servers: FailoverServers, keys: FailoverKeys, fault: Fault): Promise<void> {
+  const directory = await mkdtemp(join(tmpdir(), 'failover-'));
+  const protectedServer = await RedisServer.start();
+  const resource = new FencedResource(protectedServer.url);
+  const wanted = [keys.hot, keys.hot, keys.elsewhere ?? keys.hot];
+  const crowd = new Crowd(servers.connection, wanted, directory, protectedServer.url);
+  const other = new LockService(await connectBackend(servers.connection));
+  await using sleeper = await Holder.start(servers.connection);
+  const running = crowd.run();
+  try {
+    await Promise.race([running, moreWrites(resource, keys.hot, 20)]);
+    await sleeper.acquire(keys.stale, { ttlMs: TTL_MS });
+    const victim = await servers.masterOf(keys.hot);
+    expect(await servers.masterOf(keys.stale)).toBe(victim);
+    let failedAt = 0n;
+    const belief = await sleeper.freezeWhile(keys.stale, async () => {
+      failedAt = await strike(victim, fault);
+      const next = await other.acquire(keys.stale, { ttlMs: 20_000, waitMs: 20_000 });
+      await expect(
+        resource.write({ key: keys.stale, token: next.fencingToken, owner: 'next', proc: 'test' }),
+      ).resolves.toBe(true);
+      await moreWrites(resource, keys.hot, 20);
+      victim.thaw();
+      await moreWrites(resource, keys.hot, 60);
+      await next.release();
+    });
+    expect(belief).toMatchObject({ isHeld: false, state: 'lost', throws: true });
+    const late = { key: keys.stale, resource: protectedServer.url };
+    await expect(sleeper.child.call('write', late)).resolves.toBe(false);
+    crowd.stop();
+    await running;
+
+    const writes = [...(await resource.writes(keys.hot)), ...(await resource.writes(keys.stale))];
+    expect(checkResourceOrder(writes)?.message).toBeUndefined();
+    const history = loadHistory(crowd.files);
+    expect(checkTokenOrder(history)?.message).toBeUndefined();
+    tell(`${servers.name}, master ${fault}`, history, keys, failedAt);
+  } finally {
+    crowd.stop();
+    await running.catch(() => undefined);
+    await other.close();
+    resource.close();
+    await protectedServer.stop();
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** Resolves to when the server answered nothing any more. */
+async function strike(victim: RedisServer, fault: Fault): Promise<bigint> {
+  if (fault === 'killed') await victim.kill();
+  else victim.freeze();
+  return process.hrtime.bigint();
+}
+
+function tell(what: string, history: readonly Operation[], { hot, elsewhere }: FailoverKeys, failedAt: bigint): void {
+  const grants = history.filter(({ op, ok = 0n }) => op === 'acquire' && ok > failedAt);
+  const before = history.filter(({ op, ok = failedAt }) => op === 'acquire' && ok < failedAt);
+  // A lease of before may still be handed on inside its process.
+  const newest = before.reduce((max, { key, token = 0n }) => (key === hot && token > max ? token : max), 0n) >> 10n;
+  const first = grants.find(({ key, token = 0n }) => key === hot && token >> 10n > newest);
+  const took = Number((first?.ok ?? failedAt) - failedAt) / 1e6;
+  const meanwhile = grants.filter(({ key, ok = 0n }) => key === elsewhere && ok < (first?.ok ?? 0n)).length;
+  if (elsewhere !== undefined) expect(meanwhile).toBeGreaterThan(10);
+  expect(took).toBeGreaterThan(0);
+  const aside = elsewhere === undefined ? '' : `, ${meanwhile} grants of another master meanwhile`;
+  const held = checkExclusion(history) === null ? 'no two holders' : 'two holders for a moment, told apart by tokens';
+  process.stdout.write(`${what}: first new grant after ${took.toFixed(0)} ms${aside}; ${held}\n`);
+}
