@@ -9,6 +9,7 @@ import {
 import { LockKeys, splitFields } from './lease-value.js';
 import { microseconds } from './redis-reply.js';
 import type { RedisServers } from './redis-servers.js';
+import type { ReplicaCheck } from './replica-check.js';
 
 interface Present {
   readonly value: string;
@@ -32,14 +33,16 @@ export class GetsetLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly #servers: RedisServers;
+  readonly #replicas: ReplicaCheck;
   readonly #keys: LockKeys;
   /** Owners that wrote their name over a lease which may be another's by now, and when what they wrote ends. */
   readonly #doubtful = new Map<string, number>();
   /** What must be left of a lease for a write to arrive while it lives. */
   readonly #marginMs: number;
 
-  constructor(servers: RedisServers, prefix: string, commandTimeoutMs: number) {
+  constructor(servers: RedisServers, replicas: ReplicaCheck, prefix: string, commandTimeoutMs: number) {
     this.#servers = servers;
+    this.#replicas = replicas;
     this.#keys = new LockKeys(prefix);
     this.#marginMs = commandTimeoutMs / 4;
   }
@@ -52,10 +55,16 @@ export class GetsetLeaseStore implements LeaseStore {
     const lease = pack(now, ttlMs, owner, packMetadata(metadata));
     if (present) this.#doubt(owner, now, ttlMs);
     const write = present ? 'GETSET' : 'SETNX';
-    const [before, time] = await this.#servers.ask(leaseKey, [write, leaseKey, lease], ['TIME']);
+    const [before, time, copies] = await this.#servers.ask(
+      leaseKey,
+      [write, leaseKey, lease],
+      ['TIME'],
+      ...this.#replicas.requests,
+    );
     const won = present ? before === present.value : Number(before) === 1;
     if (!won) return { acquired: false, retryAfterMs: null };
     this.#doubtful.delete(owner);
+    this.#replicas.assert(copies);
     return { acquired: true, fencingToken: microseconds(time) };
   }
 
@@ -67,8 +76,10 @@ export class GetsetLeaseStore implements LeaseStore {
     if (present.expiresAt - now < Math.min(this.#marginMs, ttlMs / 10))
       throw new Error('the lease ends too soon to be renewed');
     const lease = pack(now, ttlMs, owner, present.metadata);
-    const [before] = await this.#servers.ask(leaseKey, ['GETSET', leaseKey, lease]);
-    return before === present.value;
+    const [before, copies] = await this.#servers.ask(leaseKey, ['GETSET', leaseKey, lease], ...this.#replicas.requests);
+    if (before !== present.value) return false;
+    this.#replicas.assert(copies);
+    return true;
   }
 
   /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */

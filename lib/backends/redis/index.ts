@@ -13,6 +13,7 @@ import type { ClientSource, RedisClient, RedisCluster } from './redis-client.js'
 import { RedisConnection } from './redis-connection.js';
 import { type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } from './redis-options.js';
 import type { RedisServers } from './redis-servers.js';
+import { ReplicaCheck } from './replica-check.js';
 import { sentinelSource } from './sentinel-source.js';
 import { Waiters } from './waiters.js';
 
@@ -38,16 +39,17 @@ export { type RedisTls } from './tls-options.js';
  */
 export function redis(options: RedisOptions): LockBackend {
   const resolved = resolveRedisOptions(options);
-  const { mode, prefix, commandTimeoutMs, patienceMs } = resolved;
+  const { mode, prefix, commandTimeoutMs, patienceMs, minReplicas } = resolved;
+  const replicas = new ReplicaCheck(minReplicas, Math.ceil(commandTimeoutMs / 4));
   const { servers, channels } = connect(resolved);
   const queue = (): LeaseStore => {
     const waiters = new Waiters();
-    return new QueueLeaseStore(servers, channels(waiters), waiters, prefix);
+    return new QueueLeaseStore(servers, replicas, channels(waiters), waiters, prefix);
   };
   const stores: Record<typeof mode, () => LeaseStore> = {
     queue,
-    plain: () => new PlainLeaseStore(servers, prefix),
-    getset: () => new GetsetLeaseStore(servers, prefix, commandTimeoutMs),
+    plain: () => new PlainLeaseStore(servers, replicas, prefix),
+    getset: () => new GetsetLeaseStore(servers, replicas, prefix, commandTimeoutMs),
   };
   return new PollingBackend(stores[mode](), { patienceMs });
 }

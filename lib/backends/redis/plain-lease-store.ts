@@ -10,6 +10,7 @@ import { LockKeys, splitFields } from './lease-value.js';
 import { microseconds } from './redis-reply.js';
 import { COMPARE_AND_DELETE } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
+import type { ReplicaCheck } from './replica-check.js';
 import { RenewalBatch } from './renewal-batch.js';
 
 /**
@@ -24,26 +25,32 @@ export class PlainLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly #servers: RedisServers;
+  readonly #replicas: ReplicaCheck;
   readonly #renewals: RenewalBatch;
   readonly #keys: LockKeys;
 
-  constructor(servers: RedisServers, prefix: string) {
+  constructor(servers: RedisServers, replicas: ReplicaCheck, prefix: string) {
     this.#servers = servers;
-    this.#renewals = new RenewalBatch(servers);
+    this.#replicas = replicas;
+    this.#renewals = new RenewalBatch(servers, replicas);
     this.#keys = new LockKeys(prefix);
   }
 
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const leaseKey = this.#keys.lease(key);
     const lease = `${owner}|${packMetadata(metadata)}`;
-    const [set, present, leftMs, time] = await this.#servers.ask(
+    const [set, present, leftMs, time, copies] = await this.#servers.ask(
       leaseKey,
       ['SET', leaseKey, lease, 'NX', 'PX', Math.ceil(ttlMs)],
       ['GET', leaseKey],
       ['PTTL', leaseKey],
       ['TIME'],
+      ...this.#replicas.requests,
     );
-    if (set === 'OK') return { acquired: true, fencingToken: microseconds(time) };
+    if (set === 'OK') {
+      this.#replicas.assert(copies);
+      return { acquired: true, fencingToken: microseconds(time) };
+    }
     if (typeof present !== 'string') return { acquired: false, retryAfterMs: 0 };
     const [holderOwner, holderMetadata = ''] = splitFields(present, 2) ?? [];
     // A lost answer: the first token was never seen by anybody, so the newer one does.

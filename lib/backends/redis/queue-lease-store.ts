@@ -13,6 +13,7 @@ import { LockKeys, splitFields } from './lease-value.js';
 import { asList } from './redis-reply.js';
 import { QueueScripts } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
+import type { ReplicaCheck } from './replica-check.js';
 import { RenewalBatch } from './renewal-batch.js';
 import type { Waiters } from './waiters.js';
 
@@ -30,18 +31,26 @@ export class QueueLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly #servers: RedisServers;
+  readonly #replicas: ReplicaCheck;
   readonly #channels: GrantChannels;
   readonly #waiters: Waiters;
   readonly #scripts: QueueScripts;
   readonly #renewals: RenewalBatch;
   readonly #keys: LockKeys;
 
-  constructor(servers: RedisServers, channels: GrantChannels, waiters: Waiters, prefix: string) {
+  constructor(
+    servers: RedisServers,
+    replicas: ReplicaCheck,
+    channels: GrantChannels,
+    waiters: Waiters,
+    prefix: string,
+  ) {
     this.#servers = servers;
+    this.#replicas = replicas;
     this.#channels = channels;
     this.#waiters = waiters;
     this.#scripts = new QueueScripts(channels);
-    this.#renewals = new RenewalBatch(servers);
+    this.#renewals = new RenewalBatch(servers, replicas);
     this.#keys = new LockKeys(prefix);
   }
 
@@ -50,9 +59,13 @@ export class QueueLeaseStore implements LeaseStore {
     const [leaseKey] = keys;
     const address = this.#waiters.has(owner) ? this.#channels.addressOf(leaseKey) : undefined;
     const args = [owner, Math.ceil(ttlMs), packMetadata(metadata), address ?? ''];
-    const [reply] = await this.#servers.ask(leaseKey, this.#scripts.acquire.call(keys, args));
+    const acquire = this.#scripts.acquire.call(keys, args);
+    const [reply, copies] = await this.#servers.ask(leaseKey, acquire, ...this.#replicas.requests);
     const [acquired, tokenOrLeft, lease, place] = asList(reply);
-    if (Number(acquired) === 1) return { acquired: true, fencingToken: BigInt(String(tokenOrLeft)) };
+    if (Number(acquired) === 1) {
+      this.#replicas.assert(copies);
+      return { acquired: true, fencingToken: BigInt(String(tokenOrLeft)) };
+    }
     if (this.#waiters.has(owner)) this.#channels.open(leaseKey);
     const holder = holderOf(String(lease));
     return {

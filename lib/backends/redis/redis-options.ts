@@ -29,6 +29,12 @@ interface CommonOptions {
    * than a failover takes. @default 2_000, with Sentinel or a cluster 30_000
    */
   readonly patienceMs?: number;
+  /**
+   * So many replicas must have a grant, or a renewal, before it counts (`WAIT`); until they do it is asked for again, and in the
+   * end given back. Narrows what a failover can lose, and never closes it: another replica may be promoted. Each grant waits
+   * for the replicas, at most a quarter of `commandTimeoutMs`. @default 0
+   */
+  readonly minReplicas?: number;
 }
 
 /** Where a server or a Sentinel listens. */
@@ -86,7 +92,7 @@ export type RedisOptions = CommonOptions &
 export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
 
 const MODES: readonly string[] = ['queue', 'plain', 'getset'] satisfies RedisMode[];
-const COMMON = ['mode', 'prefix', 'commandTimeoutMs', 'patienceMs'];
+const COMMON = ['mode', 'prefix', 'commandTimeoutMs', 'patienceMs', 'minReplicas'];
 const ACCESS = ['username', 'password', 'tls', 'natMap'];
 /** What may be said about each place, besides what may always be said. */
 const PLACES: Readonly<Record<keyof Places, readonly string[]>> = {
@@ -109,7 +115,7 @@ export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
   for (const name of Object.keys(given)) {
     if (!known.includes(name)) refuse(name, `is no option of redis({ ${place} }); there are ${known.join(', ')}`);
   }
-  const { mode = 'queue', prefix = 'lock', commandTimeoutMs = 1_000 } = given;
+  const { mode = 'queue', prefix = 'lock', commandTimeoutMs = 1_000, minReplicas = 0 } = given;
   const failsOver = place === 'sentinels' || place === 'cluster' || given.client?.isCluster === true;
   const { patienceMs = failsOver ? FAILOVER_MS : 2_000 } = given;
   if (given.url !== undefined) assertUrl(given.url);
@@ -125,7 +131,8 @@ export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
   }
   assertNumber('commandTimeoutMs', commandTimeoutMs, 1, 60_000);
   assertNumber('patienceMs', patienceMs, 0, Infinity);
-  return { ...given, mode, prefix, commandTimeoutMs, patienceMs };
+  assertWhole('minReplicas', minReplicas, 0, 100);
+  return { ...given, mode, prefix, commandTimeoutMs, patienceMs, minReplicas };
 }
 
 function placeOf(given: object): keyof Places {

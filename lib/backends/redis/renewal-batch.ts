@@ -1,3 +1,4 @@
+import { NO_REPLICAS } from './replica-check.js';
 import { asList } from './redis-reply.js';
 import { RENEW } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
@@ -17,7 +18,10 @@ interface Renewal {
 export class RenewalBatch {
   #pending = new Map<number, Renewal[]>();
 
-  constructor(private readonly servers: RedisServers) {}
+  constructor(
+    private readonly servers: RedisServers,
+    private readonly replicas = NO_REPLICAS,
+  ) {}
 
   /** Whether the lease is still `owner`'s, for another `ttlMs`. A call that fails rejects all that were in it. */
   renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -47,9 +51,11 @@ export class RenewalBatch {
     try {
       const keys = batch.map(({ leaseKey }) => leaseKey);
       const args = batch.flatMap(({ owner, ttlMs }) => [owner, ttlMs]);
-      const [reply] = await this.servers.ask(keys[0] ?? '', RENEW.call(keys, args));
-      const answers = asList(reply);
-      for (const [i, { resolve }] of batch.entries()) resolve(Number(answers[i]) === 1);
+      const [reply, copies] = await this.servers.ask(keys[0] ?? '', RENEW.call(keys, args), ...this.replicas.requests);
+      const answers = asList(reply).map((answer) => Number(answer) === 1);
+      for (const [i, { resolve }] of batch.entries()) if (answers[i] !== true) resolve(false);
+      this.replicas.assert(copies);
+      for (const { resolve } of batch) resolve(true);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }

@@ -44,6 +44,7 @@ describe('redis() refuses', () => {
     ['TLS by name', { cluster: [node], tls: 'yes' }, 'tls'],
     ['TLS of Sentinels by name', { sentinels: [node], name: 'locks', sentinelTls: 'yes' }, 'sentinelTls'],
     ['a NAT map that leads nowhere', { cluster: [node], natMap: { '10.0.0.1:6379': null } }, 'natMap'],
+    ['half a replica', { url, minReplicas: 0.5 }, 'minReplicas'],
     ['negative patience', { url, patienceMs: -1 }, 'patienceMs'],
     ['an unknown mode', { url, mode: 'Queue' }, 'mode'],
     ['a mode that is inherited', { url, mode: 'constructor' }, 'mode'],
