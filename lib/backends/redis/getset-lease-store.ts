@@ -111,8 +111,9 @@ export class GetsetLeaseStore implements LeaseStore {
     this.#doubtful.set(owner, now + ttlMs);
   }
 
+  /** With a write that changes nothing: a server that may not write must not tell who has the key either. */
   async #look(leaseKey: string): Promise<{ now: number; present: Present | undefined }> {
-    const [time, value] = await this.#servers.ask(leaseKey, ['TIME'], ['GET', leaseKey]);
+    const [time, value] = await this.#servers.ask(leaseKey, ['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]);
     return { now: Number(microseconds(time)) / 1_000, present: typeof value === 'string' ? parse(value) : undefined };
   }
 }

@@ -22,7 +22,7 @@ describe('redis, mode getset', () => {
     const service = world.service({ mode });
     await service.withLock('warm', () => undefined);
     const commands = await world.commandsDuring(() => service.withLock('key', () => undefined));
-    expect(commands).toEqual(['time', 'get', 'setnx', 'time', 'time', 'get', 'del']);
+    expect(commands).toEqual(['time', 'get', 'del', 'setnx', 'time', 'time', 'get', 'del', 'del']);
   });
 
   it('takes over a lease that has ended by the server, with a higher token', async () => {
