@@ -1,0 +1,158 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
+import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
+import { failureOf, throughout } from '../../conformance/contract.js';
+import { askRedis } from '../../servers/ask-redis.js';
+import { RedisCluster } from '../../servers/redis-cluster.js';
+import type { RedisServer } from '../../servers/redis-server.js';
+import { eventually } from '../../support/eventually.js';
+
+const LONG = { ttlMs: 30_000, waitMs: 20_000 };
+
+describe('slots of a cluster', () => {
+  let cluster: RedisCluster;
+  const services: LockService[] = [];
+  beforeAll(async () => {
+    cluster = await RedisCluster.start({ replicas: 0, nodeTimeoutMs: 15_000 });
+  });
+  afterEach(async () => {
+    await Promise.all(services.splice(0).map((service) => service.close(1_000)));
+  });
+  afterAll(() => cluster.stop());
+
+  function connect(mode: RedisMode = 'queue'): LockService {
+    const service = new LockService(redis({ cluster: cluster.addresses, mode }));
+    services.push(service);
+    return service;
+  }
+
+  const slotOf = async (key: string) =>
+    Number(await askRedis(cluster.servers[0]?.port ?? 0, `CLUSTER KEYSLOT "${key}"`));
+  const idOf = ({ port }: RedisServer) => askRedis(port, 'CLUSTER MYID');
+
+  /** From its master to another one, as `redis-cli --cluster reshard` does it, in steps. */
+  async function slotOnItsWay(key: string) {
+    const leaseKey = `lock:{${key}}`;
+    const from = await cluster.masterOf(leaseKey);
+    const to = cluster.servers.find((server) => server !== from);
+    if (!to) throw new Error('a cluster has several masters');
+    const slot = await slotOf(leaseKey);
+    await askRedis(to.port, `CLUSTER SETSLOT ${slot} IMPORTING ${await idOf(from)}`);
+    await askRedis(from.port, `CLUSTER SETSLOT ${slot} MIGRATING ${await idOf(to)}`);
+    return {
+      move: (name: string) => askRedis(from.port, `MIGRATE 127.0.0.1 ${to.port} "" 0 1000 KEYS ${name}`),
+      end: async () => {
+        for (const server of [to, from, ...cluster.servers]) {
+          await askRedis(server.port, `CLUSTER SETSLOT ${slot} NODE ${await idOf(to)}`);
+        }
+        expect(await cluster.masterOf(leaseKey)).toBe(to);
+      },
+    };
+  }
+
+  it('R12: a slot that goes elsewhere (TRYAGAIN, ASK, MOVED) is never a key that is held, and the lock stays ours', async () => {
+    const events: string[] = [];
+    const note = (event: string) => () => void events.push(event);
+    const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
+    const holder = new LockService(redis({ cluster: cluster.addresses }), { observers });
+    services.push(holder);
+    const [waiter, other] = [connect(), connect()];
+    const lock = await holder.acquire('moving', { ...LONG, ttlMs: 1_000 });
+    const waiting = waiter.acquire('moving', LONG);
+    await eventually(async () => expect(await queueOf('moving')).toBe(1));
+    const slot = await slotOnItsWay('moving');
+    await slot.move('lock:{moving}');
+    // One of its keys is here and one is there: no script can run, but a renewal touches the lease only.
+    const error = await failureOf(other.tryAcquire('moving'));
+    expect(error).toBeInstanceOf(LockBackendError);
+    expect(String(error)).toContain('TRYAGAIN');
+    await throughout(1_500, () => expect(lock.isHeld).toBe(true));
+    await slot.move('lock:{moving}:q');
+    await slot.move('lock:{moving}:f');
+    await expect(other.tryAcquire('moving')).resolves.toBeNull();
+    await slot.end();
+    await expect(other.tryAcquire('moving')).resolves.toBeNull();
+    await throughout(500, () => expect(lock.isHeld).toBe(true));
+    await lock.release();
+    const next = await waiting;
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await next.release();
+    expect(events).not.toContain('lost');
+  });
+
+  it.each<RedisMode>(['plain', 'getset'])(
+    'R12: a new key of a slot on its way is taken where it goes (ASK, %s)',
+    async (mode) => {
+      const [ours, theirs] = [connect(mode), connect(mode)];
+      const key = `new-${mode}`;
+      const slot = await slotOnItsWay(key);
+      const lock = await ours.acquire(key, { ttlMs: 1_200 });
+      await expect(theirs.tryAcquire(key)).resolves.toBeNull();
+      await throughout(1_500, () => expect(lock.isHeld).toBe(true));
+      await slot.end();
+      await expect(theirs.tryAcquire(key)).resolves.toBeNull();
+      await lock.release();
+      const next = await theirs.acquire(key);
+      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+      await next.release();
+    },
+  );
+
+  it('R12: a slot that nobody serves (CLUSTERDOWN) is an error, and waited for', async () => {
+    const locks = connect();
+    await locks.withLock('down', () => undefined);
+    const slot = await slotOf('lock:{down}');
+    const owner = await cluster.masterOf('lock:{down}');
+    for (const { port } of cluster.servers) await askRedis(port, `CLUSTER DELSLOTS ${slot}`);
+    const error = await failureOf(locks.tryAcquire('down'));
+    expect(error).toBeInstanceOf(LockBackendError);
+    expect(String(error)).toContain('CLUSTERDOWN');
+    const waiting = connect().acquire('down', LONG);
+    await expect(failureOf(locks.acquire('down', { waitMs: 200 }))).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
+    await askRedis(owner.port, `CLUSTER ADDSLOTS ${slot}`);
+    await (await waiting).release();
+  });
+
+  it('R13: keys with braces lie where their own text leads, all keys of a lock in one slot', async () => {
+    const keys = ['{user}:1', '{user}:2', '{user}:3', 'a}b', 'a}c', '{', '}', '{}', '{}x', '%7D', '{a}{b}', 'a{b}c'];
+    const locks = connect();
+    const held = await Promise.all(keys.map((key) => locks.acquire(key, LONG)));
+    const names = (await Promise.all(cluster.servers.map(namesOn))).flat().filter((name) => !name.includes('{down}'));
+    const leases = names.filter((name) => name.endsWith('}'));
+    expect(leases).toHaveLength(keys.length);
+    for (const lease of leases) expect(await slotOf(`${lease}:f`)).toBe(await slotOf(lease));
+    expect(new Set(await Promise.all(leases.map(slotOf))).size).toBe(keys.length);
+    await Promise.all(held.map((lock) => lock.release()));
+  });
+
+  it('R13: one caller holds keys of several masters at once, taken one after the other', async () => {
+    const [ours, theirs] = [connect(), connect()];
+    const masters = new Set(await Promise.all(['a', 'b', 'c', 'd'].map((key) => cluster.masterOf(`lock:{${key}}`))));
+    expect(masters.size).toBeGreaterThan(1);
+    const both = async (
+      locks: LockService,
+      keys: readonly string[],
+      work: () => Promise<unknown>,
+    ): Promise<unknown> => {
+      const [first, ...rest] = keys;
+      return first === undefined ? work() : locks.withLock(first, () => both(locks, rest, work), LONG);
+    };
+    let inside = 0;
+    const visit = async (): Promise<void> => {
+      inside += 1;
+      expect(inside).toBe(1);
+      await new Promise(setImmediate);
+      inside -= 1;
+    };
+    await Promise.all([ours, theirs, ours, theirs].map((locks) => both(locks, ['a', 'b', 'c', 'd'], visit)));
+  });
+
+  async function queueOf(key: string): Promise<number> {
+    const { port } = await cluster.masterOf(`lock:{${key}}`);
+    return Number(await askRedis(port, `LLEN lock:{${key}}:q`));
+  }
+
+  async function namesOn({ port }: RedisServer): Promise<string[]> {
+    return (await askRedis(port, `EVAL "return table.concat(redis.call('KEYS', '*'), ' ')" 0`)).split(' ');
+  }
+});
