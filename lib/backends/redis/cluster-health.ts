@@ -1,4 +1,4 @@
-import type { BackendHealth, ReportedHealth } from '../../core/index.js';
+import type { BackendHealth, NodeHealth, ReportedHealth } from '../../core/index.js';
 
 /**
  * What is known of a cluster: `up` while a part of it can be reached, with what is wrong with the rest. One part that fails,
@@ -12,12 +12,11 @@ export class ClusterHealth {
   #told: BackendHealth['status'] = 'idle';
 
   get current(): BackendHealth {
-    const nodes = [...this.#nodes].map(([address, health]) => ({ address, ...health.current }));
+    const nodes = [...this.#nodes].map(([name, health]) => ({ name, ...health.current }));
     const has = (status: BackendHealth['status']): boolean => nodes.some((node) => node.status === status);
     const status = has('up') ? 'up' : this.#trouble !== undefined || has('down') ? 'down' : 'idle';
-    const details = nodes.flatMap(({ address, detail }) => (detail === undefined ? [] : [`${address}: ${detail}`]));
-    if (this.#trouble !== undefined) details.unshift(this.#trouble);
-    return { status, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
+    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(describe)];
+    return { status, nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
   /** Whether a part of the cluster cannot be reached. */
@@ -65,4 +64,9 @@ export class ClusterHealth {
     this.#told = health.status;
     for (const listener of this.#listeners) listener(health);
   }
+}
+
+function describe({ name, status, detail }: NodeHealth): string[] {
+  if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
+  return detail === undefined ? [] : [`${name}: ${detail}`];
 }
