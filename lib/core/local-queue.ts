@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Deadline } from './deadline.js';
 
 /** What decides whether a lease fits the next caller. */
@@ -63,6 +64,8 @@ export class LocalQueue<Gift> {
           reject(reason);
         },
       };
+      // One signal may end thousands of waits, which Node would take for a leak from the eleventh on.
+      if (signal) setMaxListeners(Infinity, signal);
       signal?.addEventListener('abort', onAbort);
       waiters.add(waiter);
     });

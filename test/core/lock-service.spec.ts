@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { getMaxListeners } from 'node:events';
 import {
   currentLock,
   LockBackendError,
@@ -114,6 +115,16 @@ describe('LockService', () => {
       await expect(waiting).rejects.toBe(reason);
       await expect(locks.acquire('free', { signal: controller.signal })).rejects.toBe(reason);
       expect(backend.held).toEqual(['k']);
+    });
+
+    it('lets Node know that one signal may end many waits', async () => {
+      const [controller, first] = [new AbortController(), await locks.acquire('k')];
+      const waiting = locks.acquire('k', { signal: controller.signal });
+      controller.abort(new Error('enough'));
+      await expect(waiting).rejects.toThrow('enough');
+      // Node's warning of a leak goes round Jest's process, where no test can see it.
+      expect(getMaxListeners(controller.signal)).toBe(Infinity);
+      await first.release();
     });
 
     it('passes on a lease that arrived together with the abort', async () => {
