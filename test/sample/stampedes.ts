@@ -76,6 +76,7 @@ export async function outcomeOf(child: ChildProcess): Promise<Outcome> {
   return { code, stdout, stderr };
 }
 
-export function reportOf({ stdout }: Outcome): Report {
+export function reportOf({ code, stdout, stderr }: Outcome): Report {
+  if (stdout === '') throw new Error(`no report, but ${String(code)}: ${stderr}`);
   return JSON.parse(stdout) as Report;
 }

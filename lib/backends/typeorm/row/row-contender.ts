@@ -30,7 +30,7 @@ export interface RowTarget {
 export class RowContender {
   /** Somebody else had the row when we last looked. */
   refused = false;
-  /** By when a server that is there has answered what it was asked last. */
+  /** By when a server that is there has answered what it was asked last. At first: by when the pool has said why it has nothing. */
   answerDueAt: number;
   #givenUp = false;
   /** When the first of the failures in a row came. */
@@ -41,7 +41,7 @@ export class RowContender {
     private readonly request: AcquireRequest,
     private readonly patienceMs: number,
   ) {
-    this.answerDueAt = request.deadline.clock.now() + SILENCE_MS;
+    this.answerDueAt = request.deadline.at + SILENCE_MS;
   }
 
   giveUp(): void {
