@@ -1,6 +1,5 @@
 import { nameOfKey } from '../../lib/backends/zookeeper/node-name.js';
 import { inOrder } from '../../lib/backends/zookeeper/queue-order.js';
-import { timesOf } from '../../lib/backends/zookeeper/session-times.js';
 import type { BackendHarness, Listener } from '../conformance/backend-harness.js';
 import { ZookeeperEnsemble } from '../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
@@ -9,11 +8,11 @@ import { type Connection, connectBackend } from './harness-connection.js';
 
 type ZookeeperConnection = Extract<Connection, { backend: 'zookeeper' }>;
 
-/** Best a multiple of 6. */
-const SESSION_MS = 900;
+/** For how long a holder trusts its lock, which is two thirds of the session's time-out. */
+const TTL_MS = 1_000;
 
 export interface ZookeeperHarnessOptions {
-  /** How long a server keeps the locks of a client that it does not hear from. */
+  /** The TTL of all locks, whatever a caller asks for. @default 1_000 */
   readonly sessionTtlMs?: number;
 }
 
@@ -21,8 +20,9 @@ export interface ZookeeperHarnessOptions {
 export function zookeeperHarness(
   mode: ZookeeperConnection['mode'],
   size: 'single' | 'ensemble',
-  { sessionTtlMs = SESSION_MS }: ZookeeperHarnessOptions = {},
+  { sessionTtlMs: ttlMs = TTL_MS }: ZookeeperHarnessOptions = {},
 ): BackendHarness {
+  const sessionTimeoutMs = ttlMs * 1.5;
   let servers: readonly ZookeeperServer[] = [];
   let operator: ZookeeperOperator;
   const connectString = (listeners: readonly Listener[]): string =>
@@ -30,7 +30,7 @@ export function zookeeperHarness(
   const connection = (through?: Listener): ZookeeperConnection => ({
     backend: 'zookeeper',
     connectString: connectString(through ? [through] : servers),
-    sessionTimeoutMs: sessionTtlMs,
+    sessionTimeoutMs,
     mode,
   });
   /** The paths of the nodes that have the key, or wait for it, in this order. */
@@ -68,13 +68,9 @@ export function zookeeperHarness(
     restart: null,
     order: mode === 'sequential' ? 'fifo' : 'none',
     namesHolder: true,
-    shortTtlMs: trustMs(sessionTtlMs),
+    shortTtlMs: ttlMs,
     // The server ends a session later than its holder does, and looks for such sessions with every tick.
-    expiresLateMs: sessionTtlMs - trustMs(sessionTtlMs) + TICK_MS,
+    expiresLateMs: sessionTimeoutMs - ttlMs + TICK_MS,
     wakesWithinMs: 250,
   };
-}
-
-function trustMs(sessionMs: number): number {
-  return timesOf(sessionMs).trustMs;
 }

@@ -1,4 +1,5 @@
-import type { Holder, HolderMetadata } from '../../core/index.js';
+import { type Holder, type HolderMetadata, packMetadata, unpackHolder } from '../../core/index.js';
+import type { NodeState } from './nodes.js';
 
 /**
  * A key as the name of a node: what `encodeURIComponent` makes of it, so letters, digits and `-_.!~*'()` stay, and all else is
@@ -18,28 +19,23 @@ export function contenderPrefix({ pid, label, host }: HolderMetadata, owner: str
 }
 
 /** What an operator reads with `get`, and what waiters tell of the holder. */
-export function dataOf({ host, pid, label }: HolderMetadata, owner?: string): Buffer {
+export function dataOf(metadata: HolderMetadata, owner?: string): Buffer {
+  if (owner === undefined) return Buffer.from(packMetadata(metadata));
+  const { host, pid, label } = metadata;
   return Buffer.from(JSON.stringify({ host, pid, label, owner }));
 }
 
-/** `null`: nobody of us has made this node, or an operator has written something else into it. */
-export function holderOf(data: Buffer | undefined, ctime: Buffer): Holder | null {
-  const { host, pid, label } = fieldsOf(data);
-  if (typeof host !== 'string' || typeof pid !== 'number') return null;
-  const named = typeof label === 'string' ? { label } : {};
-  return { host, pid, ...named, since: new Date(Number(ctime.readBigInt64BE())) };
+/** `undefined`: nobody of us has made this node, or an operator has written something else into it. */
+export function holderOf({ data, ctime }: NodeState): Holder | undefined {
+  return unpackHolder(data?.toString() ?? '', new Date(Number(ctime.readBigInt64BE())));
 }
 
 /** The owner that `dataOf` was given, if any. */
-export function ownerOf(data: Buffer | undefined): unknown {
-  return fieldsOf(data)['owner'];
-}
-
-function fieldsOf(data: Buffer | undefined): Record<string, unknown> {
+export function ownerOf({ data }: NodeState): unknown {
   try {
-    const fields: unknown = JSON.parse(data?.toString() ?? '');
-    return typeof fields === 'object' && fields !== null ? { ...fields } : {};
+    const fields: { owner?: unknown } = JSON.parse(data?.toString() ?? '');
+    return fields.owner;
   } catch {
-    return {};
+    return undefined;
   }
 }

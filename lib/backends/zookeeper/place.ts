@@ -10,7 +10,7 @@ export type Standing =
   | { readonly node: OwnNode }
   | {
       readonly node: null;
-      readonly holder: Holder | null;
+      readonly holder: Holder | undefined;
       /** Resolves when it is worth another look. */
       readonly change: Promise<void>;
       /** Whoever no longer waits for the change says so. */
@@ -42,6 +42,6 @@ export async function behind(
   const askedForHolder = holderPath === path ? asked : readNode(connection, holderPath);
   const [state, first] = await Promise.all([asked, askedForHolder]);
   if (!state) return null;
-  const holder = first && holderOf(first.data, first.ctime);
+  const holder = first ? holderOf(first) : undefined;
   return { node: null, holder, change, forget: () => connection.watches.delete(path, onEvent) };
 }

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { type BackendHealth, type Clock, LockError, systemClock } from '../../core/index.js';
+import { type Clock, LockError, ReportedHealth, systemClock } from '../../core/index.js';
 import { pause, within } from '../../core/timers.js';
 import type { ServerAddress } from './connect-string.js';
 import { timesOf } from './session-times.js';
@@ -17,6 +17,8 @@ export interface KeeperOptions {
 }
 
 const SHORTEST_HANDSHAKE_MS = 500;
+/** However short the session is: a process that starts has to load the client, too. */
+const SHORTEST_PATIENCE_MS = 2_000;
 const SHORTEST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
 const LONGEST_FAREWELL_MS = 1_000;
@@ -26,10 +28,9 @@ const LONGEST_FAREWELL_MS = 1_000;
  * when it has expired. Servers are asked one after the other, from a random one on.
  */
 export class SessionKeeper {
+  readonly health = new ReportedHealth();
   readonly #clock: Clock = systemClock;
   readonly #waiters = new Waiters<ZooKeeperSession>();
-  readonly #listeners = new Set<(health: BackendHealth) => void>();
-  #health: BackendHealth = { status: 'idle' };
   #session: ZooKeeperSession | undefined;
   /** The present one, or the one that is being opened, or the last one. */
   #connection: ZooKeeperConnection | undefined;
@@ -45,22 +46,13 @@ export class SessionKeeper {
     this.#nextServer = randomInt(options.servers.length);
   }
 
-  get health(): BackendHealth {
-    return this.#health;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
-  }
-
   /** Whether there is a connection, on which no question has been waiting for its answer for so long. */
   answersWithin(ms: number): boolean {
     return this.#up !== undefined && this.#up.silentForMs < ms;
   }
 
   /**
-   * The session, with a connection that is up. Waits for it for as long as the session may take to expire, or, with `once`,
+   * The session, with a connection that is up. Waits for it for as long as the session may take to expire, 2 s at least, or, with `once`,
    * until no server has let us in.
    * @throws ConnectionLostError, SessionRefusedError, LockConfigurationError when the client is missing
    */
@@ -69,8 +61,9 @@ export class SessionKeeper {
     if (this.#session && this.#up) return this.#session;
     if (!this.#started) void this.#run();
     const { value, giveUp } = this.#waiters.add(once);
-    const patience = this.#clock.schedule(this.options.sessionTimeoutMs, () =>
-      giveUp(new ConnectionLostError(this.#health.detail ?? 'no server has let us in yet')),
+    const patienceMs = Math.max(this.options.sessionTimeoutMs, SHORTEST_PATIENCE_MS);
+    const patience = this.#clock.schedule(patienceMs, () =>
+      giveUp(new ConnectionLostError(this.health.current.detail ?? 'no server has let us in yet')),
     );
     return value.finally(() => patience.cancel());
   }
@@ -157,7 +150,7 @@ export class SessionKeeper {
     this.#isUp = true;
     if (this.#session) this.#session.resume(connection);
     else this.#session = new ZooKeeperSession(connection, this.#clock);
-    this.#report({ status: 'up' });
+    this.health.report('up');
     this.#waiters.resolveAll(this.#session);
   }
 
@@ -169,13 +162,7 @@ export class SessionKeeper {
     }
     // Trying again would not mend it.
     if (error instanceof SessionRefusedError || error instanceof LockError) this.#waiters.rejectAll(error);
-    if (!this.#closing) this.#report({ status: 'down', detail: error.message });
-  }
-
-  #report(health: BackendHealth): void {
-    const changed = health.status !== this.#health.status;
-    this.#health = health;
-    if (changed) for (const listener of this.#listeners) listener(health);
+    if (!this.#closing) this.health.report('down', error.message);
   }
 }
 

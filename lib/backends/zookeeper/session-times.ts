@@ -10,6 +10,9 @@ export interface SessionTimes {
   readonly lagMs: number;
 }
 
+/** However long the session is: another server may answer at once. */
+const LONGEST_SILENCE_MS = 3_000;
+
 /**
  * Sessions are ended by the leader, which hears of those of its followers only with every half tick. A follower that is cut off
  * from it goes on answering reads for `syncLimit` ticks, while the leader lets the session end and the next holder in. So life
@@ -17,5 +20,10 @@ export interface SessionTimes {
  * kept back for what may lie between the two. That is exact as long as the time-out is six ticks or more.
  */
 export function timesOf(sessionMs: number): SessionTimes {
-  return { trustMs: (sessionMs * 2) / 3, beatMs: (sessionMs * 2) / 9, silenceMs: sessionMs / 6, lagMs: sessionMs / 12 };
+  return {
+    trustMs: (sessionMs * 2) / 3,
+    beatMs: (sessionMs * 2) / 9,
+    silenceMs: Math.min(sessionMs / 4, LONGEST_SILENCE_MS),
+    lagMs: sessionMs / 12,
+  };
 }

@@ -70,7 +70,7 @@ export class SimplePlace implements Place {
   /** Whether the node of the key is ours: after a lost reply, and before it is deleted. */
   async #find(connection: ZooKeeperConnection): Promise<void> {
     const state = await readNode(connection, this.#path);
-    const isOurs = state?.session.equals(this.session.ticket.id) === true && ownerOf(state.data) === this.request.owner;
+    const isOurs = state?.session.equals(this.session.ticket.id) === true && ownerOf(state) === this.request.owner;
     this.#node = isOurs ? { path: this.#path, czxid: state.czxid } : undefined;
     this.#isUncertain = false;
   }

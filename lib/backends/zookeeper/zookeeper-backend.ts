@@ -31,6 +31,11 @@ export class ZooKeeperBackend implements LockBackend {
     this.#keeper = new SessionKeeper(options);
   }
 
+  /** Connects. */
+  async start(): Promise<void> {
+    await this.#keeper.connected(true);
+  }
+
   async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
     request.signal?.throwIfAborted();
     try {
@@ -59,11 +64,11 @@ export class ZooKeeperBackend implements LockBackend {
   }
 
   health(): BackendHealth {
-    return this.#keeper.health;
+    return this.#keeper.health.current;
   }
 
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#keeper.onHealthChange(listener);
+    return this.#keeper.health.onChange(listener);
   }
 
   #place(key: string, { owner, metadata }: AcquireRequest, session: ZooKeeperSession): Place {
@@ -72,22 +77,22 @@ export class ZooKeeperBackend implements LockBackend {
     return new PLACES[mode](session, settings, { owner, metadata });
   }
 
-  /** Until it is sure that nothing is left: the end of the session is that too. @throws ServerRefusalError */
+  /** Whoever waits is told at once of what goes wrong; it is tried again until it is sure that nothing is left. */
   #leave(place: Place, owner: string): Promise<void> {
     this.#leases.delete(owner);
-    const task = this.#leaveUntilSure(place);
-    this.#track(task.catch(() => undefined));
-    return task;
+    const left = place.leave();
+    this.#track(left.catch((error: unknown) => this.#leaveUntilSure(place, error)));
+    return left;
   }
 
-  async #leaveUntilSure(place: Place): Promise<void> {
-    while (!place.session.ended.aborted) {
+  /** The end of the session is the end of all that was made in it. What the server refuses, it refuses again. */
+  async #leaveUntilSure(place: Place, failure: unknown): Promise<void> {
+    for (let last = failure; last instanceof ConnectionLostError && !place.session.ended.aborted;) {
       try {
-        if ((await this.#keeper.connected(false)) !== place.session) return;
-        await place.leave();
+        if ((await this.#keeper.connected(false)) === place.session) await place.leave();
         return;
       } catch (error) {
-        if (!(error instanceof ConnectionLostError)) throw error;
+        last = error;
       }
     }
   }

@@ -11,12 +11,12 @@ export interface ContenderSettings {
   readonly keeper: SessionKeeper;
   readonly request: AcquireRequest;
   readonly placeIn: (session: ZooKeeperSession) => Place;
-  /** Takes a place away, however long that takes. */
+  /** Takes a place away, in the background if it cannot be done at once. */
   readonly leave: (place: Place) => Promise<void>;
 }
 
 /** A server that answers does so within this time. */
-const SILENCE_MS = 50;
+const SILENCE_MS = 100;
 
 /** One caller's way to a key. Goes on in the background until nothing of it is left, when the caller has given up. */
 export class ZooKeeperContender {
@@ -63,7 +63,7 @@ export class ZooKeeperContender {
   }
 
   #noAnswer(): Error {
-    const { status, detail } = this.settings.keeper.health;
+    const { status, detail } = this.settings.keeper.health.current;
     return new Error(status === 'down' && detail !== undefined ? detail : 'no answer before the deadline');
   }
 
@@ -83,8 +83,8 @@ export class ZooKeeperContender {
     } finally {
       if (place && (!lease || this.#givenUp)) left = leave(place);
     }
-    if (!left) return lease ?? null;
-    await within(this.settings.request.deadline.clock, place?.session.times.silenceMs ?? 0, left);
+    if (!left || !place) return lease ?? null;
+    await within(this.settings.request.deadline.clock, place.session.times.silenceMs, left.catch(unlessLost));
     return null;
   }
 
@@ -125,4 +125,9 @@ export class ZooKeeperContender {
     promise.catch(() => undefined);
     return Promise.race([promise, this.#onGivenUp.then(() => undefined)]);
   }
+}
+
+/** A connection that was lost while we left is no reason not to say that somebody else has the key. */
+function unlessLost(error: unknown): void {
+  if (!(error instanceof ConnectionLostError)) throw error;
 }

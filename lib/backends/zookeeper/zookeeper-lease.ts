@@ -9,7 +9,7 @@ export interface ZooKeeperGrant {
   readonly node: OwnNode;
   readonly sentAt: number;
   readonly clock: Clock;
-  /** Takes the node away, however long that takes. */
+  /** Takes the node away, in the background if it cannot be done at once. */
   readonly leave: () => Promise<void>;
 }
 

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { zookeeper, type ZooKeeperOptions } from 'nestjs-distributed-lock/zookeeper';
 import { parseConnectString } from '../../../lib/backends/zookeeper/connect-string.js';
-import { contenderPrefix, dataOf, holderOf, nameOfKey } from '../../../lib/backends/zookeeper/node-name.js';
+import { contenderPrefix, dataOf, holderOf, nameOfKey, ownerOf } from '../../../lib/backends/zookeeper/node-name.js';
 import { inOrder, numbersAreUsedUp } from '../../../lib/backends/zookeeper/queue-order.js';
 
 const connectString = '127.0.0.1:2181';
@@ -99,17 +99,16 @@ describe('names of nodes', () => {
   });
 
   it("lie over data that may be anybody's", () => {
-    const ctime = Buffer.from('0000019aa0000000', 'hex');
+    const state = { czxid: 1n, session: Buffer.alloc(8), ctime: Buffer.from('0000019aa0000000', 'hex') };
     const since = new Date(0x019aa0000000);
-    expect(holderOf(dataOf({ host: 'h', pid: 7, label: 'l' }), ctime)).toEqual({
-      host: 'h',
-      pid: 7,
-      label: 'l',
-      since,
-    });
-    expect(holderOf(dataOf({ host: 'h', pid: 7 }), ctime)).toEqual({ host: 'h', pid: 7, since });
-    for (const data of [undefined, '', 'text', 'null', '[]', '{"host":1}', '{"pid":7}']) {
-      expect(holderOf(data === undefined ? undefined : Buffer.from(data), ctime)).toBeNull();
+    const holderIn = (data: Buffer | undefined) => holderOf({ ...state, data });
+    expect(holderIn(dataOf({ host: 'h', pid: 7, label: 'l' }))).toEqual({ host: 'h', pid: 7, label: 'l', since });
+    expect(holderIn(dataOf({ host: 'h', pid: 7 }, 'owner'))).toEqual({ host: 'h', pid: 7, since });
+    expect(ownerOf({ ...state, data: dataOf({ host: 'h', pid: 7 }, 'owner') })).toBe('owner');
+    for (const text of [undefined, '', 'text', 'null', '[]', '{"host":1}', '{"pid":7}']) {
+      const data = text === undefined ? undefined : Buffer.from(text);
+      expect(holderIn(data)).toBeUndefined();
+      expect(ownerOf({ ...state, data })).toBeUndefined();
     }
   });
 });
