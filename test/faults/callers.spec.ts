@@ -18,7 +18,7 @@ describe('what callers do', () => {
     releasing(contract);
     failing(contract);
   };
-  onBackends(['redis-queue', 'redlock', 'etcd', 'sqlite', 'memcached-meta', ...SQL_SERVERS], tests, {
+  onBackends(['redis-queue', 'redlock', 'etcd', 'sqlite', 'memcached-meta', ...SQL_SERVERS, 'zookeeper'], tests, {
     sessionTtlMs: LONG_TTL_MS,
   });
 });

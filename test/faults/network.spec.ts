@@ -16,12 +16,15 @@ interface Wire {
 }
 
 const ROW: Wire = { acquire: 'update distributed_lock set token', release: 'COMMIT' };
+const ZOOKEEPER: Wire = { acquire: '/locks/', release: '/locks/' };
 
 const WIRE = {
   'redis-queue': { acquire: 'EVALSHA', release: 'EVALSHA' },
   'redis-plain': { acquire: 'NX', release: 'EVALSHA' },
   'memcached-meta': { acquire: 'ms lock:l:', release: 'md ' },
   'memcached-classic': { acquire: 'add lock:l:', release: '0 -1 0 ' },
+  zookeeper: ZOOKEEPER,
+  'zookeeper-simple': ZOOKEEPER,
   postgres: { acquire: 'insert into distributed_lock', release: 'owner = null' },
   mariadb: { acquire: 'last_insert_id(if', release: 'owner = null' },
   'postgres-row': ROW,
@@ -36,7 +39,9 @@ describe('the network', () => {
     givingBack(contract, WIRE[name]);
     renewing(contract);
   };
-  onBackends(['redis-queue', 'redis-plain', ...MEMCACHED, ...SQL_SERVERS], tests, { sessionTtlMs: TTL_MS });
+  onBackends(['redis-queue', 'redis-plain', ...MEMCACHED, ...SQL_SERVERS, 'zookeeper', 'zookeeper-simple'], tests, {
+    sessionTtlMs: TTL_MS,
+  });
 });
 
 function asking(contract: Contract, { acquire }: Wire): void {

@@ -8,6 +8,7 @@ import { redisHarness } from '../support/harness-redis.js';
 import { redlockHarness } from '../support/harness-redlock.js';
 import { type SqlBackendName, sqlHarness, type SqlHarnessOptions } from '../support/harness-sql.js';
 import { sqliteHarness } from '../support/harness-sqlite.js';
+import { zookeeperHarness } from '../support/harness-zookeeper.js';
 
 const HARNESSES = {
   'redis-queue': () => redisHarness('queue'),
@@ -25,15 +26,24 @@ const HARNESSES = {
   'mariadb-row': () => sqlHarness('mariadb-row'),
   'postgres-session': (options) => sqlHarness('postgres-session', options),
   'mariadb-session': (options) => sqlHarness('mariadb-session', options),
+  zookeeper: (options) => zookeeperHarness('sequential', 'single', options),
+  'zookeeper-simple': (options) => zookeeperHarness('simple', 'single', options),
+  'zookeeper-ensemble': (options) => zookeeperHarness('sequential', 'ensemble', options),
 } satisfies Record<string, (options?: SqlHarnessOptions) => BackendHarness>;
 
 export type BackendName = keyof typeof HARNESSES;
+
+/** Every mode. */
+export const REDIS = ['redis-queue', 'redis-plain', 'redis-getset'] as const;
 
 /** Both dialects. */
 export const MEMCACHED = ['memcached-meta', 'memcached-classic'] as const;
 
 /** One server, and a cluster of three. */
 export const ETCD = ['etcd', 'etcd-cluster'] as const;
+
+/** One server, and an ensemble of three. */
+export const ZOOKEEPER = ['zookeeper', 'zookeeper-ensemble'] as const;
 
 /** Every strategy on every database server. */
 export const SQL_SERVERS: readonly SqlBackendName[] = [

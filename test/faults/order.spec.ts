@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { aborted, type Contract } from '../conformance/contract.js';
-import { ETCD, MEMCACHED, onBackends, SQL_SERVERS } from './on-backends.js';
+import { ETCD, MEMCACHED, onBackends, REDIS, SQL_SERVERS, ZOOKEEPER } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
 
 /** `ORDER_ROUNDS=200` for the whole of it. */
@@ -13,7 +13,7 @@ const LANES = 10;
  * its own clock can tell it. For a holder that is frozen, see A2.
  */
 describe('the order test', () => {
-  onBackends(['redis-queue', 'redis-plain', 'redis-getset', ...MEMCACHED, ...ETCD, ...SQL_SERVERS], (contract) => {
+  onBackends([...REDIS, ...MEMCACHED, ...ETCD, ...ZOOKEEPER, ...SQL_SERVERS], (contract) => {
     const property = `a holder that is cut off is told before the next one has the key, ${ROUNDS} of ${ROUNDS} times`;
     it(property, () => cutOff(contract), ROUNDS * 1_000 + 30_000);
   });

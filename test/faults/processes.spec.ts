@@ -10,7 +10,7 @@ const LONG_TTL_MS = 20_000;
 
 describe('what processes do', () => {
   onBackends(
-    ['redis-queue', 'redis-plain', 'redlock', 'etcd', 'sqlite', 'memcached-meta', ...SQL_SERVERS],
+    ['redis-queue', 'redis-plain', 'redlock', 'etcd', 'sqlite', 'memcached-meta', ...SQL_SERVERS, 'zookeeper'],
     (contract) => {
       it('A1: holder killed: the next one has the key within the TTL, with a higher token, and nothing stays', async () => {
         const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
