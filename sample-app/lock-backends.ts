@@ -1,9 +1,11 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
+import { etcd } from 'nestjs-distributed-lock/etcd';
 import { memcached } from 'nestjs-distributed-lock/memcached';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
+import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
 import { databaseOptions } from './database/database-options.js';
 import type { DatabaseType } from './database/database-type.js';
 
@@ -61,6 +63,16 @@ const CHOICES = {
     variable: 'MEMCACHED_SERVERS',
     fallback: '127.0.0.1:11211',
     create: ({ server }) => memcached({ servers: server }),
+  },
+  zookeeper: {
+    variable: 'ZOOKEEPER_URL',
+    fallback: '127.0.0.1:2181',
+    create: ({ server, ttlMs }) => zookeeper({ connectString: server, sessionTimeoutMs: ttlMs }),
+  },
+  etcd: {
+    variable: 'ETCD_ENDPOINTS',
+    fallback: 'http://127.0.0.1:2379',
+    create: ({ server, ttlMs }) => etcd({ endpoints: server.split(','), ttlSeconds: Math.ceil(ttlMs / 1_000) }),
   },
   memory: { create: () => memory() },
 } satisfies Record<string, LockBackendChoice>;

@@ -42,7 +42,7 @@ describe('npm run stampede', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   });
 
-  it.each(['redis', 'memcached', 'postgres', 'mariadb'])(
+  it.each(['redis', 'memcached', 'zookeeper', 'etcd', 'postgres', 'mariadb'])(
     'says what to install when there is no server of %s',
     async (backend) => {
       const { code, stderr } = await stampedes.run([...SMALL, '--backend', backend], { PATH: '/nowhere' });
@@ -56,6 +56,8 @@ describe('npm run stampede', () => {
     ['redis', { REDIS_URL: 'redis://:secret@example.com' }, 'REDIS_URL names example.com'],
     ['redlock', { REDLOCK_URLS: 'redis://localhost,redis://:secret@example.com' }, 'REDLOCK_URLS names example.com'],
     ['memcached', { MEMCACHED_SERVERS: '127.0.0.1:11211,example.com:11211' }, 'MEMCACHED_SERVERS names example.com'],
+    ['zookeeper', { ZOOKEEPER_URL: 'localhost:2181,example.com:2181/shop' }, 'ZOOKEEPER_URL names example.com'],
+    ['etcd', { ETCD_ENDPOINTS: 'http://localhost:2379,http://example.com' }, 'ETCD_ENDPOINTS names example.com'],
     ['postgres', { POSTGRES_URL: 'localhost:5432/secret' }, 'POSTGRES_URL must be postgres://'],
     ['postgres', { POSTGRES_URL: 'postgres://ann:secret@example.com/shop' }, 'POSTGRES_URL names example.com'],
     ['mariadb', { MARIADB_URL: 'ann:secret@' }, 'MARIADB_URL must be'],
@@ -84,7 +86,16 @@ describe('npm run stampede', () => {
     await expect(stampedes.files()).resolves.toEqual([]);
   }, 60_000);
 
-  for (const backend of wantedOf(['sqlite', 'redis', 'redlock', 'memcached', 'postgres', 'mariadb'])) {
+  for (const backend of wantedOf([
+    'sqlite',
+    'redis',
+    'redlock',
+    'memcached',
+    'zookeeper',
+    'etcd',
+    'postgres',
+    'mariadb',
+  ])) {
     it(`leaves nothing behind when it is killed itself, on ${backend}`, async () => {
       const stampede = stampedes.start([...ENDLESS, '--backend', backend]);
       await untilItSells();

@@ -1,14 +1,18 @@
+import { etcd } from './etcd.js';
 import { mariadb } from './mariadb.js';
 import { memcached } from './memcached.js';
 import { postgres } from './postgres.js';
 import { redis } from './redis.js';
 import { type Server, startServer, startServers } from './server.js';
+import { zookeeper } from './zookeeper.js';
 
 /** How to start a server of our own, by the variable that tells the application of it. */
 const PRIVATE_SERVERS: Readonly<Record<string, () => Promise<Server>>> = {
   REDIS_URL: () => startServer(redis),
   REDLOCK_URLS: () => startServers(redis, 5),
   MEMCACHED_SERVERS: () => startServer(memcached),
+  ZOOKEEPER_URL: () => startServer(zookeeper),
+  ETCD_ENDPOINTS: () => startServer(etcd),
   POSTGRES_URL: () => startServer(postgres),
   MARIADB_URL: () => startServer(mariadb),
 };

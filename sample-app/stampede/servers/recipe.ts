@@ -7,10 +7,14 @@ export interface ServerRecipe {
   readonly account?: Account;
   /** Makes the data directory, where the server does not do so itself. */
   readonly initialise?: (data: string) => CommandLine;
+  /** A configuration file in the directory. */
+  readonly settings?: { readonly file: string; readonly text: (directory: string, port: number) => string };
   /** Its data is in `data` of the directory. */
   readonly serve: (directory: string, port: number) => CommandLine;
   /** What it writes to its output once it serves. */
   readonly ready: string;
+  /** What it writes when only a part of it is there. */
+  readonly missing?: string;
   /** Ends it quickly. */
   readonly stopSignal: NodeJS.Signals;
   readonly address: (port: number) => string;

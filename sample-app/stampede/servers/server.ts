@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keep, letGo, NOT_FOUND } from '../kept/kept.js';
@@ -48,12 +48,13 @@ class NotInstalledError extends Error {
 }
 
 async function launch(recipe: ServerRecipe, port: number): Promise<ChildProcess> {
-  const { account, initialise, serve, stopSignal } = recipe;
+  const { account, initialise, settings, serve, stopSignal } = recipe;
   const directory = await mkdtemp(join(tmpdir(), 'stampede-server-'));
   if (account && !account.own(directory)) {
     await rm(directory, { recursive: true });
     throw new NotInstalledError(recipe);
   }
+  if (settings) await writeFile(join(directory, settings.file), settings.text(directory, port));
   const first = initialise ? [initialise(join(directory, 'data'))] : [];
   return keep({ directory, commands: [...first, serve(directory, port)], stopSignal });
 }
@@ -70,7 +71,8 @@ function failureOf(keeper: ChildProcess, recipe: ServerRecipe): Promise<Error | 
     }
     keeper.once('exit', (code) => {
       const failure = new Error(`${recipe.name} does not start: ${output.trim()}`);
-      resolve(code === NOT_FOUND ? new NotInstalledError(recipe) : failure);
+      const missing = code === NOT_FOUND || (recipe.missing !== undefined && output.includes(recipe.missing));
+      resolve(missing ? new NotInstalledError(recipe) : failure);
     });
   });
 }
