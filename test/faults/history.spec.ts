@@ -9,7 +9,7 @@ import { FencedResource } from '../support/fenced-resource.js';
 import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
-import { ETCD, onBackends, SQL_SERVERS, ZOOKEEPER } from './on-backends.js';
+import { ETCD, onBackends, REDIS_SETS, SQL_SERVERS, ZOOKEEPER } from './on-backends.js';
 import { startHolder } from './start-holder.js';
 
 /** `HISTORY_MS=60000` for a soak. */
@@ -25,7 +25,17 @@ type Fault = 'kill' | 'stop';
 
 describe('histories', () => {
   onBackends(
-    ['redis-queue', 'redis-plain', 'redlock', 'sqlite', 'memcached-meta', ...ETCD, ...ZOOKEEPER, ...SQL_SERVERS],
+    [
+      'redis-queue',
+      'redis-plain',
+      ...REDIS_SETS,
+      'redlock',
+      'sqlite',
+      'memcached-meta',
+      ...ETCD,
+      ...ZOOKEEPER,
+      ...SQL_SERVERS,
+    ],
     (contract) => {
       it(
         'of processes that are killed and stopped show no two holders, growing tokens, and a resource that fences',

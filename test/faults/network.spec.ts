@@ -21,6 +21,7 @@ const ZOOKEEPER: Wire = { acquire: '/locks/', release: '/locks/' };
 const WIRE = {
   'redis-queue': { acquire: 'EVALSHA', release: 'EVALSHA' },
   'redis-plain': { acquire: 'NX', release: 'EVALSHA' },
+  'redis-sentinel': { acquire: 'EVALSHA', release: 'EVALSHA' },
   'memcached-meta': { acquire: 'ms lock:l:', release: 'md ' },
   'memcached-classic': { acquire: 'add lock:l:', release: '0 -1 0 ' },
   zookeeper: ZOOKEEPER,
@@ -39,9 +40,13 @@ describe('the network', () => {
     givingBack(contract, WIRE[name]);
     renewing(contract);
   };
-  onBackends(['redis-queue', 'redis-plain', ...MEMCACHED, ...SQL_SERVERS, 'zookeeper', 'zookeeper-simple'], tests, {
-    sessionTtlMs: TTL_MS,
-  });
+  onBackends(
+    ['redis-queue', 'redis-plain', 'redis-sentinel', ...MEMCACHED, ...SQL_SERVERS, 'zookeeper', 'zookeeper-simple'],
+    tests,
+    {
+      sessionTtlMs: TTL_MS,
+    },
+  );
 });
 
 function asking(contract: Contract, { acquire }: Wire): void {

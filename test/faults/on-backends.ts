@@ -4,7 +4,7 @@ import type { Contract } from '../conformance/contract.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
 import { etcdHarness } from '../support/harness-etcd.js';
 import { memcachedHarness } from '../support/harness-memcached.js';
-import { redisHarness } from '../support/harness-redis.js';
+import { redisClusterHarness, redisHarness, redisSentinelHarness } from '../support/harness-redis.js';
 import { redlockHarness } from '../support/harness-redlock.js';
 import { type SqlBackendName, sqlHarness, type SqlHarnessOptions } from '../support/harness-sql.js';
 import { sqliteHarness } from '../support/harness-sqlite.js';
@@ -14,6 +14,8 @@ const HARNESSES = {
   'redis-queue': () => redisHarness('queue'),
   'redis-plain': () => redisHarness('plain'),
   'redis-getset': () => redisHarness('getset'),
+  'redis-sentinel': () => redisSentinelHarness('queue'),
+  'redis-cluster': () => redisClusterHarness('queue'),
   redlock: () => redlockHarness(),
   'memcached-meta': () => memcachedHarness('meta'),
   'memcached-classic': () => memcachedHarness('classic'),
@@ -36,6 +38,9 @@ export type BackendName = keyof typeof HARNESSES;
 /** Every mode. */
 export const REDIS = ['redis-queue', 'redis-plain', 'redis-getset'] as const;
 
+/** Where a failover is possible; `failover-*.spec.ts` has what happens then. */
+export const REDIS_SETS = ['redis-sentinel', 'redis-cluster'] as const;
+
 /** Both dialects. */
 export const MEMCACHED = ['memcached-meta', 'memcached-classic'] as const;
 
@@ -54,6 +59,18 @@ export const SQL_SERVERS: readonly SqlBackendName[] = [
   'postgres-session',
   'mariadb-session',
 ];
+
+/** For what does not depend on the mode or the number of servers. */
+export const ONE_OF_EACH = [
+  'redis-queue',
+  ...REDIS_SETS,
+  'redlock',
+  'etcd',
+  'sqlite',
+  'memcached-meta',
+  'zookeeper',
+  ...SQL_SERVERS,
+] as const;
 
 /** The same tests on several backends, each with a server of its own, as far as `LOCK_BACKENDS` wants them. */
 export function onBackends<Name extends BackendName>(

@@ -13,7 +13,7 @@ const LANES = 10;
  * its own clock can tell it. For a holder that is frozen, see A2.
  */
 describe('the order test', () => {
-  onBackends([...REDIS, ...MEMCACHED, ...ETCD, ...ZOOKEEPER, ...SQL_SERVERS], (contract) => {
+  onBackends([...REDIS, 'redis-sentinel', ...MEMCACHED, ...ETCD, ...ZOOKEEPER, ...SQL_SERVERS], (contract) => {
     const property = `a holder that is cut off is told before the next one has the key, ${ROUNDS} of ${ROUNDS} times`;
     it(property, () => cutOff(contract), ROUNDS * 1_000 + 30_000);
   });

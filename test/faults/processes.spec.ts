@@ -3,104 +3,101 @@ import { SLACK_MS, throughout } from '../conformance/contract.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { eventually } from '../support/eventually.js';
 import { FencedResource } from '../support/fenced-resource.js';
-import { onBackends, SQL_SERVERS } from './on-backends.js';
+import { ONE_OF_EACH, onBackends } from './on-backends.js';
 import { startHolder } from './start-holder.js';
 
 const LONG_TTL_MS = 20_000;
 
 describe('what processes do', () => {
-  onBackends(
-    ['redis-queue', 'redis-plain', 'redlock', 'etcd', 'sqlite', 'memcached-meta', ...SQL_SERVERS, 'zookeeper'],
-    (contract) => {
-      it('A1: holder killed: the next one has the key within the TTL, with a higher token, and nothing stays', async () => {
-        const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
-        await using holder = await startHolder(contract);
-        const { fencingToken } = await holder.acquire(key, { ttlMs });
-        const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
-        await holder.kill();
-        const killedAt = performance.now();
-        const lock = await next;
-        const { expiresLateMs = 0, wakesWithinMs } = contract.harness;
-        expect(performance.now() - killedAt).toBeLessThan(ttlMs + expiresLateMs + wakesWithinMs + SLACK_MS);
-        expect(lock.fencingToken).toBeGreaterThan(fencingToken);
-        await lock.release();
-        await eventually(async () => expect(await contract.harness.leftovers(key)).toEqual([]));
-      });
+  onBackends(['redis-plain', ...ONE_OF_EACH], (contract) => {
+    it('A1: holder killed: the next one has the key within the TTL, with a higher token, and nothing stays', async () => {
+      const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
+      await using holder = await startHolder(contract);
+      const { fencingToken } = await holder.acquire(key, { ttlMs });
+      const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+      await holder.kill();
+      const killedAt = performance.now();
+      const lock = await next;
+      const { expiresLateMs = 0, wakesWithinMs } = contract.harness;
+      expect(performance.now() - killedAt).toBeLessThan(ttlMs + expiresLateMs + wakesWithinMs + SLACK_MS);
+      expect(lock.fencingToken).toBeGreaterThan(fencingToken);
+      await lock.release();
+      await eventually(async () => expect(await contract.harness.leftovers(key)).toEqual([]));
+    });
 
-      it('A1: waiter killed: the key passes it by', async () => {
-        const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
-        const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
-        await using waiter = await startHolder(contract);
-        const waiting = waiter.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 }).catch(() => 'killed');
-        const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
-        // Its request is on its way; whether it arrives before the end must not matter.
-        await waiter.kill();
-        await lock.release();
-        const releasedAt = performance.now();
-        await (await next).release();
-        expect(performance.now() - releasedAt).toBeLessThan(contract.harness.wakesWithinMs + SLACK_MS);
-        await expect(waiting).resolves.toBe('killed');
-        await eventually(async () => expect(await contract.harness.leftovers(key)).toEqual([]));
-      });
+    it('A1: waiter killed: the key passes it by', async () => {
+      const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
+      const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+      await using waiter = await startHolder(contract);
+      const waiting = waiter.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 }).catch(() => 'killed');
+      const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+      // Its request is on its way; whether it arrives before the end must not matter.
+      await waiter.kill();
+      await lock.release();
+      const releasedAt = performance.now();
+      await (await next).release();
+      expect(performance.now() - releasedAt).toBeLessThan(contract.harness.wakesWithinMs + SLACK_MS);
+      await expect(waiting).resolves.toBe('killed');
+      await eventually(async () => expect(await contract.harness.leftovers(key)).toEqual([]));
+    });
 
-      it('A2: holder stopped for longer than its TTL: lost in its first step, told in its first turn, its write refused', async () => {
-        const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
-        await using resource = await startResource();
-        await using holder = await startHolder(contract);
-        await holder.acquire(key, { ttlMs });
-        const belief = await holder.freezeWhile(key, async () => {
-          const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
-          await resource.write(key, next.fencingToken);
-          await next.release();
-        });
-        expect(belief).toMatchObject({ isHeld: false, state: 'lost', throws: true, aborted: true });
-        const loss = await holder.child.call('loss', key);
-        expect(Number((loss?.at ?? 0n) - belief.at) / 1e6).toBeLessThan(SLACK_MS);
-        await expect(holder.child.call('write', { key, resource: resource.url })).resolves.toBe(false);
-        await holder.close();
-        await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
-      });
-
-      it('A3: event loop blocked for longer than the TTL: the same', async () => {
-        const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
-        await using resource = await startResource();
-        await using holder = await startHolder(contract);
-        const { fencingToken } = await holder.acquire(key, { ttlMs });
-        const belief = holder.child.call('block', { key, ms: ttlMs * 1.5 });
+    it('A2: holder stopped for longer than its TTL: lost in its first step, told in its first turn, its write refused', async () => {
+      const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
+      await using resource = await startResource();
+      await using holder = await startHolder(contract);
+      await holder.acquire(key, { ttlMs });
+      const belief = await holder.freezeWhile(key, async () => {
         const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
         await resource.write(key, next.fencingToken);
-        expect(await belief).toMatchObject({ isHeld: false, state: 'lost', throws: true, aborted: true });
-        await expect(holder.child.call('write', { key, resource: resource.url })).resolves.toBe(false);
-        // A renewal that was due meanwhile goes out late, and must not bring the lock back.
-        await throughout(ttlMs * 0.4, () => expect(next.isHeld).toBe(true));
-        expect(await holder.child.call('belief', key)).toMatchObject({ isHeld: false });
-        expect(next.fencingToken).toBeGreaterThan(fencingToken);
         await next.release();
       });
+      expect(belief).toMatchObject({ isHeld: false, state: 'lost', throws: true, aborted: true });
+      const loss = await holder.child.call('loss', key);
+      expect(Number((loss?.at ?? 0n) - belief.at) / 1e6).toBeLessThan(SLACK_MS);
+      await expect(holder.child.call('write', { key, resource: resource.url })).resolves.toBe(false);
+      await holder.close();
+      await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
+    });
 
-      it('A4: event loop blocked for less than the TTL, across a renewal: no loss, no alarm', async () => {
-        const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
-        await using holder = await startHolder(contract);
-        await holder.acquire(key, { ttlMs });
-        for (let round = 0; round < 2; round += 1) {
-          const belief = await holder.child.call('block', { key, ms: ttlMs * 0.5 });
-          expect(belief).toMatchObject({ isHeld: true, throws: false, aborted: false });
-          await throughout(ttlMs * 0.7, async () => expect(await other.tryAcquire(key)).toBeNull());
-        }
-        await expect(holder.child.call('events')).resolves.not.toContain('lost');
-      });
+    it('A3: event loop blocked for longer than the TTL: the same', async () => {
+      const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
+      await using resource = await startResource();
+      await using holder = await startHolder(contract);
+      const { fencingToken } = await holder.acquire(key, { ttlMs });
+      const belief = holder.child.call('block', { key, ms: ttlMs * 1.5 });
+      const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+      await resource.write(key, next.fencingToken);
+      expect(await belief).toMatchObject({ isHeld: false, state: 'lost', throws: true, aborted: true });
+      await expect(holder.child.call('write', { key, resource: resource.url })).resolves.toBe(false);
+      // A renewal that was due meanwhile goes out late, and must not bring the lock back.
+      await throughout(ttlMs * 0.4, () => expect(next.isHeld).toBe(true));
+      expect(await holder.child.call('belief', key)).toMatchObject({ isHeld: false });
+      expect(next.fencingToken).toBeGreaterThan(fencingToken);
+      await next.release();
+    });
 
-      it('A22: process ends without any hook: as if it had been killed', async () => {
-        const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
-        await using holder = await startHolder(contract);
-        await holder.acquire(key, { ttlMs });
-        const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
-        holder.child.call('die').catch(() => undefined);
-        await expect(holder.child.exited).resolves.toEqual({ code: 7, signal: null });
-        await (await next).release();
-      });
-    },
-  );
+    it('A4: event loop blocked for less than the TTL, across a renewal: no loss, no alarm', async () => {
+      const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
+      await using holder = await startHolder(contract);
+      await holder.acquire(key, { ttlMs });
+      for (let round = 0; round < 2; round += 1) {
+        const belief = await holder.child.call('block', { key, ms: ttlMs * 0.5 });
+        expect(belief).toMatchObject({ isHeld: true, throws: false, aborted: false });
+        await throughout(ttlMs * 0.7, async () => expect(await other.tryAcquire(key)).toBeNull());
+      }
+      await expect(holder.child.call('events')).resolves.not.toContain('lost');
+    });
+
+    it('A22: process ends without any hook: as if it had been killed', async () => {
+      const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
+      await using holder = await startHolder(contract);
+      await holder.acquire(key, { ttlMs });
+      const next = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+      holder.child.call('die').catch(() => undefined);
+      await expect(holder.child.exited).resolves.toEqual({ code: 7, signal: null });
+      await (await next).release();
+    });
+  });
 });
 
 /** What the lock protects, on a server that no fault touches. */

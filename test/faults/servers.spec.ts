@@ -3,7 +3,7 @@ import type { BackendHarness } from '../conformance/backend-harness.js';
 import { aborted, type Contract, failureOf, throughout } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
 import { FakeWallClock } from './fake-wall-clock.js';
-import { onBackends, REDIS, SQL_SERVERS } from './on-backends.js';
+import { onBackends, REDIS, REDIS_SETS, SQL_SERVERS } from './on-backends.js';
 import { startHolder } from './start-holder.js';
 
 const LONG_TTL_MS = 20_000;
@@ -11,61 +11,64 @@ const LONG_TTL_MS = 20_000;
 type Restart = NonNullable<BackendHarness['restart']>;
 
 describe('what servers and clocks do', () => {
-  onBackends([...REDIS, 'redlock', 'memcached-meta', 'etcd', ...SQL_SERVERS, 'zookeeper'], (contract) => {
-    it('A13: wall clock of the holder jumps an hour forwards and back: nothing happens', async () => {
-      const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
-      await using clock = await FakeWallClock.start();
-      await using holder = await startHolder(contract, clock.env);
-      await holder.acquire(key, { ttlMs });
-      for (const hours of [1, -1]) {
-        await clock.set(hours);
-        const wallClock = () => holder.child.call('wallClock');
-        await eventually(async () => Math.abs((await wallClock()) - Date.now() - hours * 3_600_000) < 60_000);
-        await throughout(ttlMs * 1.1, async () => expect(await other.tryAcquire(key)).toBeNull());
-        expect(await holder.child.call('belief', key)).toMatchObject({ isHeld: true, aborted: false });
-      }
-      await expect(holder.child.call('events')).resolves.not.toContain('lost');
-      await holder.child.call('release', key);
-      await (await other.acquire(key)).release();
-    });
+  onBackends(
+    [...REDIS, ...REDIS_SETS, 'redlock', 'memcached-meta', 'etcd', 'zookeeper', ...SQL_SERVERS],
+    (contract) => {
+      it('A13: wall clock of the holder jumps an hour forwards and back: nothing happens', async () => {
+        const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
+        await using clock = await FakeWallClock.start();
+        await using holder = await startHolder(contract, clock.env);
+        await holder.acquire(key, { ttlMs });
+        for (const hours of [1, -1]) {
+          await clock.set(hours);
+          const wallClock = () => holder.child.call('wallClock');
+          await eventually(async () => Math.abs((await wallClock()) - Date.now() - hours * 3_600_000) < 60_000);
+          await throughout(ttlMs * 1.1, async () => expect(await other.tryAcquire(key)).toBeNull());
+          expect(await holder.child.call('belief', key)).toMatchObject({ isHeld: true, aborted: false });
+        }
+        await expect(holder.child.call('events')).resolves.not.toContain('lost');
+        await holder.child.call('release', key);
+        await (await other.acquire(key)).release();
+      });
 
-    it('A14: server drops the key early, as after a jump of its clock: told with the next renewal, tokens grow', async () => {
-      const [ours, theirs, key] = [await contract.service(), await contract.service(), contract.key()];
-      const ttlMs = Math.max(1_500, contract.harness.shortTtlMs);
-      const lock = await ours.acquire(key, { ttlMs });
-      await contract.harness.revoke(key);
-      const droppedAt = performance.now();
-      const next = await theirs.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 5_000 });
-      expect((await aborted(lock.signal)) - droppedAt).toBeLessThan(ttlMs / 2);
-      expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
-      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
-      expect(next.isHeld).toBe(true);
-      await next.release();
-    });
+      it('A14: server drops the key early, as after a jump of its clock: told with the next renewal, tokens grow', async () => {
+        const [ours, theirs, key] = [await contract.service(), await contract.service(), contract.key()];
+        const ttlMs = Math.max(1_500, contract.harness.shortTtlMs);
+        const lock = await ours.acquire(key, { ttlMs });
+        await contract.harness.revoke(key);
+        const droppedAt = performance.now();
+        const next = await theirs.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 5_000 });
+        expect((await aborted(lock.signal)) - droppedAt).toBeLessThan(ttlMs / 2);
+        expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
+        expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+        expect(next.isHeld).toBe(true);
+        await next.release();
+      });
 
-    it('A23: server frozen, killed and restarted harms no process: nothing unhandled, and it ends by itself', async () => {
-      const { freeze, restart } = contract.harness;
-      await using holder = await startHolder(contract);
-      const [held, wanted, ttlMs] = [contract.key(), contract.key(), contract.processTtlMs];
-      const blocking = await (await contract.service()).acquire(wanted, { ttlMs: LONG_TTL_MS });
-      await holder.acquire(held, { ttlMs });
-      const waiting = holder.acquire(wanted, { ttlMs, waitMs: 30_000 }).catch((error: unknown) => error);
-      const thaw = await freeze?.();
-      await holder.child.call('loss', held);
-      await thaw?.();
-      await restart?.({ empty: true });
-      await blocking.release();
-      await holder.child.call('release', held);
-      await waiting;
-      await holder.close();
-      await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
-      expect(holder.child.stderr).toBe('');
-    });
+      it('A23: server frozen, killed and restarted harms no process: nothing unhandled, and it ends by itself', async () => {
+        const { freeze, restart } = contract.harness;
+        await using holder = await startHolder(contract);
+        const [held, wanted, ttlMs] = [contract.key(), contract.key(), contract.processTtlMs];
+        const blocking = await (await contract.service()).acquire(wanted, { ttlMs: LONG_TTL_MS });
+        await holder.acquire(held, { ttlMs });
+        const waiting = holder.acquire(wanted, { ttlMs, waitMs: 30_000 }).catch((error: unknown) => error);
+        const thaw = await freeze?.();
+        await holder.child.call('loss', held);
+        await thaw?.();
+        await restart?.({ empty: true });
+        await blocking.release();
+        await holder.child.call('release', held);
+        await waiting;
+        await holder.close();
+        await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
+        expect(holder.child.stderr).toBe('');
+      });
 
-    const { restart } = contract.harness;
-    if (restart) losesAllData(contract, restart);
-    if (restart && contract.harness.boundToConnection !== true) keepsAllData(contract, restart);
-  });
+      const { restart } = contract.harness;
+      if (restart) losesAllData(contract, restart);
+      if (restart && contract.harness.boundToConnection !== true) keepsAllData(contract, restart);
+    },
+  );
 });
 
 function losesAllData(contract: Contract, restart: Restart): void {
