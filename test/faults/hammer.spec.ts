@@ -9,6 +9,7 @@ import { describeOnBackend } from '../conformance/describe-lock-backend.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import { Holder } from '../support/harness-holder.js';
+import { redlockHarness } from '../support/harness-redlock.js';
 import { sqlHarness } from '../support/harness-sql.js';
 import { sqliteHarness } from '../support/harness-sqlite.js';
 import { loadHistory } from '../support/history.js';
@@ -100,7 +101,20 @@ describe(`${PROCESSES} processes on one key`, () => {
     });
   }
 
-  onBackends(MEMCACHED, (contract, name) => {
+  for (const name of wantedOf(['redlock'])) {
+    const redlock = redlockHarness();
+    describeOnBackend(name, redlock, (contract) => {
+      const count: Count = async (work) => {
+        const votes = async (): Promise<number> => (await redlock.servers()[0]?.commandStats())?.get('evalsha') ?? 0;
+        const before = await votes();
+        await work();
+        return (await votes()) - before;
+      };
+      it(`${RUN_MS} ms: ${property}`, () => run(contract, name, count, 'requests to each node'), RUN_MS + WAIT_MS);
+    });
+  }
+
+  const throughProxy = (contract: Contract, name: string): void => {
     const counted = async (): Promise<void> => {
       await using world = await ProxiedBackend.start(contract);
       const { proxy } = world;
@@ -114,7 +128,8 @@ describe(`${PROCESSES} processes on one key`, () => {
       await run(contract, name, count, 'requests', proxy);
     };
     it(`${RUN_MS} ms: ${property}`, counted, RUN_MS + WAIT_MS);
-  });
+  };
+  onBackends([...MEMCACHED, 'zookeeper'], throughProxy, { sessionTtlMs: TTL_MS });
 
   async function run(contract: Contract, name: string, count: Count, what: string, through?: Listener): Promise<void> {
     const connection = contract.harness.connection?.(through);
