@@ -4,6 +4,9 @@ import { BACKEND_NAMES } from '../../sample-app/lock-backends.js';
 import { wantedOf } from '../backends/describe-backend.js';
 import { MariadbServer } from '../servers/mariadb-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
+import { ZookeeperEnsemble } from '../servers/zookeeper-ensemble.js';
+import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
+import { eventually } from '../support/eventually.js';
 import { reportOf, Stampedes } from './stampedes.js';
 
 const SMALL = ['--processes', '3', '--buyers', '60', '--stock', '10', '--json', '--kill', '--freeze'];
@@ -65,6 +68,34 @@ describe('a stampede in which one process is killed and one frozen with the lock
 
   for (const backend of wantedOf(backends.filter((name) => !strategies.includes(name)))) {
     it(`sells all and no more on ${backend}`, () => sellsAllAndNoMore(backend), 120_000);
+  }
+
+  for (const backend of wantedOf(['zookeeper'])) {
+    it(`sells all and no more on an ensemble of ${backend} whose leader is killed, too`, async () => {
+      const ensemble = await ZookeeperEnsemble.start();
+      const operator = new ZookeeperOperator(ensemble.connectString);
+      try {
+        // An election takes less.
+        const env = { ZOOKEEPER_URL: ensemble.connectString, LOCK_TTL_MS: '3000', PAYMENT_MS: '100' };
+        const running = stampedes.run([...SMALL, '--backend', backend], env);
+        await eventually(async () => expect(await operator.children('/locks')).toHaveLength(1), { withinMs: 30_000 });
+        await (await ensemble.leader()).kill();
+        const outcome = await running;
+        expect(outcome.stderr).not.toContain('FAILED');
+        expect(reportOf(outcome)).toMatchObject({
+          sold: 10,
+          oversold: 0,
+          lost: 0,
+          kills: 1,
+          freezes: 1,
+          tokensGrow: true,
+        });
+        expect(outcome.code).toBe(0);
+      } finally {
+        await operator.close();
+        await ensemble.stop();
+      }
+    }, 120_000);
   }
 
   describe.each(SERVERS)('on a given server of $type', ({ type, variable, start, databases }) => {
