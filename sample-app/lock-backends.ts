@@ -6,6 +6,7 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
+import { addresses } from './addresses.js';
 import { databaseOptions } from './database/database-options.js';
 import type { DatabaseType } from './database/database-type.js';
 
@@ -54,6 +55,16 @@ const CHOICES = {
     fallback: 'redis://127.0.0.1:6379',
     create: ({ server }) => redis({ url: server }),
   },
+  'redis-sentinel': {
+    variable: 'REDIS_SENTINELS',
+    fallback: '127.0.0.1:26379/mymaster',
+    create: ({ server }) => redis(sentinels(server)),
+  },
+  'redis-cluster': {
+    variable: 'REDIS_CLUSTER',
+    fallback: '127.0.0.1:7000,127.0.0.1:7001,127.0.0.1:7002',
+    create: ({ server }) => redis({ cluster: addresses(server) }),
+  },
   redlock: {
     variable: 'REDLOCK_URLS',
     fallback: [6379, 6380, 6381, 6382, 6383].map((port) => `redis://127.0.0.1:${port}`).join(','),
@@ -76,6 +87,12 @@ const CHOICES = {
   },
   memory: { create: () => memory() },
 } satisfies Record<string, LockBackendChoice>;
+
+/** @param text where they are, and what they call the master: `host:port,host:port/name` */
+function sentinels(text: string) {
+  const [where = '', name = ''] = text.split('/');
+  return { sentinels: addresses(where), name };
+}
 
 function leases({ server }: LockSettings): LockBackend {
   return typeorm(lockTable(server));

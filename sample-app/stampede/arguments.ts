@@ -22,8 +22,12 @@ export interface Plan {
   readonly json: boolean;
 }
 
-/** A majority of the five has to stay. */
-const MOST_NODES_KILLED = 2;
+/** A majority of Redlock's five has to stay; the others have one replica. */
+const MOST_NODES_KILLED: Readonly<Partial<Record<BackendName, number>>> = {
+  redlock: 2,
+  'redis-sentinel': 1,
+  'redis-cluster': 1,
+};
 
 export const USAGE = `npm run stampede -- [options]
 
@@ -34,7 +38,8 @@ export const USAGE = `npm run stampede -- [options]
   --stock 1..100000   pieces there are (100)
   --kill              SIGKILL for a process that has the lock
   --freeze            SIGSTOP for a process that has the lock, SIGCONT when others have sold meanwhile
-  --kill-nodes 0..2   SIGKILL for so many of the servers that have the locks (0): redlock has five
+  --kill-nodes 0..2   SIGKILL for so many of the servers that have the lock (0): redlock has five,
+                      redis-sentinel and redis-cluster have one, and another takes its place
   --unsafe            without lock and fence, to see what they prevent
   --json              the result as JSON
 
@@ -57,7 +62,7 @@ export function readArguments(argv: readonly string[]): Plan | 'help' {
     stock: whole('--stock', given.stock ?? '100', 100_000),
     kill: given.kill ?? false,
     freeze: given.freeze ?? false,
-    killNodes: whole('--kill-nodes', given['kill-nodes'] ?? '0', MOST_NODES_KILLED, 0),
+    killNodes: whole('--kill-nodes', given['kill-nodes'] ?? '0', MOST_NODES_KILLED[backend] ?? 2, 0),
     unsafe: given.unsafe ?? false,
     json: given.json ?? false,
   };
@@ -70,8 +75,9 @@ function assertPossible({ backend, via, processes, kill, freeze, killNodes, unsa
   if (backend === 'memory' && processes > 1) {
     throw new UsageError('--backend memory locks inside one process only: use --processes 1, or another backend');
   }
-  if (killNodes > 0 && backend !== 'redlock') {
-    throw new UsageError('--kill-nodes is for --backend redlock: all other locks are in one place');
+  if (killNodes > 0 && MOST_NODES_KILLED[backend] === undefined) {
+    const possible = Object.keys(MOST_NODES_KILLED).join(', ');
+    throw new UsageError(`--kill-nodes is for --backend ${possible}: all other locks are in one place`);
   }
   if (unsafe && via !== 'locked') throw new UsageError('--unsafe sells in one way only: leave out --via');
   if (faults > 0 && via === 'optimistic') {

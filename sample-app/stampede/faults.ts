@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { LOCK_BACKENDS } from '../lock-backends.js';
 import type { Plan } from './arguments.js';
 import type { PaymentWatch } from './payment-watch.js';
 import type { Progress } from './progress.js';
@@ -16,13 +17,13 @@ const SOLD_MEANWHILE = 3;
 const FROZEN_AT_MOST_MS = 6_000;
 
 /** The servers that the plan kills. @throws Error when there are not so many that the stampede started */
-export function doomedNodes({ killNodes }: Plan, server: Server | undefined): readonly Server[] {
+export function doomedNodes({ backend, killNodes }: Plan, server: Server | undefined): readonly Server[] {
   const doomed = server?.nodes?.slice(0, killNodes) ?? [];
   if (doomed.length === killNodes) return doomed;
-  throw new Error('--kill-nodes kills servers that the stampede started: unset REDLOCK_URLS');
+  throw new Error(`--kill-nodes kills servers that the stampede started: unset ${LOCK_BACKENDS[backend].variable}`);
 }
 
-/** Kills servers that have the locks once a fifth is sold: a majority stays. Resolves to how many. */
+/** Kills servers that have the locks once a fifth is sold. Resolves to how many. */
 export async function killServers(doomed: readonly Server[], stock: number, progress: Progress): Promise<number> {
   if (!(await progress.reached(Math.ceil(stock / 5)))) return 0;
   await Promise.all(doomed.map((node) => node[Symbol.asyncDispose]()));

@@ -16,6 +16,9 @@ const backends = BACKEND_NAMES.filter((name) => name !== 'memory');
 /** Further strategies of a database get a server from us; all others start their own. */
 const strategies = backends.filter((name) => /-(?:row|session)$/u.test(name));
 
+/** A minority, or a master that somebody can replace. */
+const NODES_KILLED: Readonly<Record<string, number>> = { redlock: 2, 'redis-sentinel': 1, 'redis-cluster': 1 };
+
 const SERVERS = [
   {
     type: 'postgres',
@@ -45,7 +48,7 @@ describe('a stampede in which one process is killed and one frozen with the lock
   });
 
   const sellsAllAndNoMore = async (backend: string, env: Record<string, string> = {}): Promise<void> => {
-    const nodesKilled = backend === 'redlock' ? 2 : 0;
+    const nodesKilled = NODES_KILLED[backend] ?? 0;
     const args = [...SMALL, '--backend', backend, '--kill-nodes', String(nodesKilled)];
     // Slow payments, so that there is one to strike when the news of it comes late.
     const outcome = await stampedes.run(args, { PAYMENT_MS: '100', ...env });

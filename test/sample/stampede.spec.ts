@@ -42,7 +42,7 @@ describe('npm run stampede', () => {
     expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   });
 
-  it.each(['redis', 'memcached', 'zookeeper', 'etcd', 'postgres', 'mariadb'])(
+  it.each(['redis', 'redis-sentinel', 'redis-cluster', 'memcached', 'zookeeper', 'etcd', 'postgres', 'mariadb'])(
     'says what to install when there is no server of %s',
     async (backend) => {
       const { code, stderr } = await stampedes.run([...SMALL, '--backend', backend], { PATH: '/nowhere' });
@@ -54,6 +54,8 @@ describe('npm run stampede', () => {
 
   it.each([
     ['redis', { REDIS_URL: 'redis://:secret@example.com' }, 'REDIS_URL names example.com'],
+    ['redis-sentinel', { REDIS_SENTINELS: 'localhost:1,example.com:1/shop' }, 'REDIS_SENTINELS names example.com'],
+    ['redis-cluster', { REDIS_CLUSTER: 'localhost:1,example.com:1' }, 'REDIS_CLUSTER names example.com'],
     ['redlock', { REDLOCK_URLS: 'redis://localhost,redis://:secret@example.com' }, 'REDLOCK_URLS names example.com'],
     ['memcached', { MEMCACHED_SERVERS: '127.0.0.1:11211,example.com:11211' }, 'MEMCACHED_SERVERS names example.com'],
     ['zookeeper', { ZOOKEEPER_URL: 'localhost:2181,example.com:2181/shop' }, 'ZOOKEEPER_URL names example.com'],
@@ -89,6 +91,8 @@ describe('npm run stampede', () => {
   for (const backend of wantedOf([
     'sqlite',
     'redis',
+    'redis-sentinel',
+    'redis-cluster',
     'redlock',
     'memcached',
     'zookeeper',

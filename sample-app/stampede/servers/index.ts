@@ -3,12 +3,16 @@ import { mariadb } from './mariadb.js';
 import { memcached } from './memcached.js';
 import { postgres } from './postgres.js';
 import { redis } from './redis.js';
+import { startCluster } from './redis-cluster.js';
+import { startSentinels } from './redis-sentinels.js';
 import { type Server, startServer, startServers } from './server.js';
 import { zookeeper } from './zookeeper.js';
 
 /** How to start a server of our own, by the variable that tells the application of it. */
 const PRIVATE_SERVERS: Readonly<Record<string, () => Promise<Server>>> = {
   REDIS_URL: () => startServer(redis),
+  REDIS_SENTINELS: startSentinels,
+  REDIS_CLUSTER: startCluster,
   REDLOCK_URLS: () => startServers(redis, 5),
   MEMCACHED_SERVERS: () => startServer(memcached),
   ZOOKEEPER_URL: () => startServer(zookeeper),
@@ -39,7 +43,7 @@ export async function serverFor(variable: string, env: NodeJS.ProcessEnv): Promi
 
 const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** One URL or `host:port`, or several with commas between them. */
+/** One URL or `host:port`, or several with commas between them, and perhaps a path in the end. */
 function assertLocal(variable: string, addresses: string): void {
   for (const address of addresses.split(',')) {
     const url = address.includes('://') ? address : `tcp://${address}`;

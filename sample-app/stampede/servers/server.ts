@@ -12,13 +12,18 @@ const ATTEMPTS = 5;
 export interface Server extends AsyncDisposable {
   /** What the application's variable has to say to use it. */
   readonly address: string;
-  /** Where it is several: each by itself. */
+  /** Where it is several: those that can be killed one by one, the first of them first. */
   readonly nodes?: readonly Server[];
 }
 
 /** Starts several that know nothing of each other. @throws as `startServer` does; then none is left */
-export async function startServers(recipe: ServerRecipe, count: number): Promise<Server> {
-  const starts = await Promise.allSettled(Array.from({ length: count }, () => startServer(recipe)));
+export function startServers(recipe: ServerRecipe, count: number): Promise<Server> {
+  return together(Array.from({ length: count }, () => startServer(recipe)));
+}
+
+/** All of them as one. Rejects when any does; then none is left. */
+export async function together(starting: readonly Promise<Server>[]): Promise<Server> {
+  const starts = await Promise.allSettled(starting);
   const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
   const end = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => node[Symbol.asyncDispose]()));

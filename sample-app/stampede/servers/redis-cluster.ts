@@ -1,0 +1,33 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import { redisWith } from './redis.js';
+import { type Server, startServers } from './server.js';
+
+const NODE = {
+  ...redisWith('--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--repl-diskless-sync-delay', '0'),
+  address: (port: number) => `127.0.0.1:${port}`,
+};
+/** The lock of the sale, as it is named on the server. */
+const SALE_LOCK = 'lock:{lock_sale_42}';
+
+/** Three masters with a replica each. The one that has the sale's lock can be killed. */
+export async function startCluster(): Promise<Server> {
+  const cluster = await startServers(NODE, 6);
+  try {
+    const { nodes = [] } = cluster;
+    const addresses = nodes.map(({ address }) => address);
+    await redisCli('--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes');
+    const answers = await Promise.all(
+      addresses.map((address) => redisCli('-u', `redis://${address}`, 'GET', SALE_LOCK)),
+    );
+    return { ...cluster, nodes: nodes.filter((_, i) => answers[i]?.startsWith('MOVED') !== true) };
+  } catch (error) {
+    await cluster[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+async function redisCli(...args: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)('redis-cli', args);
+  return stdout;
+}
