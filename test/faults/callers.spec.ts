@@ -54,10 +54,11 @@ function tooManyWaiters(contract: Contract): void {
         options,
       ),
     );
-    const bytesPerWaiter = (liveBytes() - heapBefore) / crowdSize;
+    const bytes = liveBytes() - heapBefore;
     await lock.release();
     await Promise.all(waiters);
-    expect(bytesPerWaiter).toBeLessThan(6_000);
+    // A connection and what the first call loads are no waiter's.
+    expect(bytes).toBeLessThan(500_000 + crowdSize * 6_000);
     expect({ served, inOrder }).toEqual({ served: crowdSize, inOrder: true });
     await expect(contract.harness.leftovers(key)).resolves.toEqual([]);
   });
