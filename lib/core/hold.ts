@@ -1,11 +1,14 @@
-import { LockLostError, type LossReason } from './errors.js';
+import { LockConfigurationError, LockLostError, type LossReason } from './errors.js';
+import type { LockBackend } from './lock-backend.js';
 import type { HoldState } from './lock-observer.js';
 import type { ResolvedOptions } from './lock-options.js';
+import { writeSequencer } from './sequencer.js';
 import type { Clock, Timer } from './timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
 
 /** What all holds of one service share: its clock, and what it does when something happens to a hold. */
 export interface HoldKeeper {
+  readonly backend: LockBackend;
   readonly clock: Clock;
   jeopardy(hold: Hold, cause?: unknown): void;
   safe(hold: Hold): void;
@@ -23,6 +26,7 @@ export class Hold implements WatchdogListener {
   readonly leaseSince: number;
   /** Which caller of this lease we are, from 0. */
   readonly handOff: number;
+  #isShown = false;
   #entries = 1;
   #lostBy: LossReason | undefined;
   #givenBack = false;
@@ -35,6 +39,8 @@ export class Hold implements WatchdogListener {
     readonly options: ResolvedOptions,
     readonly watchdog: Watchdog,
     readonly keeper: HoldKeeper,
+    /** The lease's. */
+    readonly owner: string,
     previous?: Hold,
   ) {
     this.since = keeper.clock.now();
@@ -66,6 +72,27 @@ export class Hold implements WatchdogListener {
     this.#abort ??= new AbortController();
     if (!this.isHeld && !this.#abort.signal.aborted) this.#abort.abort(this.lossError());
     return this.#abort.signal;
+  }
+
+  /** Whether the next caller may have the lease: not while it is in doubt, nor when it was shown to others as ours. */
+  get mayHandOver(): boolean {
+    const { trusted, inJeopardy, lease } = this.watchdog;
+    return trusted && !inJeopardy && !lease.complete && !this.#isShown;
+  }
+
+  /** Tells this acquisition from all others. From now on the lease ends with it. */
+  show(): string {
+    const { key, fencingToken, owner } = this;
+    const { backend } = this.keeper;
+    if (!backend.isHeldBy) {
+      throw new LockConfigurationError(
+        `locks of ${backend.name} have no sequencers: nobody could check one`,
+        'backend',
+        key,
+      );
+    }
+    this.#isShown = true;
+    return writeSequencer({ backend: backend.name, key, fencingToken, owner });
   }
 
   /** For observers. */

@@ -41,8 +41,9 @@ export class Holds {
   constructor(settings: HoldsSettings) {
     this.#settings = settings;
     this.#grid = new TimerGrid(settings.clock);
-    const { clock, observers } = settings;
+    const { backend, clock, observers } = settings;
     this.keeper = {
+      backend,
       clock,
       jeopardy: (hold, cause) => observers.notify('jeopardy', { ...hold.observed, cause }),
       safe: (hold) => observers.notify('safe', hold.observed),
@@ -125,22 +126,21 @@ export class Holds {
   /** The hold that goes on with the lease of the caller before us, if that one is still good. */
   #inherit(previous: Hold | null, options: ResolvedOptions): Hold | undefined {
     if (!previous) return undefined;
-    if (previous.watchdog.trusted) return new Hold(previous.key, options, previous.watchdog, this.keeper, previous);
+    const { key, watchdog, owner } = previous;
+    if (watchdog.trusted) return new Hold(key, options, watchdog, this.keeper, owner, previous);
     this.#inBackground(this.#giveBack(previous));
     return undefined;
   }
 
   /** Asks the backend. Unless it gives us a hold, our turn is over. */
   async #ask(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy> {
+    const owner = randomUUID();
     try {
-      const lease = await this.#lease(key, options, deadline);
-      if (lease)
-        return new Hold(
-          key,
-          options,
-          new Watchdog(lease, options.watchdog, this.#settings.clock, this.#grid),
-          this.keeper,
-        );
+      const lease = await this.#lease(key, owner, options, deadline);
+      if (lease) {
+        const watchdog = new Watchdog(lease, options.watchdog, this.#settings.clock, this.#grid);
+        return new Hold(key, options, watchdog, this.keeper, owner);
+      }
       const busy = new Busy(this.#holderOf(key));
       this.#endTurn(key, null);
       return busy;
@@ -150,14 +150,14 @@ export class Holds {
     }
   }
 
-  async #lease(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Lease | null> {
+  async #lease(key: string, owner: string, options: ResolvedOptions, deadline: Deadline): Promise<Lease | null> {
     const stopped = this.#settings.stopped;
     const signal = options.signal ? AbortSignal.any([options.signal, stopped]) : stopped;
     const blockedBy = (holder: Holder): void => void this.#blockers.set(key, holder);
     const { ttlMs } = options;
     try {
       const asked = this.#settings.backend.acquire(key, {
-        owner: randomUUID(),
+        owner,
         ttlMs,
         deadline,
         signal,
@@ -175,10 +175,10 @@ export class Holds {
     }
   }
 
-  #mayHandOver({ key, handOff, leaseSince, options, watchdog }: Hold): boolean {
+  #mayHandOver({ key, handOff, leaseSince, options, mayHandOver }: Hold): boolean {
     const next = this.#queue.next(key);
     const fits = next?.ttlMs === options.ttlMs && next.watchdog && options.watchdog;
-    if (!fits || !watchdog.trusted || watchdog.inJeopardy || watchdog.lease.complete) return false;
+    if (!fits || !mayHandOver) return false;
     if (handOff < this.#settings.maxHandOffs && this.#settings.clock.now() - leaseSince < this.#settings.maxHandOffMs)
       return true;
     this.#yielding.add(key);

@@ -10,6 +10,7 @@ export { packMetadata, unpackHolder } from './packed-holder.js';
 export { ReportedHealth } from './reported-health.js';
 export { LockService, type LockSnapshot } from './lock-service.js';
 export { LockHandle } from './lock-handle.js';
+export { readSequencer, type Sequencer, type SequencerState } from './sequencer.js';
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './lock-options.js';
 export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './lock-event-stream.js';

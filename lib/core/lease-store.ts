@@ -17,6 +17,8 @@ export interface LeaseStore {
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
   /** Whether the key was `owner`'s. A store that queues takes `owner` out of the queue too. */
   release(key: string, owner: string): Promise<boolean>;
+  /** See `LockBackend`. */
+  isHeldBy?(key: string, owner: string): Promise<boolean>;
   /**
    * `owner` waits from now on: call `wake` when `key` may have become free. Only a hint: a missing one costs latency, never
    * safety. A store that queues lets the watched owners queue in `tryAcquire`. What it returns ends the watch.

@@ -59,6 +59,11 @@ export interface LockBackend {
    * @throws LockBackendError when the backend cannot answer; `request.signal.reason` when the caller gives up
    */
   acquire(key: string, request: AcquireRequest): Promise<Lease | null>;
+  /**
+   * Whether the server keeps `key` for `owner` now: one reading that changes nothing, and sees what was decided before it. For
+   * sequencers, which come from outside: both may be anything. Without it they are of no use with this backend.
+   */
+  isHeldBy?(key: string, owner: string): Promise<boolean>;
   /** Closes what the backend opened itself (sessions, subscriptions, clients it made), never a client it was given. Idempotent. */
   close(): Promise<void>;
   health?(): BackendHealth;

@@ -1,3 +1,4 @@
+import { LockConfigurationError } from './errors.js';
 import type { Hold } from './hold.js';
 import { runInside } from './reentrancy.js';
 
@@ -35,6 +36,18 @@ export class LockHandle implements AsyncDisposable {
   /** @throws LockLostError when the lock is lost. A released handle throws nothing. */
   throwIfLost(): void {
     if (!this.#released && !this.hold.isHeld) throw this.hold.lossError();
+  }
+
+  /**
+   * What shows others that they are asked in the name of this lock: a text for a header or a message, which
+   * `LockService.checkSequencer` and `@RequireSequencer` understand wherever the same backend is reached. A lease that was shown
+   * is not handed on to the next caller of this process.
+   * @throws LockLostError; LockConfigurationError after the release, and with a backend that could not check it
+   */
+  sequencer(): string {
+    this.throwIfLost();
+    if (!this.#released) return this.hold.show();
+    throw new LockConfigurationError('a lock that was released has no sequencer any more', 'sequencer', this.key);
   }
 
   /** What the backend gives its holders to work with, if anything: with `strategy: 'row'`, see `rowManager`. */

@@ -20,6 +20,7 @@ import {
 } from './lock-options.js';
 import { Observers } from './observers.js';
 import { currentLocks, findHold } from './reentrancy.js';
+import { readSequencer, type SequencerState } from './sequencer.js';
 import { type Clock, systemClock, within } from './timers.js';
 
 /** What a lock service is doing, for inspectors and health pages. */
@@ -152,6 +153,25 @@ export class LockService implements AsyncDisposable {
       return result;
     } finally {
       await lock.release();
+    }
+  }
+
+  /**
+   * Whether a lock that was shown to us by its `sequencer()` is still held, by one reading of the backend; for `unknown` by none.
+   * With `key` only a sequencer of that key will do. What is valid may be lost the moment after: compare fencing tokens where
+   * you write, if you can.
+   * @throws LockBackendError the backend does not answer
+   */
+  async checkSequencer(text: string, { key }: { readonly key?: string } = {}): Promise<SequencerState> {
+    const sequencer = readSequencer(text);
+    const ours =
+      sequencer?.backend === this.backend.name && (key === undefined || sequencer.key === this.#prefix + key);
+    if (!ours || !this.backend.isHeldBy) return 'unknown';
+    this.#stopped.signal.throwIfAborted();
+    try {
+      return (await this.backend.isHeldBy(sequencer.key, sequencer.owner)) ? 'valid' : 'stale';
+    } catch (error) {
+      throw this.#holds.failure(sequencer.key, 'check a sequencer of', error);
     }
   }
 

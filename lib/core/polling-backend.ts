@@ -22,6 +22,7 @@ export class PollingBackend implements LockBackend {
   readonly guarantee: Guarantee;
   readonly ttlLimits?: TtlLimits;
   readonly start?: () => Promise<void>;
+  readonly isHeldBy?: (key: string, owner: string) => Promise<boolean>;
   readonly health?: () => BackendHealth;
   readonly onHealthChange?: (listener: (health: BackendHealth) => void) => () => void;
   readonly #patience: Required<PollingOptions>;
@@ -38,6 +39,7 @@ export class PollingBackend implements LockBackend {
     if (store.ttlLimits) this.ttlLimits = store.ttlLimits;
     this.#patience = { pollMs: options.pollMs ?? (store.watch ? 30_000 : 50), patienceMs: options.patienceMs ?? 2_000 };
     if (store.start) this.start = store.start.bind(store);
+    if (store.isHeldBy) this.isHeldBy = store.isHeldBy.bind(store);
     if (store.health) this.health = store.health.bind(store);
     if (store.onHealthChange) this.onHealthChange = store.onHealthChange.bind(store);
   }

@@ -36,6 +36,11 @@ export class TestLockBackend implements LockBackend {
     };
   }
 
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    this.#answer();
+    return this.#store.isHeldBy(key, owner);
+  }
+
   async close(): Promise<void> {
     await this.#inner.close();
   }

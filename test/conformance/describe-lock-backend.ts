@@ -10,6 +10,7 @@ import { keys } from './keys.js';
 import { loss } from './loss.js';
 import { reentrancy } from './reentrancy.js';
 import { release } from './release.js';
+import { sequencers } from './sequencers.js';
 import { waiting } from './waiting.js';
 
 const THEMES = {
@@ -23,6 +24,7 @@ const THEMES = {
   'hand-off': handOff,
   close,
   keys,
+  sequencers,
 };
 
 /** What every lock backend promises, checked against its real server. */

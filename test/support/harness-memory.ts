@@ -11,6 +11,7 @@ export function memoryHarness(): BackendHarness {
     tryAcquire: (...request) => world.tryAcquire(...request),
     renew: (...request) => world.renew(...request),
     release: (...request) => world.release(...request),
+    isHeldBy: (...request) => world.isHeldBy(...request),
     watch: (...request) => world.watch(...request),
     close: async () => undefined,
   });

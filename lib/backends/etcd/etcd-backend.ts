@@ -36,6 +36,10 @@ export class EtcdBackend implements LockBackend {
     return lease && session ? new SessionLease(lease, session, request.deadline.clock) : lease;
   }
 
+  isHeldBy(key: string, owner: string): Promise<boolean> {
+    return this.#store.isHeldBy(key, owner);
+  }
+
   start(): Promise<void> {
     return this.#store.start();
   }

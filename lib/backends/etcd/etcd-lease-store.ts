@@ -85,6 +85,12 @@ export class EtcdLeaseStore implements LeaseStore {
     return left;
   }
 
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { client, names } = this.#settings;
+    const { found } = await client.transact({ steps: [{ get: { ...names.queue(key), which: 'oldest' } }] });
+    return found[0]?.key.startsWith(names.placesOf(key, owner)) === true;
+  }
+
   watch(_key: string, owner: string, wake: () => void): () => void {
     this.#wakes.set(owner, wake);
     return () => {

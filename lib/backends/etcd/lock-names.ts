@@ -13,7 +13,12 @@ export class LockNames {
   }
 
   place(key: string, owner: string, lease: bigint): string {
-    return `${this.queue(key).key}${escape(owner)}@${lease.toString(16)}`;
+    return `${this.placesOf(key, owner)}${lease.toString(16)}`;
+  }
+
+  /** What the names of this owner's places begin with. */
+  placesOf(key: string, owner: string): string {
+    return `${this.queue(key).key}${escape(owner)}@`;
   }
 
   // No lock has such a name, since no key is empty.

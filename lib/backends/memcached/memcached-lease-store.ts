@@ -70,6 +70,12 @@ export class MemcachedLeaseStore implements LeaseStore {
     return this.servers.nodeOf(key).run((session) => release(session, lease, owner));
   }
 
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { lease } = itemNames(this.prefix, key);
+    const present = await this.servers.nodeOf(key).run((session) => session.dialect.look(lease));
+    return present !== null && isOwn(present.value, owner);
+  }
+
   async close(): Promise<void> {
     this.servers.close();
   }

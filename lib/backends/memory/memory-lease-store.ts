@@ -42,6 +42,10 @@ export class MemoryLeaseStore implements LeaseStore {
     return true;
   }
 
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    return this.#live(key)?.owner === owner;
+  }
+
   watch(key: string, owner: string, wake: () => void): () => void {
     const watchers = this.#watchers.get(key) ?? new Map<string, () => void>();
     this.#watchers.set(key, watchers.set(owner, wake));

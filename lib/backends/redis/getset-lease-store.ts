@@ -82,6 +82,11 @@ export class GetsetLeaseStore implements LeaseStore {
     return true;
   }
 
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { now, present } = await this.#look(this.#keys.lease(key));
+    return present?.owner === owner && present.expiresAt > now;
+  }
+
   /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */
   async release(key: string, owner: string): Promise<boolean> {
     if (this.#doubtful.has(owner)) return false;

@@ -18,6 +18,11 @@ function escape(key: string): string {
   return key.replace(/[%{}]/gu, encodeURIComponent);
 }
 
+/** Whether a lease that begins with its owner is this one's. */
+export function isOwn(lease: unknown, owner: string): boolean {
+  return typeof lease === 'string' && lease.startsWith(`${owner}|`);
+}
+
 /** Cuts `text` at its first `fields - 1` bars; the last field keeps its own. `undefined` when there are fewer. */
 export function splitFields(text: string, fields: number): string[] | undefined {
   const parts = text.split('|');

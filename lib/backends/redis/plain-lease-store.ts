@@ -6,7 +6,7 @@ import {
   packMetadata,
   unpackHolder,
 } from '../../core/index.js';
-import { LockKeys, splitFields } from './lease-value.js';
+import { isOwn, LockKeys, splitFields } from './lease-value.js';
 import { microseconds } from './redis-reply.js';
 import { COMPARE_AND_DELETE } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
@@ -63,6 +63,12 @@ export class PlainLeaseStore implements LeaseStore {
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.#renewals.renew(this.#keys.lease(key), owner, ttlMs);
+  }
+
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const leaseKey = this.#keys.lease(key);
+    const [lease] = await this.#servers.ask(leaseKey, ['GET', leaseKey]);
+    return isOwn(lease, owner);
   }
 
   async release(key: string, owner: string): Promise<boolean> {

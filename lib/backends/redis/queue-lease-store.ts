@@ -9,7 +9,7 @@ import {
   unpackHolder,
 } from '../../core/index.js';
 import type { GrantChannels } from './grant-channel.js';
-import { LockKeys, splitFields } from './lease-value.js';
+import { isOwn, LockKeys, splitFields } from './lease-value.js';
 import { asList } from './redis-reply.js';
 import { QueueScripts } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
@@ -77,6 +77,12 @@ export class QueueLeaseStore implements LeaseStore {
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.#renewals.renew(this.#keys.lease(key), owner, ttlMs);
+  }
+
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const leaseKey = this.#keys.lease(key);
+    const [lease] = await this.#servers.ask(leaseKey, ['GET', leaseKey]);
+    return isOwn(lease, owner);
   }
 
   async release(key: string, owner: string): Promise<boolean> {

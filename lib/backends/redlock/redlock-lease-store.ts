@@ -101,6 +101,19 @@ export class RedlockLeaseStore implements LeaseStore {
     throw quorumError(outcome);
   }
 
+  /** As a quorum has it. @throws AggregateError that names every node, when none has it either way */
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const leaseKey = this.#keys.lease(key);
+    const poll = await ask(
+      this.nodes,
+      (node) => node.isHeldBy(leaseKey, owner),
+      (soFar) => isRenewed(soFar) || isLost(soFar),
+    );
+    if (isRenewed(poll)) return true;
+    if (isLost(poll)) return false;
+    throw quorumError(poll);
+  }
+
   /**
    * Asks every node, and waits for all but those known to be down; those get it when they are back.
    * @throws AggregateError when no quorum has answered: another owner may be kept out until the lease ends

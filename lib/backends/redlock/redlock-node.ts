@@ -1,5 +1,5 @@
 import { type Holder, systemClock, unpackHolder } from '../../core/index.js';
-import { splitFields } from '../redis/lease-value.js';
+import { isOwn, splitFields } from '../redis/lease-value.js';
 import type { ClientSource } from '../redis/redis-client.js';
 import { RedisConnection } from '../redis/redis-connection.js';
 import { asList } from '../redis/redis-reply.js';
@@ -96,6 +96,10 @@ export class RedlockNode implements Asked {
 
   renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.#naming(this.#renewals.renew(leaseKey, owner, ttlMs));
+  }
+
+  async isHeldBy(leaseKey: string, owner: string): Promise<boolean> {
+    return isOwn(await this.#naming(this.#connection.send('GET', leaseKey)), owner);
   }
 
   /** Never overtakes a vote. One that fails is made good when the node is back. */

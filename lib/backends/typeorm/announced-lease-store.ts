@@ -41,6 +41,10 @@ export class AnnouncedLeaseStore implements LeaseStore {
     return this.store.release(key, owner);
   }
 
+  isHeldBy(key: string, owner: string): Promise<boolean> {
+    return this.store.isHeldBy(key, owner);
+  }
+
   watch(key: string, _owner: string, wake: () => void): () => void {
     return this.channel.watch(key, wake);
   }

@@ -125,6 +125,14 @@ export const mysql: SqlDialect = {
     );
   },
 
+  async isHeldBy(query, table, { key, owner }) {
+    const rows = await query(`select 1 from ${table} where lock_key = ? and owner = ? and expires_at > ${NOW}`, [
+      storedBytes(key),
+      bytesOf(owner),
+    ]);
+    return rows.length === 1;
+  },
+
   /** Looks without locking first: a `delete` by time alone would lock every row that it passes. */
   async reap(query, table, idleMs) {
     const idle = `expires_at < ${NOW} - interval ? microsecond`;

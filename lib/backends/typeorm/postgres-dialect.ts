@@ -125,6 +125,14 @@ export const postgres: SqlDialect = {
     return rows.length === 1;
   },
 
+  async isHeldBy(query, table, { key, owner }) {
+    const rows = await query(`select from ${table} where lock_key = $1 and owner = $2 and expires_at > ${NOW}`, [
+      storedText(key),
+      owner,
+    ]);
+    return rows.length === 1;
+  },
+
   async reap(query, table, idleMs) {
     const idle = `expires_at < ${inMs('-$1')}`;
     await query(

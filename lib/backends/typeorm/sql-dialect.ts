@@ -17,6 +17,8 @@ export interface LeaseStatements {
   tryAcquire(query: Query, table: string, lease: LeaseRow): Promise<LeaseAttempt>;
   renew(query: Query, table: string, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
   release(query: Query, table: string, lease: Pick<LeaseRow, 'key' | 'owner'>): Promise<boolean>;
+  /** Changes nothing. */
+  isHeldBy(query: Query, table: string, lease: Pick<LeaseRow, 'key' | 'owner'>): Promise<boolean>;
   /** Deletes rows that nobody has held for so long. Their keys' tokens go on growing, by the clock. */
   reap(query: Query, table: string, idleMs: number): Promise<void>;
 }

@@ -28,6 +28,10 @@ export class SqlLeaseStore implements LeaseStore {
     return this.statements.release(this.connections.query, this.table, { key, owner });
   }
 
+  isHeldBy(key: string, owner: string): Promise<boolean> {
+    return this.statements.isHeldBy(this.connections.query, this.table, { key, owner });
+  }
+
   async start(): Promise<void> {
     await this.connections.query('select 1', []);
   }

@@ -92,6 +92,14 @@ export const sqlite: SqlDialect = {
     return rows.length === 1;
   },
 
+  async isHeldBy(query, table, { key, owner }) {
+    const rows = await query(`select 1 from ${table} where lock_key = ? and owner = ? and expires_at > ${NOW}`, [
+      key,
+      owner,
+    ]);
+    return rows.length === 1;
+  },
+
   async reap(query, table, idleMs) {
     await query(`delete from ${table} where expires_at < ${NOW} - ?`, [idleMs]);
   },

@@ -18,6 +18,16 @@ export function contenderPrefix({ pid, label, host }: HolderMetadata, owner: str
   return `${pid}@${nameOfKey((label ?? host).slice(0, 60).toWellFormed())}:${nameOfKey(owner)}:`;
 }
 
+/** The owner in the name of a contender's node; `undefined` where there is none. */
+export function ownerInName(name: string): string | undefined {
+  const [, owner] = name.split(':');
+  try {
+    return owner === undefined ? undefined : decodeURIComponent(owner);
+  } catch {
+    return undefined;
+  }
+}
+
 /** What an operator reads with `get`, and what waiters tell of the holder. */
 export function dataOf(metadata: HolderMetadata, owner?: string): Buffer {
   if (owner === undefined) return Buffer.from(packMetadata(metadata));

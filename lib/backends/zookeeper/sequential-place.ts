@@ -1,6 +1,6 @@
 import { type AcquireRequest, LockConfigurationError } from '../../core/index.js';
 import { quote } from '../../core/errors.js';
-import { contenderPrefix, dataOf, nameOfKey } from './node-name.js';
+import { contenderPrefix, dataOf, nameOfKey, ownerInName } from './node-name.js';
 import { childrenOf, createNode, createParents, deleteNode, nameOf, type OwnNode, readNode } from './nodes.js';
 import { behind, type Place, type Standing } from './place.js';
 import { inOrder, numbersAreUsedUp } from './queue-order.js';
@@ -21,6 +21,13 @@ export interface PlaceSettings {
  * waits for the end of the one before. https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks
  */
 export class SequentialPlace implements Place {
+  /** Whose `key` is. */
+  static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<string | undefined> {
+    const parent = `${base}/${nameOfKey(key)}`;
+    const [first] = await ordered(connection, parent, await contendersIn(connection, parent));
+    return first === undefined ? undefined : ownerInName(first);
+  }
+
   readonly #parent: string;
   readonly #prefix: string;
   #node: OwnNode | undefined;
@@ -41,7 +48,7 @@ export class SequentialPlace implements Place {
       const { connection } = this.session;
       const names = await this.#contenders(connection);
       const node = this.#node;
-      const order = await this.#order(connection, names);
+      const order = await ordered(connection, this.#parent, names);
       const place = node ? order.indexOf(nameOf(node.path)) : -1;
       const [first, before] = [order[0], order[place - 1]];
       if (node && place === 0) return { node };
@@ -105,26 +112,34 @@ export class SequentialPlace implements Place {
     this.#isUncertain = false;
   }
 
-  async #list(connection: ZooKeeperConnection): Promise<readonly string[]> {
-    try {
-      return await childrenOf(connection, this.#parent);
-    } catch (error) {
-      if (isRefusal(error, NO_NODE)) return [];
-      throw error;
-    }
-  }
-
-  async #order(connection: ZooKeeperConnection, names: readonly string[]): Promise<readonly string[]> {
-    if (!numbersAreUsedUp(names)) return inOrder(names);
-    const states = await Promise.all(
-      inOrder(names).map(async (name) => ({ name, state: await readNode(connection, `${this.#parent}/${name}`) })),
-    );
-    const contenders = states.flatMap(({ name, state }) => (state ? [{ name, czxid: state.czxid }] : []));
-    return contenders.toSorted((a, b) => (a.czxid < b.czxid ? -1 : 1)).map(({ name }) => name);
+  #list(connection: ZooKeeperConnection): Promise<readonly string[]> {
+    return contendersIn(connection, this.#parent);
   }
 
   #mixedModes(): LockConfigurationError {
     const { key } = this.settings;
     return new LockConfigurationError(`${quote(key)} is in use by mode simple; all must use the same`, 'mode', key);
   }
+}
+
+async function contendersIn(connection: ZooKeeperConnection, parent: string): Promise<readonly string[]> {
+  try {
+    return await childrenOf(connection, parent);
+  } catch (error) {
+    if (isRefusal(error, NO_NODE)) return [];
+    throw error;
+  }
+}
+
+async function ordered(
+  connection: ZooKeeperConnection,
+  parent: string,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  if (!numbersAreUsedUp(names)) return inOrder(names);
+  const states = await Promise.all(
+    inOrder(names).map(async (name) => ({ name, state: await readNode(connection, `${parent}/${name}`) })),
+  );
+  const contenders = states.flatMap(({ name, state }) => (state ? [{ name, czxid: state.czxid }] : []));
+  return contenders.toSorted((a, b) => (a.czxid < b.czxid ? -1 : 1)).map(({ name }) => name);
 }

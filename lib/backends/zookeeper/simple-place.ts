@@ -17,6 +17,11 @@ const NO_SESSION = Buffer.alloc(8);
  * between lets that release free the next holder's: `sequential` has no such gap.
  */
 export class SimplePlace implements Place {
+  /** Whose `key` is. */
+  static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<unknown> {
+    return ownerOf((await readNode(connection, `${base}/${nameOfKey(key)}`))?.data);
+  }
+
   readonly #path: string;
   #node: OwnNode | undefined;
   /** Our node may have been created, and we were not told. */

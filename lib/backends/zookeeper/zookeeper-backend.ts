@@ -58,6 +58,15 @@ export class ZooKeeperBackend implements LockBackend {
     }
   }
 
+  /** A follower may not have heard yet of what the leader has decided: so it asks it first, in the same write. */
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { base, mode } = this.options;
+    const { connection } = await this.#keeper.connected(true);
+    const synced = connection.ask('sync', { path: base });
+    const [present] = await Promise.all([PLACES[mode].ownerOf(connection, base, key), synced]);
+    return present === owner;
+  }
+
   async close(): Promise<void> {
     await this.#keeper.close();
     await Promise.all(this.#tasks);

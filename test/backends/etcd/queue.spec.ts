@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LockBackend } from 'nestjs-distributed-lock/core';
+import { type LockBackend, LockService } from 'nestjs-distributed-lock/core';
 import { Gate, handled, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
@@ -37,6 +37,18 @@ wantedOf(['etcd']).forEach(() =>
       expect((after['Txn'] ?? 0) - (before['Txn'] ?? 0)).toBe(1);
       expect(await world.places('taken')).toHaveLength(1);
       await lease.release();
+    });
+
+    it('costs one request to check a sequencer', async () => {
+      const [ours, theirs] = [1, 2].map(() => new LockService(world.backend({ ttlSeconds: 60 })));
+      const shown = (await ours?.acquire('shown'))?.sequencer() ?? '';
+      await theirs?.checkSequencer(shown);
+      const before = await world.server.requests();
+      await expect(theirs?.checkSequencer(shown)).resolves.toBe('valid');
+      const after = await world.server.requests();
+      expect((after['Txn'] ?? 0) - (before['Txn'] ?? 0)).toBe(1);
+      expect(after['Range']).toBe(before['Range']);
+      await Promise.all([ours?.close(), theirs?.close()]);
     });
 
     it('wakes one of 200 waiters with a release', async () => {

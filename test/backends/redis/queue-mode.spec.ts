@@ -37,6 +37,14 @@ describe('redis, mode queue', () => {
       expect(commands).toEqual(['evalsha']);
     });
 
+    it('one read to check a sequencer', async () => {
+      const [ours, theirs] = [world.service(), world.service()];
+      const shown = (await ours.acquire('key')).sequencer();
+      await theirs.checkSequencer(shown);
+      const commands = await world.commandsDuring(() => theirs.checkSequencer(shown));
+      expect(commands).toEqual(['get']);
+    });
+
     it('four calls to renew a thousand leases', async () => {
       const backend = world.backend();
       const leases = await Promise.all(Array.from({ length: 1_000 }, (_, i) => win(backend, `key-${i}`)));

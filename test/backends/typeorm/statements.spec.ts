@@ -38,14 +38,18 @@ describe('statements', () => {
 type Counts = readonly [toAcquire: number, toRelease: number];
 
 function costs(contract: Contract, [acquired, released]: Counts, open: () => Promise<StatementLog>): void {
-  it(`${acquired} to acquire and ${released} to release, while nobody else wants the key`, async () => {
+  it(`${acquired} to acquire, 1 to check a sequencer and ${released} to release, while nobody else wants the key`, async () => {
     const log = await open();
     const [service, key] = [await contract.service(), contract.key()];
     let lock = await service.acquire(key, OPTIONS);
     await lock.release();
     const toAcquire = await log.during(async () => (lock = await service.acquire(key, OPTIONS)));
+    const toCheck = await log.during(async () => {
+      if (service.backend.isHeldBy) await expect(service.checkSequencer(lock.sequencer())).resolves.toBe('valid');
+    });
     const toRelease = await log.during(() => lock.release());
     expect({ toAcquire, count: toAcquire.length }).toMatchObject({ count: acquired });
+    expect({ toCheck, count: toCheck.length }).toMatchObject({ count: service.backend.isHeldBy ? 1 : 0 });
     expect({ toRelease, count: toRelease.length }).toMatchObject({ count: released });
   });
 }

@@ -109,6 +109,14 @@ export const mysqlMethodLock: MethodLockDialect = {
         );
       },
 
+      async isHeldBy(query, _table, { key, owner }) {
+        const held = await query(
+          `select 1 from ${rows} where ${its.key} = ${TEXT} and ${its.owner} = ${TEXT} and ${its.expiresAt} > ${NOW}`,
+          [bytesOf(key), bytesOf(owner)],
+        );
+        return held.length === 1;
+      },
+
       async release(query, _table, { key, owner }) {
         const ours = [bytesOf(key), bytesOf(owner)];
         const where = `where ${its.key} = ${TEXT} and ${its.owner} = ${TEXT}`;

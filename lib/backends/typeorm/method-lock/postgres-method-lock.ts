@@ -86,6 +86,14 @@ export const postgresMethodLock: MethodLockDialect = {
         return freed.length === 1;
       },
 
+      async isHeldBy(query, _table, { key, owner }) {
+        const held = await query(
+          `select from ${rows} where ${its.key} = $1 and ${its.owner} = $2 and ${its.expiresAt} > ${NOW}`,
+          [key, owner],
+        );
+        return held.length === 1;
+      },
+
       async reap(query, _table, idleMs) {
         const idle = `${its.expiresAt} < ${inMs('-$1')}`;
         await query(

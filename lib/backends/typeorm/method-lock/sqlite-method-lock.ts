@@ -77,6 +77,14 @@ export const sqliteMethodLock: MethodLockDialect = {
         return renewed.length === 1;
       },
 
+      async isHeldBy(query, _table, { key, owner }) {
+        const held = await query(
+          `select 1 from ${rows} where ${its.key} = ? and ${its.owner} = ? and ${its.expiresAt} > ${NOW}`,
+          [key, owner],
+        );
+        return held.length === 1;
+      },
+
       /** The clock counts milliseconds: within the same one, the next token could be this one again. */
       async release(query, _table, { key, owner }) {
         const ours = `where ${its.key} = ? and ${its.owner} = ?`;

@@ -4,7 +4,7 @@ import { type Clock, LockConfigurationError } from '../../../core/index.js';
 import { checkLockTable } from '../lock-table.js';
 import { OwnConnection } from '../own-connection.js';
 import { dialectOf, type Query } from '../sql-dialect.js';
-import { type SessionDialect, sessionDialectOf } from './session-dialect.js';
+import { type LockNames, type SessionDialect, sessionDialectOf } from './session-dialect.js';
 
 export interface SessionSettings {
   readonly options: DataSourceOptions;
@@ -59,8 +59,10 @@ export class LockSession {
     return this.settings.clock.now() - this.#heardAt;
   }
 
-  nameOf(key: string): string {
-    return this.dialect.locks.nameOf(`${this.#scope}\0${this.settings.table}`, key);
+  namesOf(key: string, owner: string): LockNames {
+    const scope = `${this.#scope}\0${this.settings.table}`;
+    const { locks } = this.dialect;
+    return { lock: locks.nameOf(scope, key), mark: locks.nameOf(`${scope}\0${owner}`, key) };
   }
 
   /** One statement after the other: drivers no longer queue them. */

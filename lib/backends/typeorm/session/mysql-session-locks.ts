@@ -16,15 +16,20 @@ export const mysqlSessionLocks: SessionLocks = {
   greetedId: (client) => idIn(client, 'threadId'),
   nameOf: userLockName,
 
-  tryLock: (query, table, name, column) =>
+  tryLock: (query, table, { lock, mark }, column) =>
     query(
-      `select get_lock(?, 0) as locked, cast(metadata as char) as metadata,
+      `select case get_lock(?, 0) when 1 then get_lock(?, 0) when 0 then 0 end as locked, cast(metadata as char) as metadata,
          timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since
        from (select 1) as once left join ${table} on lock_key = ?`,
-      [name, column],
+      [lock, mark, column],
     ),
 
-  async unlock(query, name) {
-    await query('select release_lock(?)', [name]);
+  async unlock(query, { lock, mark }) {
+    await query('select release_lock(?), release_lock(?)', [mark, lock]);
+  },
+
+  async isLocked(query, name) {
+    const [row] = await query('select is_used_lock(?) is not null as locked', [name]);
+    return Number(row?.['locked']) === 1;
   },
 };

@@ -15,14 +15,24 @@ export const postgresSessionLocks: SessionLocks = {
   greetedId: (client) => idIn(client, 'processID'),
   nameOf: (scope, key) => String(advisoryLockId(scope, key)),
 
-  tryLock: (query, table, name, column) =>
+  tryLock: (query, table, { lock, mark }, column) =>
     query(
-      `select pg_try_advisory_lock($1::bigint) as locked, metadata, (extract(epoch from acquired_at) * 1000)::text as since
+      `select case when pg_try_advisory_lock($1::bigint) then pg_try_advisory_lock($3::bigint) else false end as locked, metadata, (extract(epoch from acquired_at) * 1000)::text as since
        from (select) as once left join ${table} on lock_key = $2`,
-      [name, column],
+      [lock, column, mark],
     ),
 
-  async unlock(query, name) {
-    await query('select pg_advisory_unlock($1::bigint)', [name]);
+  async unlock(query, { lock, mark }) {
+    await query('select pg_advisory_unlock($1::bigint), pg_advisory_unlock($2::bigint)', [mark, lock]);
+  },
+
+  async isLocked(query, name) {
+    const locks = await query(
+      `select from pg_locks where locktype = 'advisory' and objsubid = 1 and granted
+         and database = (select oid from pg_database where datname = current_database())
+         and classid::bigint = ($1::bigint >> 32) & 4294967295 and objid::bigint = $1::bigint & 4294967295`,
+      [name],
+    );
+    return locks.length > 0;
   },
 };

@@ -77,6 +77,10 @@ class SessionBackend implements LockBackend {
     return lease && { ...lease, revoked: this.store.endOf(key, request.owner) };
   }
 
+  isHeldBy(key: string, owner: string): Promise<boolean> {
+    return this.store.isHeldBy(key, owner);
+  }
+
   start(): Promise<void> {
     return this.store.start();
   }

@@ -4,6 +4,12 @@ import type { Query } from '../sql-dialect.js';
 import { mysqlSessionLocks } from './mysql-session-locks.js';
 import { postgresSessionLocks } from './postgres-session-locks.js';
 
+/** What a lock is called on the server, and what its present owner's mark is. */
+export interface LockNames {
+  readonly lock: string;
+  readonly mark: string;
+}
+
 /** Locks that a server keeps for as long as a session lasts. */
 export interface SessionLocks {
   /** Rounded up to what the server can count. */
@@ -15,9 +21,15 @@ export interface SessionLocks {
   /** The session's id, as we were told in the handshake; `undefined` where the driver keeps it to itself. */
   greetedId(client: unknown): string | undefined;
   nameOf(scope: string, key: string): string;
-  /** One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. */
-  tryLock(query: Query, table: string, name: string, column: unknown): ReturnType<Query>;
-  unlock(query: Query, name: string): Promise<void>;
+  /**
+   * One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. With the lock
+   * goes its owner's mark, another lock, by which everybody sees whether it is still that owner's.
+   */
+  tryLock(query: Query, table: string, names: LockNames, column: unknown): ReturnType<Query>;
+  /** The mark first: it is never there without the lock. */
+  unlock(query: Query, names: LockNames): Promise<void>;
+  /** Whether any session has the lock of this name. */
+  isLocked(query: Query, name: string): Promise<boolean>;
 }
 
 export interface SessionDialect {

@@ -66,9 +66,17 @@ export class SessionLeaseStore implements LeaseStore {
       if (place?.owner !== owner) return false;
       const { acquired } = await place.attempt.catch(() => ({ acquired: false }));
       if (!acquired || this.#places.get(key) !== place) return false;
-      await place.session.dialect.locks.unlock(place.session.query, place.session.nameOf(key));
+      await place.session.dialect.locks.unlock(place.session.query, place.session.namesOf(key, owner));
       this.#leave(key, place);
       return true;
+    });
+  }
+
+  /** By its mark, which the session that has the key has too, and gives back first. */
+  isHeldBy(key: string, owner: string): Promise<boolean> {
+    return this.#inTime(async () => {
+      const session = await this.#connected();
+      return session.dialect.locks.isLocked(session.query, session.namesOf(key, owner).mark);
     });
   }
 
@@ -94,7 +102,7 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   async #ask(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const place: Place = { owner, metadata, session, attempt: this.#lock(session, key, metadata) };
+    const place: Place = { owner, metadata, session, attempt: this.#lock(session, key, owner, metadata) };
     this.#places.set(key, place);
     try {
       const attempt = await place.attempt;
@@ -113,12 +121,12 @@ export class SessionLeaseStore implements LeaseStore {
     return this.#places.get(key) === place ? attempt : { acquired: false, retryAfterMs: 0 };
   }
 
-  async #lock(session: LockSession, key: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  async #lock(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const { query, dialect } = session;
     const { locks, row } = dialect;
-    const name = session.nameOf(key);
+    const names = session.namesOf(key, owner);
     try {
-      const [answer] = await locks.tryLock(query, this.settings.table, name, row.columnOf(key));
+      const [answer] = await locks.tryLock(query, this.settings.table, names, row.columnOf(key));
       // A boolean, or a number, or one as text; `GET_LOCK` answers NULL when it failed.
       const locked = String(Number(answer?.['locked'] ?? Number.NaN));
       if (locked === '0') return { ...refusalOf(answer), acquired: false, retryAfterMs: null };
@@ -126,7 +134,7 @@ export class SessionLeaseStore implements LeaseStore {
       return { acquired: true, fencingToken: await this.#raiseToken(session, key, metadata) };
     } catch (error) {
       // Without a token nobody has the lock. A session that cannot even unlock ends, and the lock with it.
-      await locks.unlock(query, name).catch(() => session.cut());
+      await locks.unlock(query, names).catch(() => session.cut());
       throw error;
     }
   }

@@ -1,0 +1,121 @@
+import { expect, it } from '@jest/globals';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { type Contract, handled } from './contract.js';
+
+/** What a holder shows to others is believed for as long as it has the lock, and never again. */
+export function sequencers(contract: Contract): void {
+  const { harness } = contract;
+  const ttlMs = 20_000;
+
+  if (harness.transactional === true) {
+    it('are not to be had: nobody else sees whose a transaction is', async () => {
+      const service = await contract.service();
+      const lock = await service.acquire(contract.key(), { ttlMs });
+      expect(() => lock.sequencer()).toThrow('have no sequencers');
+      await lock.release();
+    });
+    return;
+  }
+
+  it('are valid in every process while the lock is held, for its key and no other', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const [key, other] = [contract.key(), contract.key()];
+    const lock = await ours.acquire(key, { ttlMs });
+    const shown = lock.sequencer();
+    await expect(ours.checkSequencer(shown)).resolves.toBe('valid');
+    await expect(theirs.checkSequencer(shown)).resolves.toBe('valid');
+    await expect(theirs.checkSequencer(shown, { key })).resolves.toBe('valid');
+    await expect(theirs.checkSequencer(shown, { key: other })).resolves.toBe('unknown');
+    const next = handled(theirs.acquire(key, { ttlMs, waitMs: 10_000 }));
+    await expect(theirs.checkSequencer(shown)).resolves.toBe('valid');
+    await lock.release();
+    await (await next).release();
+  });
+
+  it('are stale after the release, with another holder and without one', async () => {
+    const [ours, theirs] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const lock = await ours.acquire(key, { ttlMs });
+    const shown = lock.sequencer();
+    await lock.release();
+    await expect(theirs.checkSequencer(shown)).resolves.toBe('stale');
+    const next = await theirs.acquire(key, { ttlMs });
+    await expect(theirs.checkSequencer(shown)).resolves.toBe('stale');
+    await expect(ours.checkSequencer(next.sequencer())).resolves.toBe('valid');
+    await next.release();
+  });
+
+  it('are stale for the caller of this process that had the lock before the present one', async () => {
+    const service = await contract.service();
+    const key = contract.key();
+    const lock = await service.acquire(key, { ttlMs });
+    const next = handled(service.acquire(key, { ttlMs, waitMs: 10_000 }));
+    const shown = lock.sequencer();
+    await lock.release();
+    const other = await next;
+    await expect(service.checkSequencer(shown)).resolves.toBe('stale');
+    await expect(service.checkSequencer(other.sequencer())).resolves.toBe('valid');
+    expect(() => lock.sequencer()).toThrow('released');
+    await other.release();
+  });
+
+  it('are stale once the lock was lost: taken away on the server, or not renewed in time', async () => {
+    const [ours, theirs, dead] = [await contract.service(), await contract.service(), await contract.backend()];
+    const [key, abandoned] = [contract.key(), contract.key()];
+    const lock = await ours.acquire(key, { ttlMs });
+    const shown = lock.sequencer();
+    await harness.revoke(key);
+    const next = await theirs.acquire(key, { ttlMs, waitMs: 10_000 });
+    await expect(theirs.checkSequencer(shown)).resolves.toBe('stale');
+    await next.release();
+
+    const lease = await contract.win(dead, abandoned, { owner: 'dead-owner' });
+    const last = new LockService(dead).checkSequencer(sequencerOf(dead.name, abandoned, 'dead-owner'));
+    await expect(last).resolves.toBe('valid');
+    const heir = await theirs.acquire(abandoned, { ttlMs, waitMs: lease.ttlMs * 3 + 5_000 });
+    await expect(theirs.checkSequencer(sequencerOf(dead.name, abandoned, 'dead-owner'))).resolves.toBe('stale');
+    await heir.release();
+  });
+
+  it('are what only a holder can have: whatever else is shown is unknown, or stale', async () => {
+    const service = await contract.service();
+    const key = contract.key();
+    const lock = await service.acquire(key, { ttlMs });
+    const { name } = service.backend;
+    for (const text of ['', 'lock1.', 'lock2.W10', lock.sequencer().slice(0, -1), `${lock.sequencer()} `]) {
+      await expect(service.checkSequencer(text)).resolves.toBe('unknown');
+    }
+    await expect(service.checkSequencer(sequencerOf('elsewhere', key, 'x'))).resolves.toBe('unknown');
+    const hostile = ['x', '%', '_', '*', 'a/b', 'a:b', 'x'.repeat(100), lock.sequencer().slice(6, 40)];
+    for (const owner of hostile) {
+      await expect(service.checkSequencer(sequencerOf(name, key, owner))).resolves.toMatch(/^(stale|unknown)$/u);
+    }
+    await lock.release();
+  });
+
+  if (harness.freeze) {
+    const { freeze } = harness;
+    it('cannot be checked without the server: an error', async () => {
+      const [ours, theirs] = [await contract.service(), await contract.service()];
+      const lock = await ours.acquire(contract.key(), { ttlMs });
+      const shown = lock.sequencer();
+      await expect(theirs.checkSequencer(shown)).resolves.toBe('valid');
+      const thaw = await freeze();
+      try {
+        const checked = await theirs.checkSequencer(shown).catch((error: unknown) => error);
+        // A SQLite database that nobody can write may still be read.
+        if (checked !== 'valid' || theirs.backend.name !== 'typeorm:better-sqlite3') {
+          expect(checked).toMatchObject({ code: 'LOCK_BACKEND' });
+        }
+      } finally {
+        await thaw();
+      }
+      await lock.release();
+    });
+  }
+}
+
+/** As anybody can write one. */
+function sequencerOf(...[backend, key, owner]: readonly string[]): string {
+  return `lock1.${Buffer.from(JSON.stringify([backend, key, '1', owner])).toString('base64url')}`;
+}
