@@ -78,7 +78,7 @@ export class Contender {
 
   /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
   async #attempt(): Promise<Lease | null | number> {
-    const { owner, ttlMs, metadata, deadline } = this.request;
+    const { owner, ttlMs, lockDelayMs = 0, metadata, deadline } = this.request;
     const sentAt = deadline.clock.now();
     this.#woken = false;
     this.mayHaveLeftSomething = true;
@@ -88,7 +88,8 @@ export class Contender {
       const answer = await this.#unlessOver(asked);
       if (answer === OVER) return this.#onFailure(new Error('no answer before the deadline'));
       if (!answer.acquired) return this.#onRefusal(answer);
-      if (deadline.clock.now() < trustedUntil(sentAt, ttlMs)) return this.#lease(answer.fencingToken, sentAt);
+      if (deadline.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs))
+        return this.#lease(answer.fencingToken, sentAt);
       return this.#onFailure(new Error('the answer came after the lease had ended'));
     } catch (error) {
       return this.#onFailure(error);

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { Busy } from './busy.js';
 import type { Deadline } from './deadline.js';
-import { LockBackendError, LockError, type LossReason, quote } from './errors.js';
+import { LockBackendError, LockConfigurationError, LockError, type LossReason, quote } from './errors.js';
 import { Hold, type HoldKeeper } from './hold.js';
 import { LocalQueue } from './local-queue.js';
 import type { BackendHealth, Holder, HolderMetadata, Lease, LockBackend } from './lock-backend.js';
-import type { ResolvedOptions } from './lock-options.js';
+import { MIN_TTL_MS, type ResolvedOptions } from './lock-options.js';
 import type { Observers } from './observers.js';
-import { type Clock, TimerGrid, within } from './timers.js';
-import { Watchdog } from './watchdog.js';
+import { type Clock, pause, TimerGrid, within } from './timers.js';
+import { trustedUntil, Watchdog } from './watchdog.js';
 
 export interface HoldsSettings {
   readonly backend: LockBackend;
@@ -138,7 +138,8 @@ export class Holds {
     try {
       const lease = await this.#lease(key, owner, options, deadline);
       if (lease) {
-        const watchdog = new Watchdog(lease, options.watchdog, this.#settings.clock, this.#grid);
+        const { clock } = this.#settings;
+        const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, options.lockDelayMs);
         return new Hold(key, options, watchdog, this.keeper, owner);
       }
       const busy = new Busy(this.#holderOf(key));
@@ -154,11 +155,12 @@ export class Holds {
     const stopped = this.#settings.stopped;
     const signal = options.signal ? AbortSignal.any([options.signal, stopped]) : stopped;
     const blockedBy = (holder: Holder): void => void this.#blockers.set(key, holder);
-    const { ttlMs } = options;
+    const { ttlMs, lockDelayMs } = options;
     try {
       const asked = this.#settings.backend.acquire(key, {
         owner,
-        ttlMs,
+        ttlMs: ttlMs + lockDelayMs,
+        lockDelayMs,
         deadline,
         signal,
         metadata: this.#settings.metadata,
@@ -166,7 +168,9 @@ export class Holds {
         blockedBy,
       });
       this.#inBackground(asked);
-      return await asked;
+      const lease = await asked;
+      if (lease && lockDelayMs > 0) await this.#assertUsable(lease, lockDelayMs);
+      return lease;
     } catch (error) {
       if (signal.aborted && error === signal.reason) throw error;
       const failure = this.failure(key, 'acquire', error);
@@ -175,9 +179,23 @@ export class Holds {
     }
   }
 
+  /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */
+  async #assertUsable(lease: Lease, lockDelayMs: number): Promise<void> {
+    const { clock, backend } = this.#settings;
+    const ttlMs = lease.ttlMs - lockDelayMs;
+    if (ttlMs >= MIN_TTL_MS && clock.now() < trustedUntil(lease.sentAt, ttlMs)) return;
+    this.#inBackground(lease.release());
+    if (ttlMs >= MIN_TTL_MS) throw new Error('the answer came after the lease had ended');
+    throw new LockConfigurationError(
+      `lockDelayMs is a part of a lease of ${backend.name}, and must be less than ${lease.ttlMs - MIN_TTL_MS}; it was ${lockDelayMs}`,
+      'lockDelayMs',
+    );
+  }
+
   #mayHandOver({ key, handOff, leaseSince, options, mayHandOver }: Hold): boolean {
     const next = this.#queue.next(key);
-    const fits = next?.ttlMs === options.ttlMs && next.watchdog && options.watchdog;
+    const alike = next?.ttlMs === options.ttlMs && next.lockDelayMs === options.lockDelayMs;
+    const fits = alike && next.watchdog && options.watchdog;
     if (!fits || !mayHandOver) return false;
     if (handOff < this.#settings.maxHandOffs && this.#settings.clock.now() - leaseSince < this.#settings.maxHandOffMs)
       return true;
@@ -207,8 +225,16 @@ export class Holds {
     const { key } = hold;
     this.#holds.delete(key);
     this.#settings.observers.notify('lost', { ...hold.observed, reason });
-    this.#inBackground(this.#giveBack(hold));
+    this.#inBackground(hold.options.lockDelayMs > 0 ? this.#giveBackLater(hold) : this.#giveBack(hold));
     this.#endTurn(key, null);
+  }
+
+  /** What the former holder has sent may still be on its way. When we are closed, the key is free at once. */
+  async #giveBackLater(hold: Hold): Promise<void> {
+    const { clock, stopped } = this.#settings;
+    await hold.watchdog.stop();
+    await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
+    await this.#giveBack(hold);
   }
 
   #holderOf(key: string): Holder | undefined {

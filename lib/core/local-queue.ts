@@ -2,9 +2,13 @@ import { setMaxListeners } from 'node:events';
 import type { Deadline } from './deadline.js';
 
 /** What decides whether a lease fits the next caller. */
-export interface Waiter<Gift> {
+interface Wishes {
   readonly ttlMs: number;
+  readonly lockDelayMs: number;
   readonly watchdog: boolean;
+}
+
+export interface Waiter<Gift> extends Wishes {
   /** Called once, with the turn: alone, or with what the one before left us. */
   readonly resolve: (gift: Gift | null) => void;
   readonly reject: (reason: unknown) => void;
@@ -35,7 +39,7 @@ export class LocalQueue<Gift> {
    */
   wait(
     key: string,
-    request: { readonly ttlMs: number; readonly watchdog: boolean; readonly signal?: AbortSignal | undefined },
+    request: Wishes & { readonly signal?: AbortSignal | undefined },
     deadline: Deadline,
   ): Promise<Gift | null | 'late'> {
     const { signal } = request;
@@ -54,6 +58,7 @@ export class LocalQueue<Gift> {
       });
       const waiter: Waiter<Gift> = {
         ttlMs: request.ttlMs,
+        lockDelayMs: request.lockDelayMs,
         watchdog: request.watchdog,
         resolve: (gift) => {
           leave();

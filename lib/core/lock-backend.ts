@@ -46,6 +46,8 @@ export interface LockBackend {
   readonly guarantee: Guarantee;
   /** Other TTLs are refused where they are given, with `LockConfigurationError`. @default all that a lock service takes */
   readonly ttlLimits?: TtlLimits;
+  /** A lock ends with the connection of its holder, at once when that crashes. @default false */
+  readonly endsWithConnection?: boolean;
   /**
    * Looks, before anybody needs a lock, for what can never work, such as a table that is missing. Called once when an
    * application starts, and nothing depends on it. Must settle within a bounded time.
@@ -79,6 +81,8 @@ export interface AcquireRequest {
   readonly owner: string;
   /** How long the server keeps the key ours without a renewal; backends with sessions use their own. */
   readonly ttlMs: number;
+  /** So much of it the holder will not trust: an answer that comes in the last part of the lease comes too late. @default 0 */
+  readonly lockDelayMs?: number;
   readonly deadline: Deadline;
   readonly signal?: AbortSignal;
   readonly metadata: HolderMetadata;

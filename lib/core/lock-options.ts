@@ -6,6 +6,12 @@ import type { Clock } from './timers.js';
 export interface TryAcquireOptions {
   /** How long the key stays locked if this process dies. Sessions have their own. @default 30_000 */
   ttlMs?: number;
+  /**
+   * How much longer the server keeps the key closed than its holder trusts it: time for what a holder that crashed, or lost the
+   * lock, had sent before to arrive. Not after a release. Where a session is the TTL it is a part of that; refused where a lock
+   * ends with its holder's connection, which a crash does at once. @default 0
+   */
+  lockDelayMs?: number;
   /** Renews while held, every `ttlMs / 3`. `false`: the lock ends after `ttlMs`, whatever the work does. @default true */
   watchdog?: boolean;
   /** After this time the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
@@ -44,6 +50,7 @@ export type ResolvedOptions = Required<Omit<AcquireOptions, 'signal'>> & Pick<Ac
 const DEFAULTS: ResolvedOptions = {
   ttlMs: 30_000,
   waitMs: 10_000,
+  lockDelayMs: 0,
   watchdog: true,
   maxHoldMs: Infinity,
   reentrant: true,
@@ -62,7 +69,7 @@ const SERVICE_OPTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** The shortest time to live in which a renewal can be sent, answered and trusted. */
-const MIN_TTL_MS = 10;
+export const MIN_TTL_MS = 10;
 const MAX_TTL_MS = 2 ** 31 - 1;
 const MAX_HAND_OFFS = 1_023;
 
@@ -78,6 +85,7 @@ export function resolveOptions(
   refuseUnknown(given, ACQUIRE_OPTIONS, 'acquire');
   const resolved = Object.assign({ ...defaults }, withoutUndefined(given));
   inRange('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
+  inRange('lockDelayMs', resolved.lockDelayMs, 0, MAX_TTL_MS - resolved.ttlMs);
   inRange('waitMs', resolved.waitMs, 0, Infinity);
   inRange('maxHoldMs', resolved.maxHoldMs, 1, Infinity);
   isBoolean('watchdog', resolved.watchdog);
@@ -86,6 +94,25 @@ export function resolveOptions(
     throw new LockConfigurationError('signal must be an AbortSignal', 'signal');
   }
   return resolved;
+}
+
+/** @throws LockConfigurationError when `backend` can keep no such lock, with its lock-delay */
+export function assertLock({ ttlMs, lockDelayMs }: ResolvedOptions, backend: LockBackend): void {
+  assertTtl(ttlMs, backend);
+  if (lockDelayMs === 0) return;
+  if (backend.endsWithConnection === true) {
+    throw new LockConfigurationError(
+      `${backend.name} can keep no lock-delay: a holder that crashes ends its connection, and the server frees the key at once`,
+      'lockDelayMs',
+    );
+  }
+  const maxMs = (backend.ttlLimits?.maxMs ?? Infinity) - ttlMs;
+  if (lockDelayMs > maxMs) {
+    throw new LockConfigurationError(
+      `lockDelayMs must be from 0 to ${maxMs} with ${backend.name} and a ttlMs of ${ttlMs}; it was ${lockDelayMs}`,
+      'lockDelayMs',
+    );
+  }
 }
 
 /** @throws LockConfigurationError when `backend` cannot keep such a lease */

@@ -11,8 +11,8 @@ import type { EventStreamOptions, LockEventStream } from './lock-event-stream.js
 import { LockHandle } from './lock-handle.js';
 import {
   type AcquireOptions,
+  assertLock,
   assertServiceOptions,
-  assertTtl,
   type LockServiceOptions,
   type ResolvedOptions,
   resolveOptions,
@@ -57,7 +57,7 @@ export class LockService implements AsyncDisposable {
     assertServiceOptions(options);
     const { label, namespace, maxHandOffs = 1_023, maxHandOffMs = 100, maxWaiters = 100_000 } = options;
     this.defaults = resolveOptions(options.defaults);
-    assertTtl(this.defaults.ttlMs, backend);
+    assertLock(this.defaults, backend);
     this.#clock = options.clock ?? systemClock;
     this.#observers = new Observers(options.observers ?? []);
     this.#metadata = { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
@@ -108,7 +108,7 @@ export class LockService implements AsyncDisposable {
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
     const resolved = resolveOptions(options, this.defaults);
-    assertTtl(resolved.ttlMs, this.backend);
+    assertLock(resolved, this.backend);
     return resolved;
   }
 

@@ -52,9 +52,22 @@ export const systemClock: Clock = {
       : new SystemTimer(performance.now() + delayMs, callback, options?.background === true),
 };
 
-/** Resolves after `delayMs`. A background pause does not keep the process alive. */
-export function pause(clock: Clock, delayMs: number, options?: { readonly background?: boolean }): Promise<void> {
-  return new Promise((resolve) => void clock.schedule(delayMs, resolve, options));
+/** Resolves after `delayMs`, or once `until` aborts. A background pause does not keep the process alive. */
+export function pause(
+  clock: Clock,
+  delayMs: number,
+  { until, ...options }: { readonly background?: boolean; readonly until?: AbortSignal } = {},
+): Promise<void> {
+  return new Promise((resolve) => {
+    if (until?.aborted === true) return resolve();
+    const end = (): void => {
+      timer.cancel();
+      until?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = clock.schedule(delayMs, end, options);
+    until?.addEventListener('abort', end);
+  });
 }
 
 /** Whether `task` was over within `ms`; what becomes of it later is nobody's concern. Rejects as `task` does in time. */

@@ -28,6 +28,7 @@ const LONGEST_RETRY_MS = 1_000;
  */
 export class Watchdog {
   listener: WatchdogListener | undefined;
+  readonly #ttlMs: number;
   #trustedUntil: number;
   #sentAt: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
@@ -40,9 +41,12 @@ export class Watchdog {
     private readonly renews: boolean,
     private readonly clock: Clock,
     private readonly grid: TimerGrid,
+    /** How much longer than we trust it the server keeps the lease. */
+    lockDelayMs = 0,
   ) {
+    this.#ttlMs = lease.ttlMs - lockDelayMs;
     this.#sentAt = lease.sentAt;
-    this.#trustedUntil = trustedUntil(lease.sentAt, lease.ttlMs);
+    this.#trustedUntil = trustedUntil(lease.sentAt, this.#ttlMs);
     lease.revoked?.addEventListener('abort', this.#onRevoked);
     this.#scheduleRenewal();
     this.#armAlarm();
@@ -103,7 +107,7 @@ export class Watchdog {
     if (!ours) return this.#lose('revoked');
     if (!this.trusted) return this.#lose('expired');
     this.#sentAt = sentAt;
-    this.#trustedUntil = trustedUntil(sentAt, this.lease.ttlMs);
+    this.#trustedUntil = trustedUntil(sentAt, this.#ttlMs);
     if (this.#state === 'jeopardy') {
       this.#state = 'held';
       this.listener?.onSafe();
@@ -113,19 +117,19 @@ export class Watchdog {
 
   #scheduleRenewal(): void {
     if (!this.renews) return;
-    const { ttlMs } = this.lease;
+    const ttlMs = this.#ttlMs;
     this.#nextRenewal = this.grid.at(this.#sentAt + ttlMs / 3, ttlMs / 12, () => this.renewNow());
   }
 
   #retrySoon(): void {
     if (this.#state === 'over') return;
-    const delay = Math.min(Math.max(this.lease.ttlMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
+    const delay = Math.min(Math.max(this.#ttlMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
     this.#nextRenewal = this.clock.schedule(delay, () => this.renewNow(), { background: true });
   }
 
   /** One timer serves two moments, and moves with renewals only when it fires: renewing a thousand locks touches no timer. */
   #armAlarm(): void {
-    const late = this.#sentAt + (this.lease.ttlMs * 2) / 3;
+    const late = this.#sentAt + (this.#ttlMs * 2) / 3;
     const at = this.renews && this.#state === 'held' ? Math.min(late, this.#trustedUntil) : this.#trustedUntil;
     this.#alarm = this.clock.schedule(at - this.clock.now(), () => this.#onAlarm(), { background: true });
   }
@@ -134,7 +138,7 @@ export class Watchdog {
     if (this.#state === 'over') return;
     const now = this.clock.now();
     if (now >= this.#trustedUntil) return this.#lose('expired');
-    if (this.renews && now >= this.#sentAt + (this.lease.ttlMs * 2) / 3) this.suspect(new Error('the renewal is late'));
+    if (this.renews && now >= this.#sentAt + (this.#ttlMs * 2) / 3) this.suspect(new Error('the renewal is late'));
     this.#armAlarm();
   }
 

@@ -7,6 +7,7 @@ import { fencing } from './fencing.js';
 import { handOff } from './hand-off.js';
 import { holding } from './holding.js';
 import { keys } from './keys.js';
+import { lockDelay } from './lock-delay.js';
 import { loss } from './loss.js';
 import { reentrancy } from './reentrancy.js';
 import { release } from './release.js';
@@ -25,6 +26,7 @@ const THEMES = {
   close,
   keys,
   sequencers,
+  'lock-delay': lockDelay,
 };
 
 /** What every lock backend promises, checked against its real server. */

@@ -63,6 +63,7 @@ export function rowBackend(
 
 export class RowBackend implements LockBackend {
   readonly guarantee = 'best-effort';
+  readonly endsWithConnection = true;
   readonly #leases = new Map<string, RowLease>();
   readonly #tasks = new Set<Promise<unknown>>();
 

@@ -60,6 +60,7 @@ export function sessionBackend(
 class SessionBackend implements LockBackend {
   readonly name: string;
   readonly guarantee: LockBackend['guarantee'];
+  readonly endsWithConnection = true;
   readonly #polling: PollingBackend;
 
   constructor(

@@ -1,0 +1,69 @@
+import { expect, it } from '@jest/globals';
+import { LockConfigurationError } from 'nestjs-distributed-lock/core';
+import { Holder } from '../support/harness-holder.js';
+import { aborted, type Contract, failureOf, SLACK_MS } from './contract.js';
+
+/** Long enough to be told from everything else, and a part of a session's time where that is the TTL. */
+function delayOf(shortTtlMs: number): number {
+  return shortTtlMs < 400 ? 400 : shortTtlMs / 2;
+}
+
+export function lockDelay(contract: Contract): void {
+  const { harness } = contract;
+  const { shortTtlMs, wakesWithinMs, expiresLateMs = 0 } = harness;
+  const ttlMs = contract.processTtlMs;
+  const lockDelayMs = delayOf(shortTtlMs);
+  const atMostMs = ttlMs + lockDelayMs + expiresLateMs + wakesWithinMs + SLACK_MS;
+
+  if (harness.transactional === true || harness.boundToConnection === true) {
+    it('is refused: the lock ends with its connection, and so at once when the holder crashes', async () => {
+      const service = await contract.service();
+      const error = await failureOf(service.acquire(contract.key(), { lockDelayMs }));
+      expect(error).toBeInstanceOf(LockConfigurationError);
+      expect(error).toMatchObject({ option: 'lockDelayMs' });
+    });
+    return;
+  }
+
+  it('keeps the key closed for so much longer than its holder trusted it', async () => {
+    const [holder, other] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const lock = await holder.acquire(key, { ttlMs, lockDelayMs, watchdog: false });
+    const lostAt = aborted(lock.signal);
+    const next = await other.acquire(key, { waitMs: atMostMs * 3 });
+    const nextAt = performance.now();
+    // The end of trust comes late on a busy machine; without a delay nothing would be left of this.
+    expect(nextAt - (await lostAt)).toBeGreaterThan(lockDelayMs / 2);
+    expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await next.release();
+  });
+
+  it('is no matter after a release', async () => {
+    const [holder, other] = [await contract.service(), await contract.service()];
+    const key = contract.key();
+    const lock = await holder.acquire(key, { ttlMs: 20_000, lockDelayMs });
+    await lock.release();
+    const releasedAt = performance.now();
+    const next = await other.acquire(key, { waitMs: atMostMs });
+    expect(performance.now() - releasedAt).toBeLessThan(wakesWithinMs + SLACK_MS);
+    await next.release();
+  });
+
+  if (harness.connection) {
+    const { connection } = harness;
+    it('keeps the key of a process killed by SIGKILL closed for so long, and no longer than that and its TTL', async () => {
+      const other = await contract.service();
+      const key = contract.key();
+      await using holder = await Holder.start(connection());
+      await holder.acquire(key, { ttlMs, lockDelayMs });
+      await holder.kill();
+      const killedAt = performance.now();
+      const next = await other.acquire(key, { waitMs: atMostMs * 3 });
+      const closedMs = performance.now() - killedAt;
+      expect(closedMs).toBeGreaterThan(lockDelayMs);
+      expect(closedMs).toBeLessThan(atMostMs);
+      await next.release();
+    });
+  }
+}

@@ -1,0 +1,110 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Lease, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
+import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
+
+describe('the lock-delay', () => {
+  let clock: ManualClock;
+  let backend: TestLockBackend;
+  let locks: LockService;
+  const delayed = { ttlMs: 1_000, lockDelayMs: 5_000 };
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    backend = new TestLockBackend({ clock });
+    locks = new LockService(backend, { clock });
+  });
+  afterEach(() => locks.close());
+
+  it('is asked of the server on top of the TTL, and is no part of what the holder trusts', async () => {
+    const lock = await locks.acquire('k', delayed);
+    backend.breakDown();
+    await clock.advance(989);
+    expect(lock.isHeld).toBe(false);
+    backend.repair();
+    await clock.advance(4_900);
+    expect(backend.held).toEqual(['k']);
+    await clock.advance(200);
+    expect(backend.held).toEqual([]);
+  });
+
+  it('passes after maxHoldMs too, since the hung task may have sent something, with callers of this process waiting', async () => {
+    const lock = await locks.acquire('k', { ...delayed, maxHoldMs: 10_000 });
+    const next = locks.acquire('k', { waitMs: 60_000 });
+    await clock.advance(10_000);
+    expect(lock.signal.reason).toMatchObject({ reason: 'max-hold' });
+    await clock.advance(4_900);
+    await expect(locks.tryAcquire('k')).resolves.toBeNull();
+    await clock.advance(1_500);
+    expect((await next).isHeld).toBe(true);
+  });
+
+  it('ends with a release at once, and with a shutdown', async () => {
+    await (await locks.acquire('k', delayed)).release();
+    expect(backend.held).toEqual([]);
+    const lost = await locks.acquire('lost', { ...delayed, maxHoldMs: 100 });
+    await locks.acquire('held', delayed);
+    await clock.advance(100);
+    expect([lost.state, backend.held]).toEqual(['lost', ['lost', 'held']]);
+    await locks.close();
+    expect(backend.held).toEqual([]);
+  });
+
+  it('is kept when a lease is handed on: only to callers who want the same', async () => {
+    const from: string[] = [];
+    const service = new LockService(backend, { clock, observers: [{ acquired: (event) => from.push(event.from) }] });
+    const first = await service.acquire('k', delayed);
+    const waiting = [delayed, { ttlMs: 1_000 }, delayed].map((options) => service.acquire('k', options));
+    await first.release();
+    for (const next of waiting) await (await next).release();
+    expect(from).toEqual(['backend', 'hand-off', 'backend', 'backend']);
+  });
+
+  it('is refused where it can never work', async () => {
+    await expect(locks.acquire('k', { lockDelayMs: -1 })).rejects.toThrow('lockDelayMs must be a number from 0');
+    const ends = { name: 'ends', guarantee: 'durable', endsWithConnection: true } as const;
+    const close = async (): Promise<void> => undefined;
+    const acquire = (...request: Parameters<TestLockBackend['acquire']>): Promise<Lease | null> =>
+      backend.acquire(...request);
+    expect(() => new LockService({ ...ends, acquire, close }, { defaults: delayed })).toThrow(LockConfigurationError);
+    const limited = new LockService({
+      ...ends,
+      endsWithConnection: false,
+      ttlLimits: { minMs: 10, maxMs: 31_000 },
+      acquire,
+      close,
+    });
+    await expect(limited.acquire('k', { ...delayed, ttlMs: 30_000 })).rejects.toThrow(
+      'lockDelayMs must be from 0 to 1000 with ends',
+    );
+  });
+
+  it('is refused where it is no less than the session whose part it would be, and the key is free again', async () => {
+    const session = async (...request: Parameters<TestLockBackend['acquire']>): Promise<Lease | null> => {
+      const lease = await backend.acquire(...request);
+      return lease && { ...lease, ttlMs: 3_000 };
+    };
+    const service = new LockService(
+      { name: 'session', guarantee: 'durable', acquire: session, close: async () => undefined },
+      { clock },
+    );
+    await expect(service.acquire('k', delayed)).rejects.toMatchObject({ option: 'lockDelayMs' });
+    expect(backend.held).toEqual([]);
+    const lock = await service.acquire('k', { lockDelayMs: 2_000 });
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+  });
+
+  it('lets nobody in whose answer came too late for what is left of the lease', async () => {
+    const late = async (...request: Parameters<TestLockBackend['acquire']>): Promise<Lease | null> => {
+      const lease = await backend.acquire(...request);
+      clock.stall(1_500);
+      return lease;
+    };
+    const service = new LockService(
+      { name: 'late', guarantee: 'durable', acquire: late, close: async () => undefined },
+      { clock },
+    );
+    await expect(service.acquire('k', delayed)).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
+    expect(backend.held).toEqual([]);
+  });
+});
