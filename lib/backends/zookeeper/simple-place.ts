@@ -19,7 +19,8 @@ const NO_SESSION = Buffer.alloc(8);
 export class SimplePlace implements Place {
   /** Whose `key` is. */
   static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<unknown> {
-    return ownerOf((await readNode(connection, `${base}/${nameOfKey(key)}`))?.data);
+    const state = await readNode(connection, `${base}/${nameOfKey(key)}`);
+    return state && ownerOf(state);
   }
 
   readonly #path: string;
