@@ -152,11 +152,13 @@ databases().forEach(({ name, start }) =>
       await dataSource.manager.insert(Stock, { id: 43, remaining: 100 });
       const [both, concurrent] = [new Gate(), name !== 'sqlite'];
       let runs = 0;
+      let begun = 0;
       const swap = (from: number, to: number): Promise<void> =>
         optimistic(dataSource, async (manager) => {
           runs += 1;
           await manager.decrement(Stock, { id: from }, 'remaining', 1);
-          if (runs === 2) both.open();
+          begun += 1;
+          if (begun === 2) both.open();
           if (concurrent) await both.opened;
           await manager.decrement(Stock, { id: to }, 'remaining', 1);
         });
