@@ -26,7 +26,9 @@ export const mariadb = {
     return ACCOUNT.command('mariadb-install-db', ...how, `--datadir=${data}`);
   },
   serve: (directory, port) => {
-    const where = [`--datadir=${join(directory, 'data')}`, `--port=${port}`, `--socket=${join(directory, 'socket')}`];
+    // Servers with the same tmpdir crash each other: one that starts deletes all temporary tables in there.
+    const data = join(directory, 'data');
+    const where = [`--datadir=${data}`, `--tmpdir=${data}`, `--port=${port}`, `--socket=${join(directory, 'socket')}`];
     return ACCOUNT.command('mariadbd', '--no-defaults', ...where, ...FLAGS);
   },
   ready: 'ready for connections',

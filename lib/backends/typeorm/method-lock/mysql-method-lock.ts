@@ -17,26 +17,18 @@ const bytesOf = (text: string): Buffer => Buffer.from(text);
 export const mysqlMethodLock: MethodLockDialect = {
   quote,
 
-  // Two plain statements: as one with a subquery it ended MariaDB 10.11 (signal 11) while another session altered the table.
-  async describe(query, table) {
-    const columns = await query(
+  describe: (query, table) =>
+    query(
       `select column_name as name, column_type as type, character_set_name as charset,
-         is_nullable = 'NO' and column_default is null and extra not like '%auto_increment%' as required
+         is_nullable = 'NO' and column_default is null and extra not like '%auto_increment%' as required,
+         column_name in (
+           select min(column_name) from information_schema.statistics
+           where table_schema = database() and table_name = ? and non_unique = 0
+           group by index_name having count(*) = 1 and max(sub_part) is null
+         ) as \`unique\`
        from information_schema.columns where table_schema = database() and table_name = ?`,
-      [table],
-    );
-    const indexed = await query(
-      `select index_name as name, column_name as part, sub_part as prefix
-       from information_schema.statistics where table_schema = database() and table_name = ? and non_unique = 0`,
-      [table],
-    );
-    const isAlone = ({ name }: (typeof indexed)[number]): boolean =>
-      indexed.filter((other) => other['name'] === name).length === 1;
-    const unique = new Set(
-      indexed.filter((index) => index['prefix'] === null && isAlone(index)).map(({ part }) => part),
-    );
-    return columns.map((column) => ({ ...column, unique: unique.has(column['name']) }));
-  },
+      [table, table],
+    ),
 
   types: {
     key: /^(varchar|char|tinytext|text).*$/u,
