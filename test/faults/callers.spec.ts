@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { getEventListeners, setMaxListeners } from 'node:events';
-import { setFlagsFromString } from 'node:v8';
-import { runInNewContext } from 'node:vm';
 import { LockBackendError, LockDeadlockError, type LockService, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { aborted, type Contract, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
+import { liveBytes } from '../support/live-bytes.js';
 import { ONE_OF_EACH, onBackends } from './on-backends.js';
 
 /** Longer than any of these tests. */
@@ -22,15 +21,6 @@ describe('what callers do', () => {
     sessionTtlMs: LONG_TTL_MS,
   });
 });
-
-/** What is in use after a collection of garbage: the first of two may only end one that began before the garbage was made. */
-function liveBytes(): number {
-  setFlagsFromString('--expose-gc');
-  const collect: () => void = runInNewContext('gc');
-  collect();
-  collect();
-  return process.memoryUsage().heapUsed;
-}
 
 function tooManyWaiters(contract: Contract): void {
   // Each one of them a transaction.
