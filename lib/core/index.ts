@@ -6,7 +6,7 @@ export { PollingBackend, type PollingOptions } from './polling-backend.js';
 export { Deadline } from './deadline.js';
 export { type Clock, systemClock, type Timer } from './timers.js';
 export { assertKey } from './key.js';
-export { packMetadata, unpackHolder } from './packed-holder.js';
+export { packHolder, packMetadata, unpackHolder } from './packed-holder.js';
 export { ReportedHealth } from './reported-health.js';
 export { LockService, type LockSnapshot } from './lock-service.js';
 export { LockHandle } from './lock-handle.js';

@@ -9,7 +9,7 @@ export interface HolderMetadata {
 
 /** What a backend could find out about the present holder of a key. */
 export interface Holder extends HolderMetadata {
-  /** When the holder got the key, by the backend's clock. */
+  /** When the holder got the key, or stood in line for it: by the backend's clock, or by the holder's where that keeps no time. */
   readonly since?: Date;
 }
 

@@ -12,13 +12,25 @@ export function packMetadata(metadata: HolderMetadata): string {
   return text;
 }
 
-/** Who wrote it, or `undefined` for what none of us wrote. */
-export function unpackHolder(metadata: string, since?: Date): Holder | undefined {
+/** The same where the server keeps no time: since when, by the holder's own clock, for people only. */
+export function packHolder(metadata: HolderMetadata): string {
+  return `${packMetadata(metadata).slice(0, -1)},"since":"${new Date().toISOString()}"}`;
+}
+
+/** Who wrote it, or `undefined` for what none of us wrote. `since` where the server knows better. */
+export function unpackHolder(text: string, since?: Date): Holder | undefined {
   try {
-    const { host, pid, label }: Partial<Record<string, unknown>> = JSON.parse(metadata);
+    const fields: Partial<Record<string, unknown>> = JSON.parse(text);
+    const { host, pid, label } = fields;
     if (typeof host !== 'string' || typeof pid !== 'number') return undefined;
-    return { host, pid, ...(typeof label === 'string' ? { label } : {}), ...(since ? { since } : {}) };
+    const from = since ?? dateOf(fields['since']);
+    return { host, pid, ...(typeof label === 'string' ? { label } : {}), ...(from ? { since: from } : {}) };
   } catch {
     return undefined;
   }
+}
+
+function dateOf(since: unknown): Date | undefined {
+  const date = new Date(typeof since === 'string' ? since : Number.NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date;
 }

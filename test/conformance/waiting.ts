@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
+import { hostname } from 'node:os';
 import { LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { type Contract, failureOf, Gate, handled, SLACK_MS } from './contract.js';
@@ -37,7 +38,9 @@ export function waiting(contract: Contract): void {
     expect(elapsed).toBeGreaterThanOrEqual(149);
     expect(elapsed).toBeLessThan(150 + SLACK_MS);
     if (harness.namesHolder) {
-      expect(error).toMatchObject({ holder: { label: 'the-holder', pid: process.pid } });
+      expect(error).toMatchObject({ holder: { label: 'the-holder', pid: process.pid, host: hostname() } });
+      const { holder: told } = error as LockTimeoutError;
+      expect(Math.abs(Date.now() - Number(told?.since))).toBeLessThan(10_000);
       expect(String(error)).toContain('the-holder');
     }
     await lock.release();

@@ -5,6 +5,7 @@ import {
   type LeaseStore,
   LockBackendError,
   LockConfigurationError,
+  packHolder,
 } from '../../core/index.js';
 import { CurrentSession } from './current-session.js';
 import { DeletionWatch } from './deletion-watch.js';
@@ -12,7 +13,6 @@ import { EtcdClient } from './etcd-client.js';
 import { EtcdError } from './etcd-error.js';
 import type { ResolvedEtcdOptions } from './etcd-options.js';
 import type { EtcdSession } from './etcd-session.js';
-import { holderValue } from './holder-value.js';
 import { LockNames } from './lock-names.js';
 import { Place, type PlaceSettings } from './place.js';
 import { TokenCount } from './token-count.js';
@@ -124,7 +124,7 @@ export class EtcdLeaseStore implements LeaseStore {
     const present = this.#places.get(owner);
     if (present?.session === session) return present;
     present?.unwatch();
-    const place = new Place(this.#settings, session, key, owner, holderValue(metadata, new Date()));
+    const place = new Place(this.#settings, session, key, owner, packHolder(metadata));
     this.#places.set(owner, place);
     return place;
   }

@@ -1,9 +1,8 @@
-import type { LeaseAttempt } from '../../core/index.js';
+import { type LeaseAttempt, unpackHolder } from '../../core/index.js';
 import type { DeletionWatch } from './deletion-watch.js';
 import type { EtcdClient } from './etcd-client.js';
 import { EtcdError, isRefusal } from './etcd-error.js';
 import type { EtcdSession } from './etcd-session.js';
-import { holderOf } from './holder-value.js';
 import type { LockNames } from './lock-names.js';
 import type { Condition, KeyValue, OneOf, Outcome, Transaction } from './messages.js';
 import type { TokenCount } from './token-count.js';
@@ -169,6 +168,6 @@ export class Place {
 }
 
 function refused(first: KeyValue): LeaseAttempt {
-  const holder = holderOf(first.value);
+  const holder = unpackHolder(first.value);
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }

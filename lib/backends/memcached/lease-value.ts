@@ -1,11 +1,11 @@
-import { type Holder, type HolderMetadata, packMetadata, unpackHolder } from '../../core/index.js';
+import { type Holder, type HolderMetadata, packHolder, unpackHolder } from '../../core/index.js';
 
 /**
  * A lease as the server keeps it: `owner|date|metadata`. With the date it ends on, so that who reads it back knows whether it
  * is the one he has just written.
  */
 export function packLease(owner: string, expiresAt: number, metadata: HolderMetadata): string {
-  return `${owner}|${expiresAt}|${packMetadata(metadata)}`;
+  return `${owner}|${expiresAt}|${packHolder(metadata)}`;
 }
 
 /** The same lease with another date. */

@@ -3,7 +3,7 @@ import {
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
-  packMetadata,
+  packHolder,
   unpackHolder,
 } from '../../core/index.js';
 import { LockKeys, splitFields } from './lease-value.js';
@@ -52,7 +52,7 @@ export class GetsetLeaseStore implements LeaseStore {
     const { now, present } = await this.#look(leaseKey);
     const ours = present?.owner === owner && !this.#doubtful.has(owner);
     if (present && present.expiresAt > now && !ours) return refusal(now, present);
-    const lease = pack(now, ttlMs, owner, packMetadata(metadata));
+    const lease = pack(now, ttlMs, owner, packHolder(metadata));
     if (present) this.#doubt(owner, now, ttlMs);
     const write = present ? 'GETSET' : 'SETNX';
     const [before, time, copies] = await this.#servers.ask(

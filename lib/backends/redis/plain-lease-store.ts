@@ -3,7 +3,7 @@ import {
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
-  packMetadata,
+  packHolder,
   unpackHolder,
 } from '../../core/index.js';
 import { isOwn, LockKeys, splitFields } from './lease-value.js';
@@ -38,7 +38,7 @@ export class PlainLeaseStore implements LeaseStore {
 
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const leaseKey = this.#keys.lease(key);
-    const lease = `${owner}|${packMetadata(metadata)}`;
+    const lease = `${owner}|${packHolder(metadata)}`;
     const [set, present, leftMs, time, copies] = await this.#servers.ask(
       leaseKey,
       ['SET', leaseKey, lease, 'NX', 'PX', Math.ceil(ttlMs)],
