@@ -15,7 +15,8 @@ const examples = [...readme.matchAll(/```ts\n(.*?)```/gsu)].map(([, text = ''], 
 /** What an example prints; those that only declare things print nothing. */
 const PRINTED: Record<string, string> = {
   'example-5': '42\ntrue true\n',
-  'example-8': 'true\ntest could not acquire "other": the test backend is down\n',
+  'example-8': 'valid\nstale\n',
+  'example-9': 'true\ntest could not acquire "other": the test backend is down\n',
 };
 
 describe('the examples in README.md', () => {
