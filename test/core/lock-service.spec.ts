@@ -1,53 +1,26 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { getMaxListeners } from 'node:events';
 import {
-  currentLock,
   LockBackendError,
   LockConfigurationError,
-  LockDeadlockError,
-  type LockEvents,
   type LockHandle,
-  LockLostError,
   LockService,
-  type LockServiceOptions,
   LockTimeoutError,
 } from 'nestjs-distributed-lock/core';
-import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { ServiceWorld } from './service-world.js';
 
 describe('LockService', () => {
+  let world: ServiceWorld;
   let clock: ManualClock;
   let backend: TestLockBackend;
   let locks: LockService;
-  let events: [keyof LockEvents, unknown][];
-
-  const service = (options: LockServiceOptions = {}): LockService => {
-    const record = (name: keyof LockEvents) => (event: unknown) => void events.push([name, event]);
-    return new LockService(backend, {
-      clock,
-      label: 'api-2',
-      observers: [
-        {
-          waiting: record('waiting'),
-          acquired: record('acquired'),
-          released: record('released'),
-          lost: record('lost'),
-          jeopardy: record('jeopardy'),
-          safe: record('safe'),
-          backendFailed: record('backendFailed'),
-        },
-      ],
-      ...options,
-    });
-  };
-  const names = (): string[] => events.map(([name]) => name);
 
   beforeEach(() => {
-    clock = new ManualClock();
-    backend = new TestLockBackend({ clock });
-    events = [];
-    locks = service();
+    world = new ServiceWorld();
+    ({ clock, backend, locks } = world);
   });
-  afterEach(() => locks.close());
+  afterEach(() => world.locks.close());
 
   describe('one at a time', () => {
     it('lets callers in one by one, in the order of arrival, with growing tokens', async () => {
@@ -88,7 +61,7 @@ describe('LockService', () => {
     });
 
     it('refuses the one waiter too many', async () => {
-      const few = service({ maxWaiters: 1 });
+      const few = world.service({ maxWaiters: 1 });
       const lock = await few.acquire('k');
       const second = few.acquire('k');
       await expect(few.acquire('k')).rejects.toThrow(/1 callers .*maxWaiters/u);
@@ -97,7 +70,7 @@ describe('LockService', () => {
     });
 
     it('keeps keys of another namespace apart', async () => {
-      const shop = service({ namespace: 'shop' });
+      const shop = world.service({ namespace: 'shop' });
       await using _a = await locks.acquire('k');
       await using b = await shop.acquire('k');
       expect(b.key).toBe('k');
@@ -141,202 +114,6 @@ describe('LockService', () => {
     });
   });
 
-  describe('hand-off', () => {
-    it('passes the lease on without asking the backend', async () => {
-      const first = await locks.acquire('k');
-      const second = locks.acquire('k');
-      backend.breakDown();
-      await first.release();
-      expect((await second).fencingToken).toBe(first.fencingToken + 1n);
-      backend.repair();
-      await (await second).release();
-      expect(events.filter(([name]) => name === 'acquired').map(([, event]) => event)).toMatchObject([
-        { from: 'backend' },
-        { from: 'hand-off' },
-      ]);
-    });
-
-    const leases = async (options: LockServiceOptions, pauseMs = 0): Promise<number> => {
-      const capped = service(options);
-      const callers = Array.from({ length: 10 }, () => capped.withLock('k', () => clock.stall(pauseMs)));
-      await Promise.all(callers);
-      const all = events.map(([name, event]) => (name === 'acquired' ? (event as LockEvents['acquired']).from : ''));
-      return all.filter((from) => from === 'backend').length;
-    };
-
-    it('gives the key back after maxHandOffs', async () => {
-      await expect(leases({ maxHandOffs: 4 })).resolves.toBe(2);
-    });
-
-    it('lets other processes ask before it takes the key again, and only then', async () => {
-      const asked: (boolean | undefined)[] = [];
-      const acquire = backend.acquire.bind(backend);
-      backend.acquire = (key, request) => {
-        asked.push(request.yields);
-        return acquire(key, request);
-      };
-      await leases({ maxHandOffs: 4 });
-      await (await locks.acquire('k')).release();
-      expect(asked).toEqual([false, true, false]);
-    });
-
-    it('gives the key back after maxHandOffMs', async () => {
-      await expect(leases({ maxHandOffMs: 45 }, 10)).resolves.toBe(2);
-    });
-
-    it('does not pass a lease on to a caller who wants another one', async () => {
-      const first = await locks.acquire('k', { ttlMs: 5_000 });
-      const second = locks.acquire('k', { ttlMs: 6_000 });
-      const third = locks.acquire('k', { ttlMs: 6_000, watchdog: false });
-      await first.release();
-      await (await second).release();
-      await (await third).release();
-      expect(events.filter(([name]) => name === 'acquired').map(([, event]) => event)).toMatchObject([
-        { from: 'backend' },
-        { from: 'backend' },
-        { from: 'backend' },
-      ]);
-    });
-
-    it('does not pass on a lease in jeopardy, nor use one that was lost on the way', async () => {
-      const first = await locks.acquire('k', { ttlMs: 1_000 });
-      const second = locks.acquire('k', { ttlMs: 1_000 });
-      backend.breakDown();
-      await clock.advance(500);
-      expect(first.state).toBe('jeopardy');
-      backend.repair();
-      await first.release();
-      const lock = await second;
-      expect(lock.fencingToken & 1_023n).toBe(0n);
-      const third = locks.acquire('k', { ttlMs: 1_000 });
-      const released = lock.release();
-      backend.revoke('k');
-      await released;
-      expect((await third).isHeld).toBe(true);
-      await (await third).release();
-    });
-  });
-
-  describe('re-entrancy', () => {
-    it('lets the same call tree in again, also in parallel, and frees the key with the last', async () => {
-      await locks.withLock('k', async (outer) => {
-        const inner = await locks.acquire('k');
-        expect(inner.fencingToken).toBe(outer.fencingToken);
-        await Promise.all([1, 2].map(() => locks.withLock('k', async () => undefined)));
-        await inner.release();
-        expect(backend.held).toEqual(['k']);
-      });
-      expect(backend.held).toEqual([]);
-    });
-
-    it('keeps another call tree out', async () => {
-      let outsider: Promise<LockHandle | null> = Promise.resolve(null);
-      const attempt = new Promise<void>((resolve) => {
-        outsider = new Promise<void>((go) => (start = go)).then(() => locks.tryAcquire('k')).finally(resolve);
-      });
-      await locks.withLock('k', async () => {
-        start();
-        await attempt;
-      });
-      await expect(outsider).resolves.toBeNull();
-    });
-    let start = (): void => undefined;
-
-    it('refuses at once what would wait for itself', async () => {
-      await locks.withLock('k', async () => {
-        await expect(locks.acquire('k', { reentrant: false })).rejects.toThrow(LockDeadlockError);
-        await expect(locks.tryAcquire('k', { reentrant: false })).resolves.toBeNull();
-      });
-      await locks.withLock('k', () => expect(locks.acquire('k')).rejects.toMatchObject({ held: ['k'], wanted: 'k' }), {
-        reentrant: false,
-      });
-    });
-
-    it('throws inside a hold that is lost', async () => {
-      const work = locks.withLock('k', async () => {
-        backend.revoke('k');
-        await locks.acquire('k');
-      });
-      await expect(work).rejects.toThrow(LockLostError);
-    });
-
-    it('is over for what outlives the hold', async () => {
-      let later: Promise<LockHandle> | undefined;
-      let go = (): void => undefined;
-      await locks.withLock('k', async () => {
-        later = new Promise<void>((resolve) => (go = resolve)).then(() => locks.acquire('k'));
-      });
-      await backend.occupy('k');
-      go();
-      const refused = expect(later).rejects.toThrow(LockTimeoutError);
-      await clock.advance(10_000);
-      await refused;
-    });
-
-    it('shows the lock to what runs inside', async () => {
-      expect(currentLock()).toBeUndefined();
-      await locks.withLock('k', (lock) => expect(currentLock()).toBe(lock));
-      const lock = await locks.acquire('k');
-      expect(lock.run(currentLock)).toBe(lock);
-      await lock.release();
-    });
-  });
-
-  describe('loss', () => {
-    it('aborts the signal with the reason, and lets the next one in', async () => {
-      const lock = await locks.acquire('k');
-      const { signal } = lock;
-      const next = locks.acquire('k');
-      backend.revoke('k');
-      expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'revoked', key: 'k' });
-      expect([lock.isHeld, lock.state]).toEqual([false, 'lost']);
-      expect(() => lock.throwIfLost()).toThrow(LockLostError);
-      const other = await next;
-      await lock.release();
-      expect([lock.state, other.isHeld]).toEqual(['released', true]);
-      await other.release();
-    });
-
-    it('rejects withLock when the work outlived the lock, and keeps an error of the work', async () => {
-      await expect(locks.withLock('k', () => backend.revoke('k'))).rejects.toThrow(LockLostError);
-      const failing = locks.withLock('k', () => {
-        backend.revoke('k');
-        throw new Error('out of stock');
-      });
-      await expect(failing).rejects.toThrow('out of stock');
-    });
-
-    it('is seen at once after a stall, before any timer ran', async () => {
-      const lock = await locks.acquire('k', { ttlMs: 1_000 });
-      clock.stall(1_000);
-      expect([lock.isHeld, lock.state]).toEqual([false, 'lost']);
-      expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
-      await lock.release();
-      expect(names()).toContain('lost');
-      expect(names()).not.toContain('released');
-    });
-
-    it('ends a hung task after maxHoldMs, and frees the key', async () => {
-      const lock = await locks.acquire('k', { maxHoldMs: 100 });
-      await clock.advance(100);
-      expect(lock.signal.reason).toMatchObject({ reason: 'max-hold' });
-      expect(backend.held).toEqual([]);
-    });
-
-    it('comes after the TTL without a watchdog', async () => {
-      const lock = await locks.acquire('k', { ttlMs: 1_000, watchdog: false });
-      await clock.advance(1_000);
-      expect(lock.state).toBe('lost');
-    });
-
-    it('does not come while renewals are answered', async () => {
-      const lock = await locks.acquire('k', { ttlMs: 1_000 });
-      await clock.advance(10_000);
-      expect(lock.state).toBe('held');
-      await lock.release();
-    });
-  });
-
   describe('release', () => {
     it('never rejects and never hides the result, and is told to observers', async () => {
       const result = locks.withLock('k', () => {
@@ -344,7 +121,7 @@ describe('LockService', () => {
         return 'sold';
       });
       await expect(result).resolves.toBe('sold');
-      expect(names()).toContain('backendFailed');
+      expect(world.names).toContain('backendFailed');
       backend.repair();
     });
 
@@ -352,7 +129,7 @@ describe('LockService', () => {
       const lock = await locks.acquire('k');
       await Promise.all([lock.release(), lock.release()]);
       await lock.release();
-      expect(names().filter((name) => name === 'released')).toHaveLength(1);
+      expect(world.names.filter((name) => name === 'released')).toHaveLength(1);
     });
   });
 
@@ -367,7 +144,7 @@ describe('LockService', () => {
 
     it('survives an observer that throws', async () => {
       const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-      const watched = service({
+      const watched = world.service({
         observers: [
           {
             acquired: () => {
@@ -417,12 +194,14 @@ describe('LockService', () => {
       [{ watchdog: 1 }, 'watchdog must be true or false'],
     ])('refuses %p', async (options, message) => {
       await expect(locks.acquire('k', options)).rejects.toThrow(message);
-      expect(() => service({ defaults: options })).toThrow(LockConfigurationError);
+      expect(() => world.service({ defaults: options })).toThrow(LockConfigurationError);
     });
 
     it('refuses impossible service options', () => {
-      expect(() => service({ maxHandOffs: 1_024 })).toThrow('maxHandOffs must be a number from 0 to 1023; it was 1024');
-      expect(() => service({ namespace: 'a:b' })).toThrow('because a colon ends it');
+      expect(() => world.service({ maxHandOffs: 1_024 })).toThrow(
+        'maxHandOffs must be a number from 0 to 1023; it was 1024',
+      );
+      expect(() => world.service({ namespace: 'a:b' })).toThrow('because a colon ends it');
     });
 
     it('refuses a TTL that the backend cannot keep, where it is given', async () => {

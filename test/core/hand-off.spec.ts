@@ -1,0 +1,92 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type LockEvents, type LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { ServiceWorld } from './service-world.js';
+
+describe('hand-off', () => {
+  let world: ServiceWorld;
+  let clock: ManualClock;
+  let backend: TestLockBackend;
+  let locks: LockService;
+  let events: ServiceWorld['events'];
+
+  beforeEach(() => {
+    world = new ServiceWorld();
+    ({ clock, backend, locks, events } = world);
+  });
+  afterEach(() => world.locks.close());
+
+  it('passes the lease on without asking the backend', async () => {
+    const first = await locks.acquire('k');
+    const second = locks.acquire('k');
+    backend.breakDown();
+    await first.release();
+    expect((await second).fencingToken).toBe(first.fencingToken + 1n);
+    backend.repair();
+    await (await second).release();
+    expect(events.filter(([name]) => name === 'acquired').map(([, event]) => event)).toMatchObject([
+      { from: 'backend' },
+      { from: 'hand-off' },
+    ]);
+  });
+
+  const leases = async (options: LockServiceOptions, pauseMs = 0): Promise<number> => {
+    const capped = world.service(options);
+    const callers = Array.from({ length: 10 }, () => capped.withLock('k', () => clock.stall(pauseMs)));
+    await Promise.all(callers);
+    const all = events.map(([name, event]) => (name === 'acquired' ? (event as LockEvents['acquired']).from : ''));
+    return all.filter((from) => from === 'backend').length;
+  };
+
+  it('gives the key back after maxHandOffs', async () => {
+    await expect(leases({ maxHandOffs: 4 })).resolves.toBe(2);
+  });
+
+  it('lets other processes ask before it takes the key again, and only then', async () => {
+    const asked: (boolean | undefined)[] = [];
+    const acquire = backend.acquire.bind(backend);
+    backend.acquire = (key, request) => {
+      asked.push(request.yields);
+      return acquire(key, request);
+    };
+    await leases({ maxHandOffs: 4 });
+    await (await locks.acquire('k')).release();
+    expect(asked).toEqual([false, true, false]);
+  });
+
+  it('gives the key back after maxHandOffMs', async () => {
+    await expect(leases({ maxHandOffMs: 45 }, 10)).resolves.toBe(2);
+  });
+
+  it('does not pass a lease on to a caller who wants another one', async () => {
+    const first = await locks.acquire('k', { ttlMs: 5_000 });
+    const second = locks.acquire('k', { ttlMs: 6_000 });
+    const third = locks.acquire('k', { ttlMs: 6_000, watchdog: false });
+    await first.release();
+    await (await second).release();
+    await (await third).release();
+    expect(events.filter(([name]) => name === 'acquired').map(([, event]) => event)).toMatchObject([
+      { from: 'backend' },
+      { from: 'backend' },
+      { from: 'backend' },
+    ]);
+  });
+
+  it('does not pass on a lease in jeopardy, nor use one that was lost on the way', async () => {
+    const first = await locks.acquire('k', { ttlMs: 1_000 });
+    const second = locks.acquire('k', { ttlMs: 1_000 });
+    backend.breakDown();
+    await clock.advance(500);
+    expect(first.state).toBe('jeopardy');
+    backend.repair();
+    await first.release();
+    const lock = await second;
+    expect(lock.fencingToken & 1_023n).toBe(0n);
+    const third = locks.acquire('k', { ttlMs: 1_000 });
+    const released = lock.release();
+    backend.revoke('k');
+    await released;
+    expect((await third).isHeld).toBe(true);
+    await (await third).release();
+  });
+});

@@ -1,0 +1,70 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { LockLostError, type LockService } from 'nestjs-distributed-lock/core';
+import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { ServiceWorld } from './service-world.js';
+
+describe('loss', () => {
+  let world: ServiceWorld;
+  let clock: ManualClock;
+  let backend: TestLockBackend;
+  let locks: LockService;
+
+  beforeEach(() => {
+    world = new ServiceWorld();
+    ({ clock, backend, locks } = world);
+  });
+  afterEach(() => world.locks.close());
+
+  it('aborts the signal with the reason, and lets the next one in', async () => {
+    const lock = await locks.acquire('k');
+    const { signal } = lock;
+    const next = locks.acquire('k');
+    backend.revoke('k');
+    expect(signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'revoked', key: 'k' });
+    expect([lock.isHeld, lock.state]).toEqual([false, 'lost']);
+    expect(() => lock.throwIfLost()).toThrow(LockLostError);
+    const other = await next;
+    await lock.release();
+    expect([lock.state, other.isHeld]).toEqual(['released', true]);
+    await other.release();
+  });
+
+  it('rejects withLock when the work outlived the lock, and keeps an error of the work', async () => {
+    await expect(locks.withLock('k', () => backend.revoke('k'))).rejects.toThrow(LockLostError);
+    const failing = locks.withLock('k', () => {
+      backend.revoke('k');
+      throw new Error('out of stock');
+    });
+    await expect(failing).rejects.toThrow('out of stock');
+  });
+
+  it('is seen at once after a stall, before any timer ran', async () => {
+    const lock = await locks.acquire('k', { ttlMs: 1_000 });
+    clock.stall(1_000);
+    expect([lock.isHeld, lock.state]).toEqual([false, 'lost']);
+    expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
+    await lock.release();
+    expect(world.names).toContain('lost');
+    expect(world.names).not.toContain('released');
+  });
+
+  it('ends a hung task after maxHoldMs, and frees the key', async () => {
+    const lock = await locks.acquire('k', { maxHoldMs: 100 });
+    await clock.advance(100);
+    expect(lock.signal.reason).toMatchObject({ reason: 'max-hold' });
+    expect(backend.held).toEqual([]);
+  });
+
+  it('comes after the TTL without a watchdog', async () => {
+    const lock = await locks.acquire('k', { ttlMs: 1_000, watchdog: false });
+    await clock.advance(1_000);
+    expect(lock.state).toBe('lost');
+  });
+
+  it('does not come while renewals are answered', async () => {
+    const lock = await locks.acquire('k', { ttlMs: 1_000 });
+    await clock.advance(10_000);
+    expect(lock.state).toBe('held');
+    await lock.release();
+  });
+});
