@@ -1,0 +1,123 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
+import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
+import { freePort } from '../../servers/free-port.js';
+import { RedisServer } from '../../servers/redis-server.js';
+import { eventually } from '../../support/eventually.js';
+import { Holder } from '../../support/harness-holder.js';
+import { RedisWorld } from './redis-world.js';
+
+const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
+
+describe('connections of our own', () => {
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  it.each(MODES)('a server that is down at the start is an error in time, and then it is up (%s)', async (mode) => {
+    const port = await freePort();
+    const service = world.closing(new LockService(redis({ url: `redis://127.0.0.1:${port}`, mode })));
+    const since = performance.now();
+    await expect(service.acquire('key', { waitMs: 60_000 })).rejects.toThrow(/ECONNREFUSED/);
+    expect(performance.now() - since).toBeLessThan(4_000);
+    expect(service.health).toMatchObject({ status: 'down', detail: expect.stringContaining('ECONNREFUSED') });
+    const server = await RedisServer.start({ port });
+    try {
+      await eventually(() => expect(service.health.status).toBe('up'));
+      await expect(service.withLock('key', () => 'in')).resolves.toBe('in');
+    } finally {
+      await service.close();
+      await server.stop();
+    }
+  });
+
+  it.each(MODES)('everything settles on a frozen server, and nothing runs late (%s)', async (mode) => {
+    const service = world.service({ mode, commandTimeoutMs: 150 });
+    const lock = await service.acquire('held', { ttlMs: 1_000 });
+    const told = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
+    world.server.freeze();
+    try {
+      const since = performance.now();
+      await expect(service.acquire('key', { waitMs: 400 })).rejects.toBeInstanceOf(LockBackendError);
+      await expect(service.tryAcquire('key')).rejects.toBeInstanceOf(LockBackendError);
+      await told;
+      expect(performance.now() - since).toBeLessThan(1_500);
+      expect(service.health.status).toBe('down');
+    } finally {
+      world.server.thaw();
+    }
+    await eventually(async () => expect(await service.withLock('key', () => 'in')).toBe('in'));
+    await eventually(async () => expect(await world.operator.keys('lock:{key}')).toEqual([]));
+  });
+
+  it('are replaced when an answer is overdue, so that nothing that was given up runs late', async () => {
+    const ours = async () =>
+      /id=(\d+) .*name=nestjs-distributed-lock/.exec(String(await world.operator.client('LIST')))?.[1];
+    const service = world.service({ commandTimeoutMs: 100 });
+    await service.withLock('key', () => undefined);
+    const before = await ours();
+    world.server.freeze();
+    await expect(service.tryAcquire('key')).rejects.toThrow('no answer within 100 ms');
+    world.server.thaw();
+    await eventually(async () => expect(await service.withLock('key', () => 'in')).toBe('in'));
+    expect(before).toMatch(/^\d+$/);
+    await expect(ours()).resolves.not.toBe(before);
+  });
+
+  it('a restart that lost everything is told within a round trip after the reconnect (A26)', async () => {
+    const service = world.service();
+    const lock = await service.acquire('key', { ttlMs: 60_000 });
+    const told = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
+    await world.server.restart({ empty: true });
+    const since = performance.now();
+    await told;
+    expect(performance.now() - since).toBeLessThan(2_000);
+    expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
+  });
+
+  it('a partition that heals leaves the waiter in line', async () => {
+    const proxy = await world.proxy();
+    const holder = await world.service().acquire('key');
+    const waiter = world.service({ url: proxy.url, commandTimeoutMs: 200 });
+    const waiting = waiter.acquire('key', { waitMs: 30_000 });
+    await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+    proxy.reset();
+    await eventually(() => expect(waiter.health.status).toBe('down'));
+    await holder.release();
+    await waiting;
+  });
+
+  it.each(MODES)('leave a process that can exit, whatever the server does (%s)', async (mode) => {
+    const { url } = world.server;
+    await using idle = await Holder.start({ backend: 'redis', url, mode });
+    await idle.acquire('key', { ttlMs: 1_000 });
+    await idle.close();
+    await expect(idle.exit()).resolves.toEqual({ code: 0, signal: null });
+
+    await using unlucky = await Holder.start({ backend: 'redis', url, mode });
+    await unlucky.acquire('other', { ttlMs: 1_000 });
+    world.server.freeze();
+    try {
+      await unlucky.close();
+      await expect(unlucky.exit()).resolves.toEqual({ code: 0, signal: null });
+      expect(unlucky.child.stderr).toBe('');
+    } finally {
+      world.server.thaw();
+    }
+  });
+
+  it('R9: say so when the server may delete locks for want of memory', async () => {
+    await world.operator.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    try {
+      const service = world.service();
+      await service.withLock('key', () => undefined);
+      await eventually(() => expect(service.health.detail).toMatch(/allkeys-lru.*noeviction/));
+      expect(service.health.status).toBe('up');
+    } finally {
+      await world.operator.config('SET', 'maxmemory-policy', 'noeviction');
+    }
+  });
+});

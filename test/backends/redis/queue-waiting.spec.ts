@@ -1,0 +1,209 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { setMaxListeners } from 'node:events';
+import { LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { eventually } from '../../support/eventually.js';
+import { Holder } from '../../support/harness-holder.js';
+import { contend, RedisWorld, win } from './redis-world.js';
+
+/** What a waiter may be late by on a busy machine. */
+const SLACK_MS = 500;
+/** How long a waiter that was handed the key may be silent. */
+const GRANT_MS = 5_000;
+
+describe('waiting in redis, mode queue', () => {
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  const patient = { waitMs: 20_000 };
+  const child = () => Holder.start({ backend: 'redis', url: world.server.url, mode: 'queue' });
+
+  describe('waiting', () => {
+    it('is first come, first served over several processes', async () => {
+      const holder = await world.service().acquire('key');
+      const order: number[] = [];
+      const waiters = [];
+      for (let i = 0; i < 5; i += 1) {
+        const service = world.service();
+        waiters.push(service.withLock('key', () => void order.push(i), patient));
+        await eventually(async () => expect(await world.waitersFor('key')).toBe(i + 1));
+      }
+      await holder.release();
+      await Promise.all(waiters);
+      expect(order).toEqual([0, 1, 2, 3, 4]);
+    });
+
+    it('lets nobody overtake, not even one who only tries', async () => {
+      const holder = await win(world.backend(), 'key');
+      const waiting = win(world.backend(), 'key', patient);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      // As if the lease had run out a moment ago.
+      await world.operator.del('lock:{key}');
+      await expect(contend(world.backend(), 'key')).resolves.toBeNull();
+      await expect(waiting).resolves.toMatchObject({ ttlMs: 30_000 });
+      await expect(holder.renew()).resolves.toBe(false);
+    });
+
+    it('queues a waiter once, however often it asks', async () => {
+      await world.service().acquire('key', { ttlMs: 300 });
+      const waiter = world.service();
+      const waiting = waiter.acquire('key', patient);
+      waiting.catch(() => undefined);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      // Each end of the lease that was seen last makes it ask again; the holder renews.
+      const asks = await world.commandsDuring(() => new Promise((resolve) => setTimeout(resolve, 1_000)));
+      expect(asks.length).toBeGreaterThan(2);
+      await expect(world.waitersFor('key')).resolves.toBe(1);
+      await waiter.close();
+      await expect(waiting).rejects.toBeInstanceOf(LockBackendError);
+    });
+
+    it('leaves no entry behind when it times out or is given up', async () => {
+      await world.service().acquire('key');
+      const waiter = world.service();
+      const giveUp = new AbortController();
+      const aborted = waiter.acquire('key', { ...patient, signal: giveUp.signal });
+      const late = world.service().acquire('key', { waitMs: 300 });
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      giveUp.abort(new Error('enough'));
+      await expect(aborted).rejects.toThrow('enough');
+      await expect(late).rejects.toBeInstanceOf(LockTimeoutError);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(0));
+    });
+
+    it('passes the key on when a waiter leaves while the grant is on its way', async () => {
+      const [a, b, c] = [world.backend(), world.backend(), world.backend()];
+      const holder = await win(a, 'key');
+      const giveUp = new AbortController();
+      const first = contend(b, 'key', { ...patient, signal: giveUp.signal });
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      const second = win(c, 'key', patient);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      const released = holder.release();
+      giveUp.abort(new Error('enough'));
+      await expect(first).rejects.toThrow('enough');
+      await released;
+      const since = performance.now();
+      await second;
+      expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    });
+
+    it('ends with a full TTL and the token of the grant, once the waiter confirms', async () => {
+      const holder = await win(world.backend(), 'key');
+      const waiting = win(world.backend(), 'key', { ...patient, ttlMs: 60_000 });
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await holder.release();
+      const lease = await waiting;
+      await expect(world.operator.pttl('lock:{key}')).resolves.toBeGreaterThan(50_000);
+      expect(String(await world.operator.get('lock:{key}'))).toContain(`|${lease.fencingToken}|`);
+    });
+
+    it('is in time for a holder that died, whoever left the line before', async () => {
+      await win(world.backend(), 'key', { ttlMs: 1_500 });
+      const since = performance.now();
+      const impatient = world.backend();
+      const giveUp = new AbortController();
+      setMaxListeners(0, giveUp.signal);
+      const leaving = Array.from({ length: 12 }, () =>
+        contend(impatient, 'key', { ...patient, signal: giveUp.signal }),
+      );
+      const left = Promise.allSettled(leaving);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(12));
+      const last = win(world.backend(), 'key', patient);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(13));
+      giveUp.abort(new Error('enough'));
+      await left;
+      await last;
+      expect(performance.now() - since).toBeLessThan(1_500 + SLACK_MS);
+    });
+
+    it('does not outlive its own queue (nothing stays for ever)', async () => {
+      await world.service().acquire('key');
+      const waiting = world.service().acquire('key', patient);
+      waiting.catch(() => undefined);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      for (const name of await world.operator.keys('*')) {
+        await expect(world.operator.pttl(name)).resolves.toBeGreaterThan(0);
+      }
+    });
+
+    it('names the holder, and since when', async () => {
+      await world.service().acquire('key');
+      const error = await world
+        .service()
+        .acquire('key', { waitMs: 300 })
+        .catch((reason: unknown) => reason);
+      expect(error).toBeInstanceOf(LockTimeoutError);
+      const { holder } = error as LockTimeoutError;
+      expect(holder).toMatchObject({ pid: process.pid });
+      expect(Math.abs(Number(holder?.since) - Date.now())).toBeLessThan(5_000);
+    });
+  });
+
+  describe('waiters that are gone', () => {
+    it('are skipped at once when their process was killed', async () => {
+      const holder = await world.service().acquire('key');
+      await using victim = await child();
+      const dead = victim.acquire('key', { waitMs: 60_000 });
+      dead.catch(() => undefined);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      const alive = world.service().acquire('key', patient);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      await victim.kill();
+      await eventually(async () => expect(await world.operator.pubsub('CHANNELS', 'lock:*')).toHaveLength(1));
+      const since = performance.now();
+      await holder.release();
+      await alive;
+      expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    });
+
+    it('are skipped at once when their backend was closed', async () => {
+      const holder = await world.service().acquire('key');
+      const closing = world.service();
+      const dead = closing.acquire('key', patient);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      const alive = world.service().acquire('key', patient);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      await Promise.all([closing.close(), expect(dead).rejects.toBeInstanceOf(LockBackendError)]);
+      const since = performance.now();
+      await holder.release();
+      await alive;
+      expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    });
+
+    it('cost five seconds when they are frozen, and no more', async () => {
+      const holder = await world.service().acquire('key');
+      await using victim = await child();
+      const frozen = victim.acquire('key', { waitMs: 60_000 });
+      frozen.catch(() => undefined);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      const alive = world.service().acquire('key', patient);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      victim.child.freeze();
+      const since = performance.now();
+      await holder.release();
+      await alive;
+      const waited = performance.now() - since;
+      expect(waited).toBeGreaterThan(GRANT_MS - SLACK_MS);
+      expect(waited).toBeLessThan(GRANT_MS + SLACK_MS);
+    });
+
+    it('do not hide the end of a dead holder: the second in line looks too (A1)', async () => {
+      await using dying = await child();
+      await dying.acquire('key', { ttlMs: 1_000 });
+      await using victim = await child();
+      const dead = victim.acquire('key', { waitMs: 60_000 });
+      dead.catch(() => undefined);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      const alive = world.service().acquire('key', patient);
+      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      await Promise.all([dying.kill(), victim.kill()]);
+      const since = performance.now();
+      await alive;
+      expect(performance.now() - since).toBeLessThan(1_000 + SLACK_MS);
+    });
+  });
+});

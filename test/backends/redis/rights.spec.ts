@@ -1,0 +1,116 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { inspect } from 'node:util';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
+import { freePort } from '../../servers/free-port.js';
+import { eventually } from '../../support/eventually.js';
+import { RedisWorld } from './redis-world.js';
+
+const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
+
+describe('rights and secrets', () => {
+  const password = 'c4n4ry-p4ssw0rd';
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  const urlOf = (user: string, secret = password) => world.server.url.replace('//', `//${user}:${secret}@`);
+  const allow = (user: string, ...rights: string[]) =>
+    world.operator.acl('SETUSER', user, 'reset', 'on', `>${password}`, ...rights);
+  const QUEUE_RIGHTS =
+    '~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +subscribe +unsubscribe +lindex +lpop +lrange +lrem +rpush +info';
+  const RIGHTS: Record<RedisMode, string> = {
+    queue: QUEUE_RIGHTS,
+    plain: '~lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info',
+    getset: '~lock:* +get +setnx +getset +del +time +info',
+  };
+
+  it.each(MODES)('the rights in the documentation are enough (%s)', async (mode) => {
+    await allow('app', ...RIGHTS[mode].split(' '));
+    await world.operator.acl('LOG', 'RESET');
+    const options = { mode, url: urlOf('app') };
+    const [a, b] = [world.service(options), world.service(options)];
+    const lock = await a.acquire('key', { ttlMs: 600 });
+    const waiting = b.acquire('key');
+    await new Promise((resolve) => setTimeout(resolve, 700));
+    expect(lock.isHeld).toBe(true);
+    await lock.release();
+    await (await waiting).release();
+    expect([a.health, b.health]).toEqual([{ status: 'up' }, { status: 'up' }]);
+    // ioredis introduces itself, and does not mind being refused.
+    expect((await denied()).filter((command) => !String(command).startsWith('client'))).toEqual([]);
+  });
+
+  it.each(QUEUE_RIGHTS.split(' ').filter((right) => right.startsWith('+')))(
+    'and none of them is too many: %s is missed',
+    async (right) => {
+      await allow('app', ...QUEUE_RIGHTS.split(' ').filter((other) => other !== right));
+      await world.operator.script('FLUSH');
+      await world.operator.acl('LOG', 'RESET');
+      await toil(urlOf('app')).catch(() => undefined);
+      await eventually(async () => expect(await denied()).toContain(right.slice(1)));
+    },
+  );
+
+  /** Everything that needs a right: acquire, renew, wait, hand over, give up waiting, release. */
+  async function toil(url: string): Promise<void> {
+    const [a, b, c] = [world.service({ url }), world.service({ url }), world.service({ url })];
+    const lock = await a.acquire('key', { ttlMs: 600, waitMs: 100 });
+    const leaving = c.acquire('key', { waitMs: 200 }).catch(() => undefined);
+    const waiting = b.acquire('key', { waitMs: 800 }).catch(() => undefined);
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    await lock.release();
+    await Promise.all([leaving, (await waiting)?.release()]);
+    await Promise.all([a.close(), b.close(), c.close()]);
+  }
+
+  /** What the server refused since the last reset, in clients and in scripts. */
+  async function denied(): Promise<unknown[]> {
+    const entries = await world.operator.acl('LOG');
+    if (!Array.isArray(entries)) throw new Error('an ACL log is a list');
+    return entries.map((entry) => (Array.isArray(entry) ? entry[entry.indexOf('object') + 1] : undefined));
+  }
+
+  it('R15: neither the password nor an owner is in any error or in what is printed', async () => {
+    await allow('app', ...QUEUE_RIGHTS.split(' '));
+    const shown: string[] = [];
+    const show = (...values: unknown[]) => shown.push(...values.map((value) => inspect(value, { depth: 20 })));
+    const observers = [
+      {
+        backendFailed: (event: object) => show(event),
+        healthChanged: (event: object) => show(event),
+        jeopardy: (event: object) => show(event),
+      },
+    ];
+    const failing = async (url: string, before?: () => unknown, after?: () => unknown) => {
+      const service = world.closing(new LockService(redis({ url, commandTimeoutMs: 150 }), { observers }));
+      await before?.();
+      await service.tryAcquire('key').catch((error: unknown) => show(error));
+      show(service, service.backend, service.health);
+      await after?.();
+    };
+    await failing(urlOf('app', `${password}-wrong`));
+    expect(shown.join()).toContain('WRONGPASS');
+    await failing(`redis://app:${password}@127.0.0.1:${await freePort()}`);
+    expect(shown.join()).toContain('ECONNREFUSED');
+    await world.operator.acl('SETUSER', 'app', '-evalsha');
+    await failing(urlOf('app'));
+    expect(shown.join()).toContain('NOPERM');
+    await allow('app', ...QUEUE_RIGHTS.split(' '));
+    await world.operator.rpush('lock:{key}', 'x');
+    await failing(urlOf('app'));
+    expect(shown.join()).toContain('WRONGTYPE');
+    await failing(
+      urlOf('app'),
+      () => world.server.freeze(),
+      () => world.server.thaw(),
+    );
+    expect(shown.join()).toContain('no answer within 150 ms');
+    expect(shown.join()).not.toContain(password);
+    // An owner is a UUID; none is anywhere.
+    expect(shown.join()).not.toMatch(/[\da-f]{8}-[\da-f]{4}-4[\da-f]{3}/);
+  });
+});
