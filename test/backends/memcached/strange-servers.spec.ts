@@ -1,9 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
+import { hostname } from 'node:os';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { memcached } from 'nestjs-distributed-lock/memcached';
+import { packLease } from '../../../lib/backends/memcached/lease-value.js';
 import { failureOf } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { MemcachedServer } from '../../servers/memcached-server.js';
@@ -156,7 +159,8 @@ for (const _ of wantedOf(['memcached'])) {
 
 /** Writes items of the size of leases until `enough` says so. */
 async function fill(world: MemcachedWorld, enough: (reply: string) => boolean | Promise<boolean>): Promise<void> {
-  const value = 'x'.repeat(64);
+  const metadata = { host: hostname(), pid: process.pid };
+  const value = 'x'.repeat(packLease(randomUUID(), 1_800_000_000, metadata).length);
   for (let i = 0; i < 100; i += 1) {
     const sets = Array.from({ length: 1_000 }, (_, j) => `set filler-${i}-${j} 0 0 ${value.length}\r\n${value}`);
     if (await enough(await world.server.ask(sets.join('\r\n')))) return;

@@ -114,7 +114,7 @@ describe('redis, mode getset', () => {
     await win(backend, 'key', { metadata: { host: 'a|b', pid: 7 } });
     const seen: unknown[] = [];
     await contend(backend, 'key', { blockedBy: (by) => void seen.push(by) });
-    expect(seen).toEqual([{ host: 'a|b', pid: 7 }]);
+    expect(seen).toEqual([{ host: 'a|b', pid: 7, since: expect.any(Date) }]);
     await world.operator.set('lock:{key}', 'not a lease');
     await expect(contend(backend, 'key')).resolves.toBeNull();
     await eventually(async () => expect(await world.operator.get('lock:{key}')).toBe('not a lease'));
