@@ -3,10 +3,14 @@ import { promisify } from 'node:util';
 import { redisWith } from './redis.js';
 import { type Server, startServers } from './server.js';
 
-const NODE = {
-  ...redisWith('--cluster-enabled', 'yes', '--cluster-node-timeout', '1000', '--repl-diskless-sync-delay', '0'),
-  address: (port: number) => `127.0.0.1:${port}`,
+const FLAGS = {
+  '--cluster-enabled': 'yes',
+  '--cluster-node-timeout': '1000',
+  '--repl-diskless-sync-delay': '0',
+  // A new node takes no writes for two seconds, but shall tell before who has which key.
+  '--cluster-allow-reads-when-down': 'yes',
 };
+const NODE = { ...redisWith(...Object.entries(FLAGS).flat()), address: (port: number) => `127.0.0.1:${port}` };
 /** The lock of the sale, as it is named on the server. */
 const SALE_LOCK = 'lock:{lock_sale_42}';
 
