@@ -21,7 +21,7 @@ for (const name of wantedOf(['redis-sentinel'])) {
         await failOver(servers, { hot: `hot, ${fault}`, stale: `stale, ${fault}` }, fault);
         expect(await set.master()).not.toBe(before);
       },
-      60_000,
+      120_000,
     );
   });
 }

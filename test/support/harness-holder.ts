@@ -33,7 +33,7 @@ export class Holder implements AsyncDisposable {
    */
   async freezeWhile(key: string, meanwhile: () => Promise<unknown>): Promise<Belief> {
     const said = this.child.stderr.length;
-    const belief = this.child.call('computeUntilStopped', { key, gapMs: 50 });
+    const belief = this.child.call('computeUntilStopped', { key, gapMs: 200 });
     await eventually(() => this.child.stderr.slice(said).includes('computing'));
     this.child.freeze();
     await meanwhile();
