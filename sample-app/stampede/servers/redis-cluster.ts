@@ -5,7 +5,7 @@ import { type Server, startServers } from './server.js';
 
 const FLAGS = {
   '--cluster-enabled': 'yes',
-  '--cluster-node-timeout': '1000',
+  '--cluster-node-timeout': '2000',
   '--repl-diskless-sync-delay': '0',
   // A new node takes no writes for two seconds, but shall tell before who has which key.
   '--cluster-allow-reads-when-down': 'yes',
