@@ -47,11 +47,11 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('E1: one who waits for longer than the TTL keeps the place', async () => {
-      const [ours, theirs] = [world.service({ ttlSeconds: 1 }), world.service({ ttlSeconds: 1 })];
+      const [ours, theirs] = [world.service({ ttlSeconds: 2 }), world.service({ ttlSeconds: 2 })];
       const lock = await ours.acquire('k');
       const waiting = theirs.acquire('k', { waitMs: 20_000 });
       const line = await lineOf(world, 'k', 2);
-      await throughout(3_500, async () => expect(await world.places('k')).toEqual(line));
+      await throughout(4_500, async () => expect(await world.places('k')).toEqual(line));
       await lock.release();
       expect((await waiting).fencingToken >> 10n).toBe(await world.tokenOf(line[1]));
       await (await waiting).release();
