@@ -35,6 +35,32 @@ wantedOf(['redlock']).forEach((name) =>
     const nothingLeft = (key: string): Promise<void> =>
       eventually(async () => expect(await world.leases(key)).toBe(0), { withinMs: 10_000 });
 
+    it('A5: votes that are not delivered to a minority: nobody notices', async () => {
+      await behindProxies();
+      for (const proxy of proxies.slice(0, 2)) proxy.drop('up');
+      const since = performance.now();
+      const lock = await service.acquire('key', { waitMs: 0 });
+      expect(performance.now() - since).toBeLessThan(NODE_TIMEOUT_MS);
+      expect(lock.isHeld).toBe(true);
+      for (const proxy of proxies) proxy.resume();
+      await lock.release();
+      await nothingLeft('key');
+    });
+
+    it('A5: to a majority: an error, nothing stays on the others, and nothing arrives later', async () => {
+      await behindProxies();
+      for (const proxy of proxies.slice(0, 3)) proxy.drop('up');
+      const error = await failureOf(service.acquire('key', { waitMs: 10_000 }));
+      expect(error).toBeInstanceOf(LockBackendError);
+      await nothingLeft('key');
+      for (const proxy of proxies) proxy.resume();
+      const lock = await eventually(() => service.acquire('key'));
+      const owners = (await world.owners('key')).filter((owner) => owner !== null);
+      expect(new Set(owners).size).toBe(1);
+      await lock.release();
+      await nothingLeft('key');
+    });
+
     it('A6: votes whose replies are lost, of a minority: nobody notices', async () => {
       await behindProxies();
       const lost = proxies.slice(0, 2).map((proxy) => proxy.dropReplyAfter(REQUEST));
