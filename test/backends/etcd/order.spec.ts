@@ -8,6 +8,8 @@ import { EtcdWorld, lineOf } from './etcd-world.js';
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);
 /** Rounds at a time, each with a key of its own. */
 const LANES = 10;
+/** The shortest that a busy machine keeps until the cut. */
+const TTL_S = 2;
 const MEMBERS = { etcd: 1, 'etcd-cluster': 3 };
 
 interface Round {
@@ -15,6 +17,8 @@ interface Round {
   readonly toldMs: number;
   readonly deletedMs: number;
   readonly grantedMs: number;
+  /** Whether the holder trusted its lock when the first answer without its key came, by its own clock: timers may be late then. */
+  readonly believed: boolean;
 }
 
 wantedOf(['etcd', 'etcd-cluster']).forEach((name) =>
@@ -31,49 +35,47 @@ wantedOf(['etcd', 'etcd-cluster']).forEach((name) =>
         const leads = rounds.map(({ toldMs, deletedMs }) => deletedMs - toldMs);
         const [{ toldMs, deletedMs, grantedMs } = { toldMs: 0, deletedMs: 0, grantedMs: 0 }] = rounds;
         process.stdout.write(
-          `${name}: cut off, with a TTL of 1 s: told after ${Math.round(toldMs)} ms, deleted after ${Math.round(deletedMs)} ms, ` +
+          `${name}: cut off, with a TTL of ${TTL_S} s: told after ${Math.round(toldMs)} ms, deleted after ${Math.round(deletedMs)} ms, ` +
             `the next one has it after ${Math.round(grantedMs)} ms; of ${rounds.length} the shortest lead is ` +
             `${Math.round(Math.min(...leads))} ms\n`,
         );
         expect(rounds).toHaveLength(ROUNDS);
-        expect(leads.filter((lead) => lead <= 0)).toEqual([]);
-        expect(rounds.filter((round) => round.grantedMs < round.toldMs)).toEqual([]);
+        expect(rounds.filter(({ believed }) => believed)).toEqual([]);
       },
-      ROUNDS * 1_000 + 30_000,
+      ROUNDS * 1_000 + 60_000,
     );
   }),
 );
 
 async function cutOff(world: EtcdWorld, key: string): Promise<Round> {
   const proxy = await FaultProxy.start(world.server);
-  const alone = world.service({ endpoints: `http://127.0.0.1:${proxy.port}`, ttlSeconds: 1 });
-  const other = world.service({ ttlSeconds: 1 });
+  const alone = world.service({ endpoints: `http://127.0.0.1:${proxy.port}`, ttlSeconds: TTL_S });
+  const other = world.service({ ttlSeconds: TTL_S });
   try {
     const lock = await alone.acquire(key);
     const told = aborted(lock.signal);
     const next = other.acquire(key, { waitMs: 30_000 });
-    const [place] = await lineOf(world, key, 2);
+    const [place] = await lineOf(world, key, 2, 20_000);
     proxy.pause();
     const cutOffAt = performance.now();
-    const deleted = deletionOf(world, key, place?.key ?? '');
+    const deleted = deletionOf(world, key, place?.key ?? '').then((at) => ({ at, believed: lock.isHeld }));
     const present = await next;
     const grantedAt = performance.now();
     expect(lock.isHeld).toBe(false);
     expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
     await present.release();
-    const [toldAt, deletedAt] = [await told, await deleted];
-    return { toldMs: toldAt - cutOffAt, deletedMs: deletedAt - cutOffAt, grantedMs: grantedAt - cutOffAt };
+    const [toldAt, { at: deletedAt, believed }] = [await told, await deleted];
+    return { toldMs: toldAt - cutOffAt, deletedMs: deletedAt - cutOffAt, grantedMs: grantedAt - cutOffAt, believed };
   } finally {
     proxy.resume();
     await proxy.close();
   }
 }
 
-/** When it was there for the last time: its deletion comes after that. */
+/** When the first answer without it came. */
 async function deletionOf(world: EtcdWorld, key: string, name: string): Promise<number> {
   for (;;) {
-    const askedAt = performance.now();
     const places = await world.places(key);
-    if (!places.some((place) => place.key === name)) return askedAt;
+    if (!places.some((place) => place.key === name)) return performance.now();
   }
 }
