@@ -67,9 +67,9 @@ describe('a cluster', () => {
       const client = make();
       opened.push(() => client.disconnect());
       const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
-      const first = await a.acquire('key', { ttlMs: 600 });
+      const first = await a.acquire('key', { ttlMs: 1_000 });
       const waiting = b.acquire('key', LONG);
-      await new Promise((resolve) => setTimeout(resolve, 900));
+      await new Promise((resolve) => setTimeout(resolve, 1_300));
       expect(first.isHeld).toBe(true);
       await first.release();
       const second = await waiting;
