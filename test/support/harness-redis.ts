@@ -29,7 +29,7 @@ export function redisHarness(mode: Mode): BackendHarness {
 }
 
 /** The first lease of a process counts from before it has found out who the master is, on a machine that is busy with our servers. */
-const FOUND_FIRST = { shortTtlMs: 600 };
+const FOUND_FIRST = { shortTtlMs: 1_000 };
 
 /** A master and a replica under three Sentinels, who have more patience than any freeze of the contract lasts. */
 export function redisSentinelHarness(mode: Mode): BackendHarness {
@@ -98,7 +98,7 @@ function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHar
     order: mode === 'queue' ? 'fifo' : 'none',
     namesHolder: true,
     // With less left than a quarter of the command time-out, `getset` does not release: the lease ends by itself.
-    shortTtlMs: mode === 'getset' ? 1_000 : 300,
+    shortTtlMs: mode === 'getset' ? 1_000 : 500,
     wakesWithinMs: mode === 'queue' ? 250 : 500,
   };
 }

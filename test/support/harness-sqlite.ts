@@ -35,7 +35,7 @@ export function sqliteHarness(): BackendHarness {
     restart: null,
     order: 'none',
     namesHolder: true,
-    shortTtlMs: 300,
+    shortTtlMs: 500,
     wakesWithinMs: 500,
   };
 }
