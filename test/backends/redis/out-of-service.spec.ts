@@ -6,9 +6,9 @@ import { askRedis } from '../../servers/ask-redis.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 
-/** So many that loading them takes most of a second, with the delay below. */
+/** So many that loading them takes three times as long as a command may, with the delay below. */
 const KEYS = 3_000;
-const LOAD_DELAY_US = 250;
+const LOAD_DELAY_US = 1_000;
 
 /** Puts a server out of service; what it returns ends that. */
 type Trouble = (server: RedisServer) => Promise<() => Promise<unknown>>;
