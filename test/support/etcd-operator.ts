@@ -73,12 +73,17 @@ export class EtcdOperator {
 
   /** Takes the member that clients reach at `url` out of the cluster, for good. */
   async removeMember(url: string): Promise<void> {
-    const { members } = await this.ask<{ members: readonly { ID: string; clientURLs?: readonly string[] }[] }>(
+    // Those that stay: it may be gone before it has answered.
+    const others = new EtcdOperator(
+      this.urls.filter((other) => other !== url),
+      this.token,
+    );
+    const { members } = await others.ask<{ members: readonly { ID: string; clientURLs?: readonly string[] }[] }>(
       'cluster/member/list',
       {},
     );
     const member = members.find(({ clientURLs = [] }) => clientURLs.includes(url));
-    await this.ask('cluster/member/remove', { ID: member?.ID });
+    await others.ask('cluster/member/remove', { ID: member?.ID });
   }
 
   /** Anything else of https://etcd.io/docs/v3.4/dev-guide/api_grpc_gateway/ */
