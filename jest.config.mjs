@@ -42,6 +42,6 @@ export default {
   // Most of the time tests wait; more at once, and those with short TTLs would meet a machine that is busy with others.
   maxWorkers: 2,
   // A process for each file: an AsyncLocalStorage that one file leaves behind costs every promise of the next ones.
-  workerIdleMemoryLimit: 1,
+  workerIdleMemoryLimit: 0,
   testTimeout: 30_000,
 };
