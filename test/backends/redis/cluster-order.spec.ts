@@ -1,7 +1,7 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { aborted } from '../../conformance/contract.js';
+import { leadOf, toldFirst } from '../../faults/cut-off.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { wantedOf } from '../describe-backend.js';
@@ -10,7 +10,6 @@ import { wantedOf } from '../describe-backend.js';
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);
 /** Rounds at a time, each with a key of its own. */
 const LANES = 10;
-const TTL_MS = 500;
 
 for (const name of wantedOf(['redis-cluster'])) {
   describe(name, () => {
@@ -21,20 +20,13 @@ for (const name of wantedOf(['redis-cluster'])) {
 
 async function cutOff(): Promise<void> {
   const cluster = await RedisCluster.start({ replicas: 0, nodeTimeoutMs: 15_000 });
-  const leadsMs: number[] = [];
   try {
-    const lane = async (first: number): Promise<void> => {
-      for (let round = first; round < ROUNDS; round += LANES) leadsMs.push(await oneRound(cluster, `sale-${round}`));
-    };
-    await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
+    await toldFirst(ROUNDS, LANES, (round) => oneRound(cluster, `sale-${round}`));
   } finally {
     await cluster.stop();
   }
-  expect(leadsMs).toHaveLength(ROUNDS);
-  expect(leadsMs.filter((lead) => lead < 0)).toEqual([]);
 }
 
-/** How long the holder knew of its loss when the next one got the key. */
 async function oneRound(cluster: RedisCluster, key: string): Promise<number> {
   const ways = await Promise.all(
     cluster.servers.map(async ({ port }) => ({ port, proxy: await FaultProxy.start({ port }) })),
@@ -43,21 +35,5 @@ async function oneRound(cluster: RedisCluster, key: string): Promise<number> {
   const natMap = Object.fromEntries(ways.map(({ port, proxy }) => [`${host}:${port}`, { host, port: proxy.port }]));
   const alone = new LockService(redis({ cluster: proxies.map(({ port }) => ({ host, port })), natMap }));
   const other = new LockService(redis({ cluster: cluster.addresses }));
-  try {
-    const lock = await alone.acquire(key, { ttlMs: TTL_MS });
-    let toldAt = Infinity;
-    void aborted(lock.signal).then((at) => (toldAt = at));
-    const next = other.acquire(key, { ttlMs: TTL_MS, waitMs: 20_000 });
-    for (const proxy of proxies) proxy.pause();
-    const present = await next;
-    const grantedAt = performance.now();
-    expect(lock.isHeld).toBe(false);
-    expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
-    await present.release();
-    return grantedAt - toldAt;
-  } finally {
-    for (const proxy of proxies) proxy.resume();
-    await Promise.all([alone.close(1_000), other.close(1_000)]);
-    await Promise.all(proxies.map((proxy) => proxy.close()));
-  }
+  return leadOf(key, { alone, other, proxies });
 }

@@ -83,7 +83,7 @@ describe('connections of our own', () => {
     const holder = await world.service().acquire('key');
     const waiter = world.service({ url: proxy.url, commandTimeoutMs: 200 });
     const waiting = waiter.acquire('key', { waitMs: 30_000 });
-    await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+    await world.untilWaiting('key', 1);
     proxy.reset();
     await eventually(() => expect(waiter.health.status).toBe('down'));
     await holder.release();

@@ -68,7 +68,7 @@ describe('faults of redis, mode queue', () => {
     const [a, b] = [world.service(), world.service()];
     const [lock, other] = [await a.acquire('key'), await a.acquire('other')];
     const waiting = b.acquire('key', patient);
-    await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+    await world.untilWaiting('key', 1);
     await world.operator.config('SET', 'maxmemory', '1');
     try {
       await expect(a.tryAcquire('third')).rejects.toThrow(/OOM/);
@@ -113,7 +113,7 @@ describe('faults of redis, mode queue', () => {
   it('R14: wake-ups that are lost cost time, and no waiter', async () => {
     const holder = await win(world.backend(), 'key');
     const waiting = win(world.backend(), 'key', patient);
-    await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+    await world.untilWaiting('key', 1);
     await world.operator.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     // With nobody listening, the key is set free and the entry thrown away.
     await holder.release();

@@ -96,7 +96,7 @@ describe('redis, mode queue', () => {
       const metadata = { host: 'h|', pid: 7, label };
       const holder = await win(world.backend(), 'key');
       const next = win(world.backend(), 'key', { ...patient, metadata });
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       await holder.release();
       await next;
       const seen: unknown[] = [];

@@ -29,7 +29,7 @@ describe('waiting in redis, mode queue', () => {
       for (let i = 0; i < 5; i += 1) {
         const service = world.service();
         waiters.push(service.withLock('key', () => void order.push(i), patient));
-        await eventually(async () => expect(await world.waitersFor('key')).toBe(i + 1));
+        await world.untilWaiting('key', i + 1);
       }
       await holder.release();
       await Promise.all(waiters);
@@ -39,7 +39,7 @@ describe('waiting in redis, mode queue', () => {
     it('lets nobody overtake, not even one who only tries', async () => {
       const holder = await win(world.backend(), 'key');
       const waiting = win(world.backend(), 'key', patient);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       // As if the lease had run out a moment ago.
       await world.operator.del('lock:{key}');
       await expect(contend(world.backend(), 'key')).resolves.toBeNull();
@@ -52,7 +52,7 @@ describe('waiting in redis, mode queue', () => {
       const waiter = world.service();
       const waiting = waiter.acquire('key', patient);
       waiting.catch(() => undefined);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       // Each end of the lease that was seen last makes it ask again; the holder renews.
       const asks = await world.commandsDuring(() => new Promise((resolve) => setTimeout(resolve, 1_000)));
       expect(asks.length).toBeGreaterThan(2);
@@ -67,11 +67,11 @@ describe('waiting in redis, mode queue', () => {
       const giveUp = new AbortController();
       const aborted = waiter.acquire('key', { ...patient, signal: giveUp.signal });
       const late = world.service().acquire('key', { waitMs: 300 });
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      await world.untilWaiting('key', 2);
       giveUp.abort(new Error('enough'));
       await expect(aborted).rejects.toThrow('enough');
       await expect(late).rejects.toBeInstanceOf(LockTimeoutError);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(0));
+      await world.untilWaiting('key', 0);
     });
 
     it('passes the key on when a waiter leaves while the grant is on its way', async () => {
@@ -79,9 +79,9 @@ describe('waiting in redis, mode queue', () => {
       const holder = await win(a, 'key');
       const giveUp = new AbortController();
       const first = contend(b, 'key', { ...patient, signal: giveUp.signal });
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       const second = win(c, 'key', patient);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      await world.untilWaiting('key', 2);
       const released = holder.release();
       giveUp.abort(new Error('enough'));
       await expect(first).rejects.toThrow('enough');
@@ -94,7 +94,7 @@ describe('waiting in redis, mode queue', () => {
     it('ends with a full TTL and the token of the grant, once the waiter confirms', async () => {
       const holder = await win(world.backend(), 'key');
       const waiting = win(world.backend(), 'key', { ...patient, ttlMs: 60_000 });
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       await holder.release();
       const lease = await waiting;
       await expect(world.operator.pttl('lock:{key}')).resolves.toBeGreaterThan(50_000);
@@ -111,9 +111,9 @@ describe('waiting in redis, mode queue', () => {
         contend(impatient, 'key', { ...patient, signal: giveUp.signal }),
       );
       const left = Promise.allSettled(leaving);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(12));
+      await world.untilWaiting('key', 12);
       const last = win(world.backend(), 'key', patient);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(13));
+      await world.untilWaiting('key', 13);
       giveUp.abort(new Error('enough'));
       await left;
       await last;
@@ -124,7 +124,7 @@ describe('waiting in redis, mode queue', () => {
       await world.service().acquire('key');
       const waiting = world.service().acquire('key', patient);
       waiting.catch(() => undefined);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       for (const name of await world.operator.keys('*')) {
         await expect(world.operator.pttl(name)).resolves.toBeGreaterThan(0);
       }
@@ -149,9 +149,9 @@ describe('waiting in redis, mode queue', () => {
       await using victim = await child();
       const dead = victim.acquire('key', { waitMs: 60_000 });
       dead.catch(() => undefined);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       const alive = world.service().acquire('key', patient);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      await world.untilWaiting('key', 2);
       await victim.kill();
       await eventually(async () => expect(await world.operator.pubsub('CHANNELS', 'lock:*')).toHaveLength(1));
       const since = performance.now();
@@ -164,9 +164,9 @@ describe('waiting in redis, mode queue', () => {
       const holder = await world.service().acquire('key');
       const closing = world.service();
       const dead = closing.acquire('key', patient);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       const alive = world.service().acquire('key', patient);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      await world.untilWaiting('key', 2);
       await Promise.all([closing.close(), expect(dead).rejects.toBeInstanceOf(LockBackendError)]);
       const since = performance.now();
       await holder.release();
@@ -179,9 +179,9 @@ describe('waiting in redis, mode queue', () => {
       await using victim = await child();
       const frozen = victim.acquire('key', { waitMs: 60_000 });
       frozen.catch(() => undefined);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       const alive = world.service().acquire('key', patient);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      await world.untilWaiting('key', 2);
       victim.child.freeze();
       const since = performance.now();
       await holder.release();
@@ -197,9 +197,9 @@ describe('waiting in redis, mode queue', () => {
       await using victim = await child();
       const dead = victim.acquire('key', { waitMs: 60_000 });
       dead.catch(() => undefined);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(1));
+      await world.untilWaiting('key', 1);
       const alive = world.service().acquire('key', patient);
-      await eventually(async () => expect(await world.waitersFor('key')).toBe(2));
+      await world.untilWaiting('key', 2);
       await Promise.all([dying.kill(), victim.kill()]);
       const since = performance.now();
       await alive;

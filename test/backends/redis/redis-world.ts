@@ -1,8 +1,10 @@
+import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { type AcquireRequest, Deadline, type Lease, type LockBackend, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
+import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 
 export interface WorldOptions {
@@ -53,6 +55,10 @@ export class RedisWorld {
 
   waitersFor(key: string): Promise<number> {
     return this.operator.llen(`lock:{${key}}:q`);
+  }
+
+  async untilWaiting(key: string, count: number): Promise<void> {
+    await eventually(async () => expect(await this.waitersFor(key)).toBe(count));
   }
 
   /** What clients, not scripts, send while `work` runs, without what the operator sends. */

@@ -1,0 +1,51 @@
+import { expect } from '@jest/globals';
+import type { LockService } from 'nestjs-distributed-lock/core';
+import { aborted } from '../conformance/contract.js';
+import type { FaultProxy } from '../support/fault-proxy.js';
+
+const TTL_MS = 500;
+
+/** A holder who reaches his servers through proxies only, and somebody else who reaches them without. */
+export interface CutOff {
+  readonly alone: LockService;
+  readonly other: LockService;
+  readonly proxies: readonly FaultProxy[];
+  /** How many of them are silent then. @default all */
+  readonly silent?: number;
+}
+
+/** Runs `rounds`, `lanes` at a time: each has told its holder before the next one had the key. */
+export async function toldFirst(
+  rounds: number,
+  lanes: number,
+  round: (place: number) => Promise<number>,
+): Promise<void> {
+  const leadsMs: number[] = [];
+  const lane = async (first: number): Promise<void> => {
+    for (let place = first; place < rounds; place += lanes) leadsMs.push(await round(place));
+  };
+  await Promise.all(Array.from({ length: lanes }, (_, first) => lane(first)));
+  expect(leadsMs).toHaveLength(rounds);
+  expect(leadsMs.filter((lead) => lead < 0)).toEqual([]);
+}
+
+/** How long the holder knew of its loss when the next one got the key. Closes all that it was given. */
+export async function leadOf(key: string, { alone, other, proxies, silent }: CutOff): Promise<number> {
+  try {
+    const lock = await alone.acquire(key, { ttlMs: TTL_MS });
+    let toldAt = Infinity;
+    void aborted(lock.signal).then((at) => (toldAt = at));
+    const next = other.acquire(key, { ttlMs: TTL_MS, waitMs: 20_000 });
+    for (const proxy of proxies.slice(0, silent)) proxy.pause();
+    const present = await next;
+    const grantedAt = performance.now();
+    expect(lock.isHeld).toBe(false);
+    expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await present.release();
+    return grantedAt - toldAt;
+  } finally {
+    for (const proxy of proxies) proxy.resume();
+    await Promise.all([alone.close(1_000), other.close(1_000)]);
+    await Promise.all(proxies.map((proxy) => proxy.close()));
+  }
+}
