@@ -47,7 +47,8 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
   const work = Promise.all([buyers, inflictFaults(plan, watch, progress), killServers(doomed, plan.stock, progress)]);
   const [answers, faults, nodesKilled] = await Promise.race([work, rejectedBy(signal)]);
   const durationMs = performance.now() - startedAt;
-  return report(plan, { database: sale.address, answers, faults, nodesKilled, durationMs });
+  // Not the promise of it: that would outlive what it reads.
+  return await report(plan, { database: sale.address, answers, faults, nodesKilled, durationMs });
 }
 
 /** Before the processes start, so that they do not all try to make the tables. */
