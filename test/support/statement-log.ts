@@ -41,9 +41,9 @@ async function logOfPostgres({ ask, server }: SqlHarness): Promise<StatementLog>
     during: async (work) => {
       const from = await mark();
       await work();
-      const entries = server()
-        .output.slice(from, await mark())
-        .matchAll(ENTRY);
+      const to = await mark();
+      // Not before: what was written down last may be on its way here until then.
+      const entries = server().output.slice(from, to).matchAll(ENTRY);
       return Array.from(entries, ([, pid, sql = '']) => (pid === operator?.['pid'] ? [] : [sql])).flat();
     },
   };
