@@ -15,7 +15,7 @@ const jestArgs = argv.slice(2).filter((arg) => arg !== '--unit');
 const unitOnly = jestArgs.length < argv.length - 2;
 
 /** Where specs live that need no server. */
-const UNIT = ['<rootDir>/lib/**/*.spec.ts', '<rootDir>/test/{core,nest,types,support}/**/*.spec.ts'];
+const UNIT = ['<rootDir>/lib/**/*.spec.ts', '<rootDir>/test/{bench,core,nest,types,support}/**/*.spec.ts'];
 
 /** What must be there before the first test; each says whether it is. */
 const preparations = unitOnly ? [] : [installServers, build, installNest11];

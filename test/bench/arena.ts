@@ -1,0 +1,58 @@
+import { type Child, spawnChild } from '../support/processes.js';
+import type { Contestant, Terms } from './contestants/contestant.js';
+import { type BackendName, competitionOf, type Place } from './places.js';
+import { requestsDuring } from './request-count.js';
+import type { Worker } from './worker.js';
+
+export type WorkerProcess = Child<Worker>;
+
+const TERMS: Terms = { ttlMs: 15_000, waitMs: 15_000 };
+
+/** The servers of one backend, and processes of contestants around them. */
+export class Arena implements AsyncDisposable {
+  private constructor(
+    readonly backend: BackendName,
+    private readonly place: Place,
+  ) {}
+
+  static async open(backend: BackendName): Promise<Arena> {
+    return new Arena(backend, await competitionOf(backend).start());
+  }
+
+  /** Whether requests can be counted. */
+  get counts(): boolean {
+    return this.place.redisUrl !== undefined;
+  }
+
+  /** Runs `work` with fresh processes of a contestant, which are gone afterwards whatever they do. */
+  async within<T>(
+    contestant: Contestant,
+    processes: number,
+    work: (workers: readonly WorkerProcess[]) => Promise<T>,
+    terms: Partial<Terms> = {},
+  ): Promise<T> {
+    const file = new URL('worker.ts', import.meta.url);
+    const workers = await Promise.all(
+      Array.from({ length: processes }, () => spawnChild<Worker>(file, { nodeArgs: ['--max-old-space-size=4096'] })),
+    );
+    try {
+      const { connection } = this.place;
+      const assignment = { backend: this.backend, contestant: contestant.name, connection };
+      await Promise.all(workers.map((each) => each.call('connect', { ...assignment, terms: { ...TERMS, ...terms } })));
+      return await work(workers);
+    } finally {
+      await Promise.all(workers.map((worker) => worker.kill()));
+    }
+  }
+
+  /** How many requests the clients send during `work`. */
+  requestsDuring(work: () => Promise<unknown>): Promise<number> {
+    const { redisUrl } = this.place;
+    if (redisUrl === undefined) throw new Error(`requests to ${this.backend} are not counted`);
+    return requestsDuring(redisUrl, work);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.place.stop();
+  }
+}

@@ -1,0 +1,97 @@
+import type { Arena } from './arena.js';
+import type { Plan } from './arguments.js';
+import type { Contestant } from './contestants/contestant.js';
+import { median } from './measures.js';
+import { competitionOf } from './places.js';
+import type { Progress } from './progress.js';
+import type { Figures, Measurement, Metric, Scenario } from './scenarios/scenario.js';
+
+/** Of one contestant in one scenario: the medians over the rounds. */
+export interface Result {
+  readonly scenario: string;
+  readonly contestant: string;
+  readonly figures: Figures;
+  readonly rounds: number;
+  /** Of the first failure, or why there are no figures. */
+  readonly failure?: string;
+  readonly waitsMs?: readonly number[];
+}
+
+/** Lets each contestant run each scenario, round for round, the floor right before every one of them. */
+export async function championship(arena: Arena, plan: Plan, progress: Progress): Promise<Result[]> {
+  const { floor, others } = competitionOf(plan.backend);
+  const invited = others.filter(
+    ({ name }) => plan.contestants === 'all' || plan.contestants.some((who) => name.includes(who)),
+  );
+  const heats = plan.scenarios.flatMap((scenario) => {
+    const present = [floor, ...invited].filter((contestant) => scenario.admits(contestant, arena));
+    const rounds = scenario.once ? 1 : plan.rounds;
+    return present.map((contestant) => ({ scenario, contestant, rounds }));
+  });
+  progress.expect(
+    heats.map(({ scenario, contestant, rounds }) => rounds * secondsOf(scenario, contestant, floor, plan)),
+  );
+  const results: Result[] = [];
+  for (const { scenario, contestant, rounds } of heats) {
+    progress.begin(`${scenario.id}: ${contestant.name}`);
+    const measured: Measurement[] = [];
+    for (let round = 0; round < rounds; round += 1)
+      measured.push(await measure(arena, scenario, { contestant, floor }, plan));
+    results.push({ scenario: scenario.id, contestant: contestant.name, rounds, ...summary(measured) });
+    progress.end();
+  }
+  return results;
+}
+
+function secondsOf(scenario: Scenario, contestant: Contestant, floor: Contestant, { pace }: Plan): number {
+  return scenario.seconds(pace) * (scenario.againstFloor && contestant !== floor ? 2 : 1);
+}
+
+interface Pair {
+  readonly contestant: Contestant;
+  readonly floor: Contestant;
+}
+
+/** Whoever falls over has no figures in this round, and the others go on. */
+async function measure(
+  arena: Arena,
+  scenario: Scenario,
+  { contestant, floor }: Pair,
+  { pace }: Plan,
+): Promise<Measurement> {
+  try {
+    const compared = scenario.againstFloor && contestant !== floor;
+    const base = compared ? await scenario.measure(arena, floor, pace) : undefined;
+    const measured = await scenario.measure(arena, contestant, pace);
+    const timesFloor = (measured.figures.perSecond ?? NaN) / (base?.figures.perSecond ?? NaN);
+    return compared ? { ...measured, figures: { ...measured.figures, timesFloor } } : measured;
+  } catch (error) {
+    return { figures: { failures: 1 }, failure: messageOf(error) };
+  }
+}
+
+function summary(measured: readonly Measurement[]): Pick<Result, 'figures' | 'failure' | 'waitsMs'> {
+  const metrics = new Set(measured.flatMap(({ figures }) => Object.keys(figures) as Metric[]));
+  const all = Array.from(metrics, (metric) => [metric, overall(metric, measured)] as const);
+  const known = all.filter(([, value]) => !Number.isNaN(value));
+  const failure = measured.find((each) => each.failure !== undefined)?.failure;
+  const waitsMs = measured.at(-1)?.waitsMs;
+  return {
+    figures: Object.fromEntries(known),
+    ...(failure === undefined ? {} : { failure }),
+    ...(waitsMs === undefined ? {} : { waitsMs }),
+  };
+}
+
+/** What must not happen is added up; of the rest it is the middle that counts. */
+const ADDED_UP: readonly Metric[] = ['failures', 'overlaps', 'starved', 'overtaken'];
+
+function overall(metric: Metric, measured: readonly Measurement[]): number {
+  const values = measured.map(({ figures }) => figures[metric] ?? NaN).filter((value) => !Number.isNaN(value));
+  return ADDED_UP.includes(metric) ? values.reduce((sum, value) => sum + value, 0) : median(values);
+}
+
+/** An error of another process may have lost its class on the way. */
+function messageOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
+}

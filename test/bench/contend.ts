@@ -1,0 +1,130 @@
+import type { Locker } from './contestants/contestant.js';
+import { now } from './monotonic-clock.js';
+
+export interface Race {
+  /** The key that all callers want, or how the key of each begins. */
+  readonly name: string;
+  readonly keys: 'one' | 'each';
+  readonly callers: number;
+  /** Each takes its lock again as soon as it has given it back, or all of them once, and again when the last one is out. */
+  readonly rhythm: 'ceaseless' | 'bursts';
+  /** How long each stays inside; at 0 there is nothing to wait for. */
+  readonly insideMs: number;
+  /** Before this nothing counts. */
+  readonly from: number;
+  readonly until: number;
+}
+
+/** What one process saw. Times are those of the monotonic clock. */
+export interface Contest {
+  /** Of those that were had within the time. */
+  readonly acquisitions: number;
+  /** Of all, also from before and after the time. */
+  readonly served: number;
+  readonly failures: number;
+  readonly failure?: string;
+  /** Callers who never got in. */
+  readonly starved: number;
+  /** How long each call waited to get in, the ones that were never answered too. */
+  readonly waitsMs: Float64Array;
+  /** One entry and one exit after the other, also from before and after the time; empty with a key for each. */
+  readonly visits: Float64Array;
+  /** Calls that got in after one that came later. */
+  readonly overtaken: number;
+}
+
+/** Past the end of a race, those who still wait have this long to get in or to give up. */
+const GRACE_MS = 15_000;
+
+export async function contend(locker: Locker, race: Race): Promise<Contest> {
+  const { callers, rhythm, until } = race;
+  const record = new ContestRecord(race);
+  const everybody = Array.from({ length: callers }, (_, place) => place);
+  const ceaseless = async (place: number): Promise<void> => {
+    while (now() < until) await visit(locker, place, record);
+  };
+  const bursts = async (): Promise<void> => {
+    while (now() < until) await Promise.all(everybody.map((place) => visit(locker, place, record)));
+  };
+  const all = rhythm === 'bursts' ? bursts() : Promise.all(everybody.map(ceaseless));
+  await Promise.race([all, new Promise((resolve) => setTimeout(resolve, until - now() + GRACE_MS))]);
+  return record.contest();
+}
+
+async function visit(locker: Locker, place: number, record: ContestRecord): Promise<void> {
+  const { keys, name, insideMs } = record.race;
+  const asked = record.ask();
+  try {
+    await locker.withLock(keys === 'one' ? name : `${name}-${process.pid}-${place}`, () => {
+      const entered = record.enter(place, asked);
+      if (insideMs === 0) return record.leave(entered);
+      return new Promise<void>((resolve) => {
+        setTimeout(() => {
+          record.leave(entered);
+          resolve();
+        }, insideMs);
+      });
+    });
+  } catch (error) {
+    record.fail(asked, error);
+  }
+}
+
+/** Takes down what happens, at less than a microsecond a visit. */
+class ContestRecord {
+  readonly #waits: number[] = [];
+  readonly #visits: number[] = [];
+  readonly #waiting = new Set<number>();
+  readonly #seen = new Set<number>();
+  #acquisitions = 0;
+  #served = 0;
+  #overtaken = 0;
+  #latestArrival = 0;
+  #failures = 0;
+  #failure: string | undefined;
+
+  constructor(readonly race: Race) {}
+
+  ask(): number {
+    const asked = now();
+    this.#waiting.add(asked);
+    return asked;
+  }
+
+  enter(place: number, asked: number): number {
+    const entered = now();
+    this.#waiting.delete(asked);
+    if (entered >= this.race.from && asked < this.race.until) this.#waits.push(entered - asked);
+    if (asked < this.#latestArrival) this.#overtaken += 1;
+    else this.#latestArrival = asked;
+    this.#seen.add(place);
+    this.#served += 1;
+    return entered;
+  }
+
+  leave(entered: number): void {
+    const left = now();
+    if (this.race.keys === 'one') this.#visits.push(entered, left);
+    if (left >= this.race.from && left < this.race.until) this.#acquisitions += 1;
+  }
+
+  fail(asked: number, error: unknown): void {
+    this.#waiting.delete(asked);
+    this.#failures += 1;
+    this.#failure ??= String(error);
+  }
+
+  contest(): Contest {
+    const end = now();
+    return {
+      acquisitions: this.#acquisitions,
+      served: this.#served,
+      failures: this.#failures,
+      ...(this.#failure === undefined ? {} : { failure: this.#failure }),
+      starved: this.race.callers - this.#seen.size,
+      waitsMs: Float64Array.from([...this.#waits, ...Array.from(this.#waiting, (asked) => end - asked)]),
+      visits: Float64Array.from(this.#visits),
+      overtaken: this.#overtaken,
+    };
+  }
+}

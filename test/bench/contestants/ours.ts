@@ -1,0 +1,18 @@
+import { LockService } from 'nestjs-distributed-lock/core';
+import { type Connection, connectBackend } from '../../support/harness-connection.js';
+import type { Contestant } from './contestant.js';
+
+/** As an application uses it, with nothing tuned. @param how it reaches the backend, where there is more than one way */
+export function ours(name = 'ours', how: (to: Connection) => Connection = (to) => to): Contestant {
+  return {
+    name,
+    renews: true,
+    connect: async (to, { ttlMs, waitMs }) => {
+      const locks = new LockService(await connectBackend(how(to)), { defaults: { ttlMs, waitMs } });
+      return {
+        withLock: (key, work) => locks.withLock(key, work),
+        close: () => locks.close(),
+      };
+    },
+  };
+}

@@ -1,0 +1,215 @@
+import { Redis } from 'ioredis';
+import { createRequire } from 'node:module';
+import type { Connection } from '../../support/harness-connection.js';
+import { type Contestant, type Locker, RETRY, type Terms } from './contestant.js';
+
+type Work = () => Promise<void> | void;
+
+const PAUSE_MS = (RETRY.shortestMs + RETRY.longestMs) / 2;
+const JITTER_MS = (RETRY.longestMs - RETRY.shortestMs) / 2;
+
+/** The other libraries for Redis, each as its own documentation shows it, waiting as long as we do. */
+export const REDIS_PEERS: readonly Contestant[] = [
+  onIoredis('redlock 4', 'redlock-4', false, async (client, { ttlMs, waitMs }) => {
+    const { default: Redlock } = await load<Redlock4>('redlock-4');
+    const redlock = new Redlock([client], redlockSettings(waitMs));
+    return async (key, work) => {
+      const lock = await redlock.lock(key, ttlMs);
+      try {
+        await work();
+      } finally {
+        await lock.unlock();
+      }
+    };
+  }),
+  onIoredis('redlock 5', 'redlock-5', true, async (client, { ttlMs, waitMs }) => {
+    const { default: Redlock } = await load<Redlock5>('redlock-5');
+    const redlock = new Redlock([client], redlockSettings(waitMs));
+    return (key, work) => redlock.using([key], ttlMs, async () => work());
+  }),
+  onIoredis('@anchan828/nest-redlock', '@anchan828/nest-redlock', true, async (client, { ttlMs, waitMs }) => {
+    // Its ES modules name files without their extensions, which Node does not find.
+    const { RedlockService } = createRequire(import.meta.url)('@anchan828/nest-redlock') as NestRedlock;
+    const redlock = new RedlockService({ clients: [client], settings: redlockSettings(waitMs) });
+    return (key, work) => redlock.using([key], ttlMs, async () => work());
+  }),
+  onIoredis('redis-semaphore', 'redis-semaphore', true, async (client, { ttlMs, waitMs }) => {
+    const { Mutex } = await load<RedisSemaphore>('redis-semaphore');
+    const settings = { lockTimeout: ttlMs, acquireTimeout: waitMs, retryInterval: PAUSE_MS };
+    return async (key, work) => {
+      const mutex = new Mutex(client, key, settings);
+      await mutex.acquire();
+      try {
+        await work();
+      } finally {
+        await mutex.release();
+      }
+    };
+  }),
+  onIoredis('@verrou/core', '@verrou/core', false, async (client, { ttlMs, waitMs }) => {
+    const { LockFactory } = await load<Verrou>('@verrou/core');
+    const { redisStore } = await load<VerrouRedis>('@verrou/core/drivers/redis');
+    const retry = { delay: PAUSE_MS, timeout: waitMs };
+    const locks = new LockFactory(redisStore({ connection: client }).factory(), { retry });
+    return async (key, work) => {
+      const [acquired] = await locks.createLock(key, ttlMs).run(async () => work());
+      if (!acquired) throw new Error(`not had within ${waitMs} ms`);
+    };
+  }),
+  onIoredis('redlock-universal', 'redlock-universal', true, async (client, { ttlMs, waitMs }) => {
+    const { createLock, IoredisAdapter } = await load<RedlockUniversal>('redlock-universal');
+    const adapter = new IoredisAdapter(client);
+    const patience = { retryDelay: PAUSE_MS, retryAttempts: Math.ceil(waitMs / PAUSE_MS) };
+    return (key, work) => createLock({ adapter, key, ttl: ttlMs, ...patience }).using(async () => work());
+  }),
+  {
+    name: 'murlock',
+    packageName: 'murlock',
+    renews: false,
+    connect: async (to, { ttlMs, waitMs }) => {
+      const { MurLockModule, MurLockService } = await load<Murlock>('murlock');
+      const { NestFactory } = await load<Nest>('@nestjs/core');
+      const module = MurLockModule.forRoot({
+        redisOptions: { url: urlOf(to), socket: {} },
+        wait: PAUSE_MS,
+        maxAttempts: Math.ceil(waitMs / PAUSE_MS),
+        logLevel: 'none',
+        ignoreUnlockFail: false,
+      });
+      const context = await NestFactory.createApplicationContext(module, { logger: false });
+      const locks = context.get(MurLockService);
+      return {
+        withLock: (key, work) => locks.runWithLock(key, ttlMs, PAUSE_MS, async () => work()),
+        close: () => context.close(),
+      };
+    },
+  },
+];
+
+/** Keeps callers of one process apart, and that is all: what no lock of several processes can pass. */
+export const MUTEX: Contestant = {
+  name: 'async-mutex, one process only',
+  packageName: 'async-mutex',
+  renews: false,
+  oneProcess: true,
+  connect: async () => {
+    const { Mutex } = await load<AsyncMutex>('async-mutex');
+    const mutexes = new Map<string, InstanceType<AsyncMutex['Mutex']>>();
+    return {
+      withLock: (key, work) => {
+        const mutex = mutexes.get(key) ?? new Mutex();
+        mutexes.set(key, mutex);
+        return mutex.runExclusive(work);
+      },
+      close: () => undefined,
+    };
+  },
+};
+
+type WithLock = Locker['withLock'];
+
+function onIoredis(
+  name: string,
+  packageName: string,
+  renews: boolean,
+  build: (client: Redis, terms: Terms) => Promise<WithLock>,
+): Contestant {
+  return {
+    name,
+    packageName,
+    renews,
+    connect: async (to, terms) => {
+      const client = new Redis(urlOf(to));
+      return { withLock: await build(client, terms), close: () => client.disconnect() };
+    },
+  };
+}
+
+/** They come from this folder's package.json, which the types of the project do not see. */
+async function load<Module>(specifier: string): Promise<Module> {
+  return (await import(specifier)) as Module;
+}
+
+export function urlOf(to: Connection): string {
+  if ('url' in to) return to.url;
+  throw new Error(`${to.backend} is in more than one place`);
+}
+
+function redlockSettings(waitMs: number): RedlockSettings {
+  return { retryCount: Math.ceil(waitMs / PAUSE_MS), retryDelay: PAUSE_MS, retryJitter: JITTER_MS };
+}
+
+interface RedlockSettings {
+  readonly retryCount: number;
+  readonly retryDelay: number;
+  readonly retryJitter: number;
+}
+
+interface Redlock4 {
+  default: new (
+    clients: readonly Redis[],
+    settings: RedlockSettings,
+  ) => { lock(key: string, ttlMs: number): Promise<{ unlock(): Promise<void> }> };
+}
+
+interface Using {
+  using(keys: readonly string[], ttlMs: number, work: () => Promise<void>): Promise<void>;
+}
+
+interface Redlock5 {
+  default: new (clients: readonly Redis[], settings: RedlockSettings) => Using;
+}
+
+interface NestRedlock {
+  RedlockService: new (options: { clients: readonly Redis[]; settings: RedlockSettings }) => Using;
+}
+
+interface RedisSemaphore {
+  Mutex: new (
+    client: Redis,
+    key: string,
+    options: { lockTimeout: number; acquireTimeout: number; retryInterval: number },
+  ) => { acquire(): Promise<void>; release(): Promise<void> };
+}
+
+interface VerrouRedis {
+  readonly redisStore: (options: { connection: Redis }) => { factory(): unknown };
+}
+
+interface Verrou {
+  LockFactory: new (
+    store: unknown,
+    options: { retry: { delay: number; timeout: number } },
+  ) => { createLock(key: string, ttlMs: number): { run(work: () => Promise<void>): Promise<[boolean, unknown]> } };
+}
+
+interface RedlockUniversal {
+  IoredisAdapter: new (client: Redis) => unknown;
+  readonly createLock: (options: {
+    adapter: unknown;
+    key: string;
+    ttl: number;
+    retryDelay: number;
+    retryAttempts: number;
+  }) => { using(work: () => Promise<void>): Promise<void> };
+}
+
+interface Murlock {
+  MurLockModule: { forRoot(options: object): object };
+  MurLockService: abstract new (...parameters: never) => {
+    runWithLock(key: string, ttlMs: number, pauseMs: number, work: () => Promise<void>): Promise<void>;
+  };
+}
+
+interface Nest {
+  NestFactory: {
+    createApplicationContext(
+      module: object,
+      options: { logger: false },
+    ): Promise<{ get<T>(service: abstract new (...parameters: never) => T): T; close(): Promise<void> }>;
+  };
+}
+
+interface AsyncMutex {
+  Mutex: new () => { runExclusive(work: Work): Promise<void> };
+}

@@ -1,0 +1,96 @@
+import { createPool } from 'mysql2/promise';
+import { Pool } from 'pg';
+import { randomUUID } from 'node:crypto';
+import type { Connection } from '../../support/harness-connection.js';
+import { type Contestant, type Locker, retried, type Terms } from '../contestants/contestant.js';
+
+interface Statements {
+  /** How many rows it changed. */
+  readonly insert: (key: string, owner: string) => Promise<number>;
+  readonly remove: (key: string, owner: string) => Promise<unknown>;
+  readonly close: () => Promise<void> | void;
+}
+
+const TABLE = 'create table if not exists floor_locks (name varchar(200) primary key, owner varchar(40) not null)';
+/** As many connections as the lease strategy uses. */
+const CONNECTIONS = 2;
+
+export const POSTGRES_FLOOR = floor(async (to) => {
+  const pool = new Pool({ connectionString: urlOf(to), max: CONNECTIONS });
+  await pool.query(TABLE).catch(ifMadeMeanwhile);
+  return {
+    insert: async (key, owner) => {
+      const text = 'insert into floor_locks values ($1, $2) on conflict do nothing';
+      return (await pool.query({ name: 'insert', text, values: [key, owner] })).rowCount ?? 0;
+    },
+    remove: (key, owner) =>
+      pool.query({
+        name: 'delete',
+        text: 'delete from floor_locks where name = $1 and owner = $2',
+        values: [key, owner],
+      }),
+    close: () => pool.end(),
+  };
+});
+
+export const MARIADB_FLOOR = floor(async (to) => {
+  const pool = createPool({ uri: urlOf(to), connectionLimit: CONNECTIONS });
+  await pool.query(TABLE).catch(ifMadeMeanwhile);
+  const changed = async (sql: string, values: string[]): Promise<number> => {
+    const [result] = await pool.execute(sql, values);
+    return 'affectedRows' in result ? result.affectedRows : 0;
+  };
+  return {
+    insert: (key, owner) => changed('insert ignore into floor_locks values (?, ?)', [key, owner]),
+    remove: (key, owner) => changed('delete from floor_locks where name = ? and owner = ?', [key, owner]),
+    close: () => pool.end(),
+  };
+});
+
+export const SQLITE_FLOOR = floor(async (to) => {
+  if (to.backend !== 'sqlite') throw new Error(`${to.backend} is not SQLite`);
+  const { default: Database } = await import('libsql');
+  const database = new Database(to.database, { timeout: 5_000 });
+  database.exec('pragma journal_mode = wal');
+  database.exec(TABLE);
+  const insert = database.prepare('insert or ignore into floor_locks values (?, ?)');
+  const remove = database.prepare('delete from floor_locks where name = ? and owner = ?');
+  return {
+    insert: async (key, owner) => insert.run(key, owner).changes,
+    remove: async (key, owner) => remove.run(key, owner).changes,
+    close: () => void database.close(),
+  };
+});
+
+function floor(open: (to: Connection) => Promise<Statements>): Contestant {
+  return {
+    name: 'floor: INSERT + DELETE',
+    renews: false,
+    connect: async (to, terms) => lockerOf(await open(to), terms),
+  };
+}
+
+function lockerOf({ insert, remove, close }: Statements, terms: Terms): Locker {
+  return {
+    withLock: async (key, work) => {
+      const owner = randomUUID();
+      await retried(async () => (await insert(key, owner)) === 1, terms);
+      try {
+        await work();
+      } finally {
+        await remove(key, owner);
+      }
+    },
+    close,
+  };
+}
+
+/** Two processes may find that there is no table. */
+function ifMadeMeanwhile(error: unknown): void {
+  if (!(error instanceof Error && /exists|duplicate key/u.test(error.message))) throw error;
+}
+
+function urlOf(to: Connection): string {
+  if ('url' in to) return to.url;
+  throw new Error(`${to.backend} is no database server`);
+}

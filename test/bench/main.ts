@@ -1,0 +1,47 @@
+/** The benchmark: `npm run bench -- --help`. */
+import { argv, exit, stderr, stdout } from 'node:process';
+
+import { Arena } from './arena.js';
+import { readArguments, USAGE, UsageError } from './arguments.js';
+import { championship } from './championship.js';
+import { Progress } from './progress.js';
+import { markdown, type Report } from './report/report.js';
+import { save } from './report/results-folder.js';
+import { machine, versionsOf } from './versions.js';
+
+async function main(): Promise<number> {
+  const plan = readArguments(argv.slice(2));
+  if (plan === 'help') {
+    stdout.write(`${USAGE}\n`);
+    return 0;
+  }
+  await using arena = await Arena.open(plan.backend);
+  const results = await championship(arena, plan, new Progress(stderr));
+  const { backend, pace } = plan;
+  const date = new Date().toISOString().slice(0, 10);
+  const report: Report = {
+    backend,
+    date,
+    machine: machine(),
+    versions: await versionsOf(backend),
+    quick: pace.quick,
+    results,
+  };
+  if (plan.save) await save(report);
+  stdout.write(`${plan.json ? JSON.stringify(report) : markdown(report)}\n`);
+  return overlapped(report) ? 1 : 0;
+}
+
+/** A lock that two have at once is none, however fast it is. */
+function overlapped({ results }: Report): boolean {
+  const guilty = results.filter(({ figures }) => (figures.overlaps ?? 0) > 0);
+  for (const { scenario, contestant, figures } of guilty) {
+    stderr.write(`${scenario}: ${contestant} let callers in ${figures.overlaps} times while another one was inside\n`);
+  }
+  return guilty.length > 0;
+}
+
+main().then(exit, (error: unknown) => {
+  stderr.write(error instanceof UsageError ? `${error.message}\n\n${USAGE}\n` : `${String(error)}\n`);
+  exit(2);
+});

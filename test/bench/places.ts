@@ -1,0 +1,138 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import { EtcdServer } from '../servers/etcd-server.js';
+import { MariadbServer } from '../servers/mariadb-server.js';
+import { MemcachedServer } from '../servers/memcached-server.js';
+import { PostgresServer } from '../servers/postgres-server.js';
+import { RedisServer } from '../servers/redis-server.js';
+import { ZookeeperServer } from '../servers/zookeeper-server.js';
+import type { Connection } from '../support/harness-connection.js';
+import type { Contestant } from './contestants/contestant.js';
+import { ours } from './contestants/ours.js';
+import { MUTEX, REDIS_PEERS } from './contestants/redis-peers.js';
+import { ETCD_FLOOR } from './floors/etcd.js';
+import { MEMCACHED_FLOOR } from './floors/memcached.js';
+import { REDIS_FLOOR, REDLOCK_FLOOR } from './floors/redis.js';
+import { MARIADB_FLOOR, POSTGRES_FLOOR, SQLITE_FLOOR } from './floors/sql.js';
+import { ZOOKEEPER_FLOOR } from './floors/zookeeper.js';
+
+/** Private servers, as a user would start them. */
+export interface Place {
+  readonly connection: Connection;
+  /** Of the only Redis server, whose commands can be counted. */
+  readonly redisUrl?: string;
+  readonly stop: () => Promise<void>;
+}
+
+interface Competition {
+  readonly start: () => Promise<Place>;
+  readonly floor: Contestant;
+  readonly others: readonly Contestant[];
+}
+
+const TTL_SECONDS = 15;
+
+/** Our backends, each where it is measured and against whom. */
+const COMPETITIONS = {
+  redis: {
+    start: async () => {
+      const server = await RedisServer.start();
+      const { url } = server;
+      return { connection: { backend: 'redis', mode: 'queue', url }, redisUrl: url, stop: () => server.stop() };
+    },
+    floor: REDIS_FLOOR,
+    others: [
+      ours('ours, queue'),
+      ours('ours, plain', inMode('plain')),
+      ours('ours, getset', inMode('getset')),
+      ...REDIS_PEERS,
+      MUTEX,
+    ],
+  },
+  redlock: {
+    start: async () => {
+      const servers = await Promise.all(Array.from({ length: 5 }, () => RedisServer.start()));
+      return {
+        connection: { backend: 'redlock', urls: servers.map(({ url }) => url) },
+        stop: async () => void (await Promise.all(servers.map((server) => server.stop()))),
+      };
+    },
+    floor: REDLOCK_FLOOR,
+    others: [ours()],
+  },
+  memcached: {
+    start: async () => {
+      const server = await MemcachedServer.start();
+      const connection = { backend: 'memcached', servers: `127.0.0.1:${server.port}`, protocol: 'auto' } as const;
+      return { connection, stop: () => server.stop() };
+    },
+    floor: MEMCACHED_FLOOR,
+    others: [ours()],
+  },
+  zookeeper: {
+    start: async () => {
+      const server = await ZookeeperServer.start({ settings: { tickTime: 2_000 } });
+      return {
+        connection: {
+          backend: 'zookeeper',
+          connectString: server.address,
+          sessionTimeoutMs: TTL_SECONDS * 1_000,
+          mode: 'sequential',
+        },
+        stop: () => server.stop(),
+      };
+    },
+    floor: ZOOKEEPER_FLOOR,
+    others: [ours()],
+  },
+  etcd: {
+    start: async () => {
+      const server = await EtcdServer.start();
+      return {
+        connection: { backend: 'etcd', endpoints: server.urls, ttlSeconds: TTL_SECONDS },
+        stop: () => server.stop(),
+      };
+    },
+    floor: ETCD_FLOOR,
+    others: [ours()],
+  },
+  postgres: {
+    start: async () => {
+      const server = await PostgresServer.start();
+      return { connection: { backend: 'postgres', url: server.url }, stop: () => server.stop() };
+    },
+    floor: POSTGRES_FLOOR,
+    others: [ours()],
+  },
+  mariadb: {
+    start: async () => {
+      const server = await MariadbServer.start();
+      return { connection: { backend: 'mariadb', url: server.url }, stop: () => server.stop() };
+    },
+    floor: MARIADB_FLOOR,
+    others: [ours()],
+  },
+  sqlite: {
+    start: async () => {
+      const directory = await mkdtemp(join(tmpdir(), 'bench-'));
+      return {
+        connection: { backend: 'sqlite', database: join(directory, 'locks.sqlite') },
+        stop: () => rm(directory, { recursive: true }),
+      };
+    },
+    floor: SQLITE_FLOOR,
+    others: [ours()],
+  },
+} as const satisfies Record<string, Competition>;
+
+export type BackendName = keyof typeof COMPETITIONS;
+
+export const BACKENDS = Object.keys(COMPETITIONS) as BackendName[];
+
+export const competitionOf = (backend: BackendName): Competition => COMPETITIONS[backend];
+
+function inMode(mode: 'plain' | 'getset') {
+  return (to: Connection): Connection => (to.backend === 'redis' ? { ...to, mode } : to);
+}

@@ -1,0 +1,54 @@
+import { SCENARIOS } from '../scenarios/index.js';
+import { type Line, svg } from './plot.js';
+import type { Report } from './report.js';
+
+/** The pictures of a report, by the names of their files. */
+export function plots(report: Report): Readonly<Record<string, string>> {
+  const { backend } = report;
+  const contention = contentionLines(report);
+  const waits = waitLines(report);
+  return {
+    ...(contention.length === 0
+      ? {}
+      : {
+          [`${backend}-contention.svg`]: svg({
+            title: `${backend}: bursts of callers of one process, one key`,
+            x: 'callers',
+            y: 'acquisitions per second',
+            lines: contention,
+          }),
+        }),
+    ...(waits.length === 0
+      ? {}
+      : {
+          [`${backend}-waits.svg`]: svg({
+            title: `${backend}: 4 processes of 25 callers, one key, 2 ms inside`,
+            x: 'so many percent of the callers waited longer',
+            y: 'milliseconds',
+            lines: waits,
+          }),
+        }),
+  };
+}
+
+function contentionLines({ results }: Report): Line[] {
+  const points = SCENARIOS.flatMap(({ id, point }) => (point?.curve === 'waiters' ? [{ id, x: point.x }] : []));
+  const names = new Set(
+    results.filter(({ scenario }) => points.some(({ id }) => id === scenario)).map((r) => r.contestant),
+  );
+  return Array.from(names, (name) => ({
+    name,
+    points: points.flatMap(({ id, x }) => {
+      const found = results.find(({ scenario, contestant }) => scenario === id && contestant === name);
+      return [[x, found?.figures.perSecond ?? 0] as const];
+    }),
+  }));
+}
+
+function waitLines({ results }: Report): Line[] {
+  return results.flatMap(({ scenario, contestant, waitsMs }) =>
+    scenario === 'S4b' && waitsMs
+      ? [{ name: contestant, points: waitsMs.map((ms, percent) => [100 - percent, ms]) }]
+      : [],
+  );
+}

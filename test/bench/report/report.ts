@@ -1,0 +1,109 @@
+import type { Result } from '../championship.js';
+import type { BackendName } from '../places.js';
+import { SCENARIOS } from '../scenarios/index.js';
+import type { Metric, Scenario } from '../scenarios/scenario.js';
+import { type Target, TARGETS } from '../targets.js';
+import { COLUMNS, shown } from './columns.js';
+import { markdownTable } from './markdown-table.js';
+
+/** One run: all that `--json` shows. */
+export interface Report {
+  readonly backend: BackendName;
+  readonly date: string;
+  readonly machine: string;
+  readonly versions: Readonly<Record<string, string>>;
+  readonly quick: boolean;
+  readonly results: readonly Result[];
+}
+
+/** The report in Markdown, from the second level of headings. */
+export function markdown(report: Report): string {
+  const { backend, date, machine, versions, quick } = report;
+  const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  return [
+    `## ${backend}`,
+    `${date}; ${machine}; ${names.join(', ')}${quick ? '; quick: too short to be trusted' : ''}`,
+    ...targetsTable(report),
+    ...SCENARIOS.filter(({ point }) => point === undefined).flatMap((scenario) => scenarioTable(report, scenario)),
+    ...curveTables(report),
+    ...failureList(report),
+  ].join('\n\n');
+}
+
+/** Of the targets, those that this run has something to say about. */
+export function judged({ backend, results }: Report): readonly (Target & { reached: number; met: boolean })[] {
+  return TARGETS[backend].flatMap((target) => {
+    const result = results.find(
+      ({ scenario, contestant }) => scenario === target.scenario && contestant === target.contestant,
+    );
+    if (!result) return [];
+    const reached = result.figures[target.metric] ?? NaN;
+    return [
+      { ...target, reached, met: reached >= (target.atLeast ?? -Infinity) && reached <= (target.atMost ?? Infinity) },
+    ];
+  });
+}
+
+function targetsTable(report: Report): string[] {
+  const rows = judged(report).map(({ scenario, contestant, metric, atLeast, atMost, reached, met }) => [
+    scenario,
+    contestant,
+    COLUMNS[metric].heading,
+    atLeast === undefined ? `≤ ${shown(metric, atMost)}` : `≥ ${shown(metric, atLeast)}`,
+    shown(metric, reached),
+    met ? 'yes' : '**no**',
+  ]);
+  if (rows.length === 0) return [];
+  return [markdownTable(['scenario', 'who', 'what', 'target', 'reached', 'met'], rows)];
+}
+
+function scenarioTable({ results }: Report, { id, title }: Scenario): string[] {
+  const ofIt = results.filter(({ scenario }) => scenario === id);
+  if (ofIt.length === 0) return [];
+  const metrics = metricsOf(ofIt);
+  const rows = ofIt.map(({ contestant, figures }) => [
+    contestant,
+    ...metrics.map((metric) => shown(metric, figures[metric])),
+  ]);
+  return [`### ${id}: ${title}`, markdownTable(['', ...metrics.map((metric) => COLUMNS[metric].heading)], rows)];
+}
+
+/** What went wrong for nobody needs no column. */
+function metricsOf(results: readonly Result[]): readonly Metric[] {
+  const told = (metric: Metric): boolean =>
+    results.some(({ figures }) => !Number.isNaN(figures[metric] ?? NaN) && (!isFault(metric) || figures[metric] !== 0));
+  return (Object.keys(COLUMNS) as Metric[]).filter(told);
+}
+
+const isFault = (metric: Metric): boolean => ['starved', 'failures', 'overlaps'].includes(metric);
+
+function curveTables({ results }: Report): string[] {
+  const points = SCENARIOS.flatMap(({ id, point }) => (point ? [{ id, ...point }] : []));
+  return [...new Set(points.map(({ curve }) => curve))].flatMap((curve) => {
+    const rows = points
+      .filter((point) => point.curve === curve)
+      .flatMap(({ id, x }) => results.filter(({ scenario }) => scenario === id).map((result) => ({ x, result })));
+    if (rows.length === 0) return [];
+    const metrics = metricsOf(rows.map(({ result }) => result));
+    return [
+      `### From one to many: ${curve}`,
+      markdownTable(
+        [curve, '', ...metrics.map((metric) => COLUMNS[metric].heading)],
+        rows.map(({ x, result }) => [
+          x.toLocaleString('en'),
+          result.contestant,
+          ...metrics.map((metric) => shown(metric, result.figures[metric])),
+        ]),
+      ),
+    ];
+  });
+}
+
+function failureList({ results }: Report): string[] {
+  const lines = results.flatMap(({ scenario, contestant, failure }) =>
+    failure === undefined ? [] : [`- ${scenario}, ${contestant}: ${firstLine(failure)}`],
+  );
+  return lines.length === 0 ? [] : ['### The first failure of each', lines.join('\n')];
+}
+
+const firstLine = (text: string): string => (text.split('\n', 1)[0] ?? '').slice(0, 200);

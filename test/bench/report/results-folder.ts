@@ -1,0 +1,32 @@
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { BACKENDS } from '../places.js';
+import { plots } from './plots.js';
+import { markdown, type Report } from './report.js';
+
+const folder = new URL('../results/', import.meta.url);
+const page = new URL('../RESULTS.md', import.meta.url);
+
+const PREFACE = `# Results of the benchmark
+
+Made by \`npm run bench -- --backend <name> --save\`; nothing here is written by hand. All ratios are against a floor that was
+measured right before in the same run: the raw calls without which the backend's lock cannot be had, retried every 10 to 50 ms.
+The figures of a scenario are medians of its rounds; starved callers, failures and overlaps are added up over all rounds. An
+overlap is a caller who got in while another one was inside, by a clock that all processes share.`;
+
+/** Keeps a run's results in place of earlier ones of its backend, and makes the page of all. */
+export async function save(report: Report): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await writeFile(new URL(`${report.backend}.json`, folder), `${JSON.stringify(report, undefined, 1)}\n`);
+  for (const [name, picture] of Object.entries(plots(report))) await writeFile(new URL(name, folder), picture);
+  const files = await readdir(folder);
+  const kept = BACKENDS.filter((backend) => files.includes(`${backend}.json`));
+  const reports = await Promise.all(
+    kept.map(async (name) => JSON.parse(await readFile(new URL(`${name}.json`, folder), 'utf8')) as Report),
+  );
+  const chapters = reports.map((each) => [markdown(each), ...pictures(each)].join('\n\n'));
+  await writeFile(page, `${[PREFACE, ...chapters].join('\n\n')}\n`);
+}
+
+function pictures(report: Report): string[] {
+  return Object.keys(plots(report)).map((name) => `![${name.replace('.svg', '')}](results/${name})`);
+}

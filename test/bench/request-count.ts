@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { createInterface } from 'node:readline';
+
+/**
+ * How many requests clients send to a Redis server during `work`: https://redis.io/docs/latest/commands/monitor/. Telling us of
+ * each costs the server time, so such a run is for counting only.
+ */
+export async function requestsDuring(redisUrl: string, work: () => Promise<unknown>): Promise<number> {
+  const { hostname, port } = new URL(redisUrl);
+  const socket = connect(Number(port), hostname).setNoDelay();
+  const lines = createInterface({ input: socket });
+  const began = once(lines, 'line');
+  socket.write('MONITOR\r\n');
+  await began;
+  let requests = 0;
+  const mark = `end-${Math.random()}`;
+  const ended = new Promise<void>((resolve) => {
+    lines.on('line', (line: string) => {
+      if (line.includes(mark)) resolve();
+      // What a script does on the server is no request.
+      else if (!/^\+[\d.]+ \[\d+ lua\]/u.test(line)) requests += 1;
+    });
+  });
+  await work();
+  await note(mark, Number(port), hostname);
+  await ended;
+  socket.destroy();
+  return requests;
+}
+
+/** Leaves a mark in the stream of requests. */
+async function note(mark: string, port: number, host: string): Promise<void> {
+  const socket = connect(port, host);
+  const answered = once(socket, 'data');
+  socket.write(`ECHO ${mark}\r\n`);
+  await answered;
+  socket.destroy();
+}

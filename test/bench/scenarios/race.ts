@@ -1,0 +1,97 @@
+import { randomUUID } from 'node:crypto';
+import type { Arena, WorkerProcess } from '../arena.js';
+import type { Contest, Race } from '../contend.js';
+import type { Contestant } from '../contestants/contestant.js';
+import { concatenated, mean, overlaps, percentile, sum } from '../measures.js';
+import { now } from '../monotonic-clock.js';
+import type { Figures, Measurement, Metric, Pace, Scenario } from './scenario.js';
+
+export interface RaceSettings extends Pick<Race, 'keys' | 'callers' | 'rhythm' | 'insideMs'> {
+  readonly id: string;
+  readonly title: string;
+  readonly processes: number;
+  readonly metrics: readonly Metric[];
+  readonly point?: Scenario['point'];
+  /** Who takes part, of those who can. @default all */
+  readonly only?: (contestant: Contestant) => boolean;
+}
+
+/** Callers who take locks and give them back, and do nothing else. */
+export function race(settings: RaceSettings): Scenario {
+  const { id, title, processes, metrics, point, only = () => true } = settings;
+  return {
+    id,
+    title,
+    ...(point ? { point, againstFloor: false, once: true } : { againstFloor: true }),
+    admits: (contestant) => only(contestant) && !(contestant.oneProcess === true && processes > 1),
+    seconds: ({ raceMs, warmUpMs }) => (metrics.includes('requestsEach') ? 2 : 1) * (1 + (raceMs + warmUpMs) / 1_000),
+    measure: async (arena, contestant, pace) => {
+      const contests = await arena.within(contestant, processes, (workers) => run(workers, settings, pace));
+      const all = summary(contests, settings, pace);
+      const counts = arena.counts && metrics.includes('requestsEach');
+      const requestsEach = counts ? await countRequests(arena, contestant, settings, pace) : NaN;
+      return { ...all, figures: chosen({ ...all.figures, requestsEach }, metrics) };
+    },
+  };
+}
+
+async function run(
+  workers: readonly WorkerProcess[],
+  { keys, callers, rhythm, insideMs }: RaceSettings,
+  { raceMs, warmUpMs }: Pace,
+): Promise<Contest[]> {
+  const from = now() + warmUpMs;
+  // Nobody who was killed earlier can still have it.
+  const name = `race-${randomUUID()}`;
+  const terms: Race = { name, keys, callers, rhythm, insideMs, from, until: from + raceMs };
+  return Promise.all(workers.map((worker) => worker.call('contend', terms)));
+}
+
+function summary(contests: readonly Contest[], { insideMs }: RaceSettings, { raceMs }: Pace): Measurement {
+  const acquisitions = contests.map((contest) => contest.acquisitions);
+  const waits = concatenated(contests.map(({ waitsMs }) => waitsMs)).toSorted();
+  const failure = contests.map((contest) => contest.failure).find((text) => text !== undefined);
+  const perSecond = sum(acquisitions) / (raceMs / 1_000);
+  const [meanMs, p99Ms] = [mean(waits), percentile(waits, 99)];
+  return {
+    figures: {
+      perSecond,
+      share: (perSecond * insideMs) / 1_000,
+      meanMs,
+      medianMs: percentile(waits, 50),
+      p99Ms,
+      p99ToMean: p99Ms / meanMs,
+      longestMs: percentile(waits, 100),
+      evenness: Math.min(...acquisitions) / Math.max(...acquisitions),
+      starved: sum(contests.map(({ starved }) => starved)),
+      overtaken: sum(contests.map(({ overtaken }) => overtaken)),
+      failures: sum(contests.map(({ failures }) => failures)),
+      overlaps: overlaps(contests.map(({ visits }) => visits)),
+    },
+    ...(failure === undefined ? {} : { failure }),
+    waitsMs: Array.from({ length: 101 }, (_, percent) => percentile(waits, percent)),
+  };
+}
+
+/** What goes wrong is shown of everybody everywhere. */
+const ALWAYS: readonly Metric[] = ['starved', 'failures', 'overlaps'];
+
+function chosen(figures: Figures, metrics: readonly Metric[]): Figures {
+  return Object.fromEntries([...metrics, ...ALWAYS].map((metric) => [metric, figures[metric] ?? NaN]));
+}
+
+/** In a run of its own, all of which counts, until the last one is out. */
+async function countRequests(
+  arena: Arena,
+  contestant: Contestant,
+  settings: RaceSettings,
+  pace: Pace,
+): Promise<number> {
+  return arena.within(contestant, settings.processes, async (workers) => {
+    let contests: readonly Contest[] = [];
+    const requests = await arena.requestsDuring(async () => {
+      contests = await run(workers, settings, { ...pace, warmUpMs: 0 });
+    });
+    return requests / sum(contests.map(({ served }) => served));
+  });
+}

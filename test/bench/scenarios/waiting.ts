@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Arena, WorkerProcess } from '../arena.js';
+import type { Contestant } from '../contestants/contestant.js';
+import type { Figures, Pace, Scenario } from './scenario.js';
+
+const CALLERS = 200;
+const SETTLING_MS = 500;
+
+/** What waiters cost while nothing happens, and how soon they are in once the key is free. */
+export const WAITING: Scenario = {
+  id: 'S5',
+  title: `${CALLERS} callers of one process wait for a key that another process has`,
+  againstFloor: false,
+  admits: (contestant) => contestant.oneProcess !== true,
+  seconds: ({ waitingMs }) => 2 * (2 + (SETTLING_MS + waitingMs) / 1_000),
+  measure: async (arena, contestant, pace) => {
+    const figures = await arena.within(contestant, 2, (workers) => released(workers, pace));
+    if (!arena.counts) return { figures };
+    const requests = await arena.within(contestant, 2, (workers) => counted(arena, workers, pace));
+    return { figures: { ...figures, requestsPerSecond: requests / (pace.waitingMs / 1_000) } };
+  },
+};
+
+async function released(workers: readonly WorkerProcess[], { waitingMs }: Pace): Promise<Figures> {
+  const { holder, waiting } = await begin(workers);
+  await sleep(SETTLING_MS + waitingMs);
+  const at = await holder.call('letGo');
+  const entered = await waiting;
+  return {
+    firstMs: Math.min(...entered) - at,
+    allMs: entered.length === CALLERS ? Math.max(...entered) - at : NaN,
+    failures: CALLERS - entered.length,
+  };
+}
+
+async function counted(arena: Arena, workers: readonly WorkerProcess[], { waitingMs }: Pace): Promise<number> {
+  await begin(workers);
+  await sleep(SETTLING_MS);
+  return arena.requestsDuring(() => sleep(waitingMs));
+}
+
+interface Begun {
+  readonly holder: WorkerProcess;
+  readonly waiting: Promise<Float64Array>;
+}
+
+async function begin([holder, waiter]: readonly WorkerProcess[]): Promise<Begun> {
+  if (!holder || !waiter) throw new Error('this takes two processes');
+  const key = await holder.call('hold', 1);
+  const waiting = waiter.call('waitTogether', { key, callers: CALLERS });
+  // Whoever is killed while it waits has nobody left to tell.
+  waiting.catch(() => undefined);
+  return { holder, waiting };
+}
+
+/** Several locks of one process, and what it costs to keep them. */
+export function holding(ttlMs: number): Scenario {
+  const count = 1_000;
+  const watchMs = ({ quick }: Pace): number => (quick ? Math.min(ttlMs, 6_000) : Math.max(ttlMs, 12_000));
+  return {
+    id: `S6-${ttlMs / 1_000}s`,
+    title: `${count} locks held, with a TTL of ${ttlMs / 1_000} s`,
+    againstFloor: false,
+    once: true,
+    admits: (contestant: Contestant, arena) => contestant.renews && arena.counts,
+    seconds: (pace) => 3 + watchMs(pace) / 1_000,
+    measure: (arena, contestant, pace) =>
+      arena.within(
+        contestant,
+        1,
+        async ([worker]) => {
+          if (!worker) throw new Error('this takes a process');
+          await worker.call('hold', count);
+          const requests = await arena.requestsDuring(() => sleep(watchMs(pace)));
+          return { figures: { requestsPerSecond: requests / (watchMs(pace) / 1_000) } };
+        },
+        { ttlMs },
+      ),
+  };
+}

@@ -1,0 +1,64 @@
+import type { BackendName } from './places.js';
+import type { Metric } from './scenarios/scenario.js';
+
+/** What we promised ourselves, of the contestant that `contestant` names. */
+export interface Target {
+  readonly scenario: string;
+  readonly contestant: string;
+  readonly metric: Metric;
+  readonly atLeast?: number;
+  readonly atMost?: number;
+}
+
+const OURS = 'ours';
+const QUEUE = 'ours, queue';
+
+const REDIS: readonly Target[] = [
+  { scenario: 'S1', contestant: 'ours, plain', metric: 'timesFloor', atLeast: 0.9 },
+  { scenario: 'S1', contestant: QUEUE, metric: 'timesFloor', atLeast: 0.8 },
+  { scenario: 'S2', contestant: QUEUE, metric: 'timesFloor', atLeast: 1.8 },
+  { scenario: 'S3', contestant: QUEUE, metric: 'timesFloor', atLeast: 250 },
+  { scenario: 'S3', contestant: QUEUE, metric: 'requestsEach', atMost: 0.05 },
+  { scenario: 'S3', contestant: QUEUE, metric: 'overtaken', atMost: 0 },
+  { scenario: 'S4a', contestant: QUEUE, metric: 'timesFloor', atLeast: 150 },
+  { scenario: 'S4a', contestant: QUEUE, metric: 'starved', atMost: 0 },
+  { scenario: 'S4a', contestant: QUEUE, metric: 'longestMs', atMost: 100 },
+  { scenario: 'S4b', contestant: QUEUE, metric: 'requestsEach', atMost: 0.4 },
+  { scenario: 'S4b', contestant: QUEUE, metric: 'p99Ms', atMost: 300 },
+  { scenario: 'S4b', contestant: QUEUE, metric: 'share', atLeast: 0.85 },
+  { scenario: 'S5', contestant: QUEUE, metric: 'requestsPerSecond', atMost: 2 },
+  { scenario: 'S5', contestant: QUEUE, metric: 'firstMs', atMost: 2 },
+  { scenario: 'S5', contestant: QUEUE, metric: 'allMs', atMost: 10 },
+  { scenario: 'S6-30s', contestant: QUEUE, metric: 'requestsPerSecond', atMost: 2 },
+  { scenario: 'S6-3s', contestant: QUEUE, metric: 'requestsPerSecond', atMost: 10 },
+  { scenario: 'held-100000', contestant: QUEUE, metric: 'bytesHeld', atMost: 2_048 },
+  { scenario: 'held-100000', contestant: QUEUE, metric: 'cpuPercent', atMost: 3 },
+  { scenario: 'waiting-10000', contestant: QUEUE, metric: 'bytesWaiting', atMost: 1_024 },
+  ...fair(QUEUE),
+];
+
+export const TARGETS: Readonly<Record<BackendName, readonly Target[]>> = {
+  redis: REDIS,
+  redlock: [...uncontended(0.8), ...handedOff()],
+  memcached: [...uncontended(0.9), ...handedOff()],
+  zookeeper: [...uncontended(0.85), ...handedOff(), ...fair(OURS)],
+  etcd: [...uncontended(0.85), ...handedOff(), ...fair(OURS)],
+  postgres: [...uncontended(0.85), ...handedOff(), ...fair(OURS)],
+  mariadb: uncontended(0.85),
+  sqlite: uncontended(0.85),
+};
+
+function uncontended(atLeast: number): readonly Target[] {
+  return [{ scenario: 'S1', contestant: OURS, metric: 'timesFloor', atLeast }];
+}
+
+function handedOff(): readonly Target[] {
+  return [{ scenario: 'S3', contestant: OURS, metric: 'timesFloor', atLeast: 50 }];
+}
+
+function fair(contestant: string): readonly Target[] {
+  return ['S4a', 'S4b'].flatMap((scenario) => [
+    { scenario, contestant, metric: 'evenness', atLeast: 0.9 },
+    { scenario, contestant, metric: 'p99ToMean', atMost: 3 },
+  ]);
+}
