@@ -81,7 +81,8 @@ describe('what processes do', () => {
       await using holder = await startHolder(contract);
       await holder.acquire(key, { ttlMs });
       for (let round = 0; round < 2; round += 1) {
-        const belief = await holder.child.call('block', { key, ms: ttlMs * 0.5 });
+        // Longer than the third of the TTL between two renewals, and short enough for one that was just due.
+        const belief = await holder.child.call('block', { key, ms: ttlMs * 0.4 });
         expect(belief).toMatchObject({ isHeld: true, throws: false, aborted: false });
         await throughout(ttlMs * 0.7, async () => expect(await other.tryAcquire(key)).toBeNull());
       }
