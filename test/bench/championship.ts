@@ -4,7 +4,7 @@ import type { Contestant } from './contestants/contestant.js';
 import { median } from './measures.js';
 import { competitionOf } from './places.js';
 import type { Progress } from './progress.js';
-import type { Figures, Measurement, Metric, Scenario } from './scenarios/scenario.js';
+import { FAULTS, type Figures, type Measurement, type Metric, type Scenario } from './scenarios/scenario.js';
 
 /** Of one contestant in one scenario: the medians over the rounds. */
 export interface Result {
@@ -84,7 +84,7 @@ function summary(measured: readonly Measurement[]): Pick<Result, 'figures' | 'fa
 }
 
 /** What must not happen is added up; of the rest it is the middle that counts. */
-const ADDED_UP: readonly Metric[] = ['failures', 'overlaps', 'starved', 'overtaken'];
+const ADDED_UP: readonly Metric[] = [...FAULTS, 'overtaken'];
 
 function overall(metric: Metric, measured: readonly Measurement[]): number {
   const values = measured.map(({ figures }) => figures[metric] ?? NaN).filter((value) => !Number.isNaN(value));

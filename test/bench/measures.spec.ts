@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatenated, mean, median, overlaps, percentile } from './measures.js';
+import { concatenated, mean, median, overlaps, percentiles } from './measures.js';
 
 describe('what the benchmark makes of its figures', () => {
   it('finds who got in while another one was inside', () => {
@@ -12,8 +12,9 @@ describe('what the benchmark makes of its figures', () => {
 
   it('takes the nearest rank for a percentile', () => {
     const values = Array.from({ length: 200 }, (_, i) => 200 - i);
-    expect([1, 50, 99, 100].map((percent) => percentile(values, percent))).toEqual([2, 100, 198, 200]);
-    expect(percentile([], 50)).toBeNaN();
+    expect(percentiles(values, [1, 50, 99, 100])).toEqual([2, 100, 198, 200]);
+    expect(percentiles([3, 1, 2], [50])).toEqual([2]);
+    expect(percentiles([], [50])).toEqual([NaN]);
   });
 
   it('has the middle and the mean of what it is given', () => {

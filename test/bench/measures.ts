@@ -1,7 +1,7 @@
-/** The value that so many of 100 do not exceed, by the nearest rank; NaN of nothing. */
-export function percentile(values: ArrayLike<number>, percent: number): number {
+/** The values that so many of 100 do not exceed, by the nearest rank; NaN of nothing. */
+export function percentiles(values: ArrayLike<number>, percents: readonly number[]): number[] {
   const sorted = Float64Array.from(values).toSorted();
-  return sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? NaN;
+  return percents.map((percent) => sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? NaN);
 }
 
 /** Of an even number of values the mean of the two in the middle. */

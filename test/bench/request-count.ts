@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 
+import { askRedis } from '../servers/ask-redis.js';
+
 /**
  * How many requests clients send to a Redis server during `work`: https://redis.io/docs/latest/commands/monitor/. Telling us of
  * each costs the server time, so such a run is for counting only.
@@ -23,17 +25,8 @@ export async function requestsDuring(redisUrl: string, work: () => Promise<unkno
     });
   });
   await work();
-  await note(mark, Number(port), hostname);
+  await askRedis(Number(port), `ECHO ${mark}`);
   await ended;
   socket.destroy();
   return requests;
-}
-
-/** Leaves a mark in the stream of requests. */
-async function note(mark: string, port: number, host: string): Promise<void> {
-  const socket = connect(port, host);
-  const answered = once(socket, 'data');
-  socket.write(`ECHO ${mark}\r\n`);
-  await answered;
-  socket.destroy();
 }

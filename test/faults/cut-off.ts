@@ -32,20 +32,31 @@ export async function toldFirst(
 /** How long the holder knew of its loss when the next one got the key. Closes all that it was given. */
 export async function leadOf(key: string, { alone, other, proxies, silent }: CutOff): Promise<number> {
   try {
-    const lock = await alone.acquire(key, { ttlMs: TTL_MS });
-    let toldAt = Infinity;
-    void aborted(lock.signal).then((at) => (toldAt = at));
-    const next = other.acquire(key, { ttlMs: TTL_MS, waitMs: 20_000 });
-    for (const proxy of proxies.slice(0, silent)) proxy.pause();
-    const present = await next;
-    const grantedAt = performance.now();
-    expect(lock.isHeld).toBe(false);
-    expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
-    await present.release();
-    return grantedAt - toldAt;
+    const cut = (): void => proxies.slice(0, silent).forEach((proxy) => proxy.pause());
+    return await leadAfter(cut, { key, ttlMs: TTL_MS, alone, other });
   } finally {
     for (const proxy of proxies) proxy.resume();
     await Promise.all([alone.close(1_000), other.close(1_000)]);
     await Promise.all(proxies.map((proxy) => proxy.close()));
   }
+}
+
+interface Contention extends Pick<CutOff, 'alone' | 'other'> {
+  readonly key: string;
+  readonly ttlMs: number;
+}
+
+/** The same, where `cut` leaves the holder alone with its clock. Closes nothing. */
+export async function leadAfter(cut: () => void, { key, ttlMs, alone, other }: Contention): Promise<number> {
+  const lock = await alone.acquire(key, { ttlMs });
+  let toldAt = Infinity;
+  void aborted(lock.signal).then((at) => (toldAt = at));
+  const next = other.acquire(key, { ttlMs, waitMs: 20_000 });
+  cut();
+  const present = await next;
+  const grantedAt = performance.now();
+  expect(lock.isHeld).toBe(false);
+  expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
+  await present.release();
+  return grantedAt - toldAt;
 }

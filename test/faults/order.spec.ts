@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
-import { aborted, type Contract } from '../conformance/contract.js';
+import { describe, it } from '@jest/globals';
+import type { Contract } from '../conformance/contract.js';
+import { leadAfter, toldFirst } from './cut-off.js';
 import { ETCD, MEMCACHED, onBackends, REDIS, SQL_SERVERS, ZOOKEEPER } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
 
@@ -15,37 +16,17 @@ const LANES = 10;
 describe('the order test', () => {
   const tests = (contract: Contract): void => {
     const property = `a holder that is cut off is told before the next one has the key, ${ROUNDS} of ${ROUNDS} times`;
-    it(property, () => cutOff(contract), ROUNDS * 1_000 + 30_000);
+    it(property, () => toldFirst(ROUNDS, LANES, () => oneRound(contract)), ROUNDS * 1_000 + 30_000);
   };
   onBackends([...REDIS, 'redis-sentinel', ...MEMCACHED, ...ETCD, ...SQL_SERVERS], tests);
   // Ten sessions begin at once, and each of their requests is due within a quarter of the session.
   onBackends(ZOOKEEPER, tests, { sessionTtlMs: 2_000 });
 });
 
-async function cutOff(contract: Contract): Promise<void> {
-  const leadsMs: number[] = [];
-  const lane = async (first: number): Promise<void> => {
-    for (let round = first; round < ROUNDS; round += LANES) leadsMs.push(await oneRound(contract));
-  };
-  await Promise.all(Array.from({ length: LANES }, (_, first) => lane(first)));
-  expect(leadsMs).toHaveLength(ROUNDS);
-  expect(leadsMs.filter((lead) => lead < 0)).toEqual([]);
-}
-
 /** How long the holder knew of its loss when the next one got the key. */
 async function oneRound(contract: Contract): Promise<number> {
   await using world = await ProxiedBackend.start(contract);
   const [alone, other] = [await world.proxied(), await contract.service()];
-  const { key, ttlMs } = { key: contract.key(), ttlMs: contract.processTtlMs };
-  const lock = await alone.acquire(key, { ttlMs });
-  let toldAt = Infinity;
-  void aborted(lock.signal).then((at) => (toldAt = at));
-  const next = other.acquire(key, { ttlMs, waitMs: 20_000 });
-  world.proxy.pause();
-  const present = await next;
-  const grantedAt = performance.now();
-  expect(lock.isHeld).toBe(false);
-  expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
-  await present.release();
-  return grantedAt - toldAt;
+  const contention = { key: contract.key(), ttlMs: contract.processTtlMs, alone, other };
+  return await leadAfter(() => world.proxy.pause(), contention);
 }

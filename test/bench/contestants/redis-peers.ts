@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { createRequire } from 'node:module';
-import type { Connection } from '../../support/harness-connection.js';
 import { type Contestant, type Locker, RETRY, type Terms } from './contestant.js';
+import { urlOf } from './url-of.js';
 
 type Work = () => Promise<void> | void;
 
@@ -128,11 +128,6 @@ function onIoredis(
 /** They come from this folder's package.json, which the types of the project do not see. */
 async function load<Module>(specifier: string): Promise<Module> {
   return (await import(specifier)) as Module;
-}
-
-export function urlOf(to: Connection): string {
-  if ('url' in to) return to.url;
-  throw new Error(`${to.backend} is in more than one place`);
 }
 
 function redlockSettings(waitMs: number): RedlockSettings {

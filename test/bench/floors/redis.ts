@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { createHash, randomUUID } from 'node:crypto';
 import { type Contestant, retried } from '../contestants/contestant.js';
-import { urlOf } from '../contestants/redis-peers.js';
+import { urlOf } from '../contestants/url-of.js';
 
 const RELEASE = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`;
 const SHA = createHash('sha1').update(RELEASE).digest('hex');

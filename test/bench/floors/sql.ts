@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { randomUUID } from 'node:crypto';
 import type { Connection } from '../../support/harness-connection.js';
 import { type Contestant, type Locker, retried, type Terms } from '../contestants/contestant.js';
+import { urlOf } from '../contestants/url-of.js';
 
 interface Statements {
   /** How many rows it changed. */
@@ -88,9 +89,4 @@ function lockerOf({ insert, remove, close }: Statements, terms: Terms): Locker {
 /** Two processes may find that there is no table. */
 function ifMadeMeanwhile(error: unknown): void {
   if (!(error instanceof Error && /exists|duplicate key/u.test(error.message))) throw error;
-}
-
-function urlOf(to: Connection): string {
-  if ('url' in to) return to.url;
-  throw new Error(`${to.backend} is no database server`);
 }

@@ -38,9 +38,9 @@ function contentionLines({ results }: Report): Line[] {
   );
   return Array.from(names, (name) => ({
     name,
-    points: points.flatMap(({ id, x }) => {
+    points: points.map(({ id, x }) => {
       const found = results.find(({ scenario, contestant }) => scenario === id && contestant === name);
-      return [[x, found?.figures.perSecond ?? 0] as const];
+      return [x, found?.figures.perSecond ?? 0];
     }),
   }));
 }

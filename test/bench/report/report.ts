@@ -1,7 +1,7 @@
 import type { Result } from '../championship.js';
 import type { BackendName } from '../places.js';
 import { SCENARIOS } from '../scenarios/index.js';
-import type { Metric, Scenario } from '../scenarios/scenario.js';
+import { FAULTS, type Metric, type Scenario } from '../scenarios/scenario.js';
 import { type Target, TARGETS } from '../targets.js';
 import { COLUMNS, shown } from './columns.js';
 import { markdownTable } from './markdown-table.js';
@@ -31,7 +31,7 @@ export function markdown(report: Report): string {
 }
 
 /** Of the targets, those that this run has something to say about. */
-export function judged({ backend, results }: Report): readonly (Target & { reached: number; met: boolean })[] {
+function judged({ backend, results }: Report): readonly (Target & { reached: number; met: boolean })[] {
   return TARGETS[backend].flatMap((target) => {
     const result = results.find(
       ({ scenario, contestant }) => scenario === target.scenario && contestant === target.contestant,
@@ -71,11 +71,11 @@ function scenarioTable({ results }: Report, { id, title }: Scenario): string[] {
 /** What went wrong for nobody needs no column. */
 function metricsOf(results: readonly Result[]): readonly Metric[] {
   const told = (metric: Metric): boolean =>
-    results.some(({ figures }) => !Number.isNaN(figures[metric] ?? NaN) && (!isFault(metric) || figures[metric] !== 0));
+    results.some(
+      ({ figures }) => !Number.isNaN(figures[metric] ?? NaN) && (!FAULTS.includes(metric) || figures[metric] !== 0),
+    );
   return (Object.keys(COLUMNS) as Metric[]).filter(told);
 }
-
-const isFault = (metric: Metric): boolean => ['starved', 'failures', 'overlaps'].includes(metric);
 
 function curveTables({ results }: Report): string[] {
   const points = SCENARIOS.flatMap(({ id, point }) => (point ? [{ id, ...point }] : []));

@@ -1,8 +1,9 @@
 import type { Contestant } from '../contestants/contestant.js';
 import { footprint, waitingFootprint } from './footprint.js';
+import { holding } from './holding.js';
 import { race, type RaceSettings } from './race.js';
 import type { Scenario } from './scenario.js';
-import { holding, WAITING } from './waiting.js';
+import { WAITING } from './waiting.js';
 
 /** The scenarios of the table, in its order. */
 const TABLE: readonly Scenario[] = [

@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type { Arena, WorkerProcess } from '../arena.js';
 import type { Contest, Race } from '../contend.js';
 import type { Contestant } from '../contestants/contestant.js';
-import { concatenated, mean, overlaps, percentile, sum } from '../measures.js';
+import { concatenated, mean, overlaps, percentiles, sum } from '../measures.js';
 import { now } from '../monotonic-clock.js';
-import type { Figures, Measurement, Metric, Pace, Scenario } from './scenario.js';
+import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenario.js';
 
 export interface RaceSettings extends Pick<Race, 'keys' | 'callers' | 'rhythm' | 'insideMs'> {
   readonly id: string;
@@ -47,21 +47,24 @@ async function run(
   return Promise.all(workers.map((worker) => worker.call('contend', terms)));
 }
 
+const PERCENTS = Array.from({ length: 101 }, (_, percent) => percent);
+
 function summary(contests: readonly Contest[], { insideMs }: RaceSettings, { raceMs }: Pace): Measurement {
   const acquisitions = contests.map((contest) => contest.acquisitions);
-  const waits = concatenated(contests.map(({ waitsMs }) => waitsMs)).toSorted();
+  const waits = concatenated(contests.map((contest) => contest.waitsMs));
+  const waitsMs = percentiles(waits, PERCENTS);
   const failure = contests.map((contest) => contest.failure).find((text) => text !== undefined);
   const perSecond = sum(acquisitions) / (raceMs / 1_000);
-  const [meanMs, p99Ms] = [mean(waits), percentile(waits, 99)];
+  const [meanMs, p99Ms = NaN] = [mean(waits), waitsMs[99]];
   return {
     figures: {
       perSecond,
       share: (perSecond * insideMs) / 1_000,
       meanMs,
-      medianMs: percentile(waits, 50),
+      medianMs: waitsMs[50] ?? NaN,
       p99Ms,
       p99ToMean: p99Ms / meanMs,
-      longestMs: percentile(waits, 100),
+      longestMs: waitsMs[100] ?? NaN,
       evenness: Math.min(...acquisitions) / Math.max(...acquisitions),
       starved: sum(contests.map(({ starved }) => starved)),
       overtaken: sum(contests.map(({ overtaken }) => overtaken)),
@@ -69,15 +72,13 @@ function summary(contests: readonly Contest[], { insideMs }: RaceSettings, { rac
       overlaps: overlaps(contests.map(({ visits }) => visits)),
     },
     ...(failure === undefined ? {} : { failure }),
-    waitsMs: Array.from({ length: 101 }, (_, percent) => percentile(waits, percent)),
+    waitsMs,
   };
 }
 
 /** What goes wrong is shown of everybody everywhere. */
-const ALWAYS: readonly Metric[] = ['starved', 'failures', 'overlaps'];
-
 function chosen(figures: Figures, metrics: readonly Metric[]): Figures {
-  return Object.fromEntries([...metrics, ...ALWAYS].map((metric) => [metric, figures[metric] ?? NaN]));
+  return Object.fromEntries([...metrics, ...FAULTS].map((metric) => [metric, figures[metric] ?? NaN]));
 }
 
 /** In a run of its own, all of which counts, until the last one is out. */

@@ -24,6 +24,9 @@ export type Metric =
   | 'failures'
   | 'overlaps';
 
+/** What must not happen to anybody. */
+export const FAULTS: readonly Metric[] = ['starved', 'failures', 'overlaps'];
+
 export type Figures = Readonly<Partial<Record<Metric, number>>>;
 
 export interface Measurement {

@@ -1,0 +1,6 @@
+import type { Connection } from '../../support/harness-connection.js';
+
+export function urlOf(to: Connection): string {
+  if ('url' in to) return to.url;
+  throw new Error(`${to.backend} is not at one URL`);
+}
