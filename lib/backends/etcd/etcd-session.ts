@@ -74,14 +74,18 @@ export class EtcdSession {
 
   /** The server knows no such lease. */
   end(): void {
-    this.stop();
     this.#gone.abort();
+    this.stop();
   }
 
   stop(): void {
     this.#nextBeat?.cancel();
     this.#forgetHealth();
-    for (const { resolve } of this.#questions.splice(0)) resolve(false);
+    for (const { resolve, reject } of this.#questions.splice(0)) {
+      if (this.gone.aborted) resolve(false);
+      // By our clock alone, or by our own doing: nobody has said that anything is gone.
+      else reject(new Error('the session is over'));
+    }
   }
 
   async revoke(): Promise<void> {

@@ -1,5 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
+import { ManualClock } from 'nestjs-distributed-lock/testing';
+import { EtcdClient } from '../../../lib/backends/etcd/etcd-client.js';
+import { resolveEtcdOptions } from '../../../lib/backends/etcd/etcd-options.js';
+import { EtcdSession } from '../../../lib/backends/etcd/etcd-session.js';
+import { LockNames } from '../../../lib/backends/etcd/lock-names.js';
 import { aborted, failureOf, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
@@ -55,6 +60,20 @@ wantedOf(['etcd']).forEach(() =>
       await lock.release();
       expect((await waiting).fencingToken >> 10n).toBe(await world.tokenOf(line[1]));
       await (await waiting).release();
+    });
+
+    it('E3: a session that is over by our own clock says so, and not that anything was taken away', async () => {
+      const clock = new ManualClock();
+      const client = new EtcdClient(resolveEtcdOptions({ endpoints: world.server.urls }));
+      try {
+        const session = await EtcdSession.grant(client, new LockNames('lock'), 2, clock);
+        clock.stall(2_000);
+        await expect(session.isThere('lock/of/nobody', 1n)).rejects.toThrow('the session is over');
+        session.end();
+        await expect(session.isThere('lock/of/nobody', 1n)).resolves.toBe(false);
+      } finally {
+        client.close();
+      }
     });
 
     it('E7: the token is the revision at which the key was created, counted from when the data began', async () => {
