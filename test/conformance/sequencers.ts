@@ -7,16 +7,6 @@ export function sequencers(contract: Contract): void {
   const { harness } = contract;
   const ttlMs = 20_000;
 
-  if (harness.transactional === true) {
-    it('are not to be had: nobody else sees whose a transaction is', async () => {
-      const service = await contract.service();
-      const lock = await service.acquire(contract.key(), { ttlMs });
-      expect(() => lock.sequencer()).toThrow('have no sequencers');
-      await lock.release();
-    });
-    return;
-  }
-
   it('are valid in every process while the lock is held, for its key and no other', async () => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const [key, other] = [contract.key(), contract.key()];

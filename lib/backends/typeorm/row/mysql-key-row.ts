@@ -1,4 +1,6 @@
+import type { HolderMetadata } from '../../../core/index.js';
 import { NOW, NOW_US } from '../mysql-clock.js';
+import type { Query } from '../sql-dialect.js';
 import { storedBytes } from '../stored-key.js';
 import type { KeyRow } from './key-row.js';
 
@@ -12,13 +14,22 @@ export const mysqlKeyRow: KeyRow = {
     );
   },
 
-  async raise(query, table, key, metadata) {
-    const [answer] = await query(
-      `update ${table} set token = last_insert_id(greatest(token + 1, ${NOW_US})), expires_at = ${NOW},
-         acquired_at = ${NOW}, metadata = ?
-       where lock_key = ?`,
-      [Buffer.from(JSON.stringify(metadata)), storedBytes(key)],
-    );
-    return Number(answer?.['affectedRows']) === 1 ? BigInt(String(answer?.['insertId'])) : undefined;
-  },
+  raise: (query, table, key, metadata) => raiseFor(null, query, table, key, metadata),
 };
+
+/** `KeyRow.raise` with an owner, whom a transaction shows to those who read what is not committed. */
+export async function raiseFor(
+  owner: string | null,
+  query: Query,
+  table: string,
+  key: string,
+  metadata: HolderMetadata,
+): Promise<bigint | undefined> {
+  const [answer] = await query(
+    `update ${table} set token = last_insert_id(greatest(token + 1, ${NOW_US})), expires_at = ${NOW},
+       acquired_at = ${NOW}, metadata = ?, owner = ?
+     where lock_key = ?`,
+    [Buffer.from(JSON.stringify(metadata)), owner === null ? null : Buffer.from(owner), storedBytes(key)],
+  );
+  return Number(answer?.['affectedRows']) === 1 ? BigInt(String(answer?.['insertId'])) : undefined;
+}

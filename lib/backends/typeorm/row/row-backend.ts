@@ -9,6 +9,8 @@ import {
 } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
 import { assertIdentifier, DEFAULT_LOCK_TABLE } from '../lock-table.js';
+import { OwnConnections } from '../own-connections.js';
+import { dialectOf } from '../sql-dialect.js';
 import { RowContender, type RowTarget } from './row-contender.js';
 import type { RowLease } from './row-lease.js';
 import { rowLocksOf } from './row-locks.js';
@@ -19,7 +21,10 @@ export interface RowBackendOptions {
   tableName?: string;
   /** Creates the table where it is missing. @default false */
   synchronize?: boolean;
-  /** How many connections of their own row locks may use: one for each lock held, and for each waited for. @default 10 */
+  /**
+   * How many connections of their own row locks may use: one for each lock held, and for each waited for. Up to
+   * two more serve `checkSequencer`. @default 10
+   */
   poolSize?: number;
   /** How long a new connection may take, until it is ready for statements. @default 2_000 */
   connectTimeoutMs?: number;
@@ -54,9 +59,17 @@ export function rowBackend(
   assertNumbers('above 0', { connectTimeoutMs, statementTimeoutMs });
   assertNumbers('of 0 or more', { patienceMs });
   const pool = new RowPool({ options: dataSource.options, table, synchronize, connectTimeoutMs }, poolSize);
+  const lookouts = new OwnConnections({
+    options: dataSource.options,
+    dialect: dialectOf(dataSource.options.type),
+    connectTimeoutMs,
+    statementTimeoutMs,
+    onOpen: (query) => locks.prepareToLook(query),
+  });
   return new RowBackend(
     `typeorm:${dataSource.options.type}-row`,
     { table, locks, pool, statementTimeoutMs },
+    lookouts,
     patienceMs,
   );
 }
@@ -70,6 +83,8 @@ export class RowBackend implements LockBackend {
   constructor(
     readonly name: string,
     private readonly target: Omit<RowTarget, 'key'>,
+    /** For who only looks: all of the pool's may be in use by holders. Opened with the first look. */
+    private readonly lookouts: OwnConnections,
     private readonly patienceMs: number,
   ) {}
 
@@ -101,8 +116,13 @@ export class RowBackend implements LockBackend {
     }
   }
 
+  isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { locks, table } = this.target;
+    return locks.isHeldBy(this.lookouts.query, table, { key, owner });
+  }
+
   async close(): Promise<void> {
-    await this.target.pool.close();
+    await Promise.all([this.target.pool.close(), this.lookouts.close()]);
     await Promise.all(this.#tasks);
   }
 

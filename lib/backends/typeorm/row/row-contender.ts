@@ -8,7 +8,7 @@ import { rowsOf } from '../rows-of.js';
 import type { Query } from '../sql-dialect.js';
 import { TimeLimitError, within } from '../time-limit.js';
 import type { RowConnection } from './row-connection.js';
-import { RowLease, SAVEPOINT } from './row-lease.js';
+import { RowLease } from './row-lease.js';
 import type { RowLocks } from './row-locks.js';
 import type { RowPool } from './row-pool.js';
 
@@ -135,12 +135,11 @@ export class RowContender {
   /** The row is ours. The server has just heard from us when the token comes, so the lease counts from there. */
   async #lease(connection: RowConnection, runner: QueryRunner, query: Query): Promise<RowLease> {
     const { key, table, locks, pool, statementTimeoutMs } = this.target;
-    const { metadata, deadline } = this.request;
+    const { owner, metadata, deadline } = this.request;
     const ttlMs = locks.ttlMs(this.request.ttlMs);
     const sentAt = deadline.clock.now();
-    const fencingToken = await locks.row.raise(query, table, key, metadata);
+    const fencingToken = await locks.take(query, table, { key, owner }, metadata);
     if (fencingToken === undefined) throw new DatabaseError('the row of the key vanished', undefined);
-    await query(`savepoint ${SAVEPOINT}`, []);
     const times = { ttlMs, sentAt, statementTimeoutMs };
     if (deadline.clock.now() >= trustedUntil(sentAt, ttlMs)) {
       throw new DatabaseError('the answer came after the lease had ended', undefined);

@@ -7,8 +7,6 @@ import { TimeLimitError, within } from '../time-limit.js';
 import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from './row-locks.js';
 
-export const SAVEPOINT = 'lock_taken';
-
 export interface RowGrant {
   readonly key: string;
   readonly table: string;
@@ -127,16 +125,18 @@ export class RowLease implements Lease {
   }
 
   async #commit(): Promise<void> {
+    const { locks, table } = this.grant;
     // PostgreSQL answers the commit of a transaction that a failed statement has aborted with success, and rolls it back.
-    if (!(await this.#hasToken())) throw new LockLostError(this.grant.key, 'revoked');
+    const isOurs = await locks.leave(this.#query, table, this.grant);
+    if (!isOurs || this.revoked.aborted) throw new LockLostError(this.grant.key, 'revoked');
     await this.grant.runner.commitTransaction();
   }
 
   /** @throws what the database said, or that it said nothing: the row is free once it notices the end of the connection */
   async #undo(): Promise<void> {
-    const { connection, statementTimeoutMs } = this.grant;
+    const { connection, statementTimeoutMs, locks, table } = this.grant;
     try {
-      const undone = this.#keepToken();
+      const undone = locks.undo(this.#query, table, this.grant);
       await within(Deadline.after(statementTimeoutMs), 'the database did not roll back', undone);
     } catch (error) {
       const wasLost = this.revoked.aborted;
@@ -146,11 +146,6 @@ export class RowLease implements Lease {
     } finally {
       await this.#giveBack();
     }
-  }
-
-  async #keepToken(): Promise<void> {
-    await this.#query(`rollback to savepoint ${SAVEPOINT}`, []);
-    await this.#query('commit', []);
   }
 
   async #giveBack(): Promise<void> {

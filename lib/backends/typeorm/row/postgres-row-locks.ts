@@ -1,0 +1,48 @@
+import { postgresSessionLocks } from '../session/postgres-session-locks.js';
+import { advisoryLockId } from '../session/session-lock-name.js';
+import { storedText } from '../stored-key.js';
+import { postgresKeyRow } from './postgres-key-row.js';
+import type { RowLocks, RowOwner } from './row-locks.js';
+import { SAVEPOINT } from './savepoint.js';
+
+export const postgresRowLocks: RowLocks = {
+  row: postgresKeyRow,
+  ttlMs: Math.ceil,
+  token: (table) => `select token::text as token from ${table} where lock_key = $1`,
+  async create(query, table, key) {
+    await query('set local lock_timeout = 1', []);
+    await postgresKeyRow.create(query, table, key);
+  },
+
+  limit: (query, { ttlMs, waitMs }) => {
+    const lockTimeout = waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}` : '';
+    return query(`set local idle_in_transaction_session_timeout = ${ttlMs}${lockTimeout}`, []);
+  },
+  settle: (query) => query('set local lock_timeout to default', []),
+
+  async take(query, table, { key, owner }, metadata) {
+    const token = await postgresKeyRow.raise(query, table, key, metadata);
+    await query(`select pg_advisory_xact_lock(${markOf(table, { key, owner })}); savepoint ${SAVEPOINT}`, []);
+    return token;
+  },
+  async leave(query, table, { key, fencingToken }) {
+    const [row] = await query(postgresRowLocks.token(table), [storedText(key)]);
+    return row?.['token'] === String(fencingToken);
+  },
+  async undo(query) {
+    await query(`rollback to savepoint ${SAVEPOINT}; commit`, []);
+  },
+
+  prepareToLook: () => Promise.resolve(),
+  isHeldBy: (query, table, owner) => postgresSessionLocks.isLocked(query, String(markOf(table, owner))),
+
+  isHeld: ({ code }) => code === '55P03',
+  isBusy: ({ code }) => code === '40001' || code === '40P01',
+  isRolledBack: () => false,
+  isAborted: ({ code }) => code === '25P02',
+};
+
+/** Nobody sees into a transaction, but everybody sees the advisory lock that it has, and loses as it loses the row. */
+function markOf(table: string, { key, owner }: RowOwner): bigint {
+  return advisoryLockId(`row\0${table}\0${owner}`, key);
+}

@@ -1,0 +1,2 @@
+/** Where what the holder writes begins. */
+export const SAVEPOINT = 'lock_taken';
