@@ -16,6 +16,7 @@ export interface KeeperOptions {
   readonly auth: Buffer | undefined;
 }
 
+/** A server that is just starting may accept a connection and never say a word on it, and answer the next one at once. */
 const SHORTEST_HANDSHAKE_MS = 500;
 /** However short the session is: a process that starts has to load the client, too. */
 const SHORTEST_PATIENCE_MS = 2_000;
@@ -38,6 +39,8 @@ export class SessionKeeper {
   #isUp = false;
   #nextServer: number;
   #wire: Promise<ZooKeeperWire> | undefined;
+  /** How long the next server has to let us in: twice as long each time that one has said nothing. */
+  #handshakeMs = SHORTEST_HANDSHAKE_MS;
   #started = false;
   #closing: Promise<void> | undefined;
   #closed = false;
@@ -123,10 +126,9 @@ export class SessionKeeper {
     this.#wire ??= ZooKeeperWire.load();
     const handshake = this.#handshake(await this.#wire);
     if (this.#closed) throw closed();
-    const handshakeMs = Math.max(timesOf(this.options.sessionTimeoutMs).silenceMs, SHORTEST_HANDSHAKE_MS);
-    const connection = new ZooKeeperConnection(handshake, this.#clock, handshakeMs);
+    const connection = new ZooKeeperConnection(handshake, this.#clock, this.#handshakeMs);
     this.#connection = connection;
-    await connection.ready;
+    await this.#letIn(connection);
     try {
       // Another server may not have heard yet of what the one before had told us.
       if (this.#session) await connection.ask('sync', { path: '/' });
@@ -136,6 +138,16 @@ export class SessionKeeper {
     }
     this.#onConnected(connection);
     return connection.ended;
+  }
+
+  async #letIn(connection: ZooKeeperConnection): Promise<void> {
+    const longest = Math.max(timesOf(this.options.sessionTimeoutMs).silenceMs, SHORTEST_HANDSHAKE_MS);
+    try {
+      await connection.ready;
+    } finally {
+      const wasSilent = this.#clock.now() - connection.openedAt >= this.#handshakeMs;
+      this.#handshakeMs = wasSilent ? Math.min(2 * this.#handshakeMs, longest) : SHORTEST_HANDSHAKE_MS;
+    }
   }
 
   #handshake(wire: ZooKeeperWire): Handshake {

@@ -67,6 +67,18 @@ for (const name of wantedOf(['zookeeper'])) {
     }
   });
 
+  it('a server that is starting says nothing on one connection, and answers on the next: here that is soon, however long the session', async () => {
+    const { proxy, service } = await world.proxied({ sessionTimeoutMs: 60_000 });
+    const lock = await service.acquire(world.key());
+    const since = performance.now();
+    void proxy.delayReplyOf(/^/u, 60_000);
+    proxy.reset();
+    await eventually(() => lock.state === 'jeopardy');
+    await eventually(() => lock.state === 'held');
+    expect(performance.now() - since).toBeLessThan(1_500);
+    await lock.release();
+  });
+
   it('half a frame at the end of a connection ends the process: here it is forgotten with the connection', async () => {
     const { proxy, service } = await world.proxied();
     for (let round = 0; round < 3; round += 1) {
