@@ -2,14 +2,20 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { BACKEND_NAMES } from '../../sample-app/lock-backends.js';
 import { wantedOf } from '../backends/describe-backend.js';
+import { EtcdServer } from '../servers/etcd-server.js';
 import { MariadbServer } from '../servers/mariadb-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 import { ZookeeperEnsemble } from '../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
+import { EtcdOperator } from '../support/etcd-operator.js';
 import { eventually } from '../support/eventually.js';
 import { reportOf, Stampedes } from './stampedes.js';
 
-const SMALL = ['--processes', '3', '--buyers', '60', '--stock', '10', '--json', '--kill', '--freeze'];
+/** `STAMPEDE=full` for as many as the README has. */
+const [PROCESSES, BUYERS, STOCK] = process.env.STAMPEDE === 'full' ? [4, 1_000, 100] : [3, 60, 10];
+const SIZE = ['--processes', `${PROCESSES}`, '--buyers', `${BUYERS}`, '--stock', `${STOCK}`];
+const ARGS = [...SIZE, '--json', '--kill', '--freeze'];
+const TIME_LIMIT_MS = 60_000 + BUYERS * 200;
 
 /** Every choice of `LOCK_BACKEND` that locks across processes. */
 const backends = BACKEND_NAMES.filter((name) => name !== 'memory');
@@ -34,6 +40,42 @@ const SERVERS = [
   },
 ] as const;
 
+interface Cluster {
+  readonly env: Readonly<Record<string, string>>;
+  /** Rejects while nobody has a lock. */
+  locked(): Promise<void>;
+  leader(): Promise<{ kill(): Promise<void> }>;
+  stop(): Promise<void>;
+}
+
+const CLUSTERS = {
+  async zookeeper(): Promise<Cluster> {
+    const ensemble = await ZookeeperEnsemble.start();
+    const operator = new ZookeeperOperator(ensemble.connectString);
+    return {
+      env: { ZOOKEEPER_URL: ensemble.connectString },
+      locked: async () => expect(await operator.children('/locks')).toHaveLength(1),
+      leader: () => ensemble.leader(),
+      async stop() {
+        await operator.close();
+        await ensemble.stop();
+      },
+    };
+  },
+  async etcd(): Promise<Cluster> {
+    const server = await EtcdServer.start({ members: 3 });
+    const operator = new EtcdOperator(server.urls);
+    return {
+      env: { ETCD_ENDPOINTS: server.urls.join(',') },
+      // The others are no locks.
+      locked: async () =>
+        expect((await operator.list('lock/')).some(({ key }) => !key.startsWith('lock//'))).toBe(true),
+      leader: () => server.leader(),
+      stop: () => server.stop(),
+    };
+  },
+};
+
 describe('a stampede in which one process is killed and one frozen with the lock', () => {
   let stampedes: Stampedes;
 
@@ -49,15 +91,15 @@ describe('a stampede in which one process is killed and one frozen with the lock
 
   const sellsAllAndNoMore = async (backend: string, env: Record<string, string> = {}): Promise<void> => {
     const nodesKilled = NODES_KILLED[backend] ?? 0;
-    const args = [...SMALL, '--backend', backend, '--kill-nodes', String(nodesKilled)];
+    const args = [...ARGS, '--backend', backend, '--kill-nodes', String(nodesKilled)];
     // Slow payments, so that there is one to strike when the news of it comes late.
     const outcome = await stampedes.run(args, { PAYMENT_MS: '100', ...env });
     expect(outcome.stderr).not.toContain('FAILED');
     expect(reportOf(outcome)).toMatchObject({
       backend,
-      sold: 10,
+      sold: STOCK,
       oversold: 0,
-      refused: 50,
+      refused: BUYERS - STOCK,
       lost: 0,
       unanswered: 0,
       kills: 1,
@@ -70,35 +112,37 @@ describe('a stampede in which one process is killed and one frozen with the lock
   };
 
   for (const backend of wantedOf(backends.filter((name) => !strategies.includes(name)))) {
-    it(`sells all and no more on ${backend}`, () => sellsAllAndNoMore(backend), 120_000);
+    it(`sells all and no more on ${backend}`, () => sellsAllAndNoMore(backend), TIME_LIMIT_MS);
   }
 
-  for (const backend of wantedOf(['zookeeper'])) {
-    it(`sells all and no more on an ensemble of ${backend} whose leader is killed, too`, async () => {
-      const ensemble = await ZookeeperEnsemble.start();
-      const operator = new ZookeeperOperator(ensemble.connectString);
-      try {
-        // An election takes less.
-        const env = { ZOOKEEPER_URL: ensemble.connectString, LOCK_TTL_MS: '3000', PAYMENT_MS: '100' };
-        const running = stampedes.run([...SMALL, '--backend', backend], env);
-        await eventually(async () => expect(await operator.children('/locks')).toHaveLength(1), { withinMs: 30_000 });
-        await (await ensemble.leader()).kill();
-        const outcome = await running;
-        expect(outcome.stderr).not.toContain('FAILED');
-        expect(reportOf(outcome)).toMatchObject({
-          sold: 10,
-          oversold: 0,
-          lost: 0,
-          kills: 1,
-          freezes: 1,
-          tokensGrow: true,
-        });
-        expect(outcome.code).toBe(0);
-      } finally {
-        await operator.close();
-        await ensemble.stop();
-      }
-    }, 120_000);
+  for (const backend of wantedOf(['zookeeper', 'etcd'])) {
+    it(
+      `sells all and no more on three servers of ${backend} whose leader is killed, too`,
+      async () => {
+        const cluster = await CLUSTERS[backend]();
+        try {
+          // An election takes less.
+          const env = { ...cluster.env, LOCK_TTL_MS: '3000', PAYMENT_MS: '100' };
+          const running = stampedes.run([...ARGS, '--backend', backend], env);
+          await eventually(() => cluster.locked(), { withinMs: 30_000 });
+          await (await cluster.leader()).kill();
+          const outcome = await running;
+          expect(outcome.stderr).not.toContain('FAILED');
+          expect(reportOf(outcome)).toMatchObject({
+            sold: STOCK,
+            oversold: 0,
+            lost: 0,
+            kills: 1,
+            freezes: 1,
+            tokensGrow: true,
+          });
+          expect(outcome.code).toBe(0);
+        } finally {
+          await cluster.stop();
+        }
+      },
+      TIME_LIMIT_MS,
+    );
   }
 
   describe.each(SERVERS)('on a given server of $type', ({ type, variable, start, databases }) => {
@@ -112,14 +156,18 @@ describe('a stampede in which one process is killed and one frozen with the lock
     afterAll(async () => server?.stop());
 
     for (const name of names) {
-      it(`sells all and no more on ${name}, and drops its database`, async () => {
-        const url = server?.url ?? '';
-        await sellsAllAndNoMore(name, { [variable]: url });
-        const dataSource = await new DataSource({ type, url }).initialize();
-        const left: { name: string }[] = await dataSource.query(databases);
-        await dataSource.destroy();
-        expect(left.filter(({ name: database }) => database.startsWith('flash_sale'))).toEqual([]);
-      }, 120_000);
+      it(
+        `sells all and no more on ${name}, and drops its database`,
+        async () => {
+          const url = server?.url ?? '';
+          await sellsAllAndNoMore(name, { [variable]: url });
+          const dataSource = await new DataSource({ type, url }).initialize();
+          const left: { name: string }[] = await dataSource.query(databases);
+          await dataSource.destroy();
+          expect(left.filter(({ name: database }) => database.startsWith('flash_sale'))).toEqual([]);
+        },
+        TIME_LIMIT_MS,
+      );
     }
   });
 });
