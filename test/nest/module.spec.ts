@@ -194,7 +194,7 @@ describe('a module in company', () => {
 });
 
 describe('the end of an application', () => {
-  it('answers who is inside, sends away who waits, refuses who comes, and closes the backend last', async () => {
+  it('A21: answers who is inside, sends away who waits, refuses who comes, and closes the backend last', async () => {
     const order: string[] = [];
     const crossing = new Crossing();
     const [inside, waiting, leave] = [new Deferred(), new Deferred(), new Deferred()];
@@ -233,7 +233,7 @@ describe('the end of an application', () => {
     expect(order).toEqual(['waiter 503', 'released', 'closed', 'app closed']);
   });
 
-  it('takes the lock from who does not stop', async () => {
+  it('A21: takes the lock from who does not stop', async () => {
     const app = await providing(new Crossing(), Sale);
     const lock = await app.get(LockService).acquire('sale');
     await app.close();
