@@ -38,6 +38,15 @@ function writes(name: SqlBackendName): void {
     expect(await stock()).toBe(8);
   });
 
+  it('end the lock once they are committed: what the holder had shown is stale', async () => {
+    const shown = await locks.withLock('sale', async (lock) => {
+      await sell(lock);
+      await expect(locks.checkSequencer(lock.sequencer())).resolves.toBe('valid');
+      return lock.sequencer();
+    });
+    await expect(locks.checkSequencer(shown)).resolves.toBe('stale');
+  });
+
   it('are undone when the work throws, and the next token is higher all the same', async () => {
     let failed = 0n;
     const work = locks.withLock('sale', async (lock) => {

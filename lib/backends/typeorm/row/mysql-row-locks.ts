@@ -1,7 +1,8 @@
 import type { DatabaseError } from '../clean-error.js';
+import type { Query } from '../sql-dialect.js';
 import { storedBytes } from '../stored-key.js';
 import { mysqlKeyRow, raiseFor } from './mysql-key-row.js';
-import type { RowLocks } from './row-locks.js';
+import type { RowLocks, TokenOfRow } from './row-locks.js';
 import { SAVEPOINT } from './savepoint.js';
 
 const isVictim = ({ code }: DatabaseError): boolean => code === 'ER_LOCK_DEADLOCK' || code === 'ER_CHECKREAD';
@@ -37,16 +38,10 @@ export const mysqlRowLocks: RowLocks = {
     await query(`savepoint ${SAVEPOINT}`, []);
     return token;
   },
-  async leave(query, table, { key, fencingToken }) {
-    const [answer] = await query(`update ${table} set owner = null where lock_key = ? and token = ?`, [
-      storedBytes(key),
-      String(fencingToken),
-    ]);
-    return Number(answer?.['affectedRows']) === 1;
-  },
+  leave,
   async undo(query, table, grant) {
     await query(`rollback to savepoint ${SAVEPOINT}`, []);
-    await this.leave(query, table, grant);
+    await leave(query, table, grant);
     await query('commit', []);
   },
 
@@ -67,3 +62,11 @@ export const mysqlRowLocks: RowLocks = {
   isRolledBack: isVictim,
   isAborted: () => false,
 };
+
+async function leave(query: Query, table: string, { key, fencingToken }: TokenOfRow): Promise<boolean> {
+  const [answer] = await query(`update ${table} set owner = null where lock_key = ? and token = ?`, [
+    storedBytes(key),
+    String(fencingToken),
+  ]);
+  return Number(answer?.['affectedRows']) === 1;
+}

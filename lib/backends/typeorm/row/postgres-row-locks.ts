@@ -1,6 +1,5 @@
 import { postgresSessionLocks } from '../session/postgres-session-locks.js';
 import { advisoryLockId } from '../session/session-lock-name.js';
-import { storedText } from '../stored-key.js';
 import { postgresKeyRow } from './postgres-key-row.js';
 import type { RowLocks, RowOwner } from './row-locks.js';
 import { SAVEPOINT } from './savepoint.js';
@@ -20,21 +19,16 @@ export const postgresRowLocks: RowLocks = {
   },
   settle: (query) => query('set local lock_timeout to default', []),
 
-  async take(query, table, { key, owner }, metadata) {
-    const token = await postgresKeyRow.raise(query, table, key, metadata);
-    await query(`select pg_advisory_xact_lock(${markOf(table, { key, owner })}); savepoint ${SAVEPOINT}`, []);
+  async take(query, table, lock, metadata) {
+    const token = await postgresKeyRow.raise(query, table, lock.key, metadata);
+    await query(`select pg_advisory_xact_lock(${markOf(table, lock)}); savepoint ${SAVEPOINT}`, []);
     return token;
-  },
-  async leave(query, table, { key, fencingToken }) {
-    const [row] = await query(postgresRowLocks.token(table), [storedText(key)]);
-    return row?.['token'] === String(fencingToken);
   },
   async undo(query) {
     await query(`rollback to savepoint ${SAVEPOINT}; commit`, []);
   },
 
-  prepareToLook: () => Promise.resolve(),
-  isHeldBy: (query, table, owner) => postgresSessionLocks.isLocked(query, String(markOf(table, owner))),
+  isHeldBy: (query, table, lock) => postgresSessionLocks.isLocked(query, String(markOf(table, lock))),
 
   isHeld: ({ code }) => code === '55P03',
   isBusy: ({ code }) => code === '40001' || code === '40P01',

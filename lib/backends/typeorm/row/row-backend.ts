@@ -64,7 +64,7 @@ export function rowBackend(
     dialect: dialectOf(dataSource.options.type),
     connectTimeoutMs,
     statementTimeoutMs,
-    onOpen: (query) => locks.prepareToLook(query),
+    onOpen: async (query) => locks.prepareToLook?.(query),
   });
   return new RowBackend(
     `typeorm:${dataSource.options.type}-row`,

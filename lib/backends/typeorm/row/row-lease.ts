@@ -127,7 +127,7 @@ export class RowLease implements Lease {
   async #commit(): Promise<void> {
     const { locks, table } = this.grant;
     // PostgreSQL answers the commit of a transaction that a failed statement has aborted with success, and rolls it back.
-    const isOurs = await locks.leave(this.#query, table, this.grant);
+    const isOurs = await (locks.leave?.(this.#query, table, this.grant) ?? this.#hasToken());
     if (!isOurs || this.revoked.aborted) throw new LockLostError(this.grant.key, 'revoked');
     await this.grant.runner.commitTransaction();
   }

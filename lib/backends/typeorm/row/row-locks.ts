@@ -32,15 +32,18 @@ export interface RowLocks {
   /** The row is ours after a wait: gives back the application's own limit of waits. */
   settle(query: Query): Promise<unknown>;
   /** The row's new token, `undefined` if it vanished. Shows `isHeldBy` whose the row is, and sets the savepoint. */
-  take(query: Query, table: string, owner: RowOwner, metadata: HolderMetadata): Promise<bigint | undefined>;
-  /** The last statement before a commit. Whether the row has this token: if not, it is no longer ours. */
-  leave(query: Query, table: string, grant: TokenOfRow): Promise<boolean>;
+  take(query: Query, table: string, lock: RowOwner, metadata: HolderMetadata): Promise<bigint | undefined>;
+  /**
+   * The last statement before a commit, which by itself would go on showing `isHeldBy` whose the row was. Whether the row still
+   * has this token: if not, it is no longer ours.
+   */
+  leave?(query: Query, table: string, grant: TokenOfRow): Promise<boolean>;
   /** Instead of a commit: undoes what was written since the savepoint, and ends the transaction. */
   undo(query: Query, table: string, grant: TokenOfRow): Promise<void>;
-  /** Readies a connection of ours for `isHeldBy`. */
-  prepareToLook(query: Query): Promise<void>;
+  /** Readies a connection of ours for `isHeldBy`, where one as it comes does not see enough. */
+  prepareToLook?(query: Query): Promise<void>;
   /** Whether a transaction that took the row for this owner is under way. */
-  isHeldBy(query: Query, table: string, owner: RowOwner): Promise<boolean>;
+  isHeldBy(query: Query, table: string, lock: RowOwner): Promise<boolean>;
   /** Whether somebody else has the row. */
   isHeld(error: DatabaseError): boolean;
   /** Whether the database gave the transaction up for the sake of others: it did nothing, and may be tried again. */
