@@ -78,7 +78,7 @@ export class Contender {
 
   /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
   async #attempt(): Promise<Lease | null | number> {
-    const { owner, ttlMs, lockDelayMs = 0, metadata, deadline } = this.request;
+    const { owner, ttlMs, lockDelayMs = 0, metadata, deadline, signal } = this.request;
     const sentAt = deadline.clock.now();
     this.#woken = false;
     this.mayHaveLeftSomething = true;
@@ -86,7 +86,10 @@ export class Contender {
       const asked = this.store.tryAcquire(this.key, owner, ttlMs, metadata);
       this.lastAttempt = asked;
       const answer = await this.#unlessOver(asked);
-      if (answer === OVER) return this.#onFailure(new Error('no answer before the deadline'));
+      if (answer === OVER) {
+        signal?.throwIfAborted();
+        return this.#onFailure(new Error('no answer before the deadline'));
+      }
       if (!answer.acquired) return this.#onRefusal(answer);
       if (deadline.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs))
         return this.#lease(answer.fencingToken, sentAt);
@@ -160,21 +163,27 @@ export class Contender {
    * The store's answer, or `OVER`. The deadline may fall into the question, which is then open for `SILENCE_MS` at least.
    * After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
    */
-  async #unlessOver<T>(answer: Promise<T>): Promise<T | typeof OVER> {
+  #unlessOver<T>(answer: Promise<T>): Promise<T | typeof OVER> {
     const { deadline, signal } = this.request;
     const { clock } = deadline;
     const silentAt = clock.now() + SILENCE_MS;
     let timer: Timer | undefined;
-    const first = await new Promise<T | typeof OVER>((resolve, reject) => {
+    return new Promise((resolve, reject) => {
       this.#onOver = () => {
         if (signal?.aborted === true) resolve(OVER);
         else timer = clock.schedule(silentAt - clock.now(), () => void setImmediate(resolve, OVER));
       };
       if (this.#over) this.#onOver();
-      answer.then(resolve, reject);
-    }).finally(() => timer?.cancel());
-    if (first === OVER) signal?.throwIfAborted();
-    return first;
+      const onAnswer = (value: T): void => {
+        timer?.cancel();
+        resolve(value);
+      };
+      const onFailure = (error: unknown): void => {
+        timer?.cancel();
+        reject(error);
+      };
+      answer.then(onAnswer, onFailure);
+    });
   }
 
   /** The one who tries once has no deadline but the store's own. */

@@ -20,12 +20,12 @@ const HAND_OFF_BITS = 10n;
 
 /** One lease shared by re-entered acquisitions: it ends with the last of them, or with the lease. */
 export class Hold implements WatchdogListener {
-  readonly fencingToken: bigint;
   readonly since: number;
   /** When this process got the lease, which earlier callers may have had before us. */
   readonly leaseSince: number;
   /** Which caller of this lease we are, from 0. */
   readonly handOff: number;
+  #fencingToken: bigint | undefined;
   #isShown = false;
   #entries = 1;
   #lostBy: LossReason | undefined;
@@ -46,11 +46,15 @@ export class Hold implements WatchdogListener {
     this.since = keeper.clock.now();
     this.leaseSince = previous?.leaseSince ?? this.since;
     this.handOff = previous ? previous.handOff + 1 : 0;
-    this.fencingToken = (watchdog.lease.fencingToken << HAND_OFF_BITS) | BigInt(this.handOff);
     watchdog.listener = this;
     if (options.maxHoldMs !== Infinity) {
       this.#maxHold = keeper.clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
     }
+  }
+
+  get fencingToken(): bigint {
+    this.#fencingToken ??= (this.watchdog.lease.fencingToken << HAND_OFF_BITS) | BigInt(this.handOff);
+    return this.#fencingToken;
   }
 
   get state(): 'held' | 'jeopardy' | 'lost' {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { Background } from './background.js';
 import { Busy } from './busy.js';
-import type { Deadline } from './deadline.js';
+import { Deadline } from './deadline.js';
 import { LockBackendError, LockConfigurationError, LockError, type LossReason, quote } from './errors.js';
 import { Hold, type HoldKeeper } from './hold.js';
 import { LocalQueue } from './local-queue.js';
@@ -9,6 +10,8 @@ import { MIN_TTL_MS, type ResolvedOptions } from './lock-options.js';
 import type { Observers } from './observers.js';
 import { type Clock, pause, TimerGrid, within } from './timers.js';
 import { trustedUntil, Watchdog } from './watchdog.js';
+
+const DONE = Promise.resolve();
 
 export interface HoldsSettings {
   readonly backend: LockBackend;
@@ -36,7 +39,8 @@ export class Holds {
   readonly #blockers = new Map<string, Holder>();
   /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
   readonly #yielding = new Set<string>();
-  readonly #background = new Set<Promise<unknown>>();
+  /** Requests to the backend that somebody has to wait for when we close. */
+  readonly #background = new Background();
 
   constructor(settings: HoldsSettings) {
     this.#settings = settings;
@@ -45,8 +49,8 @@ export class Holds {
     this.keeper = {
       backend,
       clock,
-      jeopardy: (hold, cause) => observers.notify('jeopardy', { ...hold.observed, cause }),
-      safe: (hold) => observers.notify('safe', hold.observed),
+      jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observed, cause })),
+      safe: (hold) => observers.notify('safe', () => hold.observed),
       lost: (hold, reason) => this.#onLost(hold, reason),
     };
   }
@@ -61,29 +65,44 @@ export class Holds {
   }
 
   /** Waits for our turn in this process, then inherits the lease of the caller before us or asks the backend. */
-  async take(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy> {
+  async take(key: string, options: ResolvedOptions): Promise<Hold | Busy> {
+    const { clock, observers, stopped } = this.#settings;
+    const deadline = Deadline.after(options.waitMs, clock);
+    const since = clock.now();
     const previous = this.#queue.enter(key) ? null : await this.#waitForTurn(key, options, deadline);
     if (previous instanceof Busy) return previous;
+    if (previous === 'late') return new Busy(this.#holderOf(key));
     const hold = this.#inherit(previous, options) ?? (await this.#ask(key, options, deadline));
     if (hold instanceof Busy) return hold;
     this.#holds.set(key, hold);
     const { signal } = options;
-    if (signal?.aborted !== true && !this.#settings.stopped.aborted) return hold;
-    await this.giveUp(hold);
-    throw signal?.aborted === true ? signal.reason : this.#settings.stopped.reason;
+    if (signal?.aborted === true || stopped.aborted) {
+      await this.giveUp(hold);
+      throw signal?.aborted === true ? signal.reason : stopped.reason;
+    }
+    observers.notify('acquired', () => ({
+      key,
+      fencingToken: hold.fencingToken,
+      waitedMs: clock.now() - since,
+      from: hold.handOff === 0 ? 'backend' : 'hand-off',
+    }));
+    return hold;
   }
 
-  /** A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. */
-  readonly giveUp = async (hold: Hold): Promise<void> => {
-    if (!hold.leave()) return;
-    const { key, fencingToken, since } = hold;
+  /** A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. Never rejects. */
+  readonly giveUp = (hold: Hold): Promise<void> => {
+    if (!hold.leave()) return DONE;
+    const { key } = hold;
+    const { clock, observers } = this.#settings;
     this.#holds.delete(key);
-    this.#settings.observers.notify('released', { key, fencingToken, heldMs: this.#settings.clock.now() - since });
-    if (this.#mayHandOver(hold)) return this.#endTurn(key, hold);
-    const released = this.#giveBack(hold);
-    this.#inBackground(released);
-    await released;
-    this.#endTurn(key, null);
+    observers.notify('released', () => ({
+      key,
+      fencingToken: hold.fencingToken,
+      heldMs: clock.now() - hold.since,
+    }));
+    if (!this.#mayHandOver(hold)) return this.#giveBackAndEndTurn(hold);
+    this.#endTurn(key, hold);
+    return DONE;
   };
 
   /** Sends the waiters away; those who ask the backend hear of it by `stopped`. */
@@ -94,7 +113,7 @@ export class Holds {
   /** Ends every hold, and resolves when all is given back. */
   async end(reason: LossReason): Promise<void> {
     for (const hold of this) hold.onLost(reason);
-    while (this.#background.size > 0) await Promise.all(this.#background);
+    await this.#background.idle();
   }
 
   onHealthChange({ status, detail }: BackendHealth): void {
@@ -109,7 +128,7 @@ export class Holds {
     return new LockBackendError(key, { backend: this.#settings.backend.name, operation, cause });
   }
 
-  async #waitForTurn(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy | null> {
+  #waitForTurn(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | null | 'late'> | Busy {
     const waitersHere = this.#queue.waiting(key);
     if (deadline.passed) return new Busy(this.#holderOf(key));
     if (waitersHere >= this.#settings.maxWaiters) {
@@ -118,9 +137,8 @@ export class Holds {
         `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`,
       );
     }
-    this.#settings.observers.notify('waiting', { key, waitersHere: waitersHere + 1 });
-    const turn = await this.#queue.wait(key, options, deadline);
-    return turn === 'late' ? new Busy(this.#holderOf(key)) : turn;
+    this.#settings.observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
+    return this.#queue.wait(key, options, deadline);
   }
 
   /** The hold that goes on with the lease of the caller before us, if that one is still good. */
@@ -128,68 +146,65 @@ export class Holds {
     if (!previous) return undefined;
     const { key, watchdog, owner } = previous;
     if (watchdog.trusted) return new Hold(key, options, watchdog, this.keeper, owner, previous);
-    this.#inBackground(this.#giveBack(previous));
+    void this.#giveBack(previous);
     return undefined;
   }
 
   /** Asks the backend. Unless it gives us a hold, our turn is over. */
   async #ask(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy> {
     const owner = randomUUID();
+    const { backend, clock, metadata, stopped } = this.#settings;
+    const { ttlMs, lockDelayMs } = options;
+    const signal = options.signal ? AbortSignal.any([options.signal, stopped]) : stopped;
+    this.#background.begin();
     try {
-      const lease = await this.#lease(key, owner, options, deadline);
+      const lease = await backend.acquire(key, {
+        owner,
+        ttlMs: ttlMs + lockDelayMs,
+        lockDelayMs,
+        deadline,
+        signal,
+        metadata,
+        yields: this.#yielding.delete(key),
+        blockedBy: (holder) => void this.#blockers.set(key, holder),
+      });
+      if (lease && lockDelayMs > 0) this.#assertUsable(lease, lockDelayMs);
       if (lease) {
-        const { clock } = this.#settings;
-        const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, options.lockDelayMs);
+        const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, lockDelayMs);
         return new Hold(key, options, watchdog, this.keeper, owner);
       }
       const busy = new Busy(this.#holderOf(key));
       this.#endTurn(key, null);
       return busy;
     } catch (error) {
+      const calledOff = signal.aborted && error === signal.reason;
+      const failure: unknown = calledOff ? error : this.#reported(key, 'acquire', error);
       this.#endTurn(key, null);
-      throw error;
-    }
-  }
-
-  async #lease(key: string, owner: string, options: ResolvedOptions, deadline: Deadline): Promise<Lease | null> {
-    const stopped = this.#settings.stopped;
-    const signal = options.signal ? AbortSignal.any([options.signal, stopped]) : stopped;
-    const blockedBy = (holder: Holder): void => void this.#blockers.set(key, holder);
-    const { ttlMs, lockDelayMs } = options;
-    try {
-      const asked = this.#settings.backend.acquire(key, {
-        owner,
-        ttlMs: ttlMs + lockDelayMs,
-        lockDelayMs,
-        deadline,
-        signal,
-        metadata: this.#settings.metadata,
-        yields: this.#yielding.delete(key),
-        blockedBy,
-      });
-      this.#inBackground(asked);
-      const lease = await asked;
-      if (lease && lockDelayMs > 0) await this.#assertUsable(lease, lockDelayMs);
-      return lease;
-    } catch (error) {
-      if (signal.aborted && error === signal.reason) throw error;
-      const failure = this.failure(key, 'acquire', error);
-      this.#settings.observers.notify('backendFailed', { key, operation: 'acquire', error: failure });
       throw failure;
+    } finally {
+      this.#background.end();
     }
   }
 
   /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */
-  async #assertUsable(lease: Lease, lockDelayMs: number): Promise<void> {
+  #assertUsable(lease: Lease, lockDelayMs: number): void {
     const { clock, backend } = this.#settings;
     const ttlMs = lease.ttlMs - lockDelayMs;
     if (ttlMs >= MIN_TTL_MS && clock.now() < trustedUntil(lease.sentAt, ttlMs)) return;
-    this.#inBackground(lease.release());
+    this.#background.begin();
+    const end = (): void => this.#background.end();
+    lease.release().then(end, end);
     if (ttlMs >= MIN_TTL_MS) throw new Error('the answer came after the lease had ended');
     throw new LockConfigurationError(
       `lockDelayMs is a part of a lease of ${backend.name}, and must be less than ${lease.ttlMs - MIN_TTL_MS}; it was ${lockDelayMs}`,
       'lockDelayMs',
     );
+  }
+
+  #reported(key: string, operation: string, cause: unknown): LockError {
+    const error = this.failure(key, operation, cause);
+    this.#settings.observers.notify('backendFailed', () => ({ key, operation, error }));
+    return error;
   }
 
   #mayHandOver({ key, handOff, leaseSince, options, mayHandOver }: Hold): boolean {
@@ -208,43 +223,46 @@ export class Holds {
     this.#queue.leave(key, gift);
   }
 
+  async #giveBackAndEndTurn(hold: Hold): Promise<void> {
+    await this.#giveBack(hold);
+    this.#endTurn(hold.key, null);
+  }
+
   /** Never rejects, and waits at most for what is left of the TTL. */
   async #giveBack({ key, watchdog }: Hold): Promise<void> {
+    this.#background.begin();
     try {
-      await watchdog.stop();
+      const renewal = watchdog.stop();
+      if (renewal) await renewal;
       const { ttlMs } = watchdog.lease;
       if (!(await within(this.#settings.clock, ttlMs, watchdog.lease.release())))
         throw new Error(`no answer within ${ttlMs} ms`);
     } catch (error) {
-      const failure = this.failure(key, 'release', error);
-      this.#settings.observers.notify('backendFailed', { key, operation: 'release', error: failure });
+      this.#reported(key, 'release', error);
+    } finally {
+      this.#background.end();
     }
   }
 
   #onLost(hold: Hold, reason: LossReason): void {
     const { key } = hold;
     this.#holds.delete(key);
-    this.#settings.observers.notify('lost', { ...hold.observed, reason });
-    this.#inBackground(hold.options.lockDelayMs > 0 ? this.#giveBackLater(hold) : this.#giveBack(hold));
+    this.#settings.observers.notify('lost', () => ({ ...hold.observed, reason }));
+    void (hold.options.lockDelayMs > 0 ? this.#giveBackLater(hold) : this.#giveBack(hold));
     this.#endTurn(key, null);
   }
 
   /** What the former holder has sent may still be on its way. When we are closed, the key is free at once. */
   async #giveBackLater(hold: Hold): Promise<void> {
     const { clock, stopped } = this.#settings;
+    this.#background.begin();
     await hold.watchdog.stop();
     await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
     await this.#giveBack(hold);
+    this.#background.end();
   }
 
   #holderOf(key: string): Holder | undefined {
     return this.#holds.has(key) ? this.#settings.metadata : this.#blockers.get(key);
-  }
-
-  /** Closing waits for it: also for a question that was called off, because its clean-up begins when it ends. */
-  #inBackground(task: Promise<unknown>): void {
-    const forget = (): void => void this.#background.delete(over);
-    const over: Promise<void> = task.then(forget, forget);
-    this.#background.add(over);
   }
 }

@@ -55,6 +55,11 @@ export class LockHandle implements AsyncDisposable {
     return this.hold.watchdog.lease.attachment;
   }
 
+  /** @internal Whether there is anything for `complete` to do. */
+  get completes(): boolean {
+    return this.hold.watchdog.lease.complete !== undefined;
+  }
+
   /**
    * Makes what was done through `attachment` last; `withLock` does so by itself. Does nothing for other backends, after the
    * release, and inside a re-entry. @throws what the backend says: nothing was done then
@@ -75,13 +80,13 @@ export class LockHandle implements AsyncDisposable {
    * Gives this caller's part of the lock back; the last part frees the key, or passes it to the next caller in this process.
    * Never rejects: if the server does not answer, observers hear of it and the key frees itself within its TTL. Again = nothing.
    */
-  async release(): Promise<void> {
-    if (this.#released) return;
+  release(): Promise<void> {
+    if (this.#released) return Promise.resolve();
     this.#released = true;
-    await this.giveUp(this.hold);
+    return this.giveUp(this.hold);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.release();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
   }
 }

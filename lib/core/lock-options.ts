@@ -83,7 +83,9 @@ export function resolveOptions(
 ): ResolvedOptions {
   if (given === undefined) return defaults;
   refuseUnknown(given, ACQUIRE_OPTIONS, 'acquire');
-  const resolved = Object.assign({ ...defaults }, withoutUndefined(given));
+  const resolved = { ...defaults };
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined) Object.assign(resolved, { [name]: value });
   inRange('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
   inRange('lockDelayMs', resolved.lockDelayMs, 0, MAX_TTL_MS - resolved.ttlMs);
   inRange('waitMs', resolved.waitMs, 0, Infinity);
@@ -165,8 +167,4 @@ function refuseUnknown(given: object, known: ReadonlySet<string>, what: string):
       throw new LockConfigurationError(`${name} is no ${what} option; there are ${[...known].join(', ')}`, name);
     }
   }
-}
-
-function withoutUndefined(given: AcquireOptions): AcquireOptions {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
 }

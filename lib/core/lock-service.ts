@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { Busy } from './busy.js';
-import { Deadline } from './deadline.js';
 import { LockConfigurationError, LockDeadlockError, LockTimeoutError } from './errors.js';
 import type { Hold } from './hold.js';
 import { Holds } from './holds.js';
@@ -119,15 +118,12 @@ export class LockService implements AsyncDisposable {
    */
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
     const resolved = this.resolve(options);
-    const taken = await this.#take(key, resolved);
-    if (taken instanceof LockHandle) return taken;
+    const hold = await this.#take(key, resolved);
+    if (!(hold instanceof Busy)) return this.#handle(key, hold);
     const { waitMs } = resolved;
-    this.#observers.notify('timedOut', { key, waitMs, holder: taken.holder });
-    throw new LockTimeoutError(key, {
-      waitMs,
-      holder: taken.holder,
-      ...(taken.message === undefined ? {} : { message: taken.message }),
-    });
+    const { holder, message } = hold;
+    this.#observers.notify('timedOut', () => ({ key, waitMs, holder }));
+    throw new LockTimeoutError(key, { waitMs, holder, ...(message === undefined ? {} : { message }) });
   }
 
   /**
@@ -136,8 +132,8 @@ export class LockService implements AsyncDisposable {
    */
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
     const resolved = { ...this.resolve(options), waitMs: 0 };
-    const taken = await this.#take(key, resolved);
-    return taken instanceof LockHandle ? taken : null;
+    const hold = await this.#take(key, resolved);
+    return hold instanceof Busy ? null : this.#handle(key, hold);
   }
 
   /**
@@ -149,7 +145,7 @@ export class LockService implements AsyncDisposable {
     try {
       const result = await lock.run(() => work(lock));
       lock.throwIfLost();
-      await lock.complete();
+      if (lock.completes) await lock.complete();
       return result;
     } finally {
       await lock.release();
@@ -186,7 +182,7 @@ export class LockService implements AsyncDisposable {
     } catch (error) {
       if (error instanceof LockConfigurationError) throw error;
       const failure = this.#holds.failure('', 'start', error);
-      this.#observers.notify('backendFailed', { key: '', operation: 'start', error: failure });
+      this.#observers.notify('backendFailed', () => ({ key: '', operation: 'start', error: failure }));
     }
   }
 
@@ -220,25 +216,18 @@ export class LockService implements AsyncDisposable {
     this.#observers.endStreams();
   }
 
-  async #take(key: string, options: ResolvedOptions): Promise<LockHandle | Busy> {
+  #take(key: string, options: ResolvedOptions): Promise<Hold | Busy> | Hold | Busy {
     assertKey(key);
     options.signal?.throwIfAborted();
     const fullKey = this.#prefix + key;
     const inner = findHold(this.#holds.keeper, fullKey);
-    if (inner) return this.#reenter(inner, options) ? this.#handle(key, inner) : new Busy(this.#metadata);
+    if (inner) return this.#reenter(inner, options) ? inner : new Busy(this.#metadata);
     this.#stopped.signal.throwIfAborted();
-
-    const since = this.#clock.now();
-    const hold = await this.#holds.take(fullKey, options, Deadline.after(options.waitMs, this.#clock));
-    if (hold instanceof Busy) return hold;
-    const { fencingToken, handOff } = hold;
-    const from = handOff === 0 ? 'backend' : 'hand-off';
-    this.#observers.notify('acquired', { key: fullKey, fencingToken, waitedMs: this.#clock.now() - since, from });
-    return this.#handle(key, hold);
+    return this.#holds.take(fullKey, options);
   }
 
   #onHealthChange(health: BackendHealth): void {
-    this.#observers.notify('healthChanged', health);
+    this.#observers.notify('healthChanged', () => health);
     this.#holds.onHealthChange(health);
   }
 
@@ -251,8 +240,13 @@ export class LockService implements AsyncDisposable {
     if (!hold.isHeld) throw hold.lossError();
     if (options.reentrant && hold.options.reentrant) {
       hold.enter();
-      const { key, fencingToken } = hold;
-      this.#observers.notify('acquired', { key, fencingToken, waitedMs: 0, from: 're-entry' });
+      const { key } = hold;
+      this.#observers.notify('acquired', () => ({
+        key,
+        fencingToken: hold.fencingToken,
+        waitedMs: 0,
+        from: 're-entry',
+      }));
       return true;
     }
     if (options.waitMs === 0) return false;

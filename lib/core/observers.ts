@@ -18,7 +18,10 @@ export class Observers {
     for (const stream of this.#streams) stream.end();
   }
 
-  notify<Name extends keyof LockEvents>(name: Name, event: LockEvents[Name]): void {
+  /** `describe` is called once if anybody listens, and else not at all. */
+  notify<Name extends keyof LockEvents>(name: Name, describe: () => LockEvents[Name]): void {
+    if (this.observers.length === 0 && this.#streams.size === 0) return;
+    const event = describe();
     for (const observer of this.observers) tell(observer, name, event);
     for (const { observer } of this.#streams) tell(observer, name, event);
   }

@@ -23,23 +23,22 @@ class SystemTimer implements Timer {
   #timeout: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly due: number,
+    delayMs: number,
     private readonly callback: () => void,
     private readonly background: boolean,
   ) {
-    this.#arm();
+    this.#arm(delayMs);
   }
 
   cancel(): void {
     clearTimeout(this.#timeout);
   }
 
-  #arm(): void {
-    const remaining = this.due - performance.now();
+  #arm(delayMs: number): void {
     this.#timeout =
-      remaining > LONGEST_TIMER_MS
-        ? setTimeout(() => this.#arm(), LONGEST_TIMER_MS)
-        : setTimeout(this.callback, Math.max(0, Math.ceil(remaining)));
+      delayMs > LONGEST_TIMER_MS
+        ? setTimeout(() => this.#arm(delayMs - LONGEST_TIMER_MS), LONGEST_TIMER_MS)
+        : setTimeout(this.callback, Math.max(0, Math.ceil(delayMs)));
     if (this.background) this.#timeout.unref();
   }
 }
@@ -47,9 +46,7 @@ class SystemTimer implements Timer {
 export const systemClock: Clock = {
   now: () => performance.now(),
   schedule: (delayMs, callback, options) =>
-    delayMs === Infinity
-      ? NO_TIMER
-      : new SystemTimer(performance.now() + delayMs, callback, options?.background === true),
+    delayMs === Infinity ? NO_TIMER : new SystemTimer(delayMs, callback, options?.background === true),
 };
 
 /** Resolves after `delayMs`, or once `until` aborts. A background pause does not keep the process alive. */
@@ -74,7 +71,15 @@ export function pause(
 export function within(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = clock.schedule(ms, () => resolve(false));
-    task.then(() => resolve(true), reject).finally(() => timer.cancel());
+    const onTime = (): void => {
+      timer.cancel();
+      resolve(true);
+    };
+    const onFailure = (error: unknown): void => {
+      timer.cancel();
+      reject(error);
+    };
+    task.then(onTime, onFailure);
   });
 }
 

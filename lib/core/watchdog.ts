@@ -80,10 +80,10 @@ export class Watchdog {
     this.#renewal = this.#renew();
   }
 
-  /** Ends the watch; resolves when no renewal is in flight any more. Bounded by the end of trust. */
-  async stop(): Promise<void> {
+  /** Ends the watch; resolves when no renewal is in flight any more, if there is one. Bounded by the end of trust. */
+  stop(): Promise<void> | undefined {
     this.#end();
-    if (this.#renewal) await Promise.race([this.#renewal, this.#endOfTrust()]);
+    return this.#renewal && Promise.race([this.#renewal, this.#endOfTrust()]);
   }
 
   async #renew(): Promise<void> {

@@ -142,7 +142,7 @@ describe('Watchdog', () => {
     answer = () => new Promise((resolve) => (reply = resolve));
     await clock.advance(400);
     let stopped = false;
-    const stop = watchdog.stop().then(() => (stopped = true));
+    const stop = watchdog.stop()?.then(() => (stopped = true));
     await clock.advance(10);
     expect(stopped).toBe(false);
     reply(false);
