@@ -17,7 +17,7 @@ import { ReplicaCheck } from './replica-check.js';
 import { sentinelSource } from './sentinel-source.js';
 import { Waiters } from './waiters.js';
 
-export { type RedisClient, type RedisCluster, type RedisPipeline } from './redis-client.js';
+export { type RedisClient, type RedisCluster } from './redis-client.js';
 export {
   type AccessOptions,
   type ClusterOptions,

@@ -4,8 +4,9 @@ import type { ReportedHealth } from '../../core/index.js';
 export interface RedisClient {
   readonly status: string;
   readonly isCluster: boolean;
+  /** Its socket, while there is one. */
+  readonly stream?: { cork(): void; uncork(): void } | undefined;
   call(command: string, ...args: RedisArgument[]): Promise<unknown>;
-  pipeline(commands: unknown[][]): RedisPipeline;
   duplicate(override?: object): RedisClient;
   connect(): Promise<void>;
   disconnect(reconnect?: boolean): void;
@@ -33,10 +34,6 @@ export type NatMap = Readonly<Record<string, NatAddress>> | ((address: string) =
 interface NatAddress {
   readonly host: string;
   readonly port: number;
-}
-
-export interface RedisPipeline {
-  exec(): Promise<[error: Error | null, reply: unknown][] | null>;
 }
 
 export type RedisArgument = string | number;

@@ -102,7 +102,7 @@ const PLACES: Readonly<Record<keyof Places, readonly string[]>> = {
   cluster: ACCESS,
 };
 const PLACE_NAMES = ['url', 'client', 'sentinels', 'cluster'] as const;
-const CLIENT_METHODS = ['call', 'pipeline', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
+const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
 const CLUSTER_METHODS = ['connect', 'nodes'];
 /** Longer than the servers' own defaults need for a failover. */
 const FAILOVER_MS = 30_000;

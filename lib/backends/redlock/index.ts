@@ -4,7 +4,7 @@ import { RedlockLeaseStore } from './redlock-lease-store.js';
 import { RedlockNode } from './redlock-node.js';
 import { type RedlockOptions, resolveRedlockOptions } from './redlock-options.js';
 
-export { type RedisClient, type RedisPipeline } from '../redis/redis-client.js';
+export { type RedisClient } from '../redis/redis-client.js';
 export { type RedlockOptions } from './redlock-options.js';
 
 /**

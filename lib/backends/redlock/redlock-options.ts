@@ -44,7 +44,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'maxSkewMs',
   'restartQuarantineMs',
 ]);
-const CLIENT_METHODS = ['call', 'pipeline', 'duplicate', 'connect', 'disconnect', 'on', 'off'] as const;
+const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'] as const;
 
 /** Fills in what was left open. @throws LockConfigurationError naming the option; a URL is never repeated, for its password */
 export function resolveRedlockOptions(given: RedlockOptions): ResolvedOptions {
