@@ -20,7 +20,7 @@ const ZOOKEEPER: Wire = { acquire: '/locks/', release: '/locks/' };
 
 const WIRE = {
   'redis-queue': { acquire: 'EVALSHA', release: 'EVALSHA' },
-  'redis-plain': { acquire: 'NX', release: 'EVALSHA' },
+  'redis-plain': { acquire: 'EVALSHA', release: 'EVALSHA' },
   'redis-sentinel': { acquire: 'EVALSHA', release: 'EVALSHA' },
   'memcached-meta': { acquire: 'ms lock:l:', release: 'md ' },
   'memcached-classic': { acquire: 'add lock:l:', release: '0 -1 0 ' },

@@ -7,19 +7,18 @@ import {
   unpackHolder,
 } from '../../core/index.js';
 import { isOwn, LockKeys, splitFields } from './lease-value.js';
-import { microseconds } from './redis-reply.js';
-import { COMPARE_AND_DELETE } from './redis-scripts.js';
+import { asList, microseconds } from './redis-reply.js';
+import { COMPARE_AND_DELETE, SET_IF_FREE } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import type { ReplicaCheck } from './replica-check.js';
 import { RenewalBatch } from './renewal-batch.js';
 
 /**
  * The lock of the textbook, `SET key owner NX PX ttl`, with nothing else on the server and waiters that poll. Release and
- * renewal compare the owner in a script.
+ * renewal compare the owner.
  *
- * The token is the server's clock, read in the same write after the `SET`. If that was later than the lease, so is the answer,
- * and it is discarded; if not, the clock was read while the key was ours, hence before the next owner's `SET` and clock. So
- * tokens grow as long as the server's clock does: one that is set back repeats them, since nothing here remembers the last.
+ * The token is the server's clock, read in one step with the `SET`, hence before the next owner's. So tokens grow as long as
+ * the server's clock does: one that is set back repeats them, since nothing here remembers the last.
  */
 export class PlainLeaseStore implements LeaseStore {
   readonly name = 'redis';
@@ -39,21 +38,15 @@ export class PlainLeaseStore implements LeaseStore {
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const leaseKey = this.#keys.lease(key);
     const lease = `${owner}|${packHolder(metadata)}`;
-    const [set, present, leftMs, time, copies] = await this.#servers.ask(
-      leaseKey,
-      ['SET', leaseKey, lease, 'NX', 'PX', Math.ceil(ttlMs)],
-      ['GET', leaseKey],
-      ['PTTL', leaseKey],
-      ['TIME'],
-      ...this.#replicas.requests,
-    );
-    if (set === 'OK') {
+    const take = SET_IF_FREE.call([leaseKey], [lease, Math.ceil(ttlMs)]);
+    const [reply, copies] = await this.#servers.ask(leaseKey, take, ...this.#replicas.requests);
+    const [set, time, present, leftMs] = asList(reply);
+    if (Number(set) === 1) {
       this.#replicas.assert(copies);
       return { acquired: true, fencingToken: microseconds(time) };
     }
-    if (typeof present !== 'string') return { acquired: false, retryAfterMs: 0 };
-    const [holderOwner, holderMetadata = ''] = splitFields(present, 2) ?? [];
-    // A lost answer: the first token was never seen by anybody, so the newer one does.
+    const [holderOwner, holderMetadata = ''] = splitFields(String(present), 2) ?? [];
+    // A lost answer: the first token was never seen by anybody, so a newer one does.
     const ours = holderOwner === owner && (await this.renew(key, owner, ttlMs));
     if (ours) return { acquired: true, fencingToken: microseconds(time) };
     const holder = unpackHolder(holderMetadata);

@@ -155,6 +155,16 @@ export class QueueScripts {
   }
 }
 
+/**
+ * KEYS: lease. ARGV: what the lease is to be, ttl in ms. `SET NX PX`, in a script for the sake of the clock that goes with it.
+ * Returns {1, the server's clock} or {0, the server's clock, what is there, ms left of it}.
+ */
+export const SET_IF_FREE = new RedisScript(`
+local set, now = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]), redis.call('TIME')
+if set then return {1, now} end
+return {0, now, redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
+`);
+
 /** KEYS: lease. ARGV: owner. Returns 1 if the key was the owner's and is now free, else 0. */
 export const COMPARE_AND_DELETE = new RedisScript(`
 local lease = redis.call('GET', KEYS[1])
