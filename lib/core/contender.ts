@@ -27,6 +27,7 @@ export class Contender {
   #forgetDeadline: () => void = () => undefined;
   #unwatch: (() => void) | undefined;
   #woken = false;
+  #queued = false;
   #wakeUp: () => void = () => undefined;
   /** The failures in a row, by the last of them. */
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
@@ -104,6 +105,7 @@ export class Contender {
     const { owner, ttlMs } = this.request;
     return {
       fencingToken,
+      queued: this.#queued,
       ttlMs,
       sentAt,
       renew: () => store.renew(key, owner, ttlMs),
@@ -123,7 +125,8 @@ export class Contender {
 
   #onRefusal({ retryAfterMs, holder }: LeaseAttempt & { acquired: false }): number {
     this.#failing = undefined;
-    this.mayHaveLeftSomething = this.#unwatch !== undefined;
+    this.#queued = this.#unwatch !== undefined;
+    this.mayHaveLeftSomething = this.#queued;
     if (holder) this.request.blockedBy?.(holder);
     const { pollMs } = this.patience;
     const poll = pollMs / 2 + randomInt(Math.ceil(pollMs) + 1);

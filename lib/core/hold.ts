@@ -1,4 +1,5 @@
 import { LockConfigurationError, LockLostError, type LossReason } from './errors.js';
+import type { HandOffLimits } from './hand-off-limits.js';
 import type { LockBackend } from './lock-backend.js';
 import type { HoldState } from './lock-observer.js';
 import type { ResolvedOptions } from './lock-options.js';
@@ -15,16 +16,21 @@ export interface HoldKeeper {
   lost(hold: Hold, reason: LossReason): void;
 }
 
+/** What the callers have in common who pass one lease on. */
+export interface Tenure {
+  /** The lease's. */
+  readonly owner: string;
+  readonly watchdog: Watchdog;
+  readonly since: number;
+  readonly limits: HandOffLimits;
+}
+
 /** Bits of a fencing token that count hand-offs, so that callers of one lease have growing tokens too. */
 const HAND_OFF_BITS = 10n;
 
 /** One lease shared by re-entered acquisitions: it ends with the last of them, or with the lease. */
 export class Hold implements WatchdogListener {
   readonly since: number;
-  /** When this process got the lease, which earlier callers may have had before us. */
-  readonly leaseSince: number;
-  /** Which caller of this lease we are, from 0. */
-  readonly handOff: number;
   #fencingToken: bigint | undefined;
   #isShown = false;
   #entries = 1;
@@ -33,28 +39,34 @@ export class Hold implements WatchdogListener {
   #abort: AbortController | undefined;
   #maxHold: Timer | undefined;
 
-  /** `previous`: the hold that passed its lease on to this one. */
   constructor(
     readonly key: string,
     readonly options: ResolvedOptions,
-    readonly watchdog: Watchdog,
     readonly keeper: HoldKeeper,
-    /** The lease's. */
-    readonly owner: string,
-    previous?: Hold,
+    readonly tenure: Tenure,
+    /** Which caller of this lease we are. */
+    readonly handOff = 0,
   ) {
     this.since = keeper.clock.now();
-    this.leaseSince = previous?.leaseSince ?? this.since;
-    this.handOff = previous ? previous.handOff + 1 : 0;
-    watchdog.listener = this;
+    this.watchdog.listener = this;
     if (options.maxHoldMs !== Infinity) {
       this.#maxHold = keeper.clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
     }
   }
 
+  get watchdog(): Watchdog {
+    return this.tenure.watchdog;
+  }
+
   get fencingToken(): bigint {
     this.#fencingToken ??= (this.watchdog.lease.fencingToken << HAND_OFF_BITS) | BigInt(this.handOff);
     return this.#fencingToken;
+  }
+
+  /** Whether callers of this process have had the lease for as often and as long as they may. */
+  get exhausted(): boolean {
+    const { limits, since } = this.tenure;
+    return this.handOff >= limits.times || this.keeper.clock.now() - since >= limits.ms;
   }
 
   get state(): 'held' | 'jeopardy' | 'lost' {
@@ -86,7 +98,8 @@ export class Hold implements WatchdogListener {
 
   /** Tells this acquisition from all others. From now on the lease ends with it. */
   show(): string {
-    const { key, fencingToken, owner } = this;
+    const { key, fencingToken } = this;
+    const { owner } = this.tenure;
     const { backend } = this.keeper;
     if (!backend.isHeldBy) {
       throw new LockConfigurationError(

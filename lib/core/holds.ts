@@ -3,6 +3,7 @@ import { Background } from './background.js';
 import { Busy } from './busy.js';
 import { Deadline } from './deadline.js';
 import { LockBackendError, LockConfigurationError, LockError, type LossReason, quote } from './errors.js';
+import { type HandOffOptions, handOffLimits } from './hand-off-limits.js';
 import { Hold, type HoldKeeper } from './hold.js';
 import { LocalQueue } from './local-queue.js';
 import type { BackendHealth, Holder, HolderMetadata, Lease, LockBackend } from './lock-backend.js';
@@ -18,8 +19,7 @@ export interface HoldsSettings {
   readonly clock: Clock;
   readonly observers: Observers;
   readonly metadata: HolderMetadata;
-  readonly maxHandOffs: number;
-  readonly maxHandOffMs: number;
+  readonly handOffs: HandOffOptions;
   readonly maxWaiters: number;
   /** Aborts when nobody may get a lock any more. */
   readonly stopped: AbortSignal;
@@ -144,8 +144,8 @@ export class Holds {
   /** The hold that goes on with the lease of the caller before us, if that one is still good. */
   #inherit(previous: Hold | null, options: ResolvedOptions): Hold | undefined {
     if (!previous) return undefined;
-    const { key, watchdog, owner } = previous;
-    if (watchdog.trusted) return new Hold(key, options, watchdog, this.keeper, owner, previous);
+    const { key, tenure, handOff } = previous;
+    if (tenure.watchdog.trusted) return new Hold(key, options, this.keeper, tenure, handOff + 1);
     void this.#giveBack(previous);
     return undefined;
   }
@@ -153,7 +153,7 @@ export class Holds {
   /** Asks the backend. Unless it gives us a hold, our turn is over. */
   async #ask(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy> {
     const owner = randomUUID();
-    const { backend, clock, metadata, stopped } = this.#settings;
+    const { backend, clock, handOffs, metadata, stopped } = this.#settings;
     const { ttlMs, lockDelayMs } = options;
     const signal = options.signal ? AbortSignal.any([options.signal, stopped]) : stopped;
     this.#background.begin();
@@ -171,7 +171,8 @@ export class Holds {
       if (lease && lockDelayMs > 0) this.#assertUsable(lease, lockDelayMs);
       if (lease) {
         const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, lockDelayMs);
-        return new Hold(key, options, watchdog, this.keeper, owner);
+        const limits = handOffLimits(handOffs, { queued: lease.queued === true, callers: 1 + this.waiting(key) });
+        return new Hold(key, options, this.keeper, { owner, watchdog, since: clock.now(), limits });
       }
       const busy = new Busy(this.#holderOf(key));
       this.#endTurn(key, null);
@@ -207,15 +208,14 @@ export class Holds {
     return error;
   }
 
-  #mayHandOver({ key, handOff, leaseSince, options, mayHandOver }: Hold): boolean {
+  #mayHandOver(hold: Hold): boolean {
+    const { key, options } = hold;
     const next = this.#queue.next(key);
     const alike = next?.ttlMs === options.ttlMs && next.lockDelayMs === options.lockDelayMs;
     const fits = alike && next.watchdog && options.watchdog;
-    if (!fits || !mayHandOver) return false;
-    if (handOff < this.#settings.maxHandOffs && this.#settings.clock.now() - leaseSince < this.#settings.maxHandOffMs)
-      return true;
-    this.#yielding.add(key);
-    return false;
+    if (!fits || !hold.mayHandOver) return false;
+    if (hold.exhausted) this.#yielding.add(key);
+    return !hold.exhausted;
   }
 
   #endTurn(key: string, gift: Hold | null): void {

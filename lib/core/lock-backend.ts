@@ -99,6 +99,8 @@ export interface AcquireRequest {
 export interface Lease {
   /** Grows with every acquisition of the key; below 2^53, because the core appends ten bits for hand-offs. */
   readonly fencingToken: bigint;
+  /** We stood in a line of the backend's for it, and others may stand there now: callers here soon let that line go on. */
+  readonly queued?: boolean;
   /** The true one: a session backend reports the session's. */
   readonly ttlMs: number;
   /** `clock.now()` before the request that this lease answers was sent. */

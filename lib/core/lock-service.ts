@@ -54,7 +54,7 @@ export class LockService implements AsyncDisposable {
     options: LockServiceOptions = {},
   ) {
     assertServiceOptions(options);
-    const { label, namespace, maxHandOffs = 1_023, maxHandOffMs = 100, maxWaiters = 100_000 } = options;
+    const { label, namespace, maxWaiters = 100_000 } = options;
     this.defaults = resolveOptions(options.defaults);
     assertLock(this.defaults, backend);
     this.#clock = options.clock ?? systemClock;
@@ -66,8 +66,7 @@ export class LockService implements AsyncDisposable {
       clock: this.#clock,
       observers: this.#observers,
       metadata: this.#metadata,
-      maxHandOffs,
-      maxHandOffMs,
+      handOffs: options,
       maxWaiters,
       stopped: this.#stopped.signal,
     });

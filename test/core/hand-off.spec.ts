@@ -58,6 +58,20 @@ describe('hand-off', () => {
     await expect(leases({ maxHandOffMs: 45 }, 10)).resolves.toBe(2);
   });
 
+  it('ends after two rounds of the callers here while others stand in line, and only then', async () => {
+    const leave = await backend.occupy('k');
+    const caller = async (): Promise<void> => {
+      for (let visit = 0; visit < 5; visit += 1) await locks.withLock('k', () => undefined);
+    };
+    const callers = [caller(), caller()];
+    await leave();
+    await Promise.all(callers);
+    const waitedFor = ['backend', 'hand-off', 'hand-off', 'hand-off'];
+    const free = ['backend', 'hand-off', 'hand-off', 'hand-off', 'hand-off', 'hand-off'];
+    const origins = events.filter(([name]) => name === 'acquired').map(([, event]) => event);
+    expect(origins).toMatchObject([...waitedFor, ...free].map((from) => ({ from })));
+  });
+
   it('does not pass a lease on to a caller who wants another one', async () => {
     const first = await locks.acquire('k', { ttlMs: 5_000 });
     const second = locks.acquire('k', { ttlMs: 6_000 });

@@ -60,6 +60,7 @@ export class EtcdBackend implements LockBackend {
 /** The session outlives it: a lease that is not renewed is given back at its end. */
 class SessionLease implements Lease {
   readonly fencingToken: bigint;
+  readonly queued: boolean;
   readonly ttlMs: number;
   readonly sentAt: number;
   readonly revoked: AbortSignal;
@@ -72,6 +73,7 @@ class SessionLease implements Lease {
     private readonly clock: Clock = systemClock,
   ) {
     this.fencingToken = lease.fencingToken;
+    this.queued = lease.queued === true;
     this.ttlMs = session.ttlMs;
     this.sentAt = session.sentAt;
     this.revoked = session.gone;

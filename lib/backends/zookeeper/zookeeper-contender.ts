@@ -107,7 +107,8 @@ export class ZooKeeperContender {
     const { session } = place;
     const sentAt = session.trustedFrom(askedAt);
     if (clock.now() < trustedUntil(sentAt, session.times.trustMs)) {
-      return new ZooKeeperLease({ session, node: standing.node, sentAt, clock, leave: () => leave(place) });
+      const { node } = standing;
+      return new ZooKeeperLease({ session, node, queued: this.#refused, sentAt, clock, leave: () => leave(place) });
     }
     await pause(clock, session.times.lagMs);
     return undefined;

@@ -7,6 +7,7 @@ import type { ZooKeeperSession } from './zookeeper-session.js';
 export interface ZooKeeperGrant {
   readonly session: ZooKeeperSession;
   readonly node: OwnNode;
+  readonly queued: boolean;
   readonly sentAt: number;
   readonly clock: Clock;
   /** Takes the node away, in the background if it cannot be done at once. */
@@ -16,6 +17,7 @@ export interface ZooKeeperGrant {
 /** A node that has the key. It would live as long as its session, so one that nobody renews is taken away when its time is over. */
 export class ZooKeeperLease implements Lease {
   readonly fencingToken: bigint;
+  readonly queued: boolean;
   readonly ttlMs: number;
   readonly sentAt: number;
   readonly #revoke = new AbortController();
@@ -26,8 +28,9 @@ export class ZooKeeperLease implements Lease {
   #expiry: Timer;
 
   constructor(private readonly grant: ZooKeeperGrant) {
-    const { session, node, sentAt } = grant;
+    const { session, node, queued, sentAt } = grant;
     this.fencingToken = node.czxid;
+    this.queued = queued;
     this.ttlMs = session.times.trustMs;
     this.sentAt = sentAt;
     this.#expiresAt = sentAt + this.ttlMs;
