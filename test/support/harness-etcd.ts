@@ -18,8 +18,10 @@ const names = new LockNames('lock');
 const TTL_MS = { 1: 2_000, 3: 3_000 };
 
 /** Servers of its own, which keep their data, so that they can be restarted both ways. */
-export function etcdHarness(members: 1 | 3): EtcdHarness {
-  const sessionTtlMs = TTL_MS[members];
+export function etcdHarness(
+  members: 1 | 3,
+  { sessionTtlMs = TTL_MS[members] }: { readonly sessionTtlMs?: number } = {},
+): EtcdHarness {
   let server: EtcdServer;
   let operator: EtcdOperator;
   const connection: EtcdHarness['connection'] = (through): EtcdConnection => ({
