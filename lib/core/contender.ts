@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { LockError } from './errors.js';
 import type { LeaseAttempt, LeaseStore } from './lease-store.js';
-import type { AcquireRequest, Lease } from './lock-backend.js';
+import type { AcquireRequest } from './lock-backend.js';
+import type { Grant } from './store-lease.js';
 import type { Timer } from './timers.js';
 import { trustedUntil } from './watchdog.js';
 
@@ -15,7 +16,7 @@ const SILENCE_MS = 100;
 
 const OVER = Symbol('the deadline passed, or the caller gave up');
 
-/** One caller's way from asking a store to a lease, or to giving up. Used once. */
+/** One caller's way from asking a store to a grant, or to giving up. Used once. */
 export class Contender {
   /** A request was sent that may have been carried out, or may have put us in a queue. */
   mayHaveLeftSomething = false;
@@ -37,12 +38,10 @@ export class Contender {
     private readonly key: string,
     private readonly request: AcquireRequest,
     private readonly patience: { readonly pollMs: number; readonly patienceMs: number },
-    /** Frees the owner in the background, once its lease could not be given back. */
-    private readonly cleanUp: () => void,
   ) {}
 
   /** Rejects with what the store said, or with the signal's reason. */
-  async run(): Promise<Lease | null> {
+  async run(): Promise<Grant | null> {
     const { deadline, signal } = this.request;
     signal?.throwIfAborted();
     const once = deadline.passed;
@@ -77,8 +76,8 @@ export class Contender {
     this.#forgetDeadline();
   }
 
-  /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
-  async #attempt(): Promise<Lease | null | number> {
+  /** A grant, or `null` when it is too late for one, or after how many milliseconds to ask again. */
+  async #attempt(): Promise<Grant | null | number> {
     const { owner, ttlMs, lockDelayMs = 0, metadata, deadline, signal } = this.request;
     const sentAt = deadline.clock.now();
     this.#woken = false;
@@ -93,33 +92,10 @@ export class Contender {
       }
       if (!answer.acquired) return this.#onRefusal(answer);
       if (deadline.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs))
-        return this.#lease(answer.fencingToken, sentAt);
+        return { fencingToken: answer.fencingToken, queued: this.#queued, sentAt };
       return this.#onFailure(new Error('the answer came after the lease had ended'));
     } catch (error) {
       return this.#onFailure(error);
-    }
-  }
-
-  #lease(fencingToken: bigint, sentAt: number): Lease {
-    const { store, key } = this;
-    const { owner, ttlMs } = this.request;
-    return {
-      fencingToken,
-      queued: this.#queued,
-      ttlMs,
-      sentAt,
-      renew: () => store.renew(key, owner, ttlMs),
-      release: () => this.#release(),
-    };
-  }
-
-  /** The caller is told of a failure at once; the key is not to stay closed for the rest of the TTL because of it. */
-  async #release(): Promise<void> {
-    try {
-      await this.store.release(this.key, this.request.owner);
-    } catch (error) {
-      this.cleanUp();
-      throw error;
     }
   }
 

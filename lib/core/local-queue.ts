@@ -19,13 +19,16 @@ export interface Waiter<Gift> extends Wishes {
  * talk to the backend about it. So a hot key costs the server one contender per process, however many callers there are.
  */
 export class LocalQueue<Gift> {
-  /** A key is present while somebody has its turn. Sets keep the order of arrival and forget a waiter in constant time. */
-  readonly #turns = new Map<string, Set<Waiter<Gift>>>();
+  /**
+   * A key is present while somebody has its turn, with a set once somebody waits. Sets keep the order of arrival and forget a
+   * waiter in constant time.
+   */
+  readonly #turns = new Map<string, Set<Waiter<Gift>> | undefined>();
 
   /** Whether the turn was free, and is now the caller's. */
   enter(key: string): boolean {
     if (this.#turns.has(key)) return false;
-    this.#turns.set(key, new Set());
+    this.#turns.set(key, undefined);
     return true;
   }
 
@@ -44,8 +47,7 @@ export class LocalQueue<Gift> {
   ): Promise<Gift | null | 'late'> {
     const { signal } = request;
     return new Promise((resolve, reject) => {
-      const waiters = this.#turns.get(key);
-      if (!waiters) throw new Error('wait() comes after enter() refused the turn');
+      const waiters = this.#waitersOf(key);
       const leave = (): void => {
         waiters.delete(waiter);
         timer.cancel();
@@ -76,6 +78,13 @@ export class LocalQueue<Gift> {
     });
   }
 
+  #waitersOf(key: string): Set<Waiter<Gift>> {
+    if (!this.#turns.has(key)) throw new Error('wait() comes after enter() refused the turn');
+    const waiters = this.#turns.get(key) ?? new Set();
+    this.#turns.set(key, waiters);
+    return waiters;
+  }
+
   /** Who is next, so that the one who leaves can see whether its lease would fit. */
   next(key: string): Waiter<Gift> | undefined {
     return this.#turns.get(key)?.values().next().value;
@@ -83,7 +92,7 @@ export class LocalQueue<Gift> {
 
   /** Sends every waiter away. Those who have a turn keep it. */
   rejectAll(reason: unknown): void {
-    for (const waiters of this.#turns.values()) for (const waiter of waiters) waiter.reject(reason);
+    for (const waiters of this.#turns.values()) for (const waiter of waiters ?? []) waiter.reject(reason);
   }
 
   /** Ends the caller's turn; the next waiter has it, with the gift. Without a waiter there must be no gift. */

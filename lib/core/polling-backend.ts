@@ -3,6 +3,7 @@ import { LockBackendError, LockError } from './errors.js';
 import type { LeaseStore } from './lease-store.js';
 import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend, TtlLimits } from './lock-backend.js';
 import { assertTtl } from './lock-options.js';
+import { type Claim, type Grant, StoreLease } from './store-lease.js';
 import { pause } from './timers.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
@@ -46,19 +47,20 @@ export class PollingBackend implements LockBackend {
 
   async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
     assertTtl(request.ttlMs, this);
-    const cleanUp = (): void => this.#cleanUp(key, request, contender.lastAttempt);
-    const contender = new Contender(this.store, key, request, this.#patience, cleanUp);
-    let lease: Lease | null = null;
+    const { owner, ttlMs, deadline } = request;
+    const claim = { key, owner, ttlMs, clock: deadline.clock };
+    const contender = new Contender(this.store, key, request, this.#patience);
+    let grant: Grant | null = null;
     try {
-      lease = await contender.run();
-      return lease;
+      grant = await contender.run();
+      return grant && new StoreLease(this.store, claim, grant, this.#cleanUp);
     } catch (error) {
       if (error instanceof LockError || (request.signal?.aborted === true && error === request.signal.reason))
         throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     } finally {
       contender.end();
-      if (!lease && contender.mayHaveLeftSomething) cleanUp();
+      if (!grant && contender.mayHaveLeftSomething) this.#cleanUp(claim, contender.lastAttempt);
     }
   }
 
@@ -68,23 +70,23 @@ export class PollingBackend implements LockBackend {
     await this.store.close();
   }
 
-  #cleanUp(key: string, request: AcquireRequest, lastAttempt: Promise<unknown>): void {
-    const task = this.#releaseUntilSure(key, request, lastAttempt).finally(() => this.#cleanUps.delete(task));
+  /** @param lastAttempt has to be over first */
+  readonly #cleanUp = (claim: Claim, lastAttempt?: Promise<unknown>): void => {
+    const task = this.#releaseUntilSure(claim, lastAttempt).finally(() => this.#cleanUps.delete(task));
     this.#cleanUps.add(task);
-  }
+  };
 
   /** Frees an owner whose request may have been carried out, until the store confirms it or the lease has run out by itself. */
-  async #releaseUntilSure(key: string, request: AcquireRequest, lastAttempt: Promise<unknown>): Promise<void> {
-    const { clock } = request.deadline;
-    await lastAttempt.catch(() => undefined);
-    const goneBy = clock.now() + request.ttlMs;
+  async #releaseUntilSure({ key, owner, ttlMs, clock }: Claim, lastAttempt?: Promise<unknown>): Promise<void> {
+    await lastAttempt?.catch(() => undefined);
+    const goneBy = clock.now() + ttlMs;
     for (
       let delay = FIRST_CLEAN_UP_RETRY_MS;
       clock.now() < goneBy;
       delay = Math.min(delay * 2, LONGEST_CLEAN_UP_RETRY_MS)
     ) {
       try {
-        await this.store.release(key, request.owner);
+        await this.store.release(key, owner);
         return;
       } catch {
         // The caller has its error already, and the lease ends by itself: this only makes it end sooner.

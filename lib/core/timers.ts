@@ -83,30 +83,40 @@ export function within(clock: Clock, ms: number, task: Promise<unknown>): Promis
   });
 }
 
+/** Callbacks that run in one turn of the event loop. Whoever takes its own out is not called. */
+export type TimerSlot = Set<() => void>;
+
 /**
  * Runs callbacks on a coarse grid, all of one grid point together in one turn of the event loop: a thousand locks that are
- * renewed in the same turn share a request. Never later than asked, and never earlier by more than the grid.
+ * renewed in the same turn share a request, and have a timer together.
  */
 export class TimerGrid {
-  readonly #slots = new Map<number, Set<() => void>>();
+  readonly #slots = new Map<number, TimerSlot>();
 
   constructor(private readonly clock: Clock) {}
 
-  at(time: number, gridMs: number, callback: () => void): Timer {
-    const slotTime = Math.floor(time / gridMs) * gridMs;
-    const slot = this.#slots.get(slotTime) ?? this.#open(slotTime);
-    slot.add(callback);
-    return { cancel: () => slot.delete(callback) };
+  /** Never later than `time`, and never earlier by more than the grid. */
+  by(time: number, gridMs: number, callback: () => void): TimerSlot {
+    return this.#at(Math.floor(time / gridMs) * gridMs, callback);
   }
 
-  #open(slotTime: number): Set<() => void> {
-    const slot = new Set<() => void>();
-    this.#slots.set(slotTime, slot);
+  /** Never earlier than `time`, and never later by more than the grid. */
+  from(time: number, gridMs: number, callback: () => void): TimerSlot {
+    return this.#at(Math.ceil(time / gridMs) * gridMs, callback);
+  }
+
+  #at(time: number, callback: () => void): TimerSlot {
+    return (this.#slots.get(time) ?? this.#open(time)).add(callback);
+  }
+
+  #open(time: number): TimerSlot {
+    const slot: TimerSlot = new Set();
+    this.#slots.set(time, slot);
     const run = (): void => {
-      this.#slots.delete(slotTime);
+      this.#slots.delete(time);
       for (const callback of slot) callback();
     };
-    this.clock.schedule(slotTime - this.clock.now(), run, { background: true });
+    this.clock.schedule(time - this.clock.now(), run, { background: true });
     return slot;
   }
 }

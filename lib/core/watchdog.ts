@@ -1,6 +1,6 @@
 import type { LossReason } from './errors.js';
 import type { Lease } from './lock-backend.js';
-import type { Clock, Timer, TimerGrid } from './timers.js';
+import type { Clock, Timer, TimerGrid, TimerSlot } from './timers.js';
 
 /** Whom a watchdog tells. Exactly one `onLost` comes, or none if the watchdog was stopped first. */
 export interface WatchdogListener {
@@ -33,8 +33,11 @@ export class Watchdog {
   #sentAt: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
   #renewal: Promise<void> | undefined;
-  #nextRenewal: Timer | undefined;
-  #alarm: Timer | undefined;
+  /** On the grid as long as all goes well, when the same two are enough for a thousand locks. */
+  #renewalSlot: TimerSlot | undefined;
+  #alarmSlot: TimerSlot | undefined;
+  #retry: Timer | undefined;
+  #endOfTrust: Timer | undefined;
 
   constructor(
     readonly lease: Lease,
@@ -49,7 +52,7 @@ export class Watchdog {
     this.#trustedUntil = trustedUntil(lease.sentAt, this.#ttlMs);
     lease.revoked?.addEventListener('abort', this.#onRevoked);
     this.#scheduleRenewal();
-    this.#armAlarm();
+    this.#setAlarm();
   }
 
   /** Exact now, also in the first synchronous step after a stalled event loop. */
@@ -70,20 +73,21 @@ export class Watchdog {
   suspect(cause?: unknown): void {
     if (this.#state !== 'held') return;
     this.#state = 'jeopardy';
+    this.#setAlarm();
     this.listener?.onJeopardy(cause);
   }
 
   /** Asks the backend at once. While a renewal is in flight its answer serves. */
   renewNow(): void {
     if (this.#state === 'over' || this.#renewal) return;
-    this.#nextRenewal?.cancel();
+    this.#cancelRenewal();
     this.#renewal = this.#renew();
   }
 
   /** Ends the watch; resolves when no renewal is in flight any more, if there is one. Bounded by the end of trust. */
   stop(): Promise<void> | undefined {
     this.#end();
-    return this.#renewal && Promise.race([this.#renewal, this.#endOfTrust()]);
+    return this.#renewal && Promise.race([this.#renewal, this.#trustToEnd()]);
   }
 
   async #renew(): Promise<void> {
@@ -110,6 +114,7 @@ export class Watchdog {
     this.#trustedUntil = trustedUntil(sentAt, this.#ttlMs);
     if (this.#state === 'jeopardy') {
       this.#state = 'held';
+      this.#setAlarm();
       this.listener?.onSafe();
     }
     this.#scheduleRenewal();
@@ -118,29 +123,37 @@ export class Watchdog {
   #scheduleRenewal(): void {
     if (!this.renews) return;
     const ttlMs = this.#ttlMs;
-    this.#nextRenewal = this.grid.at(this.#sentAt + ttlMs / 3, ttlMs / 12, () => this.renewNow());
+    this.#renewalSlot = this.grid.by(this.#sentAt + ttlMs / 3, ttlMs / 12, this.#onRenewal);
   }
 
   #retrySoon(): void {
     if (this.#state === 'over') return;
     const delay = Math.min(Math.max(this.#ttlMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
-    this.#nextRenewal = this.clock.schedule(delay, () => this.renewNow(), { background: true });
+    this.#retry = this.clock.schedule(delay, this.#onRenewal, { background: true });
   }
 
-  /** One timer serves two moments, and moves with renewals only when it fires: renewing a thousand locks touches no timer. */
-  #armAlarm(): void {
-    const late = this.#sentAt + (this.#ttlMs * 2) / 3;
-    const at = this.renews && this.#state === 'held' ? Math.min(late, this.#trustedUntil) : this.#trustedUntil;
-    this.#alarm = this.clock.schedule(at - this.clock.now(), () => this.#onAlarm(), { background: true });
+  /**
+   * While all goes well the alarm looks whether the renewal is late, and moves with renewals only when it rings: renewing a
+   * thousand locks touches no timer. Otherwise it rings at the end of trust.
+   */
+  #setAlarm(): void {
+    this.#cancelAlarm();
+    const ttlMs = this.#ttlMs;
+    const late = this.#sentAt + (ttlMs * 2) / 3;
+    if (this.renews && this.#state === 'held') this.#alarmSlot = this.grid.from(late, ttlMs / 12, this.#onAlarm);
+    else this.#endOfTrust = this.clock.schedule(this.leftMs, this.#onAlarm, { background: true });
   }
 
-  #onAlarm(): void {
+  readonly #onRenewal = (): void => this.renewNow();
+
+  readonly #onAlarm = (): void => {
     if (this.#state === 'over') return;
     const now = this.clock.now();
     if (now >= this.#trustedUntil) return this.#lose('expired');
-    if (this.renews && now >= this.#sentAt + (this.#ttlMs * 2) / 3) this.suspect(new Error('the renewal is late'));
-    this.#armAlarm();
-  }
+    const late = this.renews && now >= this.#sentAt + (this.#ttlMs * 2) / 3;
+    if (late && this.#state === 'held') this.suspect(new Error('the renewal is late'));
+    else this.#setAlarm();
+  };
 
   readonly #onRevoked = (): void => this.#lose('revoked');
 
@@ -152,12 +165,22 @@ export class Watchdog {
 
   #end(): void {
     this.#state = 'over';
-    this.#nextRenewal?.cancel();
-    this.#alarm?.cancel();
+    this.#cancelRenewal();
+    this.#cancelAlarm();
     this.lease.revoked?.removeEventListener('abort', this.#onRevoked);
   }
 
-  #endOfTrust(): Promise<void> {
+  #cancelRenewal(): void {
+    this.#renewalSlot?.delete(this.#onRenewal);
+    this.#retry?.cancel();
+  }
+
+  #cancelAlarm(): void {
+    this.#alarmSlot?.delete(this.#onAlarm);
+    this.#endOfTrust?.cancel();
+  }
+
+  #trustToEnd(): Promise<void> {
     return new Promise((resolve) => {
       this.clock.schedule(this.#trustedUntil - this.clock.now(), resolve, { background: true });
     });

@@ -154,7 +154,7 @@ describe('Watchdog', () => {
   it('renews locks that were taken at different moments in the same turn', async () => {
     const grid = new TimerGrid(clock);
     const turns = new Set<number>();
-    for (let i = 0; i < 100; i += 1) grid.at(400 + i, 100, () => turns.add(clock.now()));
+    for (let i = 0; i < 100; i += 1) grid.by(400 + i, 100, () => turns.add(clock.now()));
     await clock.advance(1_000);
     expect([...turns]).toEqual([400]);
   });

@@ -75,7 +75,7 @@ class SessionBackend implements LockBackend {
 
   async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
     const lease = await this.#polling.acquire(key, { ...request, ttlMs: this.ttlMs });
-    return lease && { ...lease, revoked: this.store.endOf(key, request.owner) };
+    return lease && Object.assign(lease, { revoked: this.store.endOf(key, request.owner) });
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
