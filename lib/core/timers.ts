@@ -83,6 +83,9 @@ export function within(clock: Clock, ms: number, task: Promise<unknown>): Promis
   });
 }
 
+/** So many callbacks are one turn's work; with more of them whatever else happens would have to wait. */
+const MOST_IN_A_TURN = 250;
+
 /** Callbacks that run in one turn of the event loop. Whoever takes its own out is not called. */
 export type TimerSlot = Set<() => void>;
 
@@ -114,7 +117,13 @@ export class TimerGrid {
     this.#slots.set(time, slot);
     const run = (): void => {
       this.#slots.delete(time);
-      for (const callback of slot) callback();
+      let count = 0;
+      for (const callback of slot) {
+        slot.delete(callback);
+        callback();
+        count += 1;
+        if (count === MOST_IN_A_TURN && slot.size > 0) return void setImmediate(run);
+      }
     };
     this.clock.schedule(time - this.clock.now(), run, { background: true });
     return slot;

@@ -1,6 +1,7 @@
 import { NO_REPLICAS } from './replica-check.js';
 import { asList } from './redis-reply.js';
 import { RENEW } from './redis-scripts.js';
+import type { RedisArgument } from './redis-client.js';
 import type { RedisServers } from './redis-servers.js';
 
 /** A script blocks the server while it runs: so many keys take it about a third of a millisecond. */
@@ -49,11 +50,16 @@ export class RenewalBatch {
 
   async #send(batch: readonly Renewal[]): Promise<void> {
     try {
-      const keys = batch.map(({ leaseKey }) => leaseKey);
-      const args = batch.flatMap(({ owner, ttlMs }) => [owner, ttlMs]);
+      const keys: string[] = [];
+      const args: RedisArgument[] = [];
+      for (const { leaseKey, owner, ttlMs } of batch) {
+        keys.push(leaseKey);
+        args.push(owner, ttlMs);
+      }
       const [reply, copies] = await this.servers.ask(keys[0] ?? '', RENEW.call(keys, args), ...this.replicas.requests);
-      const answers = asList(reply).map((answer) => Number(answer) === 1);
-      for (const [i, { resolve }] of batch.entries()) if (answers[i] !== true) resolve(false);
+      const answers = asList(reply);
+      const lost = batch.filter((_, i) => Number(answers[i]) !== 1);
+      for (const { resolve } of lost) resolve(false);
       this.replicas.assert(copies);
       for (const { resolve } of batch) resolve(true);
     } catch (error) {
