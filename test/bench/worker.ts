@@ -69,6 +69,7 @@ function connected(): Locker {
 
 /** Resolves, once it is held, to what gives it back. */
 function hold(on: Locker, key: string): Promise<() => Promise<void>> {
+  if (on.acquire) return on.acquire(key);
   return new Promise((resolve, reject) => {
     let end: () => void = () => undefined;
     const over = new Promise<void>((settle) => (end = settle));

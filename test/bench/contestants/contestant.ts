@@ -9,6 +9,8 @@ export interface Terms {
 /** A contestant in one process. */
 export interface Locker {
   /** Rejects when the lock was not had within `waitMs`. */
+  /** Where there is more than `withLock`: resolves to what gives the lock back. */
+  acquire?(key: string): Promise<() => Promise<void>>;
   withLock(key: string, work: () => Promise<void> | void): Promise<void>;
   close(): Promise<void> | void;
 }

@@ -10,6 +10,10 @@ export function ours(name = 'ours', how: (to: Connection) => Connection = (to) =
     connect: async (to, { ttlMs, waitMs }) => {
       const locks = new LockService(await connectBackend(how(to)), { defaults: { ttlMs, waitMs } });
       return {
+        acquire: async (key) => {
+          const lock = await locks.acquire(key);
+          return () => lock.release();
+        },
         withLock: (key, work) => locks.withLock(key, work),
         close: () => locks.close(),
       };
