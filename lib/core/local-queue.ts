@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import type { Deadline } from './deadline.js';
+import type { Timer } from './timers.js';
 
 /** What decides whether a lease fits the next caller. */
 interface Wishes {
@@ -8,10 +9,49 @@ interface Wishes {
   readonly watchdog: boolean;
 }
 
-export interface Waiter<Gift> extends Wishes {
-  /** Called once, with the turn: alone, or with what the one before left us. */
-  readonly resolve: (gift: Gift | null) => void;
+type Request = Wishes & { readonly signal?: AbortSignal | undefined };
+
+interface Outcome<Gift> {
+  readonly resolve: (gift: Gift | null | 'late') => void;
   readonly reject: (reason: unknown) => void;
+}
+
+/** Gets the turn, alone or with what the one before left us, unless the deadline or the signal comes first. */
+class Waiter<Gift> {
+  readonly #timer: Timer;
+
+  constructor(
+    readonly request: Request,
+    deadline: Deadline,
+    private readonly line: Set<Waiter<Gift>>,
+    private readonly outcome: Outcome<Gift>,
+  ) {
+    this.#timer = deadline.clock.schedule(deadline.remainingMs, () => this.resolve('late'));
+    // One signal may end thousands of waits, which Node would take for a leak from the eleventh on.
+    if (request.signal) setMaxListeners(Infinity, request.signal);
+    request.signal?.addEventListener('abort', this);
+  }
+
+  /** @internal Of the signal: https://dom.spec.whatwg.org/#callbackdef-eventlistener */
+  handleEvent(): void {
+    this.reject(this.request.signal?.reason);
+  }
+
+  resolve(gift: Gift | null | 'late'): void {
+    this.#leave();
+    this.outcome.resolve(gift);
+  }
+
+  reject(reason: unknown): void {
+    this.#leave();
+    this.outcome.reject(reason);
+  }
+
+  #leave(): void {
+    this.line.delete(this);
+    this.#timer.cancel();
+    this.request.signal?.removeEventListener('abort', this);
+  }
 }
 
 /**
@@ -40,65 +80,38 @@ export class LocalQueue<Gift> {
    * Waits for a turn that `enter` refused. Resolves to the gift of the one before, to `null` for a bare turn, to `'late'`
    * when the deadline passed, and rejects with the signal's reason; in the last two cases the caller has no turn.
    */
-  wait(
-    key: string,
-    request: Wishes & { readonly signal?: AbortSignal | undefined },
-    deadline: Deadline,
-  ): Promise<Gift | null | 'late'> {
-    const { signal } = request;
+  wait(key: string, request: Request, deadline: Deadline): Promise<Gift | null | 'late'> {
     return new Promise((resolve, reject) => {
-      const waiters = this.#waitersOf(key);
-      const leave = (): void => {
-        waiters.delete(waiter);
-        timer.cancel();
-        signal?.removeEventListener('abort', onAbort);
-      };
-      const onAbort = (): void => waiter.reject(signal?.reason);
-      const timer = deadline.clock.schedule(deadline.remainingMs, () => {
-        leave();
-        resolve('late');
-      });
-      const waiter: Waiter<Gift> = {
-        ttlMs: request.ttlMs,
-        lockDelayMs: request.lockDelayMs,
-        watchdog: request.watchdog,
-        resolve: (gift) => {
-          leave();
-          resolve(gift);
-        },
-        reject: (reason) => {
-          leave();
-          reject(reason);
-        },
-      };
-      // One signal may end thousands of waits, which Node would take for a leak from the eleventh on.
-      if (signal) setMaxListeners(Infinity, signal);
-      signal?.addEventListener('abort', onAbort);
-      waiters.add(waiter);
+      const line = this.#lineOf(key);
+      line.add(new Waiter(request, deadline, line, { resolve, reject }));
     });
   }
 
-  #waitersOf(key: string): Set<Waiter<Gift>> {
-    if (!this.#turns.has(key)) throw new Error('wait() comes after enter() refused the turn');
-    const waiters = this.#turns.get(key) ?? new Set();
-    this.#turns.set(key, waiters);
-    return waiters;
-  }
-
   /** Who is next, so that the one who leaves can see whether its lease would fit. */
-  next(key: string): Waiter<Gift> | undefined {
-    return this.#turns.get(key)?.values().next().value;
+  next(key: string): Wishes | undefined {
+    return this.#first(key)?.request;
   }
 
   /** Sends every waiter away. Those who have a turn keep it. */
   rejectAll(reason: unknown): void {
-    for (const waiters of this.#turns.values()) for (const waiter of waiters ?? []) waiter.reject(reason);
+    for (const line of this.#turns.values()) for (const waiter of line ?? []) waiter.reject(reason);
   }
 
   /** Ends the caller's turn; the next waiter has it, with the gift. Without a waiter there must be no gift. */
   leave(key: string, gift: Gift | null): void {
-    const next = this.next(key);
+    const next = this.#first(key);
     if (next) next.resolve(gift);
     else this.#turns.delete(key);
+  }
+
+  #first(key: string): Waiter<Gift> | undefined {
+    return this.#turns.get(key)?.values().next().value;
+  }
+
+  #lineOf(key: string): Set<Waiter<Gift>> {
+    if (!this.#turns.has(key)) throw new Error('wait() comes after enter() refused the turn');
+    const line = this.#turns.get(key) ?? new Set();
+    this.#turns.set(key, line);
+    return line;
   }
 }
