@@ -31,6 +31,8 @@ type Promises = Pick<
 >;
 
 interface Strategy extends Promises {
+  /** @default none */
+  readonly order?: BackendHarness['order'];
   readonly type: keyof typeof SERVERS;
   readonly options: SqlOptions & { readonly strategy: keyof typeof OPERATORS };
 }
@@ -44,6 +46,7 @@ const STRATEGIES = {
   postgres: {
     type: 'postgres',
     options: { strategy: 'lease' },
+    order: 'fifo',
     namesHolder: true,
     shortTtlMs: 500,
     wakesWithinMs: 250,

@@ -15,7 +15,7 @@ import { type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } fro
 import type { RedisServers } from './redis-servers.js';
 import { ReplicaCheck } from './replica-check.js';
 import { sentinelSource } from './sentinel-source.js';
-import { Waiters } from './waiters.js';
+import { Waiters } from '../../core/waiters.js';
 
 export { type RedisClient, type RedisCluster } from './redis-client.js';
 export {

@@ -15,7 +15,7 @@ import { QueueScripts } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import type { ReplicaCheck } from './replica-check.js';
 import { RenewalBatch } from './renewal-batch.js';
-import type { Waiters } from './waiters.js';
+import type { Waiters } from '../../core/waiters.js';
 
 /** How long a waiter sleeps that cannot be woken, give or take half. */
 const POLL_MS = 100;

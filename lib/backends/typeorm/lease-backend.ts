@@ -6,8 +6,9 @@ import {
   PollingBackend,
   type PollingOptions,
 } from '../../core/index.js';
-import { AnnouncedLeaseStore } from './announced-lease-store.js';
+import { Waiters } from '../../core/waiters.js';
 import { assertNumbers } from './assert-numbers.js';
+import { GrantChannel } from './grant-channel.js';
 import { assertIdentifier, checkLockTable, DEFAULT_LOCK_TABLE } from './lock-table.js';
 import {
   checkMethodLockTable,
@@ -18,8 +19,8 @@ import {
 } from './method-lock/index.js';
 import type { ConnectionSettings } from './own-connection.js';
 import { OwnConnections } from './own-connections.js';
+import { QueuedLeaseStore } from './queued-lease-store.js';
 import { Reaper } from './reaper.js';
-import { ReleaseChannel } from './release-channel.js';
 import { Sockets } from './sockets.js';
 import { dialectOf, type LeaseStatements, type Query, type SqlDialect } from './sql-dialect.js';
 import { SqlLeaseStore } from './sql-lease-store.js';
@@ -91,7 +92,7 @@ interface Rows {
   readonly statements: LeaseStatements;
   /** Looks at the table, on each new connection. */
   readonly onOpen: (query: Query) => Promise<void>;
-  readonly wakeUps?: SqlDialect['wakeUps'];
+  readonly line?: SqlDialect['line'];
 }
 
 function ownRows(dialect: SqlDialect, options: LeaseBackendOptions): Rows {
@@ -101,7 +102,7 @@ function ownRows(dialect: SqlDialect, options: LeaseBackendOptions): Rows {
     throw new LockConfigurationError('abandonedAfterMs is for a table of yours: give its columns', 'abandonedAfterMs');
   }
   const onOpen = (query: Query): Promise<void> => checkLockTable(query, dialect, table, { create: synchronize });
-  return { table, statements: dialect, onOpen, wakeUps: dialect.wakeUps };
+  return { table, statements: dialect, onOpen, line: dialect.line };
 }
 
 function methodLockRows(type: string, columns: MethodLockColumns, options: LeaseBackendOptions): Rows {
@@ -115,13 +116,14 @@ function methodLockRows(type: string, columns: MethodLockColumns, options: Lease
 }
 
 function storeOf(rows: Rows, reapIdleAfterMs: number, settings: ConnectionSettings): LeaseStore {
-  const { table, statements, wakeUps } = rows;
+  const { table, statements, line } = rows;
   const connections = new OwnConnections(settings);
   const reaper = Number.isFinite(reapIdleAfterMs)
     ? new Reaper(connections.query, statements, table, reapIdleAfterMs)
     : undefined;
   const store = new SqlLeaseStore(`typeorm:${settings.options.type}`, table, statements, connections, reaper);
-  if (!wakeUps) return store;
-  const channel = new ReleaseChannel(settings, wakeUps, table);
-  return new AnnouncedLeaseStore(store, table, wakeUps, connections, channel);
+  if (!line) return store;
+  const waiters = new Waiters();
+  const channel = new GrantChannel(settings, line, table, waiters);
+  return new QueuedLeaseStore(store, table, line, connections, channel, waiters);
 }

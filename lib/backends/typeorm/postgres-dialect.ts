@@ -12,6 +12,9 @@ const BUSY: ReadonlySet<string | undefined> = new Set([
   '55P03', // lock_not_available
 ]);
 
+/** For how long a waiter that was handed the key has it, until it says that it is there. */
+const GRANT_MS = 1_000;
+
 /** undefined_table, undefined_column, insufficient_privilege, invalid_schema_name */
 const ABOUT_TABLE: ReadonlySet<string | undefined> = new Set(['42P01', '42703', '42501', '3F000']);
 
@@ -52,7 +55,7 @@ export const postgres: SqlDialect = {
     expires_at: /^timestamp with time zone$/u,
     acquired_at: /^timestamp with time zone$/u,
     metadata: /^text$/u,
-    awaited: /^boolean$/u,
+    waiting: /^text\[\]$/u,
   },
 
   fenceColumns: { resource: /^text primary key$/u, token: /^bigint$/u },
@@ -75,7 +78,7 @@ export const postgres: SqlDialect = {
       expires_at timestamptz not null,
       acquired_at timestamptz not null,
       metadata text,
-      awaited boolean not null default false
+      waiting text[] not null default '{}'
     ) with (fillfactor = 50)`,
 
   createFenceTable: (table) =>
@@ -88,8 +91,7 @@ export const postgres: SqlDialect = {
          values ($1, $2, ${NOW_US}, ${inMs('$3')}, ${NOW}, $4)
          on conflict (lock_key) do update set
            token = case when held.owner = excluded.owner then held.token else greatest(held.token + 1, excluded.token) end,
-           awaited = case when held.owner = excluded.owner then held.awaited else false end,
-           owner = excluded.owner, expires_at = excluded.expires_at,
+           waiting = array_remove(held.waiting, excluded.owner), owner = excluded.owner, expires_at = excluded.expires_at,
            acquired_at = excluded.acquired_at, metadata = excluded.metadata
          where held.owner is null or held.owner = excluded.owner or held.expires_at <= ${NOW}
          returning token
@@ -113,16 +115,26 @@ export const postgres: SqlDialect = {
     return rows.length === 1;
   },
 
+  // Locked first, because whoever leaves the line may be handed the key while it waits for the row.
   async release(query, table, { key, owner }) {
-    const rows = await query(
-      `with freed as (
-         update ${table} set owner = null, expires_at = ${NOW}, metadata = null
-         where lock_key = $1 and owner = $2 returning awaited
+    const [row] = await query(
+      `with before as (
+         select owner is not distinct from $2 as ours from ${table}
+         where lock_key = $1 and (owner = $2 or $2 = any(waiting)) for update
+       ), freed as (
+         update ${table} set owner = waiting[1], waiting = waiting[2:], metadata = null, acquired_at = ${NOW},
+           token = case when waiting = '{}' then token else greatest(token + 1, ${NOW_US}) end,
+           expires_at = case when waiting = '{}' then ${NOW} else ${inMs(`${GRANT_MS}`)} end
+         from before where ours and lock_key = $1 returning owner as next, waiting[1] as after
+       ), left_line as (
+         update ${table} set waiting = array_remove(waiting, $2) from before where not ours and lock_key = $1
        )
-       select case when awaited then pg_notify('${table}', $1)::text end from freed`,
+       select case when next is not null then pg_notify('${table}', next || '|0')::text end,
+         case when after is not null then pg_notify('${table}', after || '|${GRANT_MS}')::text end
+       from freed`,
       [storedText(key), owner],
     );
-    return rows.length === 1;
+    return row !== undefined;
   },
 
   async isHeldBy(query, table, { key, owner }) {
@@ -158,25 +170,27 @@ export const postgres: SqlDialect = {
   isBusy: ({ code }) => BUSY.has(code),
   isAboutTable: ({ code }) => ABOUT_TABLE.has(code),
 
-  wakeUps: {
-    channelKey: storedText,
-
-    async await(query, table, key) {
+  line: {
+    async join(query, table, key, owner) {
       const rows = await query(
-        `update ${table} set awaited = true where lock_key = $1 and owner is not null returning 1`,
-        [storedText(key)],
+        `with joined as (
+           update ${table} set waiting = waiting || $2::text where lock_key = $1 and owner is not null and $2 <> all(waiting) returning 1
+         )
+         select from joined union all
+         select from ${table} where lock_key = $1 and owner is not null and $2 = any(waiting)`,
+        [storedText(key), owner],
       );
       return rows.length === 1;
     },
 
     /** Whoever listens through a pooler listens on somebody else's connection, for good. */
-    async listen(query, client, table, wake) {
+    async listen(query, client, table, deliver) {
       if (!(client instanceof EventEmitter)) {
         throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');
       }
       const session = await query(`select where ${IS_OUR_SESSION('$1')}`, [greetedPid(client)]);
       if (session.length === 0) return false;
-      client.on('notification', ({ payload }: { readonly payload?: string }) => wake(payload ?? ''));
+      client.on('notification', ({ payload }: { readonly payload?: string }) => deliver(payload ?? ''));
       await query(`listen "${table}"`, []);
       return true;
     },

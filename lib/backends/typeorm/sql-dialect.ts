@@ -52,19 +52,18 @@ export interface SqlDialect extends LeaseStatements {
   /** Whether the table is missing, of another shape, or forbidden to us. */
   isAboutTable(error: DatabaseError): boolean;
   /** Where the server can push. */
-  readonly wakeUps?: WakeUps;
+  readonly line?: WaitingLine;
 }
 
-/** How a server tells waiters of a release, and only when there are any. */
-export interface WakeUps {
-  /** Has the next release of `key` announced; false when nobody holds it any more. */
-  await(query: Query, table: string, key: string): Promise<boolean>;
-  /**
-   * From now on calls `wake` on the connection's announcements, with what `channelKey` makes of the key; false where none
-   * would ever arrive.
-   */
-  listen(query: Query, client: unknown, table: string, wake: (channelKey: string) => void): Promise<boolean>;
-  channelKey(key: string): string;
+/**
+ * Those who wait for a row's key, on the row: a release hands it to the first of them, who has it for a moment and confirms by
+ * asking. Messages are those of `Waiters`.
+ */
+export interface WaitingLine {
+  /** Puts the owner at the end, unless it is in line already; false when nobody holds the key any more. */
+  join(query: Query, table: string, key: string, owner: string): Promise<boolean>;
+  /** From now on calls `deliver` with the messages of the connection; false where none would ever arrive. */
+  listen(query: Query, client: unknown, table: string, deliver: (message: string) => void): Promise<boolean>;
 }
 
 export interface LeaseRow {

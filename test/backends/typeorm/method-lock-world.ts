@@ -122,6 +122,7 @@ export class MethodLockWorld {
   get harness(): BackendHarness {
     return {
       ...this.#base,
+      order: 'none',
       start: () => this.start(),
       stop: () => this.stop(),
       connect: async () => this.backend(),

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { SLACK_MS } from '../../conformance/contract.js';
+import { handled, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
 import { SqlWorld } from './sql-world.js';
@@ -18,10 +18,18 @@ for (const type of wantedOf(['postgres'])) {
     afterAll(() => world.stop());
 
     const isAwaited = async (key: string): Promise<void> => {
-      const rows = await world.ask('select awaited from distributed_lock where lock_key = $1 and owner is not null', [
-        key,
-      ]);
-      expect(rows).toEqual([{ awaited: true }]);
+      const rows = await world.ask(
+        'select cardinality(waiting) as waiters from distributed_lock where lock_key = $1 and owner is not null',
+        [key],
+      );
+      expect(rows).toEqual([{ waiters: 1 }]);
+    };
+
+    const blocked = async (): Promise<number> => {
+      const [row] = await world.ask(
+        `select count(*)::int as blocked from pg_stat_activity where wait_event_type = 'Lock'`,
+      );
+      return Number(row?.['blocked']);
     };
 
     const connected = async (): Promise<Client> => {
@@ -90,6 +98,44 @@ for (const type of wantedOf(['postgres'])) {
       await lock.release();
       await (await waiting).release();
       expect(performance.now() - since).toBeLessThan(SLACK_MS);
+    });
+
+    it('passes over a waiter that died: the next one asks when it would have had the key for long enough', async () => {
+      const [ours, theirs] = [world.service(), world.service()];
+      const lock = await ours.acquire('line', { ttlMs: LONG_TTL_MS });
+      await world.ask(`update distributed_lock set waiting = '{gone}' where lock_key = 'line'`);
+      const waiting = theirs.acquire('line', { ttlMs: LONG_TTL_MS });
+      await eventually(async () =>
+        expect(
+          await world.ask(`select cardinality(waiting) as waiters from distributed_lock where lock_key = 'line'`),
+        ).toEqual([{ waiters: 2 }]),
+      );
+      const since = performance.now();
+      await lock.release();
+      await (await waiting).release();
+      expect(performance.now() - since).toBeLessThan(1_000 + SLACK_MS);
+    });
+
+    it('hands the key on when the one who leaves the line was handed it at that moment', async () => {
+      const [ours, theirs] = [world.service(), world.service()];
+      const lock = await ours.acquire('leaving', { ttlMs: LONG_TTL_MS });
+      const giveUp = new AbortController();
+      const waiting = handled(theirs.acquire('leaving', { signal: giveUp.signal }));
+      await eventually(() => isAwaited('leaving'));
+      // Both statements wait for the row, and get it in this order.
+      const operator = await connected();
+      await operator.query('begin');
+      await operator.query(`select from distributed_lock where lock_key = 'leaving' for update`);
+      const released = lock.release();
+      await eventually(() => expect(blocked()).resolves.toBe(1));
+      giveUp.abort(new Error('no longer wanted'));
+      await expect(waiting).rejects.toThrow('no longer wanted');
+      await eventually(() => expect(blocked()).resolves.toBe(2));
+      await operator.query('commit');
+      await operator.end();
+      await released;
+      const owner = `select owner from distributed_lock where lock_key = 'leaving'`;
+      await eventually(async () => expect(await world.ask(owner)).toEqual([{ owner: null }]), { withinMs: 500 });
     });
 
     it('takes over from a holder that died without a release', async () => {

@@ -1,4 +1,4 @@
-import { type Clock, systemClock, type Timer } from '../../core/index.js';
+import { type Clock, systemClock, type Timer } from './timers.js';
 
 /** So much later than its end a lease has surely ended on the server's clock too. */
 const AFTER_EXPIRY_MS = 5;
@@ -19,6 +19,10 @@ export class Waiters {
 
   has(owner: string): boolean {
     return this.#byOwner.has(owner);
+  }
+
+  get any(): boolean {
+    return this.#byOwner.size > 0;
   }
 
   watch(owner: string, wake: () => void): () => void {

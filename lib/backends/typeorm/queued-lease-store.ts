@@ -1,23 +1,25 @@
 import type { BackendHealth, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
+import type { Waiters } from '../../core/waiters.js';
+import type { GrantChannel } from './grant-channel.js';
 import type { OwnConnections } from './own-connections.js';
-import type { ReleaseChannel } from './release-channel.js';
-import type { WakeUps } from './sql-dialect.js';
+import type { WaitingLine } from './sql-dialect.js';
 import type { SqlLeaseStore } from './sql-lease-store.js';
 
-/** How soon to ask again as long as releases are not heard of. */
+/** How soon to ask again as long as grants are not heard of. */
 const DEAF_POLL_MS = 50;
 
-/** A lease store whose server wakes those who wait. They say so on the row, so that a release that nobody awaits is silent. */
-export class AnnouncedLeaseStore implements LeaseStore {
+/** A lease store whose server keeps those who wait in line, on the row, and hands the key to the first of them. */
+export class QueuedLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee: SqlLeaseStore['guarantee'];
 
   constructor(
     private readonly store: SqlLeaseStore,
     private readonly table: string,
-    private readonly wakeUps: WakeUps,
+    private readonly line: WaitingLine,
     private readonly connections: OwnConnections,
-    private readonly channel: ReleaseChannel,
+    private readonly channel: GrantChannel,
+    private readonly waiters: Waiters,
   ) {
     this.name = store.name;
     this.guarantee = store.guarantee;
@@ -25,12 +27,11 @@ export class AnnouncedLeaseStore implements LeaseStore {
 
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const attempt = await this.store.tryAcquire(key, owner, ttlMs, metadata);
-    if (attempt.acquired || !this.channel.isAwaited(key)) return attempt;
-    if (!this.channel.listen()) {
-      return { ...attempt, retryAfterMs: Math.min(attempt.retryAfterMs ?? DEAF_POLL_MS, DEAF_POLL_MS) };
-    }
-    const announced = await this.wakeUps.await(this.connections.query, this.table, key);
-    return announced ? attempt : { ...attempt, retryAfterMs: 0 };
+    if (attempt.acquired || !this.waiters.has(owner)) return attempt;
+    const hears = this.channel.listen();
+    const inLine = await this.line.join(this.connections.query, this.table, key, owner);
+    if (!inLine) return { ...attempt, retryAfterMs: 0 };
+    return hears ? attempt : { ...attempt, retryAfterMs: Math.min(attempt.retryAfterMs ?? DEAF_POLL_MS, DEAF_POLL_MS) };
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -45,8 +46,8 @@ export class AnnouncedLeaseStore implements LeaseStore {
     return this.store.isHeldBy(key, owner);
   }
 
-  watch(key: string, _owner: string, wake: () => void): () => void {
-    return this.channel.watch(key, wake);
+  watch(_key: string, owner: string, wake: () => void): () => void {
+    return this.waiters.watch(owner, wake);
   }
 
   start(): Promise<void> {

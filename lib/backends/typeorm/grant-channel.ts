@@ -1,10 +1,10 @@
+import type { Waiters } from '../../core/waiters.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
-import type { WakeUps } from './sql-dialect.js';
+import type { WaitingLine } from './sql-dialect.js';
 import { untilAnswered } from './until-answered.js';
 
-/** The connection on which the server announces releases that somebody waits for. Opened once somebody has to. */
-export class ReleaseChannel {
-  readonly #waiters = new Map<string, Set<() => void>>();
+/** The connection on which the server tells those who wait of their turn. Opened once somebody has to. */
+export class GrantChannel {
   #connection: OwnConnection | undefined;
   #listening = false;
   /** Nothing would ever be heard from here. */
@@ -14,28 +14,15 @@ export class ReleaseChannel {
 
   constructor(
     private readonly settings: ConnectionSettings,
-    private readonly wakeUps: WakeUps,
+    private readonly line: WaitingLine,
     private readonly table: string,
+    private readonly waiters: Waiters,
   ) {}
 
-  isAwaited(key: string): boolean {
-    return this.#waiters.has(this.wakeUps.channelKey(key));
-  }
-
-  /** Whether releases are heard of. If not, they may soon be, and until then whoever waits must ask. */
+  /** Whether grants are heard of. If not, they may soon be, and until then whoever waits must ask. */
   listen(): boolean {
     if (!this.#listening && !this.#deaf) void this.#listen();
     return this.#listening;
-  }
-
-  watch(key: string, wake: () => void): () => void {
-    const channelKey = this.wakeUps.channelKey(key);
-    const waiters = this.#waiters.get(channelKey) ?? new Set();
-    this.#waiters.set(channelKey, waiters.add(wake));
-    return () => {
-      waiters.delete(wake);
-      if (waiters.size === 0 && this.#waiters.get(channelKey) === waiters) this.#waiters.delete(channelKey);
-    };
   }
 
   async close(): Promise<void> {
@@ -48,7 +35,7 @@ export class ReleaseChannel {
     this.#opening = true;
     await untilAnswered(
       () => this.#open(),
-      () => !this.#closed && this.#waiters.size > 0,
+      () => !this.#closed && this.waiters.any,
     );
     this.#opening = false;
   }
@@ -59,7 +46,7 @@ export class ReleaseChannel {
     try {
       await connection.open();
       const { run, client } = connection;
-      this.#deaf = !(await this.wakeUps.listen(run, client, this.table, (key) => this.#wake(key)));
+      this.#deaf = !(await this.line.listen(run, client, this.table, (message) => this.waiters.deliver(message)));
     } catch {
       // Whoever waits asks more often meanwhile, and reports what is wrong.
       connection.destroy();
@@ -70,17 +57,13 @@ export class ReleaseChannel {
       return true;
     }
     this.#listening = true;
-    // What was released before was not heard.
-    for (const key of this.#waiters.keys()) this.#wake(key);
+    // What was granted before was not heard.
+    this.waiters.wakeAll();
     return true;
   }
 
   #onLost(): void {
     this.#listening = false;
     void this.#listen();
-  }
-
-  #wake(key: string): void {
-    for (const wake of this.#waiters.get(key) ?? []) wake();
   }
 }
