@@ -26,7 +26,7 @@ const WIRE = {
   'memcached-classic': { acquire: 'add lock:l:', release: '0 -1 0 ' },
   zookeeper: ZOOKEEPER,
   'zookeeper-simple': ZOOKEEPER,
-  postgres: { acquire: 'insert into distributed_lock', release: 'owner = waiting[1]' },
+  postgres: { acquire: 'insert_into_distributed_lock', release: 'with_before_as' },
   mariadb: { acquire: 'last_insert_id(if', release: 'owner = null' },
   'postgres-row': ROW,
   'mariadb-row': ROW,

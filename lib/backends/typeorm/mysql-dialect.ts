@@ -44,6 +44,7 @@ export const mysql: SqlDialect = {
          session innodb_lock_wait_timeout = ${seconds}, session lock_wait_timeout = ${seconds}`,
       [],
     );
+    return false;
   },
 
   lockColumns: {

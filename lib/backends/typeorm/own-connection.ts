@@ -45,6 +45,7 @@ export class OwnConnection {
   #runner: QueryRunner | undefined;
   #client: unknown;
   #ended = false;
+  #keepsPlans = false;
 
   constructor(
     private readonly settings: ConnectionSettings,
@@ -65,7 +66,7 @@ export class OwnConnection {
     const { dialect, connectTimeoutMs, statementTimeoutMs, onOpen } = this.settings;
     try {
       await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect());
-      await dialect.prepare(this.run, statementTimeoutMs, this.#client);
+      this.#keepsPlans = await dialect.prepare(this.run, statementTimeoutMs, this.#client);
       await onOpen(this.run);
     } catch (error) {
       this.destroy();
@@ -123,7 +124,11 @@ export class OwnConnection {
     if (dialect.runAlone) return dialect.runAlone(this.#client, sql, parameters);
     const deadline = Deadline.after(statementTimeoutMs);
     try {
-      return rowsOf(await within(deadline, 'the database gave no answer', this.#runner.query(sql, [...parameters])));
+      const answer =
+        this.#keepsPlans && dialect.runPrepared
+          ? dialect.runPrepared(this.#client, sql, parameters)
+          : this.#runner.query(sql, [...parameters]);
+      return rowsOf(await within(deadline, 'the database gave no answer', answer));
     } catch (error) {
       if (error instanceof TimeLimitError) this.destroy();
       throw error;

@@ -1,6 +1,6 @@
-import { EventEmitter } from 'node:events';
 import { LockConfigurationError } from '../../core/index.js';
 import { idIn } from './greeted-id.js';
+import { isPostgresClient, runPrepared } from './postgres-client.js';
 import { inMs, NOW, NOW_US } from './postgres-clock.js';
 import { refusalOf } from './refusal-of.js';
 import type { SqlDialect } from './sql-dialect.js';
@@ -39,14 +39,17 @@ export const postgres: SqlDialect = {
    * pooler all that would stay for whoever of the application gets the connection next: there the server's own settings hold.
    */
   async prepare(query, statementTimeoutMs, client) {
-    await query(
+    const settings = await query(
       `select set_config('statement_timeout', $1, false), set_config('default_transaction_isolation', 'read committed', false),
          case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', false) end,
          (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')
        where ${IS_OUR_SESSION('$2')}`,
       [String(Math.ceil(statementTimeoutMs)), greetedPid(client)],
     );
+    return settings.length > 0 && greetedPid(client) !== null && isPostgresClient(client);
   },
+
+  runPrepared,
 
   lockColumns: {
     lock_key: /^text primary key$/u,
@@ -185,7 +188,7 @@ export const postgres: SqlDialect = {
 
     /** Whoever listens through a pooler listens on somebody else's connection, for good. */
     async listen(query, client, table, deliver) {
-      if (!(client instanceof EventEmitter)) {
+      if (!isPostgresClient(client)) {
         throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');
       }
       const session = await query(`select where ${IS_OUR_SESSION('$1')}`, [greetedPid(client)]);

@@ -29,8 +29,11 @@ export interface SqlDialect extends LeaseStatements {
   readonly connections: number;
   /** The application's options, changed to one connection, of the kind that a lock needs, to the server that takes writes. */
   connection(options: DataSourceOptions, sockets: Sockets): DataSourceOptions;
-  /** What a connection needs before its first statement; `client` is the driver's own. */
-  prepare(query: Query, statementTimeoutMs: number, client: unknown): Promise<void>;
+  /**
+   * What a connection needs before its first statement; `client` is the driver's own. Whether the session is ours for as long
+   * as the connection, and `runPrepared` may leave something in it.
+   */
+  prepare(query: Query, statementTimeoutMs: number, client: unknown): Promise<boolean>;
   /** The columns of the lock table, and what `describe` says of their types. */
   readonly lockColumns: Readonly<Record<string, RegExp>>;
   readonly fenceColumns: Readonly<Record<string, RegExp>>;
@@ -47,6 +50,8 @@ export interface SqlDialect extends LeaseStatements {
   lockForWriting?(manager: EntityManager, table: string): Promise<void>;
   /** Runs one statement where TypeORM's way of doing so is not safe. */
   runAlone?(client: unknown, sql: string, values: readonly unknown[]): Awaited<ReturnType<Query>>;
+  /** Runs one statement whose plan the session keeps. */
+  runPrepared?(client: unknown, sql: string, values: readonly unknown[]): ReturnType<Query>;
   /** Whether the database was only too busy for this statement, which did nothing and may be sent again. */
   isBusy(error: DatabaseError): boolean;
   /** Whether the table is missing, of another shape, or forbidden to us. */

@@ -31,6 +31,7 @@ export const sqlite: SqlDialect = {
 
   async prepare(query) {
     await query(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`, []);
+    return false;
   },
 
   lockColumns: {

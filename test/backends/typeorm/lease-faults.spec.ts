@@ -10,8 +10,8 @@ const LONG_TTL_MS = 20_000;
 
 const SQL = {
   postgres: {
-    acquire: 'insert into distributed_lock',
-    acquireNew: 'insert into distributed_lock',
+    acquire: 'insert_into_distributed_lock',
+    acquireNew: 'insert_into_distributed_lock',
     kill: "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'",
     connections: `select count(*) as n from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
     readOnly: `alter database postgres set default_transaction_read_only = on`,
