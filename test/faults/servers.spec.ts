@@ -96,7 +96,7 @@ function keepsAllData(contract: Contract, restart: Restart): void {
     await work;
     await eventually(async () => expect(await theirs.tryAcquire(key)).toBeNull());
     await eventually(() => lock.state === 'held');
-    await expect(failureOf(theirs.acquire(key, { waitMs: 200 }))).resolves.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(failureOf(theirs.acquire(key, { waitMs: 1_000 }))).resolves.toMatchObject({ code: 'LOCK_TIMEOUT' });
     await lock.release();
     await (await theirs.acquire(key, { waitMs: 2_000 })).release();
   });

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { freePort } from './free-port.js';
+import { MEMORY_DIR } from './memory-dir.js';
 import { ServerProcess } from './server-process.js';
 
 export interface EtcdServerOptions {
@@ -15,9 +15,6 @@ export interface EtcdServerOptions {
   /** Further arguments of etcd. */
   readonly args?: readonly string[];
 }
-
-/** In memory where there is such a place: etcd 3.4 waits for the disk with each write, and a slow disk makes for elections. */
-const DATA = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
 
 /** Short, so that elections are over soon and a lease may have a TTL of a second. A cluster needs more, on a busy machine. */
 const TIMES = (members: number): readonly string[] =>
@@ -38,7 +35,7 @@ export class EtcdServer {
   }
 
   static async start(options: EtcdServerOptions = {}): Promise<EtcdServer> {
-    const dir = await mkdtemp(join(DATA, 'etcd-server-'));
+    const dir = await mkdtemp(join(MEMORY_DIR, 'etcd-server-'));
     for (let attempt = 1; ; attempt += 1) {
       const server = new EtcdServer(await membersIn(dir, options), dir);
       try {

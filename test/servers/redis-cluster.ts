@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually.js';
 import { askRedis } from './ask-redis.js';
 import { freePort } from './free-port.js';
+import { MEMORY_DIR } from './memory-dir.js';
 import { RedisServer } from './redis-server.js';
 
 export interface RedisClusterOptions {
@@ -37,7 +37,7 @@ export class RedisCluster {
   /** Resolves when all slots are served and all replicas are in step. A node takes part two seconds after its start at the earliest. */
   static async start(options: RedisClusterOptions = {}): Promise<RedisCluster> {
     const { replicas = 1, nodeTimeoutMs = 1_000, persistent = false } = options;
-    const directory = await mkdtemp(join(tmpdir(), 'redis-cluster-'));
+    const directory = await mkdtemp(join(MEMORY_DIR, 'redis-cluster-'));
     const node = async (place: number): Promise<RedisServer> => {
       const bus = await freePort();
       const flags = {

@@ -1,9 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { eventually } from '../support/eventually.js';
 import { askRedis } from './ask-redis.js';
 import { freePort } from './free-port.js';
+import { MEMORY_DIR } from './memory-dir.js';
 import { RedisServer } from './redis-server.js';
 import { ServerProcess } from './server-process.js';
 
@@ -110,7 +110,7 @@ export class Sentinel {
   ) {}
 
   static async start(name: string, masterPort: number, downAfterMs: number): Promise<Sentinel> {
-    const directory = await mkdtemp(join(tmpdir(), 'redis-sentinel-'));
+    const directory = await mkdtemp(join(MEMORY_DIR, 'redis-sentinel-'));
     const port = await freePort();
     const config = [
       `port ${port}`,

@@ -1,9 +1,9 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { askRedis } from './ask-redis.js';
 import { freePort } from './free-port.js';
+import { MEMORY_DIR } from './memory-dir.js';
 import { ServerProcess } from './server-process.js';
 
 export interface RedisServerOptions {
@@ -33,7 +33,7 @@ export class RedisServer {
   }
 
   static async start(options: RedisServerOptions = {}): Promise<RedisServer> {
-    const dir = options.dir ?? (await mkdtemp(join(tmpdir(), 'redis-server-')));
+    const dir = options.dir ?? (await mkdtemp(join(MEMORY_DIR, 'redis-server-')));
     for (let attempt = 1; ; attempt += 1) {
       const server = new RedisServer(options.port ?? (await freePort()), dir, options);
       try {
