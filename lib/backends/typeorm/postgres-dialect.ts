@@ -12,7 +12,7 @@ const BUSY: ReadonlySet<string | undefined> = new Set([
   '55P03', // lock_not_available
 ]);
 
-/** For how long a waiter that was handed the key has it, until it says that it is there. */
+/** For how long a waiter that was handed the key has it, until it says that it is there. One that died costs the others so long, once. */
 const GRANT_MS = 1_000;
 
 /** undefined_table, undefined_column, insufficient_privilege, invalid_schema_name */
