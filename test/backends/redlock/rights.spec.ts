@@ -38,11 +38,11 @@ wantedOf(['redlock']).forEach((name) =>
       const objects = entries.map((entry) => (Array.isArray(entry) ? String(entry[entry.indexOf('object') + 1]) : ''));
       return objects.filter((object) => !object.startsWith('client'));
     };
-    const toil = async (options: WorldOptions): Promise<void> => {
+    const toil = async (options: WorldOptions, key = 'key'): Promise<void> => {
       const [ours, theirs] = [world.service(options), world.service(options)];
       await theirs.withLock('warm-up', () => undefined);
-      const lock = await ours.acquire('key', { ttlMs: 600, waitMs: 1_000 });
-      await theirs.tryAcquire('key');
+      const lock = await ours.acquire(key, { ttlMs: 600, waitMs: 1_000 });
+      await theirs.tryAcquire(key);
       // Until it has been renewed.
       await new Promise((resolve) => setTimeout(resolve, 700));
       expect(lock.isHeld).toBe(true);
@@ -58,7 +58,8 @@ wantedOf(['redlock']).forEach((name) =>
       'and none of them is too many: %s is missed',
       async (right) => {
         const options = await allow(RIGHTS.split(' ').filter((other) => other !== right));
-        await toil(options).catch(() => undefined);
+        // A key of its own: the one before may have kept its lease on the first server, where nothing would be renewed then.
+        await toil(options, right).catch(() => undefined);
         await eventually(async () => expect(await denied()).toContain(right.slice(1)));
       },
     );
