@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { LockError } from './errors.js';
 import type { LeaseAttempt, LeaseStore } from './lease-store.js';
 import type { AcquireRequest } from './lock-backend.js';
-import type { Grant } from './store-lease.js';
+import type { NewLease } from './store-lease.js';
 import type { Timer } from './timers.js';
 import { trustedUntil } from './watchdog.js';
 
@@ -16,7 +16,7 @@ const SILENCE_MS = 100;
 
 const OVER = Symbol('the deadline passed, or the caller gave up');
 
-/** One caller's way from asking a store to a grant, or to giving up. Used once. */
+/** One caller's way from asking a store to a lease, or to giving up. Used once. */
 export class Contender {
   /** A request was sent that may have been carried out, or may have put us in a queue. */
   mayHaveLeftSomething = false;
@@ -41,7 +41,7 @@ export class Contender {
   ) {}
 
   /** Rejects with what the store said, or with the signal's reason. */
-  async run(): Promise<Grant | null> {
+  async run(): Promise<NewLease | null> {
     const { deadline, signal } = this.request;
     signal?.throwIfAborted();
     const once = deadline.passed;
@@ -76,8 +76,8 @@ export class Contender {
     this.#forgetDeadline();
   }
 
-  /** A grant, or `null` when it is too late for one, or after how many milliseconds to ask again. */
-  async #attempt(): Promise<Grant | null | number> {
+  /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
+  async #attempt(): Promise<NewLease | null | number> {
     const { owner, ttlMs, lockDelayMs = 0, metadata, deadline, signal } = this.request;
     const sentAt = deadline.clock.now();
     this.#woken = false;

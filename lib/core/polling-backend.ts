@@ -3,7 +3,7 @@ import { LockBackendError, LockError } from './errors.js';
 import type { LeaseStore } from './lease-store.js';
 import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend, TtlLimits } from './lock-backend.js';
 import { assertTtl } from './lock-options.js';
-import { type Claim, type Grant, StoreLease } from './store-lease.js';
+import { type OwnedKey, type NewLease, StoreLease } from './store-lease.js';
 import { pause } from './timers.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
@@ -48,19 +48,19 @@ export class PollingBackend implements LockBackend {
   async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
     assertTtl(request.ttlMs, this);
     const { owner, ttlMs, deadline } = request;
-    const claim = { key, owner, ttlMs, clock: deadline.clock };
+    const owned = { key, owner, ttlMs, clock: deadline.clock };
     const contender = new Contender(this.store, key, request, this.#patience);
-    let grant: Grant | null = null;
+    let lease: NewLease | null = null;
     try {
-      grant = await contender.run();
-      return grant && new StoreLease(this.store, claim, grant, this.#cleanUp);
+      lease = await contender.run();
+      return lease && new StoreLease(this.store, owned, lease, this.#cleanUp);
     } catch (error) {
       if (error instanceof LockError || (request.signal?.aborted === true && error === request.signal.reason))
         throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     } finally {
       contender.end();
-      if (!grant && contender.mayHaveLeftSomething) this.#cleanUp(claim, contender.lastAttempt);
+      if (!lease && contender.mayHaveLeftSomething) this.#cleanUp(owned, contender.lastAttempt);
     }
   }
 
@@ -71,13 +71,13 @@ export class PollingBackend implements LockBackend {
   }
 
   /** @param lastAttempt has to be over first */
-  readonly #cleanUp = (claim: Claim, lastAttempt?: Promise<unknown>): void => {
-    const task = this.#releaseUntilSure(claim, lastAttempt).finally(() => this.#cleanUps.delete(task));
+  readonly #cleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>): void => {
+    const task = this.#releaseUntilSure(owned, lastAttempt).finally(() => this.#cleanUps.delete(task));
     this.#cleanUps.add(task);
   };
 
   /** Frees an owner whose request may have been carried out, until the store confirms it or the lease has run out by itself. */
-  async #releaseUntilSure({ key, owner, ttlMs, clock }: Claim, lastAttempt?: Promise<unknown>): Promise<void> {
+  async #releaseUntilSure({ key, owner, ttlMs, clock }: OwnedKey, lastAttempt?: Promise<unknown>): Promise<void> {
     await lastAttempt?.catch(() => undefined);
     const goneBy = clock.now() + ttlMs;
     for (

@@ -2,23 +2,23 @@ import type { LeaseStore } from './lease-store.js';
 import type { Lease } from './lock-backend.js';
 import type { Clock } from './timers.js';
 
-/** What somebody may have at a store. */
-export interface Claim {
+/** A key that is, or may be, an owner's. */
+export interface OwnedKey {
   readonly key: string;
   readonly owner: string;
   readonly ttlMs: number;
   readonly clock: Clock;
 }
 
-/** What a store has granted. */
-export interface Grant {
+/** What is known of a lease when the store has answered. */
+export interface NewLease {
   readonly fencingToken: bigint;
   readonly queued: boolean;
   readonly sentAt: number;
 }
 
 /** Keeps nothing of how it was asked for: there may be a hundred thousand of them. */
-export class StoreLease implements Lease, Claim {
+export class StoreLease implements Lease, OwnedKey {
   readonly key: string;
   readonly owner: string;
   readonly ttlMs: number;
@@ -29,10 +29,10 @@ export class StoreLease implements Lease, Claim {
 
   constructor(
     private readonly store: LeaseStore,
-    { key, owner, ttlMs, clock }: Claim,
-    { fencingToken, queued, sentAt }: Grant,
+    { key, owner, ttlMs, clock }: OwnedKey,
+    { fencingToken, queued, sentAt }: NewLease,
     /** Frees the owner in the background, once its lease could not be given back. */
-    private readonly cleanUp: (claim: Claim) => void,
+    private readonly cleanUp: (owned: OwnedKey) => void,
   ) {
     this.key = key;
     this.owner = owner;

@@ -138,10 +138,13 @@ export class Watchdog {
    */
   #setAlarm(): void {
     this.#cancelAlarm();
-    const ttlMs = this.#ttlMs;
-    const late = this.#sentAt + (ttlMs * 2) / 3;
-    if (this.renews && this.#state === 'held') this.#alarmSlot = this.grid.from(late, ttlMs / 12, this.#onAlarm);
+    if (this.renews && this.#state === 'held')
+      this.#alarmSlot = this.grid.from(this.#lateFrom, this.#ttlMs / 12, this.#onAlarm);
     else this.#endOfTrust = this.clock.schedule(this.leftMs, this.#onAlarm, { background: true });
+  }
+
+  get #lateFrom(): number {
+    return this.#sentAt + (this.#ttlMs * 2) / 3;
   }
 
   readonly #onRenewal = (): void => this.renewNow();
@@ -150,7 +153,7 @@ export class Watchdog {
     if (this.#state === 'over') return;
     const now = this.clock.now();
     if (now >= this.#trustedUntil) return this.#lose('expired');
-    const late = this.renews && now >= this.#sentAt + (this.#ttlMs * 2) / 3;
+    const late = this.renews && now >= this.#lateFrom;
     if (late && this.#state === 'held') this.suspect(new Error('the renewal is late'));
     else this.#setAlarm();
   };

@@ -3,6 +3,7 @@ import type { Lease } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { TimerGrid } from '../../lib/core/timers.js';
 import { Watchdog } from '../../lib/core/watchdog.js';
+import { eventually } from '../support/eventually.js';
 
 const TTL = 1_200;
 const TRUSTED = TTL * 0.99 - 2;
@@ -157,5 +158,16 @@ describe('Watchdog', () => {
     for (let i = 0; i < 100; i += 1) grid.by(400 + i, 100, () => turns.add(clock.now()));
     await clock.advance(1_000);
     expect([...turns]).toEqual([400]);
+  });
+
+  it('renews very many locks in several turns, so that other work comes in between', async () => {
+    const grid = new TimerGrid(clock);
+    let [renewed, meanwhile] = [0, 0];
+    grid.by(400, 100, () => setImmediate(() => (meanwhile = renewed)));
+    for (let i = 0; i < 600; i += 1) grid.by(400, 100, () => (renewed += 1));
+    await clock.advance(400);
+    await eventually(() => expect(renewed).toBe(600));
+    expect(meanwhile).toBeGreaterThan(0);
+    expect(meanwhile).toBeLessThan(600);
   });
 });

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import type { Waiters } from '../../core/waiters.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { slotOf } from './cluster-slots.js';
 import type { ClusterSource } from './cluster-source.js';
 import { GrantChannel, type GrantChannels } from './grant-channel.js';
-import type { Waiters } from '../../core/waiters.js';
 
 /** Enough to meet the slots of a node that has one of a thousand. */
 const MOST_NAMES_TRIED = 20_000;

@@ -1,7 +1,7 @@
 import { type Clock, systemClock, type ReportedHealth } from '../../core/index.js';
+import type { Waiters } from '../../core/waiters.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 import { cleanError } from './redis-error.js';
-import type { Waiters } from '../../core/waiters.js';
 
 const LONGEST_GOODBYE_MS = 200;
 

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type LeaseStore, type LockBackend, PollingBackend } from '../../core/index.js';
+import { Waiters } from '../../core/waiters.js';
 import { givenSource, urlSource } from './client-source.js';
 import { ClusterChannels } from './cluster-channels.js';
 import { ClusterConnection } from './cluster-connection.js';
@@ -15,7 +16,6 @@ import { type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } fro
 import type { RedisServers } from './redis-servers.js';
 import { ReplicaCheck } from './replica-check.js';
 import { sentinelSource } from './sentinel-source.js';
-import { Waiters } from '../../core/waiters.js';
 
 export { type RedisClient, type RedisCluster } from './redis-client.js';
 export {

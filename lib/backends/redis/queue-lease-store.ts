@@ -8,6 +8,7 @@ import {
   packMetadata,
   unpackHolder,
 } from '../../core/index.js';
+import type { Waiters } from '../../core/waiters.js';
 import type { GrantChannels } from './grant-channel.js';
 import { isOwn, LockKeys, splitFields } from './lease-value.js';
 import { asList } from './redis-reply.js';
@@ -15,7 +16,6 @@ import { QueueScripts } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import type { ReplicaCheck } from './replica-check.js';
 import { RenewalBatch } from './renewal-batch.js';
-import type { Waiters } from '../../core/waiters.js';
 
 /** How long a waiter sleeps that cannot be woken, give or take half. */
 const POLL_MS = 100;
