@@ -102,6 +102,12 @@ for (const type of wantedOf(['postgres'])) {
 
     it('passes over a waiter that died: the next one asks when it would have had the key for long enough', async () => {
       const [ours, theirs] = [world.service(), world.service()];
+      // Whoever does not listen yet asks so often that it needs no message.
+      const first = await ours.acquire('heard', { ttlMs: LONG_TTL_MS });
+      const heard = theirs.acquire('heard', { ttlMs: LONG_TTL_MS });
+      await eventually(async () => expect(await world.ask(LISTENERS)).toHaveLength(1));
+      await first.release();
+      await (await heard).release();
       const lock = await ours.acquire('line', { ttlMs: LONG_TTL_MS });
       await world.ask(`update distributed_lock set waiting = '{gone}' where lock_key = 'line'`);
       const waiting = theirs.acquire('line', { ttlMs: LONG_TTL_MS });
