@@ -31,10 +31,16 @@ wantedOf(['redlock']).forEach((name) =>
         restartQuarantineMs: 1,
       };
     };
-    /** What the first server refused since the last reset, in clients and in scripts; ioredis does not mind about CLIENT. */
+    /**
+     * What any server refused since the last reset, in clients and in scripts; ioredis does not mind about CLIENT. Any: a lock
+     * is taken by a quorum, and the one that is not in it may hear of the next candidate first.
+     */
     const denied = async (): Promise<string[]> => {
-      const entries = await world.operators[0]?.acl('LOG');
-      if (!Array.isArray(entries)) throw new Error('an ACL log is a list');
+      const logs = await Promise.all(world.operators.map((operator) => operator.acl('LOG')));
+      const entries = logs.flatMap((log) => {
+        if (!Array.isArray(log)) throw new Error('an ACL log is a list');
+        return log;
+      });
       const objects = entries.map((entry) => (Array.isArray(entry) ? String(entry[entry.indexOf('object') + 1]) : ''));
       return objects.filter((object) => !object.startsWith('client'));
     };
@@ -58,7 +64,7 @@ wantedOf(['redlock']).forEach((name) =>
       'and none of them is too many: %s is missed',
       async (right) => {
         const options = await allow(RIGHTS.split(' ').filter((other) => other !== right));
-        // A key of its own: the one before may have kept its lease on the first server, where nothing would be renewed then.
+        // A key of its own: the one before may have kept its lease on a server, where nothing would be renewed then.
         await toil(options, right).catch(() => undefined);
         await eventually(async () => expect(await denied()).toContain(right.slice(1)));
       },
