@@ -117,15 +117,20 @@ export class TimerGrid {
     this.#slots.set(time, slot);
     const run = (): void => {
       this.#slots.delete(time);
-      let count = 0;
-      for (const callback of slot) {
-        slot.delete(callback);
-        callback();
-        count += 1;
-        if (count === MOST_IN_A_TURN && slot.size > 0) return void setImmediate(run);
-      }
+      // Not before: as long as it has not begun, an iterator keeps alive what was taken out of its set.
+      runInTurns(slot.values());
     };
     this.clock.schedule(time - this.clock.now(), run, { background: true });
     return slot;
+  }
+}
+
+/** Goes on in the next turn where it stopped, and never comes to what was taken out meanwhile. */
+function runInTurns(callbacks: IterableIterator<() => void>): void {
+  let count = 0;
+  for (const callback of callbacks) {
+    callback();
+    count += 1;
+    if (count === MOST_IN_A_TURN) return void setImmediate(runInTurns, callbacks);
   }
 }

@@ -4,6 +4,7 @@ import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { TimerGrid } from '../../lib/core/timers.js';
 import { Watchdog } from '../../lib/core/watchdog.js';
 import { eventually } from '../support/eventually.js';
+import { liveBytes } from '../support/live-bytes.js';
 
 const TTL = 1_200;
 const TRUSTED = TTL * 0.99 - 2;
@@ -169,5 +170,18 @@ describe('Watchdog', () => {
     await eventually(() => expect(renewed).toBe(600));
     expect(meanwhile).toBeGreaterThan(0);
     expect(meanwhile).toBeLessThan(600);
+  });
+
+  it('keeps nothing of the locks that were given back before their turn', async () => {
+    const grid = new TimerGrid(clock);
+    const takeAndGiveBack = (): void => {
+      const large = Array.from({ length: 100 }, () => 1);
+      const renew = (): number => large.length;
+      grid.by(400, 100, renew).delete(renew);
+    };
+    takeAndGiveBack();
+    const bytesBefore = liveBytes();
+    for (let i = 0; i < 20_000; i += 1) takeAndGiveBack();
+    expect(liveBytes() - bytesBefore).toBeLessThan(1_000_000);
   });
 });
