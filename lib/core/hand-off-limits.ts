@@ -1,4 +1,5 @@
-import { type LockServiceOptions, MAX_HAND_OFFS } from './lock-options.js';
+import type { Lease } from './lock-backend.js';
+import type { LockServiceOptions } from './lock-options.js';
 
 /** How often, and for how long, the callers of one process may pass a lease on among themselves. */
 export interface HandOffLimits {
@@ -8,18 +9,24 @@ export interface HandOffLimits {
 
 export type HandOffOptions = Pick<LockServiceOptions, 'maxHandOffs' | 'maxHandOffMs'>;
 
+/** Bits of a fencing token that count hand-offs, so that callers of one lease have growing tokens too. */
+export const HAND_OFF_BITS = 10n;
+/** With nobody else in line one more question now and then costs nothing, and lets the event loop go round. */
+export const MAX_HAND_OFFS = 1_023;
 const MAX_HAND_OFF_MS = 100;
 
-/** While others stand in line: with more rounds the callers of one turn wait so briefly that those of the others stand out. */
-const ROUNDS_IN_LINE = 2;
-const MAX_HAND_OFF_MS_IN_LINE = 30;
+/**
+ * How far apart the tokens of a store with a line are: room for the hand-offs of a turn of 20 ms. A turn has to be long, so
+ * that few of its callers are those who waited for it, and a round of the processes short, since one of them waits for it.
+ */
+export const TOKEN_STEP = 8;
+const MAX_HAND_OFF_MS_IN_LINE = 20;
 
-/** @param callers of this process who want the lease, the one who got it among them */
 export function handOffLimits(
   { maxHandOffs, maxHandOffMs }: HandOffOptions,
-  { queued, callers }: { readonly queued: boolean; readonly callers: number },
+  { queued = false, tokenStep = 1 }: Lease,
 ): HandOffLimits {
-  const times = queued ? Math.min(ROUNDS_IN_LINE * callers - 1, MAX_HAND_OFFS) : MAX_HAND_OFFS;
+  const times = queued ? tokenStep * (MAX_HAND_OFFS + 1) - 1 : MAX_HAND_OFFS;
   const ms = queued ? MAX_HAND_OFF_MS_IN_LINE : MAX_HAND_OFF_MS;
   return { times: maxHandOffs ?? times, ms: maxHandOffMs ?? ms };
 }

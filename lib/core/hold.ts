@@ -1,5 +1,5 @@
 import { LockConfigurationError, LockLostError, type LossReason } from './errors.js';
-import type { HandOffLimits } from './hand-off-limits.js';
+import { HAND_OFF_BITS, type HandOffLimits } from './hand-off-limits.js';
 import type { LockBackend } from './lock-backend.js';
 import type { HoldState } from './lock-observer.js';
 import type { ResolvedOptions } from './lock-options.js';
@@ -24,9 +24,6 @@ export interface Tenure {
   readonly since: number;
   readonly limits: HandOffLimits;
 }
-
-/** Bits of a fencing token that count hand-offs, so that callers of one lease have growing tokens too. */
-const HAND_OFF_BITS = 10n;
 
 /** One lease shared by re-entered acquisitions: it ends with the last of them, or with the lease. */
 export class Hold implements WatchdogListener {
@@ -59,7 +56,7 @@ export class Hold implements WatchdogListener {
   }
 
   get fencingToken(): bigint {
-    this.#fencingToken ??= (this.watchdog.lease.fencingToken << HAND_OFF_BITS) | BigInt(this.handOff);
+    this.#fencingToken ??= (this.watchdog.lease.fencingToken << HAND_OFF_BITS) + BigInt(this.handOff);
     return this.#fencingToken;
   }
 

@@ -171,7 +171,7 @@ export class Holds {
       if (lease && lockDelayMs > 0) this.#assertUsable(lease, lockDelayMs);
       if (lease) {
         const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, lockDelayMs);
-        const limits = handOffLimits(handOffs, { queued: lease.queued === true, callers: 1 + this.waiting(key) });
+        const limits = handOffLimits(handOffs, lease);
         return new Hold(key, options, this.keeper, { owner, watchdog, since: clock.now(), limits });
       }
       const busy = new Busy(this.#holderOf(key));

@@ -6,6 +6,8 @@ export interface LeaseStore {
   readonly guarantee: Guarantee;
   /** See `LockBackend`. */
   readonly ttlLimits?: TtlLimits;
+  /** See `Lease`. */
+  readonly tokenStep?: number;
   /** See `LockBackend`. */
   start?(): Promise<void>;
   /**

@@ -101,6 +101,8 @@ export interface Lease {
   readonly fencingToken: bigint;
   /** We stood in a line of the backend's for it, and others may stand there now: callers here soon let that line go on. */
   readonly queued?: boolean;
+  /** By how much the key's next token will be greater, at least. Leaves room for 1,024 hand-offs each. @default 1 */
+  readonly tokenStep?: number;
   /** The true one: a session backend reports the session's. */
   readonly ttlMs: number;
   /** `clock.now()` before the request that this lease answers was sent. */

@@ -1,3 +1,4 @@
+import { MAX_HAND_OFFS } from './hand-off-limits.js';
 import { LockConfigurationError } from './errors.js';
 import type { LockBackend } from './lock-backend.js';
 import type { LockObserver } from './lock-observer.js';
@@ -36,12 +37,12 @@ export interface LockServiceOptions {
   label?: string;
   /**
    * How often a lease may pass from caller to caller inside this process before others get their turn; at most 1,023. @default
-   * 1_023; where the backend has its waiters stand in line, and the lease was waited for, two rounds of the callers here
+   * 1_023; where the backend has its waiters stand in line, and the lease was waited for, 8_191
    */
   maxHandOffs?: number;
   /**
    * How long a lease may pass from caller to caller inside this process before others get their turn, in milliseconds. @default
-   * 100; 30 where the backend has its waiters stand in line, and the lease was waited for
+   * 100; 20 where the backend has its waiters stand in line, and the lease was waited for
    */
   maxHandOffMs?: number;
   /** How many callers may wait for one key in this process before the next is refused with `LockTimeoutError`. @default 100_000 */
@@ -77,8 +78,6 @@ const SERVICE_OPTIONS: ReadonlySet<string> = new Set([
 /** The shortest time to live in which a renewal can be sent, answered and trusted. */
 export const MIN_TTL_MS = 10;
 const MAX_TTL_MS = 2 ** 31 - 1;
-/** As many as a fencing token tells apart. */
-export const MAX_HAND_OFFS = 1_023;
 
 /**
  * Fills in what a call left open.

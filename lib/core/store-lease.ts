@@ -25,6 +25,7 @@ export class StoreLease implements Lease, OwnedKey {
   readonly clock: Clock;
   readonly fencingToken: bigint;
   readonly queued: boolean;
+  readonly tokenStep: number;
   readonly sentAt: number;
 
   constructor(
@@ -40,6 +41,7 @@ export class StoreLease implements Lease, OwnedKey {
     this.clock = clock;
     this.fencingToken = fencingToken;
     this.queued = queued;
+    this.tokenStep = store.tokenStep ?? 1;
     this.sentAt = sentAt;
   }
 

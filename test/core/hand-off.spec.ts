@@ -58,18 +58,28 @@ describe('hand-off', () => {
     await expect(leases({ maxHandOffMs: 45 }, 10)).resolves.toBe(2);
   });
 
-  it('ends after two rounds of the callers here while others stand in line, and only then', async () => {
+  it('ends after 20 ms while others stand in line, and only then', async () => {
     const leave = await backend.occupy('k');
-    const caller = async (): Promise<void> => {
-      for (let visit = 0; visit < 5; visit += 1) await locks.withLock('k', () => undefined);
-    };
-    const callers = [caller(), caller()];
+    const callers = Array.from({ length: 10 }, () => locks.withLock('k', () => clock.stall(5)));
     await leave();
     await Promise.all(callers);
     const waitedFor = ['backend', 'hand-off', 'hand-off', 'hand-off'];
     const free = ['backend', 'hand-off', 'hand-off', 'hand-off', 'hand-off', 'hand-off'];
     const origins = events.filter(([name]) => name === 'acquired').map(([, event]) => event);
     expect(origins).toMatchObject([...waitedFor, ...free].map((from) => ({ from })));
+  });
+
+  it('goes on for as long as the token of a lease that was waited for allows', async () => {
+    const leave = await backend.occupy('k');
+    const tokens: bigint[] = [];
+    const visit = (): Promise<unknown> => locks.withLock('k', ({ fencingToken }) => tokens.push(fencingToken));
+    const callers = Array.from({ length: 9_300 }, visit);
+    await leave();
+    await Promise.all(callers);
+    expect(tokens.every((token, i) => i === 0 || token > (tokens[i - 1] ?? token))).toBe(true);
+    const leased = events.filter(([name]) => name === 'acquired').map(([, event]) => event as LockEvents['acquired']);
+    const from = leased.flatMap((event, i) => (event.from === 'backend' ? [i] : []));
+    expect(from).toEqual([0, 8_192, 9_216]);
   });
 
   it('does not pass a lease on to a caller who wants another one', async () => {

@@ -90,7 +90,7 @@ describe('PollingBackend', () => {
     await clock.advance(10);
     store.carry = (call) => call();
     await clock.advance(50);
-    await expect(acquiring).resolves.toMatchObject({ fencingToken: 1n });
+    await expect(acquiring).resolves.toMatchObject({ fencingToken: 8n });
     expect(store.asked).toEqual(['acquire', 'acquire']);
   });
 

@@ -7,6 +7,7 @@ import {
   LockConfigurationError,
   packHolder,
 } from '../../core/index.js';
+import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import { CurrentSession } from './current-session.js';
 import { DeletionWatch } from './deletion-watch.js';
 import { EtcdClient } from './etcd-client.js';
@@ -33,6 +34,7 @@ const HOPELESS: ReadonlySet<string> = new Set([
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
   readonly guarantee = 'consensus';
+  readonly tokenStep = TOKEN_STEP;
   readonly #client: EtcdClient;
   readonly #sessions: CurrentSession;
   readonly #settings: PlaceSettings;

@@ -1,3 +1,4 @@
+import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { EtcdClient } from './etcd-client.js';
 import type { LockNames } from './lock-names.js';
 import type { KeyValue } from './messages.js';
@@ -6,7 +7,7 @@ import type { KeyValue } from './messages.js';
 const LATEST_US = 2 ** 52;
 
 /**
- * Tokens are etcd's revisions, counted from the time at which its data began. So they grow on when all data was lost, as
+ * Tokens are etcd's revisions, a step each, counted from the time at which its data began. So they grow on when all data was lost, as
  * revisions begin again then, unless the clock of whoever asks first is behind by more than the time since the former
  * beginning. Read together with the revision, never remembered: nobody knows of a loss in time.
  */
@@ -28,7 +29,7 @@ export class TokenCount {
         `${this.key} must hold a number, which fencing tokens are counted from: etcdctl del it, and it is made anew`,
       );
     }
-    return BigInt(value) + revision;
+    return BigInt(value) + revision * BigInt(TOKEN_STEP);
   }
 
   /** Only the first one ever has its way. */

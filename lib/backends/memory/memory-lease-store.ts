@@ -1,3 +1,4 @@
+import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import { type Clock, type HolderMetadata, type LeaseAttempt, type LeaseStore, systemClock } from '../../core/index.js';
 
 interface Entry {
@@ -11,6 +12,7 @@ interface Entry {
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
+  readonly tokenStep = TOKEN_STEP;
   readonly #entries = new Map<string, Entry>();
   readonly #watchers = new Map<string, Map<string, () => void>>();
   #lastToken = 0n;
@@ -80,7 +82,7 @@ export class MemoryLeaseStore implements LeaseStore {
 
   /** One counter for all keys keeps no trace of a released key, and grows for each of them. */
   #nextToken(): bigint {
-    this.#lastToken += 1n;
+    this.#lastToken += BigInt(TOKEN_STEP);
     return this.#lastToken;
   }
 }

@@ -8,6 +8,7 @@ import {
   packMetadata,
   unpackHolder,
 } from '../../core/index.js';
+import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { Waiters } from '../../core/waiters.js';
 import type { GrantChannels } from './grant-channel.js';
 import { isOwn, LockKeys, splitFields } from './lease-value.js';
@@ -30,6 +31,7 @@ const PATIENCE_PER_PLACE_MS = 250;
 export class QueueLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
+  readonly tokenStep = TOKEN_STEP;
   readonly #servers: RedisServers;
   readonly #replicas: ReplicaCheck;
   readonly #channels: GrantChannels;

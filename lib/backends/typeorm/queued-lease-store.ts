@@ -1,4 +1,5 @@
 import type { BackendHealth, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
+import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { Waiters } from '../../core/waiters.js';
 import type { GrantChannel } from './grant-channel.js';
 import type { OwnConnections } from './own-connections.js';
@@ -12,6 +13,7 @@ const DEAF_POLL_MS = 50;
 export class QueuedLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee: SqlLeaseStore['guarantee'];
+  readonly tokenStep = TOKEN_STEP;
 
   constructor(
     private readonly store: SqlLeaseStore,

@@ -116,7 +116,7 @@ wantedOf(['etcd']).forEach(() =>
       const countedFrom = await world.tokenOf(undefined);
       const inLine = line.map((place) => ({
         owner: place.key.replace(/^.*\/|@.*$/gu, ''),
-        token: countedFrom + place.createdAt,
+        token: countedFrom + place.createdAt * 8n,
       }));
       return { inLine, served };
     };

@@ -108,12 +108,12 @@ for (const name of wantedOf(['zookeeper'])) {
       expect(served).toEqual([0, 2, 3]);
     });
 
-    it.each(MODES)('Z8: the token is the czxid of the node, %s', async (mode) => {
+    it.each(MODES)('Z8: the token is eight times the czxid of the node, %s', async (mode) => {
       const service = world.service({ mode });
       const key = world.key();
       const lock = await service.acquire(key);
       const node = await world.operator.read(mode === 'simple' ? `/locks/${key}` : await world.holderPath(key));
-      expect(lock.fencingToken).toBe((node?.czxid ?? 0n) << 10n);
+      expect(lock.fencingToken).toBe((node?.czxid ?? 0n) << 13n);
       await lock.release();
     });
 
