@@ -4,7 +4,7 @@ import type { Contestant } from './contestants/contestant.js';
 import { median } from './measures.js';
 import { competitionOf } from './places.js';
 import type { Progress } from './progress.js';
-import { FAULTS, type Figures, type Measurement, type Metric, type Scenario } from './scenarios/scenario.js';
+import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenarios/scenario.js';
 
 /** Of one contestant in one scenario: the medians over the rounds. */
 export interface Result {
@@ -36,7 +36,7 @@ export async function championship(arena: Arena, plan: Plan, progress: Progress)
     progress.begin(`${scenario.id}: ${contestant.name}`);
     const measured: Measurement[] = [];
     for (let round = 0; round < rounds; round += 1)
-      measured.push(await measure(arena, scenario, { contestant, floor }, plan));
+      measured.push(await measure(arena, scenario, { contestant, floor }, { ...plan.pace, counts: round === 0 }));
     results.push({ scenario: scenario.id, contestant: contestant.name, rounds, ...summary(measured) });
     progress.end();
   }
@@ -57,11 +57,11 @@ async function measure(
   arena: Arena,
   scenario: Scenario,
   { contestant, floor }: Pair,
-  { pace }: Plan,
+  pace: Pace,
 ): Promise<Measurement> {
   try {
     const compared = scenario.againstFloor && contestant !== floor;
-    const base = compared ? await scenario.measure(arena, floor, pace) : undefined;
+    const base = compared ? await scenario.measure(arena, floor, { ...pace, counts: false }) : undefined;
     const measured = await scenario.measure(arena, contestant, pace);
     const timesFloor = (measured.figures.perSecond ?? NaN) / (base?.figures.perSecond ?? NaN);
     return compared ? { ...measured, figures: { ...measured.figures, timesFloor } } : measured;

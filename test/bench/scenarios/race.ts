@@ -24,11 +24,11 @@ export function race(settings: RaceSettings): Scenario {
     title,
     ...(point ? { point, againstFloor: false, once: true } : { againstFloor: true }),
     admits: (contestant) => only(contestant) && !(contestant.oneProcess === true && processes > 1),
-    seconds: ({ raceMs, warmUpMs }) => (metrics.includes('requestsEach') ? 2 : 1) * (1 + (raceMs + warmUpMs) / 1_000),
+    seconds: ({ raceMs, warmUpMs }) => 1 + (raceMs + warmUpMs) / 1_000,
     measure: async (arena, contestant, pace) => {
       const contests = await arena.within(contestant, processes, (workers) => run(workers, settings, pace));
       const all = summary(contests, settings, pace);
-      const counts = arena.counts && metrics.includes('requestsEach');
+      const counts = pace.counts && arena.counts && metrics.includes('requestsEach');
       const requestsEach = counts ? await countRequests(arena, contestant, settings, pace) : NaN;
       return { ...all, figures: chosen({ ...all.figures, requestsEach }, metrics) };
     },
