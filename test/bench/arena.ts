@@ -1,5 +1,7 @@
+import { askRedis } from '../servers/ask-redis.js';
 import { type Child, spawnChild } from '../support/processes.js';
 import type { Contestant, Terms } from './contestants/contestant.js';
+import { sum } from './measures.js';
 import { type BackendName, competitionOf, type Place } from './places.js';
 import { requestsDuring } from './request-count.js';
 import type { Worker } from './worker.js';
@@ -50,6 +52,16 @@ export class Arena implements AsyncDisposable {
     const { redisUrl } = this.place;
     if (redisUrl === undefined) throw new Error(`requests to ${this.backend} are not counted`);
     return requestsDuring(redisUrl, work);
+  }
+
+  /** Milliseconds of processor time that the server has spent so far; `NaN` of one that does not say. */
+  async serverMs(): Promise<number> {
+    const { redisUrl } = this.place;
+    if (redisUrl === undefined) return NaN;
+    const used = (await askRedis(Number(new URL(redisUrl).port), 'INFO cpu')).matchAll(
+      /^used_cpu_(?:sys|user):([\d.]+)/gmu,
+    );
+    return sum(Array.from(used, ([, seconds]) => Number(seconds) * 1_000));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -20,6 +20,7 @@ export const USAGE = `npm run bench -- [options]
   --who a,b         only contestants whose name contains one of these, and the floor
   --rounds 1..20    how often each is measured (3; 1 with --quick)
   --quick           shorter looks
+  --profile         also where the processor time of an acquisition goes
   --json            the results as JSON
   --save            writes results/<backend>.json and makes RESULTS.md anew of all that are there
 
@@ -34,12 +35,13 @@ export function readArguments(argv: readonly string[]): Plan | 'help' {
   const given = parse(argv);
   if (given.help === true) return 'help';
   const quick = given.quick ?? false;
+  const pace = quick ? PACES.quick : PACES.full;
   return {
     backend: backendOf(given.backend ?? 'redis'),
     scenarios: scenariosOf(given.only),
     contestants: given.who?.split(',') ?? 'all',
     rounds: roundsOf(given.rounds ?? (quick ? '1' : '3')),
-    pace: quick ? PACES.quick : PACES.full,
+    pace: { ...pace, profiles: given.profile ?? false },
     json: given.json ?? false,
     save: given.save ?? false,
   };
@@ -53,6 +55,7 @@ function parse(argv: readonly string[]) {
     who: text,
     rounds: text,
     quick: flag,
+    profile: flag,
     json: flag,
     save: flag,
     help: flag,

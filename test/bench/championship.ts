@@ -36,7 +36,7 @@ export async function championship(arena: Arena, plan: Plan, progress: Progress)
     progress.begin(`${scenario.id}: ${contestant.name}`);
     const measured: Measurement[] = [];
     for (let round = 0; round < rounds; round += 1)
-      measured.push(await measure(arena, scenario, { contestant, floor }, { ...plan.pace, counts: round === 0 }));
+      measured.push(await measure(arena, scenario, { contestant, floor }, onlyOnce(plan.pace, round)));
     results.push({ scenario: scenario.id, contestant: contestant.name, rounds, ...summary(measured) });
     progress.end();
   }
@@ -45,6 +45,11 @@ export async function championship(arena: Arena, plan: Plan, progress: Progress)
 
 function secondsOf(scenario: Scenario, contestant: Contestant, floor: Contestant, { pace }: Plan): number {
   return scenario.seconds(pace) * (scenario.againstFloor && contestant !== floor ? 2 : 1);
+}
+
+/** Looks that take a run of their own are taken in the first round. */
+function onlyOnce(pace: Pace, round: number): Pace {
+  return round === 0 ? pace : { ...pace, counts: false, profiles: false };
 }
 
 interface Pair {
@@ -61,7 +66,7 @@ async function measure(
 ): Promise<Measurement> {
   try {
     const compared = scenario.againstFloor && contestant !== floor;
-    const base = compared ? await scenario.measure(arena, floor, { ...pace, counts: false }) : undefined;
+    const base = compared ? await scenario.measure(arena, floor, onlyOnce(pace, 1)) : undefined;
     const measured = await scenario.measure(arena, contestant, pace);
     const timesFloor = (measured.figures.perSecond ?? NaN) / (base?.figures.perSecond ?? NaN);
     return compared ? { ...measured, figures: { ...measured.figures, timesFloor } } : measured;

@@ -6,6 +6,7 @@ import type { Locker, Terms } from './contestants/contestant.js';
 import { contend } from './contend.js';
 import { now } from './monotonic-clock.js';
 import { type BackendName, competitionOf } from './places.js';
+import { ProcessorProfile, type Spent } from './processor-profile.js';
 
 export interface Assignment {
   readonly backend: BackendName;
@@ -15,6 +16,7 @@ export interface Assignment {
 }
 
 let locker: Locker | undefined;
+let profile: ProcessorProfile | undefined;
 const holds: (() => Promise<void>)[] = [];
 
 const worker = {
@@ -55,6 +57,8 @@ const worker = {
     const { user, system } = process.cpuUsage();
     return (user + system) / 1_000;
   },
+  startProfile: async (): Promise<void> => void (profile = await ProcessorProfile.start()),
+  stopProfile: async (): Promise<Spent | undefined> => profile?.stop(),
   close: async (): Promise<void> => connected().close(),
 };
 

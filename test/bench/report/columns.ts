@@ -9,6 +9,8 @@ const whole = (value: number): string => Math.round(value).toLocaleString('en');
 /** Three digits that mean something. */
 const short = (value: number): string => (Math.abs(value) >= 100 ? whole(value) : String(Number(value.toPrecision(3))));
 const ms = (value: number): string => `${short(value)} ms`;
+/** Of processor time, for one acquisition and its release. */
+const us = (value: number): string => `${short(value)} µs`;
 
 export const COLUMNS: Readonly<Record<Metric, Column>> = {
   timesFloor: { heading: '× floor', show: short },
@@ -27,6 +29,13 @@ export const COLUMNS: Readonly<Record<Metric, Column>> = {
   bytesHeld: { heading: 'heap of a held lock', show: (value) => `${whole(value)} B` },
   bytesWaiting: { heading: 'heap of a waiter', show: (value) => `${whole(value)} B` },
   cpuPercent: { heading: 'of a core', show: (value) => `${short(value)} %` },
+  usCore: { heading: 'our core', show: us },
+  usBackend: { heading: 'our backend', show: us },
+  usPackages: { heading: 'packages', show: us },
+  usNode: { heading: 'Node', show: us },
+  usGarbage: { heading: 'garbage collection', show: us },
+  usBenchmark: { heading: 'benchmark', show: us },
+  usServer: { heading: 'server', show: us },
   overtaken: { heading: 'overtaken', show: whole },
   starved: { heading: 'starved', show: whole },
   failures: { heading: 'failures', show: whole },

@@ -4,6 +4,7 @@ import type { Contest, Race } from '../contend.js';
 import type { Contestant } from '../contestants/contestant.js';
 import { concatenated, mean, overlaps, percentiles, sum } from '../measures.js';
 import { now } from '../monotonic-clock.js';
+import type { Part } from '../processor-profile.js';
 import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenario.js';
 
 export interface RaceSettings extends Pick<Race, 'keys' | 'callers' | 'rhythm' | 'insideMs'> {
@@ -30,7 +31,9 @@ export function race(settings: RaceSettings): Scenario {
       const all = summary(contests, settings, pace);
       const counts = pace.counts && arena.counts && metrics.includes('requestsEach');
       const requestsEach = counts ? await countRequests(arena, contestant, settings, pace) : NaN;
-      return { ...all, figures: chosen({ ...all.figures, requestsEach }, metrics) };
+      const figures = chosen({ ...all.figures, requestsEach }, metrics);
+      if (!pace.profiles) return { ...all, figures };
+      return { ...all, figures: { ...figures, ...(await profiled(arena, contestant, settings, pace)) } };
     },
   };
 }
@@ -94,5 +97,28 @@ async function countRequests(
       contests = await run(workers, settings, { ...pace, warmUpMs: 0 });
     });
     return requests / sum(contests.map(({ served }) => served));
+  });
+}
+
+/** Microseconds of processor time for an acquisition and its release, by whose code they are spent in, once it is compiled. */
+async function profiled(arena: Arena, contestant: Contestant, settings: RaceSettings, pace: Pace): Promise<Figures> {
+  return arena.within(contestant, settings.processes, async (workers) => {
+    await run(workers, settings, pace);
+    const serverBefore = await arena.serverMs();
+    await Promise.all(workers.map((worker) => worker.call('startProfile')));
+    const contests = await run(workers, settings, { ...pace, warmUpMs: 0 });
+    const profiles = await Promise.all(workers.map((worker) => worker.call('stopProfile')));
+    const serverMs = (await arena.serverMs()) - serverBefore;
+    const each = (ms: number): number => (ms * 1_000) / sum(contests.map(({ served }) => served));
+    const spentIn = (part: Part): number => each(sum(profiles.map((profile) => profile?.[part] ?? NaN)));
+    return {
+      usCore: spentIn('core'),
+      usBackend: spentIn('backend'),
+      usPackages: spentIn('packages'),
+      usNode: spentIn('node'),
+      usGarbage: spentIn('garbage'),
+      usBenchmark: spentIn('benchmark'),
+      usServer: each(serverMs),
+    };
   });
 }

@@ -19,6 +19,13 @@ export type Metric =
   | 'cpuPercent'
   | 'bytesHeld'
   | 'bytesWaiting'
+  | 'usCore'
+  | 'usBackend'
+  | 'usPackages'
+  | 'usNode'
+  | 'usGarbage'
+  | 'usBenchmark'
+  | 'usServer'
   | 'starved'
   | 'overtaken'
   | 'failures'
@@ -62,10 +69,12 @@ export interface Pace {
   readonly waitingMs: number;
   /** Whether to count requests too, in a run of its own. */
   readonly counts: boolean;
+  /** Whether to look where the processor time goes, in a run of its own. */
+  readonly profiles: boolean;
   readonly quick: boolean;
 }
 
 export const PACES = {
-  full: { raceMs: 2_000, warmUpMs: 500, waitingMs: 5_000, counts: true, quick: false },
-  quick: { raceMs: 500, warmUpMs: 250, waitingMs: 1_000, counts: true, quick: true },
+  full: { raceMs: 2_000, warmUpMs: 500, waitingMs: 5_000, counts: true, profiles: false, quick: false },
+  quick: { raceMs: 500, warmUpMs: 250, waitingMs: 1_000, counts: true, profiles: false, quick: true },
 } as const satisfies Record<string, Pace>;
