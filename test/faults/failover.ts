@@ -12,6 +12,8 @@ import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/
 import { Crowd, moreWrites } from './failover-crowd.js';
 
 const TTL_MS = 500;
+/** What is answered so soon after the failure had been answered before it: a failover takes longer. */
+const ON_ITS_WAY_NS = 500_000_000n;
 
 /** Redis servers of which one takes the place of another that fails. */
 export interface FailoverServers {
@@ -102,7 +104,8 @@ async function strike(victim: RedisServer, fault: Fault): Promise<bigint> {
 function tell(what: string, history: readonly Operation[], { hot, elsewhere }: FailoverKeys, fault: Struck): void {
   const { failedAt, waitedMs } = fault;
   const grants = history.filter(({ op, ok = 0n }) => op === 'acquire' && ok > failedAt);
-  const before = history.filter(({ op, ok = failedAt }) => op === 'acquire' && ok < failedAt);
+  const answeredBy = failedAt + ON_ITS_WAY_NS;
+  const before = history.filter(({ op, ok = answeredBy }) => op === 'acquire' && ok < answeredBy);
   // A lease of before may still be handed on inside its process.
   const newest = before.reduce((max, { key, token = 0n }) => (key === hot && token > max ? token : max), 0n) >> 10n;
   const first = grants.find(({ key, token = 0n }) => key === hot && token >> 10n > newest);
