@@ -7,8 +7,8 @@ import type { KeyValue } from './messages.js';
 const LATEST_US = 2 ** 52;
 
 /**
- * Tokens are etcd's revisions, a step each, counted from the time at which its data began. So they grow on when all data was lost, as
- * revisions begin again then, unless the clock of whoever asks first is behind by more than the time since the former
+ * Tokens are etcd's revisions, a step each, counted from the time at which its data began. So they grow on when all data was
+ * lost, as revisions begin again then, unless the clock of whoever asks first is behind by more than the time since the former
  * beginning. Read together with the revision, never remembered: nobody knows of a loss in time.
  */
 export class TokenCount {
