@@ -16,11 +16,12 @@ export const MAX_HAND_OFFS = 1_023;
 const MAX_HAND_OFF_MS = 100;
 
 /**
- * How far apart the tokens of a store with a line are: room for the hand-offs of a turn of 20 ms. A turn has to be long, so
- * that few of its callers are those who waited for it, and a round of the processes short, since one of them waits for it.
+ * A turn has to be long, so that few of its callers are those who waited for it, and a round of the processes short, since
+ * one of them waits for all the others' turns.
  */
-export const TOKEN_STEP = 8;
 const MAX_HAND_OFF_MS_IN_LINE = 20;
+/** How far apart the tokens of a store with a line are: room for all hand-offs of such a turn. */
+export const TOKEN_STEP = 8;
 
 export function handOffLimits(
   { maxHandOffs, maxHandOffMs }: HandOffOptions,

@@ -46,19 +46,6 @@ export function handOff(contract: Contract): void {
     });
   }
 
-  it('gives tokens that grow from lease to lease, however often each is passed on', async () => {
-    const [ours, theirs] = [await contract.service({ maxHandOffMs: Infinity }), await contract.service()];
-    const key = contract.key();
-    const lock = await theirs.acquire(key);
-    const visiting = visits(ours, key, harness.transactional === true ? 10 : 8_300);
-    await lock.release();
-    const tokens = (await visiting).map(({ token }) => token);
-    expect(growing([lock.fencingToken, ...tokens])).toBe(true);
-    const next = await theirs.acquire(key);
-    expect(growing([...tokens.slice(-1), next.fencingToken])).toBe(true);
-    await next.release();
-  });
-
   it('lets the last one out give the lease back', async () => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();

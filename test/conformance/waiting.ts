@@ -1,7 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { hostname } from 'node:os';
-import { LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { type Lease, type LockBackend, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { type Contract, failureOf, Gate, handled, SLACK_MS } from './contract.js';
 
@@ -24,6 +24,27 @@ export function waiting(contract: Contract): void {
     const next = await inLine;
     expect(performance.now() - releasedAt).toBeLessThan(harness.wakesWithinMs);
     await next.release();
+  });
+
+  it('leaves room between the tokens of those who wait, for the hand-offs of each', async () => {
+    const key = contract.key();
+    const lease = await contract.win(await contract.backend(), key, { ttlMs: LONG_TTL_MS });
+    const leases: Lease[] = [];
+    const visit = async (backend: LockBackend, { blockedBy }: Blocked) => {
+      const next = await contract.win(backend, key, { blockedBy, waitMs: 10_000, ttlMs: LONG_TTL_MS });
+      leases.push(next);
+      await next.release();
+    };
+    const blocked = [new Blocked(), new Blocked()];
+    const visits = await Promise.all(blocked.map(async (one) => [visit(await contract.backend(), one)]));
+    await Promise.all(blocked.map((one) => one.once(harness.namesHolder)));
+    await lease.release();
+    await Promise.all(visits.flat());
+    const [first, second] = leases.map(({ fencingToken, tokenStep = 1 }) => ({
+      fencingToken,
+      step: BigInt(tokenStep),
+    }));
+    expect(second?.fencingToken).toBeGreaterThanOrEqual((first?.fencingToken ?? 0n) + (first?.step ?? 0n));
   });
 
   it('gives up in time, names the holder, and leaves nothing', async () => {

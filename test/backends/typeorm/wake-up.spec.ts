@@ -144,6 +144,19 @@ for (const type of wantedOf(['postgres'])) {
       await eventually(async () => expect(await world.ask(owner)).toEqual([{ owner: null }]), { withinMs: 500 });
     });
 
+    it('S9: hands the key on with a token that is a step greater, when the one before is ahead of the clock', async () => {
+      const [ours, theirs] = [world.service(), world.service()];
+      const lock = await ours.acquire('ahead', { ttlMs: LONG_TTL_MS });
+      const waiting = theirs.acquire('ahead', { ttlMs: LONG_TTL_MS });
+      await eventually(() => isAwaited('ahead'));
+      const ahead = 2n ** 52n;
+      await world.ask(`update distributed_lock set token = ${ahead} where lock_key = 'ahead'`);
+      await lock.release();
+      const next = await waiting;
+      expect(next.fencingToken >> 10n).toBe(ahead + 8n);
+      await next.release();
+    });
+
     it('takes over from a holder that died without a release', async () => {
       const [dead, other] = [world.service(), world.service()];
       await dead.acquire('dead', { ttlMs: 300, watchdog: false });
