@@ -15,7 +15,7 @@ export class LockKeys {
 
 /** A `}` would end the hash tag early: `a}b` and `a}c` in one slot, and the lock `a}:q` in the place of the queue of `a`. */
 function escape(key: string): string {
-  return key.replace(/[%{}]/gu, encodeURIComponent);
+  return /[%{}]/u.test(key) ? key.replace(/[%{}]/gu, encodeURIComponent) : key;
 }
 
 /** Whether a lease that begins with its owner is this one's. */

@@ -7,7 +7,7 @@ import {
   unpackHolder,
 } from '../../core/index.js';
 import { isOwn, LockKeys, splitFields } from './lease-value.js';
-import { asList, microseconds } from './redis-reply.js';
+import { asList, isOne, microseconds } from './redis-reply.js';
 import { COMPARE_AND_DELETE, SET_IF_FREE } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import type { ReplicaCheck } from './replica-check.js';
@@ -64,10 +64,9 @@ export class PlainLeaseStore implements LeaseStore {
     return isOwn(lease, owner);
   }
 
-  async release(key: string, owner: string): Promise<boolean> {
+  release(key: string, owner: string): Promise<boolean> {
     const leaseKey = this.#keys.lease(key);
-    const [deleted] = await this.#servers.ask(leaseKey, COMPARE_AND_DELETE.call([leaseKey], [owner]));
-    return Number(deleted) === 1;
+    return this.#servers.ask(leaseKey, COMPARE_AND_DELETE.call([leaseKey], [owner])).then(isOne);
   }
 
   close(): Promise<void> {

@@ -12,7 +12,7 @@ import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { Waiters } from '../../core/waiters.js';
 import type { GrantChannels } from './grant-channel.js';
 import { isOwn, LockKeys, splitFields } from './lease-value.js';
-import { asList } from './redis-reply.js';
+import { asList, isOne } from './redis-reply.js';
 import { QueueScripts } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import type { ReplicaCheck } from './replica-check.js';
@@ -56,25 +56,15 @@ export class QueueLeaseStore implements LeaseStore {
     this.#keys = new LockKeys(prefix);
   }
 
-  async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const keys = this.#keys.all(key);
     const [leaseKey] = keys;
     const address = this.#waiters.has(owner) ? this.#channels.addressOf(leaseKey) : undefined;
     const args = [owner, Math.ceil(ttlMs), packMetadata(metadata), address ?? ''];
     const acquire = this.#scripts.acquire.call(keys, args);
-    const [reply, copies] = await this.#servers.ask(leaseKey, acquire, ...this.#replicas.requests);
-    const [acquired, tokenOrLeft, lease, place] = asList(reply);
-    if (Number(acquired) === 1) {
-      this.#replicas.assert(copies);
-      return { acquired: true, fencingToken: BigInt(String(tokenOrLeft)) };
-    }
-    if (this.#waiters.has(owner)) this.#channels.open(leaseKey);
-    const holder = holderOf(String(lease));
-    return {
-      acquired: false,
-      retryAfterMs: retryAfter(Number(tokenOrLeft), Number(place)),
-      ...(holder ? { holder } : {}),
-    };
+    return this.#servers
+      .ask(leaseKey, acquire, ...this.#replicas.requests)
+      .then((replies) => this.#attemptOf(leaseKey, owner, replies));
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -87,10 +77,9 @@ export class QueueLeaseStore implements LeaseStore {
     return isOwn(lease, owner);
   }
 
-  async release(key: string, owner: string): Promise<boolean> {
+  release(key: string, owner: string): Promise<boolean> {
     const keys = this.#keys.all(key);
-    const [released] = await this.#servers.ask(keys[0], this.#scripts.release.call(keys, [owner]));
-    return Number(released) === 1;
+    return this.#servers.ask(keys[0], this.#scripts.release.call(keys, [owner])).then(isOne);
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -107,6 +96,21 @@ export class QueueLeaseStore implements LeaseStore {
 
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
     return this.#servers.health.onChange(listener);
+  }
+
+  #attemptOf(leaseKey: string, owner: string, [reply, copies]: readonly unknown[]): LeaseAttempt {
+    const [acquired, tokenOrLeft, lease, place] = asList(reply);
+    if (Number(acquired) === 1) {
+      this.#replicas.assert(copies);
+      return { acquired: true, fencingToken: BigInt(String(tokenOrLeft)) };
+    }
+    if (this.#waiters.has(owner)) this.#channels.open(leaseKey);
+    const holder = holderOf(String(lease));
+    return {
+      acquired: false,
+      retryAfterMs: retryAfter(Number(tokenOrLeft), Number(place)),
+      ...(holder ? { holder } : {}),
+    };
   }
 }
 

@@ -1,16 +1,11 @@
 import { type Clock, systemClock, ReportedHealth } from '../../core/index.js';
+import { Batch } from './batch.js';
 import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError } from './redis-error.js';
 import type { RedisRequest, RedisScript } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import { evictionAdvice, replicationAdvice } from './server-advice.js';
-
-/** Commands that are answered together. */
-interface Pending {
-  readonly commands: readonly RedisCommand[];
-  readonly resolve: (replies: unknown[]) => void;
-  readonly reject: (error: Error) => void;
-}
+import { SilenceWatch } from './silence-watch.js';
 
 /** A handshake that takes longer is given up for a new connection: the old one may lead nowhere. */
 const LONGEST_HANDSHAKE_MS = 5_000;
@@ -31,15 +26,18 @@ export class RedisConnection implements RedisServers {
   #closed = false;
   #advised = false;
   #connectingSince = 0;
-  #outbox: Pending[] = [];
+  /** What goes out at the end of this turn. */
+  #outbox: Batch | undefined;
   #lastError: Error | undefined;
   #endWatch: (() => void) | undefined;
   readonly #waiting = new Set<(error?: Error) => void>();
+  readonly #silence: SilenceWatch;
 
   constructor(source: ClientSource, timeoutMs: number, clock: Clock = systemClock) {
     this.#source = source;
     this.#timeoutMs = timeoutMs;
     this.#clock = clock;
+    this.#silence = new SilenceWatch(clock, this.#onSilence);
     if (source.given) this.#attach(source.given);
   }
 
@@ -49,15 +47,15 @@ export class RedisConnection implements RedisServers {
   }
 
   /** Never sends a script's source after the deadline of the call: the caller has freed the owner by then. */
-  async ask(_leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
-    const giveUpAt = this.#clock.now() + this.#timeoutMs;
-    try {
-      return await this.#sendAll(requests.map((request) => ('byName' in request ? request.byName : request)));
-    } catch (error) {
-      const unknown = error instanceof Error && error.message.startsWith('NOSCRIPT');
-      if (!unknown || this.#clock.now() >= giveUpAt) throw error;
-      return this.#sendAll(requests.map((request) => ('bySource' in request ? request.bySource() : request)));
-    }
+  ask(_leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    return new Promise((resolve, reject) => {
+      const { dueAt } = this.#outgoing;
+      this.#outgoing.add(requests.map(byName), resolve, (error) => {
+        const isUnknown = error.message.startsWith('NOSCRIPT') && this.#clock.now() < dueAt;
+        if (isUnknown) this.#outgoing.add(requests.map(bySource), resolve, reject);
+        else reject(error);
+      });
+    });
   }
 
   async run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
@@ -86,38 +84,40 @@ export class RedisConnection implements RedisServers {
     if (this.#source.given) this.#detach(this.#source.given);
   }
 
-  /** Sends in the order of the calls; those of one turn in one write. Rejects with an error that may be logged. */
   #sendAll(commands: readonly RedisCommand[]): Promise<unknown[]> {
-    return new Promise((resolve, reject) => {
-      this.#outbox.push({ commands, resolve, reject });
-      if (this.#outbox.length === 1) queueMicrotask(() => void this.#deliver());
-    });
+    return new Promise((resolve, reject) => this.#outgoing.add(commands, resolve, reject));
   }
 
-  async #deliver(): Promise<void> {
+  /** Sends in the order of the calls; those of one turn in one write. */
+  get #outgoing(): Batch {
+    if (this.#outbox) return this.#outbox;
+    this.#outbox = new Batch(this.#clock.now() + this.#timeoutMs, this.#onOver);
+    this.#silence.add(this.#outbox);
+    process.nextTick(this.#deliver);
+    return this.#outbox;
+  }
+
+  readonly #deliver = (): void => {
     const batch = this.#outbox;
-    this.#outbox = [];
-    let overdue = false;
-    // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
-    let answered = false;
-    const timer = this.#clock.schedule(this.#timeoutMs, () => {
-      setImmediate(() => {
-        if (answered) return;
-        overdue = true;
-        this.#onSilence(batch);
-      });
-    });
+    if (!batch) return;
+    this.#outbox = undefined;
+    const client = this.#ready || this.#source.given ? this.#client : undefined;
+    if (client) batch.send(client);
+    else void this.#sendWhenConnected(batch);
+  };
+
+  async #sendWhenConnected(batch: Batch): Promise<void> {
     try {
-      const client = this.#client && (this.#ready || this.#source.given) ? this.#client : await this.#connected();
-      const heard = !overdue && (await exchange(client, batch));
-      if (heard && !overdue) this.#onAnswer();
+      batch.send(await this.#connected());
     } catch (error) {
-      for (const { reject } of batch) reject(cleanError(error));
-    } finally {
-      answered = true;
-      timer.cancel();
+      batch.fail(error);
     }
   }
+
+  readonly #onOver = (batch: Batch, answered: boolean): void => {
+    this.#silence.delete(batch);
+    if (answered) this.#onAnswer();
+  };
 
   async #connected(): Promise<RedisClient> {
     for (;;) {
@@ -202,14 +202,14 @@ export class RedisConnection implements RedisServers {
     this.#lastError = cleanError(error);
   };
 
-  #onSilence(batch: readonly Pending[]): void {
+  readonly #onSilence = (overdue: Batch): void => {
     const why = this.#lastError && !this.#ready ? `: ${this.#lastError.message}` : '';
     const error = new Error(`no answer within ${this.#timeoutMs} ms${why}`);
-    for (const { reject } of batch) reject(error);
+    overdue.fail(error);
     this.health.report('down', error.message);
     const connecting = !this.#ready && this.#clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
     if (!connecting && !this.#closed) this.#replace();
-  }
+  };
 
   #onAnswer(): void {
     if (this.#closed) return;
@@ -238,26 +238,12 @@ export class RedisConnection implements RedisServers {
   }
 }
 
-/** Sends all in one write, which ioredis' own pipelines do at several times the cost. Resolves to whether anything was answered. */
-async function exchange(client: RedisClient, batch: readonly Pending[]): Promise<boolean> {
-  const { stream } = client;
-  stream?.cork();
-  const heard = batch.map((pending) => fulfil(client, pending));
-  stream?.uncork();
-  return (await Promise.all(heard)).includes(true);
+function byName(request: RedisRequest): RedisCommand {
+  return 'byName' in request ? request.byName : request;
 }
 
-/** Resolves each to its own answers, or rejects it with the first failure among them. */
-async function fulfil(client: RedisClient, { commands, resolve, reject }: Pending): Promise<boolean> {
-  try {
-    const [only] = commands;
-    if (commands.length === 1 && only) resolve([await client.call(...only)]);
-    else resolve(await Promise.all(commands.map((command) => client.call(...command))));
-    return true;
-  } catch (error) {
-    reject(cleanError(error));
-    return false;
-  }
+function bySource(request: RedisRequest): RedisCommand {
+  return 'bySource' in request ? request.bySource() : request;
 }
 
 function closedError(): Error {

@@ -9,3 +9,8 @@ export function microseconds(time: unknown): bigint {
   const [seconds, micros] = asList(time);
   return BigInt(String(seconds)) * 1_000_000n + BigInt(String(micros));
 }
+
+/** Whether the first of the replies is 1, as scripts say yes. */
+export function isOne([reply]: readonly unknown[]): boolean {
+  return Number(reply) === 1;
+}
