@@ -1,9 +1,11 @@
 import { randomInt } from 'node:crypto';
-import { LockError } from './errors.js';
+import { LockBackendError, LockError } from './errors.js';
 import type { LeaseAttempt, LeaseStore } from './lease-store.js';
-import type { AcquireRequest } from './lock-backend.js';
-import type { NewLease } from './store-lease.js';
-import type { Timer } from './timers.js';
+import type { AcquireRequest, Lease } from './lock-backend.js';
+import { assertTtl } from './lock-options.js';
+import type { PollingOptions } from './polling-backend.js';
+import { type CleanUp, type NewLease, StoreLease } from './store-lease.js';
+import { Alarm } from './timers.js';
 import { trustedUntil } from './watchdog.js';
 
 const FIRST_RETRY_MS = 20;
@@ -14,55 +16,97 @@ const AFTER_EXPIRY_MS = 5;
 /** A store that answers does so within this time. */
 const SILENCE_MS = 100;
 
-const OVER = Symbol('the deadline passed, or the caller gave up');
+const nothing = (): void => undefined;
 
 /** One caller's way from asking a store to a lease, or to giving up. Used once. */
 export class Contender {
+  readonly #store: LeaseStore;
+  readonly #key: string;
+  readonly #request: AcquireRequest;
+  readonly #patience: Required<PollingOptions>;
+  readonly #cleanUp: CleanUp;
+  /** No deadline but the store's own, and no place in a queue. */
+  readonly #once: boolean;
   /** A request was sent that may have been carried out, or may have put us in a queue. */
-  mayHaveLeftSomething = false;
+  #mayHaveLeftSomething = false;
   /** A clean-up has to come after it: a release that overtakes its acquire frees nothing. */
-  lastAttempt: Promise<unknown> = Promise.resolve();
-  /** The deadline passed, or the caller gave up. Whoever waits is told by `#onOver`: there is one thing at a time. */
-  #over = false;
-  #onOver: () => void = () => undefined;
-  #forgetDeadline: () => void = () => undefined;
+  #lastAttempt: Promise<unknown> | undefined;
   #unwatch: (() => void) | undefined;
   #woken = false;
   #queued = false;
-  #wakeUp: () => void = () => undefined;
+  /** End what we wait for: a pause, or an answer too. There is one thing at a time. */
+  #wakeUp: () => void = nothing;
+  #callOff: () => void = nothing;
   /** The failures in a row, by the last of them. */
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
 
   constructor(
-    private readonly store: LeaseStore,
-    private readonly key: string,
-    private readonly request: AcquireRequest,
-    private readonly patience: { readonly pollMs: number; readonly patienceMs: number },
-  ) {}
+    store: LeaseStore,
+    key: string,
+    request: AcquireRequest,
+    patience: Required<PollingOptions>,
+    cleanUp: CleanUp,
+  ) {
+    this.#store = store;
+    this.#key = key;
+    this.#request = request;
+    this.#patience = patience;
+    this.#cleanUp = cleanUp;
+    this.#once = request.deadline.passed;
+  }
 
-  /** Rejects with what the store said, or with the signal's reason. */
-  async run(): Promise<NewLease | null> {
-    const { deadline, signal } = this.request;
-    signal?.throwIfAborted();
-    const once = deadline.passed;
-    this.#watchDeadline(once);
-    if (!once) this.#unwatch = this.store.watch?.(this.key, this.request.owner, this.#wake);
-    if (this.request.yields === true && !once && !this.#unwatch) await this.#letOthersAsk();
-    for (;;) {
-      const next = await this.#attempt();
-      if (typeof next === 'object') return next;
-      if (once) return null;
-      await this.#wait(next);
-      signal?.throwIfAborted();
-      if (deadline.passed) return this.#giveUp();
+  /** See `LockBackend.acquire`. */
+  async run(): Promise<Lease | null> {
+    const { owner, ttlMs, deadline } = this.#request;
+    const owned = { key: this.#key, owner, ttlMs, clock: deadline.clock };
+    let lease: NewLease | null = null;
+    try {
+      this.#begin();
+      if (this.#request.yields === true && !this.#once && !this.#unwatch) await this.#letOthersAsk();
+      let next = await this.#attempt();
+      while (typeof next === 'number') next = this.#once ? null : await this.#attemptAfter(next);
+      lease = next;
+      return lease && new StoreLease(this.#store, owned, lease, this.#cleanUp);
+    } catch (error) {
+      if (error instanceof LockError || this.#isCalledOff(error)) throw error;
+      throw new LockBackendError(this.#key, { backend: this.#store.name, operation: 'acquire', cause: error });
+    } finally {
+      this.#unwatch?.();
+      this.#request.signal?.removeEventListener('abort', this);
+      if (!lease && this.#mayHaveLeftSomething) this.#cleanUp(owned, this.#lastAttempt);
     }
+  }
+
+  /** @internal Of the signal: https://dom.spec.whatwg.org/#callbackdef-eventlistener */
+  handleEvent(): void {
+    this.#callOff();
+  }
+
+  #begin(): void {
+    const { ttlMs, owner, signal } = this.#request;
+    assertTtl(ttlMs, this.#store);
+    signal?.throwIfAborted();
+    signal?.addEventListener('abort', this);
+    if (!this.#once) this.#unwatch = this.#store.watch?.(this.#key, owner, this.#wake);
+  }
+
+  #isCalledOff(error: unknown): boolean {
+    const { signal } = this.#request;
+    return signal?.aborted === true && error === signal.reason;
   }
 
   /** For as long as others may pause between two questions, so that each of them asks once. */
   async #letOthersAsk(): Promise<void> {
-    const { deadline, signal } = this.request;
-    await this.#wait(Math.min(this.patience.pollMs * 1.5 + AFTER_EXPIRY_MS, deadline.remainingMs / 2));
+    const { deadline, signal } = this.#request;
+    await this.#wait(Math.min(this.#patience.pollMs * 1.5 + AFTER_EXPIRY_MS, deadline.remainingMs / 2));
     signal?.throwIfAborted();
+  }
+
+  async #attemptAfter(delayMs: number): Promise<NewLease | null | number> {
+    const { deadline, signal } = this.#request;
+    await this.#wait(delayMs);
+    signal?.throwIfAborted();
+    return deadline.passed ? this.#giveUp() : this.#attempt();
   }
 
   /** "Somebody has it" and "nobody answers" are different news, also when the time is up. */
@@ -71,65 +115,60 @@ export class Contender {
     return null;
   }
 
-  end(): void {
-    this.#unwatch?.();
-    this.#forgetDeadline();
-  }
-
   /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
-  async #attempt(): Promise<NewLease | null | number> {
-    const { owner, ttlMs, lockDelayMs = 0, metadata, deadline, signal } = this.request;
+  #attempt(): Promise<NewLease | null | number> {
+    const { owner, ttlMs, metadata, deadline } = this.#request;
     const sentAt = deadline.clock.now();
     this.#woken = false;
-    this.mayHaveLeftSomething = true;
-    try {
-      const asked = this.store.tryAcquire(this.key, owner, ttlMs, metadata);
-      this.lastAttempt = asked;
-      const answer = await this.#unlessOver(asked);
-      if (answer === OVER) {
-        signal?.throwIfAborted();
-        return this.#onFailure(new Error('no answer before the deadline'));
-      }
-      if (!answer.acquired) return this.#onRefusal(answer);
-      if (deadline.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs))
-        return { fencingToken: answer.fencingToken, queued: this.#queued, sentAt };
-      return this.#onFailure(new Error('the answer came after the lease had ended'));
-    } catch (error) {
-      return this.#onFailure(error);
-    }
+    this.#mayHaveLeftSomething = true;
+    const answer = this.#store.tryAcquire(this.#key, owner, ttlMs, metadata);
+    this.#lastAttempt = answer;
+    return this.#inTime(answer, sentAt).then(
+      (attempt) => this.#onAnswer(attempt, sentAt),
+      (error: unknown) => this.#onFailure(error),
+    );
+  }
+
+  #onAnswer(answer: LeaseAttempt, sentAt: number): NewLease | number {
+    if (!answer.acquired) return this.#onRefusal(answer);
+    const { ttlMs, lockDelayMs = 0, deadline } = this.#request;
+    if (deadline.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs))
+      return { fencingToken: answer.fencingToken, queued: this.#queued, sentAt };
+    return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 
   #onRefusal({ retryAfterMs, holder }: LeaseAttempt & { acquired: false }): number {
     this.#failing = undefined;
     this.#queued = this.#unwatch !== undefined;
-    this.mayHaveLeftSomething = this.#queued;
-    if (holder) this.request.blockedBy?.(holder);
-    const { pollMs } = this.patience;
+    this.#mayHaveLeftSomething = this.#queued;
+    if (holder) this.#request.blockedBy?.(holder);
+    const { pollMs } = this.#patience;
     const poll = pollMs / 2 + randomInt(Math.ceil(pollMs) + 1);
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
   }
 
   /** Rethrows what trying again will not mend in time. */
   #onFailure(error: unknown): number {
-    const { clock, passed } = this.request.deadline;
+    const { clock, passed } = this.#request.deadline;
     const now = clock.now();
     const { since, times } = this.#failing ?? { since: now, times: 0 };
     this.#failing = { since, times: times + 1, error };
-    const patienceIsOver = now - since >= this.patience.patienceMs;
-    if (passed || patienceIsOver || error instanceof LockError || this.request.signal?.aborted === true) throw error;
+    const patienceIsOver = now - since >= this.#patience.patienceMs;
+    if (passed || patienceIsOver || error instanceof LockError || this.#request.signal?.aborted === true) throw error;
     return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + randomInt(FIRST_RETRY_MS);
   }
 
+  /** Not beyond the deadline. */
   async #wait(delayMs: number): Promise<void> {
-    if (this.#woken || this.#over) return;
-    const { clock } = this.request.deadline;
+    const { deadline, signal } = this.#request;
+    if (this.#woken || signal?.aborted === true) return;
     await new Promise<void>((resolve) => {
-      const timer = clock.schedule(delayMs, resolve);
+      const timer = deadline.clock.schedule(Math.min(delayMs, deadline.remainingMs), resolve);
       this.#wakeUp = () => {
         timer.cancel();
         resolve();
       };
-      this.#onOver = this.#wakeUp;
+      this.#callOff = this.#wakeUp;
     });
   }
 
@@ -138,45 +177,27 @@ export class Contender {
     this.#wakeUp();
   };
 
-  /**
-   * The store's answer, or `OVER`. The deadline may fall into the question, which is then open for `SILENCE_MS` at least.
-   * After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
-   */
-  #unlessOver<T>(answer: Promise<T>): Promise<T | typeof OVER> {
-    const { deadline, signal } = this.request;
-    const { clock } = deadline;
-    const silentAt = clock.now() + SILENCE_MS;
-    let timer: Timer | undefined;
+  /** Rejects when the caller gives up, or at the deadline. That may fall into the question, which is open for `SILENCE_MS` at least. */
+  #inTime<T>(answer: Promise<T>, askedAt: number): Promise<T> {
+    const { deadline, signal } = this.#request;
+    const { clock, at } = deadline;
     return new Promise((resolve, reject) => {
-      this.#onOver = () => {
-        if (signal?.aborted === true) resolve(OVER);
-        else timer = clock.schedule(silentAt - clock.now(), () => void setImmediate(resolve, OVER));
+      // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
+      const onSilence = (): void => void setImmediate(reject, new Error('no answer before the deadline'));
+      const alarm = this.#once ? undefined : new Alarm(clock, Math.max(at, askedAt + SILENCE_MS), onSilence);
+      this.#callOff = () => {
+        alarm?.cancel();
+        reject(signal?.reason);
       };
-      if (this.#over) this.#onOver();
       const onAnswer = (value: T): void => {
-        timer?.cancel();
+        alarm?.cancel();
         resolve(value);
       };
       const onFailure = (error: unknown): void => {
-        timer?.cancel();
+        alarm?.cancel();
         reject(error);
       };
       answer.then(onAnswer, onFailure);
     });
-  }
-
-  /** The one who tries once has no deadline but the store's own. */
-  #watchDeadline(once: boolean): void {
-    const { deadline, signal } = this.request;
-    const end = (): void => {
-      this.#over = true;
-      this.#onOver();
-    };
-    const timer = once ? undefined : deadline.clock.schedule(deadline.remainingMs, end);
-    signal?.addEventListener('abort', end, { once: true });
-    this.#forgetDeadline = () => {
-      timer?.cancel();
-      signal?.removeEventListener('abort', end);
-    };
   }
 }

@@ -8,8 +8,8 @@ export class Deadline {
   ) {}
 
   /** `0` is past at once, `Infinity` never comes. */
-  static after(ms: number, clock: Clock = systemClock): Deadline {
-    return new Deadline(clock.now() + ms, clock);
+  static after(ms: number, clock: Clock = systemClock, from = clock.now()): Deadline {
+    return new Deadline(from + ms, clock);
   }
 
   get passed(): boolean {

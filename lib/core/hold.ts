@@ -87,10 +87,10 @@ export class Hold implements WatchdogListener {
     return this.#abort.signal;
   }
 
-  /** Whether the next caller may have the lease: not while it is in doubt, nor when it was shown to others as ours. */
+  /** Whether the next caller may have the lease that `leave` has just found good: not while in doubt, nor once shown as ours. */
   get mayHandOver(): boolean {
-    const { trusted, inJeopardy, lease } = this.watchdog;
-    return trusted && !inJeopardy && !lease.complete && !this.#isShown;
+    const { inJeopardy, lease } = this.watchdog;
+    return !inJeopardy && !lease.complete && !this.#isShown;
   }
 
   /** Tells this acquisition from all others. From now on the lease ends with it. */

@@ -25,6 +25,14 @@ export interface HoldsSettings {
   readonly stopped: AbortSignal;
 }
 
+/** What a caller asks for. */
+interface Call {
+  readonly key: string;
+  readonly options: ResolvedOptions;
+  readonly deadline: Deadline;
+  readonly since: number;
+}
+
 /**
  * The holds of one service, from the caller's turn to the lease given back: who is next here, when a lease passes from one
  * caller to the next, and what a loss sets in motion.
@@ -44,7 +52,7 @@ export class Holds {
 
   constructor(settings: HoldsSettings) {
     this.#settings = settings;
-    this.#grid = new TimerGrid(settings.clock);
+    this.#grid = TimerGrid.of(settings.clock);
     const { backend, clock, observers } = settings;
     this.keeper = {
       backend,
@@ -65,28 +73,11 @@ export class Holds {
   }
 
   /** Waits for our turn in this process, then inherits the lease of the caller before us or asks the backend. */
-  async take(key: string, options: ResolvedOptions): Promise<Hold | Busy> {
-    const { clock, observers, stopped } = this.#settings;
-    const deadline = Deadline.after(options.waitMs, clock);
+  take(key: string, options: ResolvedOptions): Promise<Hold | Busy> {
+    const { clock } = this.#settings;
     const since = clock.now();
-    const previous = this.#queue.enter(key) ? null : await this.#waitForTurn(key, options, deadline);
-    if (previous instanceof Busy) return previous;
-    if (previous === 'late') return new Busy(this.#holderOf(key));
-    const hold = this.#inherit(previous, options) ?? (await this.#ask(key, options, deadline));
-    if (hold instanceof Busy) return hold;
-    this.#holds.set(key, hold);
-    const { signal } = options;
-    if (signal?.aborted === true || stopped.aborted) {
-      await this.giveUp(hold);
-      throw signal?.aborted === true ? signal.reason : stopped.reason;
-    }
-    observers.notify('acquired', () => ({
-      key,
-      fencingToken: hold.fencingToken,
-      waitedMs: clock.now() - since,
-      from: hold.handOff === 0 ? 'backend' : 'hand-off',
-    }));
-    return hold;
+    const call = { key, options, deadline: Deadline.after(options.waitMs, clock, since), since };
+    return this.#queue.enter(key) ? this.#ask(call) : this.#takeInTurn(call);
   }
 
   /** A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. Never rejects. */
@@ -100,7 +91,7 @@ export class Holds {
       fencingToken: hold.fencingToken,
       heldMs: clock.now() - hold.since,
     }));
-    if (!this.#mayHandOver(hold)) return this.#giveBackAndEndTurn(hold);
+    if (!this.#mayHandOver(hold)) return this.#giveBack(hold, { endsTurn: true });
     this.#endTurn(key, hold);
     return DONE;
   };
@@ -128,9 +119,18 @@ export class Holds {
     return new LockBackendError(key, { backend: this.#settings.backend.name, operation, cause });
   }
 
-  #waitForTurn(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | null | 'late'> | Busy {
+  async #takeInTurn(call: Call): Promise<Hold | Busy> {
+    const { key, options } = call;
+    const previous = await this.#waitForTurn(call);
+    if (previous instanceof Busy) return previous;
+    if (previous === 'late') return new Busy(this.#holderOf(key));
+    const inherited = this.#inherit(previous, options);
+    return inherited ? this.#begin(inherited, call) : this.#ask(call);
+  }
+
+  #waitForTurn({ key, options, deadline }: Call): Promise<Hold | null | 'late'> | Busy {
     const waitersHere = this.#queue.waiting(key);
-    if (deadline.passed) return new Busy(this.#holderOf(key));
+    if (options.waitMs === 0) return new Busy(this.#holderOf(key));
     if (waitersHere >= this.#settings.maxWaiters) {
       return new Busy(
         this.#holderOf(key),
@@ -151,11 +151,13 @@ export class Holds {
   }
 
   /** Asks the backend. Unless it gives us a hold, our turn is over. */
-  async #ask(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Hold | Busy> {
+  async #ask(call: Call): Promise<Hold | Busy> {
+    const { key, options, deadline } = call;
     const owner = randomUUID();
-    const { backend, clock, handOffs, metadata, stopped } = this.#settings;
+    const { backend, metadata, stopped } = this.#settings;
     const { ttlMs, lockDelayMs } = options;
     const signal = options.signal ? AbortSignal.any([options.signal, stopped]) : stopped;
+    let hold: Hold | undefined;
     this.#background.begin();
     try {
       const lease = await backend.acquire(key, {
@@ -168,15 +170,7 @@ export class Holds {
         yields: this.#yielding.delete(key),
         blockedBy: (holder) => void this.#blockers.set(key, holder),
       });
-      if (lease && lockDelayMs > 0) this.#assertUsable(lease, lockDelayMs);
-      if (lease) {
-        const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, lockDelayMs);
-        const limits = handOffLimits(handOffs, lease);
-        return new Hold(key, options, this.keeper, { owner, watchdog, since: clock.now(), limits });
-      }
-      const busy = new Busy(this.#holderOf(key));
-      this.#endTurn(key, null);
-      return busy;
+      if (lease) hold = this.#holdOf(lease, owner, call);
     } catch (error) {
       const calledOff = signal.aborted && error === signal.reason;
       const failure: unknown = calledOff ? error : this.#reported(key, 'acquire', error);
@@ -185,6 +179,39 @@ export class Holds {
     } finally {
       this.#background.end();
     }
+    if (hold) return this.#begin(hold, call);
+    const busy = new Busy(this.#holderOf(key));
+    this.#endTurn(key, null);
+    return busy;
+  }
+
+  #holdOf(lease: Lease, owner: string, { key, options }: Call): Hold {
+    const { clock, handOffs } = this.#settings;
+    const { lockDelayMs } = options;
+    if (lockDelayMs > 0) this.#assertUsable(lease, lockDelayMs);
+    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, lockDelayMs);
+    const tenure = { owner, watchdog, since: clock.now(), limits: handOffLimits(handOffs, lease) };
+    return new Hold(key, options, this.keeper, tenure);
+  }
+
+  /** Unless the caller has given up meanwhile, or the service. */
+  #begin(hold: Hold, { key, options: { signal }, since }: Call): Hold | Promise<never> {
+    const { clock, observers, stopped } = this.#settings;
+    this.#holds.set(key, hold);
+    if (signal?.aborted === true) return this.#rejected(hold, signal.reason);
+    if (stopped.aborted) return this.#rejected(hold, stopped.reason);
+    observers.notify('acquired', () => ({
+      key,
+      fencingToken: hold.fencingToken,
+      waitedMs: clock.now() - since,
+      from: hold.handOff === 0 ? 'backend' : 'hand-off',
+    }));
+    return hold;
+  }
+
+  async #rejected(hold: Hold, reason: unknown): Promise<never> {
+    await this.giveUp(hold);
+    throw reason;
   }
 
   /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */
@@ -223,13 +250,8 @@ export class Holds {
     this.#queue.leave(key, gift);
   }
 
-  async #giveBackAndEndTurn(hold: Hold): Promise<void> {
-    await this.#giveBack(hold);
-    this.#endTurn(hold.key, null);
-  }
-
   /** Never rejects, and waits at most for what is left of the TTL. */
-  async #giveBack({ key, watchdog }: Hold): Promise<void> {
+  async #giveBack({ key, watchdog }: Hold, { endsTurn = false } = {}): Promise<void> {
     this.#background.begin();
     try {
       const renewal = watchdog.stop();
@@ -241,6 +263,7 @@ export class Holds {
       this.#reported(key, 'release', error);
     } finally {
       this.#background.end();
+      if (endsTurn) this.#endTurn(key, null);
     }
   }
 

@@ -117,12 +117,7 @@ export class LockService implements AsyncDisposable {
    */
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
     const resolved = this.resolve(options);
-    const hold = await this.#take(key, resolved);
-    if (!(hold instanceof Busy)) return this.#handle(key, hold);
-    const { waitMs } = resolved;
-    const { holder, message } = hold;
-    this.#observers.notify('timedOut', () => ({ key, waitMs, holder }));
-    throw new LockTimeoutError(key, { waitMs, holder, ...(message === undefined ? {} : { message }) });
+    return this.#entered(key, resolved, await this.#take(key, resolved));
   }
 
   /**
@@ -140,7 +135,8 @@ export class LockService implements AsyncDisposable {
    * @throws what `acquire` throws; LockLostError when the lock ended before `work` did: what it returned is then discarded
    */
   async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
-    const lock = await this.acquire(key, options);
+    const resolved = this.resolve(options);
+    const lock = this.#entered(key, resolved, await this.#take(key, resolved));
     try {
       const result = await lock.run(() => work(lock));
       lock.throwIfLost();
@@ -223,6 +219,13 @@ export class LockService implements AsyncDisposable {
     if (inner) return this.#reenter(inner, options) ? inner : new Busy(this.#metadata);
     this.#stopped.signal.throwIfAborted();
     return this.#holds.take(fullKey, options);
+  }
+
+  #entered(key: string, { waitMs }: ResolvedOptions, hold: Hold | Busy): LockHandle {
+    if (!(hold instanceof Busy)) return this.#handle(key, hold);
+    const { holder, message } = hold;
+    this.#observers.notify('timedOut', () => ({ key, waitMs, holder }));
+    throw new LockTimeoutError(key, { waitMs, holder, ...(message === undefined ? {} : { message }) });
   }
 
   #onHealthChange(health: BackendHealth): void {

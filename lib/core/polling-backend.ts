@@ -1,9 +1,7 @@
 import { Contender } from './contender.js';
-import { LockBackendError, LockError } from './errors.js';
 import type { LeaseStore } from './lease-store.js';
 import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend, TtlLimits } from './lock-backend.js';
-import { assertTtl } from './lock-options.js';
-import { type OwnedKey, type NewLease, StoreLease } from './store-lease.js';
+import type { CleanUp, OwnedKey } from './store-lease.js';
 import { pause } from './timers.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
@@ -45,23 +43,8 @@ export class PollingBackend implements LockBackend {
     if (store.onHealthChange) this.onHealthChange = store.onHealthChange.bind(store);
   }
 
-  async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
-    assertTtl(request.ttlMs, this);
-    const { owner, ttlMs, deadline } = request;
-    const owned = { key, owner, ttlMs, clock: deadline.clock };
-    const contender = new Contender(this.store, key, request, this.#patience);
-    let lease: NewLease | null = null;
-    try {
-      lease = await contender.run();
-      return lease && new StoreLease(this.store, owned, lease, this.#cleanUp);
-    } catch (error) {
-      if (error instanceof LockError || (request.signal?.aborted === true && error === request.signal.reason))
-        throw error;
-      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
-    } finally {
-      contender.end();
-      if (!lease && contender.mayHaveLeftSomething) this.#cleanUp(owned, contender.lastAttempt);
-    }
+  acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
+    return new Contender(this.store, key, request, this.#patience, this.#cleanUp).run();
   }
 
   async close(): Promise<void> {
@@ -70,8 +53,7 @@ export class PollingBackend implements LockBackend {
     await this.store.close();
   }
 
-  /** @param lastAttempt has to be over first */
-  readonly #cleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>): void => {
+  readonly #cleanUp: CleanUp = (owned, lastAttempt) => {
     const task = this.#releaseUntilSure(owned, lastAttempt).finally(() => this.#cleanUps.delete(task));
     this.#cleanUps.add(task);
   };

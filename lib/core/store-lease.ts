@@ -10,6 +10,9 @@ export interface OwnedKey {
   readonly clock: Clock;
 }
 
+/** Frees an owner in the background, whose request may have been carried out. `lastAttempt` has to be over first. */
+export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;
+
 /** What is known of a lease when the store has answered. */
 export interface NewLease {
   readonly fencingToken: bigint;
@@ -32,8 +35,7 @@ export class StoreLease implements Lease, OwnedKey {
     private readonly store: LeaseStore,
     { key, owner, ttlMs, clock }: OwnedKey,
     { fencingToken, queued, sentAt }: NewLease,
-    /** Frees the owner in the background, once its lease could not be given back. */
-    private readonly cleanUp: (owned: OwnedKey) => void,
+    private readonly cleanUp: CleanUp,
   ) {
     this.key = key;
     this.owner = owner;
@@ -50,12 +52,13 @@ export class StoreLease implements Lease, OwnedKey {
   }
 
   /** The caller is told of a failure at once; the key is not to stay closed for the rest of the TTL because of it. */
-  async release(): Promise<void> {
-    try {
-      await this.store.release(this.key, this.owner);
-    } catch (error) {
-      this.cleanUp(this);
-      throw error;
-    }
+  release(): Promise<void> {
+    return this.store.release(this.key, this.owner).then(
+      () => undefined,
+      (error: unknown) => {
+        this.cleanUp(this);
+        throw error;
+      },
+    );
   }
 }

@@ -70,7 +70,7 @@ export function pause(
 /** Whether `task` was over within `ms`; what becomes of it later is nobody's concern. Rejects as `task` does in time. */
 export function within(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    const timer = clock.schedule(ms, () => resolve(false));
+    const timer = new Alarm(clock, clock.now() + ms, () => resolve(false));
     const onTime = (): void => {
       timer.cancel();
       resolve(true);
@@ -86,51 +86,135 @@ export function within(clock: Clock, ms: number, task: Promise<unknown>): Promis
 /** So many callbacks are one turn's work; with more of them whatever else happens would have to wait. */
 const MOST_IN_A_TURN = 250;
 
-/** Callbacks that run in one turn of the event loop. Whoever takes its own out is not called. */
-export type TimerSlot = Set<() => void>;
+const grids = new WeakMap<Clock, TimerGrid>();
 
 /**
  * Runs callbacks on a coarse grid, all of one grid point together in one turn of the event loop: a thousand locks that are
- * renewed in the same turn share a request, and have a timer together.
+ * renewed in the same turn share a request, and have a timer together. In the background only.
  */
 export class TimerGrid {
-  readonly #slots = new Map<number, TimerSlot>();
+  readonly #slots = new Map<number, GridTimer[]>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** Never later than `time`, and never earlier by more than the grid. */
-  by(time: number, gridMs: number, callback: () => void): TimerSlot {
-    return this.#at(Math.floor(time / gridMs) * gridMs, callback);
+  /** The one that all users of a clock share. */
+  static of(clock: Clock): TimerGrid {
+    const known = grids.get(clock);
+    if (known) return known;
+    const grid = new TimerGrid(clock);
+    grids.set(clock, grid);
+    return grid;
   }
 
-  /** Never earlier than `time`, and never later by more than the grid. */
-  from(time: number, gridMs: number, callback: () => void): TimerSlot {
-    return this.#at(Math.ceil(time / gridMs) * gridMs, callback);
+  /** @internal Where the callbacks of a grid point are kept until its time has come. */
+  slotAt(time: number): GridTimer[] {
+    return this.#slots.get(time) ?? this.#open(time);
   }
 
-  #at(time: number, callback: () => void): TimerSlot {
-    return (this.#slots.get(time) ?? this.#open(time)).add(callback);
-  }
-
-  #open(time: number): TimerSlot {
-    const slot: TimerSlot = new Set();
+  #open(time: number): GridTimer[] {
+    const slot: GridTimer[] = [];
     this.#slots.set(time, slot);
     const run = (): void => {
       this.#slots.delete(time);
-      // Not before: as long as it has not begun, an iterator keeps alive what was taken out of its set.
-      runInTurns(slot.values());
+      runInTurns(slot);
     };
     this.clock.schedule(time - this.clock.now(), run, { background: true });
     return slot;
   }
 }
 
-/** Goes on in the next turn where it stopped, and never comes to what was taken out meanwhile. */
-function runInTurns(callbacks: IterableIterator<() => void>): void {
-  let count = 0;
-  for (const callback of callbacks) {
-    callback();
-    count += 1;
-    if (count === MOST_IN_A_TURN) return void setImmediate(runInTurns, callbacks);
+/** Goes on in the next turn where it stopped, and never comes to what was cancelled meanwhile. */
+function runInTurns(slot: GridTimer[]): void {
+  for (let count = 0; count < MOST_IN_A_TURN; count += 1) {
+    const timer = slot.pop();
+    if (!timer) return;
+    timer.run();
+  }
+  setImmediate(runInTurns, slot);
+}
+
+/**
+ * A timer on the grid that can be set again and again. It takes itself out of its slot without leaving anything there: a `Set`
+ * would leave its former tables behind, in the heap's old part after a while, where they keep alive what they once had until
+ * the next full collection.
+ */
+export class GridTimer implements Timer {
+  #slot: GridTimer[] | undefined;
+  #place = 0;
+
+  constructor(
+    private readonly grid: TimerGrid,
+    private readonly callback: () => void,
+  ) {}
+
+  /** Runs once, never later than `time`, and never earlier by more than the grid. */
+  setBy(time: number, gridMs: number): void {
+    this.#setAt(Math.floor(time / gridMs) * gridMs);
+  }
+
+  /** Runs once, never earlier than `time`, and never later by more than the grid. */
+  setFrom(time: number, gridMs: number): void {
+    this.#setAt(Math.ceil(time / gridMs) * gridMs);
+  }
+
+  cancel(): void {
+    const last = this.#slot?.pop();
+    if (last && last !== this) last.#moveTo(this.#place, this.#slot);
+    this.#slot = undefined;
+  }
+
+  /** @internal The slot has let go of it. */
+  run(): void {
+    this.#slot = undefined;
+    this.callback();
+  }
+
+  #setAt(time: number): void {
+    this.cancel();
+    const slot = this.grid.slotAt(time);
+    this.#slot = slot;
+    this.#place = slot.push(this) - 1;
+  }
+
+  #moveTo(place: number, slot: GridTimer[] | undefined): void {
+    if (slot) slot[place] = this;
+    this.#place = place;
+  }
+}
+
+/** Alarms for less than this are not worth a place on the grid. */
+const SHORTEST_ON_GRID_MS = 32;
+
+/**
+ * A timer that is nearly always cancelled, and then costs next to nothing: until the last eighth of its time it waits on the
+ * grid. Exact all the same. In the background.
+ */
+export class Alarm implements Timer {
+  readonly #clock: Clock;
+  readonly #at: number;
+  readonly #onTime: () => void;
+  #timer: Timer;
+
+  /** @param at by `clock`; at `Infinity` it never rings */
+  constructor(clock: Clock, at: number, onTime: () => void) {
+    this.#clock = clock;
+    this.#at = at;
+    this.#onTime = onTime;
+    const leftMs = at - clock.now();
+    this.#timer = leftMs < SHORTEST_ON_GRID_MS || at === Infinity ? this.#exactly() : this.#onGrid(leftMs);
+  }
+
+  cancel(): void {
+    this.#timer.cancel();
+  }
+
+  #onGrid(leftMs: number): Timer {
+    const timer = new GridTimer(TimerGrid.of(this.#clock), () => (this.#timer = this.#exactly()));
+    timer.setBy(this.#at, 2 ** Math.floor(Math.log2(leftMs / 8)));
+    return timer;
+  }
+
+  #exactly(): Timer {
+    return this.#clock.schedule(this.#at - this.#clock.now(), this.#onTime, { background: true });
   }
 }

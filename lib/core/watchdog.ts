@@ -1,6 +1,6 @@
 import type { LossReason } from './errors.js';
 import type { Lease } from './lock-backend.js';
-import type { Clock, Timer, TimerGrid, TimerSlot } from './timers.js';
+import { type Clock, GridTimer, type Timer, type TimerGrid } from './timers.js';
 
 /** Whom a watchdog tells. Exactly one `onLost` comes, or none if the watchdog was stopped first. */
 export interface WatchdogListener {
@@ -34,8 +34,8 @@ export class Watchdog {
   #state: 'held' | 'jeopardy' | 'over' = 'held';
   #renewal: Promise<void> | undefined;
   /** On the grid as long as all goes well, when the same two are enough for a thousand locks. */
-  #renewalSlot: TimerSlot | undefined;
-  #alarmSlot: TimerSlot | undefined;
+  readonly #nextRenewal: GridTimer;
+  readonly #alarm: GridTimer;
   #retry: Timer | undefined;
   #endOfTrust: Timer | undefined;
 
@@ -43,10 +43,12 @@ export class Watchdog {
     readonly lease: Lease,
     private readonly renews: boolean,
     private readonly clock: Clock,
-    private readonly grid: TimerGrid,
+    grid: TimerGrid,
     /** How much longer than we trust it the server keeps the lease. */
     lockDelayMs = 0,
   ) {
+    this.#nextRenewal = new GridTimer(grid, () => this.renewNow());
+    this.#alarm = new GridTimer(grid, this.#onAlarm);
     this.#ttlMs = lease.ttlMs - lockDelayMs;
     this.#sentAt = lease.sentAt;
     this.#trustedUntil = trustedUntil(lease.sentAt, this.#ttlMs);
@@ -90,24 +92,21 @@ export class Watchdog {
     return this.#renewal && Promise.race([this.#renewal, this.#trustToEnd()]);
   }
 
-  async #renew(): Promise<void> {
+  #renew(): Promise<void> | undefined {
     const sentAt = this.clock.now();
     if (sentAt >= this.#trustedUntil) {
       this.#lose('expired');
-      return;
+      return undefined;
     }
-    try {
-      const ours = await this.lease.renew();
-      if (this.#state !== 'over') this.#onAnswer(ours, sentAt);
-    } catch (error) {
-      this.suspect(error);
-      this.#retrySoon();
-    } finally {
-      this.#renewal = undefined;
-    }
+    return this.lease.renew().then(
+      (ours) => this.#onAnswer(ours, sentAt),
+      (error: unknown) => this.#onFailure(error),
+    );
   }
 
   #onAnswer(ours: boolean, sentAt: number): void {
+    this.#renewal = undefined;
+    if (this.#state === 'over') return;
     if (!ours) return this.#lose('revoked');
     if (!this.trusted) return this.#lose('expired');
     this.#sentAt = sentAt;
@@ -120,16 +119,22 @@ export class Watchdog {
     this.#scheduleRenewal();
   }
 
+  #onFailure(error: unknown): void {
+    this.#renewal = undefined;
+    this.suspect(error);
+    this.#retrySoon();
+  }
+
   #scheduleRenewal(): void {
     if (!this.renews) return;
     const ttlMs = this.#ttlMs;
-    this.#renewalSlot = this.grid.by(this.#sentAt + ttlMs / 3, ttlMs / 12, this.#onRenewal);
+    this.#nextRenewal.setBy(this.#sentAt + ttlMs / 3, ttlMs / 12);
   }
 
   #retrySoon(): void {
     if (this.#state === 'over') return;
     const delay = Math.min(Math.max(this.#ttlMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
-    this.#retry = this.clock.schedule(delay, this.#onRenewal, { background: true });
+    this.#retry = this.clock.schedule(delay, () => this.renewNow(), { background: true });
   }
 
   /**
@@ -138,16 +143,13 @@ export class Watchdog {
    */
   #setAlarm(): void {
     this.#cancelAlarm();
-    if (this.renews && this.#state === 'held')
-      this.#alarmSlot = this.grid.from(this.#lateFrom, this.#ttlMs / 12, this.#onAlarm);
+    if (this.renews && this.#state === 'held') this.#alarm.setFrom(this.#lateFrom, this.#ttlMs / 12);
     else this.#endOfTrust = this.clock.schedule(this.leftMs, this.#onAlarm, { background: true });
   }
 
   get #lateFrom(): number {
     return this.#sentAt + (this.#ttlMs * 2) / 3;
   }
-
-  readonly #onRenewal = (): void => this.renewNow();
 
   readonly #onAlarm = (): void => {
     if (this.#state === 'over') return;
@@ -174,12 +176,12 @@ export class Watchdog {
   }
 
   #cancelRenewal(): void {
-    this.#renewalSlot?.delete(this.#onRenewal);
+    this.#nextRenewal.cancel();
     this.#retry?.cancel();
   }
 
   #cancelAlarm(): void {
-    this.#alarmSlot?.delete(this.#onAlarm);
+    this.#alarm.cancel();
     this.#endOfTrust?.cancel();
   }
 

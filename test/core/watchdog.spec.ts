@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lease } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { TimerGrid } from '../../lib/core/timers.js';
+import { GridTimer, TimerGrid } from '../../lib/core/timers.js';
 import { Watchdog } from '../../lib/core/watchdog.js';
 import { eventually } from '../support/eventually.js';
 import { liveBytes } from '../support/live-bytes.js';
@@ -156,7 +156,7 @@ describe('Watchdog', () => {
   it('renews locks that were taken at different moments in the same turn', async () => {
     const grid = new TimerGrid(clock);
     const turns = new Set<number>();
-    for (let i = 0; i < 100; i += 1) grid.by(400 + i, 100, () => turns.add(clock.now()));
+    for (let i = 0; i < 100; i += 1) new GridTimer(grid, () => turns.add(clock.now())).setBy(400 + i, 100);
     await clock.advance(1_000);
     expect([...turns]).toEqual([400]);
   });
@@ -164,8 +164,10 @@ describe('Watchdog', () => {
   it('renews very many locks in several turns, so that other work comes in between', async () => {
     const grid = new TimerGrid(clock);
     let [renewed, meanwhile] = [0, 0];
-    grid.by(400, 100, () => setImmediate(() => (meanwhile = renewed)));
-    for (let i = 0; i < 600; i += 1) grid.by(400, 100, () => (renewed += 1));
+    for (let i = 0; i < 600; i += 1) {
+      if (i === 300) new GridTimer(grid, () => setImmediate(() => (meanwhile = renewed))).setBy(400, 100);
+      new GridTimer(grid, () => (renewed += 1)).setBy(400, 100);
+    }
     await clock.advance(400);
     await eventually(() => expect(renewed).toBe(600));
     expect(meanwhile).toBeGreaterThan(0);
@@ -176,8 +178,9 @@ describe('Watchdog', () => {
     const grid = new TimerGrid(clock);
     const takeAndGiveBack = (): void => {
       const large = Array.from({ length: 100 }, () => 1);
-      const renew = (): number => large.length;
-      grid.by(400, 100, renew).delete(renew);
+      const timer = new GridTimer(grid, () => void large.length);
+      timer.setBy(400, 100);
+      timer.cancel();
     };
     takeAndGiveBack();
     const bytesBefore = liveBytes();
