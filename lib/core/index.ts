@@ -1,5 +1,6 @@
 /** For writers of backends: the two doors into the core, what they share, and the service that stands on them. */
 export { type Lease, type LockBackend, type AcquireRequest, type BackendHealth } from './lock-backend.js';
+export { type RenewalListener } from './lock-backend.js';
 export { type Guarantee, type Holder, type HolderMetadata, type NodeHealth, type TtlLimits } from './lock-backend.js';
 export { type LeaseAttempt, type LeaseStore } from './lease-store.js';
 export { PollingBackend, type PollingOptions } from './polling-backend.js';

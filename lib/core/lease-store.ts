@@ -1,4 +1,4 @@
-import type { BackendHealth, Guarantee, Holder, HolderMetadata, TtlLimits } from './lock-backend.js';
+import type { BackendHealth, Guarantee, Holder, HolderMetadata, RenewalListener, TtlLimits } from './lock-backend.js';
 
 /** The smaller door: a store that knows "write if absent, with a time to live". `PollingBackend` makes a `LockBackend` of it. */
 export interface LeaseStore {
@@ -17,6 +17,8 @@ export interface LeaseStore {
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt>;
   /** Still `owner`'s, for another `ttlMs`? Never re-creates. */
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
+  /** See `Lease`. */
+  renewFor?(key: string, owner: string, ttlMs: number, listener: RenewalListener): void;
   /** Whether the key was `owner`'s. A store that queues takes `owner` out of the queue too. */
   release(key: string, owner: string): Promise<boolean>;
   /** See `LockBackend`. */

@@ -109,6 +109,8 @@ export interface Lease {
   readonly sentAt: number;
   /** Still ours, for another `ttlMs` from when this was called? Rejecting is no answer, and is asked again. */
   renew(): Promise<boolean>;
+  /** The same without a promise, for very many leases: calls one of the listener's methods, once and later. @default by `renew` */
+  renewFor?(listener: RenewalListener): void;
   /** Harmless when the lease is already lost. */
   release(): Promise<void>;
   /** What a backend gives the holder to work with, such as the transaction that has the lock. */
@@ -120,4 +122,10 @@ export interface Lease {
   complete?(): Promise<void>;
   /** A server that pushes loss (node deleted, session expired) may say so early. */
   readonly revoked?: AbortSignal;
+}
+
+/** Whoever has asked for a renewal. */
+export interface RenewalListener {
+  onAnswer(ours: boolean): void;
+  onFailure(error: unknown): void;
 }

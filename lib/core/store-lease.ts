@@ -1,5 +1,6 @@
 import type { LeaseStore } from './lease-store.js';
-import type { Lease } from './lock-backend.js';
+import type { Lease, RenewalListener } from './lock-backend.js';
+import { tell } from './renewal.js';
 import type { Clock } from './timers.js';
 
 /** A key that is, or may be, an owner's. */
@@ -49,6 +50,12 @@ export class StoreLease implements Lease, OwnedKey {
 
   renew(): Promise<boolean> {
     return this.store.renew(this.key, this.owner, this.ttlMs);
+  }
+
+  renewFor(listener: RenewalListener): void {
+    const { store, key, owner, ttlMs } = this;
+    if (store.renewFor) store.renewFor(key, owner, ttlMs, listener);
+    else tell(listener, store.renew(key, owner, ttlMs));
   }
 
   /** The caller is told of a failure at once; the key is not to stay closed for the rest of the TTL because of it. */

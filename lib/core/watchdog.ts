@@ -1,5 +1,6 @@
 import type { LossReason } from './errors.js';
-import type { Lease } from './lock-backend.js';
+import { tell } from './renewal.js';
+import type { Lease, RenewalListener } from './lock-backend.js';
 import { type Clock, GridTimer, type Timer, type TimerGrid } from './timers.js';
 
 /** Whom a watchdog tells. Exactly one `onLost` comes, or none if the watchdog was stopped first. */
@@ -26,13 +27,15 @@ const LONGEST_RETRY_MS = 1_000;
  * failed one is repeated, in jeopardy, for as long as the lease is trusted. The end of trust comes from a timer of its own
  * and from a comparison of clocks, never from a reply: a server that says nothing is noticed as fast as one that says no.
  */
-export class Watchdog {
+export class Watchdog implements RenewalListener {
   listener: WatchdogListener | undefined;
   readonly #ttlMs: number;
   #trustedUntil: number;
   #sentAt: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
-  #renewal: Promise<void> | undefined;
+  /** While a renewal is in flight. */
+  #renewalSentAt: number | undefined;
+  #onRenewalOver: (() => void) | undefined;
   /** On the grid as long as all goes well, when the same two are enough for a thousand locks. */
   readonly #nextRenewal: GridTimer;
   readonly #alarm: GridTimer;
@@ -81,31 +84,32 @@ export class Watchdog {
 
   /** Asks the backend at once. While a renewal is in flight its answer serves. */
   renewNow(): void {
-    if (this.#state === 'over' || this.#renewal) return;
+    if (this.#state === 'over' || this.#renewalSentAt !== undefined) return;
     this.#cancelRenewal();
-    this.#renewal = this.#renew();
+    const sentAt = this.clock.now();
+    if (sentAt >= this.#trustedUntil) return this.#lose('expired');
+    this.#renewalSentAt = sentAt;
+    try {
+      if (this.lease.renewFor) this.lease.renewFor(this);
+      else tell(this, this.lease.renew());
+    } catch (error) {
+      this.onFailure(error);
+    }
   }
 
   /** Ends the watch; resolves when no renewal is in flight any more, if there is one. Bounded by the end of trust. */
   stop(): Promise<void> | undefined {
     this.#end();
-    return this.#renewal && Promise.race([this.#renewal, this.#trustToEnd()]);
+    if (this.#renewalSentAt === undefined) return undefined;
+    return new Promise((resolve) => {
+      this.#onRenewalOver = resolve;
+      this.clock.schedule(this.#trustedUntil - this.clock.now(), resolve, { background: true });
+    });
   }
 
-  #renew(): Promise<void> | undefined {
-    const sentAt = this.clock.now();
-    if (sentAt >= this.#trustedUntil) {
-      this.#lose('expired');
-      return undefined;
-    }
-    return this.lease.renew().then(
-      (ours) => this.#onAnswer(ours, sentAt),
-      (error: unknown) => this.#onFailure(error),
-    );
-  }
-
-  #onAnswer(ours: boolean, sentAt: number): void {
-    this.#renewal = undefined;
+  /** @internal Of the renewal in flight. */
+  onAnswer(ours: boolean): void {
+    const sentAt = this.#endRenewal();
     if (this.#state === 'over') return;
     if (!ours) return this.#lose('revoked');
     if (!this.trusted) return this.#lose('expired');
@@ -119,10 +123,18 @@ export class Watchdog {
     this.#scheduleRenewal();
   }
 
-  #onFailure(error: unknown): void {
-    this.#renewal = undefined;
+  /** @internal Of the renewal in flight. */
+  onFailure(error: unknown): void {
+    this.#endRenewal();
     this.suspect(error);
     this.#retrySoon();
+  }
+
+  #endRenewal(): number {
+    const sentAt = this.#renewalSentAt ?? NaN;
+    this.#renewalSentAt = undefined;
+    this.#onRenewalOver?.();
+    return sentAt;
   }
 
   #scheduleRenewal(): void {
@@ -183,11 +195,5 @@ export class Watchdog {
   #cancelAlarm(): void {
     this.#alarm.cancel();
     this.#endOfTrust?.cancel();
-  }
-
-  #trustToEnd(): Promise<void> {
-    return new Promise((resolve) => {
-      this.clock.schedule(this.#trustedUntil - this.clock.now(), resolve, { background: true });
-    });
   }
 }

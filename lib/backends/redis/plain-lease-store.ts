@@ -4,6 +4,7 @@ import {
   type LeaseAttempt,
   type LeaseStore,
   packHolder,
+  type RenewalListener,
   unpackHolder,
 } from '../../core/index.js';
 import { isOwn, LockKeys, splitFields } from './lease-value.js';
@@ -56,6 +57,10 @@ export class PlainLeaseStore implements LeaseStore {
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.#renewals.renew(this.#keys.lease(key), owner, ttlMs);
+  }
+
+  renewFor(key: string, owner: string, ttlMs: number, listener: RenewalListener): void {
+    this.#renewals.renewFor(this.#keys.lease(key), owner, ttlMs, listener);
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {

@@ -6,6 +6,7 @@ import {
   type LeaseAttempt,
   type LeaseStore,
   packMetadata,
+  type RenewalListener,
   unpackHolder,
 } from '../../core/index.js';
 import { TOKEN_STEP } from '../../core/hand-off-limits.js';
@@ -69,6 +70,10 @@ export class QueueLeaseStore implements LeaseStore {
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.#renewals.renew(this.#keys.lease(key), owner, ttlMs);
+  }
+
+  renewFor(key: string, owner: string, ttlMs: number, listener: RenewalListener): void {
+    this.#renewals.renewFor(this.#keys.lease(key), owner, ttlMs, listener);
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {

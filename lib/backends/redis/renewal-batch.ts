@@ -1,3 +1,5 @@
+import type { RenewalListener } from '../../core/index.js';
+import { cleanError } from './redis-error.js';
 import { NO_REPLICAS } from './replica-check.js';
 import { asList } from './redis-reply.js';
 import { RENEW } from './redis-scripts.js';
@@ -10,8 +12,7 @@ interface Renewal {
   readonly leaseKey: string;
   readonly owner: string;
   readonly ttlMs: number;
-  readonly resolve: (ours: boolean) => void;
-  readonly reject: (error: unknown) => void;
+  readonly listener: RenewalListener;
 }
 
 /** Sends the renewals of one turn as few script calls, so that a thousand locks on one server cost four calls a round. */
@@ -26,12 +27,16 @@ export class RenewalBatch {
   /** Whether the lease is still `owner`'s, for another `ttlMs`. A call that fails rejects all that were in it. */
   renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      const renewal = { leaseKey, owner, ttlMs: Math.ceil(ttlMs), resolve, reject };
-      const group = this.servers.groupOf(leaseKey);
-      const together = this.#pending.get(group);
-      if (together) together.push(renewal);
-      else this.#open(group, renewal);
+      this.renewFor(leaseKey, owner, ttlMs, { onAnswer: resolve, onFailure: reject });
     });
+  }
+
+  renewFor(leaseKey: string, owner: string, ttlMs: number, listener: RenewalListener): void {
+    const renewal = { leaseKey, owner, ttlMs: Math.ceil(ttlMs), listener };
+    const group = this.servers.groupOf(leaseKey);
+    const together = this.#pending.get(group);
+    if (together) together.push(renewal);
+    else this.#open(group, renewal);
   }
 
   #open(group: number, first: Renewal): void {
@@ -48,21 +53,27 @@ export class RenewalBatch {
   };
 
   async #send(batch: readonly Renewal[]): Promise<void> {
+    const { answers, failure } = await this.#ask(batch);
+    for (const [place, { listener }] of batch.entries()) {
+      if (answers && Number(answers[place]) !== 1) listener.onAnswer(false);
+      else if (failure) listener.onFailure(failure);
+      else listener.onAnswer(true);
+    }
+  }
+
+  /** Answers with a failure: what is lost is lost, of the rest nothing is known. */
+  async #ask(batch: readonly Renewal[]): Promise<{ answers?: readonly unknown[]; failure?: Error }> {
+    const keys = batch.map(({ leaseKey }) => leaseKey);
+    const terms = batch.map(({ owner, ttlMs }) => `${owner}|${ttlMs}|`).join('');
+    let answers: readonly unknown[] | undefined;
     try {
-      const keys = batch.map(({ leaseKey }) => leaseKey);
-      const terms = batch.map(({ owner, ttlMs }) => `${owner}|${ttlMs}|`).join('');
-      const [reply, copies] = await this.servers.ask(
-        keys[0] ?? '',
-        RENEW.call(keys, [terms]),
-        ...this.replicas.requests,
-      );
-      const answers = asList(reply);
-      const lost = batch.filter((_, i) => Number(answers[i]) !== 1);
-      for (const { resolve } of lost) resolve(false);
+      const renew = RENEW.call(keys, [terms]);
+      const [reply, copies] = await this.servers.ask(keys[0] ?? '', renew, ...this.replicas.requests);
+      answers = asList(reply);
       this.replicas.assert(copies);
-      for (const { resolve } of batch) resolve(true);
+      return { answers };
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      return { ...(answers ? { answers } : {}), failure: cleanError(error) };
     }
   }
 }
