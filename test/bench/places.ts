@@ -9,6 +9,7 @@ import { PostgresServer } from '../servers/postgres-server.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { ZookeeperServer } from '../servers/zookeeper-server.js';
 import type { Connection } from '../support/harness-connection.js';
+import { BARE_SCRIPTS } from './contestants/bare-scripts.js';
 import type { Contestant } from './contestants/contestant.js';
 import { ours } from './contestants/ours.js';
 import { MUTEX, REDIS_PEERS } from './contestants/redis-peers.js';
@@ -47,6 +48,7 @@ const COMPETITIONS = {
       ours('ours, queue'),
       ours('ours, plain', inMode('plain')),
       ours('ours, getset', inMode('getset')),
+      ...BARE_SCRIPTS,
       ...REDIS_PEERS,
       MUTEX,
     ],

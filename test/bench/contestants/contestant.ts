@@ -24,6 +24,8 @@ export interface Contestant {
   readonly renews: boolean;
   /** Knows nothing of other processes. */
   readonly oneProcess?: true;
+  /** Does not wait, and takes part only where nobody has to. */
+  readonly alone?: true;
   connect(to: Connection, terms: Terms): Promise<Locker>;
 }
 

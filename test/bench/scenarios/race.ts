@@ -24,7 +24,10 @@ export function race(settings: RaceSettings): Scenario {
     id,
     title,
     ...(point ? { point, againstFloor: false, once: true } : { againstFloor: true }),
-    admits: (contestant) => only(contestant) && !(contestant.oneProcess === true && processes > 1),
+    admits: (contestant) =>
+      only(contestant) &&
+      !(contestant.oneProcess === true && processes > 1) &&
+      !(contestant.alone === true && settings.keys === 'one'),
     seconds: ({ raceMs, warmUpMs }) => 1 + (raceMs + warmUpMs) / 1_000,
     measure: async (arena, contestant, pace) => {
       const contests = await arena.within(contestant, processes, (workers) => run(workers, settings, pace));

@@ -10,7 +10,7 @@ export const WAITING: Scenario = {
   id: 'S5',
   title: `${CALLERS} callers of one process wait for a key that another process has`,
   againstFloor: false,
-  admits: (contestant) => contestant.oneProcess !== true,
+  admits: ({ oneProcess, alone }) => oneProcess !== true && alone !== true,
   seconds: ({ waitingMs }) => 2 + (SETTLING_MS + waitingMs) / 1_000,
   measure: async (arena, contestant, pace) => {
     const figures = await arena.within(contestant, 2, (workers) => released(workers, pace));
