@@ -1,0 +1,100 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { ManualClock } from 'nestjs-distributed-lock/testing';
+import { Alarm, GridTimer, TimerGrid } from '../../lib/core/timers.js';
+import { eventually } from '../support/eventually.js';
+import { liveBytes } from '../support/live-bytes.js';
+
+describe('timers', () => {
+  let clock: ManualClock;
+  let grid: TimerGrid;
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    grid = new TimerGrid(clock);
+  });
+
+  describe('on the grid', () => {
+    it('run in the same turn when they were set for about the same time', async () => {
+      const turns = new Set<number>();
+      for (let i = 0; i < 100; i += 1) new GridTimer(grid, () => turns.add(clock.now())).setBy(400 + i, 100);
+      await clock.advance(1_000);
+      expect([...turns]).toEqual([400]);
+    });
+
+    it('run at most once when they are set again, and not when they are cancelled', async () => {
+      const ran: string[] = [];
+      const timers = ['a', 'b', 'c', 'd'].map((name) => new GridTimer(grid, () => ran.push(`${name} ${clock.now()}`)));
+      for (const timer of timers) timer.setFrom(301, 100);
+      const [a, b, c] = timers;
+      a?.cancel();
+      b?.setBy(250, 100);
+      c?.setBy(500, 100);
+      c?.cancel();
+      c?.setFrom(500, 100);
+      await clock.advance(1_000);
+      a?.cancel();
+      expect(ran).toEqual(['b 200', 'd 400', 'c 500']);
+    });
+
+    it('leave out one that another of the same turn cancels', async () => {
+      const ran: GridTimer[] = [];
+      const timers: GridTimer[] = [];
+      for (let i = 0; i < 3; i += 1) {
+        const timer = new GridTimer(grid, () => {
+          ran.push(timer);
+          for (const other of timers) if (other !== timer) other.cancel();
+        });
+        timers.push(timer);
+        timer.setBy(400, 100);
+      }
+      await clock.advance(400);
+      expect(ran).toHaveLength(1);
+    });
+
+    it('run in several turns when they are very many, so that other work comes in between', async () => {
+      let [ran, meanwhile] = [0, 0];
+      for (let i = 0; i < 600; i += 1) {
+        if (i === 300) new GridTimer(grid, () => setImmediate(() => (meanwhile = ran))).setBy(400, 100);
+        new GridTimer(grid, () => (ran += 1)).setBy(400, 100);
+      }
+      await clock.advance(400);
+      await eventually(() => expect(ran).toBe(600));
+      expect(meanwhile).toBeGreaterThan(0);
+      expect(meanwhile).toBeLessThan(600);
+    });
+
+    it('keep nothing once they are cancelled', async () => {
+      const setAndCancel = (): void => {
+        const large = Array.from({ length: 100 }, () => 1);
+        const timer = new GridTimer(grid, () => void large.length);
+        timer.setBy(400, 100);
+        timer.cancel();
+      };
+      setAndCancel();
+      const bytesBefore = liveBytes();
+      for (let i = 0; i < 20_000; i += 1) setAndCancel();
+      expect(liveBytes() - bytesBefore).toBeLessThan(1_000_000);
+    });
+  });
+
+  describe('an alarm', () => {
+    it.each([0, 1, 31, 32, 33, 1_000, 10_007])('rings exactly after %i ms', async (ms) => {
+      await clock.advance(3);
+      const rang: number[] = [];
+      const alarm = new Alarm(clock, clock.now() + ms, () => rang.push(clock.now()));
+      await clock.advance(20_000);
+      alarm.cancel();
+      expect(rang).toEqual([3 + ms]);
+    });
+
+    it('does not ring once it is cancelled, on the grid or after, nor at Infinity', async () => {
+      let rang = 0;
+      const alarms = [1_000, 1_000, Infinity].map((at) => new Alarm(clock, at, () => (rang += 1)));
+      alarms[0]?.cancel();
+      await clock.advance(999);
+      alarms[1]?.cancel();
+      await clock.advance(100_000);
+      expect(rang).toBe(0);
+    });
+  });
+});
