@@ -1,11 +1,11 @@
 import { randomInt } from 'node:crypto';
+import { Alarm } from './alarm.js';
 import { LockBackendError, LockError } from './errors.js';
 import type { LeaseAttempt, LeaseStore } from './lease-store.js';
 import type { AcquireRequest, Lease } from './lock-backend.js';
 import { assertTtl } from './lock-options.js';
 import type { PollingOptions } from './polling-backend.js';
 import { type CleanUp, type NewLease, StoreLease } from './store-lease.js';
-import { Alarm } from './timers.js';
 import { trustedUntil } from './watchdog.js';
 
 const FIRST_RETRY_MS = 20;

@@ -7,7 +7,7 @@ export class Deadline {
     readonly clock: Clock,
   ) {}
 
-  /** `0` is past at once, `Infinity` never comes. */
+  /** `0` is past at once, `Infinity` never comes. @param from by the clock; now if it is not given */
   static after(ms: number, clock: Clock = systemClock, from = clock.now()): Deadline {
     return new Deadline(from + ms, clock);
   }

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { within } from './alarm.js';
 import { Background } from './background.js';
 import { Busy } from './busy.js';
 import { Deadline } from './deadline.js';
@@ -9,7 +10,8 @@ import { LocalQueue } from './local-queue.js';
 import type { BackendHealth, Holder, HolderMetadata, Lease, LockBackend } from './lock-backend.js';
 import { MIN_TTL_MS, type ResolvedOptions } from './lock-options.js';
 import type { Observers } from './observers.js';
-import { type Clock, pause, TimerGrid, within } from './timers.js';
+import { TimerGrid } from './timer-grid.js';
+import { type Clock, pause } from './timers.js';
 import { trustedUntil, Watchdog } from './watchdog.js';
 
 const DONE = Promise.resolve();

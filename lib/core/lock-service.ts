@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
+import { within } from './alarm.js';
 import { Busy } from './busy.js';
 import { LockConfigurationError, LockDeadlockError, LockTimeoutError } from './errors.js';
 import type { Hold } from './hold.js';
@@ -20,7 +21,7 @@ import {
 import { Observers } from './observers.js';
 import { currentLocks, findHold } from './reentrancy.js';
 import { readSequencer, type SequencerState } from './sequencer.js';
-import { type Clock, systemClock, within } from './timers.js';
+import { type Clock, systemClock } from './timers.js';
 
 /** What a lock service is doing, for inspectors and health pages. */
 export interface LockSnapshot {

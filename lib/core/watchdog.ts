@@ -1,7 +1,8 @@
 import type { LossReason } from './errors.js';
 import { tell } from './renewal.js';
 import type { Lease, RenewalListener } from './lock-backend.js';
-import { type Clock, GridTimer, type Timer, type TimerGrid } from './timers.js';
+import { GridTimer, type TimerGrid } from './timer-grid.js';
+import type { Clock, Timer } from './timers.js';
 
 /** Whom a watchdog tells. Exactly one `onLost` comes, or none if the watchdog was stopped first. */
 export interface WatchdogListener {

@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { Alarm, GridTimer, TimerGrid } from '../../lib/core/timers.js';
+import { Alarm } from '../../lib/core/alarm.js';
+import { GridTimer, TimerGrid } from '../../lib/core/timer-grid.js';
 import { eventually } from '../support/eventually.js';
 import { liveBytes } from '../support/live-bytes.js';
 

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lease } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { TimerGrid } from '../../lib/core/timers.js';
+import { TimerGrid } from '../../lib/core/timer-grid.js';
 import { Watchdog } from '../../lib/core/watchdog.js';
 
 const TTL = 1_200;

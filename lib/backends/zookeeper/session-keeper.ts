@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { type Clock, LockError, ReportedHealth, systemClock } from '../../core/index.js';
-import { pause, within } from '../../core/timers.js';
+import { within } from '../../core/alarm.js';
+import { pause } from '../../core/timers.js';
 import type { ServerAddress } from './connect-string.js';
 import { timesOf } from './session-times.js';
 import type { Handshake } from './tamed-client.js';

@@ -1,5 +1,6 @@
 import type { AcquireRequest, Lease } from '../../core/index.js';
-import { pause, within } from '../../core/timers.js';
+import { within } from '../../core/alarm.js';
+import { pause } from '../../core/timers.js';
 import { trustedUntil } from '../../core/watchdog.js';
 import type { Place, Standing } from './place.js';
 import type { SessionKeeper } from './session-keeper.js';
