@@ -1,6 +1,6 @@
 import { asList } from './redis-reply.js';
 
-const SLOTS = 16_384;
+export const SLOTS = 16_384;
 
 /** Which slot a key is in: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
 export function slotOf(key: string): number {

@@ -174,17 +174,17 @@ return redis.call('DEL', KEYS[1])
 `);
 
 /**
- * KEYS: n leases. ARGV: `owner|ttl in ms|` n times, in one string: clients take longer over an argument than over its text.
- * Returns n times 1 (still the owner's, for another ttl) or 0. What is no string any more is nobody's lease, and no reason to
- * fail the others: hence pcall.
+ * KEYS: n leases. ARGV: ttl in ms, and `owner|` n times in one string: clients take longer over an argument than over its text.
+ * Returns a digit for each, 1 (still the owner's, for another ttl) or 0, as one string for the same reason. What is no string
+ * any more is nobody's lease, and no reason to fail the others: hence pcall.
  */
 export const RENEW = new RedisScript(`
-local answers = {}
-for owner, ttl in string.gmatch(ARGV[1], '([^|]*)|(%d+)|') do
+local ttl, answers = ARGV[1], {}
+for owner in string.gmatch(ARGV[2], '([^|]*)|') do
   local key = KEYS[#answers + 1]
   local lease = redis.pcall('GET', key)
   local ours = type(lease) == 'string' and string.sub(lease, 1, #owner + 1) == owner .. '|'
   answers[#answers + 1] = ours and redis.call('PEXPIRE', key, ttl) or 0
 end
-return answers
+return table.concat(answers)
 `);

@@ -1,7 +1,8 @@
 import type { RenewalListener } from '../../core/index.js';
+import { SLOTS } from './cluster-slots.js';
 import { cleanError } from './redis-error.js';
 import { NO_REPLICAS } from './replica-check.js';
-import { asList } from './redis-reply.js';
+import { asDigits } from './redis-reply.js';
 import { RENEW } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 
@@ -11,13 +12,19 @@ const LARGEST_BATCH = 250;
 interface Renewal {
   readonly leaseKey: string;
   readonly owner: string;
-  readonly ttlMs: number;
   readonly listener: RenewalListener;
+}
+
+/** Renewals for the same TTL, of keys that may share a script call. */
+interface Group {
+  readonly ttlMs: number;
+  readonly renewals: Renewal[];
 }
 
 /** Sends the renewals of one turn as few script calls, so that a thousand locks on one server cost four calls a round. */
 export class RenewalBatch {
-  #pending = new Map<number, Renewal[]>();
+  /** By TTL and group of the key. */
+  #pending = new Map<number, Group>();
 
   constructor(
     private readonly servers: RedisServers,
@@ -32,48 +39,50 @@ export class RenewalBatch {
   }
 
   renewFor(leaseKey: string, owner: string, ttlMs: number, listener: RenewalListener): void {
-    const renewal = { leaseKey, owner, ttlMs: Math.ceil(ttlMs), listener };
-    const group = this.servers.groupOf(leaseKey);
-    const together = this.#pending.get(group);
-    if (together) together.push(renewal);
-    else this.#open(group, renewal);
+    const wholeMs = Math.ceil(ttlMs);
+    const id = wholeMs * SLOTS + this.servers.groupOf(leaseKey);
+    const group = this.#pending.get(id) ?? this.#open(id, wholeMs);
+    group.renewals.push({ leaseKey, owner, listener });
   }
 
-  #open(group: number, first: Renewal): void {
+  #open(id: number, ttlMs: number): Group {
     if (this.#pending.size === 0) queueMicrotask(this.#flush);
-    this.#pending.set(group, [first]);
+    const group = { ttlMs, renewals: [] };
+    this.#pending.set(id, group);
+    return group;
   }
 
   readonly #flush = (): void => {
     const pending = this.#pending;
     this.#pending = new Map();
-    for (const group of pending.values()) {
-      for (let i = 0; i < group.length; i += LARGEST_BATCH) void this.#send(group.slice(i, i + LARGEST_BATCH));
+    for (const { ttlMs, renewals } of pending.values()) {
+      for (let i = 0; i < renewals.length; i += LARGEST_BATCH)
+        void this.#send(renewals.slice(i, i + LARGEST_BATCH), ttlMs);
     }
   };
 
-  async #send(batch: readonly Renewal[]): Promise<void> {
-    const { answers, failure } = await this.#ask(batch);
+  async #send(batch: readonly Renewal[], ttlMs: number): Promise<void> {
+    const { answers, failure } = await this.#ask(batch, ttlMs);
     for (const [place, { listener }] of batch.entries()) {
-      if (answers && Number(answers[place]) !== 1) listener.onAnswer(false);
+      if (answers !== undefined && answers[place] !== '1') listener.onAnswer(false);
       else if (failure) listener.onFailure(failure);
       else listener.onAnswer(true);
     }
   }
 
   /** Answers with a failure: what is lost is lost, of the rest nothing is known. */
-  async #ask(batch: readonly Renewal[]): Promise<{ answers?: readonly unknown[]; failure?: Error }> {
+  async #ask(batch: readonly Renewal[], ttlMs: number): Promise<{ answers?: string; failure?: Error }> {
     const keys = batch.map(({ leaseKey }) => leaseKey);
-    const terms = batch.map(({ owner, ttlMs }) => `${owner}|${ttlMs}|`).join('');
-    let answers: readonly unknown[] | undefined;
+    const owners = batch.map(({ owner }) => owner).join('|');
+    let answers: string | undefined;
     try {
-      const renew = RENEW.call(keys, [terms]);
+      const renew = RENEW.call(keys, [ttlMs, `${owners}|`]);
       const [reply, copies] = await this.servers.ask(keys[0] ?? '', renew, ...this.replicas.requests);
-      answers = asList(reply);
+      answers = asDigits(reply, batch.length);
       this.replicas.assert(copies);
       return { answers };
     } catch (error) {
-      return { ...(answers ? { answers } : {}), failure: cleanError(error) };
+      return { ...(answers === undefined ? {} : { answers }), failure: cleanError(error) };
     }
   }
 }
