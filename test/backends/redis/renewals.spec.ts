@@ -1,0 +1,53 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Lease, RenewalListener } from 'nestjs-distributed-lock/core';
+import { RedisWorld, win } from './redis-world.js';
+
+describe.each(['queue', 'plain'] as const)('renewals on Redis of one turn (%s)', (mode) => {
+  let world: RedisWorld;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  it('are one request for all that have the same TTL, each is answered by itself, and each keeps its own', async () => {
+    const backend = world.backend({ mode });
+    const short = await Promise.all(['a', 'b', 'c'].map((key) => win(backend, key, { ttlMs: 10_000 })));
+    const long = await win(backend, 'long', { ttlMs: 20_000 });
+    // From now on the server knows the script.
+    expect(await long.renew()).toBe(true);
+    await world.operator.del('lock:{b}');
+    await world.operator.set('lock:{c}', 'somebody else', 'PX', 3_000);
+    for (const key of ['a', 'long']) await world.operator.pexpire(`lock:{${key}}`, 3_000);
+    let answers: boolean[] = [];
+    const commands = await world.commandsDuring(async () => {
+      answers = await Promise.all([...short, long].map((lease) => lease.renew()));
+    });
+    expect(answers).toEqual([true, false, false, true]);
+    expect(commands.filter((command) => command.startsWith('eval'))).toHaveLength(2);
+    expect(await leftSeconds('a')).toBe(10);
+    expect(await leftSeconds('b')).toBe(0);
+    expect(await leftSeconds('c')).toBe(3);
+    expect(await leftSeconds('long')).toBe(20);
+  });
+
+  it('tell a listener the same as a promise', async () => {
+    const backend = world.backend({ mode });
+    const [held, lost] = [await win(backend, 'held'), await win(backend, 'lost')];
+    await world.operator.del('lock:{lost}');
+    expect(await Promise.all([told(held), told(lost), held.renew(), lost.renew()])).toEqual([true, false, true, false]);
+    await world.server.kill();
+    await expect(told(held)).rejects.toThrow();
+    await world.server.restart({ empty: true });
+  });
+
+  const leftSeconds = async (key: string): Promise<number> =>
+    Math.max(0, Math.ceil((await world.operator.pttl(`lock:{${key}}`)) / 1_000));
+
+  const told = (lease: Lease): Promise<boolean> =>
+    new Promise((onAnswer, onFailure) => {
+      const listener: RenewalListener = { onAnswer, onFailure };
+      lease.renewFor?.(listener);
+    });
+});
