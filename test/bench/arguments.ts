@@ -11,6 +11,8 @@ export interface Plan {
   readonly pace: Pace;
   readonly json: boolean;
   readonly save: boolean;
+  /** Saves as well, but keeps what was saved of other scenarios. */
+  readonly again: boolean;
 }
 
 export const USAGE = `npm run bench -- [options]
@@ -23,6 +25,7 @@ export const USAGE = `npm run bench -- [options]
   --profile         also where the processor time of an acquisition goes
   --json            the results as JSON
   --save            writes results/<backend>.json and makes RESULTS.md anew of all that are there
+  --again           the same, but only in place of the scenarios that were measured, which is said there
 
 backends: ${BACKENDS.join(', ')}
 scenarios: ${SCENARIOS.map(({ id }) => id).join(', ')}`;
@@ -44,6 +47,7 @@ export function readArguments(argv: readonly string[]): Plan | 'help' {
     pace: { ...pace, profiles: given.profile ?? false },
     json: given.json ?? false,
     save: given.save ?? false,
+    again: given.again ?? false,
   };
 }
 
@@ -58,6 +62,7 @@ function parse(argv: readonly string[]) {
     profile: flag,
     json: flag,
     save: flag,
+    again: flag,
     help: flag,
   };
   try {

@@ -6,7 +6,7 @@ import { readArguments, USAGE, UsageError } from './arguments.js';
 import { championship } from './championship.js';
 import { Progress } from './progress.js';
 import { markdown, type Report } from './report/report.js';
-import { save } from './report/results-folder.js';
+import { save, saveAgain } from './report/results-folder.js';
 import { machine, versionsOf } from './versions.js';
 
 async function main(): Promise<number> {
@@ -27,7 +27,8 @@ async function main(): Promise<number> {
     quick: pace.quick,
     results,
   };
-  if (plan.save) await save(report);
+  if (plan.again) await saveAgain(report);
+  else if (plan.save) await save(report);
   stdout.write(`${plan.json ? JSON.stringify(report) : markdown(report)}\n`);
   return overlapped(report) ? 1 : 0;
 }

@@ -6,7 +6,7 @@ import { type Target, TARGETS } from '../targets.js';
 import { COLUMNS, shown } from './columns.js';
 import { markdownTable } from './markdown-table.js';
 
-/** One run: all that `--json` shows. */
+/** One run, or what was kept of several: all that `--json` shows. */
 export interface Report {
   readonly backend: BackendName;
   readonly date: string;
@@ -14,15 +14,18 @@ export interface Report {
   readonly versions: Readonly<Record<string, string>>;
   readonly quick: boolean;
   readonly results: readonly Result[];
+  /** Scenarios that were measured again, each in a later run than the rest. */
+  readonly again?: readonly string[];
 }
 
 /** The report in Markdown, from the second level of headings. */
 export function markdown(report: Report): string {
-  const { backend, date, machine, versions, quick } = report;
+  const { backend, date, machine, versions, quick, again = [] } = report;
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `## ${backend}`,
     `${date}; ${machine}; ${names.join(', ')}${quick ? '; quick: too short to be trusted' : ''}`,
+    ...(again.length > 0 ? [`Measured again, in later runs than the rest: ${again.join(', ')}.`] : []),
     ...targetsTable(report),
     ...SCENARIOS.filter(({ point }) => point === undefined).flatMap((scenario) => scenarioTable(report, scenario)),
     ...curveTables(report),

@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { BACKENDS } from '../places.js';
+import { type BackendName, BACKENDS } from '../places.js';
 import { plots } from './plots.js';
 import { markdown, type Report } from './report.js';
 
@@ -13,6 +13,18 @@ measured right before in the same run: the raw calls without which the backend's
 The figures of a scenario are medians of its rounds; starved callers, failures and overlaps are added up over all rounds. An
 overlap is a caller who got in while another one was inside, by a clock that all processes share.`;
 
+/** Keeps a run's results in place of earlier ones of its scenarios. Rejects when those were measured elsewhere. */
+export async function saveAgain(report: Report): Promise<void> {
+  const earlier = await read(report.backend);
+  const circumstances = ({ machine, versions, quick }: Report): string => JSON.stringify({ machine, versions, quick });
+  if (circumstances(earlier) !== circumstances(report)) {
+    throw new Error(`${circumstances(earlier)} is what was saved, and this was ${circumstances(report)}: use --save`);
+  }
+  const anew = new Set(report.results.map(({ scenario }) => scenario));
+  const results = [...earlier.results.filter(({ scenario }) => !anew.has(scenario)), ...report.results];
+  await save({ ...earlier, results, again: [...new Set([...(earlier.again ?? []), ...anew])] });
+}
+
 /** Keeps a run's results in place of earlier ones of its backend, and makes the page of all. */
 export async function save(report: Report): Promise<void> {
   await mkdir(folder, { recursive: true });
@@ -20,11 +32,13 @@ export async function save(report: Report): Promise<void> {
   for (const [name, picture] of Object.entries(plots(report))) await writeFile(new URL(name, folder), picture);
   const files = await readdir(folder);
   const kept = BACKENDS.filter((backend) => files.includes(`${backend}.json`));
-  const reports = await Promise.all(
-    kept.map(async (name) => JSON.parse(await readFile(new URL(`${name}.json`, folder), 'utf8')) as Report),
-  );
+  const reports = await Promise.all(kept.map(read));
   const chapters = reports.map((each) => [markdown(each), ...pictures(each)].join('\n\n'));
   await writeFile(page, `${[PREFACE, ...chapters].join('\n\n')}\n`);
+}
+
+async function read(backend: BackendName): Promise<Report> {
+  return JSON.parse(await readFile(new URL(`${backend}.json`, folder), 'utf8')) as Report;
 }
 
 function pictures(report: Report): string[] {
