@@ -20,14 +20,23 @@ const MAX_HAND_OFF_MS = 100;
  * one of them waits for all the others' turns.
  */
 const MAX_HAND_OFF_MS_IN_LINE = 20;
-/** How far apart the tokens of a store with a line are: room for all hand-offs of such a turn. */
+/**
+ * So many fill most of such a turn where there is nothing to do inside. Their number ends it then, so that a slow process gets
+ * as many as a fast one.
+ */
+const MAX_HAND_OFFS_IN_LINE = 3_071;
+/**
+ * How far apart the tokens of a store with a line are: more than room for all hand-offs of such a turn. Must never shrink, for
+ * tokens would, too, where they are this number times one of the server's.
+ */
 export const TOKEN_STEP = 8;
 
 export function handOffLimits(
   { maxHandOffs, maxHandOffMs }: HandOffOptions,
   { queued = false, tokenStep = 1 }: Lease,
 ): HandOffLimits {
-  const times = queued ? tokenStep * (MAX_HAND_OFFS + 1) - 1 : MAX_HAND_OFFS;
+  const room = tokenStep * (MAX_HAND_OFFS + 1) - 1;
+  const times = queued ? Math.min(MAX_HAND_OFFS_IN_LINE, room) : MAX_HAND_OFFS;
   const ms = queued ? MAX_HAND_OFF_MS_IN_LINE : MAX_HAND_OFF_MS;
   return { times: maxHandOffs ?? times, ms: maxHandOffMs ?? ms };
 }

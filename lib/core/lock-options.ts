@@ -37,7 +37,7 @@ export interface LockServiceOptions {
   label?: string;
   /**
    * How often a lease may pass from caller to caller inside this process before others get their turn; at most 1,023. @default
-   * 1_023; where the backend has its waiters stand in line, and the lease was waited for, 8_191
+   * 1_023; where the backend has its waiters stand in line, and the lease was waited for, 3_071
    */
   maxHandOffs?: number;
   /**
