@@ -20,11 +20,6 @@ const nothing = (): void => undefined;
 
 /** One caller's way from asking a store to a lease, or to giving up. Used once. */
 export class Contender {
-  readonly #store: LeaseStore;
-  readonly #key: string;
-  readonly #request: AcquireRequest;
-  readonly #patience: Required<PollingOptions>;
-  readonly #cleanUp: CleanUp;
   /** No deadline but the store's own, and no place in a queue. */
   readonly #once: boolean;
   /** A request was sent that may have been carried out, or may have put us in a queue. */
@@ -41,39 +36,34 @@ export class Contender {
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
 
   constructor(
-    store: LeaseStore,
-    key: string,
-    request: AcquireRequest,
-    patience: Required<PollingOptions>,
-    cleanUp: CleanUp,
+    private readonly store: LeaseStore,
+    private readonly key: string,
+    private readonly request: AcquireRequest,
+    private readonly patience: Required<PollingOptions>,
+    private readonly cleanUp: CleanUp,
   ) {
-    this.#store = store;
-    this.#key = key;
-    this.#request = request;
-    this.#patience = patience;
-    this.#cleanUp = cleanUp;
     this.#once = request.deadline.passed;
   }
 
   /** See `LockBackend.acquire`. */
   async run(): Promise<Lease | null> {
-    const { owner, ttlMs, deadline } = this.#request;
-    const owned = { key: this.#key, owner, ttlMs, clock: deadline.clock };
+    const { owner, ttlMs, deadline } = this.request;
+    const owned = { key: this.key, owner, ttlMs, clock: deadline.clock };
     let lease: NewLease | null = null;
     try {
       this.#begin();
-      if (this.#request.yields === true && !this.#once && !this.#unwatch) await this.#letOthersAsk();
+      if (this.request.yields === true && !this.#once && !this.#unwatch) await this.#letOthersAsk();
       let next = await this.#attempt();
       while (typeof next === 'number') next = this.#once ? null : await this.#attemptAfter(next);
       lease = next;
-      return lease && new StoreLease(this.#store, owned, lease, this.#cleanUp);
+      return lease && new StoreLease(this.store, owned, lease, this.cleanUp);
     } catch (error) {
       if (error instanceof LockError || this.#isCalledOff(error)) throw error;
-      throw new LockBackendError(this.#key, { backend: this.#store.name, operation: 'acquire', cause: error });
+      throw new LockBackendError(this.key, { backend: this.store.name, operation: 'acquire', cause: error });
     } finally {
       this.#unwatch?.();
-      this.#request.signal?.removeEventListener('abort', this);
-      if (!lease && this.#mayHaveLeftSomething) this.#cleanUp(owned, this.#lastAttempt);
+      this.request.signal?.removeEventListener('abort', this);
+      if (!lease && this.#mayHaveLeftSomething) this.cleanUp(owned, this.#lastAttempt);
     }
   }
 
@@ -83,27 +73,27 @@ export class Contender {
   }
 
   #begin(): void {
-    const { ttlMs, owner, signal } = this.#request;
-    assertTtl(ttlMs, this.#store);
+    const { ttlMs, owner, signal } = this.request;
+    assertTtl(ttlMs, this.store);
     signal?.throwIfAborted();
     signal?.addEventListener('abort', this);
-    if (!this.#once) this.#unwatch = this.#store.watch?.(this.#key, owner, this.#wake);
+    if (!this.#once) this.#unwatch = this.store.watch?.(this.key, owner, this.#wake);
   }
 
   #isCalledOff(error: unknown): boolean {
-    const { signal } = this.#request;
+    const { signal } = this.request;
     return signal?.aborted === true && error === signal.reason;
   }
 
   /** For as long as others may pause between two questions, so that each of them asks once. */
   async #letOthersAsk(): Promise<void> {
-    const { deadline, signal } = this.#request;
-    await this.#wait(Math.min(this.#patience.pollMs * 1.5 + AFTER_EXPIRY_MS, deadline.remainingMs / 2));
+    const { deadline, signal } = this.request;
+    await this.#wait(Math.min(this.patience.pollMs * 1.5 + AFTER_EXPIRY_MS, deadline.remainingMs / 2));
     signal?.throwIfAborted();
   }
 
   async #attemptAfter(delayMs: number): Promise<NewLease | null | number> {
-    const { deadline, signal } = this.#request;
+    const { deadline, signal } = this.request;
     await this.#wait(delayMs);
     signal?.throwIfAborted();
     return deadline.passed ? this.#giveUp() : this.#attempt();
@@ -117,11 +107,11 @@ export class Contender {
 
   /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
   #attempt(): Promise<NewLease | null | number> {
-    const { owner, ttlMs, metadata, deadline } = this.#request;
+    const { owner, ttlMs, metadata, deadline } = this.request;
     const sentAt = deadline.clock.now();
     this.#woken = false;
     this.#mayHaveLeftSomething = true;
-    const answer = this.#store.tryAcquire(this.#key, owner, ttlMs, metadata);
+    const answer = this.store.tryAcquire(this.key, owner, ttlMs, metadata);
     this.#lastAttempt = answer;
     return this.#inTime(answer, sentAt).then(
       (attempt) => this.#onAnswer(attempt, sentAt),
@@ -131,7 +121,7 @@ export class Contender {
 
   #onAnswer(answer: LeaseAttempt, sentAt: number): NewLease | number {
     if (!answer.acquired) return this.#onRefusal(answer);
-    const { ttlMs, lockDelayMs = 0, deadline } = this.#request;
+    const { ttlMs, lockDelayMs = 0, deadline } = this.request;
     if (deadline.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs))
       return { fencingToken: answer.fencingToken, queued: this.#queued, sentAt };
     return this.#onFailure(new Error('the answer came after the lease had ended'));
@@ -141,26 +131,26 @@ export class Contender {
     this.#failing = undefined;
     this.#queued = this.#unwatch !== undefined;
     this.#mayHaveLeftSomething = this.#queued;
-    if (holder) this.#request.blockedBy?.(holder);
-    const { pollMs } = this.#patience;
+    if (holder) this.request.blockedBy?.(holder);
+    const { pollMs } = this.patience;
     const poll = pollMs / 2 + randomInt(Math.ceil(pollMs) + 1);
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
   }
 
   /** Rethrows what trying again will not mend in time. */
   #onFailure(error: unknown): number {
-    const { clock, passed } = this.#request.deadline;
+    const { clock, passed } = this.request.deadline;
     const now = clock.now();
     const { since, times } = this.#failing ?? { since: now, times: 0 };
     this.#failing = { since, times: times + 1, error };
-    const patienceIsOver = now - since >= this.#patience.patienceMs;
-    if (passed || patienceIsOver || error instanceof LockError || this.#request.signal?.aborted === true) throw error;
+    const patienceIsOver = now - since >= this.patience.patienceMs;
+    if (passed || patienceIsOver || error instanceof LockError || this.request.signal?.aborted === true) throw error;
     return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + randomInt(FIRST_RETRY_MS);
   }
 
   /** Not beyond the deadline. */
   async #wait(delayMs: number): Promise<void> {
-    const { deadline, signal } = this.#request;
+    const { deadline, signal } = this.request;
     if (this.#woken || signal?.aborted === true) return;
     await new Promise<void>((resolve) => {
       const timer = deadline.clock.schedule(Math.min(delayMs, deadline.remainingMs), resolve);
@@ -179,7 +169,7 @@ export class Contender {
 
   /** Rejects when the caller gives up, or at the deadline. That may fall into the question, which is open for `SILENCE_MS` at least. */
   #inTime<T>(answer: Promise<T>, askedAt: number): Promise<T> {
-    const { deadline, signal } = this.#request;
+    const { deadline, signal } = this.request;
     const { clock, at } = deadline;
     return new Promise((resolve, reject) => {
       // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.

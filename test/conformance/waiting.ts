@@ -36,6 +36,7 @@ export function waiting(contract: Contract): void {
       await next.release();
     };
     const blocked = [new Blocked(), new Blocked()];
+    // In lists, because what is awaited here is that the visits begin.
     const visits = await Promise.all(blocked.map(async (one) => [visit(await contract.backend(), one)]));
     await Promise.all(blocked.map((one) => one.once(harness.namesHolder)));
     await lease.release();

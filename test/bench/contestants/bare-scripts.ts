@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
+import { LockKeys } from '../../../lib/backends/redis/lease-value.js';
 import {
   COMPARE_AND_DELETE,
   QueueScripts,
@@ -10,13 +11,14 @@ import type { Contestant } from './contestant.js';
 import { urlOf } from './url-of.js';
 
 const METADATA = 'a-host|12345|';
+const KEYS = new LockKeys('lock');
 
 /** Our scripts, called by the raw client on keys that nobody else wants: as fast as their mode could be if we did nothing else. */
 export const BARE_SCRIPTS: readonly Contestant[] = [
   bare('queue', ({ acquire, release }) => ({
     scripts: [acquire, release],
-    take: (redis, key, owner, ttlMs) => redis.evalsha(acquire.sha1, 3, ...keysOf(key), owner, ttlMs, METADATA, ''),
-    give: (redis, key, owner) => redis.evalsha(release.sha1, 3, ...keysOf(key), owner),
+    take: (redis, key, owner, ttlMs) => redis.evalsha(acquire.sha1, 3, ...KEYS.all(key), owner, ttlMs, METADATA, ''),
+    give: (redis, key, owner) => redis.evalsha(release.sha1, 3, ...KEYS.all(key), owner),
   })),
   bare('plain', () => ({
     scripts: [SET_IF_FREE, COMPARE_AND_DELETE],
@@ -54,8 +56,4 @@ function bare(mode: string, callsOf: (scripts: QueueScripts) => Calls): Contesta
       };
     },
   };
-}
-
-function keysOf(key: string): [string, string, string] {
-  return [`lock:{${key}}`, `lock:{${key}}:q`, `lock:{${key}}:f`];
 }
