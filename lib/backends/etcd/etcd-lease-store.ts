@@ -5,7 +5,6 @@ import {
   type LeaseStore,
   LockBackendError,
   LockConfigurationError,
-  packHolder,
 } from '../../core/index.js';
 import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import { CurrentSession } from './current-session.js';
@@ -14,6 +13,7 @@ import { EtcdClient } from './etcd-client.js';
 import { EtcdError } from './etcd-error.js';
 import type { ResolvedEtcdOptions } from './etcd-options.js';
 import type { EtcdSession } from './etcd-session.js';
+import { isOwn, packLease } from './lease-value.js';
 import { LockNames } from './lock-names.js';
 import { Place, type PlaceSettings } from './place.js';
 import { TokenCount } from './token-count.js';
@@ -67,7 +67,7 @@ export class EtcdLeaseStore implements LeaseStore {
       const wake = this.#wakes.get(owner);
       const attempt = await place.ask(wake);
       if (attempt.acquired && place.session.over) throw new Error('the session ended meanwhile');
-      if (!attempt.acquired && !wake) this.#places.delete(owner);
+      if (!attempt.acquired && !wake) await this.release(key, owner);
       return attempt;
     } catch (error) {
       if (!isHopeless(error)) throw error;
@@ -90,7 +90,7 @@ export class EtcdLeaseStore implements LeaseStore {
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const { client, names } = this.#settings;
     const { found } = await client.transact({ steps: [{ get: { ...names.queue(key), which: 'oldest' } }] });
-    return found[0]?.key.startsWith(names.placesOf(key, owner)) === true;
+    return found[0] !== undefined && isOwn(found[0].value, owner);
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -126,7 +126,7 @@ export class EtcdLeaseStore implements LeaseStore {
     const present = this.#places.get(owner);
     if (present?.session === session) return present;
     present?.unwatch();
-    const place = new Place(this.#settings, session, key, owner, packHolder(metadata));
+    const place = new Place(this.#settings, session, key, packLease(owner, metadata));
     this.#places.set(owner, place);
     return place;
   }

@@ -1,5 +1,5 @@
 /**
- * Where the locks are on the server: `<prefix>/<key>/<owner>@<lease>` for each one who holds or waits for `key`. No key's range
+ * Where the locks are on the server: `<prefix>/<key>/<number>@<lease>` for each one who holds or waits for `key`. No key's range
  * has a part of another one's, because no key has a slash left.
  */
 export class LockNames {
@@ -12,13 +12,9 @@ export class LockNames {
     return { key: `${path}/`, end: `${path}0` };
   }
 
-  place(key: string, owner: string, lease: bigint): string {
-    return `${this.placesOf(key, owner)}${lease.toString(16)}`;
-  }
-
-  /** What the names of this owner's places begin with. */
-  placesOf(key: string, owner: string): string {
-    return `${this.queue(key).key}${escape(owner)}@`;
+  /** @param number tells apart those who hold or wait for `key` under the same lease */
+  place(key: string, number: number, lease: bigint): string {
+    return `${this.queue(key).key}${number}@${lease.toString(16)}`;
   }
 
   // No lock has such a name, since no key is empty.

@@ -20,7 +20,8 @@ export interface PlaceSettings {
  *
  * A request that was not answered may still be carried out at any time, by a member that was frozen for example. Whoever
  * leaves in doubt therefore writes the session's own key too, in the transaction that deletes his place; and whoever takes a
- * place demands that this key is as he knows it. What comes late comes to nothing.
+ * place demands that this key is as he knows it. What is to be created late comes to nothing; what is to be deleted late would
+ * not, so that nobody else gets the name of a place that was left in doubt.
  */
 export class Place {
   readonly #name: string;
@@ -33,11 +34,9 @@ export class Place {
     private readonly settings: PlaceSettings,
     readonly session: EtcdSession,
     private readonly key: string,
-    owner: string,
-    /** For whoever looks at the lock from outside. */
     private readonly value: string,
   ) {
-    this.#name = settings.names.place(key, owner, session.lease);
+    this.#name = session.takeName(key);
   }
 
   /** Takes the lock if it is free, or has become so. Otherwise stands in line and has `wake` called, if there is one to call. */
@@ -55,10 +54,9 @@ export class Place {
     this.unwatch();
     if (this.session.gone.aborted) return false;
     if (this.#inDoubt) return this.#leaveInDoubt();
-    if (this.#createdAt === undefined) return false;
-    const when: Condition[] = [{ key: this.#name, createdAt: this.#createdAt }];
-    const { succeeded } = await this.settings.client.transact({ when, steps: [{ remove: this.#name }] });
-    return succeeded;
+    const left = this.#createdAt !== undefined && (await this.#remove(this.#createdAt));
+    this.session.giveNameBack(this.#name);
+    return left;
   }
 
   unwatch(): void {
@@ -142,6 +140,12 @@ export class Place {
       this.#noteEnd(error);
       throw error;
     }
+  }
+
+  async #remove(createdAt: bigint): Promise<boolean> {
+    const when: Condition[] = [{ key: this.#name, createdAt }];
+    const { succeeded } = await this.settings.client.transact({ when, steps: [{ remove: this.#name }] });
+    return succeeded;
   }
 
   async #leaveInDoubt(): Promise<boolean> {

@@ -27,6 +27,18 @@ wantedOf(['etcd']).forEach(() =>
       expect(Object.fromEntries(asked.filter(([, count]) => count > 0))).toEqual({ Txn: 2 * pairs });
     });
 
+    it('uses the same name again, for etcd would look through all those that were ever used', async () => {
+      const backend = world.backend({ ttlSeconds: 60 });
+      const names = new Set<string | undefined>();
+      for (let i = 0; i < 5; i += 1) {
+        const lease = await win(backend, 'again');
+        names.add((await world.places('again'))[0]?.key);
+        await expect(contend(backend, 'again')).resolves.toBeNull();
+        await lease.release();
+      }
+      expect(names.size).toBe(1);
+    });
+
     it('costs one request to be refused, and leaves nothing', async () => {
       const [ours, theirs] = [world.backend({ ttlSeconds: 60 }), world.backend({ ttlSeconds: 60 })];
       await (await win(theirs, 'warm-up')).release();
@@ -115,7 +127,7 @@ wantedOf(['etcd']).forEach(() =>
       await all;
       const countedFrom = await world.tokenOf(undefined);
       const inLine = line.map((place) => ({
-        owner: place.key.replace(/^.*\/|@.*$/gu, ''),
+        owner: (JSON.parse(place.value) as { readonly owner: string }).owner,
         token: countedFrom + place.createdAt * 8n,
       }));
       return { inLine, served };
