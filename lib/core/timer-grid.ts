@@ -1,4 +1,7 @@
+import { type Linked, LinkedQueue } from './linked-queue.js';
 import type { Clock, Timer } from './timers.js';
+
+type Slot = LinkedQueue<GridTimer>;
 
 /** So many callbacks are one turn's work; with more of them whatever else happens would have to wait. */
 const MOST_IN_A_TURN = 250;
@@ -10,7 +13,7 @@ const grids = new WeakMap<Clock, TimerGrid>();
  * renewed in the same turn share a request, and have a timer together. In the background only.
  */
 export class TimerGrid {
-  readonly #slots = new Map<number, GridTimer[]>();
+  readonly #slots = new Map<number, Slot>();
 
   constructor(private readonly clock: Clock) {}
 
@@ -23,13 +26,13 @@ export class TimerGrid {
     return grid;
   }
 
-  /** @internal Where the callbacks of a grid point are kept until its time has come. */
-  slotAt(time: number): GridTimer[] {
+  /** @internal Where the timers of a grid point are kept until its time has come. */
+  slotAt(time: number): Slot {
     return this.#slots.get(time) ?? this.#open(time);
   }
 
-  #open(time: number): GridTimer[] {
-    const slot: GridTimer[] = [];
+  #open(time: number): Slot {
+    const slot: Slot = new LinkedQueue();
     this.#slots.set(time, slot);
     const run = (): void => {
       this.#slots.delete(time);
@@ -41,23 +44,23 @@ export class TimerGrid {
 }
 
 /** Goes on in the next turn where it stopped, and never comes to what was cancelled meanwhile. */
-function runInTurns(slot: GridTimer[]): void {
+function runInTurns(slot: Slot): void {
   for (let count = 0; count < MOST_IN_A_TURN; count += 1) {
-    const timer = slot.pop();
+    const timer = slot.first;
     if (!timer) return;
     timer.run();
   }
   setImmediate(runInTurns, slot);
 }
 
-/**
- * A timer on the grid that can be set again and again. It takes itself out of its slot without leaving anything there: a `Set`
- * would leave its former tables behind, in the heap's old part after a while, where they keep alive what they once had until
- * the next full collection.
- */
-export class GridTimer implements Timer {
-  #slot: GridTimer[] | undefined;
-  #place = 0;
+/** A timer on the grid that can be set again and again. */
+export class GridTimer implements Timer, Linked<GridTimer> {
+  /** @internal */
+  before: GridTimer | undefined;
+  /** @internal */
+  after: GridTimer | undefined;
+  /** @internal */
+  queue: Slot | undefined;
 
   constructor(
     private readonly grid: TimerGrid,
@@ -75,26 +78,17 @@ export class GridTimer implements Timer {
   }
 
   cancel(): void {
-    const last = this.#slot?.pop();
-    if (last && last !== this) last.#moveTo(this.#place, this.#slot);
-    this.#slot = undefined;
+    this.queue?.delete(this);
   }
 
-  /** @internal The slot has let go of it. */
+  /** @internal Its time has come. */
   run(): void {
-    this.#slot = undefined;
+    this.cancel();
     this.callback();
   }
 
   #setAt(time: number): void {
     this.cancel();
-    const slot = this.grid.slotAt(time);
-    this.#slot = slot;
-    this.#place = slot.push(this) - 1;
-  }
-
-  #moveTo(place: number, slot: GridTimer[] | undefined): void {
-    if (slot) slot[place] = this;
-    this.#place = place;
+    this.grid.slotAt(time).push(this);
   }
 }

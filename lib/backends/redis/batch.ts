@@ -1,3 +1,4 @@
+import type { Linked } from '../../core/linked-queue.js';
 import type { RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError } from './redis-error.js';
 
@@ -48,7 +49,13 @@ class Exchange {
 }
 
 /** What goes out in one write, and is late together. */
-export class Batch {
+export class Batch implements Linked<Batch> {
+  /** @internal */
+  before: Batch | undefined;
+  /** @internal */
+  after: Batch | undefined;
+  /** @internal */
+  queue: object | undefined;
   readonly #exchanges: Exchange[] = [];
   #open = 0;
   #answered = false;

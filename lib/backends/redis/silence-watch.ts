@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '../../core/index.js';
+import { LinkedQueue } from '../../core/linked-queue.js';
 import type { Batch } from './batch.js';
 
 /** The batches under way, and one timer for the oldest of them: most are answered without having touched a timer. Needs no closing. */
 export class SilenceWatch {
-  /** The oldest first. */
-  readonly #underWay = new Set<Batch>();
+  readonly #underWay = new LinkedQueue<Batch>();
   #timer: Timer | undefined;
 
   constructor(
@@ -13,7 +13,7 @@ export class SilenceWatch {
   ) {}
 
   add(batch: Batch): void {
-    this.#underWay.add(batch);
+    this.#underWay.push(batch);
     if (!this.#timer) this.#setTimer(batch);
   }
 
@@ -30,9 +30,12 @@ export class SilenceWatch {
   readonly #look = (): void => {
     this.#timer = undefined;
     const now = this.clock.now();
-    for (const batch of this.#underWay) {
-      if (batch.dueAt <= now) this.onSilence(batch);
-      else if (!this.#timer) this.#setTimer(batch);
+    for (;;) {
+      const oldest = this.#underWay.first;
+      if (!oldest) return;
+      if (oldest.dueAt > now) return this.#setTimer(oldest);
+      this.#underWay.delete(oldest);
+      this.onSilence(oldest);
     }
   };
 }
