@@ -17,8 +17,8 @@ export interface LeaseStore {
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt>;
   /** Still `owner`'s, for another `ttlMs`? Never re-creates. */
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
-  /** See `Lease`. */
-  renewFor?(key: string, owner: string, ttlMs: number, listener: RenewalListener): void;
+  /** Prepares all renewals of a lease: what it returns is its `renewFor`. See `Lease`. */
+  renewerOf?(key: string, owner: string, ttlMs: number): (listener: RenewalListener) => void;
   /** Whether the key was `owner`'s. A store that queues takes `owner` out of the queue too. */
   release(key: string, owner: string): Promise<boolean>;
   /** See `LockBackend`. */

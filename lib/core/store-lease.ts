@@ -31,6 +31,7 @@ export class StoreLease implements Lease, OwnedKey {
   readonly queued: boolean;
   readonly tokenStep: number;
   readonly sentAt: number;
+  #renewer: ((listener: RenewalListener) => void) | undefined;
 
   constructor(
     private readonly store: LeaseStore,
@@ -53,9 +54,9 @@ export class StoreLease implements Lease, OwnedKey {
   }
 
   renewFor(listener: RenewalListener): void {
-    const { store, key, owner, ttlMs } = this;
-    if (store.renewFor) store.renewFor(key, owner, ttlMs, listener);
-    else tell(listener, store.renew(key, owner, ttlMs));
+    this.#renewer ??= this.store.renewerOf?.(this.key, this.owner, this.ttlMs);
+    if (this.#renewer) this.#renewer(listener);
+    else tell(listener, this.renew());
   }
 
   /** The caller is told of a failure at once; the key is not to stay closed for the rest of the TTL because of it. */

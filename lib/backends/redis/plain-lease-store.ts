@@ -59,8 +59,9 @@ export class PlainLeaseStore implements LeaseStore {
     return this.#renewals.renew(this.#keys.lease(key), owner, ttlMs);
   }
 
-  renewFor(key: string, owner: string, ttlMs: number, listener: RenewalListener): void {
-    this.#renewals.renewFor(this.#keys.lease(key), owner, ttlMs, listener);
+  renewerOf(key: string, owner: string, ttlMs: number): (listener: RenewalListener) => void {
+    const leaseKey = this.#keys.lease(key);
+    return (listener) => this.#renewals.renewFor(leaseKey, owner, ttlMs, listener);
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {

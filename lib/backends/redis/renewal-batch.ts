@@ -1,30 +1,61 @@
 import type { RenewalListener } from '../../core/index.js';
 import { SLOTS } from './cluster-slots.js';
 import { cleanError } from './redis-error.js';
-import { NO_REPLICAS } from './replica-check.js';
+import { NO_REPLICAS, type ReplicaCheck } from './replica-check.js';
 import { asDigits } from './redis-reply.js';
-import { RENEW } from './redis-scripts.js';
+import { RENEW, type ScriptCall } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 
 /** A script blocks the server while it runs: so many keys take it about a third of a millisecond. */
-const LARGEST_BATCH = 250;
+const LARGEST_CALL = 250;
 
-interface Renewal {
-  readonly leaseKey: string;
-  readonly owner: string;
-  readonly listener: RenewalListener;
-}
+/** One script call: renewals for the same TTL, of keys that may share it. Lists side by side, for there may be very many. */
+class Renewals {
+  readonly #keys: string[] = [];
+  readonly #owners: string[] = [];
+  readonly #listeners: RenewalListener[] = [];
 
-/** Renewals for the same TTL, of keys that may share a script call. */
-interface Group {
-  readonly ttlMs: number;
-  readonly renewals: Renewal[];
+  constructor(private readonly ttlMs: number) {}
+
+  get full(): boolean {
+    return this.#keys.length >= LARGEST_CALL;
+  }
+
+  add(leaseKey: string, owner: string, listener: RenewalListener): void {
+    this.#keys.push(leaseKey);
+    this.#owners.push(owner);
+    this.#listeners.push(listener);
+  }
+
+  /** What is lost is lost, also when something fails that leaves the rest unknown. */
+  async askFor(servers: RedisServers, replicas: ReplicaCheck): Promise<void> {
+    let answers: string | undefined;
+    let failure: Error | undefined;
+    try {
+      const [reply, copies] = await servers.ask(this.#keys[0] ?? '', this.#call, ...replicas.requests);
+      answers = asDigits(reply, this.#keys.length);
+      replicas.assert(copies);
+    } catch (error) {
+      failure = cleanError(error);
+    }
+    this.#listeners.forEach((listener, place) => {
+      if (answers !== undefined && answers[place] !== '1') listener.onAnswer(false);
+      else if (failure) listener.onFailure(failure);
+      else listener.onAnswer(true);
+    });
+  }
+
+  get #call(): ScriptCall {
+    return RENEW.call(this.#keys, [this.ttlMs, `${this.#owners.join('|')}|`]);
+  }
 }
 
 /** Sends the renewals of one turn as few script calls, so that a thousand locks on one server cost four calls a round. */
 export class RenewalBatch {
-  /** By TTL and group of the key. */
-  #pending = new Map<number, Group>();
+  /** Those of this turn, made anew for each: a map that lives on leaves its former tables behind, see `LinkedQueue`. */
+  #calls: Renewals[] = [];
+  /** The last of each TTL and group of keys. */
+  #open = new Map<number, Renewals>();
 
   constructor(
     private readonly servers: RedisServers,
@@ -41,48 +72,23 @@ export class RenewalBatch {
   renewFor(leaseKey: string, owner: string, ttlMs: number, listener: RenewalListener): void {
     const wholeMs = Math.ceil(ttlMs);
     const id = wholeMs * SLOTS + this.servers.groupOf(leaseKey);
-    const group = this.#pending.get(id) ?? this.#open(id, wholeMs);
-    group.renewals.push({ leaseKey, owner, listener });
+    const open = this.#open.get(id);
+    const renewals = open?.full === false ? open : this.#begin(id, wholeMs);
+    renewals.add(leaseKey, owner, listener);
   }
 
-  #open(id: number, ttlMs: number): Group {
-    if (this.#pending.size === 0) queueMicrotask(this.#flush);
-    const group = { ttlMs, renewals: [] };
-    this.#pending.set(id, group);
-    return group;
+  #begin(id: number, ttlMs: number): Renewals {
+    if (this.#calls.length === 0) queueMicrotask(this.#send);
+    const renewals = new Renewals(ttlMs);
+    this.#calls.push(renewals);
+    this.#open.set(id, renewals);
+    return renewals;
   }
 
-  readonly #flush = (): void => {
-    const pending = this.#pending;
-    this.#pending = new Map();
-    for (const { ttlMs, renewals } of pending.values()) {
-      for (let i = 0; i < renewals.length; i += LARGEST_BATCH)
-        void this.#send(renewals.slice(i, i + LARGEST_BATCH), ttlMs);
-    }
+  readonly #send = (): void => {
+    const calls = this.#calls;
+    this.#calls = [];
+    this.#open = new Map();
+    for (const renewals of calls) void renewals.askFor(this.servers, this.replicas);
   };
-
-  async #send(batch: readonly Renewal[], ttlMs: number): Promise<void> {
-    const { answers, failure } = await this.#ask(batch, ttlMs);
-    for (const [place, { listener }] of batch.entries()) {
-      if (answers !== undefined && answers[place] !== '1') listener.onAnswer(false);
-      else if (failure) listener.onFailure(failure);
-      else listener.onAnswer(true);
-    }
-  }
-
-  /** Answers with a failure: what is lost is lost, of the rest nothing is known. */
-  async #ask(batch: readonly Renewal[], ttlMs: number): Promise<{ answers?: string; failure?: Error }> {
-    const keys = batch.map(({ leaseKey }) => leaseKey);
-    const owners = batch.map(({ owner }) => owner).join('|');
-    let answers: string | undefined;
-    try {
-      const renew = RENEW.call(keys, [ttlMs, `${owners}|`]);
-      const [reply, copies] = await this.servers.ask(keys[0] ?? '', renew, ...this.replicas.requests);
-      answers = asDigits(reply, batch.length);
-      this.replicas.assert(copies);
-      return { answers };
-    } catch (error) {
-      return { ...(answers === undefined ? {} : { answers }), failure: cleanError(error) };
-    }
-  }
 }
