@@ -4,6 +4,7 @@ import { trustedUntil } from '../../core/watchdog.js';
 import type { EtcdClient } from './etcd-client.js';
 import type { LockNames } from './lock-names.js';
 import { METHOD } from './messages.js';
+import { PlaceNames } from './place-names.js';
 import { encode } from './wire.js';
 
 /** A transaction may have 128 steps, unless the server is told otherwise. */
@@ -23,8 +24,8 @@ interface Question {
 export class EtcdSession {
   /** What late requests of ours are told from: see `EtcdLeaseStore`. The revision of the session's own key; 0 without one. */
   epoch = 0n;
+  readonly placeNames: PlaceNames;
   readonly #gone = new AbortController();
-  readonly #names = new Set<string>();
   #sentAt: number;
   #questions: Question[] = [];
   #beating = false;
@@ -41,6 +42,7 @@ export class EtcdSession {
     private readonly clock: Clock,
   ) {
     this.#sentAt = sentAt;
+    this.placeNames = new PlaceNames(names, lease);
     // Every lease listens to it: many are no leak.
     setMaxListeners(0, this.gone);
     this.#forgetHealth = client.health.onChange(({ status }) => status === 'down' && this.#beatIn(this.ttlMs / 50));
@@ -71,24 +73,6 @@ export class EtcdSession {
   /** Nothing of it may be trusted any more. */
   get over(): boolean {
     return this.gone.aborted || this.clock.now() >= trustedUntil(this.#sentAt, this.ttlMs);
-  }
-
-  /**
-   * A name for a place in the queue of `key` that no other place has. Names are used again: until etcd is compacted, it looks
-   * through every name that was ever in a range when it looks for the oldest.
-   */
-  takeName(key: string): string {
-    for (let number = 0; ; number += 1) {
-      const name = this.names.place(key, number, this.lease);
-      if (this.#names.has(name)) continue;
-      this.#names.add(name);
-      return name;
-    }
-  }
-
-  /** Only for a name with which nothing can happen any more. */
-  giveNameBack(name: string): void {
-    this.#names.delete(name);
   }
 
   /** The server knows no such lease. */

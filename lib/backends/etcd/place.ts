@@ -36,7 +36,7 @@ export class Place {
     private readonly key: string,
     private readonly value: string,
   ) {
-    this.#name = session.takeName(key);
+    this.#name = session.placeNames.take(key);
   }
 
   /** Takes the lock if it is free, or has become so. Otherwise stands in line and has `wake` called, if there is one to call. */
@@ -55,7 +55,7 @@ export class Place {
     if (this.session.gone.aborted) return false;
     if (this.#inDoubt) return this.#leaveInDoubt();
     const left = this.#createdAt !== undefined && (await this.#remove(this.#createdAt));
-    this.session.giveNameBack(this.#name);
+    this.session.placeNames.giveBack(this.#name);
     return left;
   }
 

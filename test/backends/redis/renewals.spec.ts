@@ -32,6 +32,18 @@ describe.each(['queue', 'plain'] as const)('renewals on Redis of one turn (%s)',
     expect(await leftSeconds('long')).toBe(20);
   });
 
+  it('are no more than 250 to a request', async () => {
+    const backend = world.backend({ mode });
+    const leases = await Promise.all(Array.from({ length: 251 }, (_, i) => win(backend, `many-${i}`)));
+    expect(await leases[0]?.renew()).toBe(true);
+    let answers: boolean[] = [];
+    const commands = await world.commandsDuring(async () => {
+      answers = await Promise.all(leases.map((lease) => lease.renew()));
+    });
+    expect(answers).toEqual(leases.map(() => true));
+    expect(commands.filter((command) => command.startsWith('eval'))).toHaveLength(2);
+  });
+
   it('tell a listener the same as a promise', async () => {
     const backend = world.backend({ mode });
     const [held, lost] = [await win(backend, 'held'), await win(backend, 'lost')];

@@ -1,0 +1,29 @@
+import type { LockNames } from './lock-names.js';
+
+/**
+ * Which names the places of one session have. Names are used again: until etcd is compacted, it looks through every name that
+ * was ever in a range when it looks for the oldest.
+ */
+export class PlaceNames {
+  readonly #taken = new Set<string>();
+
+  constructor(
+    private readonly names: LockNames,
+    private readonly lease: bigint,
+  ) {}
+
+  /** A name in the queue of `key` that no other place has. */
+  take(key: string): string {
+    for (let number = 0; ; number += 1) {
+      const name = this.names.place(key, number, this.lease);
+      if (this.#taken.has(name)) continue;
+      this.#taken.add(name);
+      return name;
+    }
+  }
+
+  /** Only for a name with which nothing can happen any more. */
+  giveBack(name: string): void {
+    this.#taken.delete(name);
+  }
+}
