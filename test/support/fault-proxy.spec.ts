@@ -186,6 +186,24 @@ describe('FaultProxy', () => {
     accepted.socket.destroy();
   });
 
+  it('forgets the connections that there are, for good and unheard, while new ones work', async () => {
+    proxy.forget();
+    client.socket.write('a\n');
+    echo.sockets[0]?.write('pushed\n');
+    const next = new Client(proxy.port);
+    next.socket.write('b\n');
+    await next.gets('echo b\n');
+    proxy.resume();
+    echo.sockets[0]?.end();
+    client.socket.write('c\n');
+    await afterRoundTrips();
+    expect([client.received, client.closedWith]).toEqual(['', undefined]);
+    expect(linesOfClients()).toEqual(['hello', 'b']);
+    next.socket.destroy();
+    proxy.reset();
+    await eventually(() => client.closedWith === 'ECONNRESET' && proxy.connections === 0);
+  });
+
   it('resets every connection', async () => {
     proxy.reset();
     await eventually(() => client.closedWith === 'ECONNRESET' && proxy.connections === 0);

@@ -84,6 +84,14 @@ export class FaultProxy {
     this.#server.on('connection', (client) => this.#connect(client));
   }
 
+  /**
+   * What a NAT, a firewall or a load balancer does to idle connections: those that exist now are black holes for good, also after
+   * `resume()`, while new ones work. Only `reset()` and `close()` end them. The kernel still answers TCP keep-alive probes.
+   */
+  forget(): void {
+    for (const link of this.#links) link.forget();
+  }
+
   /** Resets every connection on both sides. */
   reset(): void {
     for (const link of this.#links) link.reset();

@@ -31,6 +31,11 @@ export class Link {
     this.#to(way).write(chunk);
   }
 
+  /** Nothing comes through any more, either way: bytes, ends and resets. Neither side hears of it. */
+  forget(): void {
+    this.#silence();
+  }
+
   /** Both sides see a reset. */
   reset(): void {
     this.#silence();
