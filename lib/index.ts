@@ -3,6 +3,7 @@ export { type DistributedLockExtras } from './nest/distributed-lock.module-defin
 export {
   type DistributedLockOptions,
   type DistributedLockOptionsFactory,
+  type GivenBackend,
   type NamedBackends,
 } from './nest/distributed-lock-options.js';
 export { Locked, type LockedDecorator } from './nest/locked.decorator.js';
@@ -22,7 +23,13 @@ export { currentLock, currentLocks } from './core/reentrancy.js';
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './core/lock-options.js';
 export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './core/lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './core/lock-event-stream.js';
-export { type BackendHealth, type Guarantee, type Holder, type LockBackend } from './core/lock-backend.js';
+export {
+  type BackendFactory,
+  type BackendHealth,
+  type Guarantee,
+  type Holder,
+  type LockBackend,
+} from './core/lock-backend.js';
 export {
   LockBackendError,
   LockConfigurationError,

@@ -1,4 +1,4 @@
-import type { LockBackend } from 'nestjs-distributed-lock/core';
+import type { BackendFactory } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
 import { memcached } from 'nestjs-distributed-lock/memcached';
 import { memory } from 'nestjs-distributed-lock/memory';
@@ -27,7 +27,7 @@ interface LockBackendChoice {
   readonly fallback?: string;
   /** If it is a database, which kind. The sale is in the same one then, unless `SALE_DB` says otherwise. */
   readonly database?: DatabaseType;
-  readonly create: (settings: LockSettings) => LockBackend;
+  readonly create: (settings: LockSettings) => BackendFactory;
 }
 
 const POSTGRES = {
@@ -94,15 +94,15 @@ function sentinels(text: string) {
   return { sentinels: addresses(where), name };
 }
 
-function leases({ server }: LockSettings): LockBackend {
+function leases({ server }: LockSettings): BackendFactory {
   return typeorm(lockTable(server));
 }
 
-function rows({ server }: LockSettings): LockBackend {
+function rows({ server }: LockSettings): BackendFactory {
   return typeorm({ ...lockTable(server), strategy: 'row' });
 }
 
-function sessions({ server, ttlMs }: LockSettings): LockBackend {
+function sessions({ server, ttlMs }: LockSettings): BackendFactory {
   return typeorm({ ...lockTable(server), strategy: 'session', sessionTtlMs: ttlMs });
 }
 

@@ -1,5 +1,7 @@
 /** For writers of backends: the two doors into the core, what they share, and the service that stands on them. */
 export { type Lease, type LockBackend, type AcquireRequest, type BackendHealth } from './lock-backend.js';
+export { type BackendFactory } from './lock-backend.js';
+export { isBackend, openBackend } from './open-backend.js';
 export { type RenewalListener } from './lock-backend.js';
 export { type Guarantee, type Holder, type HolderMetadata, type NodeHealth, type TtlLimits } from './lock-backend.js';
 export { type LeaseAttempt, type LeaseStore } from './lease-store.js';

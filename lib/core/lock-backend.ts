@@ -76,6 +76,12 @@ export interface LockBackend {
   onHealthChange?(listener: (health: BackendHealth) => void): () => void;
 }
 
+/**
+ * Opens a backend with connections of its own. `redis({ url })` and its like return one, so that a single setting serves any
+ * number of lock services: side by side, or one after the other has been closed.
+ */
+export type BackendFactory = () => LockBackend;
+
 export interface AcquireRequest {
   /** Random, unique to this acquisition and never used again. */
   readonly owner: string;

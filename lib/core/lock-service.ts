@@ -6,7 +6,7 @@ import { LockConfigurationError, LockDeadlockError, LockTimeoutError } from './e
 import type { Hold } from './hold.js';
 import { Holds } from './holds.js';
 import { assertKey } from './key.js';
-import type { BackendHealth, HolderMetadata, LockBackend } from './lock-backend.js';
+import type { BackendFactory, BackendHealth, HolderMetadata, LockBackend } from './lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './lock-event-stream.js';
 import { LockHandle } from './lock-handle.js';
 import {
@@ -19,6 +19,7 @@ import {
   type TryAcquireOptions,
 } from './lock-options.js';
 import { Observers } from './observers.js';
+import { openBackend } from './open-backend.js';
 import { currentLocks, findHold } from './reentrancy.js';
 import { readSequencer, type SequencerState } from './sequencer.js';
 import { type Clock, systemClock } from './timers.js';
@@ -34,10 +35,11 @@ export interface LockSnapshot {
 }
 
 /**
- * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns the backend it was
- * given: `close()` closes both.
+ * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend, the one
+ * that it opened by a factory as well as a live one that it was given: `close()` closes both.
  */
 export class LockService implements AsyncDisposable {
+  readonly backend: LockBackend;
   /** What a call assumes that does not say. */
   readonly defaults: Readonly<ResolvedOptions>;
   readonly #clock: Clock;
@@ -50,11 +52,10 @@ export class LockService implements AsyncDisposable {
   #closed: Promise<void> | undefined;
 
   /** @throws LockConfigurationError */
-  constructor(
-    readonly backend: LockBackend,
-    options: LockServiceOptions = {},
-  ) {
+  constructor(given: LockBackend | BackendFactory, options: LockServiceOptions = {}) {
     assertServiceOptions(options);
+    const backend = openBackend(given);
+    this.backend = backend;
     const { label, namespace, maxWaiters = 100_000 } = options;
     this.defaults = resolveOptions(options.defaults);
     assertLock(this.defaults, backend);

@@ -15,6 +15,9 @@ export interface PollingOptions {
 const FIRST_CLEAN_UP_RETRY_MS = 20;
 const LONGEST_CLEAN_UP_RETRY_MS = 1_000;
 
+const CLOSED =
+  'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
+
 /** Makes a `LockBackend` of a `LeaseStore`: waiting, lost replies, late replies and giving up, written once. */
 export class PollingBackend implements LockBackend {
   readonly name: string;
@@ -44,6 +47,7 @@ export class PollingBackend implements LockBackend {
   }
 
   acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
+    if (this.#closed.signal.aborted) return Promise.reject(new Error(CLOSED));
     return new Contender(this.store, key, request, this.#patience, this.#cleanUp).run();
   }
 

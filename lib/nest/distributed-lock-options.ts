@@ -1,22 +1,31 @@
-import { type LockBackend, LockConfigurationError, type LockServiceOptions } from '../core/index.js';
+import {
+  type BackendFactory,
+  isBackend,
+  type LockBackend,
+  LockConfigurationError,
+  type LockServiceOptions,
+} from '../core/index.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
 
-export type NamedBackends = Readonly<Record<string, LockBackend>> & { readonly default: LockBackend };
+/** A factory such as `redis({ url })`, of which each application opens a backend of its own; or a live backend, for one. */
+export type GivenBackend = LockBackend | BackendFactory;
+
+export type NamedBackends = Readonly<Record<string, GivenBackend>> & { readonly default: GivenBackend };
 
 /** One backend, or several by name; what else a `LockService` takes holds for each of them. */
 export type DistributedLockOptions = LockServiceOptions &
-  ({ backend: LockBackend; backends?: never } | { backends: NamedBackends; backend?: never });
+  ({ backend: GivenBackend; backends?: never } | { backends: NamedBackends; backend?: never });
 
 /** What a class given as `useClass` or `useExisting` implements. */
 export interface DistributedLockOptionsFactory {
-  createLockOptions(): LockBackend | DistributedLockOptions | Promise<LockBackend | DistributedLockOptions>;
+  createLockOptions(): GivenBackend | DistributedLockOptions | Promise<GivenBackend | DistributedLockOptions>;
 }
 
 /**
  * The backends by name, and the rest.
  * @throws LockConfigurationError
  */
-export function resolveModuleOptions(given: LockBackend | DistributedLockOptions): {
+export function resolveModuleOptions(given: GivenBackend | DistributedLockOptions): {
   readonly backends: NamedBackends;
   readonly options: LockServiceOptions;
 } {
@@ -31,7 +40,7 @@ export function resolveModuleOptions(given: LockBackend | DistributedLockOptions
       'backend',
     );
   }
-  const named: Record<string, LockBackend> = {};
+  const named: Record<string, GivenBackend> = {};
   for (const [name, value] of Object.entries(backends ?? { [DEFAULT_BACKEND]: backend })) {
     if (!isBackend(value)) {
       throw new LockConfigurationError(`the backend "${name}" of DistributedLockModule is no LockBackend`, 'backend');
@@ -43,8 +52,4 @@ export function resolveModuleOptions(given: LockBackend | DistributedLockOptions
     throw new LockConfigurationError(`one of the backends must be called "${DEFAULT_BACKEND}"`, 'backends');
   }
   return { backends: { ...named, default: fallback }, options };
-}
-
-function isBackend(value: unknown): value is LockBackend {
-  return typeof value === 'object' && value !== null && 'acquire' in value && typeof value.acquire === 'function';
 }

@@ -1,7 +1,6 @@
 import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
-import type { LockBackend } from '../core/index.js';
-import type { DistributedLockOptions } from './distributed-lock-options.js';
+import type { DistributedLockOptions, GivenBackend } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
 import { LockServices } from './lock-services.js';
@@ -17,7 +16,7 @@ export interface DistributedLockExtras {
 
 const OPTIONS = Symbol('options of DistributedLockModule');
 
-export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockBackend | DistributedLockOptions>({
+export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend | DistributedLockOptions>({
   optionsInjectionToken: OPTIONS,
 })
   .setClassMethodName('forRoot')
@@ -33,7 +32,7 @@ export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockBac
           ...(definition.providers ?? []),
           {
             provide: LockServices,
-            useFactory: (options: LockBackend | DistributedLockOptions) => new LockServices(options, names),
+            useFactory: (options: GivenBackend | DistributedLockOptions) => new LockServices(options, names),
             inject: [OPTIONS],
           },
           ...services,

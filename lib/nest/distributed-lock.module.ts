@@ -1,7 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import type { LockBackend } from '../core/index.js';
-import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
+import { type DistributedLockOptions, type GivenBackend, resolveModuleOptions } from './distributed-lock-options.js';
 import { ConfigurableModuleClass, type DistributedLockExtras } from './distributed-lock.module-definition.js';
 import { LockedExplorer } from './locked.explorer.js';
 
@@ -13,9 +12,9 @@ import { LockedExplorer } from './locked.explorer.js';
 export class DistributedLockModule extends ConfigurableModuleClass {
   /** @throws LockConfigurationError */
   static override forRoot(
-    given: LockBackend | (DistributedLockOptions & Omit<DistributedLockExtras, 'names'>),
+    given: GivenBackend | (DistributedLockOptions & Omit<DistributedLockExtras, 'names'>),
   ): DynamicModule {
-    // The builder copies options key by key, which would strip a backend of its methods.
+    // The builder copies options key by key, which would strip a live backend of its methods.
     const { backends, options } = resolveModuleOptions(given);
     return super.forRoot({ ...options, backends, names: Object.keys(backends) });
   }

@@ -1,6 +1,6 @@
 import type { OnApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
-import { type LockBackend, LockConfigurationError, LockService } from '../core/index.js';
-import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
+import { LockConfigurationError, LockService } from '../core/index.js';
+import { type DistributedLockOptions, type GivenBackend, resolveModuleOptions } from './distributed-lock-options.js';
 
 /**
  * A module's services, and their end: as soon as the application shuts down nobody gets a lock any more, and only when the
@@ -10,7 +10,7 @@ export class LockServices implements OnModuleDestroy, OnApplicationShutdown {
   readonly #services: ReadonlyMap<string, LockService>;
 
   /** @throws LockConfigurationError also when the backends are not those of `names` */
-  constructor(given: LockBackend | DistributedLockOptions, names: readonly string[]) {
+  constructor(given: GivenBackend | DistributedLockOptions, names: readonly string[]) {
     const { backends, options } = resolveModuleOptions(given);
     const found = Object.keys(backends);
     if (found.length !== names.length || !names.every((name) => found.includes(name))) {

@@ -82,7 +82,7 @@ describe('onBusy', () => {
   });
 
   it('is not asked when the backend is down', async () => {
-    const backend = memory();
+    const backend = memory()();
     backend.acquire = () => Promise.reject(new Error('gone'));
     const app = await context({ imports: [DistributedLockModule.forRoot(backend)], providers: [Jobs] });
     await expect(app.get(Jobs).skips()).rejects.toBeInstanceOf(LockBackendError);
@@ -227,7 +227,7 @@ describe('LockExceptionFilter', () => {
   });
 
   it('says 503 when the backend is down, and nothing about it', async () => {
-    const backend: LockBackend = memory();
+    const backend: LockBackend = memory()();
     backend.acquire = () => Promise.reject(new Error('redis://:password@host'));
     const url = await listening({ imports: [DistributedLockModule.forRoot(backend)], controllers: [Sales] });
     expect(await answer(`${url}/busy`, { method: 'POST' })).toEqual([

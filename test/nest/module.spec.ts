@@ -37,17 +37,36 @@ class Ledger {
 }
 
 function named(name: string): LockBackend {
-  return { ...memory(), name, acquire: memory().acquire.bind(memory()), close: async () => undefined };
+  return Object.assign(memory()(), { name, close: async () => undefined });
 }
 
 const BACKENDS = { default: named('one'), ledger: named('two') };
 
 describe('DistributedLockModule.forRoot', () => {
-  it('takes a backend as it is', async () => {
-    const backend = memory();
+  it('takes a live backend as it is', async () => {
+    const backend = memory()();
     const app = await context({ imports: [DistributedLockModule.forRoot(backend)], providers: [Sale] });
     expect(app.get(LockService).backend).toBe(backend);
     expect(await app.get(Sale).sell()).toBe('sold');
+  });
+
+  it('opens a backend of its own in each application that is made of the same module', async () => {
+    const imports = [DistributedLockModule.forRoot(memory())];
+    const first = await context({ imports, providers: [Sale] });
+    const second = await context({ imports, providers: [Sale] });
+    expect(await first.get(Sale).sell()).toBe('sold');
+    await first.close();
+    expect(await second.get(Sale).sell()).toBe('sold');
+    await second.close();
+    const third = await context({ imports, providers: [Sale] });
+    expect(await third.get(Sale).sell()).toBe('sold');
+  });
+
+  it('says at once that a live backend was closed with another application', async () => {
+    const imports = [DistributedLockModule.forRoot(memory()())];
+    await (await context({ imports, providers: [Sale] })).close();
+    const again = await context({ imports, providers: [Sale] });
+    await expect(again.get(Sale).sell()).rejects.toThrow(/the backend is closed.*give a factory, such as redis/u);
   });
 
   it('gives each backend a service, and all of them the options', async () => {
@@ -198,7 +217,7 @@ describe('the end of an application', () => {
     const order: string[] = [];
     const crossing = new Crossing();
     const [inside, waiting, leave] = [new Deferred(), new Deferred(), new Deferred()];
-    const backend = memory();
+    const backend = memory()();
     const close = backend.close.bind(backend);
     backend.close = async () => {
       order.push('closed');

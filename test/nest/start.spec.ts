@@ -5,7 +5,7 @@ import { memory } from 'nestjs-distributed-lock/memory';
 import { context } from './apps.js';
 
 function backend(name: string, events: string[], start: () => Promise<void>): LockBackend {
-  const inner = memory();
+  const inner = memory()();
   const end = inner.close.bind(inner);
   const close = async (): Promise<void> => {
     events.push(`${name} closed`);

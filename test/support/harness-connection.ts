@@ -52,11 +52,11 @@ type WithoutDataSource<Options> = Options extends unknown ? Omit<Options, 'dataS
 export type SqlOptions = WithoutDataSource<TypeOrmOptions>;
 
 const CONNECT: { [Name in keyof Connections]: (place: Connections[Name]) => Promise<LockBackend> } = {
-  redis: async (options) => (await import('nestjs-distributed-lock/redis')).redis(options),
-  redlock: async (options) => (await import('nestjs-distributed-lock/redlock')).redlock(options),
-  memcached: async (options) => (await import('nestjs-distributed-lock/memcached')).memcached(options),
-  zookeeper: async (options) => (await import('nestjs-distributed-lock/zookeeper')).zookeeper(options),
-  etcd: async (options) => (await import('nestjs-distributed-lock/etcd')).etcd(options),
+  redis: async (options) => (await import('nestjs-distributed-lock/redis')).redis(options)(),
+  redlock: async (options) => (await import('nestjs-distributed-lock/redlock')).redlock(options)(),
+  memcached: async (options) => (await import('nestjs-distributed-lock/memcached')).memcached(options)(),
+  zookeeper: async (options) => (await import('nestjs-distributed-lock/zookeeper')).zookeeper(options)(),
+  etcd: async (options) => (await import('nestjs-distributed-lock/etcd')).etcd(options)(),
   sqlite: (place) => connectDatabase({ backend: 'sqlite', ...place }),
   postgres: (place) => connectDatabase({ backend: 'postgres', ...place }, place.options),
   mariadb: (place) => connectDatabase({ backend: 'mariadb', ...place }, place.options),
@@ -77,5 +77,5 @@ export async function dataSourceOptions(connection: DatabaseConnection): Promise
 
 async function connectDatabase(connection: DatabaseConnection, options: SqlOptions = {}): Promise<LockBackend> {
   const { typeorm } = await import('nestjs-distributed-lock/typeorm');
-  return typeorm({ dataSource: { options: await dataSourceOptions(connection) }, synchronize: true, ...options });
+  return typeorm({ dataSource: { options: await dataSourceOptions(connection) }, synchronize: true, ...options })();
 }

@@ -1,4 +1,4 @@
-import type { LockBackend } from '../../core/index.js';
+import type { BackendFactory } from '../../core/index.js';
 import { EtcdBackend } from './etcd-backend.js';
 import { type EtcdOptions, resolveEtcdOptions } from './etcd-options.js';
 
@@ -12,6 +12,7 @@ export { type EtcdOptions, type EtcdTls } from './etcd-options.js';
  * A user of the cluster needs a role with read and write permission on the keys that begin with `lock/`, the prefix.
  * @throws LockConfigurationError
  */
-export function etcd(options: EtcdOptions): LockBackend {
-  return new EtcdBackend(resolveEtcdOptions(options));
+export function etcd(options: EtcdOptions): BackendFactory {
+  const resolved = resolveEtcdOptions(options);
+  return () => new EtcdBackend(resolved);
 }

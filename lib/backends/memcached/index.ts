@@ -1,4 +1,4 @@
-import { type LockBackend, PollingBackend } from '../../core/index.js';
+import { type BackendFactory, PollingBackend } from '../../core/index.js';
 import { MemcachedLeaseStore } from './memcached-lease-store.js';
 import { type MemcachedOptions, resolveMemcachedOptions } from './memcached-options.js';
 import { MemcachedRing } from './memcached-ring.js';
@@ -15,7 +15,8 @@ export { type MemcachedOptions, type Protocol } from './memcached-options.js';
  * bring cas ids of the old one to the new one.
  * @throws LockConfigurationError
  */
-export function memcached(options: MemcachedOptions): LockBackend {
+export function memcached(options: MemcachedOptions): BackendFactory {
   const resolved = resolveMemcachedOptions(options);
-  return new PollingBackend(new MemcachedLeaseStore(new MemcachedRing(resolved), resolved.prefix, resolved.clock));
+  return () =>
+    new PollingBackend(new MemcachedLeaseStore(new MemcachedRing(resolved), resolved.prefix, resolved.clock));
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type LeaseStore, type LockBackend, PollingBackend } from '../../core/index.js';
+import { type BackendFactory, type LeaseStore, PollingBackend } from '../../core/index.js';
 import { Waiters } from '../../core/waiters.js';
 import { givenSource, urlSource } from './client-source.js';
 import { ClusterChannels } from './cluster-channels.js';
@@ -37,8 +37,12 @@ export { type RedisTls } from './tls-options.js';
  * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` may be left out; so may `+select` with database 0.
  * @throws LockConfigurationError
  */
-export function redis(options: RedisOptions): LockBackend {
+export function redis(options: RedisOptions): BackendFactory {
   const resolved = resolveRedisOptions(options);
+  return () => open(resolved);
+}
+
+function open(resolved: ResolvedRedisOptions): PollingBackend {
   const { mode, prefix, commandTimeoutMs, patienceMs, minReplicas } = resolved;
   const replicas = new ReplicaCheck(minReplicas, Math.ceil(commandTimeoutMs / 4));
   const { servers, channels } = connect(resolved);

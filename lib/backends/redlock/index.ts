@@ -1,4 +1,4 @@
-import { type LockBackend, PollingBackend } from '../../core/index.js';
+import { type BackendFactory, PollingBackend } from '../../core/index.js';
 import { sourceOf } from '../redis/client-source.js';
 import { RedlockLeaseStore } from './redlock-lease-store.js';
 import { RedlockNode } from './redlock-node.js';
@@ -14,10 +14,12 @@ export { type RedlockOptions } from './redlock-options.js';
  * be left out unless `restartQuarantineMs` is used; so may `+select` with database 0.
  * @throws LockConfigurationError
  */
-export function redlock(options: RedlockOptions): LockBackend {
+export function redlock(options: RedlockOptions): BackendFactory {
   const { nodes, nodeTimeoutMs, ...settings } = resolveRedlockOptions(options);
-  const masters = nodes
-    .map(({ name, where }) => new RedlockNode(name, sourceOf(where), nodeTimeoutMs, settings))
-    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  return new PollingBackend(new RedlockLeaseStore(masters, { ...settings, nodeTimeoutMs }));
+  return () => {
+    const masters = nodes
+      .map(({ name, where }) => new RedlockNode(name, sourceOf(where), nodeTimeoutMs, settings))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    return new PollingBackend(new RedlockLeaseStore(masters, { ...settings, nodeTimeoutMs }));
+  };
 }

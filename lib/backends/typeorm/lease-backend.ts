@@ -1,7 +1,7 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import {
   type LeaseStore,
-  type LockBackend,
+  type BackendFactory,
   LockConfigurationError,
   PollingBackend,
   type PollingOptions,
@@ -65,7 +65,7 @@ export interface LeaseBackendOptions extends PollingOptions {
 export function leaseBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: LeaseBackendOptions = {},
-): LockBackend {
+): BackendFactory {
   const { connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
   const { pollMs, patienceMs, abandonedAfterMs } = options;
   assertNumbers('above 0', { connectTimeoutMs, statementTimeoutMs, reapIdleAfterMs, pollMs, abandonedAfterMs });
@@ -76,14 +76,14 @@ export function leaseBackend(
   const rows = options.columns
     ? methodLockRows(dataSource.options.type, options.columns, options)
     : ownRows(dialect, options);
-  const store = storeOf(rows, reapIdleAfterMs, {
+  const settings = {
     options: dataSource.options,
     dialect,
     connectTimeoutMs,
     statementTimeoutMs,
     onOpen: rows.onOpen,
-  });
-  return new PollingBackend(store, options);
+  };
+  return () => new PollingBackend(storeOf(rows, reapIdleAfterMs, settings), options);
 }
 
 /** Where the leases are, and what is done to them. */

@@ -1,5 +1,5 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import { type LockBackend, LockConfigurationError } from '../../core/index.js';
+import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
 import { leaseBackend, type LeaseBackendOptions } from './lease-backend.js';
 import { rowBackend, type RowBackendOptions } from './row/index.js';
 import { sessionBackend, type SessionBackendOptions } from './session/index.js';
@@ -30,7 +30,7 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
  * connection. The last two on PostgreSQL, MySQL and MariaDB.
  * @throws LockConfigurationError
  */
-export function typeorm(options: TypeOrmOptions): LockBackend {
+export function typeorm(options: TypeOrmOptions): BackendFactory {
   const { dataSource, strategy = 'lease' } = options;
   if (dataSource?.options?.type === undefined) {
     throw new LockConfigurationError('dataSource must be a TypeORM DataSource', 'dataSource');

@@ -1,4 +1,4 @@
-import type { LockBackend } from '../../core/index.js';
+import type { BackendFactory } from '../../core/index.js';
 import { ZooKeeperBackend } from './zookeeper-backend.js';
 import { resolveZooKeeperOptions, type ZooKeeperOptions } from './zookeeper-options.js';
 
@@ -9,6 +9,7 @@ export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './
  * this backend; its time-out takes the place of every `ttlMs`.
  * @throws LockConfigurationError
  */
-export function zookeeper(options: ZooKeeperOptions): LockBackend {
-  return new ZooKeeperBackend(resolveZooKeeperOptions(options));
+export function zookeeper(options: ZooKeeperOptions): BackendFactory {
+  const resolved = resolveZooKeeperOptions(options);
+  return () => new ZooKeeperBackend(resolved);
 }

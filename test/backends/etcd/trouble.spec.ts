@@ -96,7 +96,7 @@ wantedOf(['etcd']).forEach(() =>
 
     it('closed: refuses at once, and sends those who wait away', async () => {
       await using world = await EtcdWorld.start();
-      const backend = etcd({ endpoints: world.server.urls, ttlSeconds: 2 });
+      const backend = etcd({ endpoints: world.server.urls, ttlSeconds: 2 })();
       const service = new LockService(backend);
       const lock = await world.service().acquire('k');
       const waiting = handled(service.acquire('k', { waitMs: Infinity }));

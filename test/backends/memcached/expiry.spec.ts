@@ -78,7 +78,7 @@ for (const _ of wantedOf(['memcached'])) {
     });
 
     it('of more than 30 days is refused, for a writer of his own service too', async () => {
-      const backend = memcached({ servers: '192.0.2.1' });
+      const backend = memcached({ servers: '192.0.2.1' })();
       await expect(win(backend, 'k', 30 * 86_400_000 + 1)).rejects.toBeInstanceOf(LockConfigurationError);
       await backend.close();
     });

@@ -26,7 +26,7 @@ export class MemcachedWorld implements AsyncDisposable {
   }
 
   backend(options: Partial<MemcachedOptions> = {}): LockBackend {
-    return this.closing(memcached({ servers: this.server.address, ...options }));
+    return this.closing(memcached({ servers: this.server.address, ...options })());
   }
 
   /** A connection that can be disturbed, and the options that lead over it. */

@@ -84,7 +84,7 @@ describe('redis() takes', () => {
       { client: new Cluster5([node], { lazyConnect: true }) },
     ];
     for (const options of clients) {
-      const backend = redis(options);
+      const backend = redis(options)();
       expect(backend.health?.()).toMatchObject({ status: 'idle' });
       await backend.close();
     }
@@ -95,7 +95,7 @@ describe('redis() takes', () => {
     ['Sentinels', { sentinels: [node], name: 'locks', sentinelPassword: 'x', tls: true, db: 1 }],
     ['a cluster', { cluster: [{ host: 'localhost' }], username: 'app', password: 'x', natMap: { 'a:1': node } }],
   ])('%s without connecting to it', async (_what, options) => {
-    const backend = redis(options);
+    const backend = redis(options)();
     expect(backend.health?.()).toMatchObject({ status: 'idle' });
     await backend.close();
   });

@@ -35,7 +35,7 @@ export class RedisWorld {
   }
 
   backend(options: WorldOptions = {}): LockBackend {
-    return this.closing(redis({ url: this.server.url, ...options }));
+    return this.closing(redis({ url: this.server.url, ...options })());
   }
 
   async proxy(): Promise<FaultProxy & { readonly url: string }> {

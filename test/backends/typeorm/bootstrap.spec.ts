@@ -25,7 +25,7 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
     afterAll(() => world.stop());
 
     const start = (options: object, ...providers: Parameters<typeof context>[0]['providers'] & object) => {
-      const backend = typeorm(Object.assign({ dataSource: { options: world.options } }, options));
+      const backend = typeorm(Object.assign({ dataSource: { options: world.options } }, options))();
       return context({ imports: [DistributedLockModule.forRoot(backend)], providers });
     };
     const open = async (): Promise<DataSource> => {
@@ -101,7 +101,7 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
         await world.server().kill();
         const failures: string[] = [];
         const observers = [{ backendFailed: ({ operation }: { operation: string }) => failures.push(operation) }];
-        const backend = typeorm({ dataSource: { options: world.options }, strategy });
+        const backend = typeorm({ dataSource: { options: world.options }, strategy })();
         const app = await context({ imports: [DistributedLockModule.forRoot({ backend, observers })] });
         const { health } = app.get(LockService);
         expect(health.status).toBe('down');

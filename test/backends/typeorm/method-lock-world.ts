@@ -119,7 +119,7 @@ export class MethodLockWorld {
   backend(options: Partial<TypeOrmOptions> = {}) {
     const columns = { key: 'method_name', owner: 'client_id', updatedAt: 'update_time' };
     const mine = { dataSource: { options: this.options }, tableName: 'method_lock', columns, synchronize: true };
-    return typeorm(Object.assign(mine, options));
+    return typeorm(Object.assign(mine, options))();
   }
 
   /** The contract, in such a table. */

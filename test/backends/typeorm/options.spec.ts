@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { LockConfigurationError } from 'nestjs-distributed-lock/core';
+import { type BackendFactory, LockConfigurationError, openBackend } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 
 const dataSource = { options: { type: 'postgres', url: 'postgres://localhost:1/none' } };
@@ -23,9 +23,9 @@ it.each([
   [{ strategy: 'session', pollMs: null }, 'pollMs must be a number above 0; it was null'],
   [{ strategy: 'row', tableName: 'a.b' }, 'tableName must be a plain identifier'],
 ])('typeorm(%j): %s', (options, why) => {
-  const make = (): unknown => typeorm(Object.assign({ dataSource }, options) as TypeOrmOptions);
+  const make = (): BackendFactory => typeorm(Object.assign({ dataSource }, options) as TypeOrmOptions);
   if (why === undefined) {
-    expect(make()).toMatchObject({ name: expect.stringContaining('typeorm:postgres') });
+    expect(openBackend(make())).toMatchObject({ name: expect.stringContaining('typeorm:postgres') });
   } else {
     expect(make).toThrow(LockConfigurationError);
     expect(make).toThrow(why);

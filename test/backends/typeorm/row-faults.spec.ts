@@ -38,7 +38,7 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
 
     const connect = (options: RowBackendOptions = {}, through?: Listener) => {
       const dataSource = { options: { ...harness.dataSource(through), entities: [Stock] } };
-      const backend = rowBackend(dataSource, { synchronize: true, ...options });
+      const backend = rowBackend(dataSource, { synchronize: true, ...options })();
       closing.push(backend);
       return backend;
     };

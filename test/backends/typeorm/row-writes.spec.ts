@@ -22,7 +22,7 @@ function writes(name: SqlBackendName): void {
     await harness.ask('delete from stock');
     await harness.ask('insert into stock values (1, 10)');
     locks = new LockService(
-      typeorm({ dataSource: { options: harness.dataSource() }, strategy: 'row', synchronize: true, poolSize: 4 }),
+      typeorm({ dataSource: { options: harness.dataSource() }, strategy: 'row', synchronize: true, poolSize: 4 })(),
     );
   });
 

@@ -58,7 +58,7 @@ export class SqlWorld {
 
   /** Ends with the test. */
   service({ url = this.url, locks, ...options }: Options = {}): LockService {
-    const backend = typeorm({ dataSource: { options: { type: this.type, url } }, synchronize: true, ...options });
+    const backend = typeorm({ dataSource: { options: { type: this.type, url } }, synchronize: true, ...options })();
     const service = new LockService(backend, locks);
     this.#opened.push(service);
     return service;

@@ -24,7 +24,7 @@ const api = {
   contend: async ({ connectString, mode, key, count }: Contention) => {
     const one = (): Promise<void> =>
       new Promise((resolve, reject) => {
-        const backend = zookeeper({ connectString, mode, sessionTimeoutMs: 60_000 });
+        const backend = zookeeper({ connectString, mode, sessionTimeoutMs: 60_000 })();
         contend(backend, key, { waitMs: 60_000, blockedBy: () => resolve() })
           .then(onGranted)
           .catch(reject);

@@ -35,8 +35,8 @@ for (const name of wantedOf(['zookeeper-ensemble'])) {
     };
 
     it('is trusted as a consensus, one server as its disk', () => {
-      expect(zookeeper({ connectString: ensemble.connectString }).guarantee).toBe('consensus');
-      expect(zookeeper({ connectString: 'localhost:2181' }).guarantee).toBe('durable');
+      expect(zookeeper({ connectString: ensemble.connectString })().guarantee).toBe('consensus');
+      expect(zookeeper({ connectString: 'localhost:2181' })().guarantee).toBe('durable');
     });
 
     it('a follower freezes: whoever is connected to it goes to the next server, with the same session', async () => {

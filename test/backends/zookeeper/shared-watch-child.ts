@@ -9,7 +9,7 @@ let served: Promise<number>;
 const api = {
   /** Resolves when all contenders of one connection have learnt that they must wait. */
   wait: async ({ connectString, key, contenders }: { connectString: string; key: string; contenders: number }) => {
-    backend = zookeeper({ connectString, mode: 'simple' });
+    backend = zookeeper({ connectString, mode: 'simple' })();
     let waiting = 0;
     let onAll: () => void = () => undefined;
     const all = new Promise<void>((resolve) => (onAll = resolve));

@@ -40,7 +40,7 @@ export class ZookeeperWorld {
   }
 
   backend(options: Options = {}): LockBackend {
-    return this.closing(zookeeper({ connectString: this.server.address, ...this.defaults, ...options }));
+    return this.closing(zookeeper({ connectString: this.server.address, ...this.defaults, ...options })());
   }
 
   service(options: Options = {}, serviceOptions?: LockServiceOptions): LockService {

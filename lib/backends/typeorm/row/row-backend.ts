@@ -1,6 +1,7 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import {
   type AcquireRequest,
+  type BackendFactory,
   type BackendHealth,
   Deadline,
   type LockBackend,
@@ -10,7 +11,7 @@ import {
 import { assertNumbers } from '../assert-numbers.js';
 import { assertIdentifier, DEFAULT_LOCK_TABLE } from '../lock-table.js';
 import { OwnConnections } from '../own-connections.js';
-import { dialectOf } from '../sql-dialect.js';
+import { dialectOf, type Query } from '../sql-dialect.js';
 import { RowContender, type RowTarget } from './row-contender.js';
 import type { RowLease } from './row-lease.js';
 import { rowLocksOf } from './row-locks.js';
@@ -50,7 +51,7 @@ export interface RowBackendOptions {
 export function rowBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: RowBackendOptions = {},
-): RowBackend {
+): BackendFactory {
   const { tableName: table = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { poolSize = 10, connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, patienceMs = 2_000 } = options;
   const locks = rowLocksOf(dataSource.options.type);
@@ -58,20 +59,20 @@ export function rowBackend(
   assertNumbers('above 0, and whole', { poolSize });
   assertNumbers('above 0', { connectTimeoutMs, statementTimeoutMs });
   assertNumbers('of 0 or more', { patienceMs });
-  const pool = new RowPool({ options: dataSource.options, table, synchronize, connectTimeoutMs }, poolSize);
-  const lookouts = new OwnConnections({
-    options: dataSource.options,
-    dialect: dialectOf(dataSource.options.type),
-    connectTimeoutMs,
-    statementTimeoutMs,
-    onOpen: async (query) => locks.prepareToLook?.(query),
-  });
-  return new RowBackend(
-    `typeorm:${dataSource.options.type}-row`,
-    { table, locks, pool, statementTimeoutMs },
-    lookouts,
-    patienceMs,
-  );
+  const dialect = dialectOf(dataSource.options.type);
+  const onOpen = async (query: Query): Promise<void> => locks.prepareToLook?.(query);
+  return () => {
+    const pool = new RowPool({ options: dataSource.options, table, synchronize, connectTimeoutMs }, poolSize);
+    const lookouts = new OwnConnections({
+      options: dataSource.options,
+      dialect,
+      connectTimeoutMs,
+      statementTimeoutMs,
+      onOpen,
+    });
+    const name = `typeorm:${dataSource.options.type}-row`;
+    return new RowBackend(name, { table, locks, pool, statementTimeoutMs }, lookouts, patienceMs);
+  };
 }
 
 export class RowBackend implements LockBackend {

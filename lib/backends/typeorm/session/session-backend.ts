@@ -3,6 +3,7 @@ import {
   type AcquireRequest,
   type BackendHealth,
   type Lease,
+  type BackendFactory,
   type LockBackend,
   PollingBackend,
   type PollingOptions,
@@ -43,7 +44,7 @@ export interface SessionBackendOptions extends PollingOptions {
 export function sessionBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: SessionBackendOptions = {},
-): LockBackend {
+): BackendFactory {
   const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { statementTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
   const { locks } = sessionDialectOf(dataSource.options.type);
@@ -53,7 +54,8 @@ export function sessionBackend(
   assertNumbers('of 0 or more', { patienceMs: options.patienceMs });
   const ttlMs = locks.ttlMs(sessionTtlMs);
   const settings = { options: dataSource.options, table: tableName, synchronize, ttlMs, clock: systemClock };
-  return new SessionBackend(new SessionLeaseStore(settings, Math.min(statementTimeoutMs, ttlMs)), ttlMs, options);
+  const answerTimeoutMs = Math.min(statementTimeoutMs, ttlMs);
+  return () => new SessionBackend(new SessionLeaseStore(settings, answerTimeoutMs), ttlMs, options);
 }
 
 /** Polls for the lock, and passes on what the session knows of its end. */
