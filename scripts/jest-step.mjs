@@ -14,12 +14,15 @@ const TIME_LIMIT_MS = 30 * 60_000;
  */
 const END = '--forceExit';
 
-/** Runs jest once, with ES modules, and counts. Whatever makes jest fail without a failed test counts as one failure. */
-export function runJest(args, extraEnv = {}) {
+/**
+ * Runs jest once, with ES modules, and counts. Whatever makes jest fail without a failed test counts as one failure.
+ * `node` is the executable to run it with.
+ */
+export function runJest(args, { env: extraEnv = {}, node = execPath } = {}) {
   const directory = mkdtempSync(join(tmpdir(), 'jest-step-'));
   const outputFile = join(directory, 'results.json');
   try {
-    const { status } = spawnSync(execPath, [jest, END, '--json', `--outputFile=${outputFile}`, ...args], {
+    const { status } = spawnSync(node, [jest, END, '--json', `--outputFile=${outputFile}`, ...args], {
       stdio: ['ignore', 'inherit', 'inherit'],
       // A test that leaks a handle keeps jest alive: a failure, not a hang.
       timeout: TIME_LIMIT_MS,

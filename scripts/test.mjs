@@ -11,29 +11,37 @@ import { installServers } from './install-servers.mjs';
 import { runJest } from './jest-step.mjs';
 
 const root = join(import.meta.dirname, '..');
+const nodes = join(root, 'test/nodes');
 const jestArgs = argv.slice(2).filter((arg) => arg !== '--unit');
 const unitOnly = jestArgs.length < argv.length - 2;
 
 /** Where specs live that need no server. */
 const UNIT = ['<rootDir>/lib/**/*.spec.ts', '<rootDir>/test/{bench,core,nest,types,support}/**/*.spec.ts'];
 
+/** What other versions of Node run: all that needs no server, and a contract for each kind of connection. */
+const ON_EACH_NODE = ['test/core', 'test/nest/', 'test/backends/(redis-queue|sqlite|etcd).spec.ts'];
+
 /** What must be there before the first test; each says whether it is. */
-const preparations = unitOnly ? [] : [installServers, build, installNest11];
+const preparations = unitOnly ? [] : [installServers, build, installNest11, installNodes];
 
 /** What is run, one after the other; each returns its counts. */
-const steps = unitOnly
-  ? [{ name: 'unit tests', run: () => runJest([...jestArgs, '--testMatch', ...UNIT]) }]
-  : [
-      { name: 'tests', run: () => runJest(jestArgs) },
-      // Whoever narrows the tests by arguments of jest asks for those only.
-      ...(jestArgs.length > 0
-        ? []
-        : [{ name: 'tests on Nest 11', run: () => runJest(['--config', 'jest.nest-11.config.mjs']) }]),
-    ];
+const steps = () =>
+  unitOnly
+    ? [{ name: 'unit tests', run: () => runJest([...jestArgs, '--testMatch', ...UNIT]) }]
+    : [
+        { name: 'tests', run: () => runJest(jestArgs) },
+        // Whoever narrows the tests by arguments of jest asks for those only.
+        ...(jestArgs.length > 0
+          ? []
+          : [
+              { name: 'tests on Nest 11', run: () => runJest(['--config', 'jest.nest-11.config.mjs']) },
+              ...otherNodes(),
+            ]),
+      ];
 
 let passed = 0;
 let failed = preparations.filter((prepare) => !prepare()).length;
-for (const { name, run } of steps) {
+for (const { name, run } of steps()) {
   const counts = run();
   passed += counts.passed;
   failed += counts.failed;
@@ -55,6 +63,18 @@ function build() {
 
 function installNest11() {
   return existsSync(join(root, 'test/nest-11/node_modules')) || execute('npm', ['ci', '--prefix', 'test/nest-11']);
+}
+
+/** A package for each version, where there is one for this machine. */
+function installNodes() {
+  return existsSync(join(nodes, 'node_modules')) || execute('npm', ['ci', '--prefix', nodes]);
+}
+
+function otherNodes() {
+  return ['node-22', 'node-24']
+    .map((name) => ({ name, node: join(nodes, 'node_modules', name, 'bin/node') }))
+    .filter(({ name, node }) => existsSync(node) || console.error(`Left out: ${name} is no package for this machine`))
+    .map(({ name, node }) => ({ name: `tests on ${name}`, run: () => runJest(ON_EACH_NODE, { node }) }));
 }
 
 function execute(command, args) {
