@@ -3,6 +3,7 @@ import { HAND_OFF_BITS, type HandOffLimits } from './hand-off-limits.js';
 import type { LockBackend } from './lock-backend.js';
 import type { HoldState } from './lock-observer.js';
 import type { ResolvedOptions } from './lock-options.js';
+import { detached } from './reentrancy.js';
 import { writeSequencer } from './sequencer.js';
 import type { Clock, Timer } from './timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
@@ -82,9 +83,9 @@ export class Hold implements WatchdogListener {
   }
 
   get signal(): AbortSignal {
-    this.#abort ??= new AbortController();
-    if (!this.isHeld && !this.#abort.signal.aborted) this.#abort.abort(this.lossError());
-    return this.#abort.signal;
+    const abort = (this.#abort ??= new AbortController());
+    if (!this.isHeld && !abort.signal.aborted) detached(() => abort.abort(this.lossError()));
+    return abort.signal;
   }
 
   /** Whether the next caller may have the lease that `leave` has just found good: not while in doubt, nor once shown as ours. */
@@ -142,18 +143,20 @@ export class Hold implements WatchdogListener {
   }
 
   onJeopardy(cause?: unknown): void {
-    if (!this.#givenBack) this.keeper.jeopardy(this, cause);
+    if (!this.#givenBack) detached(() => this.keeper.jeopardy(this, cause));
   }
 
   onSafe(): void {
-    if (!this.#givenBack) this.keeper.safe(this);
+    if (!this.#givenBack) detached(() => this.keeper.safe(this));
   }
 
   onLost(reason: LossReason): void {
     if (this.#lostBy !== undefined || this.#givenBack) return;
     this.#lostBy = reason;
     this.#maxHold?.cancel();
-    this.keeper.lost(this, reason);
-    this.#abort?.abort(this.lossError());
+    detached(() => {
+      this.keeper.lost(this, reason);
+      this.#abort?.abort(this.lossError());
+    });
   }
 }

@@ -10,6 +10,7 @@ import { LocalQueue } from './local-queue.js';
 import type { BackendHealth, Holder, HolderMetadata, Lease, LockBackend } from './lock-backend.js';
 import { MIN_TTL_MS, type ResolvedOptions } from './lock-options.js';
 import type { Observers } from './observers.js';
+import { outside } from './reentrancy.js';
 import { TimerGrid } from './timer-grid.js';
 import { type Clock, pause } from './timers.js';
 import { trustedUntil, Watchdog } from './watchdog.js';
@@ -79,7 +80,7 @@ export class Holds {
     const { clock } = this.#settings;
     const since = clock.now();
     const call = { key, options, deadline: Deadline.after(options.waitMs, clock, since), since };
-    return this.#queue.enter(key) ? this.#ask(call) : this.#takeInTurn(call);
+    return outside(() => (this.#queue.enter(key) ? this.#ask(call) : this.#takeInTurn(call)));
   }
 
   /** A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. Never rejects. */
@@ -93,7 +94,7 @@ export class Holds {
       fencingToken: hold.fencingToken,
       heldMs: clock.now() - hold.since,
     }));
-    if (!this.#mayHandOver(hold)) return this.#giveBack(hold, { endsTurn: true });
+    if (!this.#mayHandOver(hold)) return outside(() => this.#giveBack(hold, { endsTurn: true }));
     this.#endTurn(key, hold);
     return DONE;
   };

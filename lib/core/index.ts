@@ -17,6 +17,6 @@ export { readSequencer, type Sequencer, type SequencerState } from './sequencer.
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './lock-options.js';
 export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './lock-event-stream.js';
-export { currentLock, currentLocks } from './reentrancy.js';
+export { currentLock, currentLocks, outside } from './reentrancy.js';
 export * from './errors.js';
 export { OptimisticConflictError } from './optimistic-conflict-error.js';

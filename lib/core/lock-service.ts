@@ -20,7 +20,7 @@ import {
 } from './lock-options.js';
 import { Observers } from './observers.js';
 import { openBackend } from './open-backend.js';
-import { currentLocks, findHold } from './reentrancy.js';
+import { currentLocks, detached, findHold, outside } from './reentrancy.js';
 import { readSequencer, type SequencerState } from './sequencer.js';
 import { type Clock, systemClock } from './timers.js';
 
@@ -54,7 +54,7 @@ export class LockService implements AsyncDisposable {
   /** @throws LockConfigurationError */
   constructor(given: LockBackend | BackendFactory, options: LockServiceOptions = {}) {
     assertServiceOptions(options);
-    const backend = openBackend(given);
+    const backend = outside(() => openBackend(given));
     this.backend = backend;
     const { label, namespace, maxWaiters = 100_000 } = options;
     this.defaults = resolveOptions(options.defaults);
@@ -74,7 +74,8 @@ export class LockService implements AsyncDisposable {
     });
     // Everyone who asks the backend listens to it: many are no leak.
     setMaxListeners(0, this.#stopped.signal);
-    this.#unsubscribe = backend.onHealthChange?.((health) => this.#onHealthChange(health)) ?? (() => undefined);
+    const unsubscribe = outside(() => backend.onHealthChange?.((health) => this.#onHealthChange(health)));
+    this.#unsubscribe = unsubscribe ?? (() => undefined);
   }
 
   /** Whether the backend can be reached, as far as this process knows without asking. */
@@ -162,7 +163,8 @@ export class LockService implements AsyncDisposable {
     if (!ours || !this.backend.isHeldBy) return 'unknown';
     this.#stopped.signal.throwIfAborted();
     try {
-      return (await this.backend.isHeldBy(sequencer.key, sequencer.owner)) ? 'valid' : 'stale';
+      const isHeld = outside(() => this.backend.isHeldBy?.(sequencer.key, sequencer.owner));
+      return (await isHeld) === true ? 'valid' : 'stale';
     } catch (error) {
       throw this.#holds.failure(sequencer.key, 'check a sequencer of', error);
     }
@@ -175,7 +177,7 @@ export class LockService implements AsyncDisposable {
    */
   async start(): Promise<void> {
     try {
-      await this.backend.start?.();
+      await outside(() => this.backend.start?.());
     } catch (error) {
       if (error instanceof LockConfigurationError) throw error;
       const failure = this.#holds.failure('', 'start', error);
@@ -197,7 +199,7 @@ export class LockService implements AsyncDisposable {
    * server that does not answer leaves undone within `withinMs`, and the backend in as long again, ends with its TTL. Idempotent.
    */
   close(withinMs = 5_000): Promise<void> {
-    this.#closed ??= this.#close(withinMs);
+    this.#closed ??= outside(() => this.#close(withinMs));
     return this.#closed;
   }
 
@@ -231,8 +233,10 @@ export class LockService implements AsyncDisposable {
   }
 
   #onHealthChange(health: BackendHealth): void {
-    this.#observers.notify('healthChanged', () => health);
-    this.#holds.onHealthChange(health);
+    detached(() => {
+      this.#observers.notify('healthChanged', () => health);
+      this.#holds.onHealthChange(health);
+    });
   }
 
   #handle(key: string, hold: Hold): LockHandle {

@@ -1,4 +1,4 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
+import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import type { Hold, HoldKeeper } from './hold.js';
 import type { LockHandle } from './lock-handle.js';
 
@@ -14,6 +14,21 @@ const entries = new AsyncLocalStorage<Entry | undefined>();
 /** Runs `work` as part of the call tree that has `hold`: what it awaits or starts may re-enter the key. */
 export function runInside<T>(hold: Hold, handle: LockHandle, work: () => T): T {
   return entries.run({ hold, handle, outer: entries.getStore() }, work);
+}
+
+/**
+ * Runs `work` as a call tree that has no lock. What many share is begun in here, such as a connection, a batch or a timer:
+ * else all that it ever calls back would run inside the lock of whoever happened to be the first.
+ */
+export function outside<T>(work: () => T): T {
+  return entries.run(undefined, work);
+}
+
+const nowhere = new AsyncResource('DistributedLock');
+
+/** Runs `work` in nobody's call tree: outside of every lock, and of every other `AsyncLocalStorage` too. */
+export function detached<T>(work: () => T): T {
+  return nowhere.runInAsyncScope(work);
 }
 
 /** The hold of `key` that the current call tree has from `keeper`'s service, unless everybody left it meanwhile. */

@@ -1,4 +1,5 @@
 import { type Linked, LinkedQueue } from './linked-queue.js';
+import { detached } from './reentrancy.js';
 import type { Clock, Timer } from './timers.js';
 
 type Slot = LinkedQueue<GridTimer>;
@@ -38,7 +39,7 @@ export class TimerGrid {
       this.#slots.delete(time);
       runInTurns(slot);
     };
-    this.clock.schedule(time - this.clock.now(), run, { background: true });
+    detached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
     return slot;
   }
 }

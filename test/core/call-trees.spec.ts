@@ -1,0 +1,114 @@
+import { describe, expect, it } from '@jest/globals';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import {
+  type AcquireRequest,
+  type BackendHealth,
+  currentLock,
+  type Lease,
+  type LockBackend,
+  LockService,
+  PollingBackend,
+} from 'nestjs-distributed-lock/core';
+import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+import { eventually } from '../support/eventually.js';
+
+/** So many that some of them share a point of the grid with those of another call tree. */
+const MANY = Array.from({ length: 20 }, (_, i) => i);
+
+describe('call trees', () => {
+  it('never run abort listeners and observers of one lock inside another', async () => {
+    const store = new MemoryLeaseStore();
+    const request = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const look = (): void => void seen.push(currentLock()?.key, request.getStore());
+    await using locks = new LockService(() => new PollingBackend(store), {
+      defaults: { ttlMs: 300 },
+      observers: [{ lost: look }],
+    });
+    let leave = (): void => undefined;
+    const left = new Promise<void>((resolve) => (leave = resolve));
+    // Each of these is the first to need its point of the grid.
+    const inside = request.run('a request', () =>
+      locks.withLock(
+        'K',
+        async () => {
+          await Promise.all(MANY.map((i) => locks.acquire(`inner ${i}`)));
+          await left;
+        },
+        { ttlMs: 10_000 },
+      ),
+    );
+    const strangers = await Promise.all(MANY.map((i) => locks.acquire(`outer ${i}`)));
+    for (const { signal } of strangers) signal.addEventListener('abort', look);
+    for (const { key } of strangers) store.revoke(key);
+    await eventually(() => strangers.every(({ state }) => state === 'lost'));
+    leave();
+    await inside;
+    expect(seen).toHaveLength(MANY.length * 4);
+    expect(seen.filter((found) => found !== undefined)).toEqual([]);
+  });
+
+  it('have the backend called outside of every lock, so that what it opens on first use is in none', async () => {
+    const backend = new CuriousBackend();
+    await using outer = new LockService(memory());
+    await outer.withLock('K', async () => {
+      expect(currentLock()?.key).toBe('K');
+      await using locks = new LockService(() => backend, { defaults: { ttlMs: 100 } });
+      await locks.start();
+      const lock = await locks.acquire('k');
+      await locks.checkSequencer(lock.sequencer());
+      await eventually(() => backend.seen.has('renew'));
+      await lock.release();
+      await Promise.all([1, 2].map(() => locks.withLock('k', () => expect(currentLock()?.key).toBe('k'))));
+    });
+    const calls = ['onHealthChange', 'start', 'acquire', 'isHeldBy', 'renew', 'release', 'close'];
+    expect([...backend.seen.entries()]).toEqual(calls.map((call) => [call, undefined]));
+  });
+});
+
+/** Remembers inside which lock it was called. */
+class CuriousBackend implements LockBackend {
+  readonly name = 'curious';
+  readonly guarantee = 'best-effort';
+  readonly seen = new Map<string, string | undefined>();
+  readonly #inner = memory()();
+
+  async start(): Promise<void> {
+    this.#look('start');
+  }
+
+  async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
+    this.#look('acquire');
+    const lease = await this.#inner.acquire(key, request);
+    if (!lease) return null;
+    const { fencingToken, ttlMs, sentAt } = lease;
+    const renew = (): Promise<boolean> => {
+      this.#look('renew');
+      return lease.renew();
+    };
+    const release = (): Promise<void> => {
+      this.#look('release');
+      return lease.release();
+    };
+    return { fencingToken, ttlMs, sentAt, renew, release };
+  }
+
+  async isHeldBy(): Promise<boolean> {
+    this.#look('isHeldBy');
+    return true;
+  }
+
+  async close(): Promise<void> {
+    this.#look('close');
+  }
+
+  onHealthChange(_listener: (health: BackendHealth) => void): () => void {
+    this.#look('onHealthChange');
+    return () => undefined;
+  }
+
+  #look(call: string): void {
+    const lock = currentLock()?.key;
+    if (!this.seen.has(call) || lock !== undefined) this.seen.set(call, lock);
+  }
+}
