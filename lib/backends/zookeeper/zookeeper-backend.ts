@@ -6,15 +6,20 @@ import {
   type LockBackend,
   LockBackendError,
   LockError,
+  systemClock,
 } from '../../core/index.js';
+import { pause } from '../../core/timers.js';
 import type { Place } from './place.js';
 import { type PlaceSettings, SequentialPlace } from './sequential-place.js';
 import { SessionKeeper } from './session-keeper.js';
 import { SimplePlace } from './simple-place.js';
 import { ZooKeeperContender } from './zookeeper-contender.js';
-import { ConnectionLostError } from './zookeeper-error.js';
+import { ConnectionLostError, isFinal } from './zookeeper-error.js';
 import type { ResolvedOptions } from './zookeeper-options.js';
 import type { ZooKeeperSession } from './zookeeper-session.js';
+
+const FIRST_RETRY_MS = 20;
+const LONGEST_RETRY_MS = 1_000;
 
 const PLACES = { sequential: SequentialPlace, simple: SimplePlace };
 
@@ -94,9 +99,12 @@ export class ZooKeeperBackend implements LockBackend {
     return left;
   }
 
-  /** The end of the session is the end of all that was made in it. What the server refuses, it refuses again. */
+  /** The end of the session is the end of all that was made in it. */
   async #leaveUntilSure(place: Place, failure: unknown): Promise<void> {
-    for (let last = failure; last instanceof ConnectionLostError && !place.session.ended.aborted;) {
+    const { ended } = place.session;
+    let pauseMs = FIRST_RETRY_MS;
+    for (let last = failure; !isFinal(last) && !ended.aborted; pauseMs = Math.min(2 * pauseMs, LONGEST_RETRY_MS)) {
+      if (!(last instanceof ConnectionLostError)) await pause(systemClock, pauseMs, { background: true, until: ended });
       try {
         if ((await this.#keeper.connected(false)) === place.session) await place.leave();
         return;

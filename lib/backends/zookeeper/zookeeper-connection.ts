@@ -11,7 +11,14 @@ import {
   SessionExpiredError,
   SessionRefusedError,
 } from './zookeeper-error.js';
-import { type Client, isOfLeader, type OperationName, type Payload, type RequestFields } from './zookeeper-wire.js';
+import {
+  type Client,
+  isOfLeader,
+  type JuteRequest,
+  type OperationName,
+  type Payload,
+  type RequestFields,
+} from './zookeeper-wire.js';
 
 interface Pending {
   readonly name: OperationName;
@@ -21,6 +28,12 @@ interface Pending {
   readonly resolve: (payload: Payload) => void;
   readonly reject: (error: Error) => void;
 }
+
+/**
+ * The client numbers its requests with 32 bits and a sign, does not begin again, and throws when they are used up, also where nobody
+ * can catch it. So a connection ends before, with some numbers left for what the client has queued.
+ */
+const NUMBERS_PER_CONNECTION = 2 ** 31 - 2 ** 20;
 
 /**
  * One TCP connection. Left to itself node-zookeeper-client 1.1.3 waits for ever on a server that says nothing, sends late what was
@@ -89,6 +102,9 @@ export class ZooKeeperConnection {
   /** Sends at once, in the order of the calls, which is also that of the answers. @throws ConnectionLostError, ServerRefusalError */
   ask(name: OperationName, fields: RequestFields, operation: string = name): Promise<Payload> {
     return new Promise((resolve, reject) => {
+      const request = this.handshake.wire.request(name, fields);
+      const usedUp = this.#client.connectionManager.xid >= NUMBERS_PER_CONNECTION;
+      if (usedUp) this.cut(new Error('the numbers of its requests are nearly used up'));
       if (this.#end) {
         reject(this.#end);
         return;
@@ -97,10 +113,7 @@ export class ZooKeeperConnection {
       this.#pending.add(pending);
       this.#watchSilence();
       this.#cork();
-      this.#client.connectionManager.queue(this.handshake.wire.request(name, fields), (error, answer) => {
-        if (error) this.#onError(pending, error.code);
-        else this.#onAnswer(pending, answer.payload);
-      });
+      this.#send(pending, request);
     });
   }
 
@@ -117,6 +130,18 @@ export class ZooKeeperConnection {
     for (const { reject } of this.#pending) reject(this.#end);
     this.#pending.clear();
     this.watches.fireAll('lost');
+  }
+
+  /** What the client has thrown at is neither sent nor unsent, and all that comes after it is in doubt. */
+  #send(pending: Pending, request: JuteRequest): void {
+    try {
+      this.#client.connectionManager.queue(request, (error, answer) => {
+        if (error) this.#onError(pending, error.code);
+        else this.#onAnswer(pending, answer.payload);
+      });
+    } catch (error) {
+      this.cut(error instanceof Error ? error : new Error(String(error)));
+    }
   }
 
   #lastError(): Error {

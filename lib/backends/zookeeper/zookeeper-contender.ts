@@ -4,7 +4,7 @@ import { pause } from '../../core/timers.js';
 import { trustedUntil } from '../../core/watchdog.js';
 import type { Place, Standing } from './place.js';
 import type { SessionKeeper } from './session-keeper.js';
-import { ConnectionLostError } from './zookeeper-error.js';
+import { ConnectionLostError, isFinal } from './zookeeper-error.js';
 import { ZooKeeperLease } from './zookeeper-lease.js';
 import type { ZooKeeperSession } from './zookeeper-session.js';
 
@@ -85,7 +85,7 @@ export class ZooKeeperContender {
       if (place && (!lease || this.#givenUp)) left = leave(place);
     }
     if (!left || !place) return lease ?? null;
-    await within(this.settings.request.deadline.clock, place.session.times.silenceMs, left.catch(unlessLost));
+    await within(this.settings.request.deadline.clock, place.session.times.silenceMs, left.catch(unlessItGoesOn));
     return null;
   }
 
@@ -129,7 +129,7 @@ export class ZooKeeperContender {
   }
 }
 
-/** A connection that was lost while we left is no reason not to say that somebody else has the key. */
-function unlessLost(error: unknown): void {
-  if (!(error instanceof ConnectionLostError)) throw error;
+/** Leaving that goes on in the background is no reason not to say that somebody else has the key. */
+function unlessItGoesOn(error: unknown): void {
+  if (isFinal(error)) throw error;
 }

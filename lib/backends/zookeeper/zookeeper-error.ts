@@ -57,3 +57,8 @@ export class ServerRefusalError extends Error {
 export function isRefusal(error: unknown, code: number): boolean {
   return error instanceof ServerRefusalError && error.code === code;
 }
+
+/** Whether asking again would be of no use: we may not, or are not to ask any more. What else a server refuses may pass. */
+export function isFinal(error: unknown): boolean {
+  return error instanceof SessionRefusedError || isRefusal(error, NO_AUTH);
+}

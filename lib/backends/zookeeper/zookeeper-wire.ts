@@ -39,6 +39,8 @@ export interface ConnectionManager {
   readonly socket: Socket;
   readonly connectTimeoutHandler: NodeJS.Timeout | null;
   readonly pendingBuffer: Buffer | null;
+  /** The number of the next request. */
+  readonly xid: number;
   readonly watcherManager: { emit: (event: WatchEvent) => void };
   findNextServer: (callback: (server: { host: string; port: number }) => void) => void;
   connect: () => void;

@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+const DELETE = 2;
+/** No node has it: the server refuses to delete one of this version. */
+const NO_VERSION = 77;
+const REPLY_HEADER = 16;
+
+/** Stands between a client and its server, and has the server refuse to delete nodes, with whatever error a test wants. */
+export class RefusingProxy {
+  /** How many deletions are still to be refused. */
+  left = 0;
+  refused = 0;
+  #code = 0;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(
+    private readonly server: Server,
+    private readonly target: { readonly port: number },
+  ) {
+    server.on('connection', (client) => this.#connect(client));
+  }
+
+  static async start(target: { readonly port: number }): Promise<RefusingProxy> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new RefusingProxy(server, target);
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  refuse(code: number, times: number): void {
+    this.#code = code;
+    this.left = times;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.server.close();
+    await once(this.server, 'close');
+  }
+
+  #connect(client: Socket): void {
+    const server = connect(this.target.port, '127.0.0.1');
+    const refused = new Set<number>();
+    for (const [from, to] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      this.#sockets.add(from);
+      from.setNoDelay(true);
+      from.on('error', () => to.destroy()).on('close', () => to.destroy());
+      const change = from === client ? this.#onRequest : this.#onReply;
+      let [rest, frames] = [Buffer.alloc(0), 0];
+      from.on('data', (chunk: Buffer) => {
+        rest = Buffer.concat([rest, chunk]);
+        while (rest.length >= 4 && rest.length >= 4 + rest.readInt32BE(0)) {
+          const frame = rest.subarray(0, 4 + rest.readInt32BE(0));
+          rest = rest.subarray(frame.length);
+          // The first one each way is the handshake.
+          if (frames > 0) change(frame, refused);
+          frames += 1;
+          to.write(frame);
+        }
+      });
+    }
+  }
+
+  /** A request is its length, its number, its kind, and for a deletion a path and a version. */
+  readonly #onRequest = (frame: Buffer, refused: Set<number>): void => {
+    if (frame.length < 12 || frame.readInt32BE(8) !== DELETE || this.left === 0) return;
+    this.left -= 1;
+    this.refused += 1;
+    refused.add(frame.readInt32BE(4));
+    frame.writeInt32BE(NO_VERSION, frame.length - 4);
+  };
+
+  /** A reply is its length, the number of its request, the number of a transaction, and an error. */
+  readonly #onReply = (frame: Buffer, refused: Set<number>): void => {
+    if (frame.length >= 4 + REPLY_HEADER && refused.delete(frame.readInt32BE(4))) frame.writeInt32BE(this.#code, 16);
+  };
+}
