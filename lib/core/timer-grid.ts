@@ -75,7 +75,9 @@ export class GridTimer implements Timer, Linked<GridTimer> {
 
   /** Runs once, never earlier than `time`, and never later by more than the grid. */
   setFrom(time: number, gridMs: number): void {
-    this.#setAt(Math.ceil(time / gridMs) * gridMs);
+    const point = Math.ceil(time / gridMs) * gridMs;
+    // Rounding may put it before `time`: who is then set again for what is over would run for ever.
+    this.#setAt(point < time ? point + gridMs : point);
   }
 
   cancel(): void {

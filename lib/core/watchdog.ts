@@ -40,7 +40,6 @@ export class Watchdog implements RenewalListener {
   /** On the grid as long as all goes well, when the same two are enough for a thousand locks. */
   readonly #nextRenewal: GridTimer;
   readonly #alarm: GridTimer;
-  #retry: Timer | undefined;
   #endOfTrust: Timer | undefined;
 
   constructor(
@@ -86,7 +85,7 @@ export class Watchdog implements RenewalListener {
   /** Asks the backend at once. While a renewal is in flight its answer serves. */
   renewNow(): void {
     if (this.#state === 'over' || !Number.isNaN(this.#renewalSentAt)) return;
-    this.#cancelRenewal();
+    this.#nextRenewal.cancel();
     const sentAt = this.clock.now();
     if (sentAt >= this.#trustedUntil) return this.#lose('expired');
     this.#renewalSentAt = sentAt;
@@ -103,8 +102,11 @@ export class Watchdog implements RenewalListener {
     this.#end();
     if (Number.isNaN(this.#renewalSentAt)) return undefined;
     return new Promise((resolve) => {
-      this.#onRenewalOver = resolve;
-      this.clock.schedule(this.#trustedUntil - this.clock.now(), resolve, { background: true });
+      const timer = this.clock.schedule(this.leftMs, resolve, { background: true });
+      this.#onRenewalOver = () => {
+        timer.cancel();
+        resolve();
+      };
     });
   }
 
@@ -144,10 +146,11 @@ export class Watchdog implements RenewalListener {
     this.#nextRenewal.setBy(this.#sentAt + ttlMs / 3, ttlMs / 24);
   }
 
+  /** On the grid too: a thousand locks whose renewals failed share their next requests as well. */
   #retrySoon(): void {
     if (this.#state === 'over') return;
-    const delay = Math.min(Math.max(this.#ttlMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
-    this.#retry = this.clock.schedule(delay, () => this.renewNow(), { background: true });
+    const delayMs = Math.min(Math.max(this.#ttlMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
+    this.#nextRenewal.setFrom(this.clock.now() + delayMs, delayMs / 3);
   }
 
   /**
@@ -183,14 +186,9 @@ export class Watchdog implements RenewalListener {
 
   #end(): void {
     this.#state = 'over';
-    this.#cancelRenewal();
+    this.#nextRenewal.cancel();
     this.#cancelAlarm();
     this.lease.revoked?.removeEventListener('abort', this.#onRevoked);
-  }
-
-  #cancelRenewal(): void {
-    this.#nextRenewal.cancel();
-    this.#retry?.cancel();
   }
 
   #cancelAlarm(): void {

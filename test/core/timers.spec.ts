@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
+import type { Clock } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { Alarm } from '../../lib/core/alarm.js';
 import { GridTimer, TimerGrid } from '../../lib/core/timer-grid.js';
@@ -50,6 +51,27 @@ describe('timers', () => {
       }
       await clock.advance(400);
       expect(ran).toHaveLength(1);
+    });
+
+    it('never run before the time they were set from, however it is rounded', () => {
+      let at = 0;
+      const exact: Clock = {
+        now: () => 0,
+        schedule(delayMs) {
+          at = delayMs;
+          return { cancel: () => undefined };
+        },
+      };
+      const early: string[] = [];
+      for (let ttlMs = 10.1; ttlMs < 2_000; ttlMs *= 1.001) {
+        for (let place = 1; place < 100; place += 1) {
+          const gridMs = ttlMs / 12;
+          const time = gridMs * place * (1 + Number.EPSILON);
+          new GridTimer(new TimerGrid(exact), () => undefined).setFrom(time, gridMs);
+          if (at < time || at > time + gridMs * (1 + 1e-9)) early.push(`${time} on ${gridMs}: ${at}`);
+        }
+      }
+      expect(early).toEqual([]);
     });
 
     it('run in several turns when they are very many, so that other work comes in between', async () => {

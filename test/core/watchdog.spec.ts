@@ -22,7 +22,7 @@ describe('Watchdog', () => {
     revocation = new AbortController();
   });
 
-  const watch = (renews = true, sentAt = 0): Watchdog => {
+  const watch = (renews = true, sentAt = 0, grid = new TimerGrid(clock)): Watchdog => {
     const lease: Lease = {
       fencingToken: 1n,
       ttlMs: TTL,
@@ -34,7 +34,7 @@ describe('Watchdog', () => {
       release: async () => undefined,
       revoked: revocation.signal,
     };
-    const watchdog = new Watchdog(lease, renews, clock, new TimerGrid(clock));
+    const watchdog = new Watchdog(lease, renews, clock, grid);
     watchdog.listener = {
       onJeopardy: () => events.push(`jeopardy ${clock.now()}`),
       onSafe: () => events.push(`safe ${clock.now()}`),
@@ -148,6 +148,38 @@ describe('Watchdog', () => {
     expect(events).toEqual(['jeopardy 400', 'safe 460']);
   });
 
+  it('repeats renewals that failed together, so that they share a request again', async () => {
+    const grid = new TimerGrid(clock);
+    const watchdogs = Array.from({ length: 50 }, () => {
+      revocation = new AbortController();
+      return watch(true, 0, grid);
+    });
+    let requests = 0;
+    let open = false;
+    answer = () => {
+      if (!open) requests += 1;
+      open = true;
+      queueMicrotask(() => (open = false));
+      return Promise.reject(new Error('down'));
+    };
+    await clock.advance(460);
+    expect(renewals).toHaveLength(100);
+    expect(requests).toBe(2);
+    await Promise.all(watchdogs.map((watchdog) => watchdog.stop()));
+  });
+
+  it('leaves no timer behind when the last renewal is over', async () => {
+    const watchdog = watch();
+    let reply = (_: boolean): void => undefined;
+    answer = () => new Promise((resolve) => (reply = resolve));
+    await clock.advance(400);
+    const timers = timersOf(clock);
+    const stop = watchdog.stop();
+    reply(true);
+    await stop;
+    expect(timers()).toBe(0);
+  });
+
   it('says nothing after stop, which waits for a renewal in flight', async () => {
     const watchdog = watch();
     let reply = (_: boolean): void => undefined;
@@ -163,3 +195,20 @@ describe('Watchdog', () => {
     expect(events).toEqual([]);
   });
 });
+
+/** Counts the timers that are set from now on and neither cancelled nor run. */
+function timersOf(clock: ManualClock): () => number {
+  let open = 0;
+  const schedule = clock.schedule.bind(clock);
+  clock.schedule = (...call) => {
+    const timer = schedule(...call);
+    open += 1;
+    return {
+      cancel: () => {
+        open -= 1;
+        timer.cancel();
+      },
+    };
+  };
+  return () => open;
+}
