@@ -165,7 +165,7 @@ describe('Watchdog', () => {
     await clock.advance(460);
     expect(renewals).toHaveLength(100);
     expect(requests).toBe(2);
-    await Promise.all(watchdogs.map((watchdog) => watchdog.stop()));
+    for (const watchdog of watchdogs) await watchdog.stop();
   });
 
   it('leaves no timer behind when the last renewal is over', async () => {
