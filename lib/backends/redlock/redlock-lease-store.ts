@@ -31,7 +31,8 @@ export interface RedlockSettings extends VotingRules {
  * share a node, so tokens grow, whatever the clocks of the clients say. See `VOTE` for what a node does.
  *
  * Asked again for the same owner, it raises the owner's leases to a newer token and answers with that one: the older, if a
- * quorum had it, was for nobody but this same acquisition.
+ * quorum had it, was for nobody but this same acquisition. Each attempt has a number, which is written into the lease: what an
+ * earlier attempt takes back, at whatever time, is never what a later one has won.
  */
 export class RedlockLeaseStore implements LeaseStore {
   readonly name = 'redlock';
@@ -41,6 +42,7 @@ export class RedlockLeaseStore implements LeaseStore {
   readonly #sinceKey: string;
   readonly #tokens = new TokenClock();
   readonly #background = new Set<Promise<unknown>>();
+  #attempts = 0;
   #greeting: Promise<Poll<RedlockNode, void>> | undefined;
 
   constructor(
@@ -68,9 +70,11 @@ export class RedlockLeaseStore implements LeaseStore {
     this.#greeting ??= this.#greet();
     await this.#greeting;
     const leaseKey = this.#keys.lease(key);
+    this.#attempts += 1;
     const candidacy: Candidacy = {
       keys: [leaseKey, `${leaseKey}:f`, this.#sinceKey],
       owner,
+      attempt: this.#attempts,
       ttlMs: Math.ceil(ttlMs),
       metadata: packMetadata(metadata),
     };
@@ -169,11 +173,11 @@ export class RedlockLeaseStore implements LeaseStore {
     }
   }
 
-  /** Frees what the candidate may have got, also on nodes whose vote is not known; waits only for those that have voted. */
-  async #takeBack({ keys: [leaseKey], owner }: Candidacy, poll: Poll<RedlockNode, Vote>): Promise<void> {
+  /** Frees what this attempt may have got, also on nodes whose vote is not known; waits only for those that have voted. */
+  async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, poll: Poll<RedlockNode, Vote>): Promise<void> {
     const takeBackFrom = async (node: RedlockNode): Promise<void> => {
       await poll.heardOf(node);
-      if (poll.answers.get(node)?.kind !== 'held') await node.release(leaseKey, owner);
+      if (poll.answers.get(node)?.kind !== 'held') await node.takeBack(owner, { leaseKey, attempt });
     };
     const takenBack = poll.nodes
       .map((node) => [poll.answers.has(node), this.#inBackground(takeBackFrom(node))] as const)

@@ -3,16 +3,17 @@ import { isOwn, splitFields } from '../redis/lease-value.js';
 import type { ClientSource } from '../redis/redis-client.js';
 import { RedisConnection } from '../redis/redis-connection.js';
 import { asList } from '../redis/redis-reply.js';
-import { COMPARE_AND_DELETE } from '../redis/redis-scripts.js';
 import { RenewalBatch } from '../redis/renewal-batch.js';
 import type { Asked } from './poll.js';
-import { VOTE } from './redlock-scripts.js';
+import { TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';
 
 /** What is asked of a node. `keys`: lease, fence, since. */
 export interface Candidacy {
   readonly keys: readonly [lease: string, fence: string, since: string];
   readonly owner: string;
+  /** Greater than that of every attempt before for the same owner. */
+  readonly attempt: number;
   readonly ttlMs: number;
   readonly metadata: string;
 }
@@ -33,6 +34,15 @@ export interface VotingRules {
   readonly restartQuarantineMs: number;
 }
 
+/** Greater than the number of any attempt. */
+const EVERY_ATTEMPT = Number.MAX_SAFE_INTEGER;
+
+interface Debt {
+  readonly leaseKey: string;
+  /** The last attempt whose vote is to be taken back. */
+  readonly attempt: number;
+}
+
 /** So many releases that did not get through are kept for a node's return. What is more ends with its TTL. */
 const MOST_OWED = 1_000;
 
@@ -46,7 +56,7 @@ export class RedlockNode implements Asked {
   /** Votes that were asked for and are not known yet, by their owners. */
   readonly #voting = new Map<string, Promise<unknown>>();
   /** Releases that failed: the owners, and what they may still have here. */
-  readonly #owed = new Map<string, string>();
+  readonly #owed = new Map<string, Debt>();
 
   constructor(
     readonly name: string,
@@ -105,12 +115,20 @@ export class RedlockNode implements Asked {
   /** Never overtakes a vote. One that fails is made good when the node is back. */
   async release(leaseKey: string, owner: string): Promise<boolean> {
     await this.#voting.get(owner);
+    return this.takeBack(owner, { leaseKey, attempt: EVERY_ATTEMPT });
+  }
+
+  /**
+   * Frees what this attempt of the owner, or an earlier one, has here, and never what a later one has won: it may arrive at any
+   * time. One that fails is made good when the node is back.
+   */
+  async takeBack(owner: string, debt: Debt): Promise<boolean> {
     try {
-      const released = Number(await this.#naming(this.#connection.run(COMPARE_AND_DELETE, [leaseKey], [owner]))) === 1;
-      this.#owed.delete(owner);
-      return released;
+      const freed = await this.#naming(this.#connection.run(TAKE_BACK, [debt.leaseKey], [owner, debt.attempt]));
+      if ((this.#owed.get(owner)?.attempt ?? 0) <= debt.attempt) this.#owed.delete(owner);
+      return Number(freed) === 1;
     } catch (error) {
-      this.#owe(leaseKey, owner);
+      this.#owe(owner, debt);
       throw error;
     }
   }
@@ -119,9 +137,9 @@ export class RedlockNode implements Asked {
     return this.#connection.close();
   }
 
-  async #vote({ keys, owner, ttlMs, metadata }: Candidacy, token: number): Promise<Vote> {
+  async #vote({ keys, owner, attempt, ttlMs, metadata }: Candidacy, token: number): Promise<Vote> {
     const { maxSkewMs, restartQuarantineMs } = this.rules;
-    const args = [owner, token, ttlMs, metadata, Math.round(maxSkewMs * 1_000), restartQuarantineMs];
+    const args = [owner, attempt, token, ttlMs, metadata, Math.round(maxSkewMs * 1_000), restartQuarantineMs];
     const [kind, ...details] = asList(await this.#naming(this.#connection.run(VOTE, keys, args)));
     if (kind === 'granted') {
       this.health.advise('clock', undefined);
@@ -146,15 +164,15 @@ export class RedlockNode implements Asked {
     this.#voting.set(owner, known);
   }
 
-  #owe(leaseKey: string, owner: string): void {
-    this.#owed.set(owner, leaseKey);
+  #owe(owner: string, debt: Debt): void {
+    if ((this.#owed.get(owner)?.attempt ?? 0) < debt.attempt) this.#owed.set(owner, debt);
     if (this.#owed.size <= MOST_OWED) return;
     const [oldest] = this.#owed.keys();
     if (oldest !== undefined) this.#owed.delete(oldest);
   }
 
   #settleDebts(): void {
-    for (const [owner, leaseKey] of this.#owed) this.release(leaseKey, owner).catch(() => undefined);
+    for (const [owner, debt] of this.#owed) this.takeBack(owner, debt).catch(() => undefined);
   }
 
   async #naming<T>(answer: Promise<T>): Promise<T> {
@@ -173,7 +191,7 @@ function clockProblem(aheadMs: number, maxSkewMs: number): string | undefined {
 }
 
 function held(leftMs: number, lease: string): Vote {
-  const [owner = lease, token = '', metadata = ''] = splitFields(lease, 3) ?? [];
+  const [owner = lease, token = '', , metadata = ''] = splitFields(lease, 4) ?? [];
   const holder = unpackHolder(metadata, new Date(Number(token) / 1_000));
   return { kind: 'held', owner, leftMs: leftMs < 0 ? Infinity : leftMs, holder };
 }

@@ -4,30 +4,31 @@ import { RedisScript } from '../redis/redis-scripts.js';
 const FENCE_MS = 86_400_000;
 
 /**
- * One node's vote. KEYS: lease, fence, since. ARGV: owner, proposed token, ttl in ms, metadata, largest skew in µs, restart
- * quarantine in ms.
+ * One node's vote. KEYS: lease, fence, since. ARGV: owner, number of the owner's attempt, proposed token, ttl in ms, metadata,
+ * largest skew in µs, restart quarantine in ms.
  *
- * lease = `owner|token|metadata`. fence = the last token granted for the key. since = from when on this node remembers, by its
- * own clock; it is missing on a node that has lost everything. Clocks and tokens are in µs, below 2^53, where doubles are exact.
+ * lease = `owner|token|attempt|metadata`. fence = the last token granted for the key. since = from when on this node remembers,
+ * by its own clock; it is missing on a node that has lost everything. Clocks and tokens are in µs, below 2^53, where doubles
+ * are exact. A vote of an earlier attempt than the one that has the lease comes too late: it counts as somebody else's.
  *
  * Returns {'granted'}, or {'held', ms left of the lease, lease}, or {'refused', floor, ceiling, clock}: the token has to be
  * greater than floor and at most ceiling, or {'young', seconds since the node started}.
  */
 export const VOTE = new RedisScript(`
-local owner, proposal, skew = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[5])
+local owner, attempt, proposal, skew = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[6])
 local lease = redis.call('GET', KEYS[1])
 if lease then
-  local holder, token = string.match(lease, '^([^|]*)|(%d+)|')
-  if holder ~= owner then return {'held', redis.call('PTTL', KEYS[1]), lease} end
-  if token == ARGV[2] then
-    redis.call('PEXPIRE', KEYS[1], ARGV[3])
+  local holder, token, latest = string.match(lease, '^([^|]*)|(%d+)|(%d+)|')
+  if holder ~= owner or tonumber(latest) > tonumber(attempt) then return {'held', redis.call('PTTL', KEYS[1]), lease} end
+  if token == ARGV[3] and latest == attempt then
+    redis.call('PEXPIRE', KEYS[1], ARGV[4])
     return {'granted'}
   end
 end
 
-if ARGV[6] ~= '0' then
+if ARGV[7] ~= '0' then
   local uptime = tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
-  if uptime * 1000 < tonumber(ARGV[6]) then return {'young', uptime} end
+  if uptime * 1000 < tonumber(ARGV[7]) then return {'young', uptime} end
 end
 
 local time = redis.call('TIME')
@@ -49,7 +50,18 @@ if proposal <= floor or proposal > ceiling then
   return {'refused', string.format('%.0f', floor), string.format('%.0f', ceiling), string.format('%.0f', clock)}
 end
 
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ARGV[3] + ${FENCE_MS})
-redis.call('SET', KEYS[1], owner .. '|' .. ARGV[2] .. '|' .. ARGV[4], 'PX', ARGV[3])
+redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4] + ${FENCE_MS})
+redis.call('SET', KEYS[1], owner .. '|' .. ARGV[3] .. '|' .. attempt .. '|' .. ARGV[5], 'PX', ARGV[4])
 return {'granted'}
+`);
+
+/**
+ * KEYS: lease. ARGV: owner, number of an attempt of the owner's. Returns 1 if the lease was that attempt's, or an earlier one's,
+ * and the key is now free, else 0. It may come at any time: what a later attempt has won stays.
+ */
+export const TAKE_BACK = new RedisScript(`
+local lease = redis.call('GET', KEYS[1])
+local holder, attempt = string.match(lease or '', '^([^|]*)|%d+|(%d+)|')
+if holder ~= ARGV[1] or tonumber(attempt) > tonumber(ARGV[2]) then return 0 end
+return redis.call('DEL', KEYS[1])
 `);

@@ -67,8 +67,12 @@ export class RedlockWorld implements AsyncDisposable {
 
   /** A lease of somebody else's, on some of the masters. */
   async occupy(key: string, owner: string, masters: readonly number[], ttlMs = 60_000): Promise<void> {
-    const value = `${owner}|${Date.now() * 1_000}|${JSON.stringify({ host: 'elsewhere', pid: 1, label: owner })}`;
+    const value = `${owner}|${Date.now() * 1_000}|1|${JSON.stringify({ host: 'elsewhere', pid: 1, label: owner })}`;
     for (const master of masters) await this.operators[master]?.set(leaseKeyOf(key), value, 'PX', Math.ceil(ttlMs));
+  }
+
+  async free(key: string, masters: readonly number[]): Promise<void> {
+    for (const master of masters) await this.operators[master]?.del(leaseKeyOf(key));
   }
 
   async endTest(): Promise<void> {

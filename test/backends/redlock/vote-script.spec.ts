@@ -1,22 +1,22 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { VOTE } from '../../../lib/backends/redlock/redlock-scripts.js';
-import { COMPARE_AND_DELETE, RENEW } from '../../../lib/backends/redis/redis-scripts.js';
+import { TAKE_BACK, VOTE } from '../../../lib/backends/redlock/redlock-scripts.js';
+import { RENEW } from '../../../lib/backends/redis/redis-scripts.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { wantedOf } from '../describe-backend.js';
-import { type Answer, EMPTY, type NodeState, vote } from './model/node.js';
+import { type Answer, type Candidate, EMPTY, free, type NodeState, takeBack, vote } from './model/node.js';
 
 const KEYS = ['redlock:{k}', 'redlock:{k}:f', 'redlock:since'] as const;
 const START = 1_700_000_000_000_000;
 const SKEW = 1_000;
 const TTL_MS = 60_000;
 const NO_QUARANTINE = 0;
+const FIRST: Candidate = { owner: 1, attempt: 1 };
 
 /** Tokens are counted from the node's clock, or from its last one. */
-interface Proposal {
+interface Proposal extends Candidate {
   readonly kind: 'vote';
-  readonly owner: number;
   readonly from: 'clock' | 'fence';
   readonly offset: number;
 }
@@ -24,12 +24,13 @@ interface Proposal {
 /** Something that happens to a node. */
 type Event =
   | Proposal
-  | { readonly kind: 'release' | 'renew'; readonly owner: number }
+  | ({ readonly kind: 'take back' | 'renew' } & Candidate)
   | { readonly kind: 'clock'; readonly by: number }
   | { readonly kind: 'the lease ends' }
   | { readonly kind: 'all is lost' };
 
 const owner = fc.integer({ min: 1, max: 3 });
+const attempt = fc.integer({ min: 9, max: 11 });
 const around = (value: number) => [-1, 0, 1].map((step) => value + step);
 const offset = fc.oneof(
   fc.constantFrom(...around(0), ...around(SKEW), ...around(-SKEW), ...around(2 * SKEW)),
@@ -38,9 +39,15 @@ const offset = fc.oneof(
 const event: fc.Arbitrary<Event> = fc.oneof(
   {
     weight: 8,
-    arbitrary: fc.record({ kind: fc.constant('vote'), owner, from: fc.constantFrom('clock', 'fence'), offset }),
+    arbitrary: fc.record({
+      kind: fc.constant('vote'),
+      owner,
+      attempt,
+      from: fc.constantFrom('clock', 'fence'),
+      offset,
+    }),
   },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('release', 'renew'), owner }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('take back', 'renew'), owner, attempt }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('clock'), by: offset }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('the lease ends', 'all is lost') }) },
 );
@@ -49,7 +56,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
 function withClock({ source }: { readonly source: string }): string {
   const parts = source.split("redis.call('TIME')");
   if (parts.length !== 2) throw new Error('the script reads the clock once');
-  return parts.join('{ARGV[7], ARGV[8]}');
+  return parts.join('{ARGV[8], ARGV[9]}');
 }
 
 wantedOf(['redlock']).forEach((name) =>
@@ -86,9 +93,9 @@ wantedOf(['redlock']).forEach((name) =>
 
     it('keeps a lease for its TTL, and the token for a day longer', async () => {
       await redis.flushall();
-      await expect(ask(1, START, { ...EMPTY, clock: START })).resolves.toMatchObject({ kind: 'refused' });
+      await expect(ask(FIRST, START, { ...EMPTY, clock: START })).resolves.toMatchObject({ kind: 'refused' });
       const node: NodeState = { ...EMPTY, since: START, clock: START + 5 * SKEW };
-      await expect(ask(1, node.clock, node)).resolves.toEqual({ kind: 'granted' });
+      await expect(ask(FIRST, node.clock, node)).resolves.toEqual({ kind: 'granted' });
       const [lease, fence, since] = await Promise.all(KEYS.map((key) => redis.pttl(key)));
       expect(lease).toBeGreaterThan(TTL_MS - 5_000);
       expect(lease).toBeLessThanOrEqual(TTL_MS);
@@ -101,31 +108,43 @@ wantedOf(['redlock']).forEach((name) =>
       if (next.kind === 'clock') return { ...node, clock: node.clock + next.by };
       if (next.kind === 'the lease ends') {
         await redis.del(KEYS[0]);
-        return { ...node, owner: null };
+        return free(node);
       }
       if (next.kind === 'all is lost') {
         await redis.flushall();
         return { ...EMPTY, clock: node.clock };
       }
-      const ours = node.owner === next.owner;
       if (next.kind === 'renew') {
-        expect(await redis.eval(RENEW.source, 1, KEYS[0], TTL_MS, `${nameOf(next.owner)}|`)).toBe(ours ? '1' : '0');
+        const ours = node.owner === next.owner ? '1' : '0';
+        expect(await redis.eval(RENEW.source, 1, KEYS[0], TTL_MS, `${nameOf(next.owner)}|`)).toBe(ours);
         return node;
       }
-      expect(await redis.eval(COMPARE_AND_DELETE.source, 1, KEYS[0], nameOf(next.owner))).toBe(ours ? 1 : 0);
-      return ours ? { ...node, owner: null } : node;
+      const after = takeBack(node, next);
+      const taken = await redis.eval(TAKE_BACK.source, 1, KEYS[0], nameOf(next.owner), next.attempt);
+      expect(taken).toBe(after === node ? 0 : 1);
+      return after;
     }
 
-    async function propose({ from, offset: off, owner: candidate }: Proposal, node: NodeState): Promise<NodeState> {
+    async function propose({ from, offset: off, ...candidate }: Proposal, node: NodeState): Promise<NodeState> {
       const token = (from === 'fence' && node.fence > 0 ? node.fence : node.clock) + off;
-      const spec = vote(node, { owner: candidate, token, skew: SKEW });
+      const spec = vote(node, { ...candidate, token, skew: SKEW });
       expect(await ask(candidate, token, node)).toEqual(spec.answer);
       return spec.node;
     }
 
-    async function ask(candidate: number, token: number, { clock }: NodeState): Promise<Answer> {
+    async function ask(candidate: Candidate, token: number, { clock }: NodeState): Promise<Answer> {
       const [seconds, micros] = [Math.floor(clock / 1_000_000), clock % 1_000_000];
-      const args = [nameOf(candidate), token, TTL_MS, '{}', SKEW, NO_QUARANTINE, seconds, micros];
+      const args = [
+        nameOf(candidate.owner),
+        candidate.attempt,
+        token,
+        TTL_MS,
+        '{}',
+        SKEW,
+        NO_QUARANTINE,
+        seconds,
+        micros,
+      ];
       const reply = (await redis.eval(withClock(VOTE), KEYS.length, ...KEYS, ...args)) as unknown[];
       const [kind, ...details] = reply;
       if (kind === 'granted' || kind === 'held') return { kind };
@@ -139,9 +158,9 @@ wantedOf(['redlock']).forEach((name) =>
   }),
 );
 
-function expected({ owner: holder, fence, since }: NodeState): (string | null)[] {
+function expected({ owner: holder, attempt: latest, fence, since }: NodeState): (string | null)[] {
   return [
-    holder === null ? null : `${nameOf(holder)}|${fence}|{}`,
+    holder === null ? null : `${nameOf(holder)}|${fence}|${latest}|{}`,
     fence === 0 ? null : String(fence),
     since === null ? null : String(since),
   ];

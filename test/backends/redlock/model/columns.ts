@@ -1,4 +1,4 @@
-import { EMPTY, type NodeState } from './node.js';
+import { type Candidate, EMPTY, free, type NodeState } from './node.js';
 import type { Scheme } from './schemes.js';
 
 /** One node, and what each candidate has counted of its votes. */
@@ -10,7 +10,7 @@ export interface Column {
 }
 
 /** What can happen to a column; with whom and with what is in the multiple of `KINDS`. */
-const [END, LOSE, TICK, HEARD, UNHEARD, FORGET, KINDS] = [0, 1, 2, 3, 4, 5, 6] as const;
+const [END, LOSE, TICK, HEARD, UNHEARD, FORGET, TAKE_BACK, KINDS] = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
 /**
  * All columns that were ever seen, by number, and where each leads. Few are possible, so each question is worked out once, and
@@ -24,7 +24,7 @@ export class Columns {
 
   constructor(
     private readonly scheme: Scheme,
-    private readonly candidates: number,
+    private readonly candidates: readonly Candidate[],
   ) {}
 
   get(number: number): Column {
@@ -35,14 +35,14 @@ export class Columns {
 
   /** A node that has never been asked. */
   empty(): number {
-    return this.#number({ node: EMPTY, votes: Array.from({ length: this.candidates }, () => null), quarantine: 0 });
+    return this.#number({ node: EMPTY, votes: this.candidates.map(() => null), quarantine: 0 });
   }
 
   /** The node gets a request. `counted`: the candidate hears of its vote, and counts it. */
   request(from: number, candidate: number, proposal: number, counted: boolean): number {
-    const kind = KINDS * (1 + candidate + this.candidates * proposal) + (counted ? HEARD : UNHEARD);
+    const kind = KINDS * (1 + candidate + this.candidates.length * proposal) + (counted ? HEARD : UNHEARD);
     return this.#way(kind, from, (column) => {
-      const { node, vote } = this.scheme.vote(column.node, candidate + 1, proposal);
+      const { node, vote } = this.scheme.vote(column.node, this.#candidate(candidate), proposal);
       return { ...column, node, votes: counted ? column.votes.with(candidate, vote) : column.votes };
     });
   }
@@ -56,7 +56,14 @@ export class Columns {
   }
 
   endLease(from: number): number {
-    return this.#way(END, from, (column) => ({ ...column, node: { ...column.node, owner: null } }));
+    return this.#way(END, from, (column) => ({ ...column, node: free(column.node) }));
+  }
+
+  takeBack(from: number, candidate: number): number {
+    return this.#way(KINDS * (1 + candidate) + TAKE_BACK, from, (column) => ({
+      ...column,
+      node: this.scheme.takeBack(column.node, this.#candidate(candidate)),
+    }));
   }
 
   loseAll(from: number, quarantine: number): number {
@@ -71,6 +78,12 @@ export class Columns {
     return this.#way(TICK, from, (column) => ({ ...column, node: { ...column.node, clock: column.node.clock + 1 } }));
   }
 
+  #candidate(place: number): Candidate {
+    const candidate = this.candidates[place];
+    if (!candidate) throw new Error(`there is no candidate ${place}`);
+    return candidate;
+  }
+
   #way(kind: number, from: number, step: (column: Column) => Column): number {
     const ways = (this.#ways[kind] ??= []);
     return (ways[from] ??= this.#number(step(this.get(from))));
@@ -78,7 +91,7 @@ export class Columns {
 
   #number(column: Column): number {
     const { node, votes, quarantine } = column;
-    const key = [node.owner, node.fence, node.since, node.clock, quarantine, ...votes].join();
+    const key = [node.owner, node.attempt, node.fence, node.since, node.clock, quarantine, ...votes].join();
     let number = this.#numbers.get(key);
     if (number === undefined) {
       number = this.#all.push(column) - 1;

@@ -1,6 +1,8 @@
 /** What one node keeps for one key. Owners are numbers from 1; tokens and clocks are numbers from 0. */
 export interface NodeState {
   readonly owner: number | null;
+  /** Which attempt of the owner has the lease; 0 where there is none. */
+  readonly attempt: number;
   /** The last token that it granted; 0 for none. */
   readonly fence: number;
   /** From when on it remembers, by its own clock; `null` when it has lost everything, or never had anything. */
@@ -8,7 +10,13 @@ export interface NodeState {
   readonly clock: number;
 }
 
-export const EMPTY: NodeState = { owner: null, fence: 0, since: null, clock: 0 };
+export const EMPTY: NodeState = { owner: null, attempt: 0, fence: 0, since: null, clock: 0 };
+
+/** One acquisition asks again and again, in attempts that are numbered. */
+export interface Candidate {
+  readonly owner: number;
+  readonly attempt: number;
+}
 
 export type Answer =
   | { readonly kind: 'granted' }
@@ -21,10 +29,12 @@ export type Answer =
  */
 export function vote(
   node: NodeState,
-  { owner, token, skew }: { readonly owner: number; readonly token: number; readonly skew: number },
+  { owner, attempt, token, skew }: Candidate & { readonly token: number; readonly skew: number },
 ): { readonly answer: Answer; readonly node: NodeState } {
-  if (node.owner !== null && node.owner !== owner) return { answer: { kind: 'held' }, node };
-  if (node.owner === owner && node.fence === token) return { answer: { kind: 'granted' }, node };
+  if (node.owner !== null && (node.owner !== owner || node.attempt > attempt))
+    return { answer: { kind: 'held' }, node };
+  if (node.owner === owner && node.fence === token && node.attempt === attempt)
+    return { answer: { kind: 'granted' }, node };
   const { fence, clock } = node;
   const since = node.since ?? clock;
   const floor = Math.max(fence, since + skew, clock - skew);
@@ -32,5 +42,14 @@ export function vote(
   if (token <= floor || token > ceiling) {
     return { answer: { kind: 'refused', floor, ceiling, clock }, node: { ...node, since } };
   }
-  return { answer: { kind: 'granted' }, node: { owner, fence: token, since, clock } };
+  return { answer: { kind: 'granted' }, node: { owner, attempt, fence: token, since, clock } };
+}
+
+/** What a node does when an attempt takes back what it may have: the specification of the script `TAKE_BACK`. */
+export function takeBack(node: NodeState, { owner, attempt }: Candidate): NodeState {
+  return node.owner === owner && node.attempt <= attempt ? free(node) : node;
+}
+
+export function free(node: NodeState): NodeState {
+  return { ...node, owner: null, attempt: 0 };
 }

@@ -13,7 +13,8 @@ export interface World {
   /** `late`: not before their owner has stopped believing in them, as with clocks that run at about the same rate. */
   readonly leasesEnd: 'any time' | 'late';
   readonly nodes: number;
-  readonly candidates: number;
+  /** Each by the number of its owner, an acquisition. Those of one owner are its attempts: each begins when the one before is refused. */
+  readonly candidates: readonly number[];
   /** The greatest token that anybody proposes; everybody may propose any. */
   readonly proposals: number;
   /** How far each node's clock goes, by itself and at its own pace. */
@@ -26,7 +27,7 @@ export interface World {
 
 /** What a candidate knows of itself. `floor`: the greatest token of a lease that somebody had when it began. */
 interface Candidate {
-  readonly phase: 'new' | 'asking' | 'inside' | 'over';
+  readonly phase: (typeof PHASES)[number];
   readonly proposal: number;
   readonly floor: number;
 }
@@ -36,16 +37,17 @@ export interface State {
   readonly candidates: readonly Candidate[];
 }
 
-const PHASES = ['new', 'asking', 'inside', 'over'] as const;
+/** `refused`: gave up, and takes back what it may have, at any time later. `over`: left, or believes no more. */
+const PHASES = ['new', 'asking', 'inside', 'refused', 'over'] as const;
 /** For random walks: so many requests come to each other event, and so many for the present proposal to each for another. */
 const REQUESTS_TO_OTHERS = 9;
 const PRESENT_TO_OTHERS = 9;
 const NEW: Candidate = { phase: 'new', proposal: 0, floor: 0 };
 
 /**
- * Requests may be lost, arrive at any time later, in any order and any number of times; replies may be lost. Each candidate is
- * an owner of its own, so that two of them are two processes, or two attempts of one. Nodes are all alike, and candidates begin
- * in the order of their numbers, because they are alike too.
+ * Requests may be lost, arrive at any time later, in any order and any number of times; replies may be lost. That stands for all
+ * delays, also those that differ by node and by client. Nodes are all alike, and owners begin in the order of their numbers,
+ * because they are alike too.
  */
 export class RedlockModel implements Model<State> {
   readonly initial: State;
@@ -53,11 +55,12 @@ export class RedlockModel implements Model<State> {
   readonly #quorum: number;
 
   constructor(private readonly world: World) {
-    this.#columns = new Columns(world.scheme, world.candidates);
+    const candidates = world.candidates.map((owner, place) => ({ owner, attempt: place + 1 }));
+    this.#columns = new Columns(world.scheme, candidates);
     this.#quorum = Math.floor(world.nodes / 2) + 1;
     this.initial = {
       columns: Array.from({ length: world.nodes }, () => this.#columns.empty()),
-      candidates: Array.from({ length: world.candidates }, () => NEW),
+      candidates: world.candidates.map(() => NEW),
     };
   }
 
@@ -83,9 +86,7 @@ export class RedlockModel implements Model<State> {
   steps(state: State, visit: Visit<State>): void {
     for (let node = 0; node < state.columns.length; node += 1) {
       this.#onNode(state, node, visit);
-      for (let candidate = 0; candidate < this.#begun(state); candidate += 1) {
-        this.#onRequests(state, node, candidate, visit);
-      }
+      for (const candidate of this.#asking(state)) this.#onRequests(state, node, candidate, visit);
     }
     if (this.world.property === 'exclusion') this.#onBeliefs(state, visit);
   }
@@ -94,7 +95,8 @@ export class RedlockModel implements Model<State> {
   someSteps(state: State, visit: Visit<State>, random: (below: number) => number): void {
     const node = random(state.columns.length);
     if (random(REQUESTS_TO_OTHERS + 1) === 0) return this.#onNode(state, node, visit);
-    const candidate = random(this.#begun(state));
+    const asking = this.#asking(state);
+    const candidate = asking[random(asking.length)] ?? 0;
     const { phase, proposal } = state.candidates[candidate] ?? NEW;
     if (phase === 'new' || random(PRESENT_TO_OTHERS + 1) === 0) this.#onRequests(state, node, candidate, visit);
     else this.#onRequest(state, node, candidate, proposal, visit);
@@ -105,8 +107,12 @@ export class RedlockModel implements Model<State> {
     const column = state.columns[at] ?? 0;
     const { node } = this.#columns.get(column);
     const become = (next: number): State => ({ ...state, columns: state.columns.with(at, next) });
-    if (node.owner !== null && this.#mayEnd(state, node.owner - 1)) {
-      visit(become(this.#columns.endLease(column)), () => `the lease of ${node.owner} ends on ${nameOf(at)}`);
+    if (node.owner !== null && this.#mayEnd(state, node.attempt - 1)) {
+      visit(become(this.#columns.endLease(column)), () => `the lease of ${node.attempt} ends on ${nameOf(at)}`);
+    }
+    for (const [candidate, { phase }] of state.candidates.entries()) {
+      const freed = phase === 'refused' ? this.#columns.takeBack(column, candidate) : column;
+      if (freed !== column) visit(become(freed), () => `${candidate + 1} takes back what it has on ${nameOf(at)}`);
     }
     if (world.losses) {
       const forgotten = world.quarantine ? this.#believers(state) : 0;
@@ -115,10 +121,18 @@ export class RedlockModel implements Model<State> {
     if (node.clock < world.ticks) visit(become(this.#columns.tick(column)), () => `the clock of ${nameOf(at)} goes on`);
   }
 
-  /** How many candidates may ask: those that have begun, and the next. */
-  #begun({ candidates }: State): number {
-    const next = candidates.findIndex(({ phase }) => phase === 'new');
-    return next === -1 ? candidates.length : next + 1;
+  /** The places of the candidates that may ask: those that have begun, the next attempt of each owner, and the next owner. */
+  #asking({ candidates }: State): number[] {
+    const { candidates: owners } = this.world;
+    const begun = (place: number): boolean => candidates[place]?.phase !== 'new';
+    return owners.flatMap((owner, place) => {
+      const before = owners.lastIndexOf(owner, place - 1);
+      const isFirst = place === 0 || before === -1;
+      const mayBegin = isFirst
+        ? owners.slice(0, place).every((other, earlier) => begun(earlier) || owners.indexOf(other) < earlier)
+        : candidates[before]?.phase === 'refused';
+      return begun(place) || mayBegin ? [place] : [];
+    });
   }
 
   /** Every request that may arrive at the node: the candidate's present proposal, an earlier one, or its next. */
@@ -189,14 +203,16 @@ export class RedlockModel implements Model<State> {
     for (const [candidate, { phase, proposal }] of state.candidates.entries()) {
       if (phase !== 'asking' && phase !== 'inside') continue;
       const columns = state.columns.map((column) => this.#columns.forget(column, candidate));
-      const candidates = state.candidates.with(candidate, { phase: 'over', proposal, floor: 0 });
-      const what = phase === 'asking' ? 'gives up' : 'leaves, or believes no more';
+      const [next, what] =
+        phase === 'asking' ? (['refused', 'is refused'] as const) : (['over', 'leaves, or believes no more'] as const);
+      const candidates = state.candidates.with(candidate, { phase: next, proposal, floor: 0 });
       visit({ columns, candidates }, () => `${candidate + 1} ${what}`);
     }
   }
 
-  #mayEnd(state: State, owner: number): boolean {
-    return this.world.leasesEnd === 'any time' || state.candidates[owner]?.phase === 'over';
+  #mayEnd({ candidates }: State, candidate: number): boolean {
+    const phase = candidates[candidate]?.phase;
+    return this.world.leasesEnd === 'any time' || phase === 'over' || phase === 'refused';
   }
 
   /** A bit for each candidate that has a lease, or may count itself to one. */

@@ -1,9 +1,15 @@
-import { type NodeState, vote } from './node.js';
+import { type Candidate, free, type NodeState, takeBack, vote } from './node.js';
 
 /** How tokens are made. */
 export interface Scheme {
   /** What a node does with a request: its next state, and the number that its vote carries; `null` is no vote. */
-  vote(node: NodeState, owner: number, proposal: number): { readonly node: NodeState; readonly vote: number | null };
+  vote(
+    node: NodeState,
+    candidate: Candidate,
+    proposal: number,
+  ): { readonly node: NodeState; readonly vote: number | null };
+  /** What a node does with a request to free what a refused attempt may have; at whatever time it comes. */
+  takeBack(node: NodeState, candidate: Candidate): NodeState;
   /** The token of a lease for which a quorum has voted. */
   tokenOf(votes: readonly number[]): number;
   /** Whether votes for an earlier proposal of the same owner count for the present one. */
@@ -15,7 +21,8 @@ export const SKEW = 1;
 
 /** What `redlock()` does. */
 export const PROPOSED: Scheme = {
-  vote: (node, owner, proposal) => proposed(node, owner, proposal, SKEW),
+  vote: (node, candidate, proposal) => proposed(node, candidate, proposal, SKEW),
+  takeBack,
   tokenOf: (votes) => Math.max(...votes),
 };
 
@@ -25,13 +32,29 @@ const WIDE = 100;
 /** The same on nodes that have always been there, with a skew beyond all tokens: only the fence decides. */
 export const PROPOSED_WITHOUT_CLOCK: Scheme = {
   ...PROPOSED,
-  vote: (node, owner, proposal) => proposed({ ...node, since: LONG_AGO }, owner, proposal, WIDE),
+  vote: (node, candidate, proposal) => proposed({ ...node, since: LONG_AGO }, candidate, proposal, WIDE),
 };
 
 /** Faulty: a node that lost everything begins again with its clock as it is. */
 export const WITHOUT_SINCE: Scheme = {
   ...PROPOSED,
-  vote: (node, owner, proposal) => PROPOSED.vote({ ...node, since: node.since ?? -2 * SKEW }, owner, proposal),
+  vote: (node, candidate, proposal) => PROPOSED.vote({ ...node, since: node.since ?? -2 * SKEW }, candidate, proposal),
+};
+
+/** Faulty: an attempt takes back whatever its owner has, also what a later attempt has won. */
+export const TAKEN_BACK_BY_OWNER: Scheme = {
+  ...PROPOSED_WITHOUT_CLOCK,
+  takeBack: (node, { owner }) => (node.owner === owner ? free(node) : node),
+};
+
+/** Faulty: a vote of an earlier attempt that comes late takes the place of a later one's. */
+export const LATE_VOTES: Scheme = {
+  ...PROPOSED_WITHOUT_CLOCK,
+  vote: (node, candidate, proposal) => {
+    const known =
+      node.owner === candidate.owner ? { ...node, attempt: Math.min(node.attempt, candidate.attempt) } : node;
+    return PROPOSED_WITHOUT_CLOCK.vote(known, candidate, proposal);
+  },
 };
 
 /** Faulty: a candidate that raised its proposal counts the votes for the former one too. */
@@ -39,24 +62,26 @@ export const MIXED_ROUNDS: Scheme = { ...PROPOSED_WITHOUT_CLOCK, mixesRounds: tr
 
 /** Faulty: each node counts its own grants, and the token is the greatest count of the quorum, written back nowhere. */
 export const GREATEST_COUNTER: Scheme = {
-  vote: (node, owner) => {
+  vote: (node, { owner, attempt }) => {
     if (node.owner === owner) return { node, vote: node.fence };
     if (node.owner !== null) return { node, vote: null };
-    return { node: { ...node, owner, fence: node.fence + 1 }, vote: node.fence + 1 };
+    return { node: { ...node, owner, attempt, fence: node.fence + 1 }, vote: node.fence + 1 };
   },
+  takeBack,
   tokenOf: (votes) => Math.max(...votes),
 };
 
-function proposed(from: NodeState, owner: number, token: number, skew: number): ReturnType<Scheme['vote']> {
-  const { answer, node } = vote(from, { owner, token, skew });
+function proposed(from: NodeState, candidate: Candidate, token: number, skew: number): ReturnType<Scheme['vote']> {
+  const { answer, node } = vote(from, { ...candidate, token, skew });
   return { node, vote: answer.kind === 'granted' ? token : null };
 }
 
 /** The Redlock of the books, which has no token: all of them are the same. */
 export const NO_TOKEN: Scheme = {
-  vote: (node, owner) => {
-    const free = node.owner === null || node.owner === owner;
-    return free ? { node: { ...node, owner }, vote: 0 } : { node, vote: null };
+  vote: (node, { owner, attempt }) => {
+    const open = node.owner === null || node.owner === owner;
+    return open ? { node: { ...node, owner, attempt }, vote: 0 } : { node, vote: null };
   },
+  takeBack,
   tokenOf: () => 0,
 };

@@ -1,0 +1,41 @@
+import { LockService, PollingBackend } from 'nestjs-distributed-lock/core';
+import { RedlockLeaseStore } from '../../../lib/backends/redlock/redlock-lease-store.js';
+import { RedlockNode } from '../../../lib/backends/redlock/redlock-node.js';
+import { sourceOf } from '../../../lib/backends/redis/client-source.js';
+import { FaultProxy } from '../../support/fault-proxy.js';
+import { NODE_TIMEOUT_MS, type RedlockWorld } from './redlock-world.js';
+
+const RULES = { maxSkewMs: 1_000, restartQuarantineMs: 0 };
+
+/**
+ * Lock services that are far from some of the nodes. All know the nodes by the same names, as those do who use the same URLs:
+ * the first node decides split votes.
+ */
+export class Regions implements AsyncDisposable {
+  readonly #opened: { close(): Promise<unknown> }[] = [];
+
+  constructor(private readonly world: RedlockWorld) {}
+
+  /** A proxy to each node that is `delayMs` away, each way, by its place. */
+  async serviceAt(delaysMs: readonly number[]): Promise<{ service: LockService; proxies: readonly FaultProxy[] }> {
+    const proxies: FaultProxy[] = [];
+    for (const [place, server] of this.world.servers.entries()) {
+      const proxy = await FaultProxy.start(server);
+      proxy.delay(delaysMs[place] ?? 0);
+      proxies.push(proxy);
+    }
+    const nodes = proxies.map(
+      ({ port }, place) =>
+        new RedlockNode(`node ${place}`, sourceOf({ url: `redis://127.0.0.1:${port}` }), NODE_TIMEOUT_MS, RULES),
+    );
+    const store = new RedlockLeaseStore(nodes, { ...RULES, prefix: 'redlock', nodeTimeoutMs: NODE_TIMEOUT_MS });
+    const service = new LockService(new PollingBackend(store), { maxHandOffs: 0 });
+    this.#opened.push(...proxies, service);
+    await service.withLock('warm-up', () => undefined, { waitMs: 30_000 });
+    return { service, proxies };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const opened of this.#opened.splice(0).toReversed()) await opened.close();
+  }
+}
