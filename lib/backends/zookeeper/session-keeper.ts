@@ -3,7 +3,7 @@ import { type Clock, LockError, ReportedHealth, systemClock } from '../../core/i
 import { within } from '../../core/alarm.js';
 import { pause } from '../../core/timers.js';
 import type { ServerAddress } from './connect-string.js';
-import { timesOf } from './session-times.js';
+import { adviceOn, timesOf } from './session-times.js';
 import type { Handshake } from './tamed-client.js';
 import { Waiters } from './waiters.js';
 import { ZooKeeperConnection } from './zookeeper-connection.js';
@@ -163,12 +163,14 @@ export class SessionKeeper {
     this.#isUp = true;
     if (this.#session) this.#session.resume(connection);
     else this.#session = new ZooKeeperSession(connection, this.#clock);
+    this.health.advise('session', adviceOn(connection.sessionMs, this.options.sessionTimeoutMs));
     this.health.report('up');
     this.#waiters.resolveAll(this.#session);
   }
 
   #onDisconnected(error: Error): void {
     this.#isUp = false;
+    this.health.advise('session', undefined);
     if (error instanceof SessionExpiredError) {
       this.#session?.end();
       this.#session = undefined;

@@ -12,6 +12,9 @@ export interface SessionTimes {
 
 /** However long the session is: another server may answer at once. */
 const LONGEST_SILENCE_MS = 3_000;
+/** A server's `tickTime`, by default. */
+const USUAL_TICK_MS = 2_000;
+const LEAST_TICKS = 6;
 
 /**
  * Sessions are ended by the leader, which hears of those of its followers only with every half tick. A follower that is cut off
@@ -26,4 +29,20 @@ export function timesOf(sessionMs: number): SessionTimes {
     silenceMs: Math.min(sessionMs / 4, LONGEST_SILENCE_MS),
     lagMs: sessionMs / 12,
   };
+}
+
+/** What an operator should know of a session for which we asked for `askedMs`; `undefined` when all is well. */
+export function adviceOn(sessionMs: number, askedMs: number): string | undefined {
+  const advice: string[] = [];
+  if (sessionMs !== askedMs) {
+    advice.push(`the server has made a session of ${sessionMs} ms of the sessionTimeoutMs ${askedMs}: see its limits`);
+  }
+  const leastMs = LEAST_TICKS * USUAL_TICK_MS;
+  if (sessionMs < leastMs) {
+    const reason = 'less, and a holder whose server is cut off from the others may trust its lock for too long';
+    advice.push(
+      `a session of ${sessionMs} ms should be ${LEAST_TICKS} ticks of the server, which are ${leastMs} ms by default: ${reason}`,
+    );
+  }
+  return advice.length > 0 ? advice.join('; ') : undefined;
 }

@@ -20,14 +20,19 @@ export interface ZooKeeperOptions {
    */
   readonly connectString: string;
   /**
-   * How long the server keeps the locks of a process that it does not hear from, within what it allows: 2 to 20 of its ticks.
-   * A holder trusts its lock for two thirds of it. Best at least six ticks, which is 12 s with the server's defaults.
+   * How long the server keeps the locks of a process that it does not hear from. One TTL for all keys of the process: no call's
+   * `ttlMs` changes it. The server allows 2 to 20 of its ticks and takes the nearest; `health` says when that is another.
+   * A holder trusts its lock for two thirds of it. Below six ticks, which are 12 s with the server's defaults, a holder whose
+   * server is cut off from the others may trust it for too long: `health` warns below 12 s.
    * @default 15_000
    */
   readonly sessionTimeoutMs?: number;
   /** Where the keys are. Created when missing. @default '/locks' */
   readonly root?: string;
-  /** Digest authentication. Nodes then belong to this user, unless `acl` says otherwise. */
+  /**
+   * Digest authentication. Nodes then belong to this user with this password, unless `acl` says otherwise: another password is
+   * another owner, who may not touch them.
+   */
   readonly auth?: { readonly user: string; readonly password: string };
   /** @default everything for `auth`'s user, or for the whole world without `auth` */
   readonly acl?: readonly ZooKeeperAcl[];
