@@ -12,6 +12,8 @@ export interface SessionTimes {
 
 /** However long the session is: another server may answer at once. */
 const LONGEST_SILENCE_MS = 3_000;
+/** Likewise: a connection that the network has forgotten is noticed after a beat and a silence. */
+const LONGEST_BEAT_MS = 2_500;
 /** A server's `tickTime`, by default. */
 const USUAL_TICK_MS = 2_000;
 const LEAST_TICKS = 6;
@@ -25,7 +27,7 @@ const LEAST_TICKS = 6;
 export function timesOf(sessionMs: number): SessionTimes {
   return {
     trustMs: (sessionMs * 2) / 3,
-    beatMs: (sessionMs * 2) / 9,
+    beatMs: Math.min((sessionMs * 2) / 9, LONGEST_BEAT_MS),
     silenceMs: Math.min(sessionMs / 4, LONGEST_SILENCE_MS),
     lagMs: sessionMs / 12,
   };

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { AcquireRequest, Lease } from '../../core/index.js';
 import { within } from '../../core/alarm.js';
 import { pause } from '../../core/timers.js';
@@ -18,17 +19,20 @@ export interface ContenderSettings {
 
 /** A server that answers does so within this time. */
 const SILENCE_MS = 100;
+/** Whoever waits to be told looks by himself after so long, give or take a tenth. */
+const LOOK_AGAIN_MS = 4_500;
 
 /** One caller's way to a key. Goes on in the background until nothing of it is left, when the caller has given up. */
 export class ZooKeeperContender {
   /** Resolves when nothing is left to do, lease or no lease. */
   readonly settled: Promise<unknown>;
   readonly #once: boolean;
+  #looks = 0;
   /** Somebody else had the key when we last looked. */
   #refused = false;
   #givenUp = false;
+  /** Ends what we wait for. There is one thing at a time. */
   #wakeUp: () => void = () => undefined;
-  readonly #onGivenUp = new Promise<void>((resolve) => (this.#wakeUp = resolve));
   readonly #task: Promise<Lease | null>;
 
   constructor(private readonly settings: ContenderSettings) {
@@ -79,7 +83,7 @@ export class ZooKeeperContender {
         if (!session) break;
         if (place?.session !== session) place = placeIn(session);
         lease = await this.#look(place);
-        if (!lease && this.#once) break;
+        if (this.#once && this.#refused) break;
       }
     } finally {
       if (place && (!lease || this.#givenUp)) left = leave(place);
@@ -89,16 +93,17 @@ export class ZooKeeperContender {
     return null;
   }
 
-  /** Returns a lease, or when it is worth another look. */
+  /** Returns a lease, or when it is worth another look. Whoever does not wait looks once more if the first answer is lost. */
   async #look(place: Place): Promise<Lease | undefined> {
     const { request, leave } = this.settings;
     const { clock } = request.deadline;
     const askedAt = clock.now();
+    this.#looks += 1;
     let standing: Standing;
     try {
       standing = await place.look(!this.#once);
     } catch (error) {
-      if (!(error instanceof ConnectionLostError) || this.#once) throw error;
+      if (!(error instanceof ConnectionLostError) || (this.#once && this.#looks > 1)) throw error;
       return undefined;
     }
     if (!standing.node) {
@@ -118,14 +123,17 @@ export class ZooKeeperContender {
   async #wait({ holder, change, forget }: Standing & { node: null }): Promise<void> {
     this.#refused = true;
     if (holder) this.settings.request.blockedBy?.(holder);
-    if (!this.#once) await this.#unlessGivenUp(change);
+    if (!this.#once) await this.#unlessGivenUp(change, LOOK_AGAIN_MS * (0.9 + randomInt(200) / 1_000));
     forget();
   }
 
-  /** `undefined` when the caller has given up first. */
-  async #unlessGivenUp<T>(promise: Promise<T>): Promise<T | undefined> {
+  /** `undefined` when the caller has given up first, or when it takes too long. */
+  #unlessGivenUp<T>(promise: Promise<T>, atMostMs = Infinity): Promise<T | undefined> {
     promise.catch(() => undefined);
-    return Promise.race([promise, this.#onGivenUp.then(() => undefined)]);
+    if (this.#givenUp) return Promise.resolve(undefined);
+    const over = new Promise<undefined>((resolve) => (this.#wakeUp = () => resolve(undefined)));
+    const timer = this.settings.request.deadline.clock.schedule(atMostMs, this.#wakeUp);
+    return Promise.race([promise, over]).finally(() => timer.cancel());
   }
 }
 

@@ -5,12 +5,19 @@ const DELETE = 2;
 /** No node has it: the server refuses to delete one of this version. */
 const NO_VERSION = 77;
 const REPLY_HEADER = 16;
+/** Instead of the number of a request. */
+const NOTIFICATION = -1;
 
-/** Stands between a client and its server, and has the server refuse to delete nodes, with whatever error a test wants. */
+/**
+ * Stands between a client and its server. Has the server refuse to delete nodes, with whatever error a test wants, or loses what
+ * the server tells of watches.
+ */
 export class RefusingProxy {
   /** How many deletions are still to be refused. */
   left = 0;
   refused = 0;
+  losesNotifications = false;
+  lost = 0;
   #code = 0;
   readonly #sockets = new Set<Socket>();
 
@@ -60,25 +67,30 @@ export class RefusingProxy {
           const frame = rest.subarray(0, 4 + rest.readInt32BE(0));
           rest = rest.subarray(frame.length);
           // The first one each way is the handshake.
-          if (frames > 0) change(frame, refused);
+          if (frames === 0 || change(frame, refused)) to.write(frame);
           frames += 1;
-          to.write(frame);
         }
       });
     }
   }
 
   /** A request is its length, its number, its kind, and for a deletion a path and a version. */
-  readonly #onRequest = (frame: Buffer, refused: Set<number>): void => {
-    if (frame.length < 12 || frame.readInt32BE(8) !== DELETE || this.left === 0) return;
+  readonly #onRequest = (frame: Buffer, refused: Set<number>): boolean => {
+    if (frame.length < 12 || frame.readInt32BE(8) !== DELETE || this.left === 0) return true;
     this.left -= 1;
     this.refused += 1;
     refused.add(frame.readInt32BE(4));
     frame.writeInt32BE(NO_VERSION, frame.length - 4);
+    return true;
   };
 
   /** A reply is its length, the number of its request, the number of a transaction, and an error. */
-  readonly #onReply = (frame: Buffer, refused: Set<number>): void => {
-    if (frame.length >= 4 + REPLY_HEADER && refused.delete(frame.readInt32BE(4))) frame.writeInt32BE(this.#code, 16);
+  readonly #onReply = (frame: Buffer, refused: Set<number>): boolean => {
+    if (frame.length < 4 + REPLY_HEADER) return true;
+    const number = frame.readInt32BE(4);
+    if (refused.delete(number)) frame.writeInt32BE(this.#code, 16);
+    if (number !== NOTIFICATION || !this.losesNotifications) return true;
+    this.lost += 1;
+    return false;
   };
 }

@@ -1,0 +1,126 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Gate, handled, SLACK_MS } from '../../conformance/contract.js';
+import { TICK_MS } from '../../servers/zookeeper-server.js';
+import { eventually } from '../../support/eventually.js';
+import { type Child, spawnChild } from '../../support/processes.js';
+import { wantedOf } from '../describe-backend.js';
+import type { ContendersApi } from './contenders-child.js';
+import { RefusingProxy } from './refusing-proxy.js';
+import { win, ZookeeperWorld } from './zookeeper-world.js';
+
+/** From the moment when the network forgets a connection: a beat, a silence, and the way to another server. */
+const NOTICED_MS = 6_000;
+const SILENCE_MS = 3_000;
+
+for (const name of wantedOf(['zookeeper'])) {
+  describe(`${name}: those who fall silent without a word`, () => {
+    let world: ZookeeperWorld;
+    beforeAll(async () => {
+      // Long enough that nobody is saved by the end of a session.
+      world = await ZookeeperWorld.start({ sessionTimeoutMs: 60_000 });
+    });
+    afterEach(() => world.endTest());
+    afterAll(() => world.stop());
+
+    it('a waiter whose connection the network has forgotten gets a key that becomes free', async () => {
+      const { proxy } = await world.proxied();
+      const backend = world.backend({ connectString: `127.0.0.1:${proxy.port}` });
+      const changes: string[] = [];
+      backend.onHealthChange?.(({ status, detail = '' }) => changes.push(`${status} ${detail}`));
+      const key = world.key();
+      const lock = await world.service().acquire(key);
+      const inLine = new Gate();
+      const waiting = handled(win(backend, key, { waitMs: 25_000, blockedBy: inLine.open }));
+      await inLine.opened;
+      proxy.forget();
+      await lock.release();
+      const since = performance.now();
+      const next = await waiting;
+      const tookMs = performance.now() - since;
+      process.stdout.write(`${name}: released to a waiter behind a black hole after ${Math.round(tookMs)} ms\n`);
+      expect(tookMs).toBeLessThan(NOTICED_MS + SLACK_MS);
+      expect(changes.join(';')).toMatch(/^up [^;]*;down [^;]*no answer within 3000 ms[^;]*;up /u);
+      await next.release();
+    });
+
+    it('whoever does not wait gets a free key although the network has forgotten the connection', async () => {
+      const { proxy, service } = await world.proxied();
+      proxy.forget();
+      const since = performance.now();
+      const lock = await service.tryAcquire(world.key());
+      expect(performance.now() - since).toBeLessThan(SILENCE_MS + 2 * SLACK_MS);
+      expect(lock?.isHeld).toBe(true);
+      await lock?.release();
+    });
+
+    it('whoever does not wait is told that a key is held although the network has forgotten the connection', async () => {
+      const { proxy, service } = await world.proxied();
+      const key = world.key();
+      const lock = await world.service().acquire(key);
+      proxy.forget();
+      await expect(service.tryAcquire(key)).resolves.toBeNull();
+      await eventually(async () => expect(await world.queue(key)).toHaveLength(1));
+      await lock.release();
+    });
+
+    it.each(['sequential', 'simple'] as const)(
+      'a waiter who is not told of a release looks by himself: %s',
+      async (mode) => {
+        const proxy = world.closing(await RefusingProxy.start(world.server));
+        const service = world.service({ connectString: `127.0.0.1:${proxy.port}`, mode });
+        const key = world.key();
+        const lock = await world.service({ mode }).acquire(key);
+        proxy.losesNotifications = true;
+        const waiting = handled(service.acquire(key, { waitMs: 25_000 }));
+        await eventually(async () => expect(await world.server.metric('zk_watch_count')).toBe(1));
+        await lock.release();
+        const since = performance.now();
+        await (await waiting).release();
+        expect(performance.now() - since).toBeLessThan(5_000 + SLACK_MS);
+        expect(proxy.lost).toBe(1);
+      },
+    );
+  });
+
+  describe(`${name}: processes that are stopped while they wait`, () => {
+    const sessionTimeoutMs = 3_000;
+    let world: ZookeeperWorld;
+    const children: Child<ContendersApi>[] = [];
+    beforeAll(async () => {
+      world = await ZookeeperWorld.start({ sessionTimeoutMs });
+    });
+    afterEach(async () => {
+      await Promise.all(children.splice(0).map((child) => child.kill()));
+      await world.endTest();
+    });
+    afterAll(() => world.stop());
+
+    it.each([1, 2, 3, 5])('%i of them in front of a live one do not keep the key from it', async (frozen) => {
+      const key = world.key();
+      const lock = await world.service().acquire(key);
+      for (let place = 1; place <= frozen; place += 1) {
+        const child = await spawnChild<ContendersApi>(new URL('./contenders-child.ts', import.meta.url));
+        children.push(child);
+        await child.call('contend', {
+          connectString: world.server.address,
+          mode: 'sequential',
+          key,
+          count: 1,
+          sessionTimeoutMs,
+        });
+      }
+      const waiting = handled(world.service().acquire(key, { waitMs: 25_000 }));
+      await eventually(async () => expect(await world.queue(key)).toHaveLength(frozen + 2));
+      for (const child of children) child.freeze();
+      await lock.release();
+      const since = performance.now();
+      const next = await waiting;
+      const tookMs = performance.now() - since;
+      process.stdout.write(
+        `${name}: ${frozen} stopped, session ${sessionTimeoutMs} ms: ${Math.round(tookMs)} ms after the release\n`,
+      );
+      expect(tookMs).toBeLessThan(sessionTimeoutMs + TICK_MS + 1_000);
+      await next.release();
+    });
+  });
+}
