@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { Alarm } from './alarm.js';
 import { LockBackendError, LockError } from './errors.js';
 import type { LeaseAttempt, LeaseStore } from './lease-store.js';
@@ -133,7 +132,7 @@ export class Contender {
     this.#mayHaveLeftSomething = this.#queued;
     if (holder) this.request.blockedBy?.(holder);
     const { pollMs } = this.patience;
-    const poll = pollMs / 2 + randomInt(Math.ceil(pollMs) + 1);
+    const poll = pollMs / 2 + this.patience.random() * pollMs;
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
   }
 
@@ -145,7 +144,7 @@ export class Contender {
     this.#failing = { since, times: times + 1, error };
     const patienceIsOver = now - since >= this.patience.patienceMs;
     if (passed || patienceIsOver || error instanceof LockError || this.request.signal?.aborted === true) throw error;
-    return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + randomInt(FIRST_RETRY_MS);
+    return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + this.patience.random() * FIRST_RETRY_MS;
   }
 
   /** Not beyond the deadline. */

@@ -2,6 +2,7 @@ import { Contender } from './contender.js';
 import type { LeaseStore } from './lease-store.js';
 import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend, TtlLimits } from './lock-backend.js';
 import type { CleanUp, OwnedKey } from './store-lease.js';
+import { systemRandom } from './system-random.js';
 import { pause } from './timers.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
@@ -10,6 +11,8 @@ export interface PollingOptions {
   pollMs?: number;
   /** How long failures in a row are asked again, with the same owner, before `LockBackendError`. @default 2_000 */
   patienceMs?: number;
+  /** For tests: where pauses get their jitter from, numbers from 0 to below 1. @default cryptographically random */
+  random?: () => number;
 }
 
 const FIRST_CLEAN_UP_RETRY_MS = 20;
@@ -39,7 +42,11 @@ export class PollingBackend implements LockBackend {
     this.name = store.name;
     this.guarantee = store.guarantee;
     if (store.ttlLimits) this.ttlLimits = store.ttlLimits;
-    this.#patience = { pollMs: options.pollMs ?? (store.watch ? 30_000 : 50), patienceMs: options.patienceMs ?? 2_000 };
+    this.#patience = {
+      pollMs: options.pollMs ?? (store.watch ? 30_000 : 50),
+      patienceMs: options.patienceMs ?? 2_000,
+      random: options.random ?? systemRandom,
+    };
     if (store.start) this.start = store.start.bind(store);
     if (store.isHeldBy) this.isHeldBy = store.isHeldBy.bind(store);
     if (store.health) this.health = store.health.bind(store);

@@ -1,0 +1,167 @@
+import type { AcquireOptions, LockHandle, LockService } from 'nestjs-distributed-lock/core';
+import type { Believers } from './believers.js';
+import type { Random } from './random.js';
+import type { Scenario } from './scenario.js';
+import type { VirtualProcess, VirtualTime } from './virtual-time.js';
+
+/** What a caller lives in. */
+export interface Surroundings {
+  readonly scenario: Scenario;
+  readonly time: VirtualTime;
+  readonly process: VirtualProcess;
+  readonly locks: LockService;
+  readonly believers: Believers;
+  readonly log: (line: string) => void;
+  readonly violate: (what: string) => void;
+}
+
+/** Whoever is told less than the truth about time gets this much more of it. */
+const SLACK_MS = 200;
+
+/** One caller of a service, who takes and gives back locks in every way there is. */
+export class Caller {
+  constructor(
+    private readonly name: string,
+    private readonly random: Random,
+    private readonly here: Surroundings,
+  ) {}
+
+  /** Until the time is up; the last call settles later. */
+  async run(): Promise<void> {
+    const { process, scenario, time } = this.here;
+    while (time.now < scenario.durationMs) {
+      await process.pause(this.random.below(scenario.ttlMs / 2));
+      await this.#call();
+    }
+  }
+
+  async #call(): Promise<void> {
+    const key = this.random.oneOf(this.here.scenario.keys);
+    const options = this.#options();
+    const way = this.random.oneOf(['try', 'acquire', 'with', 'with', 'nested']);
+    const since = this.here.time.now;
+    this.#log(`${way} ${key} ${describe(options)}`);
+    try {
+      if (way === 'with') await this.#within(key, options);
+      else if (way === 'nested') await this.#nested(key, options);
+      else await this.#bare(way, key, options);
+    } catch (error) {
+      this.#log(`${way} ${key}: ${String(error)}`);
+      if (!isExpected(error)) this.here.violate(`${this.name} got ${String(error)}`);
+    }
+    this.#assertSettled(way, since, options);
+  }
+
+  async #bare(way: string, key: string, options: AcquireOptions): Promise<void> {
+    const { locks } = this.here;
+    const { waitMs: _, signal: __, ...rest } = options;
+    const lock = way === 'try' ? await locks.tryAcquire(key, rest) : await locks.acquire(key, options);
+    if (!lock) return this.#log(`try ${key}: held by somebody else`);
+    return this.#use(lock);
+  }
+
+  async #use(lock: LockHandle): Promise<void> {
+    try {
+      await this.#inside(lock);
+    } finally {
+      await this.#leave(lock);
+    }
+  }
+
+  async #within(key: string, options: AcquireOptions): Promise<void> {
+    await this.here.locks.withLock(
+      key,
+      async (lock) => {
+        try {
+          await this.#inside(lock);
+        } finally {
+          this.here.believers.remove(lock);
+        }
+      },
+      options,
+    );
+  }
+
+  /** The same key again, and another one, inside the first. */
+  async #nested(key: string, options: AcquireOptions): Promise<void> {
+    const { locks, believers } = this.here;
+    await locks.withLock(
+      key,
+      async (outer) => {
+        this.#enter(outer);
+        try {
+          const inner = await locks.tryAcquire(key, { reentrant: options.reentrant ?? true });
+          if (inner) await this.#use(inner);
+        } finally {
+          believers.remove(outer);
+        }
+      },
+      options,
+    );
+  }
+
+  async #inside(lock: LockHandle): Promise<void> {
+    this.#enter(lock);
+    const { process, scenario } = this.here;
+    const workMs = this.random.chance(0.7) ? this.random.below(20) : this.random.below(scenario.ttlMs * 1.5);
+    await process.pause(workMs);
+    if (this.random.chance(0.1)) throw new WorkError();
+  }
+
+  #enter(lock: LockHandle): void {
+    this.#log(`has ${lock.key} with ${lock.fencingToken}`);
+    this.here.believers.add(lock, this.name);
+  }
+
+  async #leave(lock: LockHandle): Promise<void> {
+    this.here.believers.remove(lock);
+    await lock.release();
+    this.#log(`left ${lock.key} with ${lock.fencingToken}`);
+  }
+
+  #options(): AcquireOptions {
+    const { random } = this;
+    const { ttlMs, ways } = this.here.scenario;
+    const { clock } = this.here.process;
+    const options: AcquireOptions = { ttlMs: random.oneOf([ttlMs, ttlMs, ttlMs * 2]), waitMs: random.below(ttlMs * 3) };
+    if (ways.watchdogOff && random.chance(0.2)) options.watchdog = false;
+    if (ways.maxHold && random.chance(0.2)) options.maxHoldMs = 1 + random.below(ttlMs);
+    if (ways.lockDelay && random.chance(0.2)) options.lockDelayMs = random.below(ttlMs);
+    if (ways.reentrancyOff && random.chance(0.3)) options.reentrant = false;
+    if (ways.signals && random.chance(0.3)) {
+      const calledOff = new AbortController();
+      clock.schedule(random.below(ttlMs), () => calledOff.abort(new CalledOff()));
+      options.signal = calledOff.signal;
+    }
+    return options;
+  }
+
+  /** Waiting, working and giving back, each with the request that may be under way, and what the process slept through. */
+  #assertSettled(way: string, since: number, { waitMs = 0, ttlMs = 0, lockDelayMs = 0 }: AcquireOptions): void {
+    const { scenario, time, process } = this.here;
+    const tookMs = time.now - since - process.frozenSince(since);
+    const asksMs = (way === 'try' ? 0 : waitMs) + scenario.patienceMs + 2 * scenario.weather.requestTimeoutMs;
+    const insideMs = 2 * scenario.ttlMs * 1.5 + scenario.weather.requestTimeoutMs + scenario.patienceMs;
+    const mostMs = (asksMs + insideMs + ttlMs + lockDelayMs) * 1.01 + SLACK_MS;
+    if (tookMs > mostMs) this.here.violate(`${this.name}: ${way} took ${tookMs} ms, more than ${mostMs}`);
+  }
+
+  #log(line: string): void {
+    this.here.log(`${this.name} ${line}`);
+  }
+}
+
+class WorkError extends Error {}
+class CalledOff extends Error {}
+
+const EXPECTED = new Set(['LOCK_TIMEOUT', 'LOCK_LOST', 'LOCK_BACKEND', 'LOCK_DEADLOCK']);
+
+function isExpected(error: unknown): boolean {
+  if (error instanceof WorkError || error instanceof CalledOff) return true;
+  return error instanceof Error && 'code' in error && EXPECTED.has(String(error.code));
+}
+
+function describe(options: AcquireOptions): string {
+  const { signal, ...rest } = options;
+  return JSON.stringify(signal ? { ...rest, signal: 'aborts' } : rest);
+}

@@ -1,0 +1,48 @@
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { CoreUnderTest } from './simulation.js';
+
+/** A core with one mistake in it. */
+export interface Mutant {
+  readonly mistake: string;
+  readonly file: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    mistake: 'trusts a lease until the end of its TTL',
+    file: 'watchdog.ts',
+    from: 'const TRUSTED_SHARE = 0.99;',
+    to: 'const TRUSTED_SHARE = 1;',
+  },
+  {
+    mistake: 'believes in a renewal that is answered after the end of the lease',
+    file: 'watchdog.ts',
+    from: "if (!this.trusted) return this.#lose('expired');",
+    to: '',
+  },
+  {
+    mistake: 'hands on a lease in jeopardy',
+    file: 'hold.ts',
+    from: 'return !inJeopardy && ',
+    to: 'return ',
+  },
+];
+
+const FOLDER = join(import.meta.dirname, '../../.test-output/mutants');
+const CORE = join(import.meta.dirname, '../../lib/core');
+
+/** A copy of the core with the mistake. @throws when the core has changed, and the mistake has to be made elsewhere */
+export async function coreOf({ file, from, to }: Mutant, name: string): Promise<CoreUnderTest> {
+  const core = join(FOLDER, name, 'core');
+  await rm(core, { recursive: true, force: true });
+  await mkdir(core, { recursive: true });
+  await cp(CORE, core, { recursive: true });
+  const source = await readFile(join(core, file), 'utf8');
+  if (source.split(from).length !== 2) throw new Error(`${file} must have this once: ${from}`);
+  await writeFile(join(core, file), source.replace(from, to));
+  return (await import(pathToFileURL(join(core, 'index.ts')).href)) as CoreUnderTest;
+}
