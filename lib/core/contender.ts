@@ -1,3 +1,4 @@
+import { AbortListener } from './abort-listener.js';
 import { Alarm } from './alarm.js';
 import { LockBackendError, LockError } from './errors.js';
 import type { LeaseAttempt, LeaseStore } from './lease-store.js';
@@ -26,6 +27,7 @@ export class Contender {
   /** A clean-up has to come after it: a release that overtakes its acquire frees nothing. */
   #lastAttempt: Promise<unknown> | undefined;
   #unwatch: (() => void) | undefined;
+  #abortListener: AbortListener | undefined;
   #woken = false;
   #queued = false;
   /** End what we wait for: a pause, or an answer too. There is one thing at a time. */
@@ -61,21 +63,16 @@ export class Contender {
       throw new LockBackendError(this.key, { backend: this.store.name, operation: 'acquire', cause: error });
     } finally {
       this.#unwatch?.();
-      this.request.signal?.removeEventListener('abort', this);
+      this.#abortListener?.end();
       if (!lease && this.#mayHaveLeftSomething) this.cleanUp(owned, this.#lastAttempt);
     }
-  }
-
-  /** @internal Of the signal: https://dom.spec.whatwg.org/#callbackdef-eventlistener */
-  handleEvent(): void {
-    this.#callOff();
   }
 
   #begin(): void {
     const { ttlMs, owner, signal } = this.request;
     assertTtl(ttlMs, this.store);
     signal?.throwIfAborted();
-    signal?.addEventListener('abort', this);
+    if (signal) this.#abortListener = new AbortListener(signal, () => this.#callOff());
     if (!this.#once) this.#unwatch = this.store.watch?.(this.key, owner, this.#wake);
   }
 

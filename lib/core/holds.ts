@@ -50,6 +50,8 @@ export class Holds {
   readonly #blockers = new Map<string, Holder>();
   /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
   readonly #yielding = new Set<string>();
+  /** What aborts with a caller's signal as well as when we are stopped. */
+  readonly #stoppable = new WeakMap<AbortSignal, AbortSignal>();
   /** Requests to the backend that somebody has to wait for when we close. */
   readonly #background = new Background();
 
@@ -159,7 +161,7 @@ export class Holds {
     const owner = randomUUID();
     const { backend, metadata, stopped } = this.#settings;
     const { ttlMs, lockDelayMs } = options;
-    const signal = options.signal ? AbortSignal.any([options.signal, stopped]) : stopped;
+    const signal = options.signal ? this.#orStopped(options.signal) : stopped;
     let hold: Hold | undefined;
     this.#background.begin();
     try {
@@ -186,6 +188,15 @@ export class Holds {
     const busy = new Busy(this.#holderOf(key));
     this.#endTurn(key, null);
     return busy;
+  }
+
+  /** One for all callers who share a signal: there may be thousands of them. */
+  #orStopped(signal: AbortSignal): AbortSignal {
+    const known = this.#stoppable.get(signal);
+    if (known) return known;
+    const stoppable = AbortSignal.any([signal, this.#settings.stopped]);
+    this.#stoppable.set(signal, stoppable);
+    return stoppable;
   }
 
   #holdOf(lease: Lease, owner: string, { key, options }: Call): Hold {

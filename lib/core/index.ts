@@ -6,6 +6,7 @@ export { type RenewalListener } from './lock-backend.js';
 export { type Guarantee, type Holder, type HolderMetadata, type NodeHealth, type TtlLimits } from './lock-backend.js';
 export { type LeaseAttempt, type LeaseStore } from './lease-store.js';
 export { PollingBackend, type PollingOptions } from './polling-backend.js';
+export { AbortListener } from './abort-listener.js';
 export { Deadline } from './deadline.js';
 export { type Clock, systemClock, type Timer } from './timers.js';
 export { assertKey } from './key.js';

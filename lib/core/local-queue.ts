@@ -1,4 +1,4 @@
-import { setMaxListeners } from 'node:events';
+import { AbortListener } from './abort-listener.js';
 import type { Deadline } from './deadline.js';
 import type { Timer } from './timers.js';
 
@@ -19,6 +19,7 @@ interface Outcome<Gift> {
 /** Gets the turn, alone or with what the one before left us, unless the deadline or the signal comes first. */
 class Waiter<Gift> {
   readonly #timer: Timer;
+  readonly #abortListener: AbortListener | undefined;
 
   constructor(
     readonly request: Request,
@@ -27,14 +28,8 @@ class Waiter<Gift> {
     private readonly outcome: Outcome<Gift>,
   ) {
     this.#timer = deadline.clock.schedule(deadline.remainingMs, () => this.resolve('late'));
-    // One signal may end thousands of waits, which Node would take for a leak from the eleventh on.
-    if (request.signal) setMaxListeners(Infinity, request.signal);
-    request.signal?.addEventListener('abort', this);
-  }
-
-  /** @internal Of the signal: https://dom.spec.whatwg.org/#callbackdef-eventlistener */
-  handleEvent(): void {
-    this.reject(this.request.signal?.reason);
+    const { signal } = request;
+    if (signal) this.#abortListener = new AbortListener(signal, () => this.reject(signal.reason));
   }
 
   resolve(gift: Gift | null | 'late'): void {
@@ -50,7 +45,7 @@ class Waiter<Gift> {
   #leave(): void {
     this.line.delete(this);
     this.#timer.cancel();
-    this.request.signal?.removeEventListener('abort', this);
+    this.#abortListener?.end();
   }
 }
 

@@ -1,9 +1,8 @@
+import { CleanUps } from './clean-ups.js';
 import { Contender } from './contender.js';
 import type { LeaseStore } from './lease-store.js';
 import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend, TtlLimits } from './lock-backend.js';
-import type { CleanUp, OwnedKey } from './store-lease.js';
 import { systemRandom } from './system-random.js';
-import { pause } from './timers.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
 export interface PollingOptions {
@@ -14,9 +13,6 @@ export interface PollingOptions {
   /** For tests: where pauses get their jitter from, numbers from 0 to below 1. @default cryptographically random */
   random?: () => number;
 }
-
-const FIRST_CLEAN_UP_RETRY_MS = 20;
-const LONGEST_CLEAN_UP_RETRY_MS = 1_000;
 
 const CLOSED =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
@@ -31,14 +27,14 @@ export class PollingBackend implements LockBackend {
   readonly health?: () => BackendHealth;
   readonly onHealthChange?: (listener: (health: BackendHealth) => void) => () => void;
   readonly #patience: Required<PollingOptions>;
-  readonly #cleanUps = new Set<Promise<void>>();
-  readonly #closed = new AbortController();
-  readonly #closing = new Promise<void>((resolve) => this.#closed.signal.addEventListener('abort', () => resolve()));
+  readonly #cleanUps: CleanUps;
+  #closed = false;
 
   constructor(
     private readonly store: LeaseStore,
     options: PollingOptions = {},
   ) {
+    this.#cleanUps = new CleanUps(store);
     this.name = store.name;
     this.guarantee = store.guarantee;
     if (store.ttlLimits) this.ttlLimits = store.ttlLimits;
@@ -54,38 +50,13 @@ export class PollingBackend implements LockBackend {
   }
 
   acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
-    if (this.#closed.signal.aborted) return Promise.reject(new Error(CLOSED));
-    return new Contender(this.store, key, request, this.#patience, this.#cleanUp).run();
+    if (this.#closed) return Promise.reject(new Error(CLOSED));
+    return new Contender(this.store, key, request, this.#patience, this.#cleanUps.add).run();
   }
 
   async close(): Promise<void> {
-    this.#closed.abort();
-    await Promise.all(this.#cleanUps);
+    this.#closed = true;
+    await this.#cleanUps.close();
     await this.store.close();
-  }
-
-  readonly #cleanUp: CleanUp = (owned, lastAttempt) => {
-    const task = this.#releaseUntilSure(owned, lastAttempt).finally(() => this.#cleanUps.delete(task));
-    this.#cleanUps.add(task);
-  };
-
-  /** Frees an owner whose request may have been carried out, until the store confirms it or the lease has run out by itself. */
-  async #releaseUntilSure({ key, owner, ttlMs, clock }: OwnedKey, lastAttempt?: Promise<unknown>): Promise<void> {
-    await lastAttempt?.catch(() => undefined);
-    const goneBy = clock.now() + ttlMs;
-    for (
-      let delay = FIRST_CLEAN_UP_RETRY_MS;
-      clock.now() < goneBy;
-      delay = Math.min(delay * 2, LONGEST_CLEAN_UP_RETRY_MS)
-    ) {
-      try {
-        await this.store.release(key, owner);
-        return;
-      } catch {
-        // The caller has its error already, and the lease ends by itself: this only makes it end sooner.
-        if (this.#closed.signal.aborted) return;
-        await Promise.race([pause(clock, delay, { background: true }), this.#closing]);
-      }
-    }
   }
 }

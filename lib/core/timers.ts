@@ -1,3 +1,5 @@
+import { AbortListener } from './abort-listener.js';
+
 /** A pending callback. Cancelling one that ran or was cancelled does nothing. */
 export interface Timer {
   cancel(): void;
@@ -59,10 +61,10 @@ export function pause(
     if (until?.aborted === true) return resolve();
     const end = (): void => {
       timer.cancel();
-      until?.removeEventListener('abort', end);
+      listener?.end();
       resolve();
     };
     const timer = clock.schedule(delayMs, end, options);
-    until?.addEventListener('abort', end);
+    const listener = until && new AbortListener(until, end);
   });
 }

@@ -1,3 +1,4 @@
+import { AbortListener } from './abort-listener.js';
 import type { LossReason } from './errors.js';
 import { tell } from './renewal.js';
 import type { Lease, RenewalListener } from './lock-backend.js';
@@ -41,6 +42,7 @@ export class Watchdog implements RenewalListener {
   readonly #nextRenewal: GridTimer;
   readonly #alarm: GridTimer;
   #endOfTrust: Timer | undefined;
+  readonly #revocation: AbortListener | undefined;
 
   constructor(
     readonly lease: Lease,
@@ -55,7 +57,7 @@ export class Watchdog implements RenewalListener {
     this.#ttlMs = lease.ttlMs - lockDelayMs;
     this.#sentAt = lease.sentAt;
     this.#trustedUntil = trustedUntil(lease.sentAt, this.#ttlMs);
-    lease.revoked?.addEventListener('abort', this.#onRevoked);
+    if (lease.revoked?.aborted === false) this.#revocation = new AbortListener(lease.revoked, this.#onRevoked);
     this.#scheduleRenewal();
     this.#setAlarm();
   }
@@ -188,7 +190,7 @@ export class Watchdog implements RenewalListener {
     this.#state = 'over';
     this.#nextRenewal.cancel();
     this.#cancelAlarm();
-    this.lease.revoked?.removeEventListener('abort', this.#onRevoked);
+    this.#revocation?.end();
   }
 
   #cancelAlarm(): void {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { getMaxListeners } from 'node:events';
+import { getEventListeners, getMaxListeners } from 'node:events';
 import {
   LockBackendError,
   LockConfigurationError,
@@ -90,13 +90,40 @@ describe('LockService', () => {
       expect(backend.held).toEqual(['k']);
     });
 
-    it('lets Node know that one signal may end many waits', async () => {
-      const [controller, first] = [new AbortController(), await locks.acquire('k')];
-      const waiting = locks.acquire('k', { signal: controller.signal });
-      controller.abort(new Error('enough'));
-      await expect(waiting).rejects.toThrow('enough');
-      // Node's warning of a leak goes round Jest's process, where no test can see it.
-      expect(getMaxListeners(controller.signal)).toBe(Infinity);
+    it('gives one signal of all callers one listener, here and in the backend, and takes it away at the end', async () => {
+      const { signal } = new AbortController();
+      const mostListeners = getMaxListeners(signal);
+      const acquire = jest.spyOn(backend, 'acquire');
+      const [held, free] = [await locks.acquire('k'), await backend.occupy('elsewhere 0')];
+      for (let i = 1; i < 50; i += 1) await backend.occupy(`elsewhere ${i}`);
+      const waiting = Array.from({ length: 50 }, (_, i) => [
+        locks.acquire('k', { signal }),
+        locks.acquire(`elsewhere ${i}`, { signal }),
+        locks.acquire(`elsewhere ${i}`),
+      ]).flat();
+      const refused = Promise.allSettled(waiting);
+      await clock.advance(1);
+      const asked = new Set(acquire.mock.calls.map(([, request]) => request.signal));
+      for (const each of asked) expect(getEventListeners(each ?? signal, 'abort').length).toBeLessThanOrEqual(1);
+      expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+      expect(getMaxListeners(signal)).toBe(mostListeners);
+      await clock.advance(10_000);
+      await refused;
+      expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+      await Promise.all([held.release(), free()]);
+    });
+
+    it('sends all away who share a signal', async () => {
+      const controller = new AbortController();
+      const { signal } = controller;
+      await backend.occupy('elsewhere');
+      const first = await locks.acquire('k');
+      const waiting = ['k', 'k', 'elsewhere', 'elsewhere'].map((key) => locks.acquire(key, { signal }));
+      const refused = Promise.allSettled(waiting);
+      await clock.advance(1);
+      const reason = new Error('enough');
+      controller.abort(reason);
+      expect(await refused).toEqual(waiting.map(() => ({ status: 'rejected', reason })));
       await first.release();
     });
 

@@ -9,6 +9,7 @@ import {
 } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
+import { eventually } from '../support/eventually.js';
 import { type Call, LossyStore } from './lossy-store.js';
 
 const loseReply = async <T>(call: Call<T>): Promise<T> => {
@@ -130,6 +131,23 @@ describe('PollingBackend', () => {
     const before = store.asked.length;
     await backend.close();
     expect(store.asked.slice(before)).toEqual(['release']);
+  });
+
+  it('frees a few at a time, and all in the end, when very many have failed at once', async () => {
+    let [underWay, most] = [0, 0];
+    store.carry = async (call, operation) => {
+      if (operation === 'acquire') return loseReply(call);
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await new Promise(setImmediate);
+      underWay -= 1;
+      return call();
+    };
+    const keys = Array.from({ length: 500 }, (_, i) => `k${i}`);
+    await Promise.all(keys.map((key) => expect(backend.acquire(key, request(0))).rejects.toThrow(LockBackendError)));
+    await eventually(() => expect(store.inner.keys()).toEqual([]));
+    expect(most).toBeLessThanOrEqual(50);
+    expect(store.asked.filter((operation) => operation === 'release')).toHaveLength(500);
   });
 
   it('does not let the freeing overtake the request that it undoes', async () => {

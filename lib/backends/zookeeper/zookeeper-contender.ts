@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { AcquireRequest, Lease } from '../../core/index.js';
+import { AbortListener, type AcquireRequest, type Lease } from '../../core/index.js';
 import { within } from '../../core/alarm.js';
 import { pause } from '../../core/timers.js';
 import { trustedUntil } from '../../core/watchdog.js';
@@ -49,7 +49,7 @@ export class ZooKeeperContender {
         this.#givenUp = true;
         this.#wakeUp();
         timer?.cancel();
-        signal?.removeEventListener('abort', onAbort);
+        listener?.end();
         settle();
       };
       const onAbort = (): void => over(() => reject(signal?.reason));
@@ -59,7 +59,7 @@ export class ZooKeeperContender {
         else over(() => reject(this.#noAnswer()));
       };
       let timer = this.#once ? undefined : deadline.clock.schedule(deadline.remainingMs, () => onDeadline(SILENCE_MS));
-      signal?.addEventListener('abort', onAbort);
+      const listener = signal && new AbortListener(signal, onAbort);
       this.#task.then(
         (lease) => (this.#givenUp ? void lease?.release().catch(() => undefined) : over(() => resolve(lease))),
         (error: unknown) => over(() => reject(error)),

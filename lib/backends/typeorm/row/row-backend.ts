@@ -1,5 +1,6 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import {
+  AbortListener,
   type AcquireRequest,
   type BackendFactory,
   type BackendHealth,
@@ -158,7 +159,7 @@ function orGivenUp(
       isOver = true;
       contender.giveUp();
       timer?.cancel();
-      signal?.removeEventListener('abort', onAbort);
+      listener?.end();
       settle();
     };
     const onAbort = (): void => over(() => reject(signal?.reason));
@@ -171,7 +172,7 @@ function orGivenUp(
       else timer = deadline.clock.schedule(silentInMs, () => void setImmediate(onDeadline));
     };
     let timer = deadline.passed ? undefined : deadline.clock.schedule(deadline.remainingMs, onDeadline);
-    signal?.addEventListener('abort', onAbort);
+    const listener = signal && new AbortListener(signal, onAbort);
     task.then(
       (lease) => (isOver ? lease?.release().catch(() => undefined) : over(() => resolve(lease))),
       (error: unknown) => over(() => reject(error)),
