@@ -12,8 +12,11 @@ import { EtcdLeaseStore } from './etcd-lease-store.js';
 import type { ResolvedEtcdOptions } from './etcd-options.js';
 import type { EtcdSession } from './etcd-session.js';
 
-/** Should a wake-up ever be missing. */
-const LOOK_AGAIN_MS = 10_000;
+/**
+ * Give or take half. Should a wake-up be missing: nobody hears from a connection that the network has forgotten, and looking
+ * shows that, too.
+ */
+const LOOK_AGAIN_MS = 3_000;
 
 /** Waits as for any store, and passes on what the session knows: how long it is trusted, and that the server ended it. */
 export class EtcdBackend implements LockBackend {

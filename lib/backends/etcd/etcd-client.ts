@@ -1,8 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { ReportedHealth } from '../../core/index.js';
-import { EtcdError } from './etcd-error.js';
-import type { ResolvedEtcdOptions } from './etcd-options.js';
-import { type CallSettings, GrpcConnection, type MessageStream, type StreamListener } from './grpc-connection.js';
+import { connectionError, EtcdError } from './etcd-error.js';
+import type { EtcdCredentials, ResolvedEtcdOptions } from './etcd-options.js';
+import { type CallSettings, GrpcConnection } from './grpc-connection.js';
+import { HttpError, type MessageStream, NotProcessedError, type StreamListener } from './grpc-stream.js';
 import { METHOD, type Outcome, readOutcome, transaction, type Transaction } from './messages.js';
 import { Window } from './window.js';
 import { encode, type Message } from './wire.js';
@@ -14,17 +15,24 @@ const NEEDS_A_LEADER = { hasleader: 'true' };
 const REQUESTS_AT_ONCE = 64;
 /** So many time-outs long a server may take that answers others meanwhile: asking again would make it busier. */
 const BUSY = 4;
+/** Tries of a request that no server looked at: connections are left in good order, and new ones take what comes. */
+const TRIES = 3;
 
 /**
  * Asks one member of the cluster at a time: the next one as soon as a connection ends, stays silent, or leads to a member
- * without a leader. Nothing is asked twice here: what a failure means is for the caller to say.
+ * without a leader or to no etcd at all. Nothing that may have been carried out is asked twice here: what a failure means is
+ * for the caller to say.
  */
 export class EtcdClient {
   readonly health = new ReportedHealth();
   readonly #options: ResolvedEtcdOptions;
   readonly #window = new Window(REQUESTS_AT_ONCE);
   #endpoint: number;
+  /** New requests go here. */
   #connection: GrpcConnection | undefined;
+  /** With those that we have left, but that still answer what they were asked. */
+  readonly #connections = new Set<GrpcConnection>();
+  #route = 0;
   #token: Promise<string> | undefined;
   #closed = false;
 
@@ -49,6 +57,12 @@ export class EtcdClient {
     return this.#call(method, request, this.#options.requestTimeoutMs);
   }
 
+  /** Another number with each connection and each token: what a stream was opened with, it keeps. */
+  get route(): number {
+    return this.#route;
+  }
+
+  /** Rejects where no stream came to be: `listener` hears nothing then. */
   async stream(method: string, listener: StreamListener): Promise<MessageStream> {
     const headers = await this.#headers();
     return this.#connect().stream(method, headers, listener);
@@ -56,7 +70,7 @@ export class EtcdClient {
 
   close(): void {
     this.#closed = true;
-    this.#connection?.end(new Error('the backend is closed'));
+    for (const connection of this.#connections) connection.end(new Error('the backend is closed'));
   }
 
   async #call(method: string, request: Buffer, longestMs: number): Promise<Message> {
@@ -72,32 +86,53 @@ export class EtcdClient {
   }
 
   async #ask(method: string, request: Buffer, settings: CallSettings): Promise<Message> {
-    const connection = this.#connect();
-    try {
-      const reply = await connection.call(method, request, settings);
-      if (this.#connection === connection) this.health.report('up');
-      return reply;
-    } catch (error) {
-      if (error instanceof EtcdError && isCutOff(error)) connection.end(error);
-      throw error;
+    for (let tries = 1; ; tries += 1) {
+      const connection = this.#connect();
+      try {
+        const reply = await connection.call(method, request, settings);
+        if (this.#connection === connection) this.health.report('up');
+        return reply;
+      } catch (error) {
+        if (error instanceof EtcdError && isCutOff(error)) connection.end(error);
+        if (error instanceof HttpError) this.#turnFrom(connection, error);
+        if (!(error instanceof NotProcessedError) || tries === TRIES) throw error;
+      }
     }
   }
 
   #connect(): GrpcConnection {
     if (this.#closed) throw new Error('the backend is closed');
-    this.#connection ??= this.#open();
-    return this.#connection;
+    if (this.#connection?.leaving === true) this.#turnFrom(this.#connection);
+    try {
+      return (this.#connection ??= this.#open());
+    } catch (error) {
+      // Only what `tls` said can be wrong here.
+      this.health.report('down', connectionError(error).message);
+      throw error;
+    }
   }
 
   #open(): GrpcConnection {
     const { endpoints, tls, requestTimeoutMs } = this.#options;
-    const url = endpoints[this.#endpoint] ?? '';
-    const connection = new GrpcConnection({ url, tls }, requestTimeoutMs, (reason) => {
-      if (this.#connection === connection) this.#connection = undefined;
-      this.#endpoint = (this.#endpoint + 1) % endpoints.length;
-      if (!this.#closed) this.health.report('down', `${url}: ${reason.message}`);
+    const endpoint = { url: endpoints[this.#endpoint] ?? '', tls: tls() };
+    const connection = new GrpcConnection(endpoint, requestTimeoutMs, (reason) => {
+      this.#connections.delete(connection);
+      this.#turnFrom(connection, reason);
     });
+    this.#connections.add(connection);
+    this.#route += 1;
     return connection;
+  }
+
+  /** What is under way on it may still be answered. Without trouble nobody has to worry about what is held. */
+  #turnFrom(connection: GrpcConnection, trouble?: Error): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    connection.leave();
+    const { endpoints } = this.#options;
+    const url = endpoints[this.#endpoint];
+    this.#endpoint = (this.#endpoint + 1) % endpoints.length;
+    if (trouble && !this.#closed) this.health.report('down', `${url}: ${trouble.message}`);
   }
 
   async #headers(): Promise<Readonly<Record<string, string>>> {
@@ -112,9 +147,11 @@ export class EtcdClient {
     }
   }
 
-  async #authenticate({ username, password }: { username: string; password: string }): Promise<string> {
+  async #authenticate({ username, password }: EtcdCredentials): Promise<string> {
     const settings = { headers: NEEDS_A_LEADER, longestMs: this.#options.requestTimeoutMs };
-    const reply = await this.#ask(METHOD.authenticate, encode([1, username], [2, password]), settings);
+    const said = typeof password === 'function' ? await password() : password;
+    const reply = await this.#ask(METHOD.authenticate, encode([1, username], [2, said]), settings);
+    this.#route += 1;
     return reply.text(2);
   }
 }

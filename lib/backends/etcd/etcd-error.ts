@@ -32,6 +32,11 @@ const REFUSALS: ReadonlySet<EtcdStatus> = new Set([
   'UNAUTHENTICATED',
 ]);
 
+const NO_SPACE = 'database space exceeded';
+/** As etcd's own page has it: https://etcd.io/docs/v3.5/op-guide/maintenance/#space-quota */
+export const MORE_SPACE =
+  'have etcd compact its history (--auto-compaction-retention=1h), and run etcdctl compact, defrag and alarm disarm to make room now';
+
 /** What etcd answered instead of doing what it was asked. Without a secret: etcd's messages name no user and no key. */
 export class EtcdError extends Error {
   override readonly name = 'EtcdError';
@@ -47,8 +52,14 @@ export class EtcdError extends Error {
   static of(status: unknown, message: unknown): EtcdError | undefined {
     const code = STATUS[Number(status)] ?? 'UNKNOWN';
     if (code === 'OK') return undefined;
-    return new EtcdError(typeof message === 'string' && message !== '' ? decoded(message) : code, code);
+    const said = typeof message === 'string' && message !== '' ? decoded(message) : code;
+    return new EtcdError(said.endsWith(NO_SPACE) ? `${said}: ${MORE_SPACE}` : said, code);
   }
+}
+
+/** etcd's database has outgrown its quota: it takes no write any more, whoever asks. */
+export function isFull(error: unknown): boolean {
+  return error instanceof EtcdError && error.message.includes(NO_SPACE);
 }
 
 export function isRefusal(error: unknown): boolean {

@@ -8,11 +8,13 @@ import {
 } from '../../core/index.js';
 import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import { CurrentSession } from './current-session.js';
+import { DatabaseSize } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
 import { EtcdClient } from './etcd-client.js';
-import { EtcdError } from './etcd-error.js';
+import { EtcdError, isFull } from './etcd-error.js';
 import type { ResolvedEtcdOptions } from './etcd-options.js';
 import type { EtcdSession } from './etcd-session.js';
+import { StaleConnectionError } from './grpc-connection.js';
 import { isOwn, packLease } from './lease-value.js';
 import { LockNames } from './lock-names.js';
 import { Place, type PlaceSettings } from './place.js';
@@ -38,6 +40,7 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #client: EtcdClient;
   readonly #sessions: CurrentSession;
   readonly #settings: PlaceSettings;
+  readonly #size: DatabaseSize;
   readonly #places = new Map<string, Place>();
   readonly #wakes = new Map<string, () => void>();
   #closed = false;
@@ -46,6 +49,7 @@ export class EtcdLeaseStore implements LeaseStore {
     const client = new EtcdClient(options);
     const names = new LockNames(options.prefix);
     this.#client = client;
+    this.#size = new DatabaseSize(client);
     this.#sessions = new CurrentSession(client, names, options.ttlSeconds);
     this.#settings = { client, names, watch: new DeletionWatch(client), tokens: new TokenCount(client, names) };
   }
@@ -62,14 +66,11 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     try {
-      if (this.#closed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
-      const place = await this.#placeOf(key, owner, metadata);
-      const wake = this.#wakes.get(owner);
-      const attempt = await place.ask(wake);
-      if (attempt.acquired && place.session.over) throw new Error('the session ended meanwhile');
-      if (!attempt.acquired && !wake) await this.release(key, owner);
+      const attempt = await onceMore(() => this.#attempt(key, owner, metadata));
+      this.#size.lookNowAndThen();
       return attempt;
     } catch (error) {
+      if (isFull(error)) await this.#size.look();
       if (!isHopeless(error)) throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     }
@@ -82,7 +83,7 @@ export class EtcdLeaseStore implements LeaseStore {
   async release(_key: string, owner: string): Promise<boolean> {
     const place = this.#places.get(owner);
     if (!place) return false;
-    const left = await place.leave();
+    const left = await onceMore(() => place.leave());
     this.#places.delete(owner);
     return left;
   }
@@ -108,7 +109,6 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#settings.watch.close();
     await this.#sessions.close().catch(() => undefined);
     this.#client.close();
   }
@@ -121,6 +121,16 @@ export class EtcdLeaseStore implements LeaseStore {
     return this.#client.health.onChange(listener);
   }
 
+  async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    if (this.#closed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
+    const place = await this.#placeOf(key, owner, metadata);
+    const wake = this.#wakes.get(owner);
+    const attempt = await place.ask(wake);
+    if (attempt.acquired && place.session.over) throw new Error('the session ended meanwhile');
+    if (!attempt.acquired && !wake) await this.release(key, owner);
+    return attempt;
+  }
+
   async #placeOf(key: string, owner: string, metadata: HolderMetadata): Promise<Place> {
     const session = await this.#sessions.get();
     const present = this.#places.get(owner);
@@ -129,6 +139,19 @@ export class EtcdLeaseStore implements LeaseStore {
     const place = new Place(this.#settings, session, key, packLease(owner, metadata));
     this.#places.set(owner, place);
     return place;
+  }
+}
+
+/**
+ * A connection that was idle may have been forgotten by what is in between, which shows only when it is used. A new one need not
+ * fail whoever asks only once. Places know what may have been carried out already.
+ */
+async function onceMore<T>(task: () => Promise<T>): Promise<T> {
+  try {
+    return await task();
+  } catch (error) {
+    if (!(error instanceof StaleConnectionError)) throw error;
+    return task();
   }
 }
 

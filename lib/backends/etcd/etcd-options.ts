@@ -7,13 +7,22 @@ export type EtcdTls = Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passph
   readonly servername?: string;
 };
 
+export interface EtcdCredentials {
+  readonly username: string;
+  /** A function is asked whenever etcd wants to know again who we are: for passwords that change while the process lives. */
+  readonly password: string | (() => string | Promise<string>);
+}
+
 export interface EtcdOptions {
   /** Members of one cluster, such as `http://10.0.0.1:2379`; the next one is asked when one fails. */
   readonly endpoints: string | readonly string[];
   /** For a cluster with authentication. A user whom a client certificate names needs none. */
-  readonly credentials?: { readonly username: string; readonly password: string };
-  /** Needs `https` endpoints, which do without where the certificate is signed by an authority that Node knows. */
-  readonly tls?: EtcdTls;
+  readonly credentials?: EtcdCredentials;
+  /**
+   * Needs `https` endpoints, which do without where the certificate is signed by an authority that Node knows. A function is
+   * asked at each new connection: for certificates that are renewed while the process lives.
+   */
+  readonly tls?: EtcdTls | (() => EtcdTls);
   /**
    * How long the server keeps all locks of this process without a sign of life from it, and so the TTL of every lease,
    * whatever `ttlMs` a caller asks for. The heartbeat is a third of it. A server may have a minimum, by its election time-out.
@@ -31,7 +40,7 @@ export interface EtcdOptions {
 export interface ResolvedEtcdOptions {
   readonly endpoints: readonly string[];
   readonly credentials: EtcdOptions['credentials'];
-  readonly tls: EtcdTls;
+  readonly tls: () => EtcdTls;
   readonly ttlSeconds: number;
   readonly prefix: string;
   readonly requestTimeoutMs: number;
@@ -67,7 +76,15 @@ export function resolveEtcdOptions(given: EtcdOptions): ResolvedEtcdOptions {
   }
   assertDuration('requestTimeoutMs', requestTimeoutMs, 1);
   assertDuration('patienceMs', patienceMs, 0);
-  return { endpoints, credentials, tls: tls ?? {}, ttlSeconds, prefix, requestTimeoutMs, patienceMs };
+  return {
+    endpoints,
+    credentials,
+    tls: typeof tls === 'function' ? tls : () => tls ?? {},
+    ttlSeconds,
+    prefix,
+    requestTimeoutMs,
+    patienceMs,
+  };
 }
 
 function assertEndpoints(endpoints: unknown, needTls: boolean): asserts endpoints is readonly string[] {
@@ -84,8 +101,9 @@ function assertEndpoints(endpoints: unknown, needTls: boolean): asserts endpoint
 
 function assertCredentials(credentials: unknown): void {
   const { username, password }: { username?: unknown; password?: unknown } = { ...Object(credentials) };
-  if (typeof username !== 'string' || username === '' || typeof password !== 'string') {
-    refuse('credentials', 'must be { username, password }, both of them text');
+  const known = typeof password === 'string' || typeof password === 'function';
+  if (typeof username !== 'string' || username === '' || !known) {
+    refuse('credentials', 'must be { username, password }, both of them text; the password may be a function, too');
   }
 }
 

@@ -1,15 +1,10 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
-  constants,
-  type IncomingHttpHeaders,
-} from 'node:http2';
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import type { SecureContextOptions } from 'node:tls';
 import { type Clock, systemClock, type Timer } from '../../core/index.js';
 import { connectionError, EtcdError } from './etcd-error.js';
-import { frame, Frames } from './grpc-frames.js';
-import { Message } from './wire.js';
+import { frame } from './grpc-frames.js';
+import { HttpError, MessageStream, NotProcessedError, openStream, type StreamListener } from './grpc-stream.js';
+import type { Message } from './wire.js';
 
 export interface Endpoint {
   /** `http://host:port`, or `https://…`. */
@@ -17,17 +12,25 @@ export interface Endpoint {
   readonly tls: SecureContextOptions & { readonly servername?: string };
 }
 
-export interface StreamListener {
-  message(message: Message): void;
-  /** Comes once, and nothing after it. */
-  ended(error: Error | undefined): void;
-}
-
 export interface CallSettings {
   readonly headers: Readonly<Record<string, string>>;
   /** How long an answer may take on a connection on which others arrive. */
   readonly longestMs: number;
 }
+
+/** A connection that once worked was lost under a request, which may have been carried out. A new one may answer. */
+export class StaleConnectionError extends Error {
+  override readonly name = 'StaleConnectionError';
+}
+
+/** Requests that follow each other more closely than this show by themselves whether the connection lives. */
+const QUIET_MS = 100;
+/** A server that has sent nothing since the last ping closes the connection for pings more frequent than this. */
+const PING_EVERY_MS = 5_000;
+/** An answer to a ping may take half of a request's time-out, and this in any case: it needs no disk and no majority. */
+const PONG_MS = 1_000;
+/** gRPC allows for eight digits. */
+const LONGEST_TIMEOUT_MS = 99_999_999;
 
 /**
  * gRPC over Node's own HTTP/2: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
@@ -44,30 +47,42 @@ export interface CallSettings {
  */
 export class GrpcConnection {
   readonly #session: ClientHttp2Session;
-  #heardAt = 0;
+  #heardAt = -Infinity;
+  #pingedAt = -Infinity;
+  #pinging = false;
+  #askedToLeave = false;
+  #ended = false;
   #endedBy: Error | undefined;
 
-  /** Connects at once. `onEnd` is called once: also for a connection that never came to be. */
+  /** Connects at once. `onEnd` is called once: also for a connection that never came to be. No reason: the server asked us to leave. */
   constructor(
     endpoint: Endpoint,
     private readonly timeoutMs: number,
-    private readonly onEnd: (reason: Error) => void,
+    private readonly onEnd: (reason: Error | undefined) => void,
     private readonly clock: Clock = systemClock,
   ) {
     this.#session = connect(endpoint.url, { ...endpoint.tls, settings: { enablePush: false } });
+    // Unless there is an error, Node lets what is under way come to its end after this, and takes no more.
+    this.#session.on('goaway', (code) => {
+      if (code === constants.NGHTTP2_NO_ERROR) this.#askedToLeave = true;
+      else this.end(new Error(`the server closed the connection with the HTTP/2 error ${code}`));
+    });
     this.#session.on('error', (error) => this.end(connectionError(error)));
-    this.#session.on('goaway', () => this.end(new Error('the server closed the connection')));
-    this.#session.on('close', () => this.end(new Error('the connection was lost')));
+    this.#session.on('close', () => this.end(this.#askedToLeave ? undefined : new Error('the connection was lost')));
+  }
+
+  /** It takes no more requests; those under way may still be answered. */
+  get leaving(): boolean {
+    return this.#session.closed || this.#session.destroyed;
   }
 
   /** Rejects with an `EtcdError`, or with another error when there was no answer: the request may have been carried out then. */
   call(method: string, request: Buffer, { headers, longestMs }: CallSettings): Promise<Message> {
     return new Promise((resolve, reject) => {
       let reply: Message | undefined;
-      const timeout = `${Math.ceil(longestMs)}m`;
       const stream = this.#open(
         method,
-        { ...headers, 'grpc-timeout': timeout },
+        { ...headers, 'grpc-timeout': timeoutOf(longestMs) },
         {
           message: (message) => (reply = message),
           ended: (error) => {
@@ -82,6 +97,7 @@ export class GrpcConnection {
         stream.close(constants.NGHTTP2_CANCEL);
       });
       stream.end(frame(request));
+      this.#pingAfterQuiet();
     });
   }
 
@@ -90,9 +106,15 @@ export class GrpcConnection {
     return new MessageStream(this.#open(method, headers, listener));
   }
 
+  /** Takes no more requests, and ends with the last one that is under way. Idempotent. */
+  leave(): void {
+    this.#session.close();
+  }
+
   /** Idempotent. What was asked and is not answered is rejected. */
-  end(reason: Error): void {
-    if (this.#endedBy) return;
+  end(reason: Error | undefined): void {
+    if (this.#ended) return;
+    this.#ended = true;
     this.#endedBy = reason;
     this.#session.destroy();
     this.onEnd(reason);
@@ -111,12 +133,11 @@ export class GrpcConnection {
         return;
       }
       const error = new Error(`no answer within ${Math.round(age)} ms`);
-      giveUp(error);
+      giveUp(silence >= this.timeoutMs ? this.#lost(error) : error);
       if (silence >= this.timeoutMs) this.end(error);
     };
-    // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
     const lookIn = (delayMs: number): void => {
-      timer = this.clock.schedule(delayMs, () => setImmediate(look));
+      timer = this.#afterAnswers(delayMs, look);
     };
     lookIn(this.timeoutMs);
     return {
@@ -127,52 +148,51 @@ export class GrpcConnection {
     };
   }
 
+  /**
+   * What is in between may have forgotten an idle connection, and then nobody says a word. A ping beside the request shows that
+   * long before a request may be called late.
+   */
+  #pingAfterQuiet(): void {
+    const now = this.clock.now();
+    const tooEarly = this.#pingedAt > this.#heardAt ? PING_EVERY_MS : 0;
+    if (this.#pinging || this.#session.connecting || now - this.#heardAt < QUIET_MS) return;
+    if (now - this.#pingedAt < tooEarly) return;
+    this.#pinging = true;
+    this.#pingedAt = now;
+    const limitMs = Math.min(this.timeoutMs, Math.max(this.timeoutMs / 2, PONG_MS));
+    const limit = this.#afterAnswers(limitMs, () => {
+      const answered = !this.#pinging || this.#heardAt >= now;
+      this.#pinging = false;
+      if (answered) return;
+      this.end(new Error(`no answer to a ping within ${Math.round(limitMs)} ms on a connection that worked before`));
+    });
+    this.#session.ping(() => {
+      this.#pinging = false;
+      limit.cancel();
+    });
+  }
+
+  /** After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first. */
+  #afterAnswers(delayMs: number, callback: () => void): Timer {
+    return this.clock.schedule(delayMs, () => setImmediate(callback));
+  }
+
   #open(method: string, headers: Readonly<Record<string, string>>, listener: StreamListener): ClientHttp2Stream {
-    const stream = this.#session.request({
-      ':method': 'POST',
-      ':path': method,
-      'content-type': 'application/grpc',
-      te: 'trailers',
-      ...headers,
+    return openStream(this.#session, method, headers, {
+      heard: () => (this.#heardAt = this.clock.now()),
+      message: (message) => listener.message(message),
+      ended: (error) => listener.ended(error && this.#lost(error)),
     });
-    const frames = new Frames();
-    let failure: Error | undefined;
-    let status: IncomingHttpHeaders = {};
-    stream.on('response', (head) => {
-      this.#heardAt = this.clock.now();
-      status = head;
-      if (head[':status'] !== 200)
-        failure = new Error(`the endpoint answered with HTTP ${head[':status']}: is it etcd?`);
-    });
-    stream.on('trailers', (trailers) => (status = trailers));
-    stream.on('data', (chunk: Buffer) => {
-      this.#heardAt = this.clock.now();
-      try {
-        for (const message of frames.take(chunk)) listener.message(new Message(message));
-      } catch (error) {
-        failure = connectionError(error);
-        stream.close(constants.NGHTTP2_CANCEL);
-      }
-    });
-    stream.on('error', (error) => (failure ??= this.#endedBy ?? connectionError(error)));
-    stream.on('close', () => {
-      const code = status['grpc-status'];
-      if (code !== undefined) failure ??= EtcdError.of(code, status['grpc-message']);
-      listener.ended(code === undefined ? (failure ?? this.#endedBy ?? new Error('the connection was lost')) : failure);
-    });
-    return stream;
+  }
+
+  /** Says why there was no answer, unless `error` is one. */
+  #lost(error: Error): Error {
+    if (error instanceof EtcdError || error instanceof HttpError || error instanceof NotProcessedError) return error;
+    const { message } = this.#endedBy ?? error;
+    return this.#heardAt === -Infinity ? new Error(message) : new StaleConnectionError(message);
   }
 }
 
-/** The sending side of a stream. */
-export class MessageStream {
-  constructor(private readonly stream: ClientHttp2Stream) {}
-
-  send(message: Buffer): void {
-    if (!this.stream.closed && !this.stream.destroyed) this.stream.write(frame(message));
-  }
-
-  close(): void {
-    this.stream.close(constants.NGHTTP2_CANCEL);
-  }
+function timeoutOf(longestMs: number): string {
+  return longestMs <= LONGEST_TIMEOUT_MS ? `${Math.ceil(longestMs)}m` : `${Math.ceil(longestMs / 1_000)}S`;
 }

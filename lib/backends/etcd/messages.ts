@@ -7,6 +7,7 @@ export const METHOD = {
   grant: '/etcdserverpb.Lease/LeaseGrant',
   keepAlive: '/etcdserverpb.Lease/LeaseKeepAlive',
   revoke: '/etcdserverpb.Lease/LeaseRevoke',
+  status: '/etcdserverpb.Maintenance/Status',
   authenticate: '/etcdserverpb.Auth/Authenticate',
 } as const;
 

@@ -1,7 +1,7 @@
 import { type LeaseAttempt, unpackHolder } from '../../core/index.js';
 import type { DeletionWatch } from './deletion-watch.js';
 import type { EtcdClient } from './etcd-client.js';
-import { EtcdError, isRefusal } from './etcd-error.js';
+import { EtcdError, isFull, isRefusal } from './etcd-error.js';
 import type { EtcdSession } from './etcd-session.js';
 import type { LockNames } from './lock-names.js';
 import type { Condition, KeyValue, OneOf, Outcome, Transaction } from './messages.js';
@@ -160,7 +160,7 @@ export class Place {
       this.#noteEnd(error);
       if (this.session.gone.aborted) return false;
       // A full server creates nothing any more, sooner or later: deleting is all that is left to do.
-      if (!(error instanceof EtcdError && error.message.includes('space exceeded'))) throw error;
+      if (!isFull(error)) throw error;
       await client.transact({ steps: [{ remove: this.#name }] });
       return true;
     }

@@ -60,6 +60,11 @@ export class Message {
     return value instanceof Buffer ? value.toString() : '';
   }
 
+  texts(field: number): string[] {
+    const values = this.#fields.get(field) ?? [];
+    return values.map(String);
+  }
+
   message(field: number): Message | undefined {
     return this.messages(field).at(-1);
   }

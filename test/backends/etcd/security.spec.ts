@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { LockBackendError } from 'nestjs-distributed-lock/core';
+import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
 import { failureOf, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { EtcdOperator } from '../../support/etcd-operator.js';
@@ -20,17 +20,7 @@ wantedOf(['etcd']).forEach(() => {
 
     beforeAll(async () => {
       world = await EtcdWorld.start({ args: ['--auth-token-ttl', '1'] });
-      const { operator } = world;
-      await operator.ask('auth/user/add', { name: 'root', password: 'root' });
-      await operator.ask('auth/user/grant', { user: 'root', role: 'root' });
-      await operator.ask('auth/user/add', { name: CREDENTIALS.username, password: CREDENTIALS.password });
-      await operator.ask('auth/role/add', { name: 'locks' });
-      await operator.ask('auth/user/grant', { user: CREDENTIALS.username, role: 'locks' });
-      const perm = { permType: 'READWRITE', key: base64('lock/'), range_end: base64('lock0') };
-      await operator.ask('auth/role/grant', { name: 'locks', perm });
-      await operator.ask('auth/enable', {});
-      const { token } = await operator.ask<{ token: string }>('auth/authenticate', { name: 'root', password: 'root' });
-      root = new EtcdOperator(world.server.urls, token);
+      root = await enableUsers(world);
     });
     afterEach(() => world.closeClients());
     afterAll(() => world[Symbol.asyncDispose]());
@@ -60,13 +50,48 @@ wantedOf(['etcd']).forEach(() => {
     it('E8: rights changed meanwhile: nobody notices', async () => {
       const service = world.service({ credentials: CREDENTIALS, ttlSeconds: 60 });
       await (await service.acquire('k')).release();
-      const { token } = await world.operator.ask<{ token: string }>('auth/authenticate', {
-        name: 'root',
-        password: 'root',
-      });
-      root = new EtcdOperator(world.server.urls, token);
+      root = await asRoot(world);
       await root.ask('auth/user/add', { name: 'another', password: 'one' });
       await (await service.acquire('k', { waitMs: 0 })).release();
+    });
+
+    it('are woken when a key is free, also after an administrator has set their password', async () => {
+      const [ours, theirs] = [1, 2].map(() => world.service({ credentials: CREDENTIALS, ttlSeconds: 60 }));
+      if (!ours || !theirs) throw new Error('there are two');
+      root = await asRoot(world);
+      const woken = [await msToWake(root, ours, theirs)];
+      for (let round = 0; round < 3; round += 1) {
+        root = await asRoot(world);
+        const { username: name, password } = CREDENTIALS;
+        await root.ask('auth/user/changepw', { name, password });
+        root = await asRoot(world);
+        woken.push(await msToWake(root, ours, theirs));
+      }
+      process.stdout.write(`etcd: woken after a password was set: ${woken.map(Math.round).join(', ')} ms\n`);
+      expect(Math.max(...woken)).toBeLessThan(1_000);
+    });
+
+    it('may have a password that changes: a function is asked for it each time', async () => {
+      let password: string = CREDENTIALS.password;
+      const asked: string[] = [];
+      const service = world.service({
+        credentials: {
+          username: CREDENTIALS.username,
+          password: () => {
+            asked.push(password);
+            return Promise.resolve(password);
+          },
+        },
+      });
+      await (await service.acquire('k')).release();
+      const change = async (next: string): Promise<void> => {
+        await (await asRoot(world)).ask('auth/user/changepw', { name: CREDENTIALS.username, password: next });
+        password = next;
+      };
+      await change('canary-new');
+      await (await service.acquire('k', { waitMs: 5_000 })).release();
+      expect(asked).toContain('canary-new');
+      await change(CREDENTIALS.password);
     });
 
     it('outside of their prefix are refused at once', async () => {
@@ -91,6 +116,33 @@ wantedOf(['etcd']).forEach(() => {
       expect(error).toBeInstanceOf(LockBackendError);
       expect(inspect([error, service.health, said], { depth: 10 })).not.toContain('canary');
     });
+  });
+
+  describe('tokens of etcd that expire (JWT)', () => {
+    const TTL_MS = 2_000;
+
+    it('who waits is woken when a key is free, before a token has expired and after', async () => {
+      const directory = mkdtempSync(join(tmpdir(), 'etcd-jwt-'));
+      const [secret, known] = [join(directory, 'jwt.key'), join(directory, 'jwt.pub')];
+      execFileSync('openssl', ['genrsa', '-out', secret, '2048'], { stdio: 'ignore' });
+      execFileSync('openssl', ['rsa', '-in', secret, '-pubout', '-out', known], { stdio: 'ignore' });
+      const token = `jwt,pub-key=${known},priv-key=${secret},sign-method=RS256,ttl=${TTL_MS}ms`;
+      await using world = await EtcdWorld.start({ args: ['--auth-token', token] });
+      rmSync(directory, { recursive: true });
+      await enableUsers(world);
+      const [ours, theirs] = [1, 2].map(() => world.service({ credentials: CREDENTIALS, ttlSeconds: 60 }));
+      if (!ours || !theirs) throw new Error('there are two');
+      const woken: number[] = [];
+      for (let round = 0; round < 4; round += 1) {
+        const root = await asRoot(world);
+        woken.push(await msToWake(root, ours, theirs));
+        await eventually(async () => expect(String(await failureOf(root.list('lock/')))).toContain('token'), {
+          withinMs: 2 * TTL_MS,
+        });
+      }
+      process.stdout.write(`etcd: woken before and after a JWT expired: ${woken.map(Math.round).join(', ')} ms\n`);
+      expect(Math.max(...woken)).toBeLessThan(1_000);
+    }, 60_000);
   });
 
   describe('TLS', () => {
@@ -141,6 +193,28 @@ wantedOf(['etcd']).forEach(() => {
       await lock.release();
     });
 
+    it('certificates are read again for each new connection, where a function reads them', async () => {
+      const { endpoints, tls } = secure();
+      let renewed = false;
+      // The old one has expired, or is of an authority that the server no longer trusts.
+      const service = world.service({
+        endpoints,
+        tls: () => (renewed ? tls : { ca: tls.ca, servername: tls.servername }),
+        patienceMs: 200,
+      });
+      await expect(failureOf(service.acquire('k'))).resolves.toBeInstanceOf(LockBackendError);
+      renewed = true;
+      await (await service.acquire('k')).release();
+    });
+
+    it('certificates that cannot be read: an error and a health that say so', async () => {
+      const { endpoints } = secure();
+      const tls = () => ({ ca: readFileSync(file('missing.crt')) });
+      const service = world.service({ endpoints, tls, patienceMs: 200 });
+      expect(String(await failureOf(service.acquire('k')))).toContain('missing.crt');
+      expect(service.health).toMatchObject({ status: 'down', detail: expect.stringContaining('missing.crt') });
+    });
+
     it.each([
       ['that nobody vouches for', { ca: undefined }],
       ['of another host', { servername: 'elsewhere.test' }],
@@ -161,6 +235,38 @@ wantedOf(['etcd']).forEach(() => {
     });
   });
 });
+
+async function enableUsers(world: EtcdWorld): Promise<EtcdOperator> {
+  const { operator } = world;
+  await operator.ask('auth/user/add', { name: 'root', password: 'root' });
+  await operator.ask('auth/user/grant', { user: 'root', role: 'root' });
+  await operator.ask('auth/user/add', { name: CREDENTIALS.username, password: CREDENTIALS.password });
+  await operator.ask('auth/role/add', { name: 'locks' });
+  await operator.ask('auth/user/grant', { user: CREDENTIALS.username, role: 'locks' });
+  const perm = { permType: 'READWRITE', key: base64('lock/'), range_end: base64('lock0') };
+  await operator.ask('auth/role/grant', { name: 'locks', perm });
+  await operator.ask('auth/enable', {});
+  return asRoot(world);
+}
+
+async function asRoot(world: EtcdWorld): Promise<EtcdOperator> {
+  const root = { name: 'root', password: 'root' };
+  const { token } = await world.operator.ask<{ token: string }>('auth/authenticate', root);
+  return new EtcdOperator(world.server.urls, token);
+}
+
+/** How long `theirs` needs for a key that `ours` gives back, when both are in line. */
+async function msToWake(root: EtcdOperator, ours: LockService, theirs: LockService): Promise<number> {
+  const lock = await ours.acquire('watched', { waitMs: 5_000 });
+  const waiting = theirs.acquire('watched', { waitMs: 20_000 });
+  await eventually(async () => expect(await root.list('lock/watched/')).toHaveLength(2));
+  // A watch that is refused is refused by now.
+  await throughout(200, () => expect(lock.isHeld).toBe(true));
+  const since = performance.now();
+  await lock.release();
+  await (await waiting).release();
+  return performance.now() - since;
+}
 
 function base64(text: string): string {
   return Buffer.from(text).toString('base64');

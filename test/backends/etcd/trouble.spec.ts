@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
+import { adviceOn } from '../../../lib/backends/etcd/database-size.js';
 import { failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
@@ -58,6 +59,9 @@ wantedOf(['etcd']).forEach(() =>
       const error = await failureOf(service.acquire('k'));
       expect(error).toBeInstanceOf(LockBackendError);
       expect(String(error)).toContain('space exceeded');
+      expect(String(error)).toContain('--auto-compaction-retention');
+      expect(service.health).toMatchObject({ status: 'up', detail: expect.stringContaining('refuses every write') });
+      expect(service.health.detail).toContain('--auto-compaction-retention');
       expect(await service.tryAcquire('held')).toBeNull();
       await lock.release();
       expect(await world.places('held')).toEqual([]);
@@ -65,7 +69,35 @@ wantedOf(['etcd']).forEach(() =>
       await world.operator.compact();
       await world.operator.ask('maintenance/defragment', {});
       await world.operator.disarm();
-      await (await eventually(() => service.acquire('k'))).release();
+      const acquireAgain = async (): Promise<void> => {
+        await (await service.acquire('k')).release();
+        expect(service.health).toEqual({ status: 'up' });
+      };
+      await eventually(acquireAgain, { withinMs: 15_000, everyMs: 500 });
+    });
+
+    it('a database that nears its quota: health says so before it is full', () => {
+      const GIB = 1024 ** 3;
+      expect(adviceOn(1.5 * GIB, 0, false)).toBeUndefined();
+      expect(adviceOn(1.7 * GIB, 0, false)).toMatch(/1\.70 GiB .* 2 GiB unless .*--auto-compaction-retention/u);
+      expect(adviceOn(1.7 * GIB, 8 * GIB, false)).toBeUndefined();
+      expect(adviceOn(7 * GIB, 8 * GIB, false)).toMatch(/7\.00 GiB .* quota of 8\.00 GiB/u);
+      expect(adviceOn(0.1 * GIB, 8 * GIB, true)).toContain('is full');
+    });
+
+    it('nobody listening when an application starts: health says so at once', async () => {
+      await using world = await EtcdWorld.start();
+      await world.server.kill();
+      const backend = world.backend();
+      expect(backend.health?.()).toEqual({ status: 'idle' });
+      await failureOf(Promise.resolve(backend.start?.()));
+      expect(backend.health?.()).toMatchObject({ status: 'down', detail: expect.stringContaining('ECONNREFUSED') });
+    });
+
+    it('a time-out of a month is one that etcd understands', async () => {
+      await using world = await EtcdWorld.start();
+      const service = world.service({ requestTimeoutMs: 2 ** 31 - 1 });
+      await (await service.acquire('k')).release();
     });
 
     it('nobody listening: an error that says so, in time, also where nobody waits', async () => {
@@ -104,7 +136,7 @@ wantedOf(['etcd']).forEach(() =>
       await service.close();
       await expect(failureOf(waiting)).resolves.toBeInstanceOf(LockBackendError);
       await expect(failureOf(new LockService(backend).acquire('other'))).resolves.toMatchObject({
-        message: 'etcd could not acquire "other": the backend is closed',
+        message: expect.stringContaining('etcd could not acquire "other": the backend is closed'),
       });
       expect(await world.places('k')).toHaveLength(1);
       await lock.release();
