@@ -8,7 +8,7 @@ export abstract class LockError extends Error {
     message: string,
     /** The key concerned; empty where there is none. */
     readonly key: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(message, options);
     this.name = new.target.name;

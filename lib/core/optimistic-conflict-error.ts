@@ -9,7 +9,7 @@ export class OptimisticConflictError extends Error {
     message: string,
     /** How often the work ran. */
     readonly attempts: number,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(message, options);
     this.name = new.target.name;

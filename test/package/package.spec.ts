@@ -1,6 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -13,7 +22,8 @@ const run = (command: string, args: string[], cwd: string): string =>
     env: { ...process.env, NODE_OPTIONS: '' },
   });
 
-const BACKENDS = ['memcached', 'memory', 'redis', 'redlock', 'typeorm', 'zookeeper'];
+/** Every folder of a backend is a sub-path. */
+const BACKENDS = readdirSync(join(root, 'lib/backends'));
 const SUB_PATHS = ['', '/core', '/testing', ...BACKENDS.map((name) => `/${name}`)];
 
 /** What is tested here is the packed tarball, as an application gets it. Needs the build. */
@@ -48,6 +58,15 @@ describe('the package', () => {
   const node = (home: string, file: string, text: string): string => {
     writeFileSync(join(home, file), text);
     return run(process.execPath, [file], home);
+  };
+
+  /** What the compiler has to say. */
+  const compile = (home: string, args: string[]): string => {
+    const { stdout } = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...args], {
+      cwd: home,
+      encoding: 'utf8',
+    });
+    return stdout;
   };
 
   const APPLICATION = `
@@ -125,6 +144,33 @@ describe('the package', () => {
       root,
     );
     expect(JSON.parse(attw)).toMatchObject({ problems: {} });
+  });
+
+  it('has types for an application that is compiled for ES2021, and checks the declarations of its libraries', () => {
+    const home = application('types', nest12, 'module');
+    for (const types of ['@types', 'undici-types']) {
+      symlinkSync(join(root, 'node_modules', types), join(home, 'node_modules', types));
+    }
+    const imports = SUB_PATHS.filter((path) => path !== '/typeorm').map(
+      (path) => `import 'nestjs-distributed-lock${path}';`,
+    );
+    writeFileSync(join(home, 'app.ts'), imports.join('\n'));
+    const options = [
+      '--noEmit',
+      '--skipLibCheck',
+      'false',
+      '--lib',
+      'ES2021',
+      '--module',
+      'nodenext',
+      '--types',
+      'node',
+    ];
+    expect(compile(home, ['app.ts', '--experimentalDecorators', ...options])).toBe('');
+  });
+
+  it('is small: 350 kB packed', () => {
+    expect(statSync(tarball).size).toBeLessThan(350_000);
   });
 
   it('contains what it must, and nothing of ours', () => {

@@ -11,7 +11,7 @@ export class MemcachedFailure extends Error {
   constructor(
     readonly kind: FailureKind,
     message: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(message, options);
   }
