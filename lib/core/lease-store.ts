@@ -8,6 +8,11 @@ export interface LeaseStore {
   readonly ttlLimits?: TtlLimits;
   /** See `Lease`. */
   readonly tokenStep?: number;
+  /**
+   * With each caller that asks, all of them pause for so much longer between two questions, up to five seconds: a store that
+   * many ask has to answer those who hold its keys too. @default 0
+   */
+  readonly pollMsPerWaiter?: number;
   /** See `LockBackend`. */
   start?(): Promise<void>;
   /**

@@ -14,13 +14,15 @@ export interface PollingOptions {
   random?: () => number;
 }
 
+/** To how much many who ask at the same time may lengthen the pause of each. */
+const LONGEST_SHARED_POLL_MS = 5_000;
+
 const CLOSED =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
 
 /** Makes a `LockBackend` of a `LeaseStore`: waiting, lost replies, late replies and giving up, written once. */
 export class PollingBackend implements LockBackend {
   readonly name: string;
-  readonly guarantee: Guarantee;
   readonly ttlLimits?: TtlLimits;
   readonly start?: () => Promise<void>;
   readonly isHeldBy?: (key: string, owner: string) => Promise<boolean>;
@@ -28,6 +30,7 @@ export class PollingBackend implements LockBackend {
   readonly onHealthChange?: (listener: (health: BackendHealth) => void) => () => void;
   readonly #patience: Required<PollingOptions>;
   readonly #cleanUps: CleanUps;
+  #contenders = 0;
   #closed = false;
 
   constructor(
@@ -36,12 +39,16 @@ export class PollingBackend implements LockBackend {
   ) {
     this.#cleanUps = new CleanUps(store);
     this.name = store.name;
-    this.guarantee = store.guarantee;
     if (store.ttlLimits) this.ttlLimits = store.ttlLimits;
+    const { pollMs = store.watch ? 30_000 : 50, patienceMs = 2_000, random = systemRandom } = options;
+    const sharedPollMs = (): number =>
+      Math.min(LONGEST_SHARED_POLL_MS, this.#contenders * (store.pollMsPerWaiter ?? 0));
     this.#patience = {
-      pollMs: options.pollMs ?? (store.watch ? 30_000 : 50),
-      patienceMs: options.patienceMs ?? 2_000,
-      random: options.random ?? systemRandom,
+      patienceMs,
+      random,
+      get pollMs() {
+        return Math.max(pollMs, sharedPollMs());
+      },
     };
     if (store.start) this.start = store.start.bind(store);
     if (store.isHeldBy) this.isHeldBy = store.isHeldBy.bind(store);
@@ -49,9 +56,15 @@ export class PollingBackend implements LockBackend {
     if (store.onHealthChange) this.onHealthChange = store.onHealthChange.bind(store);
   }
 
+  get guarantee(): Guarantee {
+    return this.store.guarantee;
+  }
+
   acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
     if (this.#closed) return Promise.reject(new Error(CLOSED));
-    return new Contender(this.store, key, request, this.#patience, this.#cleanUps.add).run();
+    this.#contenders += 1;
+    const contender = new Contender(this.store, key, request, this.#patience, this.#cleanUps.add);
+    return contender.run().finally(() => (this.#contenders -= 1));
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,14 @@
-import { type BackendHealth, LockConfigurationError, ReportedHealth } from '../../core/index.js';
+import {
+  type BackendHealth,
+  LockConfigurationError,
+  ReportedHealth,
+  systemClock,
+  type Timer,
+} from '../../core/index.js';
 import { untilAnswered } from './until-answered.js';
+
+/** How long a connection that died silently is spoken of. */
+const REMEMBERED_MS = 600_000;
 
 /**
  * What is known of a database by what was asked of it. When it does not answer it is asked in the background until it does:
@@ -10,6 +19,8 @@ export class DatabaseHealth {
   readonly #reported = new ReportedHealth();
   #asking = false;
   #over = false;
+  readonly #replaced = new Map<string, number>();
+  #forgetting: Timer | undefined;
 
   /** @param ask rejects while there is no answer, and has that noted */
   constructor(private readonly ask: () => Promise<unknown>) {}
@@ -44,6 +55,21 @@ export class DatabaseHealth {
     this.#report('idle');
   }
 
+  /** Such a connection died without a word, and a new one serves: no failure, but its operator should know, for a while. */
+  replaced(connection: string): void {
+    const times = (this.#replaced.get(connection) ?? 0) + 1;
+    this.#replaced.set(connection, times);
+    const how = `${connection} was silent and has been replaced${times === 1 ? '' : ` (${times} times)`}`;
+    this.advise(connection, `${how}: something on the way to the database may be forgetting idle connections`);
+    this.#forgetting?.cancel();
+    this.#forgetting = systemClock.schedule(REMEMBERED_MS, () => this.#forget(), { background: true });
+  }
+
+  /** What an operator should change; `undefined` when nothing is left to change. */
+  advise(topic: string, advice: string | undefined): void {
+    this.#reported.advise(topic, advice);
+  }
+
   /** Asks in the background until there is an answer. */
   recover(): void {
     if (!this.#asking) void this.#ask();
@@ -52,6 +78,12 @@ export class DatabaseHealth {
   /** For good. */
   end(): void {
     this.#over = true;
+    this.#forgetting?.cancel();
+  }
+
+  #forget(): void {
+    for (const connection of this.#replaced.keys()) this.advise(connection, undefined);
+    this.#replaced.clear();
   }
 
   async #ask(): Promise<void> {

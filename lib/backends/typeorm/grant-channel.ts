@@ -1,23 +1,45 @@
+import { systemClock } from '../../core/index.js';
 import type { Waiters } from '../../core/waiters.js';
+import { cleanError } from './clean-error.js';
+import { LookOut } from './look-out.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
+import type { OwnConnections } from './own-connections.js';
 import type { WaitingLine } from './sql-dialect.js';
+import { TimeLimitError } from './time-limit.js';
 import { untilAnswered } from './until-answered.js';
+
+/** A server that is silent for so long, on a connection that only listens, is not there any more. */
+const LONGEST_SILENCE_MS = 1_000;
+
+/** A connection that was quiet for longer is looked at by whoever begins to rely on it. */
+const TRUSTED_QUIET_MS = 3_000;
 
 /** The connection on which the server tells those who wait of their turn. Opened once somebody has to. */
 export class GrantChannel {
+  /** Whoever waits has to stand on it. */
+  readonly lookOut: LookOut;
+  readonly #settings: ConnectionSettings;
   #connection: OwnConnection | undefined;
   #listening = false;
   /** Nothing would ever be heard from here. */
   #deaf = false;
   #opening = false;
+  #looking = false;
+  /** Some may sleep until they hear something. */
+  #relied = false;
   #closed = false;
+  #heardAt = 0;
 
   constructor(
-    private readonly settings: ConnectionSettings,
+    settings: ConnectionSettings,
     private readonly line: WaitingLine,
     private readonly table: string,
     private readonly waiters: Waiters,
-  ) {}
+    private readonly connections: OwnConnections,
+  ) {
+    this.lookOut = new LookOut(() => void this.#look());
+    this.#settings = { ...settings, statementTimeoutMs: Math.min(settings.statementTimeoutMs, LONGEST_SILENCE_MS) };
+  }
 
   /** Whether grants are heard of. If not, they may soon be, and until then whoever waits must ask. */
   listen(): boolean {
@@ -25,9 +47,35 @@ export class GrantChannel {
     return this.#listening;
   }
 
+  /** Somebody begins to rely on it. */
+  trust(): void {
+    if (systemClock.now() - this.#heardAt > TRUSTED_QUIET_MS) void this.#look();
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     await this.#connection?.close();
+  }
+
+  /**
+   * Wakes those whose turn has come without their hearing of it. An answer is a sign of life too: a connection without one is
+   * replaced, as the network may have forgotten it and would never say so.
+   */
+  async #look(): Promise<void> {
+    const { line } = this.lookOut;
+    const connection = this.#connection;
+    if (line.size === 0 || !connection || !this.#listening || this.#looking) return;
+    this.#looking = true;
+    try {
+      for (const message of await this.line.look(connection.run, this.table, line)) this.waiters.deliver(message);
+      this.#heardAt = systemClock.now();
+    } catch (error) {
+      connection.destroy();
+      if (error instanceof TimeLimitError) this.#onSilence();
+      this.#onLost(connection);
+    } finally {
+      this.#looking = false;
+    }
   }
 
   async #listen(): Promise<void> {
@@ -38,31 +86,52 @@ export class GrantChannel {
       () => !this.#closed && this.waiters.any,
     );
     this.#opening = false;
+    this.connections.health.advise('listener', undefined);
   }
 
   async #open(): Promise<boolean> {
-    const connection = new OwnConnection(this.settings, () => this.#onLost());
+    const connection = new OwnConnection(this.#settings, () => this.#onLost(connection));
     this.#connection = connection;
     try {
       await connection.open();
       const { run, client } = connection;
-      this.#deaf = !(await this.line.listen(run, client, this.table, (message) => this.waiters.deliver(message)));
-    } catch {
-      // Whoever waits asks more often meanwhile, and reports what is wrong.
+      this.#deaf = !(await this.line.listen(run, client, this.table, (message) => this.#hear(message)));
+    } catch (error) {
       connection.destroy();
+      // They ask by themselves until the next one listens.
+      if (this.#relied) this.waiters.wakeAll();
+      this.#relied = false;
+      const why = `nobody listens for releases, so those who wait ask again and again: ${cleanError(error).message}`;
+      this.connections.health.advise('listener', why);
       return false;
     }
     if (this.#deaf) {
       await connection.close();
       return true;
     }
+    if (this.#connection !== connection) return false;
     this.#listening = true;
+    this.#relied = true;
+    this.#heardAt = systemClock.now();
     // What was granted before was not heard.
-    this.waiters.wakeAll();
+    void this.#look();
     return true;
   }
 
-  #onLost(): void {
+  #hear(message: string): void {
+    this.#heardAt = systemClock.now();
+    this.waiters.deliver(message);
+  }
+
+  /** The others may have been forgotten with it. */
+  #onSilence(): void {
+    this.connections.health.replaced('the connection that listens for releases');
+    this.connections.retireIdle();
+  }
+
+  #onLost(connection: OwnConnection): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
     this.#listening = false;
     void this.#listen();
   }

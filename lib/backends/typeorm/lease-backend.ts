@@ -124,6 +124,6 @@ function storeOf(rows: Rows, reapIdleAfterMs: number, settings: ConnectionSettin
   const store = new SqlLeaseStore(`typeorm:${settings.options.type}`, table, statements, connections, reaper);
   if (!line) return store;
   const waiters = new Waiters();
-  const channel = new GrantChannel(settings, line, table, waiters);
+  const channel = new GrantChannel(settings, line, table, waiters, connections);
   return new QueuedLeaseStore(store, table, line, connections, channel, waiters);
 }

@@ -2,7 +2,7 @@ import type { LeaseAttempt } from '../../core/index.js';
 import { DatabaseError, WRITABLE } from './clean-error.js';
 import { IN_US, NOW, NOW_US, usSince1970 } from './mysql-clock.js';
 import { refusalOf } from './refusal-of.js';
-import type { Address, Sockets } from './sockets.js';
+import { type Address, type Sockets, streamIn } from './sockets.js';
 import type { LeaseRow, Query, SqlDialect } from './sql-dialect.js';
 import { STORED_KEY_BYTES, storedBytes } from './stored-key.js';
 
@@ -30,7 +30,7 @@ export const mysql: SqlDialect = {
   connection(options, sockets) {
     if (options.type !== 'mysql' && options.type !== 'mariadb') return options;
     const { replication, extra, ...rest } = options;
-    return { ...rest, ...replication?.master, poolSize: 1, extra: { ...extra, ...answersAsExpected(sockets) } };
+    return { ...rest, ...replication?.master, poolSize: 1, extra: { ...extra, ...answersAsExpected(sockets, extra) } };
   },
 
   /**
@@ -202,12 +202,14 @@ function bytesOf(text: string): Buffer {
 }
 
 /** What the application may have told its driver about rows is not for ours. */
-function answersAsExpected(sockets: Sockets): object {
+function answersAsExpected(sockets: Sockets, extra: unknown): object {
+  const given = streamIn(extra);
   return {
     connectionLimit: 1,
     rowsAsArray: false,
     namedPlaceholders: false,
     typeCast: true,
-    stream: ({ config }: { readonly config: Address }) => sockets.connect(config),
+    stream: (options: { readonly config: Address }) =>
+      given ? sockets.adopt(given(options)) : sockets.connect(options.config),
   };
 }

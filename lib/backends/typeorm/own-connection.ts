@@ -1,9 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { EventEmitter } from 'node:events';
-import { DataSource, type DataSourceOptions, type QueryRunner } from 'typeorm';
+import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { Deadline, systemClock } from '../../core/index.js';
 import { pause } from '../../core/timers.js';
 import { cleanError, DatabaseError } from './clean-error.js';
+import { makeDataSource } from './make-data-source.js';
 import { rowsOf } from './rows-of.js';
 import { Sockets } from './sockets.js';
 import type { Query, SqlDialect } from './sql-dialect.js';
@@ -46,6 +47,7 @@ export class OwnConnection {
   #client: unknown;
   #ended = false;
   #keepsPlans = false;
+  #answeredAt = systemClock.now();
 
   constructor(
     private readonly settings: ConnectionSettings,
@@ -53,7 +55,7 @@ export class OwnConnection {
     private readonly onLost: () => void,
   ) {
     const options = settings.dialect.connection(settings.options, this.#sockets);
-    this.#dataSource = new DataSource(Object.assign({ ...options }, NOTHING_OF_THE_APPLICATION));
+    this.#dataSource = makeDataSource(Object.assign({ ...options }, NOTHING_OF_THE_APPLICATION));
   }
 
   /** The driver's own connection. */
@@ -61,9 +63,14 @@ export class OwnConnection {
     return this.#client;
   }
 
+  /** How long it has said nothing, where there is a network to forget it. */
+  get idleMs(): number {
+    return this.settings.dialect.runAlone ? 0 : systemClock.now() - this.#answeredAt;
+  }
+
   /** Within `connectTimeoutMs`, or nothing stays open. */
-  async open(): Promise<void> {
-    const { dialect, connectTimeoutMs, statementTimeoutMs, onOpen } = this.settings;
+  async open(connectTimeoutMs = this.settings.connectTimeoutMs): Promise<void> {
+    const { dialect, statementTimeoutMs, onOpen } = this.settings;
     try {
       await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect());
       this.#keepsPlans = await dialect.prepare(this.run, statementTimeoutMs, this.#client);
@@ -128,7 +135,9 @@ export class OwnConnection {
         this.#keepsPlans && dialect.runPrepared
           ? dialect.runPrepared(this.#client, sql, parameters)
           : this.#runner.query(sql, [...parameters]);
-      return rowsOf(await within(deadline, 'the database gave no answer', answer));
+      const rows = rowsOf(await within(deadline, 'the database gave no answer', answer));
+      this.#answeredAt = systemClock.now();
+      return rows;
     } catch (error) {
       if (error instanceof TimeLimitError) this.destroy();
       throw error;

@@ -1,9 +1,15 @@
-import { Deadline } from '../../core/index.js';
+import { Deadline, systemClock } from '../../core/index.js';
 import { DatabaseError } from './clean-error.js';
 import { DatabaseHealth } from './database-health.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import { Permits } from './permits.js';
 import type { Query } from './sql-dialect.js';
+import { TimeLimitError } from './time-limit.js';
+
+/** A connection that was idle for so long is replaced before it is used: whatever is on the way may have forgotten it. */
+export const LONGEST_IDLE_MS = 30_000;
+
+type Statement<T> = (connection: OwnConnection) => Promise<T>;
 
 /** The few connections that all statements of the locks share. Opened when needed, and again when lost. */
 export class OwnConnections {
@@ -11,15 +17,26 @@ export class OwnConnections {
   readonly #idle: OwnConnection[] = [];
   readonly #permits: Permits;
   readonly health = new DatabaseHealth(() => this.query('select 1', []));
+  #answeredAt = -Infinity;
   #closed = false;
 
   constructor(private readonly settings: ConnectionSettings) {
     this.#permits = new Permits(settings.dialect.connections);
   }
 
-  /** Settles within a few times its time-outs, whatever the server does: waiting, connecting and the statement. */
-  readonly query: Query = (sql, parameters) =>
-    this.health.note(() => this.#onSome((connection) => connection.run(sql, parameters)));
+  /**
+   * Settles within a few times its time-outs, whatever the server does: waiting, connecting and the statement. While the
+   * server answers, it may have to wait for more than that behind others.
+   */
+  readonly query: Query = (sql, parameters) => this.#ask(sql, parameters, false);
+
+  /** For who has a lock: goes before all that wait for a connection to ask for one. */
+  readonly urgent: Query = (sql, parameters) => this.#ask(sql, parameters, true);
+
+  /** The next statements find new ones. */
+  retireIdle(): void {
+    for (const connection of this.#idle.splice(0)) this.#retire(connection);
+  }
 
   async close(): Promise<void> {
     this.#closed = true;
@@ -27,30 +44,48 @@ export class OwnConnections {
     await Promise.all(Array.from(this.#all, (connection) => connection.close()));
   }
 
-  async #onSome<T>(statement: (connection: OwnConnection) => Promise<T>): Promise<T> {
-    const { connectTimeoutMs, statementTimeoutMs } = this.settings;
-    await this.#permits.take(Deadline.after(connectTimeoutMs));
-    const deadline = Deadline.after(statementTimeoutMs);
-    try {
-      for (;;) {
-        const used = this.#idle.pop();
-        const connection = used ?? (await this.#open());
-        try {
-          return await this.#on(connection, statement);
-        } catch (error) {
-          // A connection may have died in its sleep, or lead to a server that no longer takes writes. All statements may
-          // be sent twice.
-          if (!used || deadline.passed || this.#closed || connection.isBusy(error)) throw error;
-        }
+  async #ask(sql: string, parameters: readonly unknown[], inHurry: boolean): ReturnType<Query> {
+    return this.health.note(async () => {
+      const calledAt = systemClock.now();
+      const patience = (): Deadline =>
+        Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#answeredAt));
+      await this.#permits.take(patience, { inHurry });
+      try {
+        return await this.#onSome((connection) => connection.run(sql, parameters));
+      } finally {
+        this.#permits.give();
       }
-    } finally {
-      this.#permits.give();
-    }
+    });
   }
 
-  async #on<T>(connection: OwnConnection, statement: (connection: OwnConnection) => Promise<T>): Promise<T> {
+  /** A connection may have died in its sleep, or lead to a server that takes no writes. All statements may be sent twice. */
+  async #onSome<T>(statement: Statement<T>): Promise<T> {
+    const deadline = Deadline.after(this.settings.statementTimeoutMs);
+    for (let used = this.#takeIdle(); used; used = this.#takeIdle()) {
+      try {
+        return await this.#on(used, statement);
+      } catch (error) {
+        if (this.#closed || used.isBusy(error)) throw error;
+        if (error instanceof TimeLimitError) return this.#afterSilence(statement);
+        if (deadline.passed) throw error;
+      }
+    }
+    return this.#on(await this.#open(this.settings.connectTimeoutMs), statement);
+  }
+
+  /** One try on a new connection: the others have slept for as long as the one that died. */
+  async #afterSilence<T>(statement: Statement<T>): Promise<T> {
+    const { connectTimeoutMs, statementTimeoutMs } = this.settings;
+    this.retireIdle();
+    const result = await this.#on(await this.#open(Math.min(connectTimeoutMs, statementTimeoutMs)), statement);
+    this.health.replaced('a connection that was used before');
+    return result;
+  }
+
+  async #on<T>(connection: OwnConnection, statement: Statement<T>): Promise<T> {
     try {
       const result = await statement(connection);
+      this.#answeredAt = systemClock.now();
       if (this.#all.has(connection)) this.#idle.push(connection);
       return result;
     } catch (error) {
@@ -60,17 +95,31 @@ export class OwnConnections {
     }
   }
 
-  async #open(): Promise<OwnConnection> {
+  /** The one that was used last, and none that has slept for too long. */
+  #takeIdle(): OwnConnection | undefined {
+    const connection = this.#idle.pop();
+    if (!connection || connection.idleMs < LONGEST_IDLE_MS) return connection;
+    this.#retire(connection);
+    this.retireIdle();
+    return undefined;
+  }
+
+  async #open(withinMs: number): Promise<OwnConnection> {
     if (this.#closed) throw new DatabaseError('the lock connection is closed', undefined);
     const connection = new OwnConnection(this.settings, () => this.#onLost(connection));
     this.#all.add(connection);
     try {
-      await connection.open();
+      await connection.open(withinMs);
       return connection;
     } catch (error) {
       this.#all.delete(connection);
       throw error;
     }
+  }
+
+  #retire(connection: OwnConnection): void {
+    this.#all.delete(connection);
+    void connection.close();
   }
 
   #drop(connection: OwnConnection): void {

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import { LockConfigurationError } from '../../core/index.js';
 import { idIn } from './greeted-id.js';
 import { isPostgresClient, runPrepared } from './postgres-client.js';
 import { inMs, NOW, NOW_US } from './postgres-clock.js';
 import { refusalOf } from './refusal-of.js';
+import { streamIn } from './sockets.js';
 import type { SqlDialect } from './sql-dialect.js';
 import { storedText } from './stored-key.js';
 
@@ -24,13 +26,18 @@ const IS_OUR_SESSION = (parameter: string): string =>
   `pg_backend_pid() = coalesce(${parameter}::int, pg_backend_pid())`;
 const greetedPid = (client: unknown): string | null => idIn(client, 'processID') ?? null;
 
+/** `WaitingLine.nameOf`, in SQL. */
+const named = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UTF8')), 'hex')`;
+
 export const postgres: SqlDialect = {
   connections: 2,
 
   connection(options, sockets) {
     if (options.type !== 'postgres') return options;
     const { replication, extra, ...rest } = options;
-    const ours: object = { ...extra, min: 0, max: 1, stream: () => sockets.create() };
+    const given = streamIn(extra);
+    const stream = given ? (config: unknown) => sockets.adopt(given(config)) : () => sockets.create();
+    const ours: object = { ...extra, min: 0, max: 1, stream };
     return { ...rest, ...replication?.master, poolSize: 1, poolErrorHandler: () => undefined, extra: ours };
   },
 
@@ -133,8 +140,8 @@ export const postgres: SqlDialect = {
        ), left_line as (
          update ${table} set waiting = array_remove(waiting, $2) from before where not ours and lock_key = $1
        )
-       select case when next is not null then pg_notify('${table}', next || '|0')::text end,
-         case when after is not null then pg_notify('${table}', after || '|${GRANT_MS}')::text end
+       select case when next is not null then pg_notify('${table}', ${named('next')} || '|0')::text end,
+         case when after is not null then pg_notify('${table}', ${named('after')} || '|${GRANT_MS}')::text end
        from freed`,
       [storedText(key), owner],
     );
@@ -185,6 +192,18 @@ export const postgres: SqlDialect = {
         [storedText(key), owner],
       );
       return rows.length === 1;
+    },
+
+    nameOf: (owner) => createHash('sha256').update(owner).digest('hex'),
+
+    async look(query, table, keys) {
+      const rows = await query(
+        `select ${named('waiter.owner')} as name from unnest($1::text[], $2::text[]) as waiter(lock_key, owner)
+         left join ${table} as held on held.lock_key = waiter.lock_key
+         where held.owner is null or held.owner = waiter.owner or held.expires_at <= ${NOW} or waiter.owner <> all(held.waiting)`,
+        [Array.from(keys.values(), storedText), [...keys.keys()]],
+      );
+      return rows.map(({ name }) => `${String(name)}|0`);
     },
 
     /** Whoever listens through a pooler listens on somebody else's connection, for good. */

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import type { BackendHealth, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
 import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { Waiters } from '../../core/waiters.js';
@@ -8,11 +9,11 @@ import type { SqlLeaseStore } from './sql-lease-store.js';
 
 /** How soon to ask again as long as grants are not heard of. */
 const DEAF_POLL_MS = 50;
+const LONGEST_POLL_MS = 5_000;
 
 /** A lease store whose server keeps those who wait in line, on the row, and hands the key to the first of them. */
 export class QueuedLeaseStore implements LeaseStore {
   readonly name: string;
-  readonly guarantee: SqlLeaseStore['guarantee'];
   readonly tokenStep = TOKEN_STEP;
 
   constructor(
@@ -24,16 +25,22 @@ export class QueuedLeaseStore implements LeaseStore {
     private readonly waiters: Waiters,
   ) {
     this.name = store.name;
-    this.guarantee = store.guarantee;
+  }
+
+  get guarantee(): SqlLeaseStore['guarantee'] {
+    return this.store.guarantee;
   }
 
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const attempt = await this.store.tryAcquire(key, owner, ttlMs, metadata);
-    if (attempt.acquired || !this.waiters.has(owner)) return attempt;
+    const { lookOut } = this.channel;
+    if (attempt.acquired || !lookOut.has(owner)) return attempt;
     const hears = this.channel.listen();
     const inLine = await this.line.join(this.connections.query, this.table, key, owner);
     if (!inLine) return { ...attempt, retryAfterMs: 0 };
-    return hears ? attempt : { ...attempt, retryAfterMs: Math.min(attempt.retryAfterMs ?? DEAF_POLL_MS, DEAF_POLL_MS) };
+    lookOut.joined(owner);
+    if (hears) this.channel.trust();
+    return hears ? attempt : { ...attempt, retryAfterMs: this.#askAgainAfter(attempt.retryAfterMs) };
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -48,8 +55,13 @@ export class QueuedLeaseStore implements LeaseStore {
     return this.store.isHeldBy(key, owner);
   }
 
-  watch(_key: string, owner: string, wake: () => void): () => void {
-    return this.waiters.watch(owner, wake);
+  watch(key: string, owner: string, wake: () => void): () => void {
+    const unwatch = this.waiters.watch(this.line.nameOf(owner), wake);
+    const leave = this.channel.lookOut.watch(key, owner);
+    return () => {
+      unwatch();
+      leave();
+    };
   }
 
   start(): Promise<void> {
@@ -66,5 +78,12 @@ export class QueuedLeaseStore implements LeaseStore {
 
   async close(): Promise<void> {
     await Promise.all([this.store.close(), this.channel.close()]);
+  }
+
+  /** The more keys are waited for, the later, as whoever polls a store does. */
+  #askAgainAfter(retryAfterMs: number | null): number {
+    const shared = this.channel.lookOut.size * this.store.pollMsPerWaiter;
+    const pollMs = Math.min(LONGEST_POLL_MS, Math.max(DEAF_POLL_MS, shared));
+    return Math.min(retryAfterMs ?? pollMs, pollMs / 2 + randomInt(pollMs));
   }
 }

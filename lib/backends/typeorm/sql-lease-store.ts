@@ -6,6 +6,8 @@ import type { LeaseStatements } from './sql-dialect.js';
 /** One row a key, one statement a step. Rows stay after release: the owner goes, the token stays and keeps growing. */
 export class SqlLeaseStore implements LeaseStore {
   readonly guarantee = 'durable';
+  /** All who wait for different keys together ask about 200 times a second, and leave the connections to those who hold. */
+  readonly pollMsPerWaiter = 5;
 
   constructor(
     readonly name: string,
@@ -21,11 +23,11 @@ export class SqlLeaseStore implements LeaseStore {
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.statements.renew(this.connections.query, this.table, { key, owner, ttlMs: Math.ceil(ttlMs) });
+    return this.statements.renew(this.connections.urgent, this.table, { key, owner, ttlMs: Math.ceil(ttlMs) });
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    return this.statements.release(this.connections.query, this.table, { key, owner });
+    return this.statements.release(this.connections.urgent, this.table, { key, owner });
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {

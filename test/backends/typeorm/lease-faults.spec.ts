@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { setMaxListeners } from 'node:events';
-import { LockBackendError } from 'nestjs-distributed-lock/core';
+import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
 import { failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { Holder } from '../../support/harness-holder.js';
@@ -60,6 +60,28 @@ describeServers('lease faults', (type) => {
     over.abort(new Error('enough'));
     await Promise.allSettled(waits);
     await Promise.all(locks.map((lock) => lock.release()));
+  });
+
+  it('S3: a process that waits for 400 keys is told that they are held, and keeps those that it holds', async () => {
+    const [holder, crowd] = [world.service(), world.service()];
+    const lost: string[] = [];
+    const hold = async (service: LockService, count: number, ttlMs: number) =>
+      Promise.all(Array.from({ length: count }, (_, n) => service.acquire(`S3-${ttlMs}-${n}`, { ttlMs })));
+    const awaited = await hold(holder, 400, 60_000);
+    const held = await hold(crowd, 50, 2_000);
+    for (const { key, signal } of held) signal.addEventListener('abort', () => lost.push(key));
+    const waits = awaited.map(({ key }) => failureOf(crowd.acquire(key, { waitMs: 5_000 })));
+    const failures = new Map<string, number>();
+    for (const error of await Promise.all(waits)) {
+      const { name, cause } = error as Error;
+      const failure = cause instanceof Error ? `${name}: ${cause.message}` : name;
+      failures.set(failure, (failures.get(failure) ?? 0) + 1);
+    }
+    // A question that is open when the time is up may end either way.
+    expect(failures.get('LockTimeoutError')).toBeGreaterThan(360);
+    expect(lost).toEqual([]);
+    expect(crowd.health.status).toBe('up');
+    await Promise.all([...awaited, ...held].map((lock) => lock.release()));
   });
 
   it('S4: killed connections lose nothing: jeopardy, safe, and the next request does not notice', async () => {

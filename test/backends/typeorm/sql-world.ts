@@ -1,6 +1,7 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { describe } from '@jest/globals';
+import { Client } from 'pg';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
 import { wantedOf } from '../describe-backend.js';
@@ -56,6 +57,15 @@ export class SqlWorld {
     return this.harness.ask(sql, parameters);
   }
 
+  /** What is sent on a channel of PostgreSQL's, to anybody. Resolves to what ends it. */
+  async hear(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
+    const client = new Client({ connectionString: this.url });
+    client.on('notification', ({ payload = '' }) => listener(payload));
+    await client.connect();
+    await client.query(`listen "${channel}"`);
+    return () => client.end();
+  }
+
   /** Ends with the test. */
   service({ url = this.url, locks, ...options }: Options = {}): LockService {
     const backend = typeorm({ dataSource: { options: { type: this.type, url } }, synchronize: true, ...options })();
@@ -76,6 +86,10 @@ export class SqlWorld {
     await Promise.all(this.#opened.splice(0).map((service) => service.close(1_000)));
   }
 }
+
+/** Of PostgreSQL: connections of which the last statement was to listen, or to look after those who wait. */
+export const LISTENERS = `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
+  and (query like 'listen %' or query like '% as waiter(%')`;
 
 /** The same tests for each database server that `LOCK_BACKENDS` leaves in. */
 export function describeServers(name: string, tests: (type: SqlType) => void): void {

@@ -3,12 +3,10 @@ import { Client } from 'pg';
 import { handled, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
-import { SqlWorld } from './sql-world.js';
+import { LISTENERS, SqlWorld } from './sql-world.js';
 
 const LONG_TTL_MS = 60_000;
 const ROUNDS = 100;
-
-const LISTENERS = `select pid from pg_stat_activity where query like 'listen %' and backend_type = 'client backend'`;
 
 for (const type of wantedOf(['postgres'])) {
   describe(`the wake-up of waiters, ${type}`, () => {

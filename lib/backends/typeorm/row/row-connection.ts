@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
-import { DataSource, type DataSourceOptions, type QueryRunner } from 'typeorm';
+import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
 import { cleanError } from '../clean-error.js';
 import { checkLockTable } from '../lock-table.js';
+import { makeDataSource } from '../make-data-source.js';
 import { rowsOf } from '../rows-of.js';
 import { Sockets } from '../sockets.js';
 import { dialectOf, type Query } from '../sql-dialect.js';
@@ -30,7 +31,7 @@ export class RowConnection {
   private constructor(private readonly settings: RowConnectionSettings) {
     const { options } = settings;
     const ours = dialectOf(options.type).connection(options, this.#sockets);
-    this.#dataSource = new DataSource(Object.assign({ ...ours }, NOTHING_AT_START));
+    this.#dataSource = makeDataSource(Object.assign({ ...ours }, NOTHING_AT_START));
   }
 
   /** Within `connectTimeoutMs`, or nothing stays open. */

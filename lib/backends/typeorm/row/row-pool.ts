@@ -1,13 +1,14 @@
-import { Deadline } from '../../../core/index.js';
+import { Deadline, systemClock } from '../../../core/index.js';
 import { DatabaseError } from '../clean-error.js';
 import { DatabaseHealth } from '../database-health.js';
+import { LONGEST_IDLE_MS } from '../own-connections.js';
 import { Permits } from '../permits.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
 /** Connections of the locks' own, opened when needed. Each one serves one holder, or one who waits for a row. */
 export class RowPool {
   readonly #all = new Set<RowConnection>();
-  readonly #idle: RowConnection[] = [];
+  readonly #idle: { readonly connection: RowConnection; readonly since: number }[] = [];
   readonly #permits: Permits;
   /** Whether connections can be opened; those that are open speak for themselves. */
   readonly health = new DatabaseHealth(async () => this.giveBack(await this.take(Deadline.after(0))));
@@ -22,12 +23,14 @@ export class RowPool {
 
   /** Rejects at the deadline when all are in use, saying so. */
   async take(deadline: Deadline): Promise<RowConnection> {
-    await this.#permits.take(deadline).catch(() => {
-      const advice = 'raise poolSize, or hold fewer locks at a time';
-      throw new DatabaseError(`all ${this.size} connections for row locks are in use: ${advice}`, 'ETIMEDOUT');
-    });
+    await this.#permits
+      .take(() => deadline)
+      .catch(() => {
+        const advice = 'raise poolSize, or hold fewer locks at a time';
+        throw new DatabaseError(`all ${this.size} connections for row locks are in use: ${advice}`, 'ETIMEDOUT');
+      });
     try {
-      return this.#idle.pop() ?? (await this.#open());
+      return this.#takeIdle() ?? (await this.#open());
     } catch (error) {
       this.#permits.give();
       throw error;
@@ -35,15 +38,34 @@ export class RowPool {
   }
 
   giveBack(connection: RowConnection): void {
-    if (this.#all.has(connection) && !this.#closed) this.#idle.push(connection);
+    if (this.#all.has(connection) && !this.#closed) this.#idle.push({ connection, since: systemClock.now() });
     else connection.cut();
     this.#permits.give();
+  }
+
+  /** One of them was silent when it was used: the others have slept too, and may be forgotten by the network as well. */
+  replaceIdle(): void {
+    for (const { connection } of this.#idle.splice(0)) this.#retire(connection);
+    this.health.replaced('a connection that was used before');
   }
 
   async close(): Promise<void> {
     this.#closed = true;
     this.health.end();
     await Promise.all(Array.from(this.#all, (connection) => connection.close()));
+  }
+
+  /** The one that was used last, and none that has slept for too long. */
+  #takeIdle(): RowConnection | undefined {
+    const last = this.#idle.pop();
+    if (!last || systemClock.now() - last.since < LONGEST_IDLE_MS) return last?.connection;
+    for (const { connection } of [last, ...this.#idle.splice(0)]) this.#retire(connection);
+    return undefined;
+  }
+
+  #retire(connection: RowConnection): void {
+    this.#all.delete(connection);
+    void connection.close();
   }
 
   async #open(): Promise<RowConnection> {
@@ -58,7 +80,7 @@ export class RowPool {
   #forget(connection: RowConnection): void {
     connection.cut();
     this.#all.delete(connection);
-    const place = this.#idle.indexOf(connection);
+    const place = this.#idle.findIndex((idle) => idle.connection === connection);
     if (place >= 0) this.#idle.splice(place, 1);
   }
 }

@@ -8,7 +8,7 @@ import {
 import { DatabaseError } from '../clean-error.js';
 import { DatabaseHealth } from '../database-health.js';
 import { refusalOf } from '../refusal-of.js';
-import { within } from '../time-limit.js';
+import { TimeLimitError, within } from '../time-limit.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
 /** Who of this process has a key, or is asking for it. The session itself would let everybody of us in. */
@@ -17,12 +17,15 @@ interface Place {
   readonly metadata: HolderMetadata;
   readonly session: LockSession;
   readonly attempt: Promise<LeaseAttempt>;
+  acquired: boolean;
 }
 
 /** The locks of one session at a time. A statement that we stopped waiting for keeps its place until it is answered. */
 export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
+  /** One connection serves all. */
+  readonly pollMsPerWaiter = 5;
   readonly #places = new Map<string, Place>();
   #session: LockSession | undefined;
   /** The one that is being opened, or was last. */
@@ -43,11 +46,20 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    return this.#inTime(async () => {
+    const attempt = async (): Promise<LeaseAttempt> => {
       const session = await this.#connected();
       const place = this.#places.get(key);
       if (place && place.owner !== owner) return { acquired: false, retryAfterMs: null, holder: place.metadata };
       return place ? this.#again(key, place) : this.#ask(session, key, owner, metadata);
+    };
+    return this.#health.note(async () => {
+      const used = this.#session;
+      try {
+        return await this.#limited(attempt);
+      } catch (error) {
+        if (!used || !this.#hasEnded(used, error)) throw error;
+        return this.#limited(attempt);
+      }
     });
   }
 
@@ -101,11 +113,32 @@ export class SessionLeaseStore implements LeaseStore {
     return this.#health.onChange(listener);
   }
 
+  /** Whether another session would do better. One that is silent is ended if nobody has a lock in it. */
+  #hasEnded(session: LockSession, error: unknown): boolean {
+    const silent = error instanceof TimeLimitError && session.quietMs >= this.statementTimeoutMs;
+    if (silent && !session.ended.aborted && !this.#holds(session)) {
+      session.cut();
+      this.#health.replaced('the connection for the locks');
+    }
+    return session.ended.aborted && !this.#closed;
+  }
+
+  #holds(session: LockSession): boolean {
+    return [...this.#places.values()].some((place) => place.session === session && place.acquired);
+  }
+
   async #ask(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const place: Place = { owner, metadata, session, attempt: this.#lock(session, key, owner, metadata) };
+    const place: Place = {
+      owner,
+      metadata,
+      session,
+      attempt: this.#lock(session, key, owner, metadata),
+      acquired: false,
+    };
     this.#places.set(key, place);
     try {
       const attempt = await place.attempt;
+      place.acquired = attempt.acquired;
       if (!attempt.acquired) this.#leave(key, place);
       return attempt;
     } catch (error) {
@@ -186,9 +219,12 @@ export class SessionLeaseStore implements LeaseStore {
     else this.#health.idle();
   }
 
-  /** Within `statementTimeoutMs`, whatever the server does. */
   #inTime<T>(step: () => Promise<T>): Promise<T> {
-    const { statementTimeoutMs } = this;
-    return this.#health.note(() => within(Deadline.after(statementTimeoutMs), 'the database gave no answer', step()));
+    return this.#health.note(() => this.#limited(step));
+  }
+
+  /** Within `statementTimeoutMs`, whatever the server does. */
+  #limited<T>(step: () => Promise<T>): Promise<T> {
+    return within(Deadline.after(this.statementTimeoutMs), 'the database gave no answer', step());
   }
 }

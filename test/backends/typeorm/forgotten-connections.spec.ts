@@ -1,0 +1,148 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { LockService } from 'nestjs-distributed-lock/core';
+import { SLACK_MS, throughout } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { Holder } from '../../support/harness-holder.js';
+import { wantedOf } from '../describe-backend.js';
+import { describeServers, LISTENERS, SqlWorld } from './sql-world.js';
+
+const LONG_TTL_MS = 60_000;
+/** By then whoever waits has a key that became free. */
+const PROMISED_MS = 6_000;
+const STATEMENT_MS = 1_000;
+
+/** Firewalls, load balancers and the like forget connections without telling anybody; new ones work. */
+describeServers('connections that the network has forgotten', (type) => {
+  const world = new SqlWorld(type);
+  beforeAll(() => world.start());
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  it.each(['lease', 'row', 'session'] as const)(
+    'do not keep whoever does not wait from a free key, however many there are: %s',
+    async (strategy) => {
+      const service = await world.proxied({ strategy });
+      const locks = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(`crowd-${key}`)));
+      await Promise.all(locks.map((lock) => lock.release()));
+      for (let round = 0; round < 3; round += 1) {
+        world.proxy.forget();
+        const since = performance.now();
+        const lock = await service.tryAcquire(`forgotten-${strategy}-${round}`, { ttlMs: LONG_TTL_MS });
+        // One statement shows the silence; a second connection may not.
+        expect(performance.now() - since).toBeLessThan(STATEMENT_MS + 4 * SLACK_MS);
+        expect(lock?.isHeld).toBe(true);
+        await lock?.release();
+      }
+      expect(service.health.status).toBe('up');
+      expect(service.health.detail).toMatch(/silent and has been replaced.*forgetting idle connections/u);
+    },
+  );
+
+  it('cost no lock that is held', async () => {
+    const lost: string[] = [];
+    const observers = [{ lost: ({ key }: { readonly key: string }) => lost.push(key) }];
+    const service = await world.proxied({ locks: { observers } });
+    const locks = await Promise.all(['a', 'b', 'c'].map((key) => service.acquire(`held-${key}`, { ttlMs: 9_000 })));
+    world.proxy.forget();
+    await eventually(() => expect(service.health.detail).toContain('replaced'), { withinMs: 8_000 });
+    await Promise.all(locks.map((lock) => lock.release()));
+    expect(lost).toEqual([]);
+  });
+});
+
+for (const type of wantedOf(['postgres'])) {
+  describe(`those who wait for a message, ${type}`, () => {
+    const world = new SqlWorld(type);
+    beforeAll(() => world.start());
+    const started: Holder[] = [];
+    afterEach(() => Promise.all(started.splice(0).map((waiter) => waiter.kill())));
+    afterEach(() => world.endTest());
+    afterAll(() => world.stop());
+
+    const inLine = async (key: string, waiters: number): Promise<void> => {
+      const line = 'select cardinality(waiting) as waiters from distributed_lock where lock_key = $1';
+      await eventually(async () => expect(await world.ask(line, [key])).toEqual([{ waiters }]), { withinMs: 10_000 });
+    };
+    /** Who has a connection already that listens. */
+    const listening = async (waiter: LockService): Promise<void> => {
+      const holder = world.service();
+      const lock = await holder.acquire('listening', { ttlMs: LONG_TTL_MS });
+      const heard = waiter.acquire('listening', { ttlMs: LONG_TTL_MS });
+      await inLine('listening', 1);
+      await eventually(async () => expect((await world.ask(LISTENERS)).length).toBeGreaterThan(0));
+      await lock.release();
+      await (await heard).release();
+    };
+    const timeToGet = async (release: () => Promise<void>, waiting: ReturnType<LockService['acquire']>) => {
+      const since = performance.now();
+      await release();
+      await (await waiting).release();
+      return performance.now() - since;
+    };
+
+    it('get the key within seconds when the connection that listens is forgotten, and listen again', async () => {
+      const [holder, waiter] = [world.service(), await world.proxied()];
+      await listening(waiter);
+      const took: number[] = [];
+      for (let round = 0; round < 2; round += 1) {
+        const lock = await holder.acquire('deaf', { ttlMs: LONG_TTL_MS });
+        const waiting = waiter.acquire('deaf', { ttlMs: LONG_TTL_MS, waitMs: 20_000 });
+        await inLine('deaf', 1);
+        if (round === 0) world.proxy.forget();
+        took.push(await timeToGet(() => lock.release(), waiting));
+      }
+      process.stdout.write(`listener forgotten: ${took.map((ms) => `${ms.toFixed(0)} ms`).join(', then ')}\n`);
+      expect(took[0]).toBeLessThan(PROMISED_MS);
+      expect(took[1]).toBeLessThan(SLACK_MS);
+      expect(waiter.health.status).toBe('up');
+      expect(waiter.health.detail).toContain('the connection that listens for releases');
+    });
+
+    it('notice a connection that was forgotten before they came, also when they wait for three seconds only', async () => {
+      const [holder, waiter] = [world.service(), await world.proxied()];
+      await listening(waiter);
+      world.proxy.forget();
+      // For so long nobody trusts a connection on which nothing was said.
+      await throughout(3_500, () => undefined);
+      const lock = await holder.acquire('short', { ttlMs: LONG_TTL_MS });
+      const waiting = waiter.acquire('short', { ttlMs: LONG_TTL_MS, waitMs: 3_000 });
+      await inLine('short', 1);
+      expect(await timeToGet(() => lock.release(), waiting)).toBeLessThan(2_000 + SLACK_MS);
+    });
+
+    it.each([1, 2, 3, 5])('get the key within seconds behind %i that are frozen', async (frozen) => {
+      const key = `behind-${frozen}`;
+      const [holder, live] = [world.service(), world.service()];
+      await listening(live);
+      const lock = await holder.acquire(key, { ttlMs: LONG_TTL_MS });
+      for (let place = 1; place <= frozen; place += 1) {
+        const waiter = await Holder.start({ backend: type, url: world.url });
+        started.push(waiter);
+        waiter.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 60_000 }).catch(() => undefined);
+        await inLine(key, place);
+        waiter.child.freeze();
+      }
+      const waiting = live.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 30_000 });
+      await inLine(key, frozen + 1);
+      const took = await timeToGet(() => lock.release(), waiting);
+      process.stdout.write(`behind ${frozen} frozen: ${took.toFixed(0)} ms\n`);
+      expect(took).toBeLessThan(PROMISED_MS);
+    });
+
+    it('are not named to everybody who may listen: an owner is a secret', async () => {
+      const [holder, waiter] = [world.service(), world.service()];
+      await listening(waiter);
+      const heard: string[] = [];
+      const stop = await world.hear('distributed_lock', (payload) => heard.push(payload));
+      const lock = await holder.acquire('named', { ttlMs: LONG_TTL_MS });
+      const waiting = waiter.acquire('named', { ttlMs: LONG_TTL_MS });
+      await inLine('named', 1);
+      const [row] = await world.ask(`select waiting[1] as owner from distributed_lock where lock_key = 'named'`);
+      await lock.release();
+      await (await waiting).release();
+      await eventually(() => heard.length > 0);
+      await stop();
+      expect(heard.join()).not.toContain(String(row?.['owner']));
+    });
+  });
+}
