@@ -1,5 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
-import { type Contract, Gate, SLACK_MS } from '../../conformance/contract.js';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { rowManager } from 'nestjs-distributed-lock/typeorm';
+import { type Contract, failureOf, Gate, SLACK_MS } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { ProxiedBackend } from '../../faults/proxied-backend.js';
 import { startHolder } from '../../faults/start-holder.js';
@@ -16,11 +17,19 @@ const SQL = {
     waiting: `select pid as id from pg_stat_activity where wait_event_type = 'Lock'`,
     clients: `select pid as id from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()`,
     kill: (id: unknown) => `select pg_terminate_backend(${String(id)})`,
+    impatient: `alter database postgres set statement_timeout = '500ms'`,
+    patient: `alter database postgres reset statement_timeout`,
+    limit: `select current_setting('statement_timeout') as value`,
+    limited: { value: '500ms' },
   },
   mariadb: {
     waiting: `select trx_mysql_thread_id as id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'`,
     clients: `select id from information_schema.processlist where user = 'root' and id <> connection_id()`,
     kill: (id: unknown) => `kill connection ${String(id)}`,
+    impatient: 'set global max_statement_time = 0.5',
+    patient: 'set global max_statement_time = default',
+    limit: 'select @@max_statement_time as value',
+    limited: { value: 0.5 },
   },
 };
 
@@ -30,6 +39,7 @@ describe('waiting for a row', () => {
     const harness = sqlHarness(name);
     describeOnBackend(name, harness, (contract) => {
       granted(contract, harness);
+      limited(contract, harness);
       cutOff(contract, harness);
     });
   }
@@ -82,6 +92,24 @@ function granted(contract: Contract, harness: SqlHarness): void {
     await expect(trying).resolves.toBeNull();
     expect(performance.now() - since).toBeLessThan(SLACK_MS);
     await lock.release();
+  });
+}
+
+function limited(contract: Contract, harness: SqlHarness): void {
+  const { impatient, patient, limit, limited: asBefore, waiting: inLine } = SQL[harness.type];
+  afterEach(() => harness.ask(patient));
+
+  it('is no failure of a statement where the application limits their time, and leaves the limit as it was', async () => {
+    await harness.ask(impatient);
+    const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
+    const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+    await expect(failureOf(other.acquire(key, { waitMs: 3_000 }))).resolves.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    const waiting = other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 20_000 });
+    await eventually(async () => (await harness.ask(inLine)).length === 1, { everyMs: LIST_MS });
+    await lock.release();
+    const next = await waiting;
+    await expect(rowManager(next).query(limit)).resolves.toMatchObject([asBefore]);
+    await next.release();
   });
 }
 

@@ -11,11 +11,23 @@ const isVictim = ({ code }: DatabaseError): boolean => code === 'ER_LOCK_DEADLOC
 const NO_OTHER_LIMIT =
   '/*M!100300 , session idle_transaction_timeout = 0, session idle_write_transaction_timeout = 0 */';
 
+/** How MariaDB and MySQL are told, for one statement, that nothing but the wait for the lock limits its time. */
+const PATIENT = {
+  before: '/*M!100102 set statement max_statement_time = 0 for */',
+  hint: '/*+ max_execution_time(60000) */',
+};
+
 /** InnoDB waits for whole seconds. */
 export const mysqlRowLocks: RowLocks = {
   row: mysqlKeyRow,
   ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,
   token: (table) => `select cast(token as char) as token from ${table} where lock_key = ?`,
+
+  lock(table, how) {
+    const select = `${this.token(table)} for update`;
+    if (how === 'nowait') return `${select} nowait`;
+    return `${PATIENT.before} ${select.replace('select', `select ${PATIENT.hint}`)}`;
+  },
 
   /** MySQL takes 0 for 1. */
   async create(query, table, key) {

@@ -4,6 +4,9 @@ import { postgresKeyRow } from './postgres-key-row.js';
 import type { RowLocks, RowOwner } from './row-locks.js';
 import { SAVEPOINT } from './savepoint.js';
 
+/** PostgreSQL 17 can end a transaction for its age alone; those before it do not know the setting. */
+const NO_OTHER_LIMIT = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
+
 export const postgresRowLocks: RowLocks = {
   row: postgresKeyRow,
   ttlMs: Math.ceil,
@@ -13,11 +16,15 @@ export const postgresRowLocks: RowLocks = {
     await postgresKeyRow.create(query, table, key);
   },
 
-  limit: (query, { ttlMs, waitMs }) => {
-    const lockTimeout = waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}` : '';
-    return query(`set local idle_in_transaction_session_timeout = ${ttlMs}${lockTimeout}`, []);
+  lock(table, how) {
+    return `${this.token(table)} for update${how === 'nowait' ? ' nowait' : ''}`;
   },
-  settle: (query) => query('set local lock_timeout to default', []),
+
+  limit: (query, { ttlMs, waitMs }) => {
+    const wait = waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}; set local statement_timeout = 0` : '';
+    return query(`set local idle_in_transaction_session_timeout = ${ttlMs}; ${NO_OTHER_LIMIT}${wait}`, []);
+  },
+  settle: (query) => query('set local lock_timeout to default; set local statement_timeout to default', []),
 
   async take(query, table, lock, metadata) {
     const token = await postgresKeyRow.raise(query, table, lock.key, metadata);

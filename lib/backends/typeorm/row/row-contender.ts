@@ -76,6 +76,7 @@ export class RowContender {
         return lease;
       } catch (error) {
         if (!served || !connection.ended.aborted || this.#givenUp) throw error;
+        if (error instanceof TimeLimitError) pool.replaceIdle();
       } finally {
         if (!lease) pool.giveBack(connection);
       }
@@ -113,9 +114,7 @@ export class RowContender {
     try {
       await this.#inTime(runner.startTransaction('READ COMMITTED'));
       await locks.limit(query, { ttlMs, waitMs });
-      const select = runner.query(`${locks.token(table)} for update${waitMs > 0 ? '' : ' nowait'}`, [
-        locks.row.columnOf(key),
-      ]);
+      const select = runner.query(locks.lock(table, waitMs > 0 ? 'wait' : 'nowait'), [locks.row.columnOf(key)]);
       const [row] = rowsOf(await this.#inTime(select, waitMs > 0 ? WAIT_MS : 0));
       if (row && waitMs > 0) await locks.settle(query);
       if (row) return await this.#lease(connection, runner, query);

@@ -25,11 +25,17 @@ export interface RowLocks {
   /** Makes the key's row where it is missing. Waits for nobody who has made it meanwhile, and has it: see `isHeld`. */
   create(query: Query, table: string, key: string): Promise<void>;
   /**
+   * `token`, which locks the row: at once or not at all, or after a wait that ends by what `limit` has set, and by no limit of
+   * the application's for the time of a statement.
+   */
+  lock(table: string, how: 'nowait' | 'wait'): string;
+  /**
    * Has the server end the connection, and the transaction with it, when it hears nothing from it for `ttlMs`: from before
-   * the row is asked for, as it may be granted to one who is frozen by then. Bounds the wait for it, until `settle`.
+   * the row is asked for, as it may be granted to one who is frozen by then. Bounds the wait for it, until `settle`. No limit
+   * of the application's ends the transaction sooner.
    */
   limit(query: Query, times: { readonly ttlMs: number; readonly waitMs: number }): Promise<unknown>;
-  /** The row is ours after a wait: gives back the application's own limit of waits. */
+  /** The row is ours after a wait: gives back the application's own limits of waits and statements. */
   settle(query: Query): Promise<unknown>;
   /** The row's new token, `undefined` if it vanished. Shows `isHeldBy` whose the row is, and sets the savepoint. */
   take(query: Query, table: string, lock: RowOwner, metadata: HolderMetadata): Promise<bigint | undefined>;
