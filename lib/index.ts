@@ -36,6 +36,7 @@ export {
   LockDeadlockError,
   LockError,
   LockLostError,
+  LockShutdownError,
   LockTimeoutError,
   type LossReason,
   StaleFenceError,

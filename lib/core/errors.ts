@@ -41,7 +41,7 @@ const LOSS: Record<LossReason, string> = {
   expired: 'could not be renewed in time; another process may hold it by now',
   revoked: 'was taken away on the server: it expired there, or somebody deleted it',
   'max-hold': 'was held for maxHoldMs and given back',
-  shutdown: 'was given back because the application shuts down',
+  shutdown: 'ended because the lock service was closed, as it is when its application shuts down',
 };
 
 /** The lock ended before the work did. What the work wrote since then is protected by the fencing token only. */
@@ -75,6 +75,16 @@ export class LockBackendError extends LockError {
 function reasonOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reasonOf).join('; ');
   return cause instanceof Error ? cause.message : String(cause);
+}
+
+/** The lock service is stopped and gives out no locks. Nothing stays behind; another process may serve the caller. */
+export class LockShutdownError extends LockError {
+  readonly code = 'LOCK_SHUTDOWN';
+
+  constructor(key = '') {
+    const subject = key === '' ? 'the lock' : quote(key);
+    super(`${subject} is refused: this lock service is stopped, as it is when its application shuts down`, key);
+  }
 }
 
 /** This call tree holds the key and asked for it again without re-entrancy: it would wait for itself. */

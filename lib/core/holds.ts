@@ -1,19 +1,19 @@
 import { randomUUID } from 'node:crypto';
-import { within } from './alarm.js';
-import { Background } from './background.js';
 import { Busy } from './busy.js';
+import { CallOff } from './call-off.js';
 import { Deadline } from './deadline.js';
-import { LockBackendError, LockConfigurationError, LockError, type LossReason, quote } from './errors.js';
+import { LockBackendError, LockError, type LossReason, quote } from './errors.js';
 import { type HandOffOptions, handOffLimits } from './hand-off-limits.js';
 import { Hold, type HoldKeeper } from './hold.js';
+import { LeaseReturns } from './lease-returns.js';
 import { LocalQueue } from './local-queue.js';
 import type { BackendHealth, Holder, HolderMetadata, Lease, LockBackend } from './lock-backend.js';
-import { MIN_TTL_MS, type ResolvedOptions } from './lock-options.js';
+import type { ResolvedOptions } from './lock-options.js';
 import type { Observers } from './observers.js';
 import { outside } from './reentrancy.js';
 import { TimerGrid } from './timer-grid.js';
-import { type Clock, pause } from './timers.js';
-import { trustedUntil, Watchdog } from './watchdog.js';
+import type { Clock } from './timers.js';
+import { Watchdog } from './watchdog.js';
 
 const DONE = Promise.resolve();
 
@@ -50,15 +50,18 @@ export class Holds {
   readonly #blockers = new Map<string, Holder>();
   /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
   readonly #yielding = new Set<string>();
-  /** What aborts with a caller's signal as well as when we are stopped. */
-  readonly #stoppable = new WeakMap<AbortSignal, AbortSignal>();
-  /** Requests to the backend that somebody has to wait for when we close. */
-  readonly #background = new Background();
+  readonly #returns: LeaseReturns;
+  /** Those that a shutdown ended while their work still ran. */
+  readonly #abandoned = new Set<Hold>();
+  /** Calls off the requests of those who ask the backend now. */
+  readonly #asking = new CallOff();
 
   constructor(settings: HoldsSettings) {
     this.#settings = settings;
     this.#grid = TimerGrid.of(settings.clock);
     const { backend, clock, observers } = settings;
+    const failed = (key: string, error: unknown): void => void this.#reported(key, 'release', error);
+    this.#returns = new LeaseReturns({ ...settings, failed });
     this.keeper = {
       backend,
       clock,
@@ -87,8 +90,12 @@ export class Holds {
 
   /** A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. Never rejects. */
   readonly giveUp = (hold: Hold): Promise<void> => {
-    if (!hold.leave()) return DONE;
     const { key } = hold;
+    if (!hold.leave()) {
+      if (!hold.ended || !this.#abandoned.delete(hold)) return DONE;
+      this.#holds.delete(key);
+      return outside(() => this.#giveBack(hold));
+    }
     const { clock, observers } = this.#settings;
     this.#holds.delete(key);
     observers.notify('released', () => ({
@@ -96,20 +103,45 @@ export class Holds {
       fencingToken: hold.fencingToken,
       heldMs: clock.now() - hold.since,
     }));
-    if (!this.#mayHandOver(hold)) return outside(() => this.#giveBack(hold, { endsTurn: true }));
+    if (!this.#mayHandOver(hold)) return outside(() => this.#giveBack(hold));
     this.#endTurn(key, hold);
     return DONE;
   };
 
-  /** Sends the waiters away; those who ask the backend hear of it by `stopped`. */
+  /** Sends away all who wait, in this process and at the backend. */
   dismiss(reason: unknown): void {
     this.#queue.rejectAll(reason);
+    this.#asking.now(reason);
+  }
+
+  /** Whether anybody holds a lock, or waits for one. */
+  get busy(): boolean {
+    return this.#queue.busy;
+  }
+
+  /** Resolves when nobody holds a lock, or waits for one. */
+  idle(): Promise<void> {
+    return this.#queue.idle();
   }
 
   /** Ends every hold, and resolves when all is given back. */
-  async end(reason: LossReason): Promise<void> {
-    for (const hold of this) hold.onLost(reason);
-    await this.#background.idle();
+  async end(): Promise<void> {
+    for (const hold of this) hold.onLost('shutdown');
+    await this.#returns.underWay.idle();
+  }
+
+  /**
+   * Ends every hold and leaves its key to the TTL, because the work under it still runs. A key is given back when its work ends
+   * in time. Returns the longest of these TTLs.
+   */
+  abandon(): number {
+    let leftMs = 0;
+    for (const hold of this) {
+      leftMs = Math.max(leftMs, hold.watchdog.leftMs + hold.options.lockDelayMs);
+      this.#abandoned.add(hold);
+      hold.onLost('shutdown');
+    }
+    return leftMs;
   }
 
   onHealthChange({ status, detail }: BackendHealth): void {
@@ -151,7 +183,7 @@ export class Holds {
     if (!previous) return undefined;
     const { key, tenure, handOff } = previous;
     if (tenure.watchdog.trusted) return new Hold(key, options, this.keeper, tenure, handOff + 1);
-    void this.#giveBack(previous);
+    void this.#returns.giveBack(previous);
     return undefined;
   }
 
@@ -161,9 +193,9 @@ export class Holds {
     const owner = randomUUID();
     const { backend, metadata, stopped } = this.#settings;
     const { ttlMs, lockDelayMs } = options;
-    const signal = options.signal ? this.#orStopped(options.signal) : stopped;
+    const signal = stopped.aborted ? stopped : this.#asking.signal(options.signal);
     let hold: Hold | undefined;
-    this.#background.begin();
+    this.#returns.underWay.begin();
     try {
       const lease = await backend.acquire(key, {
         owner,
@@ -182,7 +214,7 @@ export class Holds {
       this.#endTurn(key, null);
       throw failure;
     } finally {
-      this.#background.end();
+      this.#returns.underWay.end();
     }
     if (hold) return this.#begin(hold, call);
     const busy = new Busy(this.#holderOf(key));
@@ -190,19 +222,10 @@ export class Holds {
     return busy;
   }
 
-  /** One for all callers who share a signal: there may be thousands of them. */
-  #orStopped(signal: AbortSignal): AbortSignal {
-    const known = this.#stoppable.get(signal);
-    if (known) return known;
-    const stoppable = AbortSignal.any([signal, this.#settings.stopped]);
-    this.#stoppable.set(signal, stoppable);
-    return stoppable;
-  }
-
   #holdOf(lease: Lease, owner: string, { key, options }: Call): Hold {
     const { clock, handOffs } = this.#settings;
     const { lockDelayMs } = options;
-    if (lockDelayMs > 0) this.#assertUsable(lease, lockDelayMs);
+    if (lockDelayMs > 0) this.#returns.assertUsable(lease, lockDelayMs);
     const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, lockDelayMs);
     const tenure = { owner, watchdog, since: clock.now(), limits: handOffLimits(handOffs, lease) };
     return new Hold(key, options, this.keeper, tenure);
@@ -228,21 +251,6 @@ export class Holds {
     throw reason;
   }
 
-  /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */
-  #assertUsable(lease: Lease, lockDelayMs: number): void {
-    const { clock, backend } = this.#settings;
-    const ttlMs = lease.ttlMs - lockDelayMs;
-    if (ttlMs >= MIN_TTL_MS && clock.now() < trustedUntil(lease.sentAt, ttlMs)) return;
-    this.#background.begin();
-    const end = (): void => this.#background.end();
-    lease.release().then(end, end);
-    if (ttlMs >= MIN_TTL_MS) throw new Error('the answer came after the lease had ended');
-    throw new LockConfigurationError(
-      `lockDelayMs is a part of a lease of ${backend.name}, and must be less than ${lease.ttlMs - MIN_TTL_MS}; it was ${lockDelayMs}`,
-      'lockDelayMs',
-    );
-  }
-
   #reported(key: string, operation: string, cause: unknown): LockError {
     const error = this.failure(key, operation, cause);
     this.#settings.observers.notify('backendFailed', () => ({ key, operation, error }));
@@ -264,39 +272,18 @@ export class Holds {
     this.#queue.leave(key, gift);
   }
 
-  /** Never rejects, and waits at most for what is left of the TTL. */
-  async #giveBack({ key, watchdog }: Hold, { endsTurn = false } = {}): Promise<void> {
-    this.#background.begin();
-    try {
-      const renewal = watchdog.stop();
-      if (renewal) await renewal;
-      const { ttlMs } = watchdog.lease;
-      if (!(await within(this.#settings.clock, ttlMs, watchdog.lease.release())))
-        throw new Error(`no answer within ${ttlMs} ms`);
-    } catch (error) {
-      this.#reported(key, 'release', error);
-    } finally {
-      this.#background.end();
-      if (endsTurn) this.#endTurn(key, null);
-    }
+  async #giveBack(hold: Hold): Promise<void> {
+    await this.#returns.giveBack(hold);
+    this.#endTurn(hold.key, null);
   }
 
   #onLost(hold: Hold, reason: LossReason): void {
     const { key } = hold;
     this.#holds.delete(key);
     this.#settings.observers.notify('lost', () => ({ ...hold.observed, reason }));
-    void (hold.options.lockDelayMs > 0 ? this.#giveBackLater(hold) : this.#giveBack(hold));
+    if (this.#abandoned.has(hold)) return void hold.watchdog.stop();
+    void (hold.options.lockDelayMs > 0 ? this.#returns.giveBackLater(hold) : this.#returns.giveBack(hold));
     this.#endTurn(key, null);
-  }
-
-  /** What the former holder has sent may still be on its way. When we are closed, the key is free at once. */
-  async #giveBackLater(hold: Hold): Promise<void> {
-    const { clock, stopped } = this.#settings;
-    this.#background.begin();
-    await hold.watchdog.stop();
-    await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
-    await this.#giveBack(hold);
-    this.#background.end();
   }
 
   #holderOf(key: string): Holder | undefined {

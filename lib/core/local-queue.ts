@@ -59,6 +59,16 @@ export class LocalQueue<Gift> {
    * waiter in constant time.
    */
   readonly #turns = new Map<string, Set<Waiter<Gift>> | undefined>();
+  #onIdle: (() => void)[] = [];
+
+  get busy(): boolean {
+    return this.#turns.size > 0;
+  }
+
+  /** Resolves when nobody has a turn, or waits for one. */
+  async idle(): Promise<void> {
+    while (this.busy) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  }
 
   /** Whether the turn was free, and is now the caller's. */
   enter(key: string): boolean {
@@ -95,8 +105,9 @@ export class LocalQueue<Gift> {
   /** Ends the caller's turn; the next waiter has it, with the gift. Without a waiter there must be no gift. */
   leave(key: string, gift: Gift | null): void {
     const next = this.#first(key);
-    if (next) next.resolve(gift);
-    else this.#turns.delete(key);
+    if (next) return next.resolve(gift);
+    this.#turns.delete(key);
+    if (this.#onIdle.length > 0 && !this.busy) for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
   #first(key: string): Waiter<Gift> | undefined {

@@ -47,6 +47,11 @@ export interface LockServiceOptions {
   maxHandOffMs?: number;
   /** How many callers may wait for one key in this process before the next is refused with `LockTimeoutError`. @default 100_000 */
   maxWaiters?: number;
+  /**
+   * How long `shutdown` waits for the work under locks, in milliseconds. Nobody waits longer for a lock meanwhile. `0` waits for
+   * nothing. @default 10_000
+   */
+  shutdownGraceMs?: number;
   observers?: readonly LockObserver[];
   /** For tests. @default the system's monotonic clock */
   clock?: Clock;
@@ -71,6 +76,7 @@ const SERVICE_OPTIONS: ReadonlySet<string> = new Set([
   'maxHandOffs',
   'maxHandOffMs',
   'maxWaiters',
+  'shutdownGraceMs',
   'observers',
   'clock',
 ]);
@@ -138,6 +144,7 @@ export function assertServiceOptions(options: LockServiceOptions): void {
   if (options.maxHandOffs !== undefined) inRange('maxHandOffs', options.maxHandOffs, 0, MAX_HAND_OFFS, 'whole');
   if (options.maxHandOffMs !== undefined) inRange('maxHandOffMs', options.maxHandOffMs, 0, Infinity);
   if (options.maxWaiters !== undefined) inRange('maxWaiters', options.maxWaiters, 0, Infinity);
+  if (options.shutdownGraceMs !== undefined) inRange('shutdownGraceMs', options.shutdownGraceMs, 0, Infinity);
   const { namespace } = options;
   if (namespace !== undefined && (typeof namespace !== 'string' || !/^[\w.-]+$/u.test(namespace))) {
     throw new LockConfigurationError(

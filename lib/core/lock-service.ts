@@ -1,8 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
-import { within } from './alarm.js';
 import { Busy } from './busy.js';
-import { LockConfigurationError, LockDeadlockError, LockTimeoutError } from './errors.js';
+import { LockConfigurationError, LockDeadlockError, LockShutdownError, LockTimeoutError } from './errors.js';
 import type { Hold } from './hold.js';
 import { Holds } from './holds.js';
 import { assertKey } from './key.js';
@@ -22,7 +21,12 @@ import { Observers } from './observers.js';
 import { openBackend } from './open-backend.js';
 import { currentLocks, detached, findHold, outside } from './reentrancy.js';
 import { readSequencer, type SequencerState } from './sequencer.js';
+import { ServiceEnd } from './service-end.js';
 import { type Clock, systemClock } from './timers.js';
+
+/** How long a server, and then the backend, may take to answer when the service is closed. */
+const CLOSE_MS = 5_000;
+const SHUTDOWN_GRACE_MS = 10_000;
 
 /** What a lock service is doing, for inspectors and health pages. */
 export interface LockSnapshot {
@@ -48,8 +52,8 @@ export class LockService implements AsyncDisposable {
   readonly #prefix: string;
   readonly #stopped = new AbortController();
   readonly #holds: Holds;
-  readonly #unsubscribe: () => void;
-  #closed: Promise<void> | undefined;
+  readonly #end: ServiceEnd;
+  readonly #shutdownGraceMs: number;
 
   /** @throws LockConfigurationError */
   constructor(given: LockBackend | BackendFactory, options: LockServiceOptions = {}) {
@@ -62,6 +66,7 @@ export class LockService implements AsyncDisposable {
     this.#clock = options.clock ?? systemClock;
     this.#observers = new Observers(options.observers ?? []);
     this.#metadata = { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
+    this.#shutdownGraceMs = options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS;
     this.#prefix = namespace === undefined ? '' : `${namespace}:`;
     this.#holds = new Holds({
       backend,
@@ -72,10 +77,17 @@ export class LockService implements AsyncDisposable {
       maxWaiters,
       stopped: this.#stopped.signal,
     });
-    // Everyone who asks the backend listens to it: many are no leak.
+    // Each lock-delay that is under way listens to it: many listeners are expected.
     setMaxListeners(0, this.#stopped.signal);
     const unsubscribe = outside(() => backend.onHealthChange?.((health) => this.#onHealthChange(health)));
-    this.#unsubscribe = unsubscribe ?? (() => undefined);
+    this.#end = new ServiceEnd({
+      backend,
+      clock: this.#clock,
+      observers: this.#observers,
+      holds: this.#holds,
+      stopped: this.#stopped,
+      unsubscribe: unsubscribe ?? (() => undefined),
+    });
   }
 
   /** Whether the backend can be reached, as far as this process knows without asking. */
@@ -116,10 +128,11 @@ export class LockService implements AsyncDisposable {
   /**
    * Waits for the key, at most `waitMs`. Whoever calls this releases the handle, best by `await using`.
    * @throws LockTimeoutError somebody else has it; LockBackendError the backend does not answer; LockDeadlockError this call
-   * tree has it and `reentrant` is false; LockLostError this call tree had it; `options.signal.reason`. Nothing stays behind.
+   * tree has it and `reentrant` is false; LockLostError this call tree had it; LockShutdownError the service is stopped;
+   * `options.signal.reason`. Nothing stays behind.
    */
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
-    const resolved = this.resolve(options);
+    const resolved = this.#resolved(options);
     return this.#entered(key, resolved, await this.#take(key, resolved));
   }
 
@@ -138,7 +151,7 @@ export class LockService implements AsyncDisposable {
    * @throws what `acquire` throws; LockLostError when the lock ended before `work` did: what it returned is then discarded
    */
   async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
-    const resolved = this.resolve(options);
+    const resolved = this.#resolved(options);
     const lock = this.#entered(key, resolved, await this.#take(key, resolved));
     try {
       const result = await lock.run(() => work(lock));
@@ -185,34 +198,43 @@ export class LockService implements AsyncDisposable {
     }
   }
 
-  /** Refuses new acquisitions and sends waiters away, with `LockBackendError`. What is held stays held. Idempotent. */
+  /** Refuses all acquisitions and sends waiters away, with `LockShutdownError`. What is held stays held. Idempotent. */
   stop(): void {
-    if (this.#stopped.signal.aborted) return;
-    const shutdown = new Error('the lock service was stopped: the application is shutting down');
-    const reason = this.#holds.failure('', 'acquire', shutdown);
-    this.#stopped.abort(reason);
-    this.#holds.dismiss(reason);
+    this.#end.stop();
+  }
+
+  /** @internal Nobody waits longer than this from now on, not even those who wait already: a server finishes its requests. */
+  limitWaits(ms = this.#shutdownGraceMs): void {
+    this.#end.limitWaits(ms);
   }
 
   /**
-   * Stops; tells those who still hold a lock that it is lost (`shutdown`) and gives it back; closes the backend. Whatever a
-   * server that does not answer leaves undone within `withinMs`, and the backend in as long again, ends with its TTL. Idempotent.
+   * Refuses newcomers with `LockShutdownError`. Resolves to true when nobody holds a lock, or waits for one, and to false when
+   * `graceMs` end first. Until then those who wait get their turn, and a call tree that holds a lock may take others.
    */
-  close(withinMs = 5_000): Promise<void> {
-    this.#closed ??= outside(() => this.#close(withinMs));
-    return this.#closed;
+  drain(graceMs = this.#shutdownGraceMs): Promise<boolean> {
+    return this.#end.drain(graceMs);
+  }
+
+  /**
+   * Drains; then closes the backend. Work that has not ended within `graceMs` is told that its lock is lost (`shutdown`). Its
+   * key is not given back under it: the key frees itself when the work ends, or with its TTL. Idempotent.
+   */
+  shutdown(graceMs = this.#shutdownGraceMs): Promise<void> {
+    return this.#end.shutdown(graceMs, CLOSE_MS);
+  }
+
+  /**
+   * Stops at once, for whoever knows that no work runs under a lock; `shutdown` waits for it. Tells those who still hold a lock
+   * that it is lost (`shutdown`), gives it back, and closes the backend. A server has `withinMs` to answer, and the backend as
+   * long again; the TTL ends what is left undone. Idempotent.
+   */
+  close(withinMs = CLOSE_MS): Promise<void> {
+    return this.#end.close(withinMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  async #close(withinMs: number): Promise<void> {
-    this.stop();
-    await within(this.#clock, withinMs, this.#holds.end('shutdown'));
-    this.#unsubscribe();
-    await within(this.#clock, withinMs, this.backend.close());
-    this.#observers.endStreams();
   }
 
   #take(key: string, options: ResolvedOptions): Promise<Hold | Busy> | Hold | Busy {
@@ -221,8 +243,14 @@ export class LockService implements AsyncDisposable {
     const fullKey = this.#prefix + key;
     const inner = findHold(this.#holds.keeper, fullKey);
     if (inner) return this.#reenter(inner, options) ? inner : new Busy(this.#metadata);
-    this.#stopped.signal.throwIfAborted();
+    if (this.#end.refusesCaller) throw new LockShutdownError(key);
     return this.#holds.take(fullKey, options);
+  }
+
+  #resolved(options?: AcquireOptions): Readonly<ResolvedOptions> {
+    const resolved = this.resolve(options);
+    const waitMs = this.#end.longestWaitMs;
+    return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
   }
 
   #entered(key: string, { waitMs }: ResolvedOptions, hold: Hold | Busy): LockHandle {

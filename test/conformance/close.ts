@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { LockBackendError, LockLostError, LockService } from 'nestjs-distributed-lock/core';
+import { LockLostError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { Holder } from '../support/harness-holder.js';
 import { aborted, type Contract, failureOf, handled, SLACK_MS } from './contract.js';
 
@@ -29,9 +29,9 @@ export function close(contract: Contract): void {
     const onServer = handled(ours.acquire(key, { waitMs: Infinity }));
     const here = handled(ours.acquire(key, { waitMs: Infinity }));
     await ours.close();
-    await expect(failureOf(onServer)).resolves.toBeInstanceOf(LockBackendError);
-    await expect(failureOf(here)).resolves.toBeInstanceOf(LockBackendError);
-    await expect(failureOf(ours.acquire(key))).resolves.toBeInstanceOf(LockBackendError);
+    await expect(failureOf(onServer)).resolves.toBeInstanceOf(LockShutdownError);
+    await expect(failureOf(here)).resolves.toBeInstanceOf(LockShutdownError);
+    await expect(failureOf(ours.acquire(key))).resolves.toBeInstanceOf(LockShutdownError);
     await lock.release();
     await expect(harness.leftovers(key)).resolves.toEqual([]);
   });

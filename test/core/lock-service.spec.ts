@@ -5,6 +5,7 @@ import {
   LockConfigurationError,
   type LockHandle,
   LockService,
+  LockShutdownError,
   LockTimeoutError,
 } from 'nestjs-distributed-lock/core';
 import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
@@ -191,8 +192,8 @@ describe('LockService', () => {
       const lock = await locks.acquire('k');
       const waiter = locks.acquire('k');
       locks.stop();
-      await expect(waiter).rejects.toThrow(/shutting down/u);
-      await expect(locks.acquire('other')).rejects.toThrow(LockBackendError);
+      await expect(waiter).rejects.toThrow(LockShutdownError);
+      await expect(locks.acquire('other')).rejects.toThrow('"other" is refused: this lock service is stopped');
       expect(lock.isHeld).toBe(true);
       await lock.run(async () => (await locks.acquire('k')).release());
       await locks.close();
@@ -205,7 +206,7 @@ describe('LockService', () => {
       const waiter = locks.acquire('k');
       await clock.advance(1);
       locks.stop();
-      await expect(waiter).rejects.toThrow(LockBackendError);
+      await expect(waiter).rejects.toThrow(LockShutdownError);
     });
   });
 

@@ -108,6 +108,6 @@ describe('sequencers', () => {
     await expect(locks.checkSequencer(shown, { key: 'k' })).resolves.toBe('valid');
     await expect(locks.checkSequencer(shown, { key: 'shop:k' })).resolves.toBe('unknown');
     locks.stop();
-    await expect(locks.checkSequencer(shown)).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
+    await expect(locks.checkSequencer(shown)).rejects.toMatchObject({ code: 'LOCK_SHUTDOWN' });
   });
 });

@@ -1,7 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { getEventListeners, setMaxListeners } from 'node:events';
-import { LockBackendError, LockDeadlockError, type LockService, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import {
+  LockBackendError,
+  LockDeadlockError,
+  type LockService,
+  LockShutdownError,
+  LockTimeoutError,
+} from 'nestjs-distributed-lock/core';
 import { aborted, type Contract, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
 import { liveBytes } from '../support/live-bytes.js';
@@ -218,7 +224,7 @@ function failing(contract: Contract): void {
     const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
     const waiting = handled(theirs.acquire(key, { waitMs: Infinity }));
     theirs.stop();
-    await expect(failureOf(waiting)).resolves.toBeInstanceOf(LockBackendError);
+    await expect(failureOf(waiting)).resolves.toBeInstanceOf(LockShutdownError);
     await lock.release();
   });
 }

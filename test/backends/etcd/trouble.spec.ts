@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
+import { LockBackendError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
 import { adviceOn } from '../../../lib/backends/etcd/database-size.js';
 import { failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
@@ -134,7 +134,7 @@ wantedOf(['etcd']).forEach(() =>
       const waiting = handled(service.acquire('k', { waitMs: Infinity }));
       await lineOf(world, 'k', 2);
       await service.close();
-      await expect(failureOf(waiting)).resolves.toBeInstanceOf(LockBackendError);
+      await expect(failureOf(waiting)).resolves.toBeInstanceOf(LockShutdownError);
       await expect(failureOf(new LockService(backend).acquire('other'))).resolves.toMatchObject({
         message: expect.stringContaining('etcd could not acquire "other": the backend is closed'),
       });

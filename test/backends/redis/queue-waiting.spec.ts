@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { setMaxListeners } from 'node:events';
-import { LockBackendError, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../../support/eventually.js';
 import { Holder } from '../../support/harness-holder.js';
 import { contend, RedisWorld, win } from './redis-world.js';
@@ -58,7 +58,7 @@ describe('waiting in redis, mode queue', () => {
       expect(asks.length).toBeGreaterThan(2);
       await expect(world.waitersFor('key')).resolves.toBe(1);
       await waiter.close();
-      await expect(waiting).rejects.toBeInstanceOf(LockBackendError);
+      await expect(waiting).rejects.toBeInstanceOf(LockShutdownError);
     });
 
     it('leaves no entry behind when it times out or is given up', async () => {
@@ -167,7 +167,7 @@ describe('waiting in redis, mode queue', () => {
       await world.untilWaiting('key', 1);
       const alive = world.service().acquire('key', patient);
       await world.untilWaiting('key', 2);
-      await Promise.all([closing.close(), expect(dead).rejects.toBeInstanceOf(LockBackendError)]);
+      await Promise.all([closing.close(), expect(dead).rejects.toBeInstanceOf(LockShutdownError)]);
       const since = performance.now();
       await holder.release();
       await alive;

@@ -70,7 +70,7 @@ for (const name of wantedOf(['zookeeper'])) {
       const connecting = open();
       const unanswered = handled(connecting.acquire('k'));
       await closeInTime(connecting);
-      await expect(failureOf(unanswered)).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
+      await expect(failureOf(unanswered)).resolves.toMatchObject({ code: 'LOCK_SHUTDOWN' });
       const [frozen, killed, waiting] = [open(), open(), open()];
       await frozen.acquire('a');
       await killed.acquire('b');
@@ -80,7 +80,7 @@ for (const name of wantedOf(['zookeeper'])) {
       await closeInTime(frozen);
       world.server.thaw();
       await closeInTime(waiting);
-      await expect(failureOf(forever)).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
+      await expect(failureOf(forever)).resolves.toMatchObject({ code: 'LOCK_SHUTDOWN' });
       await world.server.kill();
       await eventually(() => killed.health.status === 'down');
       await closeInTime(killed);

@@ -1,0 +1,65 @@
+import { within } from './alarm.js';
+import { Background } from './background.js';
+import { LockConfigurationError } from './errors.js';
+import type { Hold } from './hold.js';
+import type { Lease, LockBackend } from './lock-backend.js';
+import { MIN_TTL_MS } from './lock-options.js';
+import { type Clock, pause } from './timers.js';
+import { trustedUntil } from './watchdog.js';
+
+export interface LeaseReturnsSettings {
+  readonly backend: Pick<LockBackend, 'name'>;
+  readonly clock: Clock;
+  /** Aborts when nobody may get a lock any more. */
+  readonly stopped: AbortSignal;
+  readonly failed: (key: string, error: unknown) => void;
+}
+
+/** Gives the leases of former holds back to the backend, and knows what somebody has to wait for before the backend closes. */
+export class LeaseReturns {
+  /** Requests to the backend that are under way. */
+  readonly underWay = new Background();
+
+  constructor(private readonly settings: LeaseReturnsSettings) {}
+
+  /** Never rejects, and waits at most for what is left of the TTL. */
+  async giveBack({ key, watchdog }: Hold): Promise<void> {
+    this.underWay.begin();
+    try {
+      const renewal = watchdog.stop();
+      if (renewal) await renewal;
+      const { ttlMs } = watchdog.lease;
+      if (!(await within(this.settings.clock, ttlMs, watchdog.lease.release())))
+        throw new Error(`no answer within ${ttlMs} ms`);
+    } catch (error) {
+      this.settings.failed(key, error);
+    } finally {
+      this.underWay.end();
+    }
+  }
+
+  /** Requests of the former holder may still be on their way. When the service is closed, the key is free at once. */
+  async giveBackLater(hold: Hold): Promise<void> {
+    const { clock, stopped } = this.settings;
+    this.underWay.begin();
+    await hold.watchdog.stop();
+    await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
+    await this.giveBack(hold);
+    this.underWay.end();
+  }
+
+  /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */
+  assertUsable(lease: Lease, lockDelayMs: number): void {
+    const { clock, backend } = this.settings;
+    const ttlMs = lease.ttlMs - lockDelayMs;
+    if (ttlMs >= MIN_TTL_MS && clock.now() < trustedUntil(lease.sentAt, ttlMs)) return;
+    this.underWay.begin();
+    const end = (): void => this.underWay.end();
+    lease.release().then(end, end);
+    if (ttlMs >= MIN_TTL_MS) throw new Error('the answer came after the lease had ended');
+    throw new LockConfigurationError(
+      `lockDelayMs is a part of a lease of ${backend.name}, and must be less than ${lease.ttlMs - MIN_TTL_MS}; it was ${lockDelayMs}`,
+      'lockDelayMs',
+    );
+  }
+}

@@ -1,0 +1,138 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { LockConfigurationError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
+import { type ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { ServiceWorld } from './service-world.js';
+
+const TTL_MS = 30_000;
+const GRACE_MS = 10_000;
+
+/** Work that goes on until a test ends it. */
+function working(locks: LockService, key: string): { readonly done: Promise<void>; readonly end: () => void } {
+  let end = (): void => undefined;
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  return { done: locks.withLock(key, () => ended), end };
+}
+
+describe('LockService.shutdown', () => {
+  let world: ServiceWorld;
+  let clock: ManualClock;
+  let backend: TestLockBackend;
+  let locks: LockService;
+
+  beforeEach(() => {
+    world = new ServiceWorld();
+    ({ clock, backend, locks } = world);
+  });
+
+  it('waits for the work under locks, and gives these back only then', async () => {
+    const work = working(locks, 'k');
+    await clock.advance(0);
+    let over = false;
+    const shutdown = locks.shutdown().then(() => (over = true));
+    await clock.advance(GRACE_MS - 1_000);
+    expect([over, backend.held, locks.inspect()]).toEqual([false, ['k'], [expect.objectContaining({ state: 'held' })]]);
+    work.end();
+    await Promise.all([work.done, shutdown]);
+    expect(backend.held).toEqual([]);
+    expect(world.names).not.toContain('lost');
+  });
+
+  it('refuses newcomers in words of its own, and lets those who wait have their turn', async () => {
+    const work = working(locks, 'k');
+    await clock.advance(0);
+    const waiter = locks.acquire('k');
+    const shutdown = locks.shutdown();
+    const refused = locks.acquire('other');
+    await expect(refused).rejects.toThrow(LockShutdownError);
+    await expect(refused).rejects.toMatchObject({ code: 'LOCK_SHUTDOWN', key: 'other' });
+    await expect(locks.tryAcquire('other')).rejects.toThrow('"other" is refused: this lock service is stopped');
+    work.end();
+    await work.done;
+    await (await waiter).release();
+    await shutdown;
+  });
+
+  it('lets work that holds a lock take others, also of another service, until that work ends', async () => {
+    const other = world.service();
+    let shutdown: Promise<unknown> = Promise.resolve();
+    const taken = await locks.withLock('outer', async () => {
+      shutdown = Promise.all([locks.shutdown(), other.drain()]);
+      return [
+        await locks.withLock('inner', async () => 'here'),
+        await other.withLock('inner', async () => 'there'),
+        await locks.withLock('outer', async () => 'again'),
+      ];
+    });
+    expect(taken).toEqual(['here', 'there', 'again']);
+    await shutdown;
+    await expect(locks.acquire('outer')).rejects.toThrow(LockShutdownError);
+  });
+
+  it('tells work that does not end of its loss, and leaves the key to the TTL', async () => {
+    const lock = await locks.acquire('k', { ttlMs: TTL_MS });
+    const waiter = locks.acquire('k', { waitMs: Infinity });
+    const sentAway = expect(waiter).rejects.toThrow(LockShutdownError);
+    const shutdown = locks.shutdown();
+    await clock.advance(GRACE_MS);
+    await Promise.all([shutdown, sentAway]);
+    expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'shutdown' });
+    expect([lock.isHeld, backend.held]).toEqual([false, ['k']]);
+    await expect(lock.run(() => locks.acquire('inner'))).rejects.toThrow(LockShutdownError);
+    // The last renewal went out in the grace time; from then on there are none.
+    await clock.advance(TTL_MS);
+    expect(backend.held).toEqual([]);
+  });
+
+  it('gives the key back when the work ends after all, and closes the backend only then', async () => {
+    let closed = false;
+    const close = backend.close.bind(backend);
+    backend.close = async () => {
+      closed = true;
+      await close();
+    };
+    const lock = await locks.acquire('k', { ttlMs: TTL_MS });
+    await locks.shutdown(0);
+    expect([lock.state, closed, backend.held]).toEqual(['lost', false, ['k']]);
+    await lock.release();
+    await clock.advance(0);
+    expect([closed, backend.held]).toEqual([true, []]);
+  });
+
+  it('takes its grace time from the options', async () => {
+    const service = world.service({ shutdownGraceMs: 50 });
+    const lock = await service.acquire('k');
+    const shutdown = service.shutdown();
+    await clock.advance(49);
+    expect(lock.isHeld).toBe(true);
+    await clock.advance(1);
+    await shutdown;
+    expect(lock.isHeld).toBe(false);
+    expect(() => world.service({ shutdownGraceMs: -1 })).toThrow(LockConfigurationError);
+  });
+
+  it('says whether it is drained, and may be drained again', async () => {
+    const work = working(locks, 'k');
+    await clock.advance(0);
+    const drained = locks.drain(1_000);
+    await clock.advance(1_000);
+    await expect(drained).resolves.toBe(false);
+    await expect(locks.drain(0)).resolves.toBe(false);
+    work.end();
+    await work.done;
+    await expect(locks.drain(0)).resolves.toBe(true);
+  });
+
+  it('bounds all waits for the time in which a server finishes its requests, and serves newcomers', async () => {
+    await backend.occupy('k');
+    const waiter = locks.acquire('k', { waitMs: Infinity });
+    const sentAway = expect(waiter).rejects.toThrow(LockShutdownError);
+    await clock.advance(0);
+    locks.limitWaits();
+    await (await locks.acquire('other')).release();
+    await clock.advance(GRACE_MS);
+    await sentAway;
+    const late = expect(locks.acquire('k', { waitMs: Infinity })).rejects.toMatchObject({ waitMs: GRACE_MS });
+    await clock.advance(GRACE_MS);
+    await late;
+  });
+});
