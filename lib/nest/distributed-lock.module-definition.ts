@@ -1,5 +1,5 @@
 import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
-import { APP_FILTER } from '@nestjs/core';
+import { APP_FILTER, ModulesContainer } from '@nestjs/core';
 import type { DistributedLockOptions, GivenBackend } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import { LockExceptionFilter } from './lock-exception.filter.js';
@@ -32,8 +32,9 @@ export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBa
           ...(definition.providers ?? []),
           {
             provide: LockServices,
-            useFactory: (options: GivenBackend | DistributedLockOptions) => new LockServices(options, names),
-            inject: [OPTIONS],
+            useFactory: (options: GivenBackend | DistributedLockOptions, modules: ModulesContainer) =>
+              new LockServices(options, names, modules),
+            inject: [OPTIONS, ModulesContainer],
           },
           ...services,
           ...(exceptionFilter ? [{ provide: APP_FILTER, useClass: LockExceptionFilter }] : []),

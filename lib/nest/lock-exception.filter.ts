@@ -14,6 +14,7 @@ const INTERNAL: Answer = { status: 500, message: 'Internal server error' };
 const ANSWERS: Readonly<Record<string, Answer>> = {
   LOCK_TIMEOUT: { status: 423, message: 'Locked by another request, try again later', retryAfterSeconds: 1 },
   LOCK_BACKEND: { status: 503, message: 'Locking is unavailable, try again later', retryAfterSeconds: 5 },
+  LOCK_SHUTDOWN: { status: 503, message: 'The server is shutting down, try again', retryAfterSeconds: 1 },
   LOCK_LOST: { status: 500, message: 'The lock was lost before the work was done' },
   LOCK_STALE_FENCE: { status: 409, message: 'A newer request came first' },
   OPTIMISTIC_CONFLICT: { status: 409, message: 'Other requests changed the same data first, try again later' },
@@ -25,7 +26,7 @@ interface Emitter {
 }
 
 /** Others were there first. It happens, and the caller is told. */
-const EXPECTED: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'OPTIMISTIC_CONFLICT']);
+const EXPECTED: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'LOCK_SHUTDOWN', 'OPTIMISTIC_CONFLICT']);
 
 type Answerable = LockError | OptimisticConflictError;
 

@@ -1,16 +1,18 @@
-import type { OnApplicationShutdown, OnModuleDestroy } from '@nestjs/common';
+import { type BeforeApplicationShutdown, Logger, type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
+import type { ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError, LockService } from '../core/index.js';
 import { type DistributedLockOptions, type GivenBackend, resolveModuleOptions } from './distributed-lock-options.js';
 
 /**
- * A module's services, and their end: as soon as the application shuts down nobody gets a lock any more, and only when the
- * last request has been answered the rest is given back and the backends are closed.
+ * A module's services, and their end. Requests in flight, and all other work that the application waits for, end with their
+ * locks: the services end last, after the server and after all other modules.
  */
-export class LockServices implements OnModuleDestroy, OnApplicationShutdown {
+export class LockServices implements BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #services: ReadonlyMap<string, LockService>;
+  readonly #logger: Pick<LoggerService, 'log'> = new Logger('DistributedLockModule');
 
   /** @throws LockConfigurationError also when the backends are not those of `names` */
-  constructor(given: GivenBackend | DistributedLockOptions, names: readonly string[]) {
+  constructor(given: GivenBackend | DistributedLockOptions, names: readonly string[], modules: ModulesContainer) {
     const { backends, options } = resolveModuleOptions(given);
     const found = Object.keys(backends);
     if (found.length !== names.length || !names.every((name) => found.includes(name))) {
@@ -23,6 +25,7 @@ export class LockServices implements OnModuleDestroy, OnApplicationShutdown {
     this.#services = new Map(
       Object.entries(backends).map(([name, backend]) => [name, new LockService(backend, options)]),
     );
+    endLast(modules);
   }
 
   get(name: string): LockService | undefined {
@@ -32,18 +35,37 @@ export class LockServices implements OnModuleDestroy, OnApplicationShutdown {
   /** Has each backend look for what can never work. @throws LockConfigurationError: all are closed, so that the process can end */
   async start(): Promise<void> {
     try {
-      await Promise.all(Array.from(this.#services.values(), (service) => service.start()));
+      await Promise.all(this.#each((service) => service.start()));
     } catch (error) {
-      await this.onApplicationShutdown();
+      await Promise.all(this.#each((service) => service.close()));
       throw error;
     }
   }
 
-  onModuleDestroy(): void {
-    for (const service of this.#services.values()) service.stop();
+  /** The server closes next, and waits for its requests. Those who wait for a lock for ever would keep it open. */
+  beforeApplicationShutdown(): void {
+    this.#each((service) => service.limitWaits());
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(Array.from(this.#services.values(), (service) => service.close()));
+    const keys = this.#each((service) => service.inspect().map(({ key }) => JSON.stringify(key))).flat();
+    if (keys.length > 0) this.#logger.log(`waits for the work under ${keys.slice(0, 10).join(', ')} to end`);
+    // Work that holds a lock of one service may need one of another: so all are drained before any is closed.
+    await Promise.all(this.#each((service) => service.drain()));
+    await Promise.all(this.#each((service) => service.shutdown(0)));
+  }
+
+  #each<T>(work: (service: LockService) => T): T[] {
+    return Array.from(this.#services.values(), work);
+  }
+}
+
+/**
+ * Nest ends global modules after all others, in the reverse order of their imports. Ours has to end after those that still run
+ * work, such as BullMQ's: so we move it behind them, in whichever order they are imported.
+ */
+function endLast(modules: ModulesContainer): void {
+  for (const module of modules.values()) {
+    if (module.hasProvider(LockServices)) module.distance = Number.POSITIVE_INFINITY;
   }
 }

@@ -21,7 +21,7 @@ export class LockTestingModule {
     return {
       module: LockTestingModule,
       global: true,
-      imports: [DistributedLockModule.forRoot({ ...options, backend, clock })],
+      imports: [DistributedLockModule.forRoot({ shutdownGraceMs: 0, ...options, backend, clock })],
       providers,
       exports: [TestLockBackend, ManualClock],
     };

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { Controller, Get, Inject, Injectable, Module, Param, type Provider } from '@nestjs/common';
+import { Inject, Injectable, Module, type Provider } from '@nestjs/common';
 import { LazyModuleLoader } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import {
@@ -13,8 +13,8 @@ import {
   LockService,
 } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
-import { application, closing, context, listen, inMemory, providing } from './apps.js';
-import { Crossing, Deferred, together } from './crossing.js';
+import { closing, context, inMemory, providing } from './apps.js';
+import { Crossing, together } from './crossing.js';
 
 @Injectable()
 class Sale {
@@ -209,53 +209,5 @@ describe('a module in company', () => {
     await expect(context({ imports: [Own], providers: [Outside] })).rejects.toThrow(
       "can't resolve dependencies of the Outside",
     );
-  });
-});
-
-describe('the end of an application', () => {
-  it('A21: answers who is inside, sends away who waits, refuses who comes, and closes the backend last', async () => {
-    const order: string[] = [];
-    const crossing = new Crossing();
-    const [inside, waiting, leave] = [new Deferred(), new Deferred(), new Deferred()];
-    const backend = memory()();
-    const close = backend.close.bind(backend);
-    backend.close = async () => {
-      order.push('closed');
-      await close();
-    };
-    @Controller()
-    class Sales {
-      @Get(':id')
-      @Locked('sale_:id')
-      async buy(@Param('id') id: string): Promise<string> {
-        inside.resolve();
-        await leave.promise;
-        return `sold ${id}`;
-      }
-    }
-    const observers = [crossing, { waiting: () => waiting.resolve(), released: () => void order.push('released') }];
-    const app = await application({
-      imports: [DistributedLockModule.forRoot({ backend, observers })],
-      controllers: [Sales],
-    });
-    const url = await listen(app);
-    const held = fetch(`${url}/1`).then((response) => response.text());
-    await inside.promise;
-    const waiter = fetch(`${url}/1`);
-    await waiting.promise;
-    const closed = app.close().then(() => order.push('app closed'));
-    order.push(`waiter ${(await waiter).status}`);
-    leave.resolve();
-    await expect(app.get(Sales).buy('2')).rejects.toThrow('the lock service was stopped');
-    expect(await held).toBe('sold 1');
-    await closed;
-    expect(order).toEqual(['waiter 503', 'released', 'closed', 'app closed']);
-  });
-
-  it('A21: takes the lock from who does not stop', async () => {
-    const app = await providing(new Crossing(), Sale);
-    const lock = await app.get(LockService).acquire('sale');
-    await app.close();
-    expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'shutdown' });
   });
 });
