@@ -1,32 +1,42 @@
-/** Comments, strings and template literals, so that nothing in them is taken for syntax. */
-const OPAQUE = /\/\*[^]*?\*\/|\/\/[^\n]*|'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`(?:\\.|[^`\\])*`/gu;
+import { plainSource } from './plain-source.js';
+
 const NAME = /^\s*(?<rest>\.\.\.)?\s*(?<name>[\p{ID_Start}$_][\p{ID_Continue}$]*)/u;
 
 export interface ArgumentNames {
-  /** By position; `undefined` for a destructured argument, which has no name. */
+  /** By position; `undefined` for one that has no name to rely on, or is taken apart. */
   readonly names: readonly (string | undefined)[];
   /** The last one takes all that is left over. */
   readonly rest: boolean;
+  /** Names that a minifier may have made, perhaps of each other. */
+  readonly doubtful: ReadonlySet<string>;
+  readonly looksMinified: boolean;
 }
+
+/** No minifier gets so far that its names have four letters. */
+const LONGEST_MANGLED = 3;
 
 /**
- * What a function's source calls its arguments. Names survive the compilers that Nest is used with; a minifier replaces
- * them, and a wrapper made by another decorator has none of its own: `@LockKey` says them explicitly.
+ * What a function's source calls its arguments. Names survive the compilers that Nest is used with. A minifier replaces
+ * them, perhaps by each other's: those that may be of its making are left out. `@LockKey` says them explicitly.
  */
 export function argumentNames(source: string): ArgumentNames {
-  const plain = source.replaceAll(OPAQUE, (text) => (text.startsWith('/') ? '' : '0'));
+  const { parts, looksMinified } = splitArguments(plainSource(source));
+  const longestDoubtful = looksMinified ? LONGEST_MANGLED : 1;
   const names: (string | undefined)[] = [];
+  const doubtful = new Set<string>();
   let rest = false;
-  for (const argument of splitArguments(plain)) {
-    const groups = NAME.exec(argument)?.groups;
+  for (const argument of parts) {
+    const name = NAME.exec(argument)?.groups?.['name'];
+    const isDoubtful = name !== undefined && name.length <= longestDoubtful;
     rest = argument.trimStart().startsWith('...');
-    if (!rest) names.push(groups?.['name']);
+    if (isDoubtful) doubtful.add(name);
+    if (!rest) names.push(isDoubtful ? undefined : name);
   }
-  return { names, rest };
+  return { names, rest, doubtful, looksMinified };
 }
 
-/** The text of each argument, with its default value. */
-function splitArguments(source: string): string[] {
+/** The text of each argument, with its default value. Every compiler prints a space behind them, and no minifier. */
+function splitArguments(source: string): { readonly parts: readonly string[]; readonly looksMinified: boolean } {
   const parts: string[] = [];
   let depth = 0;
   let start = -1;
@@ -46,8 +56,8 @@ function splitArguments(source: string): string[] {
       if (part.trim() !== '') parts.push(part);
       start = index + 1;
     }
-    if (ends && char === ')') return parts;
+    if (ends && char === ')') return { parts, looksMinified: /\S/u.test(source.charAt(index + 1)) };
     if (')]}'.includes(char)) depth -= 1;
   }
-  return [];
+  return { parts: [], looksMinified: false };
 }

@@ -3,10 +3,17 @@ import { LockConfigurationError } from '../core/index.js';
 import { unwrapped } from '../core/wrapped-method.js';
 import { type ArgumentNames, argumentNames } from './argument-names.js';
 import type { Path } from './key-template.js';
-import { type Declaration, mayBeHandler, namedParameters, parameterTypes, routeNames } from './method-metadata.js';
+import {
+  type Declaration,
+  isMessageHandler,
+  mayBeHandler,
+  namedParameters,
+  parameterTypes,
+  routeNames,
+} from './method-metadata.js';
 import { parameterNotes } from './parameter-notes.js';
+import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from './request-values.js';
 
-const REQUEST_PARTS: ReadonlySet<string> = new Set(['params', 'query', 'body', 'user']);
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 
 type Method = (...args: never[]) => unknown;
@@ -27,7 +34,7 @@ export class KeyNames {
     private readonly owner: string,
   ) {
     const { keys, locks } = parameterNotes(declaration);
-    this.#arguments = argumentNames(Function.prototype.toString.call(unwrapped(method)));
+    this.#arguments = argumentNames(Function.prototype.toString.call(unwrapped(declaredMethod(declaration) ?? method)));
     this.#locks = locks;
     this.#types = parameterTypes(declaration);
     const positions = new Map<string, number | 'ambiguous'>();
@@ -42,7 +49,7 @@ export class KeyNames {
     const position = this.#positions.get(head);
     if (typeof position === 'number') return walk(args[position], rest);
     const only = this.#onlyObject(args);
-    if (only && Object.hasOwn(only, head)) return walk(only, [head, ...rest]);
+    if (only && hasProperty(only, head)) return walk(only, [head, ...rest]);
     return context && fromRequest(context, head, rest);
   }
 
@@ -55,13 +62,28 @@ export class KeyNames {
     if (position === 'ambiguous') {
       throw this.#refused(`two parameters are called "${head}"; name the one that is meant by @LockKey('${head}')`);
     }
-    if (position !== undefined || this.#mayHaveObject()) return;
+    if (position !== undefined) return;
     if (REQUEST_PARTS.has(head) && rest.length > 0 && mayBeHandler(method)) return;
     if (rest.length === 0 && routeNames(method, controller, head)) return;
+    if (!this.#isDoubtful(head) && (isMessageHandler(method) || this.#mayHaveObject())) return;
     throw this.#refused(
       `:${[head, ...rest].join('.')} is a placeholder, and there is no @LockKey('${head}'), no parameter, argument or ` +
-        `route parameter of that name. For a plain colon write "\\\\:${head}", before other letters ":{name}"`,
+        `route parameter of that name. ${this.#advice(head)}`,
     );
+  }
+
+  /** Of what a minifier made, without the types of its arguments, nothing is known. */
+  #isDoubtful(name: string): boolean {
+    const { doubtful, looksMinified } = this.#arguments;
+    return doubtful.has(name) || (looksMinified && !this.#types);
+  }
+
+  #advice(name: string): string {
+    const { doubtful, looksMinified } = this.#arguments;
+    const explicit = `write @LockKey('${name}') before it`;
+    if (looksMinified) return `This build looks minified, which renames arguments: ${explicit}`;
+    if (doubtful.has(name)) return `An argument of one letter may be named by a minifier: ${explicit}`;
+    return `For a plain colon write "\\\\:${name}", before other letters ":{name}"`;
   }
 
   #refused(why: string): LockConfigurationError {
@@ -86,34 +108,12 @@ export class KeyNames {
   }
 }
 
-function fromRequest(context: ExecutionContext, head: string, rest: readonly string[]): unknown {
-  const request = requestOf(context);
-  if (request === undefined) return undefined;
-  if (rest.length === 0) return walk(request['params'], [head]);
-  return REQUEST_PARTS.has(head) ? walk(request[head], rest) : undefined;
+/** As its class declares it: a decorator below may have wrapped it, and is not applied before all of them were called. */
+function declaredMethod({ target, name }: Declaration): Method | undefined {
+  const value: unknown = Object.getOwnPropertyDescriptor(target, name)?.value;
+  return isMethod(value) ? value : undefined;
 }
 
-function requestOf(context: ExecutionContext): Record<string, unknown> | undefined {
-  switch (context.getType<string>()) {
-    case 'http':
-      return context.switchToHttp().getRequest<Record<string, unknown>>();
-    case 'graphql':
-      return context.getArgByIndex<{ req?: Record<string, unknown> } | undefined>(2)?.req;
-    default:
-      return undefined;
-  }
-}
-
-/** Own properties only: what a client sends never reaches a prototype. */
-function walk(from: unknown, path: readonly string[]): unknown {
-  let value = from;
-  for (const name of path) {
-    if (!isObject(value) || !Object.hasOwn(value, name)) return undefined;
-    value = Reflect.get(value, name);
-  }
-  return value;
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
+function isMethod(value: unknown): value is Method {
+  return typeof value === 'function';
 }

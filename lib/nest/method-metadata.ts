@@ -11,13 +11,11 @@ const PARAMETERS = '__routeArguments__';
 const CUSTOM_PARAMETER = '__customRouteArgs__';
 const SSE = '__sse__';
 const ROUTE = 'path';
+const MESSAGES = ['message', 'microservices:pattern'] as const;
+const FILTERS = '__exceptionFilters__';
+const CAUGHT = '__filterCatchExceptions__';
 /** What decorators put on methods that nobody calls from outside, too. */
-const ENHANCERS: ReadonlySet<unknown> = new Set([
-  '__interceptors__',
-  '__guards__',
-  '__pipes__',
-  '__exceptionFilters__',
-]);
+const ENHANCERS: ReadonlySet<unknown> = new Set(['__interceptors__', '__guards__', '__pipes__', FILTERS]);
 
 /** Names given by `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')` and the like, and their positions. */
 export function namedParameters({ target, name }: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
@@ -58,6 +56,11 @@ export function mayBeHandler(method: object): boolean {
   return Reflect.getMetadataKeys(method).some((key: unknown) => !ENHANCERS.has(key));
 }
 
+/** Whether `method` answers messages, of a gateway or a microservice: their data has names of its own. */
+export function isMessageHandler(method: object): boolean {
+  return MESSAGES.some((key) => Reflect.hasMetadata(key, method));
+}
+
 /** Whether the route of `method`, or of the controller that has it, names the parameter. */
 export function routeNames(method: object, controller: object, parameter: string): boolean {
   const paths: unknown[] = [Reflect.getMetadata(ROUTE, method), Reflect.getMetadata(ROUTE, controller)];
@@ -66,4 +69,22 @@ export function routeNames(method: object, controller: object, parameter: string
     .filter((path) => typeof path === 'string')
     .flatMap((path) => [...path.matchAll(/[:*](?<name>[\p{ID_Continue}$]+)/gu)])
     .some((match) => match.groups?.['name'] === parameter);
+}
+
+/** Puts `filter` before those that `method` has; Nest asks the last one first, and those of a class after them. */
+export function addLastFilter(method: object, filter: unknown): void {
+  Reflect.defineMetadata(FILTERS, [filter, ...filtersOf(method)], method);
+}
+
+/** The filters, or their classes, that a class has by `@UseFilters`. */
+export function filtersOf(target: object): readonly unknown[] {
+  const filters: unknown = Reflect.getMetadata(FILTERS, target);
+  return Array.isArray(filters) ? filters : [];
+}
+
+/** What `@Catch` of a filter, or of its class, lists. */
+export function caughtTypes(filter: unknown): readonly (abstract new (...args: never[]) => unknown)[] {
+  const classRef: unknown = typeof filter === 'object' && filter !== null ? filter.constructor : filter;
+  const types: unknown = typeof classRef === 'function' ? Reflect.getMetadata(CAUGHT, classRef) : undefined;
+  return Array.isArray(types) ? types : [];
 }

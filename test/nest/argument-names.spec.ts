@@ -31,16 +31,28 @@ describe('the names of arguments', () => {
     ['rest', ['id'], true],
     [computed, ['größe'], false],
   ])('of %s are %j', (method, names, rest) => {
-    expect(argumentNames(String(Reflect.get(Sale.prototype, method)))).toEqual({ names, rest });
+    expect(argumentNames(String(Reflect.get(Sale.prototype, method)))).toMatchObject({ names, rest });
   });
 
   it.each([
     ['async buy(/* id, */ order, // (count\n count) { return "(x)" }', ['order', 'count']],
-    ['buy(a = \',\', b = `${1}(`, c = "\\")") {}', ['a', 'b', 'c']],
+    ['buy(one = \',\', two = `${1}(`, three = "\\")") {}', ['one', 'two', 'three']],
+    ['buy(re = /[(]/, id) {}', ['re', 'id']],
+    ['buy(re = /* , */ /,\\/[/)]"/giu, half = 1 / 2, third = (1) / 3, id) {}', ['re', 'half', 'third', 'id']],
+    ['buy(text = `a ${`(${{ b: "}" }.b}`} /`, id) {}', ['text', 'id']],
     ['function () { [native code] }', []],
     ['(id, count) => id', ['id', 'count']],
     ['buy(id, ) {}', ['id']],
   ])('of %s are %j', (source, names) => {
+    expect(argumentNames(source).names).toEqual(names);
+  });
+
+  it.each([
+    ['async move(t, e) { return e }', [undefined, undefined]],
+    ['async move(id, to, order, e) { return e }', ['id', 'to', 'order', undefined]],
+    ['async move(id,to,order,e){return e}', [undefined, undefined, 'order', undefined]],
+    ['async move(id){return id}', [undefined]],
+  ])('that a minifier may have made in %s are none', (source, names) => {
     expect(argumentNames(source).names).toEqual(names);
   });
 });

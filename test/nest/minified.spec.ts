@@ -1,0 +1,76 @@
+import { describe, expect, it } from '@jest/globals';
+import { Controller, Param, Post, type Type } from '@nestjs/common';
+import { transformSync } from '@swc/core';
+import { Locked, LockKey } from 'nestjs-distributed-lock';
+import { inMemory, context } from './apps.js';
+import { Crossing } from './crossing.js';
+
+type Cells = Record<string, (...args: unknown[]) => Promise<unknown>>;
+type Build = Readonly<{ minify: boolean; metadata: boolean }>;
+
+/** The class that a build of `body` leaves, with the decorators of this package. */
+function built(body: string, { minify, metadata }: Build): Type<Cells> {
+  const source = `import { Controller, Locked, LockKey, Param, Post } from 'it'; export class Cells { ${body} }`;
+  const transform = { legacyDecorator: true, decoratorMetadata: metadata };
+  const parser = { syntax: 'typescript', decorators: true } as const;
+  const { code } = transformSync(source, {
+    jsc: { parser, transform, target: 'es2022', ...(minify ? { minify: { mangle: true } } : {}) },
+    module: { type: 'commonjs' },
+    minify,
+  });
+  const exports: { Cells?: Type<Cells> } = {};
+  // oxlint-disable-next-line typescript/no-implied-eval -- this is how a module of CommonJS is run
+  new Function('exports', 'require', code)(exports, () => ({ Controller, Locked, LockKey, Param, Post }));
+  if (!exports.Cells) throw new Error(`nothing was exported by ${code}`);
+  return exports.Cells;
+}
+
+const PLAIN = { minify: false, metadata: true };
+const MINIFIED = { minify: true, metadata: true };
+/** As esbuild leaves it, which writes no types down. */
+const UNTYPED = { minify: true, metadata: false };
+
+async function keysOf(
+  body: string,
+  build: Build,
+  call: (cells: Cells) => Promise<unknown>,
+): Promise<readonly string[]> {
+  const crossing = new Crossing();
+  const classRef = built(body, build);
+  const app = await context({ imports: [inMemory(crossing)], providers: [classRef] });
+  await call(app.get(classRef));
+  return crossing.keys;
+}
+
+const MOVE = `@Locked('cell_:t') async move(t: string, e: string): Promise<string> { return e + e + e + t }`;
+const move = (cells: Cells): Promise<unknown> => Promise.resolve(cells['move']?.('FIRST', 'SECOND'));
+
+describe.each([
+  ['types', MINIFIED],
+  ['no types', UNTYPED],
+])('the name of an argument in a minified build with %s', (_, build) => {
+  it.each([
+    // The names change places there: what is used most gets the first one, which is e.
+    ['t', MOVE],
+    ['id', `@Locked('cell_:id') async move(id: string, count: number): Promise<string> { return id + count + count }`],
+    ['sku', `@Locked('cell_:sku') async move(cell: string, sku: string): Promise<string> { return sku + cell + cell }`],
+  ])('stops the application, which says what to write for :%s', async (name, body) => {
+    const advice = `This build looks minified, which renames arguments: write @LockKey('${name}') before it`;
+    await expect(keysOf(body, build, move)).rejects.toThrow(advice);
+  });
+
+  it('does not matter where @LockKey says it', async () => {
+    const body = `@Locked('cell_:t') async move(@LockKey('t') t: string, e: string): Promise<string> { return e + e + t }`;
+    expect(await keysOf(body, build, move)).toEqual(['cell_FIRST']);
+  });
+});
+
+it('the name of an argument works in a build that keeps it', async () => {
+  const body = `@Locked('cell_:id') async move(id: string, e: string): Promise<string> { return e + e + id }`;
+  expect(await keysOf(body, PLAIN, move)).toEqual(['cell_FIRST']);
+  expect(await keysOf(body, { ...PLAIN, metadata: false }, move)).toEqual(['cell_FIRST']);
+});
+
+it('the name of an argument is not relied on where it has one letter', async () => {
+  await expect(keysOf(MOVE, PLAIN, move)).rejects.toThrow('An argument of one letter may be named by a minifier');
+});
