@@ -15,6 +15,7 @@ export { RequireSequencer, type RequireSequencerOptions } from './nest/require-s
 export { getLockServiceToken, InjectLockService } from './nest/inject-lock-service.decorator.js';
 export { LockedInterceptor } from './nest/locked.interceptor.js';
 export { LockExceptionFilter } from './nest/lock-exception.filter.js';
+export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/lock-answers.js';
 export { LockLogger } from './nest/lock-logger.js';
 export { LockService, type LockSnapshot } from './core/lock-service.js';
 export { LockHandle } from './core/lock-handle.js';

@@ -16,7 +16,10 @@ const jestArgs = argv.slice(2).filter((arg) => arg !== '--unit');
 const unitOnly = jestArgs.length < argv.length - 2;
 
 /** Where specs live that need no server. */
-const UNIT = ['<rootDir>/lib/**/*.spec.ts', '<rootDir>/test/{bench,core,nest,simulation,support,types}/**/*.spec.ts'];
+const UNIT = [
+  '<rootDir>/lib/**/*.spec.ts',
+  '<rootDir>/test/{bench,clients,core,nest,simulation,support,types}/**/*.spec.ts',
+];
 
 /** What other versions of Node run: all that needs no server, and a contract for each kind of connection. */
 const ON_EACH_NODE = ['test/core', 'test/nest/', 'test/backends/(redis-queue|sqlite|etcd).spec.ts'];

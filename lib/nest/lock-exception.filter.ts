@@ -1,59 +1,52 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, Logger } from '@nestjs/common';
+import { type ArgumentsHost, Catch, type ExceptionFilter, Inject, Logger, Optional } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { type Observable, throwError } from 'rxjs';
-import { LockConfigurationError, LockError, OptimisticConflictError } from '../core/index.js';
+import { LockError, OptimisticConflictError } from '../core/index.js';
+import { type Answer, type AnsweredError, answerTo, type LockAnswers, reasonPhrase } from './lock-answers.js';
 
-interface Answer {
-  readonly status: number;
-  /** For clients: says nothing about hosts, processes or keys. */
-  readonly message: string;
-  readonly retryAfterSeconds?: number;
-}
+/** How `exceptionFilter` changes the answers; `false` when it turns them off. */
+export const LOCK_ANSWERS = Symbol('exceptionFilter of DistributedLockModule');
 
-const INTERNAL: Answer = { status: 500, message: 'Internal server error' };
-const ANSWERS: Readonly<Record<string, Answer>> = {
-  LOCK_TIMEOUT: { status: 423, message: 'Locked by another request, try again later', retryAfterSeconds: 1 },
-  LOCK_BACKEND: { status: 503, message: 'Locking is unavailable, try again later', retryAfterSeconds: 5 },
-  LOCK_SHUTDOWN: { status: 503, message: 'The server is shutting down, try again', retryAfterSeconds: 1 },
-  LOCK_LOST: { status: 500, message: 'The lock was lost before the work was done' },
-  LOCK_STALE_FENCE: { status: 409, message: 'A newer request came first' },
-  OPTIMISTIC_CONFLICT: { status: 409, message: 'Other requests changed the same data first, try again later' },
-};
-const BAD_KEY: Answer = { status: 400, message: 'What to lock is missing from the request, or invalid' };
-
-interface Emitter {
+/** A socket of `ws`, whose `emit` stays in this process, or one of socket.io. */
+interface Socket {
+  readonly readyState?: unknown;
+  send(text: string): unknown;
   emit(event: string, payload: unknown): unknown;
 }
 
 /** Others were there first. It happens, and the caller is told. */
 const EXPECTED: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'LOCK_SHUTDOWN', 'OPTIMISTIC_CONFLICT']);
 
-type Answerable = LockError | OptimisticConflictError;
-
 /**
- * Answers for `LockError`s and `OptimisticConflictError`, and for nothing else. HTTP: 423 and 503 with `Retry-After`, 400 for a
- * value that names no lock, 409 for a stale fencing token and for a conflict that outlasted its retries, 500 for the rest. RPC, WebSocket and GraphQL callers get `{ code, message }` in the shape
- * they know; any other caller the error itself. The log has what clients are not told.
+ * Answers for `LockError`s and `OptimisticConflictError`, and for nothing else. HTTP: 423 and 503 with `Retry-After`, 400 for
+ * a request whose values name no lock, 409 for a stale fencing token and for a conflict that outlasted its retries, 500 for
+ * the rest. RPC, WebSocket and GraphQL callers get `{ code, message }` in the shape they know; any other caller the error.
+ *
+ * A method with `@Locked` has it at once, in every kind of application. For errors of a `LockService` in other handlers it is
+ * global for HTTP only, as every filter; gateways and microservices of hybrid applications take
+ * `@UseFilters(LockExceptionFilter)`. Filters of the method itself come first, and those of its class that name the error.
+ * The log has what clients are not told: at `error` what is no fault of theirs.
  */
 @Catch(LockError, OptimisticConflictError)
-export class LockExceptionFilter implements ExceptionFilter<Answerable> {
+export class LockExceptionFilter implements ExceptionFilter<AnsweredError> {
   readonly #logger = new Logger(LockExceptionFilter.name);
 
-  constructor(private readonly adapterHost: HttpAdapterHost) {}
+  constructor(
+    private readonly adapterHost: HttpAdapterHost,
+    @Optional() @Inject(LOCK_ANSWERS) private readonly answers?: LockAnswers | false,
+  ) {}
 
-  catch(error: Answerable, host: ArgumentsHost): void | Observable<never> {
-    const { code } = error;
-    const answer = answerTo(error);
-    const { status, message } = answer;
-    if (!EXPECTED.has(code)) this.#logger.error(error.message, error.stack);
+  catch(error: AnsweredError, host: ArgumentsHost): void | Observable<never> {
+    const answer = answerTo(error, this.answers || {});
+    const { code, message, status } = answer;
+    this.#log(error, status);
     switch (host.getType<string>()) {
       case 'http':
-        return this.#reply(code, answer, host.switchToHttp().getResponse());
+        return this.#reply(answer, host.switchToHttp().getResponse());
       case 'rpc':
         return throwError(() => ({ status: 'error', code, message }));
       case 'ws':
-        host.switchToWs().getClient<Emitter>().emit('exception', { status: 'error', code, message });
-        return;
+        return tell(host, { status: 'error', code, message });
       case 'graphql':
         throw Object.assign(new Error(message), { extensions: { code, http: { status } } });
       default:
@@ -61,18 +54,28 @@ export class LockExceptionFilter implements ExceptionFilter<Answerable> {
     }
   }
 
-  #reply(code: string, { status, message, retryAfterSeconds }: Answer, response: unknown): void {
+  #log(error: AnsweredError, status: number): void {
+    if (EXPECTED.has(error.code)) this.#logger.debug(error.message);
+    else if (status < 500) this.#logger.warn(error.message);
+    else this.#logger.error(error.message, error.stack);
+  }
+
+  #reply({ status, code, message, retryAfterSeconds }: Answer, response: unknown): void {
     const { httpAdapter } = this.adapterHost;
     if (httpAdapter.isHeadersSent(response)) {
       httpAdapter.end(response);
       return;
     }
-    if (retryAfterSeconds !== undefined) httpAdapter.setHeader(response, 'Retry-After', String(retryAfterSeconds));
-    httpAdapter.reply(response, { statusCode: status, code, message }, status);
+    if (retryAfterSeconds > 0) httpAdapter.setHeader(response, 'Retry-After', String(retryAfterSeconds));
+    httpAdapter.reply(response, { statusCode: status, error: reasonPhrase(status), code, message }, status);
   }
 }
 
-function answerTo(error: Answerable): Answer {
-  if (error instanceof LockConfigurationError) return error.option === 'key' ? BAD_KEY : INTERNAL;
-  return ANSWERS[error.code] ?? INTERNAL;
+/** As Nest tells of its own exceptions, with the message that it is about. */
+function tell(host: ArgumentsHost, payload: { status: string; code: string; message: string }): void {
+  const ws = host.switchToWs();
+  const socket = ws.getClient<Socket>();
+  const data = { ...payload, cause: { pattern: ws.getPattern(), data: ws.getData<unknown>() } };
+  if (typeof socket.readyState === 'number') socket.send(JSON.stringify({ event: 'exception', data }));
+  else socket.emit('exception', data);
 }

@@ -1,15 +1,17 @@
+import type { ExecutionContext } from '@nestjs/common';
 import { assertKey, LockConfigurationError } from '../core/index.js';
 import { KeyNames } from './key-names.js';
 import { KeyTemplate } from './key-template.js';
 import { ownContext } from './locked.interceptor.js';
 import type { Declaration } from './method-metadata.js';
+import { blameRequest } from './request-fault.js';
 
 export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly string[];
 export type KeySource = string | readonly string[] | KeyFunction;
 
 /** The keys that the calls of one method take, from what `@Locked` was given. */
 export class LockedKeys {
-  readonly #keysOf: (instance: object, method: unknown, args: readonly unknown[]) => unknown;
+  readonly #keysOf: (instance: object, args: readonly unknown[], context: ExecutionContext | undefined) => unknown;
   readonly #templates: readonly KeyTemplate[] = [];
   readonly #names: KeyNames;
 
@@ -17,16 +19,14 @@ export class LockedKeys {
   constructor(source: KeySource, declaration: Declaration, method: (...args: never[]) => unknown, owner: string) {
     this.#names = new KeyNames(declaration, method, owner);
     if (typeof source === 'function') {
-      this.#keysOf = (instance, _, args) => Reflect.apply(source, instance, args);
+      this.#keysOf = (instance, args) => Reflect.apply(source, instance, args);
       return;
     }
     const templates = (typeof source === 'string' ? [source] : source).map((template) => new KeyTemplate(template));
     if (templates.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
     this.#templates = templates;
-    this.#keysOf = (instance, self, args) => {
-      const context = ownContext(instance, self);
-      return templates.map((template) => template.render((path) => this.#names.value(path, args, context), owner));
-    };
+    this.#keysOf = (_, args, context) =>
+      templates.map((template) => template.render((path) => this.#names.value(path, args, context), owner));
   }
 
   /**
@@ -34,10 +34,17 @@ export class LockedKeys {
    * @throws LockConfigurationError with the option `key`; what a key function throws
    */
   of(instance: object, method: unknown, args: readonly unknown[]): readonly string[] {
-    const found = this.#keysOf(instance, method, args);
-    const keys: readonly unknown[] = Array.isArray(found) ? found : [found];
-    if (keys.length === 0) throw new LockConfigurationError('a key function returned no key at all', 'key');
-    return [...new Set(keys.map(checked))].toSorted();
+    const context = ownContext(instance, method);
+    try {
+      const found = this.#keysOf(instance, args, context);
+      const keys: readonly unknown[] = Array.isArray(found) ? found : [found];
+      if (keys.length === 0) throw new LockConfigurationError('a key function returned no key at all', 'key');
+      return [...new Set(keys.map(checked))].toSorted();
+    } catch (error) {
+      // Only what a handler was called with came from outside. In a service it is our own code's mistake.
+      if (context && error instanceof LockConfigurationError) blameRequest(error);
+      throw error;
+    }
   }
 
   /** Whether it was given several, as far as that is known before a call. */

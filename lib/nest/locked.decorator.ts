@@ -8,7 +8,9 @@ import type { KeyFunction, KeySource } from './locked-keys.js';
 import { LockedMethod, type Method } from './locked-method.js';
 import { addLockedMethod, lockedMethods } from './locked-methods.js';
 import type { LockedOptions } from './locked-options.js';
+import { LockedExceptionFilter } from './locked-exception.filter.js';
 import { LockedInterceptor } from './locked.interceptor.js';
+import { addLastFilter } from './method-metadata.js';
 import { MethodStep } from './method-step.js';
 
 /** A lock takes time to get, so what it guards answers later: with a promise or an Observable. */
@@ -67,6 +69,7 @@ export function Locked(key: KeySource, options: LockedOptions = {}): LockedDecor
     };
     descriptor.value = wrapMethod(method, wrapper);
     UseInterceptors(LockedInterceptor)(target, name, descriptor);
+    addLastFilter(descriptor.value, LockedExceptionFilter);
   };
 }
 

@@ -1,0 +1,77 @@
+import { STATUS_CODES } from 'node:http';
+import { LockConfigurationError, type LockError, type OptimisticConflictError } from '../core/index.js';
+import { isRequestFault } from './request-fault.js';
+
+/** What clients are told about; everything else is this application's own business, and a 500. */
+export type AnsweredCode =
+  'LOCK_TIMEOUT' | 'LOCK_BACKEND' | 'LOCK_SHUTDOWN' | 'LOCK_LOST' | 'LOCK_STALE_FENCE' | 'OPTIMISTIC_CONFLICT';
+
+export interface LockAnswer {
+  /** Of HTTP, from 400 to 599. */
+  readonly status?: number;
+  /** The header `Retry-After`; 0 leaves it out. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** By the error's `code`: `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`. */
+export type LockAnswers = Readonly<Partial<Record<AnsweredCode, LockAnswer>>>;
+
+export type AnsweredError = LockError | OptimisticConflictError;
+
+export interface Answer {
+  readonly status: number;
+  readonly code: string;
+  /** For clients: says nothing about hosts, processes or keys. */
+  readonly message: string;
+  readonly retryAfterSeconds: number;
+}
+
+const ANSWERS: Readonly<Record<AnsweredCode, Omit<Answer, 'code'>>> = {
+  LOCK_TIMEOUT: { status: 423, message: 'Locked by another request, try again later', retryAfterSeconds: 1 },
+  LOCK_BACKEND: { status: 503, message: 'Locking is unavailable, try again later', retryAfterSeconds: 5 },
+  LOCK_SHUTDOWN: { status: 503, message: 'The server is shutting down, try again', retryAfterSeconds: 1 },
+  LOCK_LOST: { status: 500, message: 'The lock was lost before the work was done', retryAfterSeconds: 0 },
+  LOCK_STALE_FENCE: { status: 409, message: 'A newer request came first', retryAfterSeconds: 0 },
+  OPTIMISTIC_CONFLICT: {
+    status: 409,
+    message: 'Other requests changed the same data first, try again later',
+    retryAfterSeconds: 0,
+  },
+};
+const BAD_KEY = {
+  status: 400,
+  message: 'What to lock is missing from the request, or invalid',
+  retryAfterSeconds: 0,
+};
+const INTERNAL = { status: 500, message: 'Internal server error', retryAfterSeconds: 0 };
+
+export function answerTo(error: AnsweredError, changed: LockAnswers = {}): Answer {
+  const { code } = error;
+  if (isRequestFault(error)) return { ...BAD_KEY, code };
+  return isAnswered(code) ? { ...ANSWERS[code], ...changed[code], code } : { ...INTERNAL, code };
+}
+
+/** As Nest's own exceptions name it: `Locked` for 423. */
+export function reasonPhrase(status: number): string | undefined {
+  return STATUS_CODES[status];
+}
+
+/** @throws LockConfigurationError naming the code that is none, or the figure that cannot be */
+export function assertAnswers(answers: LockAnswers): void {
+  for (const [code, { status, retryAfterSeconds, ...rest }] of Object.entries(answers)) {
+    if (!isAnswered(code)) throw refused(`${code} is none of ${Object.keys(ANSWERS).join(', ')}`);
+    for (const option of Object.keys(rest)) throw refused(`${code} takes status and retryAfterSeconds, not ${option}`);
+    if (status !== undefined && !(Number.isInteger(status) && status >= 400 && status <= 599))
+      throw refused(`the status of ${code} must be from 400 to 599; it was ${status}`);
+    if (retryAfterSeconds !== undefined && !(Number.isInteger(retryAfterSeconds) && retryAfterSeconds >= 0))
+      throw refused(`retryAfterSeconds of ${code} must be a whole number, 0 or more; it was ${retryAfterSeconds}`);
+  }
+}
+
+function isAnswered(code: string): code is AnsweredCode {
+  return Object.hasOwn(ANSWERS, code);
+}
+
+function refused(why: string): LockConfigurationError {
+  return new LockConfigurationError(`exceptionFilter: ${why}`, 'exceptionFilter');
+}

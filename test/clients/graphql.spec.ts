@@ -1,0 +1,103 @@
+import { describe, expect, it } from '@jest/globals';
+import { Catch, type ExceptionFilter } from '@nestjs/common';
+import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
+import { Args, GraphQLModule, Mutation, Query, Resolver } from '@nestjs/graphql';
+import { DistributedLockModule, type DistributedLockExtras, Locked, LockService } from 'nestjs-distributed-lock';
+import { memory } from 'nestjs-distributed-lock/memory';
+import { application, listen } from '../nest/apps.js';
+
+@Resolver()
+class Sales {
+  constructor(private readonly locks: LockService) {}
+
+  @Query(() => String)
+  hello(): string {
+    return 'hello';
+  }
+
+  @Mutation(() => String)
+  @Locked('sale_:id', { waitMs: 0 })
+  async buy(@Args('id') id: string): Promise<string> {
+    return `bought ${id}`;
+  }
+
+  @Mutation(() => String)
+  async own(@Args('id') id: string): Promise<string> {
+    return this.locks.withLock(`sale_${id}`, () => `bought ${id}`, { waitMs: 0 });
+  }
+}
+
+@Catch()
+class CatchAll implements ExceptionFilter {
+  catch(): never {
+    throw new Error('caught');
+  }
+}
+
+describe('a client of GraphQL', () => {
+  async function start(filter?: ExceptionFilter, extras: DistributedLockExtras = {}) {
+    const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({
+      driver: ApolloDriver,
+      autoSchemaFile: true,
+      includeStacktraceInErrorResponses: false,
+      playground: false,
+    });
+    const module = DistributedLockModule.forRoot({ backend: memory(), exceptionFilter: true, ...extras });
+    const app = await application({ imports: [module, graphql], providers: [Sales] });
+    if (filter) app.useGlobalFilters(filter);
+    const url = await listen(app);
+    const ask = async (query: string): Promise<unknown[]> => {
+      const response = await fetch(`${url}/graphql`, {
+        method: 'POST',
+        body: JSON.stringify({ query }),
+        headers: { 'content-type': 'application/json' },
+      });
+      return [response.status, await response.json()];
+    };
+    return { ask, locks: app.get(LockService) };
+  }
+
+  const busy = (path: string): unknown => ({
+    data: null,
+    errors: [
+      {
+        message: 'Locked by another request, try again later',
+        locations: expect.anything(),
+        path: [path],
+        extensions: { code: 'LOCK_TIMEOUT' },
+      },
+    ],
+  });
+
+  it('is told that a key is held, by @Locked and by a LockService', async () => {
+    const { ask, locks } = await start();
+    expect(await ask('mutation { buy(id: "a1") }')).toEqual([200, { data: { buy: 'bought a1' } }]);
+    const held = await locks.acquire('sale_a1');
+    expect(await ask('mutation { buy(id: "a1") }')).toEqual([200, busy('buy')]);
+    expect(await ask('mutation { own(id: "a1") }')).toEqual([200, busy('own')]);
+    await held.release();
+  });
+
+  it('is told what the request lacks', async () => {
+    const { ask } = await start();
+    expect(await ask('mutation { buy(id: "") }')).toEqual([
+      200,
+      {
+        data: null,
+        errors: [
+          expect.objectContaining({
+            message: 'What to lock is missing from the request, or invalid',
+            extensions: { code: 'LOCK_CONFIGURATION' },
+          }),
+        ],
+      },
+    ]);
+  });
+
+  it('is told the same under a global filter that catches everything', async () => {
+    const { ask, locks } = await start(new CatchAll());
+    const held = await locks.acquire('sale_a1');
+    expect(await ask('mutation { buy(id: "a1") }')).toEqual([200, busy('buy')]);
+    await held.release();
+  });
+});

@@ -1,0 +1,89 @@
+import { describe, expect, it } from '@jest/globals';
+import { Controller, UseFilters } from '@nestjs/common';
+import {
+  BaseRpcExceptionFilter,
+  type ClientProxy,
+  ClientProxyFactory,
+  MessagePattern,
+  type MicroserviceOptions,
+  Transport,
+} from '@nestjs/microservices';
+import { DistributedLockModule, Locked, LockExceptionFilter, LockService } from 'nestjs-distributed-lock';
+import { memory } from 'nestjs-distributed-lock/memory';
+import { firstValueFrom } from 'rxjs';
+import { freePort } from '../servers/free-port.js';
+import { application, closing } from './apps.js';
+
+interface Order {
+  readonly id: string;
+}
+
+@Controller()
+class Sales {
+  constructor(private readonly locks: LockService) {}
+
+  @MessagePattern('buy')
+  @Locked('sale_:id', { waitMs: 0 })
+  async buy({ id }: Order): Promise<string> {
+    return `bought ${id}`;
+  }
+
+  /** As Nest calls it without decorators on the parameters. */
+  @Locked('sale_:id', { waitMs: 0 })
+  @MessagePattern('bare')
+  async bare(order: Order, _context: object): Promise<string> {
+    return `bought ${order.id}`;
+  }
+
+  @UseFilters(LockExceptionFilter)
+  @MessagePattern('own')
+  async own({ id }: Order): Promise<string> {
+    return this.locks.withLock(`sale_${id}`, () => `bought ${id}`, { waitMs: 0 });
+  }
+}
+
+/** Filters of a hybrid application are for HTTP: whoever wants everything caught says it on the class. */
+@UseFilters(new BaseRpcExceptionFilter())
+@Controller()
+class CatchingSales extends Sales {}
+
+describe('a client of a hybrid application, over TCP', () => {
+  async function start(
+    controller: new (locks: LockService) => Sales,
+  ): Promise<{ client: ClientProxy; locks: LockService }> {
+    const options = { host: '127.0.0.1', port: await freePort() };
+    const module = DistributedLockModule.forRoot(memory());
+    const app = await application({ imports: [module], controllers: [controller] });
+    app.connectMicroservice<MicroserviceOptions>({ transport: Transport.TCP, options });
+    await app.startAllMicroservices();
+    const client = ClientProxyFactory.create({ transport: Transport.TCP, options });
+    closing({ close: async () => client.close() } as never);
+    return { client, locks: app.get(LockService) };
+  }
+
+  it.each([
+    ['buy', Sales],
+    ['bare', Sales],
+    ['own', Sales],
+    ['buy', CatchingSales],
+  ])('is told that the key of "%s" is held, by %p', async (pattern, controller) => {
+    const { client, locks } = await start(controller);
+    const ask = (): Promise<unknown> => firstValueFrom(client.send(pattern, { id: 'a1' }));
+    expect(await ask()).toBe('bought a1');
+    const held = await locks.acquire('sale_a1');
+    await expect(ask()).rejects.toEqual({
+      status: 'error',
+      code: 'LOCK_TIMEOUT',
+      message: 'Locked by another request, try again later',
+    });
+    await held.release();
+  });
+
+  it('is told that a message names no lock without an id', async () => {
+    const { client } = await start(Sales);
+    await expect(firstValueFrom(client.send('bare', { order: 'a1' }))).rejects.toMatchObject({
+      code: 'LOCK_CONFIGURATION',
+      message: 'What to lock is missing from the request, or invalid',
+    });
+  });
+});
