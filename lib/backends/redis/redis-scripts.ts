@@ -30,8 +30,12 @@ export type RedisRequest = RedisCommand | ScriptCall;
 const GRANT_MS = 5_000;
 /** How long a queue outlives the last question of a waiter: more than twice the longest pause between two of them. */
 const QUEUE_MS = 120_000;
-/** How long the last token is remembered after the lease; later, the server's clock alone makes tokens grow. */
-const FENCE_MS = 86_400_000;
+/**
+ * How long the last token is remembered after the lease; later, the server's clock alone makes tokens grow. Redis keeps the end
+ * of that time by the same clock: one that is set back keeps the token for as much longer. A server that counts otherwise may
+ * set its clock back by this much, and tokens still grow.
+ */
+const FENCE_MS = 3_600_000;
 
 /** Returns how many connections got a message. */
 const PUBLISH = `

@@ -1,7 +1,11 @@
 import { RedisScript } from '../redis/redis-scripts.js';
 
-/** How long a token is remembered after its lease. Later, the node's clock alone keeps tokens growing. */
-const FENCE_MS = 86_400_000;
+/**
+ * For so long, and twice the skew, a token is remembered after its lease; later, the node's clock alone keeps tokens growing.
+ * Redis keeps the end of that time as an hour of its own clock: a clock that is set back keeps the token for as much longer.
+ * A server that counts otherwise may set its clock back by this much.
+ */
+const FENCE_MS = 3_600_000;
 
 /**
  * One node's vote. KEYS: lease, fence, since. ARGV: owner, number of the owner's attempt, proposed token, ttl in ms, metadata,
@@ -50,7 +54,7 @@ if proposal <= floor or proposal > ceiling then
   return {'refused', string.format('%.0f', floor), string.format('%.0f', ceiling), string.format('%.0f', clock)}
 end
 
-redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4] + ${FENCE_MS})
+redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4] + ${FENCE_MS} + math.ceil(skew / 500))
 redis.call('SET', KEYS[1], owner .. '|' .. ARGV[3] .. '|' .. attempt .. '|' .. ARGV[5], 'PX', ARGV[4])
 return {'granted'}
 `);
