@@ -1,12 +1,15 @@
 import { type Clock, systemClock } from '../../core/index.js';
+import { pause } from '../../core/timers.js';
 import type { ClusterHealth } from './cluster-health.js';
 import type { ClusterNodes } from './cluster-nodes.js';
-import { slotOf } from './cluster-slots.js';
+import { hostOf, slotOf } from './cluster-slots.js';
 import type { RedisRequest } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 
 const MOST_REDIRECTIONS = 5;
 const ASKING = ['ASKING'] as const;
+/** How soon a command is tried again whose keys are partly here and partly there. */
+const TRY_AGAIN_MS = 50;
 
 /**
  * Has the master of each key answer, and follows the keys wherever they go:
@@ -32,16 +35,22 @@ export class ClusterConnection implements RedisServers {
 
   async ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
     const giveUpAt = this.clock.now() + this.timeoutMs;
-    let address = await this.#find(leaseKey);
-    for (let redirections = 0; ; redirections += 1) {
+    let [address, asking] = [await this.#find(leaseKey), false];
+    for (let redirections = 0; ;) {
       try {
-        return await this.nodes.at(address).ask(leaseKey, ...requests);
+        return await this.#askAt(address, asking, leaseKey, requests);
       } catch (error) {
-        const redirection = redirectionIn(error);
+        const redirection = redirectionIn(error, address);
         if (redirection?.kind === 'MOVED' || isOutOfService(error)) this.nodes.refresh();
-        if (!redirection || redirections === MOST_REDIRECTIONS || this.clock.now() >= giveUpAt) throw error;
-        if (redirection.kind === 'ASK') return this.#askOnce(redirection.address, leaseKey, requests);
-        address = redirection.address;
+        const over = this.clock.now() >= giveUpAt || redirections === MOST_REDIRECTIONS;
+        if (over || !(redirection || isOnItsWay(error))) throw error;
+        if (redirection) {
+          redirections += 1;
+          [address, asking] = [redirection.address, redirection.kind === 'ASK'];
+        } else {
+          await pause(this.clock, TRY_AGAIN_MS);
+          [address, asking] = [await this.#find(leaseKey), false];
+        }
       }
     }
   }
@@ -58,20 +67,34 @@ export class ClusterConnection implements RedisServers {
     throw new Error(`CLUSTERDOWN no node serves slot ${slot}`);
   }
 
-  /** A slot on its way: these commands, and no later ones, may go where it goes. */
-  async #askOnce(address: string, leaseKey: string, requests: readonly RedisRequest[]): Promise<unknown[]> {
+  /** `asking`: the slot is on its way there, and these commands, and no later ones, may go where it goes. */
+  async #askAt(
+    address: string,
+    asking: boolean,
+    leaseKey: string,
+    requests: readonly RedisRequest[],
+  ): Promise<unknown[]> {
+    if (!asking) return this.nodes.at(address).ask(leaseKey, ...requests);
     const answers = await this.nodes.at(address).ask(leaseKey, ...requests.flatMap((request) => [ASKING, request]));
     return answers.filter((_, i) => i % 2 === 1);
   }
 }
 
-function redirectionIn(error: unknown): { readonly kind: string; readonly address: string } | undefined {
-  const { kind, address } =
-    /^(?<kind>MOVED|ASK) \d+ (?<address>\S+:\d+)/u.exec(error instanceof Error ? error.message : '')?.groups ?? {};
-  return kind === undefined || address === undefined ? undefined : { kind, address };
+/** A node that does not know its own host leaves it out: it is where the node is that was `asked`. */
+function redirectionIn(error: unknown, asked: string): { readonly kind: string; readonly address: string } | undefined {
+  const { kind, host, port } =
+    /^(?<kind>MOVED|ASK) \d+ (?<host>\S*):(?<port>\d+)/u.exec(error instanceof Error ? error.message : '')?.groups ??
+    {};
+  if (kind === undefined) return undefined;
+  return { kind, address: `${host === undefined || host === '' || host === '?' ? hostOf(asked) : host}:${port}` };
 }
 
-/** Another node may have taken its place. */
+/** Some keys of the slot are here and some are there. */
+function isOnItsWay(error: unknown): boolean {
+  return error instanceof Error && /\bTRYAGAIN /u.test(error.message);
+}
+
+/** Another node may have taken its place. Older servers say so in the middle of what they say of a script. */
 function isOutOfService(error: unknown): boolean {
-  return error instanceof Error && /^(?:CLUSTERDOWN|MASTERDOWN|READONLY|LOADING) /u.test(error.message);
+  return error instanceof Error && /\b(?:CLUSTERDOWN|MASTERDOWN|READONLY|LOADING) /u.test(error.message);
 }

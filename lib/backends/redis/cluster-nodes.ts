@@ -1,5 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { type Clock, systemClock, type Timer } from '../../core/index.js';
+import { detached } from '../../core/reentrancy.js';
+import { pause } from '../../core/timers.js';
 import { ClusterHealth } from './cluster-health.js';
 import { SlotMap } from './cluster-slots.js';
 import type { ClusterSource } from './cluster-source.js';
@@ -11,6 +13,8 @@ const REFRESH_MS = 5_000;
 /** And while something is not, at first and in the end. */
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
+/** However many ask for it, and however often. */
+const LEAST_INTERVAL_MS = 200;
 /** Enough to find one that answers; the first that does is believed. */
 const ASKED_AT_ONCE = 3;
 
@@ -26,6 +30,7 @@ export class ClusterNodes {
   #loading: Promise<SlotMap> | undefined;
   #nextLoad: Timer | undefined;
   #retries = 0;
+  #loadedAt = -Infinity;
   #closed = false;
 
   constructor(source: ClusterSource, timeoutMs: number, clock: Clock = systemClock) {
@@ -52,7 +57,7 @@ export class ClusterNodes {
 
   /** Asks the cluster; those who call meanwhile share the answer. Rejects when nobody answers. */
   load(): Promise<SlotMap> {
-    this.#loading ??= this.#load().finally(() => {
+    this.#loading ??= detached(() => this.#loadInTurn()).finally(() => {
       this.#loading = undefined;
       this.#retries = this.health.troubled ? this.#retries + 1 : 0;
       this.#loadIn(this.#retries > 0 ? Math.min(FIRST_RETRY_MS * 2 ** this.#retries, LONGEST_RETRY_MS) : REFRESH_MS);
@@ -80,6 +85,13 @@ export class ClusterNodes {
     this.#nextLoad?.cancel();
     if (this.#closed) return;
     this.#nextLoad = this.#clock.schedule(delayMs, () => this.refresh(), { background: true });
+  }
+
+  async #loadInTurn(): Promise<SlotMap> {
+    const waitMs = this.#loadedAt + LEAST_INTERVAL_MS - this.#clock.now();
+    if (waitMs > 0) await pause(this.#clock, waitMs, { background: true });
+    this.#loadedAt = this.#clock.now();
+    return this.#load();
   }
 
   /** Asks a few masters, and when none of them answers everybody who may know. */
