@@ -27,6 +27,7 @@ export class ClusterChannels implements GrantChannels {
     private readonly source: ClusterSource,
     private readonly prefix: string,
     private readonly waiters: Waiters,
+    private readonly timeoutMs: number,
   ) {
     nodes.onMoved(() => this.#onMoved());
   }
@@ -37,12 +38,15 @@ export class ClusterChannels implements GrantChannels {
 
   open(leaseKey: string): void {
     const node = this.#nodeOf(leaseKey);
-    if (node === undefined || this.#byNode.has(node)) return;
+    if (node === undefined) return;
+    const known = this.#byNode.get(node);
+    if (known) return known.channel.open();
     const name = this.#nameOn(node);
     if (name === undefined) return;
-    const { waiters } = this;
+    const { waiters, timeoutMs } = this;
     const { health } = this.nodes.at(node);
-    const channel = new GrantChannel({ source: this.source.at(node), name, sharded: true, waiters, health });
+    const source = this.source.at(node);
+    const channel = new GrantChannel({ source, name, sharded: true, waiters, timeoutMs, health });
     this.#byNode.set(node, { channel, slot: slotOf(name) });
     channel.open();
   }

@@ -1,9 +1,13 @@
-import { type Clock, systemClock, type ReportedHealth } from '../../core/index.js';
+import { within } from '../../core/alarm.js';
+import { type Clock, systemClock, type ReportedHealth, type Timer } from '../../core/index.js';
+import { detached } from '../../core/reentrancy.js';
 import type { Waiters } from '../../core/waiters.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 import { cleanError } from './redis-error.js';
 
 const LONGEST_GOODBYE_MS = 200;
+/** How often the subscription gives a sign of life, while somebody waits. */
+const SIGN_MS = 5_000;
 
 /** How the servers reach those of this process who wait. */
 export interface GrantChannels {
@@ -11,7 +15,7 @@ export interface GrantChannels {
   readonly sharded: boolean;
   /** Where the server of `leaseKey` can reach us now; `undefined` when it cannot. */
   addressOf(leaseKey: string): string | undefined;
-  /** Makes sure that it can soon. Never throws: without it, waiters poll. */
+  /** Somebody waits: makes sure that it can soon, and goes on to. Never throws: without it, waiters poll. */
   open(leaseKey: string): void;
   close(): Promise<void>;
 }
@@ -22,6 +26,10 @@ export interface GrantChannelOptions {
   /** @default false */
   readonly sharded?: boolean;
   readonly waiters: Waiters;
+  /** How long the server may take to answer. */
+  readonly timeoutMs: number;
+  /** How many the server counts that listen to the channel. Without it, or where it rejects, we are taken to be heard. */
+  readonly countListeners?: (name: string) => Promise<number>;
   /** The server's, as the connection for commands knows it. */
   readonly health: ReportedHealth;
   readonly clock?: Clock;
@@ -31,7 +39,8 @@ export interface GrantChannelOptions {
  * The one channel on which a server talks to this backend: "the key is yours", or "look again after so many milliseconds".
  * Never more than a wake-up, because nobody here knows when the server began to count. Connects when somebody first has to
  * wait, so a process without contention has one connection. Whenever it comes or goes everybody looks again, since whatever
- * was said meanwhile is lost.
+ * was said meanwhile is lost. It is idle by nature, and networks forget idle connections without a word: while somebody waits
+ * it subscribes again and again, and is replaced when no answer comes.
  */
 export class GrantChannel implements GrantChannels {
   readonly sharded: boolean;
@@ -43,6 +52,9 @@ export class GrantChannel implements GrantChannels {
   #opening: Promise<void> | undefined;
   #client: RedisClient | undefined;
   #subscribed = false;
+  #nextSign: Timer | undefined;
+  /** Why the last subscription was replaced, until the present one has given a sign of life. */
+  #trouble: string | undefined;
   #closed = false;
 
   constructor(options: GrantChannelOptions) {
@@ -57,15 +69,19 @@ export class GrantChannel implements GrantChannels {
     return this.#subscribed ? this.#options.name : undefined;
   }
 
-  /** Connects, once; from then on the client keeps the connection by itself. */
+  /** Connects, once; from then on the client keeps the connection by itself, as far as it knows. */
   open(): void {
-    this.#opening ??= this.#open();
+    detached(() => {
+      this.#opening ??= this.#open();
+      this.#expectSign();
+    });
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
     this.#forgetHealth();
+    this.#nextSign?.cancel();
     await this.#opening;
     if (this.#subscribed) await this.#unsubscribe();
     this.#client?.disconnect();
@@ -76,7 +92,7 @@ export class GrantChannel implements GrantChannels {
       const client = await this.#options.source.openSubscriber();
       if (this.#closed) return;
       this.#client = client;
-      client.on('ready', () => void this.#subscribe(client));
+      client.on('ready', () => void this.#subscribe(client, this.#trouble));
       client.on(`${this.#kind}message`, this.#onMessage);
       client.on('close', () => this.#onChange(client, false));
       // Each failed attempt ends in a 'close'; the other connection says what is wrong.
@@ -89,12 +105,31 @@ export class GrantChannel implements GrantChannels {
 
   /** This connection may be dead without knowing it; or still be on its way to a server that is the master no more. */
   #onHealthChange(down: boolean): void {
+    if (this.#client && this.#subscribed === down) this.#replace();
+  }
+
+  #replace(): void {
     const client = this.#client;
-    if (!client || this.#subscribed !== down) return;
-    this.#onChange(client, false);
-    client.disconnect();
+    if (client) this.#onChange(client, false);
+    client?.disconnect();
     this.#client = undefined;
     this.#opening = this.#open();
+  }
+
+  #expectSign(): void {
+    const onTime = (): void => {
+      this.#nextSign = undefined;
+      void this.#giveSign();
+    };
+    if (!this.#closed) this.#nextSign ??= this.#clock.schedule(SIGN_MS, onTime, { background: true });
+  }
+
+  async #giveSign(): Promise<void> {
+    if (!this.#options.waiters.any && this.#trouble === undefined) return;
+    const client = this.#client;
+    if (client?.status !== 'ready') this.#replace();
+    else if (await this.#subscribe(client, undefined)) this.#trouble = undefined;
+    this.#expectSign();
   }
 
   /** Asked for and awaited, or else the server would hand keys to us for as long as it has not seen the connection end. */
@@ -106,14 +141,30 @@ export class GrantChannel implements GrantChannels {
     await Promise.race([unsubscribed, late]);
   }
 
-  async #subscribe(client: RedisClient): Promise<void> {
+  /** Resolves to whether the server answered, and counts us. `trouble`: what is left to say about it then. */
+  async #subscribe(client: RedisClient, trouble: string | undefined): Promise<boolean> {
+    const { name, timeoutMs, countListeners } = this.#options;
     try {
-      await client.call(`${this.#kind}subscribe`, this.#options.name);
-      this.#options.health.advise('subscription', undefined);
+      const answered = await within(this.#clock, timeoutMs, client.call(`${this.#kind}subscribe`, name));
+      if (client !== this.#client || this.#closed) return false;
+      if (!answered) return this.#onSilence();
+      const listeners = await countListeners?.(name).catch(() => undefined);
+      if (listeners === 0) throw new Error('the server says that nobody has subscribed');
+      this.#options.health.advise('subscription', trouble);
       this.#onChange(client, true);
+      return true;
     } catch (error) {
       this.#complain(error);
+      this.#onChange(client, false);
+      return false;
     }
+  }
+
+  #onSilence(): false {
+    this.#trouble = `the subscription gave no sign of life for ${this.#options.timeoutMs} ms, and was replaced`;
+    this.#options.health.advise('subscription', this.#trouble);
+    this.#replace();
+    return false;
   }
 
   #complain(error: unknown): void {

@@ -12,6 +12,7 @@ import { PlainLeaseStore } from './plain-lease-store.js';
 import { QueueLeaseStore } from './queue-lease-store.js';
 import type { ClientSource, RedisClient, RedisCluster } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
+import { asList } from './redis-reply.js';
 import { type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } from './redis-options.js';
 import type { RedisServers } from './redis-servers.js';
 import { ReplicaCheck } from './replica-check.js';
@@ -33,7 +34,7 @@ export { type RedisTls } from './tls-options.js';
  * Cluster (7.0 or newer; with an older one waiters poll). Connects when first asked.
  *
  * A user of the server needs no more than
- * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +subscribe +unsubscribe +lindex +lpop +lrange +lrem +rpush +info`;
+ * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +info`;
  * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` may be left out; so may `+select` with database 0.
  * @throws LockConfigurationError
  */
@@ -74,14 +75,23 @@ function connect(options: ResolvedRedisOptions): Installation {
 function oneServer(source: ClientSource, { prefix, commandTimeoutMs }: ResolvedRedisOptions): Installation {
   const servers = new RedisConnection(source, commandTimeoutMs);
   const name = `${prefix}:${randomUUID()}`;
-  return { servers, channels: (waiters) => new GrantChannel({ source, name, waiters, health: servers.health }) };
+  const { health } = servers;
+  const countListeners = async (): Promise<number> => {
+    const [, listeners] = asList(await servers.send('PUBSUB', 'NUMSUB', name));
+    return Number(listeners);
+  };
+  const timeoutMs = commandTimeoutMs;
+  return {
+    servers,
+    channels: (waiters) => new GrantChannel({ source, name, waiters, timeoutMs, countListeners, health }),
+  };
 }
 
 function manyServers(source: ClusterSource, { prefix, commandTimeoutMs }: ResolvedRedisOptions): Installation {
   const nodes = new ClusterNodes(source, commandTimeoutMs);
   return {
     servers: new ClusterConnection(nodes, source.keyPrefix, commandTimeoutMs),
-    channels: (waiters) => new ClusterChannels(nodes, source, prefix, waiters),
+    channels: (waiters) => new ClusterChannels(nodes, source, prefix, waiters, commandTimeoutMs),
   };
 }
 

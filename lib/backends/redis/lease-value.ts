@@ -6,10 +6,10 @@ export class LockKeys {
     return `${this.prefix}:{${escape(key)}}`;
   }
 
-  /** Lease, queue and fence, as the queue's scripts expect them. */
-  all(key: string): [lease: string, queue: string, fence: string] {
+  /** Lease, queue, fence and waiters, as the queue's scripts expect them. */
+  all(key: string): [lease: string, queue: string, fence: string, waiters: string] {
     const lease = this.lease(key);
-    return [lease, `${lease}:q`, `${lease}:f`];
+    return [lease, `${lease}:q`, `${lease}:f`, `${lease}:w`];
   }
 }
 

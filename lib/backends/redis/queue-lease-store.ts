@@ -21,13 +21,19 @@ import { RenewalBatch } from './renewal-batch.js';
 
 /** How long a waiter sleeps that cannot be woken, give or take half. */
 const POLL_MS = 100;
-/** The later in the queue, the later the look for a holder that died: the first one to look wakes or skips the others. */
-const PATIENCE_PER_PLACE_MS = 250;
+/**
+ * How long a waiter in line sleeps at most, give or take an eighth: a wake-up may be lost with a connection that died unseen,
+ * and whoever does not ask is passed over. See `SILENT_MS` of the scripts.
+ */
+const LOOK_MS = 3_500;
+/** The later in the queue, the later the look after the end of a lease: whoever looks first wakes the one whose turn it is. */
+const PATIENCE_PER_PLACE_MS = 25;
+const MOST_PATIENCE_MS = 250;
 
 /**
- * Waiters stand in line on the server, and a release hands the key to the first of them that still listens: no polling, no
- * herd, first come first served over all processes. The server being one, a grant is one script, and its queue needs no
- * clean-up: who does not answer is skipped.
+ * Waiters stand in line on the server, and a release hands the key to the first of them that still listens: no herd, first come
+ * first served over all processes. The server being one, a grant is one script, and its queue needs no clean-up: who does not
+ * answer is skipped. Every waiter asks by itself as well, a few times in ten seconds, which is its sign of life.
  */
 export class QueueLeaseStore implements LeaseStore {
   readonly name = 'redis';
@@ -121,10 +127,14 @@ export class QueueLeaseStore implements LeaseStore {
 }
 
 /** `leftMs` is negative for a lease without an end, which is none of ours. */
-function retryAfter(leftMs: number, place: number): number | null {
+function retryAfter(leftMs: number, place: number): number {
   const left = leftMs < 0 ? Infinity : leftMs;
-  if (place >= 0) return left === Infinity ? null : left + place * PATIENCE_PER_PLACE_MS;
-  return Math.min(left, POLL_MS / 2 + randomInt(POLL_MS + 1));
+  if (place < 0) return Math.min(left, vary(POLL_MS, POLL_MS / 2));
+  return Math.min(left + Math.min(place * PATIENCE_PER_PLACE_MS, MOST_PATIENCE_MS), vary(LOOK_MS, LOOK_MS / 8));
+}
+
+function vary(ms: number, by: number): number {
+  return ms - by + randomInt(2 * Math.ceil(by) + 1);
 }
 
 /** The token is the server's clock in microseconds at the time of the grant, or hardly more. */

@@ -28,7 +28,11 @@ export type RedisRequest = RedisCommand | ScriptCall;
 
 /** For how long a waiter that was handed the key has it, until it says that it is there. */
 const GRANT_MS = 5_000;
-/** How long a queue outlives the last question of a waiter: more than twice the longest pause between two of them. */
+/** The same where nobody gave the key up: a holder has died, or a waiter before this one did not say that it is there. */
+const NEXT_GRANT_MS = 2_000;
+/** Waiters ask more often than that, also when nobody wakes them: whoever does not is not waited for again. */
+const SILENT_MS = 4_800;
+/** How long a queue, and a place in it, outlive the last question of a waiter. */
 const QUEUE_MS = 120_000;
 /**
  * How long the last token is remembered after the lease; later, the server's clock alone makes tokens grow. Redis keeps the end
@@ -37,26 +41,33 @@ const QUEUE_MS = 120_000;
  */
 const FENCE_MS = 3_600_000;
 
-/** Returns how many connections got a message. */
+/**
+ * Sends a message, unless nobody listens. The count of PUBLISH includes whoever subscribes to a pattern, as monitoring tools do.
+ * Where NUMSUB is refused, everybody counts as listening.
+ */
 const PUBLISH = `
-local function publish(channel, message)
-  return redis.call('PUBLISH', channel, message)
+local function reaches(channel, message)
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  if listeners[2] == 0 then return false end
+  redis.call('PUBLISH', channel, message)
+  return true
 end
 `;
 
 /** The same on a cluster. A channel whose slot has gone to another node cannot be reached from here; who listens knows that. */
 const SHARDED_PUBLISH = `
-local function publish(channel, message)
+local function reaches(channel, message)
   local reached = redis.pcall('SPUBLISH', channel, message)
-  return type(reached) == 'number' and reached or 0
+  return type(reached) == 'number' and reached > 0
 end
 `;
 
 /**
- * What the scripts of the queue share, after `publish`. KEYS: lease, queue, fence.
+ * What the scripts of the queue share, after `reaches`. KEYS: lease, queue, fence, waiters.
  *
- * lease = `owner|token|metadata`. queue = list of `owner|channel|ttl|metadata`, first come first. fence = the last token.
- * Messages are `owner|milliseconds`: ask (again) after so long, 0 = the key is yours.
+ * lease = `owner|token|metadata`. queue = list of owners, first come first. waiters = hash by owner, `channel|seen|ttl|metadata`,
+ * where seen is when the waiter asked last, in ms, and negative once it was passed over. fence = the last token.
+ * Messages are `owner|0`: ask again, the key is yours.
  */
 const QUEUE_FUNCTIONS = `
 -- A token is greater than the one before by the step, and not less than the server's clock in microseconds, so that it grows
@@ -70,46 +81,60 @@ local function grant(owner, metadata, ttl)
   return token
 end
 
--- Sends a message to the first waiter whose process still listens; those before it are gone and leave the queue.
-local function notify_head(delay)
+local function now_ms()
+  local now = redis.call('TIME')
+  return now[1] * 1000 + math.floor(now[2] / 1000)
+end
+
+local function note(owner, channel, seen, ttl, metadata)
+  redis.call('HSET', KEYS[4], owner, channel .. '|' .. string.format('%.0f', seen) .. '|' .. ttl .. '|' .. metadata)
+end
+
+local function leave(owner)
+  redis.call('LREM', KEYS[2], 1, owner)
+  redis.call('HDEL', KEYS[4], owner)
+end
+
+-- Takes the first waiter out of the queue that is there, and tells it so unless it is the one who asks. Those who do not listen
+-- any more leave too. Those who were silent for longer than the limit keep their places, and are passed over until they ask.
+local function next_waiter(asker, limit)
+  local place, now = 0, nil
   while true do
-    local entry = redis.call('LINDEX', KEYS[2], 0)
-    if not entry then return nil end
-    local owner, channel, ttl, metadata = string.match(entry, '^([^|]*)|([^|]*)|(%d+)|(.*)$')
-    if owner and publish(channel, owner .. '|' .. delay) > 0 then return owner, metadata, tonumber(ttl) end
-    redis.call('LPOP', KEYS[2])
+    local owner = redis.call('LINDEX', KEYS[2], place)
+    if not owner then return nil end
+    local entry = redis.call('HGET', KEYS[4], owner) or ''
+    local channel, seen, ttl, metadata = string.match(entry, '^([^|]*)|(%-?%d+)|(%d+)|(.*)$')
+    now, seen = now or now_ms(), tonumber(seen)
+    local silent = seen and now - math.abs(seen)
+    if owner ~= asker and seen and silent <= ${QUEUE_MS} and (seen < 0 or silent > limit) then
+      if seen > 0 then note(owner, channel, -seen, ttl, metadata) end
+      place = place + 1
+    else
+      local is_there = owner == asker or seen and silent <= limit and reaches(channel, owner .. '|0')
+      leave(owner)
+      if is_there then return owner, tonumber(ttl), metadata end
+    end
   end
 end
 
--- Gives the key to the first live waiter, who confirms by asking. The next one is told when to look whether that happened.
-local function hand_over()
-  local owner, metadata, ttl = notify_head(0)
-  if not owner then return false end
-  -- First, because a server that is full still lets a script write which has freed something.
-  redis.call('LPOP', KEYS[2])
-  local short = math.min(ttl, ${GRANT_MS})
-  grant(owner, metadata, short)
-  notify_head(short)
-  return true
-end
-
-local function find_waiter(owner)
-  for place, entry in ipairs(redis.call('LRANGE', KEYS[2], 0, -1)) do
-    if string.sub(entry, 1, #owner + 1) == owner .. '|' then return place - 1, entry end
-  end
-  return nil
+-- Gives the key to a waiter for a short time; it confirms by asking.
+local function hand_over(owner, ttl, metadata, atMost)
+  if owner then grant(owner, metadata, math.min(ttl, atMost)) end
+  return owner
 end
 `;
 
 /**
- * KEYS: lease, queue, fence. ARGV: owner, ttl in ms, metadata, channel to be woken on ('' = do not queue).
+ * KEYS: lease, queue, fence, waiters. ARGV: owner, ttl in ms, metadata, channel to be woken on ('' = do not queue).
  * Returns {1, token} or {0, ms left of the lease, lease, place in the queue from 0 or -1}.
  */
 const ACQUIRE = `
 local owner, ttl, metadata, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local lease = redis.call('GET', KEYS[1])
 if not lease then
-  if not hand_over() then return {1, grant(owner, metadata, ttl)} end
+  local first, its_ttl, its_metadata = next_waiter(owner, ${SILENT_MS})
+  if not first or first == owner then return {1, grant(owner, metadata, ttl)} end
+  hand_over(first, its_ttl, its_metadata, ${NEXT_GRANT_MS})
   lease = redis.call('GET', KEYS[1])
 end
 local holder, token = string.match(lease, '^([^|]*)|([^|]*)|')
@@ -119,10 +144,9 @@ if holder == owner then
 end
 local place = -1
 if channel ~= '' then
-  place = find_waiter(owner)
-  if not place then
-    place = redis.call('RPUSH', KEYS[2], owner .. '|' .. channel .. '|' .. ARGV[2] .. '|' .. metadata) - 1
-  end
+  place = redis.call('LPOS', KEYS[2], owner) or redis.call('RPUSH', KEYS[2], owner) - 1
+  note(owner, channel, now_ms(), ARGV[2], metadata)
+  redis.call('PEXPIRE', KEYS[4], ${QUEUE_MS})
 end
 -- Also where there is no queue: a server that may not write says so now, instead of who had the key when it last knew.
 redis.call('PEXPIRE', KEYS[2], ${QUEUE_MS})
@@ -130,22 +154,19 @@ return {0, redis.call('PTTL', KEYS[1]), lease, place}
 `;
 
 /**
- * KEYS: lease, queue, fence. ARGV: owner. Passes the key on, or leaves the queue.
+ * KEYS: lease, queue, fence, waiters. ARGV: owner. Passes the key on, or leaves the queue. A key that is free, because somebody
+ * deleted it, is passed on as well.
  * Returns 1 if the key was the owner's, else 0.
  */
 const RELEASE = `
 local owner = ARGV[1]
 local lease = redis.call('GET', KEYS[1])
-if lease and string.match(lease, '^[^|]*') == owner then
-  if not hand_over() then redis.call('DEL', KEYS[1]) end
-  return 1
-end
-local place, entry = find_waiter(owner)
-if place then redis.call('LREM', KEYS[2], 1, entry) end
-if place == 0 then
-  if lease then notify_head(math.max(redis.call('PTTL', KEYS[1]), 1)) else hand_over() end
-end
-return 0
+local ours = lease and string.match(lease, '^[^|]*') == owner
+if not ours then leave(owner) end
+if lease and not ours then return 0 end
+local first, ttl, metadata = next_waiter(nil, ${QUEUE_MS})
+if not hand_over(first, ttl, metadata, ${GRANT_MS}) and lease then redis.call('DEL', KEYS[1]) end
+return ours and 1 or 0
 `;
 
 /** The two scripts of the queue, for one server or for a cluster. */

@@ -69,6 +69,7 @@ describe('slots of a cluster', () => {
     await throughout(1_500, () => expect(lock.isHeld).toBe(true));
     await slot.move('lock:{moving}:q');
     await slot.move('lock:{moving}:f');
+    await slot.move('lock:{moving}:w');
     await expect(other.tryAcquire('moving')).resolves.toBeNull();
     await slot.end();
     await expect(other.tryAcquire('moving')).resolves.toBeNull();
@@ -78,6 +79,57 @@ describe('slots of a cluster', () => {
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     await next.release();
     expect(events).not.toContain('lost');
+  });
+
+  it('a waiter follows its key, and is told at once when it is free there', async () => {
+    const [holder, waiter] = [connect(), connect()];
+    const lock = await holder.acquire('followed', LONG);
+    const waiting = waiter.acquire('followed', LONG);
+    await eventually(async () => expect(await queueOf('followed')).toBe(1));
+    const slot = await slotOnItsWay('followed');
+    for (const suffix of ['', ':q', ':w', ':f']) await slot.move(`lock:{followed}${suffix}`);
+    await slot.end();
+    const { port } = await cluster.masterOf('lock:{followed}');
+    await eventually(async () => expect(await askRedis(port, 'PUBSUB SHARDCHANNELS')).not.toBe('0'), {
+      withinMs: 10_000,
+    });
+    // The next question tells the queue where the waiter listens now.
+    await throughout(100, () => undefined);
+    const since = performance.now();
+    await lock.release();
+    await (await waiting).release();
+    expect(performance.now() - since).toBeLessThan(1_000);
+  });
+
+  it('TRYAGAIN is tried again, so that a slot may be moved without an error', async () => {
+    const locks = connect();
+    await (await locks.acquire('split', LONG)).release();
+    const held = await locks.acquire('split', LONG);
+    const slot = await slotOnItsWay('split');
+    await slot.move('lock:{split}');
+    const asking = connect().tryAcquire('split');
+    const refused = new Promise((resolve) => setTimeout(resolve, 300, 'still asking'));
+    await expect(Promise.race([asking, refused])).resolves.toBe('still asking');
+    await slot.move('lock:{split}:f');
+    await slot.end();
+    await expect(asking).resolves.toBeNull();
+    await held.release();
+  });
+
+  it('nodes that do not know their own hosts are found where they were asked (MOVED without a host)', async () => {
+    for (const { port } of cluster.servers) {
+      await askRedis(port, 'CONFIG SET cluster-preferred-endpoint-type unknown-endpoint');
+    }
+    try {
+      const locks = connect();
+      await locks.withLock('hostless', () => undefined);
+      const slot = await slotOnItsWay('hostless');
+      await slot.move('lock:{hostless}:f');
+      await slot.end();
+      await expect(locks.withLock('hostless', () => 'in')).resolves.toBe('in');
+    } finally {
+      for (const { port } of cluster.servers) await askRedis(port, 'CONFIG SET cluster-preferred-endpoint-type ip');
+    }
   });
 
   it.each<RedisMode>(['plain', 'getset'])(
@@ -111,6 +163,26 @@ describe('slots of a cluster', () => {
     await expect(failureOf(locks.acquire('down', { waitMs: 200 }))).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
     await askRedis(owner.port, `CLUSTER ADDSLOTS ${slot}`);
     await (await waiting).release();
+  });
+
+  it('are not asked for by everybody who meets a slot that nobody serves', async () => {
+    const locks = connect();
+    await locks.withLock('nowhere', () => undefined);
+    const slot = await slotOf('lock:{nowhere}');
+    const owner = await cluster.masterOf('lock:{nowhere}');
+    for (const { port } of cluster.servers) await askRedis(port, `CLUSTER DELSLOTS ${slot}`);
+    const asked = async () => {
+      const stats = await Promise.all(cluster.servers.map((server) => server.commandStats()));
+      return stats.reduce((sum, calls) => sum + (calls.get('cluster|slots') ?? 0), 0);
+    };
+    const before = await asked();
+    const crowd = Array.from({ length: 100 }, () =>
+      failureOf(locks.acquire('nowhere', { waitMs: 1_500, reentrant: false })),
+    );
+    await Promise.all(crowd);
+    // Of three masters each time.
+    expect((await asked()) - before).toBeLessThan(3 * 20);
+    await askRedis(owner.port, `CLUSTER ADDSLOTS ${slot}`);
   });
 
   it('R13: keys with braces lie where their own text leads, all keys of a lock in one slot', async () => {

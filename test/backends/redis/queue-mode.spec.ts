@@ -85,7 +85,7 @@ describe('redis, mode queue', () => {
     it('R13: all keys of a lock share its hash tag', async () => {
       const holder = await win(world.backend(), 'a}b{c');
       void contend(world.backend(), 'a}b{c', { waitMs: 1_000 }).catch(() => undefined);
-      await eventually(async () => expect(await world.operator.keys('*')).toHaveLength(3));
+      await eventually(async () => expect(await world.operator.keys('*')).toHaveLength(4));
       const tags = (await world.operator.keys('*')).map((name) => /\{(.*?)\}/.exec(name)?.[1]);
       expect(new Set(tags)).toEqual(new Set(['a%7Db%7Bc']));
       await holder.release();

@@ -127,7 +127,7 @@ describe('under Sentinel', () => {
       expect(lock.isHeld).toBe(true);
       // The waiter stands in line on the new master, where it can be reached.
       const channel = async () =>
-        (await askRedis(present.port, "EVAL \"return redis.call('LINDEX', 'lock:{key}:q', 0)\" 0")).split('|')[1];
+        (await askRedis(present.port, "EVAL \"return redis.call('HVALS', 'lock:{key}:w')[1]\" 0")).split('|')[0];
       await eventually(async () =>
         expect(await askRedis(present.port, `EVAL "return redis.call('PUBLISH', '${await channel()}', '-|1')" 0`)).toBe(
           '1',

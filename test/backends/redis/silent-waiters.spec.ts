@@ -1,0 +1,149 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { redis } from 'nestjs-distributed-lock/redis';
+import { RedisServer } from '../../servers/redis-server.js';
+import { eventually } from '../../support/eventually.js';
+import { RedisWorld, win } from './redis-world.js';
+
+/** What a waiter may be late by on a busy machine. */
+const SLACK_MS = 500;
+/** However many others are silent, and whatever became of the subscription. */
+const LATEST_MS = 6_000;
+
+describe('waiters that are not told, redis, mode queue', () => {
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  const patient = { waitMs: 60_000 };
+
+  /** In line one after the other, before one that lives. */
+  async function lineUp(count: number, url: string) {
+    const services = Array.from({ length: count }, () => world.service({ url }));
+    for (const [place, service] of services.entries()) {
+      service.acquire('key', patient).catch(() => undefined);
+      await world.untilWaiting('key', place + 1);
+    }
+    const alive = world.service().acquire('key', patient);
+    await world.untilWaiting('key', count + 1);
+    alive.catch(() => undefined);
+    return { alive };
+  }
+
+  /** A client whose subscription is another one's: of another server, or on another way to the same. */
+  function withSubscriptionAt(url: string): LockService {
+    const client = world.disconnecting(new Redis(world.server.url));
+    const duplicate = (options: object) => new Redis(url, options);
+    return world.closing(new LockService(redis({ client: Object.assign(client, { duplicate }) })));
+  }
+
+  async function untilGiven(waiting: Promise<unknown>): Promise<number> {
+    const since = performance.now();
+    await waiting;
+    return performance.now() - since;
+  }
+
+  it.each([1, 2, 3, 5])(`%d of them that are frozen cost the next one no more than ${LATEST_MS} ms`, async (count) => {
+    const holder = await win(world.backend(), 'key');
+    const proxy = await world.proxy();
+    const { alive } = await lineUp(count, proxy.url);
+    // Their subscriptions still count.
+    proxy.pause();
+    await holder.release();
+    const took = await untilGiven(alive);
+    process.stdout.write(`  ${count} frozen waiters before a live one: it has the key after ${took.toFixed(0)} ms\n`);
+    expect(took).toBeLessThan(LATEST_MS);
+  });
+
+  it('keep their places when they come back in time', async () => {
+    const holder = await win(world.backend(), 'key');
+    const proxy = await world.proxy();
+    const order: string[] = [];
+    const visit = (who: string, url: string) =>
+      world.service({ url }).withLock('key', () => void order.push(who), patient);
+    const visits: Promise<void>[] = [];
+    for (const [who, url] of Object.entries({ a: proxy.url, b: proxy.url, c: world.server.url })) {
+      visits.push(visit(who, url));
+      await world.untilWaiting('key', visits.length);
+    }
+    proxy.pause();
+    // As a holder that dies: nobody hands the key over.
+    await world.operator.pexpire('lock:{key}', LATEST_MS);
+    await eventually(() => expect(order).toEqual(['c']), { withinMs: 2 * LATEST_MS });
+    proxy.resume();
+    await Promise.all(visits);
+    expect(order).toEqual(['c', 'a', 'b']);
+    await holder.release();
+  });
+
+  it('are skipped at once when they are gone, also while a monitoring tool subscribes to everything', async () => {
+    const monitor = world.disconnecting(new Redis(world.server.url));
+    await monitor.psubscribe('*');
+    const holder = await win(world.backend(), 'key');
+    const proxy = await world.proxy();
+    const { alive } = await lineUp(4, proxy.url);
+    proxy.refuse();
+    proxy.reset();
+    await eventually(async () => expect(await world.operator.pubsub('CHANNELS', 'lock:*')).toHaveLength(1));
+    await holder.release();
+    expect(await untilGiven(alive)).toBeLessThan(SLACK_MS);
+  });
+
+  it('poll where the server does not count them among its subscribers, and health says so', async () => {
+    await using elsewhere = await stoppable(RedisServer.start());
+    const holder = await win(world.backend(), 'key');
+    const deaf = withSubscriptionAt(elsewhere.server.url);
+    const waiting = deaf.acquire('key', patient);
+    await eventually(() => expect(deaf.health.detail).toContain('nobody has subscribed'));
+    await holder.release();
+    expect(await untilGiven(waiting)).toBeLessThan(SLACK_MS);
+  });
+
+  it('find a key that became free although their subscription died unseen; it is replaced, and health says so', async () => {
+    const holder = await win(world.backend(), 'key');
+    const proxy = await world.proxy();
+    const deaf = withSubscriptionAt(proxy.url);
+    const waiting = deaf.acquire('key', patient);
+    await world.untilWaiting('key', 1);
+    proxy.forget();
+    await holder.release();
+    const took = await untilGiven(waiting);
+    process.stdout.write(`  a subscription that died unseen: the key is taken after ${took.toFixed(0)} ms\n`);
+    expect(took).toBeLessThan(LATEST_MS);
+
+    const other = await win(world.backend(), 'other');
+    const again = deaf.acquire('other', patient);
+    await eventually(() => expect(deaf.health.detail).toContain('no sign of life'), { withinMs: 2 * LATEST_MS });
+    await eventually(() => expect(deaf.health).toEqual({ status: 'up' }), { withinMs: 2 * LATEST_MS });
+    await other.release();
+    expect(await untilGiven(again)).toBeLessThan(SLACK_MS);
+  });
+
+  it('are woken at once by the holder of a key that was deleted by hand', async () => {
+    const holder = await win(world.backend(), 'key');
+    const waiting = win(world.backend(), 'key', patient);
+    await world.untilWaiting('key', 1);
+    await world.operator.del('lock:{key}');
+    await holder.release();
+    expect(await untilGiven(waiting)).toBeLessThan(SLACK_MS);
+  });
+
+  it('leave the last token behind for an hour, and nothing else', async () => {
+    const holder = await win(world.backend(), 'key');
+    const waiting = win(world.backend(), 'key', patient);
+    await world.untilWaiting('key', 1);
+    await holder.release();
+    await (await waiting).release();
+    await expect(world.operator.keys('*')).resolves.toEqual(['lock:{key}:f']);
+    expect(await world.operator.pttl('lock:{key}:f')).toBeLessThan(3_600_000 + 60_000);
+  });
+});
+
+async function stoppable(starting: Promise<RedisServer>): Promise<AsyncDisposable & { readonly server: RedisServer }> {
+  const server = await starting;
+  return { server, [Symbol.asyncDispose]: () => server.stop() };
+}
