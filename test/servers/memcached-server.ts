@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -15,6 +15,8 @@ export interface MemcachedServerOptions {
   readonly persistent?: boolean;
   /** Further arguments of memcached. */
   readonly args?: readonly string[];
+  /** The only user it lets in (`-Y`). @default it lets everybody in */
+  readonly credentials?: { readonly user: string; readonly password: string };
   /** In addition to this process's own environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -50,8 +52,12 @@ export class MemcachedServer {
   }
 
   /** What an operator asks: commands as they go over the wire, but for the last line's end. */
-  ask(commands: string): Promise<string> {
-    return askMemcached(this.port, commands);
+  async ask(commands: string): Promise<string> {
+    const { credentials } = this.options;
+    if (!credentials) return askMemcached(this.port, commands);
+    const text = `${credentials.user} ${credentials.password}`;
+    const reply = await askMemcached(this.port, `set auth 0 0 ${Buffer.byteLength(text)}\r\n${text}\r\n${commands}`);
+    return reply.replace(/^STORED\r\n/, '');
   }
 
   /** What `stats` says. */
@@ -92,16 +98,31 @@ export class MemcachedServer {
   }
 
   async #launch(env = this.options.env ?? {}): Promise<void> {
-    const { persistent = false, args = [] } = this.options;
+    const { persistent = false, args = [], credentials } = this.options;
+    const users = join(this.directory, 'users');
+    if (credentials) await writeFile(users, `${credentials.user}:${credentials.password}\n`);
+    const authentication = credentials ? ['-Y', users] : [];
     const memory = persistent ? ['-m', '64', '-e', join(this.directory, 'memory')] : ['-m', '16'];
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
-    const flags = ['-l', '127.0.0.1', '-p', String(this.port), '-U', '0', '-t', '2', ...memory, ...args];
+    const flags = [
+      '-l',
+      '127.0.0.1',
+      '-p',
+      String(this.port),
+      '-U',
+      '0',
+      '-t',
+      '2',
+      ...memory,
+      ...authentication,
+      ...args,
+    ];
     const [command, ...rest] = memcached.account.command('env', ...variables, 'memcached', ...flags);
     this.#process = await ServerProcess.start({
       command,
       args: rest,
       cwd: '/',
-      isReady: async (pid) => (await askMemcached(this.port, 'stats')).includes(`STAT pid ${pid}\r`),
+      isReady: async (pid) => (await this.ask('stats')).includes(`STAT pid ${pid}\r`),
     });
   }
 }

@@ -4,11 +4,12 @@ import { type MemcachedOptions, resolveMemcachedOptions } from './memcached-opti
 import { MemcachedRing } from './memcached-ring.js';
 
 export { type FailureKind, MemcachedFailure } from './memcached-failure.js';
-export { type MemcachedOptions, type Protocol } from './memcached-options.js';
+export { type MemcachedCredentials } from './authentication.js';
+export { type Given, type MemcachedOptions, type Protocol } from './memcached-options.js';
 
 /**
- * Locks on memcached, by its own text protocol and without a client library. Connects when first asked. No SASL: that is for
- * the binary protocol only; use a network of its own, or `tls`.
+ * Locks on memcached, by its own text protocol and without a client library. Connects at `start()`, or when first asked. No SASL:
+ * that is for the binary protocol only; use `credentials` (memcached's `-Y`) with `tls`, or a network of its own.
  *
  * Best-effort: memcached forgets everything in a restart, and deletes locks that are held when its memory is full, unless it
  * runs with `-M`. Then only the fencing token protects. No proxy may stand between, for one that outlives a server would

@@ -1,18 +1,23 @@
-import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import type { Clock } from '../../core/index.js';
 import type { Commands } from './command.js';
+import { given } from './given.js';
 import { MemcachedFailure } from './memcached-failure.js';
+import type { Given } from './memcached-options.js';
 import { Pipeline } from './pipeline.js';
 
 export interface LinkOptions {
   readonly host: string;
   readonly port: number;
-  readonly tls: ConnectionOptions | undefined;
+  readonly tls: Given<ConnectionOptions> | undefined;
   readonly connectTimeoutMs: number;
   readonly commandTimeoutMs: number;
   readonly clock: Clock;
 }
+
+/** Sooner than networks forget a connection on which nothing moves. */
+const KEEP_ALIVE_MS = 10_000;
 
 /**
  * One connection. An answer that is overdue, or is none, ends it, so that replies never mix: what was under way then has an
@@ -25,22 +30,27 @@ export class Link {
   #outbox: (() => string)[] = [];
   #lost: MemcachedFailure | undefined;
   #watched = false;
+  #heardAt: number;
 
   private constructor(
     private readonly socket: Socket,
     private readonly options: LinkOptions,
   ) {
+    this.#heardAt = options.clock.now();
     socket.setNoDelay(true);
-    socket.setKeepAlive(true, 30_000);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
     socket.on('error', (error) => this.#lose(new MemcachedFailure('unknown', messageOf(error))));
     socket.on('close', () => this.#lose(new MemcachedFailure('unknown', 'the server closed the connection')));
   }
 
   /** @throws MemcachedFailure */
-  static open(options: LinkOptions): Promise<Link> {
-    const { host, port, tls, connectTimeoutMs, clock } = options;
-    const socket = tls ? connectTls({ host, port, ...tls }) : connectTcp({ host, port });
+  static async open(options: LinkOptions): Promise<Link> {
+    const { host, port, connectTimeoutMs, clock } = options;
+    const tls = options.tls && (await given('tls', options.tls, options));
+    // An address is no name that a certificate could be chosen by.
+    const name = isIP(host) === 0 ? { servername: host } : {};
+    const socket = tls ? connectTls({ host, port, ...name, ...tls }) : connectTcp({ host, port });
     return new Promise((resolve, reject) => {
       const fail = (why: string): void => {
         timer.cancel();
@@ -61,6 +71,11 @@ export class Link {
 
   get alive(): boolean {
     return this.#lost === undefined;
+  }
+
+  /** When the server has last sent something, or has accepted the connection. */
+  get heardAt(): number {
+    return this.#heardAt;
   }
 
   /** One round trip, in one write with all others of this turn. @throws MemcachedFailure */
@@ -95,6 +110,7 @@ export class Link {
 
   #onData(chunk: Buffer): void {
     if (this.#lost) return;
+    this.#heardAt = this.options.clock.now();
     try {
       this.#pipeline.receive(chunk);
     } catch (error) {

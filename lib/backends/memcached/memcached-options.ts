@@ -1,12 +1,17 @@
 import type { ConnectionOptions } from 'node:tls';
 import { type Clock, LockConfigurationError, systemClock } from '../../core/index.js';
+import { areCredentials, type MemcachedCredentials } from './authentication.js';
+
+/** A value, or a function that is asked for it whenever a connection is made: what changes, such as a certificate, stays fresh. */
+export type Given<T extends object> = T | (() => T | Promise<T>);
 
 export type Protocol = 'auto' | 'meta' | 'classic';
 
 export interface MemcachedOptions {
   /**
    * `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them, so all processes must
-   * name the same servers in the same words; a server that is down takes its keys with it.
+   * name the same servers in the same words; a server that is down takes its keys with it. Another list is another place for
+   * most keys: to change it, stop all processes, delete `<prefix>:servers` on every server, and start them with the new one.
    */
   readonly servers: string | readonly string[];
   /** What the names of all our items begin with: letters, digits, `_`, `.` and `-`. @default 'lock' */
@@ -17,8 +22,16 @@ export interface MemcachedOptions {
   readonly commandTimeoutMs?: number;
   /** `auto`: the meta commands where the server has them, else the classic ones. Processes may differ. @default 'auto' */
   readonly protocol?: Protocol;
-  /** Speaks TLS, with these options of `node:tls`. @default plain text */
-  readonly tls?: ConnectionOptions;
+  /**
+   * Speaks TLS, with these options of `node:tls`. A server is told the name it was given by, unless that is an address or
+   * there is a `servername` here. A function is asked for each connection. @default plain text
+   */
+  readonly tls?: Given<ConnectionOptions>;
+  /**
+   * A user of a memcached that was started with `-Y`, its file of users. Goes over the network as it is: use `tls`. A function
+   * is asked for each connection. Only told to a server that asks. @default none
+   */
+  readonly credentials?: Given<MemcachedCredentials>;
 }
 
 export interface ServerAddress {
@@ -28,9 +41,10 @@ export interface ServerAddress {
   readonly port: number;
 }
 
-export interface ResolvedMemcachedOptions extends Required<Omit<MemcachedOptions, 'servers' | 'tls'>> {
+export interface ResolvedMemcachedOptions extends Required<Omit<MemcachedOptions, 'servers' | 'tls' | 'credentials'>> {
   readonly servers: readonly ServerAddress[];
-  readonly tls: ConnectionOptions | undefined;
+  readonly tls: Given<ConnectionOptions> | undefined;
+  readonly credentials: Given<MemcachedCredentials> | undefined;
   readonly clock: Clock;
 }
 
@@ -44,6 +58,7 @@ const OPTIONS: ReadonlySet<string> = new Set([
   'commandTimeoutMs',
   'protocol',
   'tls',
+  'credentials',
 ]);
 
 /** Fills in what was left open. @throws LockConfigurationError naming the option, what it was and what it may be */
@@ -52,7 +67,8 @@ export function resolveMemcachedOptions(given: MemcachedOptions): ResolvedMemcac
   for (const name of Object.keys(given)) {
     if (!OPTIONS.has(name)) refuse(name, `is no memcached option; there are ${[...OPTIONS].join(', ')}`);
   }
-  const { prefix = 'lock', connectTimeoutMs = 1_000, commandTimeoutMs = 1_000, protocol = 'auto', tls } = given;
+  const { prefix = 'lock', connectTimeoutMs = 1_000, commandTimeoutMs = 1_000, protocol = 'auto' } = given;
+  const { tls, credentials } = given;
   if (typeof prefix !== 'string' || !/^[\w.-]{1,100}$/u.test(prefix)) {
     refuse('prefix', `must be 1 to 100 letters, digits, "_", "." or "-"; it was ${show(prefix)}`);
   }
@@ -64,11 +80,14 @@ export function resolveMemcachedOptions(given: MemcachedOptions): ResolvedMemcac
   if (!PROTOCOLS.includes(protocol)) {
     refuse('protocol', `must be one of ${PROTOCOLS.join(', ')}; it was ${show(protocol)}`);
   }
-  if (tls !== undefined && (typeof tls !== 'object' || tls === null)) {
-    refuse('tls', 'must be an object of options for node:tls');
+  if (tls !== undefined && typeof tls !== 'function' && (typeof tls !== 'object' || tls === null)) {
+    refuse('tls', 'must be an object of options for node:tls, or a function that returns one');
+  }
+  if (credentials !== undefined && typeof credentials !== 'function' && !areCredentials(credentials)) {
+    refuse('credentials', 'must be { user, password } without blanks, the user without a colon, or a function');
   }
   const servers = serversOf(given.servers);
-  return { servers, prefix, connectTimeoutMs, commandTimeoutMs, protocol, tls, clock: systemClock };
+  return { servers, prefix, connectTimeoutMs, commandTimeoutMs, protocol, tls, credentials, clock: systemClock };
 }
 
 function serversOf(given: unknown): readonly ServerAddress[] {

@@ -1,8 +1,9 @@
 import { LockConfigurationError } from '../../core/index.js';
+import { authenticate, type AuthenticationOptions } from './authentication.js';
 import { ClassicDialect } from './classic-dialect.js';
 import type { Dialect } from './dialect.js';
 import { serversName } from './item-names.js';
-import { Link, type LinkOptions } from './link.js';
+import { Link } from './link.js';
 import { MemcachedFailure } from './memcached-failure.js';
 import type { Protocol } from './memcached-options.js';
 import { MetaDialect } from './meta-dialect.js';
@@ -11,7 +12,7 @@ import { ServerClock } from './server-clock.js';
 import { adviceOn, ask, secondsIn, statistics } from './server-statistics.js';
 import { Session } from './session.js';
 
-export interface SessionOptions extends LinkOptions {
+export interface SessionOptions extends AuthenticationOptions {
   readonly protocol: Protocol;
   readonly prefix: string;
   /** All that the keys are spread over, in one text. */
@@ -43,6 +44,7 @@ export async function openSession(options: SessionOptions): Promise<Session> {
 async function connect(options: SessionOptions, name: DialectName): Promise<Session> {
   const link = await Link.open(options);
   try {
+    await authenticate(link, options);
     return await tryOut(link, name, options);
   } catch (error) {
     link.end(new MemcachedFailure('not-sent', 'the connection was of no use'));

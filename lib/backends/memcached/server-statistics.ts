@@ -1,5 +1,7 @@
+import { UNAUTHENTICATED } from './authentication.js';
 import type { Command } from './command.js';
 import { MemcachedFailure, unexpected } from './memcached-failure.js';
+import { refusal } from './pipeline.js';
 
 /** All that `stats` or `stats settings` says. */
 export function statistics(topic: '' | ' settings'): Command<ReadonlyMap<string, string>> {
@@ -22,6 +24,8 @@ export function ask(request: 'version' | 'mn', expected: RegExp): Command<string
     text: `${request}\r\n`,
     read: ({ line }) => {
       if (expected.test(line)) return line;
+      if (line === UNAUTHENTICATED)
+        throw refusal('CLIENT_ERROR whoever has no credentials: see the option "credentials"');
       throw line === 'ERROR'
         ? new MemcachedFailure('protocol', `the server does not know "${request}"`)
         : unexpected(line);

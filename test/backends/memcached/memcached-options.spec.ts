@@ -25,11 +25,16 @@ for (const _ of wantedOf(['memcached'])) {
       [{ servers: 'a', connectTimeoutMs: Number.NaN }, 'connectTimeoutMs', 'it was NaN'],
       [{ servers: 'a', protocol: 'binary' }, 'protocol', 'must be one of auto, meta, classic; it was "binary"'],
       [{ servers: 'a', tls: true }, 'tls', 'must be an object of options for node:tls'],
+      [{ servers: 'a', tls: null }, 'tls', 'or a function that returns one'],
+      [{ servers: 'a', credentials: 'user:canary' }, 'credentials', 'must be { user, password } without blanks'],
+      [{ servers: 'a', credentials: { user: 'a:b', password: 'canary' } }, 'credentials', 'without a colon'],
+      [{ servers: 'a', credentials: { user: 'a', password: 'canary\r\nflush_all' } }, 'credentials', 'without blanks'],
       [{ servers: 'a', ttl: 1 }, 'ttl', 'ttl is no memcached option; there are servers, prefix'],
     ])('are refused at once: %j', (options, option, message) => {
       expect(() => memcached(options as MemcachedOptions)).toThrow(LockConfigurationError);
       expect(() => memcached(options as MemcachedOptions)).toThrow(expect.objectContaining({ option }));
       expect(() => memcached(options as MemcachedOptions)).toThrow(message);
+      expect(() => memcached(options as MemcachedOptions)).not.toThrow('canary');
     });
 
     it('have defaults, and servers in words', () => {

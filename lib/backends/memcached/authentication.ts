@@ -1,0 +1,61 @@
+import type { Command } from './command.js';
+import { given } from './given.js';
+import type { Link, LinkOptions } from './link.js';
+import { MemcachedFailure, unexpected } from './memcached-failure.js';
+import type { Given } from './memcached-options.js';
+
+/** A user of memcached's file of users (`-Y`). */
+export interface MemcachedCredentials {
+  readonly user: string;
+  readonly password: string;
+}
+
+export interface AuthenticationOptions extends LinkOptions {
+  readonly credentials: Given<MemcachedCredentials> | undefined;
+}
+
+/** Ends with a blank, and in the file the user with a colon. */
+const USER = /^[^\s:\p{C}]{1,100}$/u;
+const PASSWORD = /^[^\s\p{C}]{1,100}$/u;
+
+export function areCredentials(value: unknown): value is MemcachedCredentials {
+  const { user, password }: { user?: unknown; password?: unknown } = Object(value);
+  return typeof user === 'string' && typeof password === 'string' && USER.test(user) && PASSWORD.test(password);
+}
+
+/**
+ * Says who we are, if the server asks for it: one that does not would keep the password as an item, for everybody to read. It
+ * answers one question at a time until then.
+ * @throws MemcachedFailure that does not repeat the credentials
+ */
+export async function authenticate(link: Link, options: AuthenticationOptions): Promise<void> {
+  if (options.credentials === undefined) return;
+  const [isOpen] = await link.exchange(ASKS_NOBODY);
+  if (isOpen) return;
+  const credentials = await given('credentials', options.credentials, options);
+  if (!areCredentials(credentials)) throw refused('the credentials are not { user, password }, without blanks');
+  const text = `${credentials.user} ${credentials.password}`;
+  await link.exchange({
+    text: `set auth 0 0 ${Buffer.byteLength(text)}\r\n${text}\r\n`,
+    read: ({ line }) => {
+      if (line === 'STORED') return true;
+      throw refused('the server does not take these credentials');
+    },
+  });
+}
+
+/** What is said to whoever has not said who he is. */
+export const UNAUTHENTICATED = 'CLIENT_ERROR unauthenticated';
+
+const ASKS_NOBODY: Command<boolean> = {
+  text: 'version\r\n',
+  read: ({ line }) => {
+    if (line.startsWith('VERSION ')) return true;
+    if (line === UNAUTHENTICATED) return false;
+    throw unexpected(line);
+  },
+};
+
+function refused(why: string): MemcachedFailure {
+  return new MemcachedFailure('refused', why);
+}
