@@ -16,6 +16,7 @@ import type { Session } from './session.js';
 /** The servers, and which one has a key. */
 interface Servers {
   readonly health: ReportedHealth;
+  start(): Promise<void>;
   agree(): Promise<void>;
   nodeOf(key: string): { run<T>(work: (session: Session) => Promise<T>): Promise<T> };
   close(): void;
@@ -53,6 +54,11 @@ export class MemcachedLeaseStore implements LeaseStore {
     private readonly prefix: string,
     private readonly clock: Clock,
   ) {}
+
+  /** Connects, and tries whether the servers can keep locks. */
+  start(): Promise<void> {
+    return this.servers.start();
+  }
 
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     await this.servers.agree();

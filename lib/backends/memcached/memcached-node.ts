@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { LockConfigurationError, LockError, type Timer } from '../../core/index.js';
-import { MemcachedFailure } from './memcached-failure.js';
+import { type FailureKind, MemcachedFailure } from './memcached-failure.js';
 import { openSession, type SessionOptions } from './open-session.js';
 import type { Session } from './session.js';
 
@@ -34,17 +34,20 @@ export class MemcachedNode {
     return this.#session?.advice;
   }
 
-  /** Whatever of `work` the server has not seen is tried again on a new connection. @throws MemcachedFailure, LockError */
+  /**
+   * Whatever of `work` the server has not seen is tried again on a new connection, and so is what was lost on one that was idle:
+   * networks forget those without a word. So it may be done twice. @throws MemcachedFailure, LockError
+   */
   async run<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt += 1) {
-      const session = this.#session ?? (await this.#open());
-      try {
-        await session.prepare();
-        return await work(session);
-      } catch (error) {
-        const nothingSent = error instanceof MemcachedFailure && error.kind === 'not-sent';
-        if (attempt === 2 || !nothingSent) throw this.#named(error);
-      }
+    const session = await this.#current();
+    const since = this.options.clock.now();
+    try {
+      return await doOn(session, work);
+    } catch (error) {
+      if (!(error instanceof MemcachedFailure)) throw this.#named(error);
+      const onIdle = error.kind === 'unknown' && session.link.heardAt <= since - this.options.commandTimeoutMs;
+      if (error.kind !== 'not-sent' && !onIdle) throw this.#named(error);
+      return await this.#again(work, onIdle ? 'unknown' : undefined);
     }
   }
 
@@ -57,6 +60,19 @@ export class MemcachedNode {
     this.#closed = true;
     this.#retry?.cancel();
     this.#session?.link.end(closedFailure());
+  }
+
+  /** @param kind what is known of the first try, whatever becomes of this one */
+  async #again<T>(work: (session: Session) => Promise<T>, kind: FailureKind | undefined): Promise<T> {
+    try {
+      return await doOn(await this.#current(), work);
+    } catch (error) {
+      throw this.#named(error, kind);
+    }
+  }
+
+  async #current(): Promise<Session> {
+    return this.#session ?? (await this.#open());
   }
 
   async #open(): Promise<Session> {
@@ -115,12 +131,19 @@ export class MemcachedNode {
     this.onChange();
   }
 
-  #named(error: unknown, kind?: MemcachedFailure['kind']): Error {
+  #named(error: unknown, kind?: FailureKind): Error {
     if (error instanceof LockError) return error;
     const failure = error instanceof MemcachedFailure ? error : new MemcachedFailure('unknown', String(error));
-    if (failure.message.startsWith(`${this.name}: `)) return failure;
-    return new MemcachedFailure(kind ?? failure.kind, `${this.name}: ${failure.message}`, { cause: error });
+    const isNamed = failure.message.startsWith(`${this.name}: `);
+    if (isNamed && (kind ?? failure.kind) === failure.kind) return failure;
+    const message = isNamed ? failure.message : `${this.name}: ${failure.message}`;
+    return new MemcachedFailure(kind ?? failure.kind, message, { cause: error });
   }
+}
+
+async function doOn<T>(session: Session, work: (session: Session) => Promise<T>): Promise<T> {
+  await session.prepare();
+  return work(session);
 }
 
 function closedFailure(): MemcachedFailure {

@@ -39,6 +39,13 @@ export class MemcachedRing {
     return best;
   }
 
+  /** Connects to all. @throws as `agree`; MemcachedFailure when the only server does not answer */
+  async start(): Promise<void> {
+    const [only, second] = this.#nodes;
+    if (only && !second) await only.run(async () => undefined);
+    else await this.agree();
+  }
+
   /**
    * More than half of the servers have said that other processes look for keys on the same ones: then a list that some servers
    * were added to, or removed from, is noticed before anybody locks by it, also while a few are down.

@@ -64,7 +64,8 @@ class World {
     this.#session = new Session(link as unknown as Link, new Dialect(link), clock, new Map(), systemClock, undefined);
     const node = { run: <T>(work: (session: Session) => Promise<T>) => work(this.#session) };
     const health = new ReportedHealth();
-    const servers = { health, agree: async () => undefined, nodeOf: () => node, close: () => undefined };
+    const nothing = async (): Promise<undefined> => undefined;
+    const servers = { health, start: nothing, agree: nothing, nodeOf: () => node, close: () => undefined };
     this.#store = new MemcachedLeaseStore(servers, 'lock', systemClock);
   }
 
