@@ -29,7 +29,7 @@ export function runJest(args, { env: extraEnv = {}, node = execPath } = {}) {
       killSignal: 'SIGKILL',
       env: { ...env, ...extraEnv, NODE_OPTIONS: nodeOptions() },
     });
-    const { passed, failed } = count(outputFile);
+    const { passed, failed } = countTests(outputFile);
     return { passed, failed: status === 0 ? failed : Math.max(failed, 1) };
   } finally {
     rmSync(directory, { recursive: true });
@@ -42,7 +42,8 @@ function nodeOptions() {
     .trim();
 }
 
-function count(outputFile) {
+/** Of the results that jest, or vitest, wrote as JSON. */
+export function countTests(outputFile) {
   try {
     const results = JSON.parse(readFileSync(outputFile, 'utf8'));
     const { numPassedTests = 0, numFailedTests = 0, numRuntimeErrorTestSuites = 0 } = results;

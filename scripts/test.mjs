@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv, execPath } from 'node:process';
 
+import { installE2e, runE2e } from './e2e-step.mjs';
 import { installServers } from './install-servers.mjs';
 import { runJest } from './jest-step.mjs';
 
@@ -24,8 +25,13 @@ const UNIT = [
 /** What other versions of Node run: all that needs no server, and a contract for each kind of connection. */
 const ON_EACH_NODE = ['test/core', 'test/nest/', 'test/backends/(redis-queue|sqlite|etcd).spec.ts'];
 
+/** Those of test/e2e, each with dependencies and a test runner of its own. */
+const APPLICATIONS = ['nest-11', 'nest-12'];
+
 /** What must be there before the first test; each says whether it is. */
-const preparations = unitOnly ? [] : [installServers, build, installNest11, installNodes];
+const preparations = unitOnly
+  ? []
+  : [installServers, build, installNest11, installNodes, ...APPLICATIONS.map((name) => () => installE2e(name))];
 
 /** What is run, one after the other; each returns its counts. */
 const steps = () =>
@@ -38,6 +44,7 @@ const steps = () =>
           ? []
           : [
               { name: 'tests on Nest 11', run: () => runJest(['--config', 'jest.nest-11.config.mjs']) },
+              ...APPLICATIONS.map((name) => ({ name: `tests of the application ${name}`, run: () => runE2e(name) })),
               ...otherNodes(),
             ]),
       ];
