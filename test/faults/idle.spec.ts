@@ -1,0 +1,102 @@
+import { describe, expect, it } from '@jest/globals';
+import type { BackendHealth, LockService } from 'nestjs-distributed-lock/core';
+import type { Contract } from '../conformance/contract.js';
+import { eventually } from '../support/eventually.js';
+import { onBackends } from './on-backends.js';
+import { ProxiedBackend } from './proxied-backend.js';
+
+/** For no lease, and no session, to end meanwhile: what a waiter gets, it gets because it noticed. */
+const TTL_MS = 30_000;
+const SESSIONS = { sessionTtlMs: TTL_MS };
+/** Longer than anything that follows a request by itself. */
+const IDLE_MS = 1_000;
+
+/** Noticing may take five seconds, and a new connection a moment. */
+const NOTICED_WITHIN_MS = 6_000;
+const AT_ONCE_MS = 2_500;
+
+const DATABASES = ['postgres', 'mariadb', 'postgres-session', 'mariadb-session'] as const;
+const BY_ROWS = ['postgres-row', 'mariadb-row'] as const;
+
+/** What the network does to idle connections: those that exist are black holes, for good, and new ones work. */
+describe('a connection that the network forgot', () => {
+  // A row that the database gave to a waiter whom it no longer reaches is his until the end of his TTL.
+  onBackends(['redis-plain', 'memcached-meta', 'etcd', 'zookeeper', ...DATABASES], whoWaits, SESSIONS);
+  onBackends(['etcd', ...DATABASES, ...BY_ROWS], whoDoesNotWait, SESSIONS);
+});
+
+function whoWaits(contract: Contract, name: string): void {
+  it('who waits gets a key that became free, and health tells what happened', async () => {
+    await using world = await ProxiedBackend.start(contract);
+    const key = contract.key();
+    const details = new Details();
+    const service = await world.proxied(key, { defaults: { ttlMs: TTL_MS }, observers: [details] });
+    const lock = await (await contract.service()).acquire(key, { ttlMs: TTL_MS });
+    const waiting = service.acquire(key, { waitMs: 25_000 });
+    await idle();
+    world.proxy.forget();
+    const freeSince = performance.now();
+    await lock.release();
+    const next = await details.during(service, waiting);
+    const tookMs = performance.now() - freeSince;
+    process.stdout.write(`${name}: has a key ${Math.round(tookMs)} ms after it became free; ${details.toString()}\n`);
+    expect(next.isHeld).toBe(true);
+    expect(tookMs).toBeLessThan(NOTICED_WITHIN_MS);
+    await next.release();
+    await expectWell(service, details);
+  });
+}
+
+function whoDoesNotWait(contract: Contract, name: string): void {
+  it('who does not wait gets a key that is free at once, and health tells what happened', async () => {
+    await using world = await ProxiedBackend.start(contract);
+    const key = contract.key();
+    const details = new Details();
+    const service = await world.proxied(key, { defaults: { ttlMs: TTL_MS }, observers: [details] });
+    await (await service.acquire(key)).release();
+    await idle();
+    world.proxy.forget();
+    const since = performance.now();
+    const lock = await details.during(service, service.tryAcquire(key));
+    const tookMs = performance.now() - since;
+    process.stdout.write(`${name}: tryAcquire took ${Math.round(tookMs)} ms; ${details.toString()}\n`);
+    expect(lock).toMatchObject({ isHeld: true });
+    expect(tookMs).toBeLessThan(AT_ONCE_MS);
+    await lock?.release();
+    await expectWell(service, details);
+  });
+}
+
+/** A test of silence can only be silent. */
+function idle(): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+}
+
+async function expectWell(service: LockService, details: Details): Promise<void> {
+  await eventually(() => expect(service.health.status).toBe('up'), { withinMs: 10_000 });
+  expect([...details.said]).not.toEqual([]);
+}
+
+/** All that health has said of trouble. */
+class Details {
+  readonly said = new Set<string>();
+
+  healthChanged(health: BackendHealth): void {
+    for (const { detail } of [health, ...(health.nodes ?? [])]) if (detail !== undefined) this.said.add(detail);
+  }
+
+  /** Advice comes without an event: somebody has to look. */
+  async during<T>(service: LockService, task: Promise<T>): Promise<T> {
+    const looking = setInterval(() => this.healthChanged(service.health), 10);
+    try {
+      return await task;
+    } finally {
+      this.healthChanged(service.health);
+      clearInterval(looking);
+    }
+  }
+
+  toString(): string {
+    return `health: ${[...this.said].join(' | ') || 'nothing'}`;
+  }
+}
