@@ -33,6 +33,8 @@ export class Contender {
   /** End what we wait for: a pause, or an answer too. There is one thing at a time. */
   #wakeUp: () => void = nothing;
   #callOff: () => void = nothing;
+  /** The slowest of the answers that somebody else has the key. */
+  #slowestMs: number | undefined;
   /** The failures in a row, by the last of them. */
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
 
@@ -110,24 +112,25 @@ export class Contender {
     const answer = this.store.tryAcquire(this.key, owner, ttlMs, metadata);
     this.#lastAttempt = answer;
     return this.#inTime(answer, sentAt).then(
-      (attempt) => this.#onAnswer(attempt, sentAt),
+      (attempt) => attempt && this.#onAnswer(attempt, sentAt),
       (error: unknown) => this.#onFailure(error),
     );
   }
 
   #onAnswer(answer: LeaseAttempt, sentAt: number): NewLease | number {
-    if (!answer.acquired) return this.#onRefusal(answer);
+    if (!answer.acquired) return this.#onRefusal(answer, sentAt);
     const { ttlMs, lockDelayMs = 0, deadline } = this.request;
     if (deadline.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs))
       return { fencingToken: answer.fencingToken, queued: this.#queued, sentAt };
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 
-  #onRefusal({ retryAfterMs, holder }: LeaseAttempt & { acquired: false }): number {
+  #onRefusal({ retryAfterMs, holder }: LeaseAttempt & { acquired: false }, sentAt: number): number {
+    this.#slowestMs = Math.max(this.#slowestMs ?? 0, this.request.deadline.clock.now() - sentAt);
     this.#failing = undefined;
     this.#queued = this.#unwatch !== undefined;
     this.#mayHaveLeftSomething = this.#queued;
-    if (holder) this.request.blockedBy?.(holder);
+    this.request.blockedBy?.(holder);
     const { pollMs } = this.patience;
     const poll = pollMs / 2 + this.patience.random() * pollMs;
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
@@ -139,6 +142,7 @@ export class Contender {
     const now = clock.now();
     const { since, times } = this.#failing ?? { since: now, times: 0 };
     this.#failing = { since, times: times + 1, error };
+    this.request.blockedBy?.(error instanceof Error ? error : new Error(String(error)));
     const patienceIsOver = now - since >= this.patience.patienceMs;
     if (passed || patienceIsOver || error instanceof LockError || this.request.signal?.aborted === true) throw error;
     return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + this.patience.random() * FIRST_RETRY_MS;
@@ -163,14 +167,21 @@ export class Contender {
     this.#wakeUp();
   };
 
-  /** Rejects when the caller gives up, or at the deadline. That may fall into the question, which is open for `SILENCE_MS` at least. */
-  #inTime<T>(answer: Promise<T>, askedAt: number): Promise<T> {
+  /**
+   * Rejects when the caller gives up, or at the deadline. That may fall into the question, which is open for `SILENCE_MS` at
+   * least. `null`: at the deadline the answer was merely on its way, and all before it were refusals.
+   */
+  #inTime<T>(answer: Promise<T>, askedAt: number): Promise<T | null> {
     const { deadline, signal } = this.request;
     const { clock, at } = deadline;
     return new Promise((resolve, reject) => {
+      const onSilence = (): void => {
+        if (this.#isMerelySlow(clock.now() - askedAt)) resolve(null);
+        else reject(new Error('no answer before the deadline'));
+      };
       // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
-      const onSilence = (): void => void setImmediate(reject, new Error('no answer before the deadline'));
-      const alarm = this.#once ? undefined : new Alarm(clock, Math.max(at, askedAt + SILENCE_MS), onSilence);
+      const onTime = (): void => void setImmediate(onSilence);
+      const alarm = this.#once ? undefined : new Alarm(clock, Math.max(at, askedAt + SILENCE_MS), onTime);
       this.#callOff = () => {
         alarm?.cancel();
         reject(signal?.reason);
@@ -185,5 +196,10 @@ export class Contender {
       };
       answer.then(onAnswer, onFailure);
     });
+  }
+
+  /** Compared with the answers that came, which were all that somebody else has the key. */
+  #isMerelySlow(silentMs: number): boolean {
+    return !this.#failing && this.#slowestMs !== undefined && silentMs <= SILENCE_MS + 2 * this.#slowestMs;
   }
 }

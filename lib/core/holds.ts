@@ -1,40 +1,21 @@
 import { randomUUID } from 'node:crypto';
+import { Blockers } from './blockers.js';
 import { Busy } from './busy.js';
 import { CallOff } from './call-off.js';
 import { Deadline } from './deadline.js';
 import { LockBackendError, LockError, type LossReason, quote } from './errors.js';
-import { type HandOffOptions, handOffLimits } from './hand-off-limits.js';
+import { handOffLimits } from './hand-off-limits.js';
 import { Hold, type HoldKeeper } from './hold.js';
+import type { Call, HoldsSettings } from './holds-settings.js';
 import { LeaseReturns } from './lease-returns.js';
 import { LocalQueue } from './local-queue.js';
-import type { BackendHealth, Holder, HolderMetadata, Lease, LockBackend } from './lock-backend.js';
+import type { BackendHealth, Holder, Lease } from './lock-backend.js';
 import type { ResolvedOptions } from './lock-options.js';
-import type { Observers } from './observers.js';
 import { outside } from './reentrancy.js';
 import { TimerGrid } from './timer-grid.js';
-import type { Clock } from './timers.js';
 import { Watchdog } from './watchdog.js';
 
 const DONE = Promise.resolve();
-
-export interface HoldsSettings {
-  readonly backend: LockBackend;
-  readonly clock: Clock;
-  readonly observers: Observers;
-  readonly metadata: HolderMetadata;
-  readonly handOffs: HandOffOptions;
-  readonly maxWaiters: number;
-  /** Aborts when nobody may get a lock any more. */
-  readonly stopped: AbortSignal;
-}
-
-/** What a caller asks for. */
-interface Call {
-  readonly key: string;
-  readonly options: ResolvedOptions;
-  readonly deadline: Deadline;
-  readonly since: number;
-}
 
 /**
  * The holds of one service, from the caller's turn to the lease given back: who is next here, when a lease passes from one
@@ -46,8 +27,7 @@ export class Holds {
   readonly #grid: TimerGrid;
   readonly #queue = new LocalQueue<Hold>();
   readonly #holds = new Map<string, Hold>();
-  /** Who was seen in the way of the caller that has a key's turn. */
-  readonly #blockers = new Map<string, Holder>();
+  readonly #blockers = new Blockers();
   /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
   readonly #yielding = new Set<string>();
   readonly #returns: LeaseReturns;
@@ -160,14 +140,14 @@ export class Holds {
     const { key, options } = call;
     const previous = await this.#waitForTurn(call);
     if (previous instanceof Busy) return previous;
-    if (previous === 'late') return new Busy(this.#holderOf(key));
+    if (previous === 'late') return this.#late(key);
     const inherited = this.#inherit(previous, options);
     return inherited ? this.#begin(inherited, call) : this.#ask(call);
   }
 
   #waitForTurn({ key, options, deadline }: Call): Promise<Hold | null | 'late'> | Busy {
     const waitersHere = this.#queue.waiting(key);
-    if (options.waitMs === 0) return new Busy(this.#holderOf(key));
+    if (options.waitMs === 0) return this.#late(key);
     if (waitersHere >= this.#settings.maxWaiters) {
       return new Busy(
         this.#holderOf(key),
@@ -205,13 +185,14 @@ export class Holds {
         signal,
         metadata,
         yields: this.#yielding.delete(key),
-        blockedBy: (holder) => void this.#blockers.set(key, holder),
+        blockedBy: (by) => this.#blockers.see(key, by),
       });
       if (lease) hold = this.#holdOf(lease, owner, call);
     } catch (error) {
       const calledOff = signal.aborted && error === signal.reason;
       const failure: unknown = calledOff ? error : this.#reported(key, 'acquire', error);
-      this.#endTurn(key, null);
+      if (failure instanceof LockBackendError) this.#onFailure(failure, call);
+      else this.#endTurn(key, null);
       throw failure;
     } finally {
       this.#returns.underWay.end();
@@ -267,9 +248,27 @@ export class Holds {
     return !hold.exhausted;
   }
 
+  /**
+   * Unless it was our time that was too short, whoever waits here is told the same: to have it of the backend each of them would
+   * need as long again, one after the other, and most of them would be told that somebody has the key.
+   */
+  #onFailure(failure: LockBackendError, { key, deadline }: Call): void {
+    if (!deadline.passed) this.#queue.reject(key, failure);
+    const hasNext = this.#queue.waiting(key) > 0;
+    this.#endTurn(key, null);
+    if (hasNext) this.#blockers.see(key, failure);
+  }
+
   #endTurn(key: string, gift: Hold | null): void {
-    this.#blockers.delete(key);
+    this.#blockers.forget(key);
     this.#queue.leave(key, gift);
+  }
+
+  /** The time of one is up who could not ask the backend. */
+  #late(key: string): Busy {
+    const failure = this.#holds.has(key) ? undefined : this.#blockers.failure(key);
+    if (failure) throw this.#reported(key, 'acquire', failure);
+    return new Busy(this.#holderOf(key));
   }
 
   async #giveBack(hold: Hold): Promise<void> {
@@ -287,6 +286,6 @@ export class Holds {
   }
 
   #holderOf(key: string): Holder | undefined {
-    return this.#holds.has(key) ? this.#settings.metadata : this.#blockers.get(key);
+    return this.#holds.has(key) ? this.#settings.metadata : this.#blockers.holder(key);
   }
 }

@@ -99,7 +99,12 @@ export class LocalQueue<Gift> {
 
   /** Sends every waiter away. Those who have a turn keep it. */
   rejectAll(reason: unknown): void {
-    for (const line of this.#turns.values()) for (const waiter of line ?? []) waiter.reject(reason);
+    for (const key of this.#turns.keys()) this.reject(key, reason);
+  }
+
+  /** Sends those away who wait for one key. */
+  reject(key: string, reason: unknown): void {
+    for (const waiter of this.#turns.get(key) ?? []) waiter.reject(reason);
   }
 
   /** Ends the caller's turn; the next waiter has it, with the gift. Without a waiter there must be no gift. */

@@ -97,8 +97,11 @@ export interface AcquireRequest {
    * ask first. A backend that queues its contenders has nothing to do.
    */
   readonly yields?: boolean;
-  /** Tells the core who is in the way, each time the backend learns it. */
-  readonly blockedBy?: (holder: Holder) => void;
+  /**
+   * Tells the core what is in the way, each time the backend learns it: who has the key, as far as it knows (`undefined`: it does
+   * not), or the failure for which nobody can say. A caller whose time is up is then told the one or the other.
+   */
+  readonly blockedBy?: (by: Holder | Error | undefined) => void;
 }
 
 /** A time-bounded right to a key. */

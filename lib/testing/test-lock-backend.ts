@@ -9,6 +9,8 @@ export class TestLockBackend implements LockBackend {
   readonly #inner: PollingBackend;
   readonly #revocations = new Map<string, AbortController>();
   #failure: Error | undefined;
+  /** Aborts when all that is under way fails. */
+  #breakDown = new AbortController();
   #strangers = 0;
 
   constructor(options: { readonly clock?: Clock } = {}) {
@@ -18,7 +20,9 @@ export class TestLockBackend implements LockBackend {
 
   async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
     this.#answer();
-    const lease = await this.#inner.acquire(key, request);
+    const { signal: broken } = this.#breakDown;
+    const signal = request.signal ? AbortSignal.any([request.signal, broken]) : broken;
+    const lease = await this.#inner.acquire(key, { ...request, signal });
     if (!lease) return null;
     const revocation = new AbortController();
     this.#revocations.set(key, revocation);
@@ -65,9 +69,11 @@ export class TestLockBackend implements LockBackend {
     return async () => void (await this.#store.release(key, owner));
   }
 
-  /** Every request fails from now on, as if the server were gone. */
+  /** Every request fails from now on, also of those who wait already, as if the server were gone. */
   breakDown(failure = new Error('the test backend is down')): void {
     this.#failure = failure;
+    this.#breakDown.abort(failure);
+    this.#breakDown = new AbortController();
   }
 
   repair(): void {

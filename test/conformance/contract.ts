@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
+  type AcquireRequest,
   Deadline,
-  type Holder,
   type Lease,
   type LockBackend,
   LockService,
@@ -80,7 +80,7 @@ export interface ContendOptions {
   readonly waitMs?: number;
   readonly ttlMs?: number;
   readonly signal?: AbortSignal;
-  readonly blockedBy?: (holder: Holder) => void;
+  readonly blockedBy?: NonNullable<AcquireRequest['blockedBy']>;
 }
 
 /** Something that happens once, and that others wait for. */

@@ -7,8 +7,11 @@ import {
   LockService,
   LockShutdownError,
   LockTimeoutError,
+  PollingBackend,
 } from 'nestjs-distributed-lock/core';
+import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { LossyStore } from './lossy-store.js';
 import { ServiceWorld } from './service-world.js';
 
 describe('LockService', () => {
@@ -168,6 +171,52 @@ describe('LockService', () => {
       await expect(locks.tryAcquire('k')).rejects.toThrow(LockBackendError);
       backend.repair();
       await (await locks.acquire('k')).release();
+    });
+
+    it('is told to all who wait here for the key, at once and not one after the other', async () => {
+      const release = await backend.occupy('k');
+      const waiting = Promise.allSettled(Array.from({ length: 20 }, () => locks.acquire('k')));
+      await clock.advance(1);
+      backend.breakDown(new Error('connection refused'));
+      const outcomes = await waiting;
+      expect(clock.now()).toBe(1);
+      for (const outcome of outcomes) {
+        expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'LOCK_BACKEND', backend: 'test' } });
+      }
+      backend.repair();
+      await release();
+      await (await locks.acquire('k')).release();
+    });
+
+    it('is told to one whose time is up while another one of this process asks in vain', async () => {
+      const store = new LossyStore(new MemoryLeaseStore(clock));
+      store.carry = () => Promise.reject(new Error('connection refused'));
+      await using patient = new LockService(() => new PollingBackend(store, { patienceMs: 1_500 }), { clock });
+      const waits = [5_000, 100, 200, 10_000].map((waitMs) => patient.acquire('k', { waitMs }));
+      const settled = Promise.allSettled(waits);
+      await clock.advance(0);
+      await expect(patient.tryAcquire('k')).rejects.toThrow('lossy could not acquire "k": connection refused');
+      await clock.advance(2_100);
+      for (const outcome of await settled) expect(outcome).toMatchObject({ reason: { code: 'LOCK_BACKEND' } });
+      expect(store.asked.filter((call) => call === 'acquire').length).toBeLessThan(20);
+      // It is forgotten as soon as the backend says otherwise.
+      store.carry = (call) => call();
+      await store.inner.tryAcquire('k', 'stranger', 60_000, { host: 'there', pid: 2 });
+      const refused = Promise.allSettled([1, 2].map(() => patient.acquire('k', { waitMs: 100 })));
+      await clock.advance(100);
+      for (const outcome of await refused) expect(outcome).toMatchObject({ reason: { code: 'LOCK_TIMEOUT' } });
+    });
+
+    it('of a caller with little time sends nobody else away', async () => {
+      const store = new LossyStore(new MemoryLeaseStore(clock));
+      await using other = new LockService(() => new PollingBackend(store), { clock });
+      store.carry = () => Promise.reject(new Error('connection refused'));
+      const hasty = expect(other.tryAcquire('k')).rejects.toThrow(LockBackendError);
+      const patient = other.acquire('k');
+      await hasty;
+      store.carry = (call) => call();
+      await clock.advance(100);
+      await (await patient).release();
     });
 
     it('survives an observer that throws', async () => {

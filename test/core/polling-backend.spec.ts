@@ -57,13 +57,13 @@ describe('PollingBackend', () => {
 
   it('polls with jitter until the deadline, tells who is in the way, and leaves nothing to clean up', async () => {
     await occupy();
-    const seen: number[] = [];
-    const waiting = backend.acquire('k', request(1_000, { blockedBy: ({ pid }) => seen.push(pid) }));
+    const seen: unknown[] = [];
+    const waiting = backend.acquire('k', request(1_000, { blockedBy: (by) => seen.push(by) }));
     await clock.advance(1_000);
     await expect(waiting).resolves.toBeNull();
     expect(seen.length).toBeGreaterThanOrEqual(6);
     expect(seen.length).toBeLessThanOrEqual(21);
-    expect(new Set(seen)).toEqual(new Set([2]));
+    for (const by of seen) expect(by).toMatchObject({ pid: 2 });
     expect(store.asked).not.toContain('release');
   });
 
@@ -209,18 +209,32 @@ describe('PollingBackend', () => {
     await late;
   });
 
+  it('takes a slow answer for a time-out, as long as it is no slower than those that came', async () => {
+    await occupy();
+    backend = new PollingBackend(store, { pollMs: 20 });
+    store.carry = async (call) => {
+      await new Promise<void>((resolve) => void clock.schedule(150, resolve));
+      return call();
+    };
+    const waits = Array.from({ length: 20 }, (_, i) => backend.acquire('k', request(300 + 10 * i)));
+    const late = expect(Promise.all(waits)).resolves.toEqual(waits.map(() => null));
+    await clock.advance(1_000);
+    await late;
+    expect(store.inner.keys()).toEqual(['k']);
+  });
+
   it('hears a store out that was asked right before the deadline', async () => {
     await occupy();
     store.carry = async (call) => {
       await new Promise<void>((resolve) => void clock.schedule(40, resolve));
       return call();
     };
-    const seen: number[] = [];
-    const refused = backend.acquire('k', request(1, { blockedBy: ({ pid }) => seen.push(pid) }));
+    const seen: unknown[] = [];
+    const refused = backend.acquire('k', request(1, { blockedBy: (by) => seen.push(by) }));
     const granted = backend.acquire('free', request(1));
     await clock.advance(40);
     await expect(refused).resolves.toBeNull();
-    expect(seen).toEqual([2]);
+    expect(seen).toMatchObject([{ pid: 2 }]);
     await expect(granted).resolves.toMatchObject({ sentAt: 0 });
   });
 

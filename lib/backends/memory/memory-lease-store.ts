@@ -63,8 +63,8 @@ export class MemoryLeaseStore implements LeaseStore {
   /** Takes the key from its holder behind its back. */
   revoke(key: string): void {
     this.#entries.delete(key);
-    const [first] = this.#watchers.get(key)?.values() ?? [];
-    first?.();
+    // All of them, in their order: the first may just be giving up.
+    for (const wake of this.#watchers.get(key)?.values() ?? []) wake();
   }
 
   /** The keys that are held. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import {
+  type AcquireRequest,
   Deadline,
-  type Holder,
   type Lease,
   type LockBackend,
   LockService,
@@ -95,7 +95,7 @@ export class EtcdWorld implements AsyncDisposable {
 export interface Request {
   readonly waitMs?: number;
   readonly owner?: string;
-  readonly blockedBy?: (holder: Holder) => void;
+  readonly blockedBy?: NonNullable<AcquireRequest['blockedBy']>;
   readonly signal?: AbortSignal;
 }
 
