@@ -32,6 +32,8 @@ interface Asked {
 
 /** How often an item may be somebody's and then ours again before we give up looking. */
 const MOST_LOOKS = 3;
+/** What was on its way to a server when its connection was lost has arrived after so long, or never does. */
+const LATEST_ARRIVAL_MS = 1_000;
 /** A counter lives for a day and counts slower than microseconds: one further from the time was written by somebody else. */
 const TOKEN_RANGE = 2n * 86_400_000_000n;
 
@@ -49,6 +51,9 @@ export class MemcachedLeaseStore implements LeaseStore {
   /** A server counts whole seconds, and takes more than 30 days for a date. */
   readonly ttlLimits: TtlLimits = { minMs: 2_000, maxMs: 30 * 86_400_000 };
 
+  /** Owners whose question was lost: it may still arrive, and make a lease that nobody knows of. */
+  readonly #inDoubt = new Set<string>();
+
   constructor(
     private readonly servers: Servers,
     private readonly prefix: string,
@@ -63,7 +68,12 @@ export class MemcachedLeaseStore implements LeaseStore {
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     await this.servers.agree();
     const names = itemNames(this.prefix, key);
-    return this.servers.nodeOf(key).run((session) => this.#acquire(session, names, { owner, ttlMs, metadata }));
+    try {
+      return await this.servers.nodeOf(key).run((session) => this.#acquire(session, names, { owner, ttlMs, metadata }));
+    } catch (error) {
+      if (error instanceof MemcachedFailure && error.kind === 'unknown') this.#doubt(owner, ttlMs);
+      throw error;
+    }
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -71,9 +81,10 @@ export class MemcachedLeaseStore implements LeaseStore {
     return this.servers.nodeOf(key).run((session) => this.#renew(session, names, owner, ttlMs));
   }
 
-  release(key: string, owner: string): Promise<boolean> {
-    const { lease } = itemNames(this.prefix, key);
-    return this.servers.nodeOf(key).run((session) => release(session, lease, owner));
+  async release(key: string, owner: string): Promise<boolean> {
+    const released = await this.#release(key, owner);
+    if (this.#inDoubt.delete(owner)) this.#releaseAgain(key, owner);
+    return released;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
@@ -92,6 +103,22 @@ export class MemcachedLeaseStore implements LeaseStore {
 
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
     return this.servers.health.onChange(listener);
+  }
+
+  #release(key: string, owner: string): Promise<boolean> {
+    const { lease } = itemNames(this.prefix, key);
+    return this.servers.nodeOf(key).run((session) => release(session, lease, owner));
+  }
+
+  #doubt(owner: string, ttlMs: number): void {
+    this.#inDoubt.add(owner);
+    this.clock.schedule(ttlMs, () => this.#inDoubt.delete(owner), { background: true });
+  }
+
+  /** A question of an owner that is not asked any more may arrive after its release, which found nothing. */
+  #releaseAgain(key: string, owner: string): void {
+    const again = (): unknown => this.#release(key, owner).catch(() => undefined);
+    this.clock.schedule(LATEST_ARRIVAL_MS, again, { background: true });
   }
 
   async #acquire(session: Session, names: ItemNames, asked: Asked): Promise<LeaseAttempt> {

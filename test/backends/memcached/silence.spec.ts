@@ -1,4 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 import { LockBackendError, LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { failureOf, SLACK_MS } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
@@ -64,6 +66,22 @@ for (const name of wantedOf(['memcached'])) {
     });
   });
 
+  describe(`${name}: questions that arrive after they were given up`, () => {
+    it.each(['ms', 'add'])('leave no lease behind for longer than a moment: %s', async (command) => {
+      await using world = await MemcachedWorld.start();
+      await using relay = await LateRelay.start(world.server.port, `${command} lock:l:late `);
+      const protocol = command === 'ms' ? 'meta' : 'classic';
+      const service = world.service({ servers: `127.0.0.1:${relay.port}`, protocol });
+      await (await service.acquire('warm-up')).release();
+      await expect(failureOf(service.tryAcquire('late', { ttlMs: 60_000 }))).resolves.toBeInstanceOf(LockBackendError);
+      // The release that follows has found nothing.
+      await eventually(() => relay.hasAnsweredOthers);
+      relay.deliver();
+      await eventually(async () => expect(await world.lease('late')).toBeDefined());
+      await eventually(async () => expect(await world.lease('late')).toBeUndefined());
+    });
+  });
+
   describe(`${name}: the start`, () => {
     it('connects, and says so', async () => {
       await using world = await MemcachedWorld.start({ args: ['-M'] });
@@ -110,6 +128,59 @@ for (const name of wantedOf(['memcached'])) {
       await expect(failureOf(service.start())).resolves.toBeInstanceOf(LockConfigurationError);
     });
   });
+}
+
+/** Keeps the first question of a kind, and what comes after it on that connection, until it is told to deliver. */
+class LateRelay implements AsyncDisposable {
+  /** Somebody has asked for the same item meanwhile, over another connection. */
+  hasAnsweredOthers = false;
+  #kept: (() => void) | undefined;
+  readonly #sockets = new Set<Socket>();
+
+  private constructor(
+    private readonly server: Server,
+    private readonly target: number,
+    private readonly question: string,
+  ) {
+    server.on('connection', (client) => this.#connect(client));
+  }
+
+  static async start(target: number, question: string): Promise<LateRelay> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    return new LateRelay(server, target, question);
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  deliver(): void {
+    this.#kept?.();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    this.server.close();
+  }
+
+  #connect(client: Socket): void {
+    const memcached = connect(this.target, '127.0.0.1').on('error', () => undefined);
+    this.#sockets.add(client).add(memcached);
+    const [, item = ''] = this.question.split(' ');
+    let [keeps, asked] = [false, false];
+    client.on('error', () => undefined);
+    client.on('data', (chunk) => {
+      keeps ||= this.#kept === undefined && chunk.includes(this.question);
+      asked ||= chunk.includes(item);
+      if (keeps) this.#kept ??= () => memcached.write(chunk);
+      else memcached.write(chunk);
+    });
+    memcached.on('data', (chunk) => {
+      this.hasAnsweredOthers ||= asked && !keeps;
+      client.write(chunk);
+    });
+  }
 }
 
 /** Until a connection that nobody uses counts as idle. */
