@@ -15,7 +15,10 @@ interface Wire {
   readonly release: string;
 }
 
-const ROW: Wire = { acquire: 'update distributed_lock set token', release: 'COMMIT' };
+const row = (quote: string): Wire => ({
+  acquire: `update ${quote}distributed_lock${quote} set token`,
+  release: 'COMMIT',
+});
 const ZOOKEEPER: Wire = { acquire: '/locks/', release: '/locks/' };
 
 const WIRE = {
@@ -28,8 +31,8 @@ const WIRE = {
   'zookeeper-simple': ZOOKEEPER,
   postgres: { acquire: 'insert_into_distributed_lock', release: 'with_before_as' },
   mariadb: { acquire: 'last_insert_id(if', release: 'owner = null' },
-  'postgres-row': ROW,
-  'mariadb-row': ROW,
+  'postgres-row': row('"'),
+  'mariadb-row': row('`'),
   'postgres-session': { acquire: 'pg_try_advisory_lock', release: 'pg_advisory_unlock' },
   'mariadb-session': { acquire: 'get_lock', release: 'release_lock' },
 } satisfies Record<string, Wire>;

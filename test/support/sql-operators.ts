@@ -71,7 +71,7 @@ function row(type: 'postgres' | 'mariadb'): SqlOperator {
 const SESSIONS = {
   postgres: (key: string) =>
     `select pid as id from pg_locks where locktype = 'advisory' and granted and objsubid = 1
-     and ((classid::bigint << 32) | objid::bigint) = ${advisoryLockId('\0distributed_lock', key)}`,
+     and ((classid::bigint << 32) | objid::bigint) = ${advisoryLockId('public\0distributed_lock', key)}`,
   mariadb: (key: string) =>
     `select id from (select is_used_lock('${userLockName('test\0distributed_lock', key)}') as id) as used where id is not null`,
 };

@@ -3,10 +3,11 @@ import { LockConfigurationError } from '../../core/index.js';
 import { addLockedStep, type LockedStep, withoutLock } from '../../core/locked-step.js';
 import { wrapMethod } from '../../core/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
-import { assertIdentifier, checkFenceTable, DEFAULT_FENCE_TABLE } from './lock-table.js';
+import { checkFenceTable, DEFAULT_FENCE_TABLE } from './lock-table.js';
 import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from './promise-method.js';
 import { rowsOf } from './rows-of.js';
 import { dialectOf, type Query } from './sql-dialect.js';
+import { assertTableName, quotedTable } from './table-name.js';
 
 export interface FencedMethodOptions extends FencedOptions {
   /** The token of the data source's provider, for `getDataSourceToken('ledger')` and the like. @default DataSource */
@@ -25,7 +26,7 @@ export interface FencedMethodOptions extends FencedOptions {
  */
 export function Fenced(resource: string, options: FencedMethodOptions = {}): PromiseMethodDecorator {
   const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
-  assertIdentifier('tableName', tableName);
+  assertTableName('tableName', tableName);
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     const label = `${target.constructor.name}.${String(name)}`;
     const method: unknown = descriptor?.value;
@@ -60,7 +61,8 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
 async function assertFenceTable(dataSource: DataSource, tableName: string): Promise<void> {
   if (!dataSource.isInitialized) return;
   const query: Query = async (sql, parameters) => rowsOf(await dataSource.query(sql, [...parameters]));
-  await checkFenceTable(query, dialectOf(dataSource.options.type), tableName);
+  const dialect = dialectOf(dataSource.options.type);
+  await checkFenceTable(query, dialect, quotedTable(dialect, dataSource.options, tableName));
 }
 
 function asDataSource(value: unknown, label: string): DataSource {

@@ -3,14 +3,15 @@ import type { EntityManager } from 'typeorm';
 import { assertKey, Deadline, LockConfigurationError, StaleFenceError } from '../../core/index.js';
 import { pause, systemClock } from '../../core/timers.js';
 import { openTransaction, runFenced } from './fenced-transactions.js';
-import { assertIdentifier, DEFAULT_FENCE_TABLE } from './lock-table.js';
+import { DEFAULT_FENCE_TABLE } from './lock-table.js';
 import { isConflict } from './is-conflict.js';
 import { inTransaction } from './optimistic-turns.js';
 import { rowsOf } from './rows-of.js';
 import { dialectOf, type Query } from './sql-dialect.js';
+import { assertTableName, quotedTable } from './table-name.js';
 
 export interface FencedOptions {
-  /** @default 'distributed_lock_fence' */
+  /** `schema.name` is in another schema than that of the data source. @default 'distributed_lock_fence' */
   tableName?: string;
 }
 
@@ -39,7 +40,7 @@ export async function fenced<T>(
   options: FencedOptions = {},
 ): Promise<T> {
   const { tableName = DEFAULT_FENCE_TABLE } = options;
-  assertIdentifier('tableName', tableName);
+  assertTableName('tableName', tableName);
   assertKey(resource);
   assertToken(lock);
   const fence = { manager, tableName, resource };
@@ -56,11 +57,13 @@ async function run<T>(
   begun?: () => void,
 ): Promise<T> {
   const { manager, tableName, resource } = fence;
-  const dialect = dialectOf(manager.connection.options.type);
-  await dialect.lockForWriting?.(manager, tableName);
+  const { options } = manager.connection;
+  const dialect = dialectOf(options.type);
+  const table = quotedTable(dialect, options, tableName);
+  await dialect.lockForWriting?.(manager, table);
   const query: Query = async (sql, parameters) => rowsOf(await manager.query(sql, [...parameters]));
-  if (!(await dialect.raiseFence(query, tableName, resource, lock.fencingToken))) {
-    const newest = await dialect.newestFence(query, tableName, resource);
+  if (!(await dialect.raiseFence(query, table, resource, lock.fencingToken))) {
+    const newest = await dialect.newestFence(query, table, resource);
     throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
   }
   begun?.();

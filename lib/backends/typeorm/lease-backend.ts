@@ -9,7 +9,7 @@ import {
 import { Waiters } from '../../core/waiters.js';
 import { assertNumbers } from './assert-numbers.js';
 import { GrantChannel } from './grant-channel.js';
-import { assertIdentifier, checkLockTable, DEFAULT_LOCK_TABLE } from './lock-table.js';
+import { checkLockTable, DEFAULT_LOCK_TABLE } from './lock-table.js';
 import {
   checkMethodLockTable,
   type MethodLockColumns,
@@ -24,9 +24,10 @@ import { Reaper } from './reaper.js';
 import { Sockets } from './sockets.js';
 import { dialectOf, type LeaseStatements, type Query, type SqlDialect } from './sql-dialect.js';
 import { SqlLeaseStore } from './sql-lease-store.js';
+import { assertTableName, quotedTable } from './table-name.js';
 
 export interface LeaseBackendOptions extends PollingOptions {
-  /** @default 'distributed_lock' */
+  /** `schema.name` is in another schema (on MySQL: database) than that of the data source. @default 'distributed_lock' */
   tableName?: string;
   /** Creates the table where it is missing. Else run the migration `CreateDistributedLock1760000000000`. @default false */
   synchronize?: boolean;
@@ -74,8 +75,8 @@ export function leaseBackend(
   const dialect = dialectOf(dataSource.options.type);
   dialect.connection(dataSource.options, new Sockets(() => undefined));
   const rows = options.columns
-    ? methodLockRows(dataSource.options.type, options.columns, options)
-    : ownRows(dialect, options);
+    ? methodLockRows(dataSource.options, options.columns, options)
+    : ownRows(dialect, dataSource.options, options);
   const settings = {
     options: dataSource.options,
     dialect,
@@ -95,9 +96,10 @@ interface Rows {
   readonly line?: SqlDialect['line'];
 }
 
-function ownRows(dialect: SqlDialect, options: LeaseBackendOptions): Rows {
-  const { tableName: table = DEFAULT_LOCK_TABLE, synchronize = false, abandonedAfterMs } = options;
-  assertIdentifier('tableName', table);
+function ownRows(dialect: SqlDialect, dataSource: DataSourceOptions, options: LeaseBackendOptions): Rows {
+  const { tableName = DEFAULT_LOCK_TABLE, synchronize = false, abandonedAfterMs } = options;
+  assertTableName('tableName', tableName);
+  const table = quotedTable(dialect, dataSource, tableName);
   if (abandonedAfterMs !== undefined) {
     throw new LockConfigurationError('abandonedAfterMs is for a table of yours: give its columns', 'abandonedAfterMs');
   }
@@ -105,14 +107,14 @@ function ownRows(dialect: SqlDialect, options: LeaseBackendOptions): Rows {
   return { table, statements: dialect, onOpen, line: dialect.line };
 }
 
-function methodLockRows(type: string, columns: MethodLockColumns, options: LeaseBackendOptions): Rows {
+function methodLockRows(dataSource: DataSourceOptions, columns: MethodLockColumns, options: LeaseBackendOptions): Rows {
   const { tableName, abandonedAfterMs = Infinity, synchronize = false } = options;
-  const dialect = methodLockDialectOf(type);
-  const table = methodLockTable(tableName, columns, abandonedAfterMs);
-  const database = dialectOf(type);
+  const dialect = methodLockDialectOf(dataSource.type);
+  const table = methodLockTable(dataSource, { tableName, columns, abandonedAfterMs });
+  const database = dialectOf(dataSource.type);
   const onOpen = (query: Query): Promise<void> =>
     checkMethodLockTable(query, dialect, table, { create: synchronize, database });
-  return { table: table.name, statements: methodLockStatements(dialect, table), onOpen };
+  return { table: table.rows, statements: methodLockStatements(dialect, table), onOpen };
 }
 
 function storeOf(rows: Rows, reapIdleAfterMs: number, settings: ConnectionSettings): LeaseStore {

@@ -1,18 +1,10 @@
 import { LockConfigurationError } from '../../core/index.js';
 import { cleanError, DatabaseError, failureOf } from './clean-error.js';
 import type { Query, SqlDialect } from './sql-dialect.js';
+import { plainTable } from './table-name.js';
 
 export const DEFAULT_LOCK_TABLE = 'distributed_lock';
 export const DEFAULT_FENCE_TABLE = 'distributed_lock_fence';
-
-/** Names of tables and columns cannot be parameters, so they are checked instead. */
-export function assertIdentifier(option: string, name: unknown): asserts name is string {
-  if (typeof name === 'string' && /^[A-Za-z_][\w$]{0,62}$/u.test(name)) return;
-  throw new LockConfigurationError(
-    `${option} must be a plain identifier (letters, digits, "_", at most 63), because it becomes part of statements; it was ${JSON.stringify(name)}`,
-    option,
-  );
-}
 
 /** Makes sure that the table is there, and the one that we know. With `create`, makes it where it is missing. */
 export async function checkLockTable(
@@ -23,7 +15,7 @@ export async function checkLockTable(
 ): Promise<void> {
   const unusable = (why: string): LockConfigurationError =>
     new LockConfigurationError(
-      `the table ${table} cannot be used for locks (${why}). ${MIGRATION}, or set synchronize: true`,
+      `the table ${plainTable(table)} cannot be used for locks (${why}). ${MIGRATION}, or set typeorm({ dataSource, synchronize: true })`,
       'tableName',
     );
   // Another process may create it at the same time, or this one may not be allowed to where it is there already.
@@ -53,7 +45,10 @@ export async function assertWritable(
 /** @throws LockConfigurationError when the table of the fences is missing, or of another shape */
 export async function checkFenceTable(query: Query, dialect: SqlDialect, table: string): Promise<void> {
   const unusable = (why: string): LockConfigurationError =>
-    new LockConfigurationError(`the table ${table} cannot be used for fences (${why}). ${MIGRATION}`, 'tableName');
+    new LockConfigurationError(
+      `the table ${plainTable(table)} cannot be used for fences (${why}). ${MIGRATION}`,
+      'tableName',
+    );
   await checkColumns(query, dialect, table, dialect.fenceColumns, unusable);
 }
 

@@ -5,6 +5,7 @@ import { refusalOf } from './refusal-of.js';
 import { type Address, type Sockets, streamIn } from './sockets.js';
 import type { LeaseRow, Query, SqlDialect } from './sql-dialect.js';
 import { STORED_KEY_BYTES, storedBytes } from './stored-key.js';
+import { partsOf } from './table-name.js';
 
 const BUSY: ReadonlySet<string | undefined> = new Set(['ER_LOCK_DEADLOCK', 'ER_LOCK_WAIT_TIMEOUT', 'ER_CHECKREAD']);
 
@@ -47,6 +48,8 @@ export const mysql: SqlDialect = {
     return false;
   },
 
+  quote: (name) => `\`${name.replaceAll('`', '``')}\``,
+
   lockColumns: {
     lock_key: KEY_COLUMN,
     owner: /^varbinary\(255\)$/u,
@@ -58,12 +61,14 @@ export const mysql: SqlDialect = {
 
   fenceColumns: { resource: KEY_COLUMN, token: /^bigint/u },
 
-  describe: (query, table) =>
-    query(
+  describe(query, table) {
+    const { schema, name } = partsOf(table);
+    return query(
       `select column_name as name, concat(column_type, if(column_key = 'PRI', ' primary key', '')) as type
-       from information_schema.columns where table_schema = database() and table_name = ?`,
-      [table],
-    ),
+       from information_schema.columns where table_schema = coalesce(?, database()) and table_name = ?`,
+      [schema, name],
+    );
+  },
 
   async assertPrimary(query) {
     const [row] = await query('select @@global.read_only as is_read_only', []);

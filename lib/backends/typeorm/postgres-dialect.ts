@@ -8,6 +8,7 @@ import { refusalOf } from './refusal-of.js';
 import { streamIn } from './sockets.js';
 import type { SqlDialect } from './sql-dialect.js';
 import { storedText } from './stored-key.js';
+import { plainTable } from './table-name.js';
 
 const BUSY: ReadonlySet<string | undefined> = new Set([
   '40001', // serialization_failure
@@ -25,6 +26,16 @@ const ABOUT_TABLE: ReadonlySet<string | undefined> = new Set(['42P01', '42703', 
 const IS_OUR_SESSION = (parameter: string): string =>
   `pg_backend_pid() = coalesce(${parameter}::int, pg_backend_pid())`;
 const greetedPid = (client: unknown): string | null => idIn(client, 'processID') ?? null;
+
+const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Where grants of the table's keys are told. The server takes 63 bytes, and a data source's schema may have any name. */
+function channelOf(table: string): string {
+  const plain = plainTable(table);
+  return /^[\w$.]{1,63}$/u.test(plain) ? plain : `distributed_lock_${sha256(table).slice(0, 40)}`;
+}
 
 /** `WaitingLine.nameOf`, in SQL. */
 const named = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UTF8')), 'hex')`;
@@ -58,6 +69,7 @@ export const postgres: SqlDialect = {
   },
 
   runPrepared,
+  quote,
 
   lockColumns: {
     lock_key: /^text primary key$/u,
@@ -140,8 +152,8 @@ export const postgres: SqlDialect = {
        ), left_line as (
          update ${table} set waiting = array_remove(waiting, $2) from before where not ours and lock_key = $1
        )
-       select case when next is not null then pg_notify('${table}', ${named('next')} || '|0')::text end,
-         case when after is not null then pg_notify('${table}', ${named('after')} || '|${GRANT_MS}')::text end
+       select case when next is not null then pg_notify('${channelOf(table)}', ${named('next')} || '|0')::text end,
+         case when after is not null then pg_notify('${channelOf(table)}', ${named('after')} || '|${GRANT_MS}')::text end
        from freed`,
       [storedText(key), owner],
     );
@@ -194,7 +206,7 @@ export const postgres: SqlDialect = {
       return rows.length === 1;
     },
 
-    nameOf: (owner) => createHash('sha256').update(owner).digest('hex'),
+    nameOf: sha256,
 
     async look(query, table, keys) {
       const rows = await query(
@@ -214,7 +226,7 @@ export const postgres: SqlDialect = {
       const session = await query(`select where ${IS_OUR_SESSION('$1')}`, [greetedPid(client)]);
       if (session.length === 0) return false;
       client.on('notification', ({ payload }: { readonly payload?: string }) => deliver(payload ?? ''));
-      await query(`listen "${table}"`, []);
+      await query(`listen ${quote(channelOf(table))}`, []);
       return true;
     },
   },

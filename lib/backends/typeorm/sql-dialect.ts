@@ -12,7 +12,7 @@ import { sqlite } from './sqlite-dialect.js';
  */
 export type Query = (sql: string, parameters: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 
-/** What happens to a row of the lease strategy: every statement compares owners and reads the database's clock. */
+/** What happens to a row of the lease strategy, in a table as `quotedTable` has it: every statement compares owners and reads the database's clock. */
 export interface LeaseStatements {
   tryAcquire(query: Query, table: string, lease: LeaseRow): Promise<LeaseAttempt>;
   renew(query: Query, table: string, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
@@ -34,6 +34,7 @@ export interface SqlDialect extends LeaseStatements {
    * as the connection, and `runPrepared` may leave something in it.
    */
   prepare(query: Query, statementTimeoutMs: number, client: unknown): Promise<boolean>;
+  quote(name: string): string;
   /** The columns of the lock table, and what `describe` says of their types. */
   readonly lockColumns: Readonly<Record<string, RegExp>>;
   readonly fenceColumns: Readonly<Record<string, RegExp>>;

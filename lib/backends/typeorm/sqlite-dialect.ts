@@ -4,6 +4,7 @@ import { refusalOf } from './refusal-of.js';
 import type { Query, SqlDialect } from './sql-dialect.js';
 import { NOW } from './sqlite-clock.js';
 import { lockForWriting, runAlone } from './sqlite-driver.js';
+import { partsOf } from './table-name.js';
 
 /**
  * The driver is synchronous: while it waits for another process's write lock, nothing else runs in ours. So it waits this
@@ -34,6 +35,8 @@ export const sqlite: SqlDialect = {
     return false;
   },
 
+  quote: (name) => `"${name.replaceAll('"', '""')}"`,
+
   lockColumns: {
     lock_key: /^text primary key$/u,
     owner: /^text$/u,
@@ -45,8 +48,10 @@ export const sqlite: SqlDialect = {
 
   fenceColumns: { resource: /^text primary key$/u, token: /^integer$/u },
 
-  describe: (query, table) =>
-    query(`select name, lower(type) || iif(pk = 1, ' primary key', '') as type from pragma_table_info(?)`, [table]),
+  describe(query, table) {
+    const columns = `select name, lower(type) || iif(pk = 1, ' primary key', '') as type from pragma_table_info(?)`;
+    return query(columns, [partsOf(table).name]);
+  },
 
   createLockTable: (table) => `
     create table if not exists ${table} (

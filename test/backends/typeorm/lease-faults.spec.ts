@@ -18,8 +18,8 @@ const SQL = {
     writable: `alter database postgres reset default_transaction_read_only`,
   },
   mariadb: {
-    acquire: 'update distributed_lock set',
-    acquireNew: 'insert ignore into distributed_lock',
+    acquire: 'update `distributed_lock` set',
+    acquireNew: 'insert ignore into `distributed_lock`',
     kill: `select id from information_schema.processlist where id <> connection_id() and user = 'root'`,
     connections: `select count(*) as n from information_schema.processlist where id <> connection_id() and user = 'root'`,
     readOnly: `set global read_only = 1`,

@@ -21,7 +21,9 @@ it.each([
   [{ strategy: 'row', poolSize: 1.5 }, 'poolSize must be a number above 0, and whole; it was 1.5'],
   [{ strategy: 'session', sessionTtlMs: 2 ** 31 }, 'sessionTtlMs must be a number from 1 to 2147483647'],
   [{ strategy: 'session', pollMs: null }, 'pollMs must be a number above 0; it was null'],
-  [{ strategy: 'row', tableName: 'a.b' }, 'tableName must be a plain identifier'],
+  [{ strategy: 'row', tableName: 'app.locks' }, undefined],
+  [{ strategy: 'row', tableName: 'a.b.c' }, 'tableName must be a plain identifier'],
+  [{ strategy: 'row', tableName: 'a."b' }, 'tableName must be a plain identifier'],
 ])('typeorm(%j): %s', (options, why) => {
   const make = (): BackendFactory => typeorm(Object.assign({ dataSource }, options) as TypeOrmOptions);
   if (why === undefined) {

@@ -13,9 +13,10 @@ export async function addLockColumns(
   queryRunner: QueryRunner,
   { tableName, columns }: { readonly tableName: string; readonly columns: MethodLockColumns },
 ): Promise<void> {
-  const table = methodLockTable(tableName, columns, Infinity);
+  const { options } = queryRunner.connection;
+  const table = methodLockTable(options, { tableName, columns, abandonedAfterMs: Infinity });
   const query: Query = async (sql, parameters) => rowsOf(await queryRunner.query(sql, [...parameters]));
-  await addMissingColumns(query, methodLockDialectOf(queryRunner.connection.options.type), table.name, table.columns);
+  await addMissingColumns(query, methodLockDialectOf(options.type), table.rows, table.columns);
 }
 
 /** Adds what is not there yet. */
@@ -33,7 +34,7 @@ export async function addMissingColumns(
     if (found.has(column)) continue;
     const change = `add column ${dialect.quote(column)} ${dialect.added[part]} null`;
     try {
-      await query(`alter table ${dialect.quote(table)} ${change}`, []);
+      await query(`alter table ${table} ${change}`, []);
     } catch (error) {
       // Another process may have been faster.
       if (!(await present()).has(column)) throw error;

@@ -23,9 +23,9 @@ export async function checkMethodLockTable(
 ): Promise<void> {
   // Another process may be doing the same, or this one may not be allowed to where nothing is missing.
   const failure = create
-    ? (await failureOf(addMissingColumns(query, dialect, table.name, table.columns)))?.message
+    ? (await failureOf(addMissingColumns(query, dialect, table.rows, table.columns)))?.message
     : undefined;
-  const found = new Map((await dialect.describe(query, table.name)).map((column) => [String(column['name']), column]));
+  const found = new Map((await dialect.describe(query, table.rows)).map((column) => [String(column['name']), column]));
   if (found.size === 0) throw unusable(table, 'columns.key', failure ?? 'it is missing, or not visible to us');
   const ours = new Set<string>();
   for (const part of PARTS) {
@@ -60,7 +60,7 @@ export async function checkMethodLockTable(
 function unusable({ name }: MethodLockTable, option: string, why: string): LockConfigurationError {
   return new LockConfigurationError(
     `the table ${name} cannot be used for locks (${why}). addLockColumns() of nestjs-distributed-lock/typeorm adds, in a ` +
-      'migration, what such a table lacks; so does synchronize: true',
+      'migration, what such a table lacks; so does typeorm({ dataSource, synchronize: true })',
     option,
   );
 }

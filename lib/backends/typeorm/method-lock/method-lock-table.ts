@@ -1,5 +1,7 @@
+import type { DataSourceOptions } from 'typeorm';
 import { LockConfigurationError, quote } from '../../../core/index.js';
-import { assertIdentifier } from '../lock-table.js';
+import { dialectOf } from '../sql-dialect.js';
+import { assertIdentifier, assertTableName, quotedTable } from '../table-name.js';
 
 /**
  * The columns of a table of locks that was there before: one row for each method that somebody has locked, and none for the
@@ -22,7 +24,10 @@ export interface MethodLockColumns {
 
 /** Where the rows are, for statements. */
 export interface MethodLockTable {
+  /** As it was given, for people. */
   readonly name: string;
+  /** As statements have it. */
+  readonly rows: string;
   readonly columns: MethodLockColumns & { expiresAt: string; token: string; metadata: string };
   /** Rows without an expiry are over so long after `updatedAt`. */
   readonly abandonedAfterMs: number;
@@ -43,15 +48,19 @@ const PARTS: ReadonlySet<string> = new Set(['key', 'owner', 'updatedAt', ...Obje
 
 /** @throws LockConfigurationError naming the option */
 export function methodLockTable(
-  tableName: string | undefined,
-  given: MethodLockColumns,
-  abandonedAfterMs: number,
+  dataSource: DataSourceOptions,
+  given: {
+    readonly tableName?: string | undefined;
+    readonly columns: MethodLockColumns;
+    readonly abandonedAfterMs: number;
+  },
 ): MethodLockTable {
+  const { tableName, abandonedAfterMs } = given;
   const refused = (why: string, option: string): LockConfigurationError => new LockConfigurationError(why, option);
   if (tableName === undefined)
     throw refused('columns are those of a table of yours: give its tableName too', 'tableName');
-  assertIdentifier('tableName', tableName);
-  const columns = { ...DEFAULTS, ...given };
+  assertTableName('tableName', tableName);
+  const columns = { ...DEFAULTS, ...given.columns };
   assertIdentifier('columns.key', columns.key);
   assertIdentifier('columns.owner', columns.owner);
   for (const [part, name] of Object.entries(columns)) {
@@ -65,11 +74,12 @@ export function methodLockTable(
   if (abandonedAfterMs !== Infinity && columns.updatedAt === undefined) {
     throw refused('abandonedAfterMs is counted from columns.updatedAt, which is missing', 'columns.updatedAt');
   }
-  return { name: tableName, columns, abandonedAfterMs, limits: undefined };
+  const rows = quotedTable(dialectOf(dataSource.type), dataSource, tableName);
+  return { name: tableName, rows, columns, abandonedAfterMs, limits: undefined };
 }
 
 /** The names as statements write them. `touch` has `updatedAt` where there is one; `all` are those of an insert, in this order. */
-export function quotedNames({ name, columns }: MethodLockTable, quoteName: (name: string) => string) {
+export function quotedNames({ rows, columns }: MethodLockTable, quoteName: (name: string) => string) {
   const touch = columns.updatedAt === undefined ? [] : [quoteName(columns.updatedAt)];
   const required = {
     key: quoteName(columns.key),
@@ -79,7 +89,7 @@ export function quotedNames({ name, columns }: MethodLockTable, quoteName: (name
     metadata: quoteName(columns.metadata),
   };
   const all = [...Object.values(required), ...touch].join(', ');
-  return { ...required, rows: quoteName(name), updatedAt: touch[0], touch, all };
+  return { ...required, rows, updatedAt: touch[0], touch, all };
 }
 
 /** @throws LockConfigurationError when the column would keep another key than this one, or none */

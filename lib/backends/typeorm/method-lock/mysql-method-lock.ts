@@ -2,6 +2,7 @@ import { DatabaseError } from '../clean-error.js';
 import { IN_US, NOW, NOW_US } from '../mysql-clock.js';
 import { refusalOf } from '../refusal-of.js';
 import type { LeaseRow, Query } from '../sql-dialect.js';
+import { partsOf } from '../table-name.js';
 import type { MethodLockDialect } from './method-lock-dialect.js';
 import { quotedNames } from './method-lock-table.js';
 
@@ -17,18 +18,20 @@ const bytesOf = (text: string): Buffer => Buffer.from(text);
 export const mysqlMethodLock: MethodLockDialect = {
   quote,
 
-  describe: (query, table) =>
-    query(
+  describe(query, table) {
+    const { schema, name } = partsOf(table);
+    return query(
       `select column_name as name, column_type as type, character_set_name as charset,
          is_nullable = 'NO' and column_default is null and extra not like '%auto_increment%' as required,
          column_name in (
            select min(column_name) from information_schema.statistics
-           where table_schema = database() and table_name = ? and non_unique = 0
+           where table_schema = coalesce(?, database()) and table_name = ? and non_unique = 0
            group by index_name having count(*) = 1 and max(sub_part) is null
          ) as \`unique\`
-       from information_schema.columns where table_schema = database() and table_name = ?`,
-      [table, table],
-    ),
+       from information_schema.columns where table_schema = coalesce(?, database()) and table_name = ?`,
+      [schema, name, schema, name],
+    );
+  },
 
   types: {
     key: /^(varchar|char|tinytext|text).*$/u,

@@ -15,7 +15,7 @@ export const postgresMethodLock: MethodLockDialect = {
          exists (select from pg_index where indrelid = attrelid and indisunique and indpred is null and indexprs is null
            and indnkeyatts = 1 and indkey[0] = attnum and indimmediate) as unique
        from pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`,
-      [quote(table)],
+      [table],
     ),
 
   types: {

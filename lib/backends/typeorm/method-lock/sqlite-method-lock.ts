@@ -2,6 +2,7 @@ import { systemClock } from '../../../core/index.js';
 import { pause } from '../../../core/timers.js';
 import { refusalOf } from '../refusal-of.js';
 import { NOW } from '../sqlite-clock.js';
+import { partsOf } from '../table-name.js';
 import type { MethodLockDialect } from './method-lock-dialect.js';
 import { quotedNames } from './method-lock-table.js';
 
@@ -14,14 +15,16 @@ const quote = (name: string): string => `"${name}"`;
 export const sqliteMethodLock: MethodLockDialect = {
   quote,
 
-  describe: (query, table) =>
-    query(
+  describe(query, table) {
+    const { name } = partsOf(table);
+    return query(
       `select name, lower(type) as type, "notnull" and dflt_value is null and not (pk = 1 and lower(type) = 'integer') as required,
          exists (select 1 from pragma_index_list(?) as list where list."unique" and not list.partial
            and (select group_concat(info.name) from pragma_index_info(list.name) as info) = columns.name) as "unique"
        from pragma_table_info(?) as columns`,
-      [table, table],
-    ),
+      [name, name],
+    );
+  },
 
   types: {
     key: /char|text|clob/u,

@@ -10,16 +10,17 @@ import {
   LockError,
 } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
-import { assertIdentifier, DEFAULT_LOCK_TABLE } from '../lock-table.js';
+import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
 import { OwnConnections } from '../own-connections.js';
 import { dialectOf, type Query } from '../sql-dialect.js';
+import { assertTableName, quotedTable } from '../table-name.js';
 import { RowContender, type RowTarget } from './row-contender.js';
 import type { RowLease } from './row-lease.js';
 import { rowLocksOf } from './row-locks.js';
 import { RowPool } from './row-pool.js';
 
 export interface RowBackendOptions {
-  /** @default 'distributed_lock' */
+  /** `schema.name` is in another schema (on MySQL: database) than that of the data source. @default 'distributed_lock' */
   tableName?: string;
   /** Creates the table where it is missing. @default false */
   synchronize?: boolean;
@@ -53,14 +54,15 @@ export function rowBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: RowBackendOptions = {},
 ): BackendFactory {
-  const { tableName: table = DEFAULT_LOCK_TABLE, synchronize = false } = options;
+  const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { poolSize = 10, connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, patienceMs = 2_000 } = options;
   const locks = rowLocksOf(dataSource.options.type);
-  assertIdentifier('tableName', table);
+  assertTableName('tableName', tableName);
   assertNumbers('above 0, and whole', { poolSize });
   assertNumbers('above 0', { connectTimeoutMs, statementTimeoutMs });
   assertNumbers('of 0 or more', { patienceMs });
   const dialect = dialectOf(dataSource.options.type);
+  const table = quotedTable(dialect, dataSource.options, tableName);
   const onOpen = async (query: Query): Promise<void> => locks.prepareToLook?.(query);
   return () => {
     const pool = new RowPool({ options: dataSource.options, table, synchronize, connectTimeoutMs }, poolSize);

@@ -60,9 +60,8 @@ export class LockSession {
   }
 
   namesOf(key: string, owner: string): LockNames {
-    const scope = `${this.#scope}\0${this.settings.table}`;
     const { locks } = this.dialect;
-    return { lock: locks.nameOf(scope, key), mark: locks.nameOf(`${scope}\0${owner}`, key) };
+    return { lock: locks.nameOf(this.#scope, key), mark: locks.nameOf(`${this.#scope}\0${owner}`, key) };
   }
 
   /** One statement after the other: drivers no longer queue them. */
@@ -113,8 +112,9 @@ export class LockSession {
     this.#id = await locks.sessionId(query);
     const greeted = locks.greetedId(this.#connection.client);
     if (greeted !== undefined && greeted !== this.#id) throw behindPooler();
-    this.#scope = await locks.limitSilence(query, ttlMs);
+    await locks.limitSilence(query, ttlMs);
     await checkLockTable(query, dialectOf(options.type), table, { create: synchronize });
+    this.#scope = await locks.scopeOf(query, table);
   }
 }
 

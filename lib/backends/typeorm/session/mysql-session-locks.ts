@@ -1,4 +1,5 @@
 import { idIn } from '../greeted-id.js';
+import { partsOf } from '../table-name.js';
 import type { SessionLocks } from './session-dialect.js';
 import { userLockName } from './session-lock-name.js';
 
@@ -8,8 +9,12 @@ export const mysqlSessionLocks: SessionLocks = {
 
   async limitSilence(query, ttlMs) {
     await query(`set session wait_timeout = ${ttlMs / 1000}`, []);
-    const [row] = await query('select database() as scope', []);
-    return String(row?.['scope']);
+  },
+
+  async scopeOf(query, table) {
+    const { schema, name } = partsOf(table);
+    const [row] = await query('select coalesce(?, database()) as scope', [schema]);
+    return `${String(row?.['scope'])}\0${name}`;
   },
 
   sessionId: async (query) => String((await query('select connection_id() as id', []))[0]?.['id']),

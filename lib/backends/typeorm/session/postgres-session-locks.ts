@@ -8,7 +8,15 @@ export const postgresSessionLocks: SessionLocks = {
 
   async limitSilence(query, ttlMs) {
     await query(`select set_config('idle_session_timeout', $1, false)`, [String(ttlMs)]);
-    return '';
+  },
+
+  async scopeOf(query, table) {
+    const [row] = await query(
+      `select nspname as schema, relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+       where pg_class.oid = to_regclass($1)`,
+      [table],
+    );
+    return `${String(row?.['schema'])}\0${String(row?.['name'])}`;
   },
 
   sessionId: async (query) => String((await query('select pg_backend_pid() as id', []))[0]?.['id']),

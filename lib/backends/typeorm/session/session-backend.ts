@@ -10,12 +10,14 @@ import {
   systemClock,
 } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
-import { assertIdentifier, DEFAULT_LOCK_TABLE } from '../lock-table.js';
+import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
+import { dialectOf } from '../sql-dialect.js';
+import { assertTableName, quotedTable } from '../table-name.js';
 import { sessionDialectOf } from './session-dialect.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
 export interface SessionBackendOptions extends PollingOptions {
-  /** Holds the fencing tokens, and who has a key. @default 'distributed_lock' */
+  /** Holds the fencing tokens, and who has a key. `schema.name` is in another schema (on MySQL: database). @default 'distributed_lock' */
   tableName?: string;
   /** Creates the table where it is missing. @default false */
   synchronize?: boolean;
@@ -48,12 +50,13 @@ export function sessionBackend(
   const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { statementTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
   const { locks } = sessionDialectOf(dataSource.options.type);
-  assertIdentifier('tableName', tableName);
+  assertTableName('tableName', tableName);
   assertNumbers('from 1 to 2147483647', { statementTimeoutMs, sessionTtlMs });
   assertNumbers('above 0', { pollMs: options.pollMs });
   assertNumbers('of 0 or more', { patienceMs: options.patienceMs });
   const ttlMs = locks.ttlMs(sessionTtlMs);
-  const settings = { options: dataSource.options, table: tableName, synchronize, ttlMs, clock: systemClock };
+  const table = quotedTable(dialectOf(dataSource.options.type), dataSource.options, tableName);
+  const settings = { options: dataSource.options, table, synchronize, ttlMs, clock: systemClock };
   const answerTimeoutMs = Math.min(statementTimeoutMs, ttlMs);
   return () => new SessionBackend(new SessionLeaseStore(settings, answerTimeoutMs), ttlMs, options);
 }

@@ -14,8 +14,10 @@ export interface LockNames {
 export interface SessionLocks {
   /** Rounded up to what the server can count. */
   ttlMs(askedMs: number): number;
-  /** Has the server end this session when it hears nothing from it for so long. Resolves to what locks of it are named within. */
-  limitSilence(query: Query, ttlMs: number): Promise<string>;
+  /** Has the server end this session when it hears nothing from it for so long. */
+  limitSilence(query: Query, ttlMs: number): Promise<void>;
+  /** What the locks of a table are named within: the same for all who mean it, however they name it. */
+  scopeOf(query: Query, table: string): Promise<string>;
   /** The session's id, as the server itself has it. */
   sessionId(query: Query): Promise<string>;
   /** The session's id, as we were told in the handshake; `undefined` where the driver keeps it to itself. */
