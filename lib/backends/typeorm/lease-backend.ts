@@ -117,8 +117,13 @@ function methodLockRows(dataSource: DataSourceOptions, columns: MethodLockColumn
   return { table: table.rows, statements: methodLockStatements(dialect, table), onOpen };
 }
 
-function storeOf(rows: Rows, reapIdleAfterMs: number, settings: ConnectionSettings): LeaseStore {
+function storeOf(rows: Rows, reapIdleAfterMs: number, given: ConnectionSettings): LeaseStore {
   const { table, statements, line } = rows;
+  const onOpen = async (query: Query): Promise<void> => {
+    await given.onOpen(query);
+    store.onForgetful(await given.dialect.forgets?.(query));
+  };
+  const settings = { ...given, onOpen };
   const connections = new OwnConnections(settings);
   const reaper = Number.isFinite(reapIdleAfterMs)
     ? new Reaper(connections.query, statements, table, reapIdleAfterMs)

@@ -77,6 +77,19 @@ export const mysql: SqlDialect = {
     throw new DatabaseError(message, 'ER_OPTION_PREVENTS_STATEMENT');
   },
 
+  async forgets(query) {
+    const settings =
+      'innodb_flush_log_at_trx_commit as flush, @@global.log_bin as log_bin, @@global.sync_binlog as sync';
+    const [row] = await query(`select @@global.${settings}`, []);
+    const { flush, log_bin: logs, sync } = row ?? {};
+    // MariaDB has a 3, which flushes more than once.
+    if (flush !== undefined && ![1, 3].includes(Number(flush))) {
+      return `a crash can undo grants: innodb_flush_log_at_trx_commit is ${Number(flush)}, set it to 1`;
+    }
+    const lags = Number(logs) === 1 && Number(sync) !== 1;
+    return lags ? `a crash can undo grants: sync_binlog is ${Number(sync)}, set it to 1` : undefined;
+  },
+
   createLockTable: (table) => `
     create table if not exists ${table} (
       lock_key varbinary(${STORED_KEY_BYTES}) not null primary key,

@@ -92,6 +92,15 @@ export const postgres: SqlDialect = {
       [table],
     ),
 
+  async forgets(query) {
+    const [row] = await query(
+      `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit`,
+      [],
+    );
+    const off = ['fsync', 'synchronous_commit'].find((name) => row?.[name] === 'off');
+    return off === undefined ? undefined : `a crash can undo grants: ${off} is off, switch it on`;
+  },
+
   // No index covers what changes, so with room on its page a row is updated in place.
   createLockTable: (table) => `
     create table if not exists ${table} (

@@ -42,6 +42,8 @@ export interface SqlDialect extends LeaseStatements {
   describe(query: Query, table: string): ReturnType<Query>;
   /** Where a user with many rights may write to a replica, and nobody else would see the lock. */
   assertPrimary?(query: Query): Promise<void>;
+  /** Why a crash could make the server forget what it has confirmed, and what to change; `undefined` when it could not. */
+  forgets?(query: Query): Promise<string | undefined>;
   createLockTable(table: string): string;
   createFenceTable(table: string): string;
   /** Raises the resource's fence to `token`; false when a newer token was there. */

@@ -1,11 +1,17 @@
-import { type BackendHealth, type HolderMetadata, type LeaseAttempt, type LeaseStore } from '../../core/index.js';
+import {
+  type BackendHealth,
+  type Guarantee,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+} from '../../core/index.js';
 import type { OwnConnections } from './own-connections.js';
 import type { Reaper } from './reaper.js';
 import type { LeaseStatements } from './sql-dialect.js';
 
 /** One row a key, one statement a step. Rows stay after release: the owner goes, the token stays and keeps growing. */
 export class SqlLeaseStore implements LeaseStore {
-  readonly guarantee = 'durable';
+  #guarantee: Guarantee = 'durable';
   /** All who wait for different keys together ask about 200 times a second, and leave the connections to those who hold. */
   readonly pollMsPerWaiter = 5;
 
@@ -16,6 +22,17 @@ export class SqlLeaseStore implements LeaseStore {
     private readonly connections: OwnConnections,
     private readonly reaper?: Reaper,
   ) {}
+
+  /** Of a server that does not flush nobody can say more than `best-effort`; known once there is a connection. */
+  get guarantee(): Guarantee {
+    return this.#guarantee;
+  }
+
+  /** @param why a crash could make the server forget grants, and what to change */
+  onForgetful(why: string | undefined): void {
+    this.#guarantee = why === undefined ? 'durable' : 'best-effort';
+    this.connections.health.advise('flush', why);
+  }
 
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const lease = { key, owner, ttlMs: Math.ceil(ttlMs), metadata };

@@ -1,0 +1,57 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { typeorm } from 'nestjs-distributed-lock/typeorm';
+import { MariadbServer } from '../../servers/mariadb-server.js';
+import { PostgresServer } from '../../servers/postgres-server.js';
+import { wantedOf } from '../describe-backend.js';
+
+const MARIADB_FLUSHES = ['--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=fsync'];
+
+type Server = PostgresServer | MariadbServer;
+
+/** How a server is started, and what an operator should change about it. */
+const SERVERS: Record<'postgres' | 'mariadb', [start: () => Promise<Server>, advice?: string][]> = {
+  postgres: [
+    [() => PostgresServer.start({ fsync: 'on' })],
+    // What one session may do about it, ours does.
+    [() => PostgresServer.start({ fsync: 'on', synchronous_commit: 'off' })],
+    [() => PostgresServer.start({ fsync: 'off' }), 'fsync is off, switch it on'],
+  ],
+  mariadb: [
+    [() => MariadbServer.start(MARIADB_FLUSHES)],
+    [
+      () => MariadbServer.start(['--innodb-flush-log-at-trx-commit=0']),
+      'innodb_flush_log_at_trx_commit is 0, set it to 1',
+    ],
+    [
+      () => MariadbServer.start(['--innodb-flush-log-at-trx-commit=2']),
+      'innodb_flush_log_at_trx_commit is 2, set it to 1',
+    ],
+    [
+      () => MariadbServer.start([...MARIADB_FLUSHES, '--log-bin=binlog', '--sync-binlog=0']),
+      'sync_binlog is 0, set it to 1',
+    ],
+  ],
+};
+
+for (const type of wantedOf(['postgres', 'mariadb'])) {
+  describe(`a lease of a server that may forget what it confirmed, ${type}`, () => {
+    const opened: { stop(): Promise<void> }[] = [];
+    afterEach(() => Promise.all(opened.splice(0).map((one) => one.stop())));
+
+    it.each(SERVERS[type])(
+      'is called durable only where it is, and health says what to change: %#',
+      async (start, advice) => {
+        const server = await start();
+        const { url } = server;
+        const service = new LockService(typeorm({ dataSource: { options: { type, url } }, synchronize: true }));
+        opened.push(server, { stop: () => service.close() });
+        await (await service.acquire('k')).release();
+        expect(service.backend.guarantee).toBe(advice === undefined ? 'durable' : 'best-effort');
+        expect(service.health.status).toBe('up');
+        if (advice === undefined) expect(service.health.detail).toBeUndefined();
+        else expect(service.health.detail).toBe(`a crash can undo grants: ${advice}`);
+      },
+    );
+  });
+}
