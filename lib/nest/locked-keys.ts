@@ -2,7 +2,6 @@ import type { ExecutionContext } from '@nestjs/common';
 import { assertKey, LockConfigurationError } from '../core/index.js';
 import { KeyNames } from './key-names.js';
 import { KeyTemplate } from './key-template.js';
-import { ownContext } from './locked.interceptor.js';
 import type { Declaration } from './method-metadata.js';
 import { blameRequest } from './request-fault.js';
 
@@ -30,11 +29,11 @@ export class LockedKeys {
   }
 
   /**
-   * Sorted, so that two calls that need the same keys never wait for each other; each once.
+   * Sorted, so that two calls that need the same keys never wait for each other; each once. The context is that of the
+   * request that the call handles.
    * @throws LockConfigurationError with the option `key`; what a key function throws
    */
-  of(instance: object, method: unknown, args: readonly unknown[]): readonly string[] {
-    const context = ownContext(instance, method);
+  of(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): readonly string[] {
     try {
       const found = this.#keysOf(instance, args, context);
       const keys: readonly unknown[] = Array.isArray(found) ? found : [found];

@@ -1,3 +1,4 @@
+import type { ExecutionContext } from '@nestjs/common';
 import { EMPTY, isObservable, type Observable, throwError } from 'rxjs';
 import {
   type AcquireOptions,
@@ -7,9 +8,11 @@ import {
   LockTimeoutError,
 } from '../core/index.js';
 import { resolveOptions } from '../core/lock-options.js';
+import { ClientDeparture } from './client-departure.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
 import { type KeySource, LockedKeys } from './locked-keys.js';
 import type { LockedOptions } from './locked-options.js';
+import { ownContext } from './locked.interceptor.js';
 import { lockedStream, toObservable } from './locked-stream.js';
 import { type Declaration, isEventStream, returnsObservable } from './method-metadata.js';
 import type { MethodStep } from './method-step.js';
@@ -20,6 +23,15 @@ export type Method = (...args: never[]) => unknown;
 type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
 type Outcome<T> = { readonly result: T } | { readonly busy: LockTimeoutError };
 
+/** One call of the method, and the locks that it needs. */
+interface Call {
+  readonly service: LockService;
+  readonly keys: readonly string[];
+  readonly args: readonly unknown[];
+  /** Of the request that it handles. */
+  readonly context: ExecutionContext | undefined;
+}
+
 /** A method that `@Locked` stands before: which keys its calls take, and how. */
 export class LockedMethod {
   /** `SaleService.buy`, for messages. */
@@ -28,6 +40,7 @@ export class LockedMethod {
   readonly #keys: LockedKeys;
   readonly #acquire: AcquireOptions;
   readonly #onBusy: NonNullable<LockedOptions['onBusy']>;
+  readonly #outlivesClient: boolean;
   readonly #lockArguments: ReadonlySet<number>;
   readonly #returnsObservable: boolean;
   #step: MethodStep | undefined;
@@ -37,7 +50,7 @@ export class LockedMethod {
     readonly declaration: Declaration,
     private readonly method: Method,
     key: KeySource,
-    { service = DEFAULT_BACKEND, onBusy = 'throw', ...acquire }: LockedOptions,
+    { service = DEFAULT_BACKEND, onBusy = 'throw', outliveClient = false, ...acquire }: LockedOptions,
     /** Where an instance has its `LockService`. */
     readonly property: symbol,
   ) {
@@ -47,6 +60,7 @@ export class LockedMethod {
       throw new LockConfigurationError(`onBusy of ${this.label} must be 'throw', 'skip' or a function`, 'onBusy');
     }
     this.#onBusy = onBusy;
+    this.#outlivesClient = outliveClient;
     this.#acquire = onBusy === 'skip' ? { waitMs: 0, ...acquire } : acquire;
     resolveOptions(this.#acquire);
     this.#keys = new LockedKeys(key, declaration, method, this.label);
@@ -80,29 +94,26 @@ export class LockedMethod {
     try {
       if (!isObject(instance)) throw this.#withoutService('it was called without its instance');
       const service = this.#serviceOf(instance);
-      const keys = this.#keys.of(instance, self, args);
-      const call = (locks: readonly LockHandle[]): unknown =>
+      const context = ownContext(instance, this.declaration);
+      const call = { service, keys: this.#keys.of(instance, args, context), args, context };
+      const perform = (locks: readonly LockHandle[]): unknown =>
         Reflect.apply(this.method, instance, this.#fill(args, locks));
       if (streams) {
         this.#refuseStep();
-        return this.#stream(service, keys, call, args);
+        return this.#stream(call, perform);
       }
-      const body: Work<unknown> = async (locks) => this.#settled(await call(locks));
-      const enclose = this.#step?.enclose(instance, self, args);
-      return this.#run(service, keys, enclose ? (locks) => enclose(locks, () => body(locks)) : body, args);
+      const body: Work<unknown> = async (locks) => this.#settled(await perform(locks));
+      const enclose = this.#step?.enclose(instance, args, context);
+      return this.#run(call, enclose ? (locks) => enclose(locks, () => body(locks)) : body);
     } catch (error) {
       return streams ? throwError(() => error) : Promise.reject(error);
     }
   }
 
-  async #run(
-    service: LockService,
-    keys: readonly string[],
-    work: Work<unknown>,
-    args: readonly unknown[],
-  ): Promise<unknown> {
-    const outcome = await this.#locked(service, keys, this.#acquire, work);
+  async #run(call: Call, work: Work<unknown>): Promise<unknown> {
+    const outcome = await this.#locked(call, work);
     if ('result' in outcome) return outcome.result;
+    const { args } = call;
     return typeof this.#onBusy === 'function' ? this.#onBusy({ error: outcome.busy, args }) : undefined;
   }
 
@@ -123,39 +134,35 @@ export class LockedMethod {
     if (this.#step) throw this.#step.refused('needs a method that returns a promise, not an Observable', 'returns');
   }
 
-  #stream(
-    service: LockService,
-    keys: readonly string[],
-    call: (locks: readonly LockHandle[]) => unknown,
-    args: readonly unknown[],
-  ): Observable<unknown> {
-    const { signal } = this.#acquire;
+  #stream(call: Call, perform: (locks: readonly LockHandle[]) => unknown): Observable<unknown> {
     return lockedStream(async (work, unsubscribed) => {
-      const either = signal ? AbortSignal.any([signal, unsubscribed]) : unsubscribed;
-      const outcome = await this.#locked(service, keys, { ...this.#acquire, signal: either }, work);
+      const outcome = await this.#locked(call, work, unsubscribed);
       if ('result' in outcome) return EMPTY;
       const onBusy = this.#onBusy;
+      const { args } = call;
       return typeof onBusy === 'function' ? toObservable(() => onBusy({ error: outcome.busy, args })) : EMPTY;
-    }, call);
+    }, perform);
   }
 
   /** A busy lock is an outcome where `onBusy` asks for one; what the work itself throws never is. */
-  async #locked<T>(
-    service: LockService,
-    keys: readonly string[],
-    options: AcquireOptions,
-    work: Work<T>,
-  ): Promise<Outcome<T>> {
+  async #locked<T>({ service, keys, context }: Call, work: Work<T>, unsubscribed?: AbortSignal): Promise<Outcome<T>> {
+    const departure = context && !this.#outlivesClient ? new ClientDeparture(context) : undefined;
+    const signals = [this.#acquire.signal, unsubscribed, departure?.signal].filter((signal) => signal !== undefined);
     let entered = false;
     const enter: Work<T> = (locks) => {
+      departure?.signal.throwIfAborted();
+      departure?.stopWatching();
       entered = true;
       return work(locks);
     };
     try {
+      const options = signals.length > 0 ? { ...this.#acquire, signal: AbortSignal.any(signals) } : this.#acquire;
       return { result: await withLocks(service, keys, enter, options) };
     } catch (error) {
       if (entered || this.#onBusy === 'throw' || !(error instanceof LockTimeoutError)) throw error;
       return { busy: error };
+    } finally {
+      departure?.stopWatching();
     }
   }
 

@@ -17,4 +17,10 @@ export interface LockedOptions extends AcquireOptions {
    * @default 'throw'
    */
   onBusy?: 'throw' | 'skip' | ((call: BusyCall) => unknown);
+  /**
+   * Whether an HTTP request goes on waiting for the lock when its client has gone. Otherwise it gives up, and the method does
+   * not run; one that runs by then goes on in any case.
+   * @default false
+   */
+  outliveClient?: boolean;
 }

@@ -10,7 +10,7 @@ import { addLockedMethod, lockedMethods } from './locked-methods.js';
 import type { LockedOptions } from './locked-options.js';
 import { LockedExceptionFilter } from './locked-exception.filter.js';
 import { LockedInterceptor } from './locked.interceptor.js';
-import { addLastFilter } from './method-metadata.js';
+import { addLastFilter, noteDeclaration } from './method-metadata.js';
 import { MethodStep } from './method-step.js';
 
 /** A lock takes time to get, so what it guards answers later: with a promise or an Observable. */
@@ -68,6 +68,7 @@ export function Locked(key: KeySource, options: LockedOptions = {}): LockedDecor
       return locked.call(this, args);
     };
     descriptor.value = wrapMethod(method, wrapper);
+    noteDeclaration(declaration, wrapper);
     UseInterceptors(LockedInterceptor)(target, name, descriptor);
     addLastFilter(descriptor.value, LockedExceptionFilter);
   };

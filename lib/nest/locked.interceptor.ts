@@ -11,6 +11,7 @@ import { type Observable, tap } from 'rxjs';
 import type { LockAnswers } from './lock-answers.js';
 import { LOCK_ANSWERS } from './lock-exception.filter.js';
 import { claim } from './locked-exception.filter.js';
+import { type Declaration, declarationOf } from './method-metadata.js';
 
 const contexts = new AsyncLocalStorage<ExecutionContext>();
 
@@ -28,8 +29,11 @@ export class LockedInterceptor implements NestInterceptor {
   }
 }
 
-/** The context of the request that `method` of `instance` handles itself; not of one that merely led here. */
-export function ownContext(instance: object, method: unknown): ExecutionContext | undefined {
+/** The context of the request that this method of `instance` handles itself; not of one that merely led here. */
+export function ownContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
   const context = contexts.getStore();
-  return context?.getHandler() === method && context?.getClass() === instance.constructor ? context : undefined;
+  if (context?.getClass() !== instance.constructor) return undefined;
+  const handler = context.getHandler();
+  const isOwn = handler === Reflect.get(instance, declaration.name) || declarationOf(handler) === declaration;
+  return isOwn ? context : undefined;
 }

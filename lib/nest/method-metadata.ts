@@ -14,8 +14,9 @@ const ROUTE = 'path';
 const MESSAGES = ['message', 'microservices:pattern'] as const;
 const FILTERS = '__exceptionFilters__';
 const CAUGHT = '__filterCatchExceptions__';
+const DECLARATION = Symbol('declaration that @Locked stands before');
 /** What decorators put on methods that nobody calls from outside, too. */
-const ENHANCERS: ReadonlySet<unknown> = new Set(['__interceptors__', '__guards__', '__pipes__', FILTERS]);
+const ENHANCERS: ReadonlySet<unknown> = new Set(['__interceptors__', '__guards__', '__pipes__', FILTERS, DECLARATION]);
 
 /** Names given by `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')` and the like, and their positions. */
 export function namedParameters({ target, name }: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
@@ -87,4 +88,13 @@ export function caughtTypes(filter: unknown): readonly (abstract new (...args: n
   const classRef: unknown = typeof filter === 'object' && filter !== null ? filter.constructor : filter;
   const types: unknown = typeof classRef === 'function' ? Reflect.getMetadata(CAUGHT, classRef) : undefined;
   return Array.isArray(types) ? types : [];
+}
+
+/** For whoever has only what Nest calls, be it a wrapper that has the metadata of the locked method. */
+export function noteDeclaration(declaration: Declaration, method: object): void {
+  Reflect.defineMetadata(DECLARATION, declaration, method);
+}
+
+export function declarationOf(method: object): unknown {
+  return Reflect.getMetadata(DECLARATION, method);
 }

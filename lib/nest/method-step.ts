@@ -1,3 +1,4 @@
+import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError, type LockHandle } from '../core/index.js';
 import type { LockedStep } from '../core/locked-step.js';
 import { LockedKeys } from './locked-keys.js';
@@ -47,8 +48,8 @@ export class MethodStep {
   }
 
   /** @throws LockConfigurationError before anything is locked: the resource, or what the step needs, is missing */
-  enclose(instance: object, method: unknown, args: readonly unknown[]): Enclosure {
-    const [resource = ''] = this.#resource.of(instance, method, args);
+  enclose(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): Enclosure {
+    const [resource = ''] = this.#resource.of(instance, args, context);
     const needed: unknown = Reflect.get(instance, this.property);
     if (needed === undefined)
       throw this.refused(`has not been given what it needs. ${this.step.advice}`, this.step.decorator);

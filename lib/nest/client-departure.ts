@@ -1,0 +1,68 @@
+import { type ExecutionContext, HttpException } from '@nestjs/common';
+
+/** What nginx calls "client closed request"; nobody is there to read it, and Nest does not log an `HttpException`. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/** A response of Node, of HTTP/1 or 2. */
+interface RawResponse {
+  readonly destroyed: boolean;
+  once(event: 'close', listener: () => void): unknown;
+  off(event: 'close', listener: () => void): unknown;
+}
+
+/** Says when the client of a request over HTTP has gone before it was answered. */
+export class ClientDeparture {
+  readonly #controller = new AbortController();
+  readonly #response: RawResponse | undefined;
+
+  constructor(context: ExecutionContext) {
+    const response = rawResponse(context);
+    this.#response = response;
+    if (response?.destroyed === true) this.#leave();
+    else response?.once('close', this.#leave);
+  }
+
+  /** Aborts with an `HttpException`. */
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** For when the work begins, which answers by itself. */
+  stopWatching(): void {
+    this.#response?.off('close', this.#leave);
+  }
+
+  readonly #leave = (): void => {
+    this.#controller.abort(
+      new HttpException('The client went away while its request waited for a lock', CLIENT_CLOSED_REQUEST),
+    );
+  };
+}
+
+/** Fastify has it in `raw`; GraphQL has Express's request in its context. */
+function rawResponse(context: ExecutionContext): RawResponse | undefined {
+  switch (context.getType<string>()) {
+    case 'http': {
+      const response = context.switchToHttp().getResponse<{ readonly raw?: unknown } | undefined>();
+      return [response?.raw, response].find(isRawResponse);
+    }
+    case 'graphql': {
+      const response = context.getArgByIndex<{ req?: { res?: unknown } } | undefined>(2)?.req?.res;
+      return isRawResponse(response) ? response : undefined;
+    }
+    default:
+      return undefined;
+  }
+}
+
+function isRawResponse(value: unknown): value is RawResponse {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'destroyed' in value &&
+    'once' in value &&
+    typeof value.once === 'function' &&
+    'off' in value &&
+    typeof value.off === 'function'
+  );
+}
