@@ -12,6 +12,7 @@ interface Waiter {
 export class Waiters {
   readonly #clock: Clock;
   readonly #byOwner = new Map<string, Waiter>();
+  #onStray: (owner: string) => void = () => undefined;
 
   constructor(clock: Clock = systemClock) {
     this.#clock = clock;
@@ -34,6 +35,11 @@ export class Waiters {
     };
   }
 
+  /** Calls `listener` when there is a message for an owner who does not wait, or not any more. */
+  onStray(listener: (owner: string) => void): void {
+    this.#onStray = listener;
+  }
+
   wakeAll(): void {
     for (const { wake } of this.#byOwner.values()) wake();
   }
@@ -41,8 +47,9 @@ export class Waiters {
   /** `owner|milliseconds`: look (again) after so long, 0 = the key is yours. Never more than a wake-up. */
   deliver(message: string): void {
     const bar = message.lastIndexOf('|');
-    const waiter = this.#byOwner.get(message.slice(0, bar));
-    if (!waiter) return;
+    const owner = message.slice(0, bar);
+    const waiter = this.#byOwner.get(owner);
+    if (!waiter) return this.#onStray(owner);
     const delayMs = Number(message.slice(bar + 1));
     waiter.alarm?.cancel();
     if (delayMs === 0) waiter.wake();

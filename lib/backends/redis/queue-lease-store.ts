@@ -11,6 +11,7 @@ import {
 } from '../../core/index.js';
 import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { Waiters } from '../../core/waiters.js';
+import { Departed } from './departed.js';
 import type { GrantChannels } from './grant-channel.js';
 import { isOwn, LockKeys, splitFields } from './lease-value.js';
 import { asList, isOne } from './redis-reply.js';
@@ -46,6 +47,7 @@ export class QueueLeaseStore implements LeaseStore {
   readonly #scripts: QueueScripts;
   readonly #renewals: RenewalBatch;
   readonly #keys: LockKeys;
+  readonly #departed = new Departed();
 
   constructor(
     servers: RedisServers,
@@ -61,6 +63,7 @@ export class QueueLeaseStore implements LeaseStore {
     this.#scripts = new QueueScripts(channels);
     this.#renewals = new RenewalBatch(servers, replicas);
     this.#keys = new LockKeys(prefix);
+    waiters.onStray(this.#giveBack);
   }
 
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
@@ -91,6 +94,7 @@ export class QueueLeaseStore implements LeaseStore {
 
   release(key: string, owner: string): Promise<boolean> {
     const keys = this.#keys.all(key);
+    this.#departed.add(owner, key);
     return this.#servers.ask(keys[0], this.#scripts.release.call(keys, [owner])).then(isOne);
   }
 
@@ -109,6 +113,12 @@ export class QueueLeaseStore implements LeaseStore {
   onHealthChange(listener: (health: BackendHealth) => void): () => void {
     return this.#servers.health.onChange(listener);
   }
+
+  /** The key was handed to an owner who has left. One who has the lease, and did not wait for the message, is none of those. */
+  readonly #giveBack = (owner: string): void => {
+    const key = this.#departed.keyOf(owner);
+    if (key !== undefined) this.release(key, owner).catch(() => undefined);
+  };
 
   #attemptOf(leaseKey: string, owner: string, [reply, copies]: readonly unknown[]): LeaseAttempt {
     const [acquired, tokenOrLeft, lease, place] = asList(reply);

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { createConnection } from 'node:net';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { RedisServer } from '../../servers/redis-server.js';
@@ -130,6 +131,24 @@ describe('waiters that are not told, redis, mode queue', () => {
     await world.operator.del('lock:{key}');
     await holder.release();
     expect(await untilGiven(waiting)).toBeLessThan(SLACK_MS);
+  });
+
+  it('give a key back at once that is handed to one who has left, because a question of his arrived late', async () => {
+    const holder = await win(world.backend(), 'key');
+    const proxy = await world.proxy();
+    const questions: Buffer[] = [];
+    proxy.onRequest((chunk) => chunk.includes('lock:{key}') && questions.push(chunk));
+    const leaving = world.service({ url: proxy.url });
+    await expect(leaving.acquire('key', { waitMs: 1_000 })).rejects.toThrow('still held');
+    await world.untilWaiting('key', 0);
+    const late = questions.findLast((chunk) => chunk.includes('lock:{key}:q') && chunk.includes('"pid"'));
+    const socket = createConnection(world.server.port, '127.0.0.1');
+    socket.end(late ?? '');
+    await world.untilWaiting('key', 1);
+    const alive = win(world.backend(), 'key', patient);
+    await world.untilWaiting('key', 2);
+    await holder.release();
+    expect(await untilGiven(alive)).toBeLessThan(SLACK_MS);
   });
 
   it('leave the last token behind for an hour, and nothing else', async () => {
