@@ -14,7 +14,7 @@ export interface AuthenticationOptions extends LinkOptions {
   readonly credentials: Given<MemcachedCredentials> | undefined;
 }
 
-/** Ends with a blank, and in the file the user with a colon. */
+/** On the way a blank ends the user, and in the file a colon does. */
 const USER = /^[^\s:\p{C}]{1,100}$/u;
 const PASSWORD = /^[^\s\p{C}]{1,100}$/u;
 

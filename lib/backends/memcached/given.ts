@@ -16,6 +16,5 @@ export async function given<T extends object>(
   } catch (error) {
     throw new MemcachedFailure('not-sent', `the function ${option} failed: ${String(error)}`, { cause: error });
   }
-  asked.catch(() => undefined);
   throw new MemcachedFailure('not-sent', `the function ${option} said nothing within ${connectTimeoutMs} ms`);
 }

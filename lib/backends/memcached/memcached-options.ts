@@ -18,7 +18,11 @@ export interface MemcachedOptions {
   readonly prefix?: string;
   /** How long a connection may take to come about. @default 1_000 */
   readonly connectTimeoutMs?: number;
-  /** How long the server may take to answer before its connection is given up. Best below a third of the TTL. @default 1_000 */
+  /**
+   * How long the server may take to answer before its connection is given up. Best below a third of the TTL. What is lost on a
+   * connection that was idle for as long is asked once more on a new one.
+   * @default 1_000
+   */
   readonly commandTimeoutMs?: number;
   /** `auto`: the meta commands where the server has them, else the classic ones. Processes may differ. @default 'auto' */
   readonly protocol?: Protocol;
