@@ -2,18 +2,19 @@ import { describe, expect, it } from '@jest/globals';
 import type { BackendHealth, LockService } from 'nestjs-distributed-lock/core';
 import type { Contract } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
-import { onBackends } from './on-backends.js';
+import { type BackendName, onBackends } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
 
 /** For no lease, and no session, to end meanwhile: what a waiter gets, it gets because it noticed. */
 const TTL_MS = 30_000;
-const SESSIONS = { sessionTtlMs: TTL_MS };
 /** Longer than anything that follows a request by itself. */
 const IDLE_MS = 1_000;
 
 /** Noticing may take five seconds, and a new connection a moment. */
 const NOTICED_WITHIN_MS = 6_000;
 const AT_ONCE_MS = 2_500;
+/** ZooKeeper answers all in order, so that a slow disk keeps everything waiting: silence says less there, and takes 3 s. */
+const SLOW_MS = 4_500;
 
 const DATABASES = ['postgres', 'mariadb', 'postgres-session', 'mariadb-session'] as const;
 const BY_ROWS = ['postgres-row', 'mariadb-row'] as const;
@@ -21,8 +22,12 @@ const BY_ROWS = ['postgres-row', 'mariadb-row'] as const;
 /** What the network does to idle connections: those that exist are black holes, for good, and new ones work. */
 describe('a connection that the network forgot', () => {
   // A row that the database gave to a waiter whom it no longer reaches is his until the end of his TTL.
-  onBackends(['redis-plain', 'memcached-meta', 'etcd', 'zookeeper', ...DATABASES], whoWaits, SESSIONS);
-  onBackends(['etcd', ...DATABASES, ...BY_ROWS], whoDoesNotWait, SESSIONS);
+  onBackends(['redis-plain', 'memcached-meta', 'etcd', 'zookeeper', ...DATABASES], whoWaits, {
+    sessionTtlMs: TTL_MS,
+  });
+  onBackends(['memcached-meta', 'etcd', 'zookeeper', ...DATABASES, ...BY_ROWS], whoDoesNotWait, {
+    sessionTtlMs: 10_000,
+  });
 });
 
 function whoWaits(contract: Contract, name: string): void {
@@ -47,7 +52,9 @@ function whoWaits(contract: Contract, name: string): void {
   });
 }
 
-function whoDoesNotWait(contract: Contract, name: string): void {
+function whoDoesNotWait(contract: Contract, name: BackendName): void {
+  const atOnceMs = name === 'zookeeper' ? SLOW_MS : AT_ONCE_MS;
+
   it('who does not wait gets a key that is free at once, and health tells what happened', async () => {
     await using world = await ProxiedBackend.start(contract);
     const key = contract.key();
@@ -61,7 +68,7 @@ function whoDoesNotWait(contract: Contract, name: string): void {
     const tookMs = performance.now() - since;
     process.stdout.write(`${name}: tryAcquire took ${Math.round(tookMs)} ms; ${details.toString()}\n`);
     expect(lock).toMatchObject({ isHeld: true });
-    expect(tookMs).toBeLessThan(AT_ONCE_MS);
+    expect(tookMs).toBeLessThan(atOnceMs);
     await lock?.release();
     await expectWell(service, details);
   });
