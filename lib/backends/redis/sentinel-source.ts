@@ -16,9 +16,20 @@ export function sentinelSource(options: SentinelOptions): ClientSource {
     open: make,
     openSubscriber: make,
     watchMaster: (health, onSwitch) => {
-      const stops = options.sentinels.map((address) => watchSentinel(address, options, health, onSwitch));
+      const onNews = newsOnly(onSwitch);
+      const stops = options.sentinels.map((address) => watchSentinel(address, options, health, onNews));
       return () => stops.forEach((stop) => stop());
     },
+  };
+}
+
+/** Each Sentinel tells of the same switch. */
+function newsOnly(listener: () => void): (switched: string) => void {
+  let last = '';
+  return (switched) => {
+    if (switched === last) return;
+    last = switched;
+    listener();
   };
 }
 
@@ -52,7 +63,7 @@ function watchSentinel(
   { host, port = SENTINEL_PORT }: RedisAddress,
   { name, sentinelUsername, sentinelPassword, sentinelTls }: SentinelOptions,
   health: ReportedHealth,
-  onSwitch: () => void,
+  onSwitch: (switched: string) => void,
 ): () => void {
   const topic = `Sentinel ${host}:${port}`;
   const complain = (error: unknown): void => health.advise(topic, `${topic}: ${cleanError(error).message}`);
@@ -64,7 +75,7 @@ function watchSentinel(
       health.advise(topic, undefined);
       client.call('subscribe', '+switch-master').catch(complain);
     });
-    client.on('message', (_channel, text) => String(text).startsWith(`${name} `) && onSwitch());
+    client.on('message', (_channel, text) => String(text).startsWith(`${name} `) && onSwitch(String(text)));
     if (!stopped) client.connect().catch(() => undefined);
     return client;
   });
