@@ -1,6 +1,7 @@
 import { Background } from './background.js';
 import type { LeaseStore } from './lease-store.js';
 import { type Linked, LinkedQueue } from './linked-queue.js';
+import { NotSentError } from './not-sent-error.js';
 import type { CleanUp, OwnedKey } from './store-lease.js';
 import { pause } from './timers.js';
 
@@ -41,8 +42,8 @@ export class CleanUps {
       this.#owed.push(new Owed(owned, owned.clock.now() + owned.ttlMs));
       if (this.#workers < MOST_AT_ONCE) void this.#work();
     };
-    if (lastAttempt) lastAttempt.then(begin, begin);
-    else begin();
+    if (!lastAttempt) return begin();
+    lastAttempt.then(begin, (error: unknown) => (error instanceof NotSentError ? this.#open.end() : begin()));
   };
 
   /** Resolves when each was tried once more, or one of them in vain. */

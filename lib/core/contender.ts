@@ -1,9 +1,10 @@
 import { AbortListener } from './abort-listener.js';
 import { Alarm } from './alarm.js';
 import { LockBackendError, LockError } from './errors.js';
-import type { LeaseAttempt, LeaseStore } from './lease-store.js';
+import type { Asker, LeaseAttempt, LeaseStore } from './lease-store.js';
 import type { AcquireRequest, Lease } from './lock-backend.js';
 import { assertTtl } from './lock-options.js';
+import { NotSentError } from './not-sent-error.js';
 import type { PollingOptions } from './polling-backend.js';
 import { type CleanUp, type NewLease, StoreLease } from './store-lease.js';
 import { trustedUntil } from './watchdog.js';
@@ -19,7 +20,7 @@ const SILENCE_MS = 100;
 const nothing = (): void => undefined;
 
 /** One caller's way from asking a store to a lease, or to giving up. Used once. */
-export class Contender {
+export class Contender implements Asker {
   /** No deadline but the store's own, and no place in a queue. */
   readonly #once: boolean;
   /** A request was sent that may have been carried out, or may have put us in a queue. */
@@ -30,6 +31,8 @@ export class Contender {
   #abortListener: AbortListener | undefined;
   #woken = false;
   #queued = false;
+  #over = false;
+  #sentAt = NaN;
   /** End what we wait for: a pause, or an answer too. There is one thing at a time. */
   #wakeUp: () => void = nothing;
   #callOff: () => void = nothing;
@@ -64,10 +67,17 @@ export class Contender {
       if (error instanceof LockError || this.#isCalledOff(error)) throw error;
       throw new LockBackendError(this.key, { backend: this.store.name, operation: 'acquire', cause: error });
     } finally {
+      this.#over = true;
       this.#unwatch?.();
       this.#abortListener?.end();
       if (!lease && this.#mayHaveLeftSomething) this.cleanUp(owned, this.#lastAttempt);
     }
+  }
+
+  /** @internal See `Asker`. */
+  onSend(): boolean {
+    this.#sentAt = this.request.deadline.clock.now();
+    return !this.#over;
   }
 
   #begin(): void {
@@ -106,14 +116,19 @@ export class Contender {
   /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
   #attempt(): Promise<NewLease | null | number> {
     const { owner, ttlMs, metadata, deadline } = this.request;
-    const sentAt = deadline.clock.now();
+    const askedAt = deadline.clock.now();
+    const leftBefore = this.#mayHaveLeftSomething;
+    this.#sentAt = askedAt;
     this.#woken = false;
     this.#mayHaveLeftSomething = true;
-    const answer = this.store.tryAcquire(this.key, owner, ttlMs, metadata);
-    this.#lastAttempt = answer;
-    return this.#inTime(answer, sentAt).then(
-      (attempt) => attempt && this.#onAnswer(attempt, sentAt),
-      (error: unknown) => this.#onFailure(error),
+    const answer = this.store.tryAcquire(this.key, owner, ttlMs, metadata, this);
+    this.#lastAttempt = leftBefore ? answer.catch(nothing) : answer;
+    return this.#inTime(answer, askedAt).then(
+      (attempt) => attempt && this.#onAnswer(attempt, this.#sentAt),
+      (error: unknown) => {
+        if (error instanceof NotSentError) this.#mayHaveLeftSomething = leftBefore;
+        return this.#onFailure(error);
+      },
     );
   }
 

@@ -19,7 +19,7 @@ export interface LeaseStore {
    * One atomic step. Asking again with the same owner succeeds, with the same token and a full `ttlMs`: a lost reply is
    * retried, never a self-made deadlock. Must settle within a bounded time, also on a server that does not answer.
    */
-  tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt>;
+  tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata, asker?: Asker): Promise<LeaseAttempt>;
   /** Still `owner`'s, for another `ttlMs`? Never re-creates. */
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
   /** Prepares all renewals of a lease: what it returns is its `renewFor`. See `Lease`. */
@@ -36,6 +36,15 @@ export interface LeaseStore {
   close(): Promise<void>;
   health?(): BackendHealth;
   onHealthChange?(listener: (health: BackendHealth) => void): () => void;
+}
+
+/** Whoever asks for a lease, for stores that let a request wait before they send it. */
+export interface Asker {
+  /**
+   * A store calls this right before it sends the request from which the lease counts. `false`: nobody waits for the answer any
+   * more, and the store rejects with `NotSentError` instead.
+   */
+  onSend(): boolean;
 }
 
 export type LeaseAttempt =

@@ -11,7 +11,10 @@ export interface OwnedKey {
   readonly clock: Clock;
 }
 
-/** Frees an owner in the background, whose request may have been carried out. `lastAttempt` has to be over first. */
+/**
+ * Frees an owner in the background, whose request may have been carried out. `lastAttempt` has to be over first; where that is
+ * all there was, and it was not sent, there is nothing to free.
+ */
 export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;
 
 /** What is known of a lease when the store has answered. */

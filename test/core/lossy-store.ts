@@ -13,7 +13,7 @@ export class LossyStore implements LeaseStore {
 
   constructor(readonly inner: MemoryLeaseStore) {}
 
-  tryAcquire(...call: Parameters<LeaseStore['tryAcquire']>): Promise<LeaseAttempt> {
+  tryAcquire(...call: Parameters<MemoryLeaseStore['tryAcquire']>): Promise<LeaseAttempt> {
     return this.#carry('acquire', () => this.inner.tryAcquire(...call));
   }
 

@@ -131,9 +131,9 @@ describe('the package', () => {
       import { redis } from 'nestjs-distributed-lock/redis';
       import { LockService } from 'nestjs-distributed-lock/core';
       const locks = new LockService(redis({ url: 'redis://127.0.0.1:1' }));
-      await locks.acquire('k').catch((error) => console.log(error.message));
+      await locks.start().catch((error) => console.log(error.name, error.message));
       await locks.close();`;
-    expect(node(home, 'redis.js', withoutClient)).toMatch(/ioredis/u);
+    expect(node(home, 'redis.js', withoutClient)).toMatch(/LockConfigurationError .*ioredis/u);
   });
 
   it('has exports and types that every kind of resolution finds', () => {

@@ -1,8 +1,9 @@
-import { type Clock, systemClock } from '../../core/index.js';
+import { type Asker, type Clock, systemClock } from '../../core/index.js';
 import { pause } from '../../core/timers.js';
 import type { ClusterHealth } from './cluster-health.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { hostOf, slotOf } from './cluster-slots.js';
+import { cleanError } from './redis-error.js';
 import type { RedisRequest } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 
@@ -33,12 +34,26 @@ export class ClusterConnection implements RedisServers {
     return slotOf(this.keyPrefix + leaseKey);
   }
 
-  async ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+  async start(check: () => Promise<unknown>): Promise<void> {
+    await this.nodes.load();
+    try {
+      await check();
+    } catch (error) {
+      this.health.report(cleanError(error).message);
+      throw error;
+    }
+  }
+
+  ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    return this.askFor(undefined, leaseKey, ...requests);
+  }
+
+  async askFor(asker: Asker | undefined, leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
     const giveUpAt = this.clock.now() + this.timeoutMs;
     let [address, asking] = [await this.#find(leaseKey), false];
     for (let redirections = 0; ;) {
       try {
-        return await this.#askAt(address, asking, leaseKey, requests);
+        return await this.#askAt(address, { asking, asker }, leaseKey, requests);
       } catch (error) {
         const redirection = redirectionIn(error, address);
         if (redirection?.kind === 'MOVED' || isOutOfService(error)) this.nodes.refresh();
@@ -70,13 +85,16 @@ export class ClusterConnection implements RedisServers {
   /** `asking`: the slot is on its way there, and these commands, and no later ones, may go where it goes. */
   async #askAt(
     address: string,
-    asking: boolean,
+    { asking, asker }: { readonly asking: boolean; readonly asker: Asker | undefined },
     leaseKey: string,
     requests: readonly RedisRequest[],
   ): Promise<unknown[]> {
-    if (!asking) return this.nodes.at(address).ask(leaseKey, ...requests);
-    const answers = await this.nodes.at(address).ask(leaseKey, ...requests.flatMap((request) => [ASKING, request]));
-    return answers.filter((_, i) => i % 2 === 1);
+    const node = this.nodes.at(address);
+    if (!asking) return node.askFor(asker, leaseKey, ...requests);
+    // What is shared comes after other requests, and has no key.
+    const asked = requests.flatMap((request): RedisRequest[] => ('once' in request ? [request] : [ASKING, request]));
+    const answers = await node.askFor(asker, leaseKey, ...asked);
+    return answers.filter((_, place) => asked[place] !== ASKING);
   }
 }
 

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { type Clock, systemClock, type Timer } from '../../core/index.js';
+import { type Clock, LockError, systemClock, type Timer } from '../../core/index.js';
 import { detached } from '../../core/reentrancy.js';
 import { pause } from '../../core/timers.js';
 import { ClusterHealth } from './cluster-health.js';
@@ -104,6 +104,8 @@ export class ClusterNodes {
       this.#settle(slots);
       return slots;
     } catch (error) {
+      const misfit = errorsOf(error).find((one) => one instanceof LockError);
+      if (misfit) throw misfit;
       const trouble = `no node of the cluster answers: ${reasonsOf(error)}`;
       this.health.report(trouble);
       throw new Error(trouble, { cause: error });
@@ -140,6 +142,9 @@ function some(addresses: readonly string[]): string[] {
 }
 
 function reasonsOf(error: unknown): string {
-  const errors: readonly unknown[] = error instanceof AggregateError ? error.errors : [error];
-  return [...new Set(errors.map((one) => cleanError(one).message))].join('; ');
+  return [...new Set(errorsOf(error).map((one) => cleanError(one).message))].join('; ');
+}
+
+function errorsOf(error: unknown): readonly unknown[] {
+  return error instanceof AggregateError ? error.errors : [error];
 }

@@ -1,4 +1,5 @@
 import {
+  type Asker,
   type BackendHealth,
   type HolderMetadata,
   type LeaseAttempt,
@@ -6,7 +7,7 @@ import {
   packHolder,
   unpackHolder,
 } from '../../core/index.js';
-import { LockKeys, splitFields } from './lease-value.js';
+import { LockKeys, nobody, splitFields } from './lease-value.js';
 import { microseconds } from './redis-reply.js';
 import type { RedisServers } from './redis-servers.js';
 import type { ReplicaCheck } from './replica-check.js';
@@ -23,11 +24,18 @@ interface Present {
  * The scheme of `SETNX`, `GET` and `GETSET` (https://redis.io/docs/latest/commands/setnx/), for servers and proxies without
  * scripting. The lease is `expiry|ttl|owner|metadata`, and the expiry is compared with the server's clock, never with a client's.
  *
- * Its limits, which no care here can lift: two that find the same expired lease both write; the second learns from what comes
- * back that it was second, but has put its own name over the first one's, who then loses the lock at its next renewal though
- * nobody took it; the second waits for the end of what it wrote, as does one that never hears whether it was second. The expiry that stays is the second one's, so all processes must use the same `ttlMs` for a key. A renewal
- * or release is a look and then a write, safe as long as the write arrives while the lease it saw still lives; with little of
- * it left neither is tried. A lease whose holder died stays on the server, expired, until the next acquisition.
+ * Its limits, which no care here can lift:
+ * - A `GETSET` or `DEL` compares no owners. One that the network delivers late, after its caller was told that it failed, hits
+ *   whichever lease is there by then. `GETSET` puts an expiry of the past over it, and the next one to ask finds it expired: two
+ *   believe that they hold the key, until the first fails to renew, which takes up to a third of the TTL. The other modes have
+ *   no such gap.
+ * - Two that find the same expired lease both write. The second learns from the answer that it was second, but has put its own
+ *   name over the first one's, who loses the lock at its next renewal though nobody took it. The second waits for the end of
+ *   what it wrote, as does one that never hears whether it was second.
+ * - The expiry that stays is the second one's, and so all processes must use the same `ttlMs` for a key.
+ * - A renewal or release is a look and then a write, safe as long as the write arrives while the lease it saw still lives. With
+ *   little of it left neither is tried.
+ * - A lease whose holder died stays on the server, expired, until the next acquisition.
  */
 export class GetsetLeaseStore implements LeaseStore {
   readonly name = 'redis';
@@ -47,9 +55,19 @@ export class GetsetLeaseStore implements LeaseStore {
     this.#marginMs = commandTimeoutMs / 4;
   }
 
-  async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  start(): Promise<void> {
+    return this.#servers.start(() => this.#look(this.#keys.lease(nobody())));
+  }
+
+  async tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    asker?: Asker,
+  ): Promise<LeaseAttempt> {
     const leaseKey = this.#keys.lease(key);
-    const { now, present } = await this.#look(leaseKey);
+    const { now, present } = await this.#look(leaseKey, asker);
     const ours = present?.owner === owner && !this.#doubtful.has(owner);
     if (present && present.expiresAt > now && !ours) return refusal(now, present);
     const lease = pack(now, ttlMs, owner, packHolder(metadata));
@@ -117,8 +135,9 @@ export class GetsetLeaseStore implements LeaseStore {
   }
 
   /** With a write that changes nothing: a server that may not write must not tell who has the key either. */
-  async #look(leaseKey: string): Promise<{ now: number; present: Present | undefined }> {
-    const [time, value] = await this.#servers.ask(leaseKey, ['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]);
+  async #look(leaseKey: string, asker?: Asker): Promise<{ now: number; present: Present | undefined }> {
+    const requests = [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]] as const;
+    const [time, value] = await this.#servers.askFor(asker, leaseKey, ...requests);
     return { now: Number(microseconds(time)) / 1_000, present: typeof value === 'string' ? parse(value) : undefined };
   }
 }

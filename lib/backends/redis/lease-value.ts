@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto';
+
 /** The keys of one lock. They share a hash tag, so that a script may touch all of them wherever keys are spread over slots. */
 export class LockKeys {
   constructor(private readonly prefix: string) {}
@@ -28,4 +30,9 @@ export function splitFields(text: string, fields: number): string[] | undefined 
   const parts = text.split('|');
   if (parts.length < fields) return undefined;
   return [...parts.slice(0, fields - 1), parts.slice(fields - 1).join('|')];
+}
+
+/** Neither a key that anybody locks, nor an owner of one. */
+export function nobody(): string {
+  return `nobody-${randomUUID()}`;
 }

@@ -1,4 +1,5 @@
 import {
+  type Asker,
   type BackendHealth,
   type HolderMetadata,
   type LeaseAttempt,
@@ -7,7 +8,7 @@ import {
   type RenewalListener,
   unpackHolder,
 } from '../../core/index.js';
-import { isOwn, LockKeys, splitFields } from './lease-value.js';
+import { isOwn, LockKeys, nobody, splitFields } from './lease-value.js';
 import { asList, isOne, microseconds } from './redis-reply.js';
 import { COMPARE_AND_DELETE, SET_IF_FREE } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
@@ -36,11 +37,21 @@ export class PlainLeaseStore implements LeaseStore {
     this.#keys = new LockKeys(prefix);
   }
 
-  async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  start(): Promise<void> {
+    return this.#servers.start(() => this.release(nobody(), nobody()));
+  }
+
+  async tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    asker?: Asker,
+  ): Promise<LeaseAttempt> {
     const leaseKey = this.#keys.lease(key);
     const lease = `${owner}|${packHolder(metadata)}`;
     const take = SET_IF_FREE.call([leaseKey], [lease, Math.ceil(ttlMs)]);
-    const [reply, copies] = await this.#servers.ask(leaseKey, take, ...this.#replicas.requests);
+    const [reply, copies] = await this.#servers.askFor(asker, leaseKey, take, ...this.#replicas.requests);
     const [set, time, present, leftMs] = asList(reply);
     if (Number(set) === 1) {
       this.#replicas.assert(copies);

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import {
+  type Asker,
   type BackendHealth,
   type Holder,
   type HolderMetadata,
@@ -13,7 +14,7 @@ import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { Waiters } from '../../core/waiters.js';
 import { Departed } from './departed.js';
 import type { GrantChannels } from './grant-channel.js';
-import { isOwn, LockKeys, splitFields } from './lease-value.js';
+import { isOwn, LockKeys, nobody, splitFields } from './lease-value.js';
 import { asList, isOne } from './redis-reply.js';
 import { QueueScripts } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
@@ -66,14 +67,24 @@ export class QueueLeaseStore implements LeaseStore {
     waiters.onStray(this.#giveBack);
   }
 
-  tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  start(): Promise<void> {
+    return this.#servers.start(() => this.release(nobody(), nobody()));
+  }
+
+  tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    asker?: Asker,
+  ): Promise<LeaseAttempt> {
     const keys = this.#keys.all(key);
     const [leaseKey] = keys;
     const address = this.#waiters.has(owner) ? this.#channels.addressOf(leaseKey) : undefined;
     const args = [owner, Math.ceil(ttlMs), packMetadata(metadata), address ?? ''];
     const acquire = this.#scripts.acquire.call(keys, args);
     return this.#servers
-      .ask(leaseKey, acquire, ...this.#replicas.requests)
+      .askFor(asker, leaseKey, acquire, ...this.#replicas.requests)
       .then((replies) => this.#attemptOf(leaseKey, owner, replies));
   }
 

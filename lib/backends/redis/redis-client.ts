@@ -5,7 +5,8 @@ export interface RedisClient {
   readonly status: string;
   readonly isCluster: boolean;
   /** Its socket, while there is one. */
-  readonly stream?: { cork(): void; uncork(): void } | undefined;
+  readonly stream?: { readonly bytesRead?: number; cork(): void; uncork(): void } | undefined;
+  readonly options?: object;
   call(command: string, ...args: RedisArgument[]): Promise<unknown>;
   duplicate(override?: object): RedisClient;
   connect(): Promise<void>;

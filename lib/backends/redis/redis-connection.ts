@@ -1,73 +1,81 @@
-import { type Clock, systemClock, ReportedHealth } from '../../core/index.js';
-import { Batch } from './batch.js';
+import { randomInt } from 'node:crypto';
+import { type Asker, type Clock, LockError, NotSentError, ReportedHealth, systemClock } from '../../core/index.js';
+import { pause } from '../../core/timers.js';
+import { CommandWindow, type WindowListener } from './command-window.js';
 import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError } from './redis-error.js';
 import type { RedisRequest, RedisScript } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import { evictionAdvice, replicationAdvice } from './server-advice.js';
-import { SilenceWatch } from './silence-watch.js';
 
 /** A handshake that takes longer is given up for a new connection: the old one may lead nowhere. */
 const LONGEST_HANDSHAKE_MS = 5_000;
+/** Firewalls forget connections that were idle for minutes, and tell nobody: after this time one is tried before it is used. */
+const IDLE_MS = 30_000;
+/** A time-out below this leaves no time to try a connection and to make another one. */
+const LEAST_TIMEOUT_TO_TRY_MS = 500;
 
 /**
- * Commands with a deadline of our own, whatever the client's settings and the server's state. A connection of ours on which an
- * answer is overdue is replaced, so that nothing that was given up runs late; a given client is only ever asked.
+ * Commands that fail in a bounded time, whatever the client's settings and the server's state. What was not sent by then never
+ * is. What was sent may still run late: a network delivers what is on its way, also after the connection was given up here. A
+ * silent connection of ours is replaced, so that no answer is taken for that to a later question; a given client is never cut,
+ * and is sent nothing while it is not ready or says nothing.
  */
-export class RedisConnection implements RedisServers {
+export class RedisConnection implements RedisServers, WindowListener {
   readonly health = new ReportedHealth();
   readonly #source: ClientSource;
   readonly #timeoutMs: number;
   readonly #clock: Clock;
+  readonly #window: CommandWindow;
   #opening: Promise<RedisClient> | undefined;
   #client: RedisClient | undefined;
-  /** Whether commands can be sent; a given client may be asked at any time. */
+  /** Whether the client is connected, as far as it knows. */
   #ready = false;
   #closed = false;
   #advised = false;
   #connectingSince = 0;
-  /** What goes out at the end of this turn. */
-  #outbox: Batch | undefined;
   #lastError: Error | undefined;
   #endWatch: (() => void) | undefined;
-  readonly #waiting = new Set<(error?: Error) => void>();
-  readonly #silence: SilenceWatch;
 
   constructor(source: ClientSource, timeoutMs: number, clock: Clock = systemClock) {
     this.#source = source;
     this.#timeoutMs = timeoutMs;
     this.#clock = clock;
-    this.#silence = new SilenceWatch(clock, this.#onSilence);
+    this.#window = new CommandWindow(timeoutMs, clock, this);
     if (source.given) this.#attach(source.given);
   }
 
   async send(...command: RedisCommand): Promise<unknown> {
-    const [reply] = await this.#sendAll([command]);
+    const [reply] = await this.#put([command]);
     return reply;
-  }
-
-  /** Never sends a script's source after the deadline of the call: the caller has freed the owner by then. */
-  ask(_leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
-    return new Promise((resolve, reject) => {
-      const { dueAt } = this.#outgoing;
-      this.#outgoing.add(requests.map(byName), resolve, (error) => {
-        const isUnknown = error.message.startsWith('NOSCRIPT') && this.#clock.now() < dueAt;
-        if (isUnknown) this.#outgoing.add(requests.map(bySource), resolve, reject);
-        else reject(error);
-      });
-    });
   }
 
   async run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
-    const [reply] = await this.ask('', script.call(keys, args));
+    const [reply] = await this.#put([script.call(keys, args)]);
     return reply;
+  }
+
+  ask(_leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    return this.#put(requests);
+  }
+
+  askFor(asker: Asker | undefined, _leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    return this.#put(requests, asker);
   }
 
   /** Makes the client and begins to connect, so that loading it is not taken for silence. @throws LockConfigurationError */
   async prepare(): Promise<void> {
-    if (this.#closed || this.#source.given) return;
-    this.#opening ??= this.#open();
-    await this.#opening;
+    if (!this.#closed && !this.#source.given) await this.#connect();
+  }
+
+  async start(check: () => Promise<unknown>): Promise<void> {
+    await this.prepare();
+    try {
+      await check();
+    } catch (error) {
+      this.health.report('down', cleanError(error).message);
+      throw error;
+    }
   }
 
   groupOf(): number {
@@ -78,58 +86,99 @@ export class RedisConnection implements RedisServers {
     if (this.#closed) return;
     this.#closed = true;
     this.#endWatch?.();
-    this.#settleWaiting(closedError());
+    this.#window.shut();
+    this.#window.failWaiting(closedError());
     const client = await this.#opening?.catch(() => undefined);
     if (client) this.#cut(client);
     if (this.#source.given) this.#detach(this.#source.given);
   }
 
-  #sendAll(commands: readonly RedisCommand[]): Promise<unknown[]> {
-    return new Promise((resolve, reject) => this.#outgoing.add(commands, resolve, reject));
+  /** @internal */
+  onNeed(): void {
+    const { given } = this.#source;
+    if (this.#closed) this.#window.failWaiting(closedError());
+    else if (!given) this.#connect().catch(() => undefined);
+    else if (given.status === 'wait') given.connect().catch(() => undefined);
+    else if (given.status === 'end')
+      this.#window.failWaiting(new NotSentError('Connection is closed: the given client was ended'));
   }
 
-  /** Sends in the order of the calls; those of one turn in one write. */
-  get #outgoing(): Batch {
-    if (this.#outbox) return this.#outbox;
-    this.#outbox = new Batch(this.#clock.now() + this.#timeoutMs, this.#onOver);
-    this.#silence.add(this.#outbox);
-    process.nextTick(this.#deliver);
-    return this.#outbox;
+  /** @internal */
+  onHeard(answered: boolean): void {
+    if (this.#closed) return;
+    if (this.#client && this.#ready && !this.#window.isOpen) this.#window.open(this.#client);
+    if (!answered) return;
+    this.health.report('up');
+    if (this.#advised) return;
+    this.#advised = true;
+    void this.#askForAdvice();
   }
 
-  readonly #deliver = (): void => {
-    const batch = this.#outbox;
-    if (!batch) return;
-    this.#outbox = undefined;
-    const client = this.#ready || this.#source.given ? this.#client : undefined;
-    if (client) batch.send(client);
-    else void this.#sendWhenConnected(batch);
-  };
-
-  async #sendWhenConnected(batch: Batch): Promise<void> {
-    try {
-      batch.send(await this.#connected());
-    } catch (error) {
-      batch.fail(error);
-    }
+  /** @internal */
+  onSilence(): void {
+    const error = this.#noAnswer();
+    this.#window.failUnderWay(error);
+    this.health.report('down', error.message);
+    if (this.#source.given) this.#window.shut();
+    else this.#replace();
   }
 
-  readonly #onOver = (batch: Batch, answered: boolean): void => {
-    this.#silence.delete(batch);
-    if (answered) this.#onAnswer();
-  };
-
-  async #connected(): Promise<RedisClient> {
-    for (;;) {
-      if (this.#closed) throw closedError();
-      this.#opening ??= this.#open();
-      await this.#opening;
-      if (this.#client && this.#ready) return this.#client;
-      await new Promise<void>((resolve, reject) => this.#waiting.add((error) => (error ? reject(error) : resolve())));
-    }
+  /** @internal */
+  onStall(): void {
+    const error = this.#noAnswer();
+    this.#window.failWaiting(new NotSentError(error.message), this.#clock.now());
+    this.health.report('down', error.message);
+    const connecting = !this.#ready && this.#clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
+    if (!connecting) this.#replace();
   }
 
-  async #open(): Promise<RedisClient> {
+  #put(requests: readonly RedisRequest[], asker?: Asker): Promise<unknown[]> {
+    if (this.#window.isOpen && this.#window.quietMs > IDLE_MS) this.#try();
+    return new Promise((resolve, reject) => this.#window.add({ requests, asker, resolve, reject }));
+  }
+
+  #noAnswer(): Error {
+    const why = this.#lastError && !this.#ready ? `: ${this.#lastError.message}` : '';
+    return new Error(`no answer within ${this.#timeoutMs} ms${why}`);
+  }
+
+  /** A connection that has been idle for long may lead nowhere by now. What is asked meanwhile has the time for another one. */
+  #try(): void {
+    const client = this.#client;
+    if (!client || this.#source.given || this.#timeoutMs < LEAST_TIMEOUT_TO_TRY_MS) return;
+    this.#window.shut();
+    const giveUp = (): void => void setImmediate(() => answered || this.#onDead(client));
+    const alarm = this.#clock.schedule(this.#timeoutMs / 2, giveUp, { background: true });
+    let answered = false;
+    const onAnswer = (): void => {
+      answered = true;
+      alarm.cancel();
+      if (client === this.#client && this.#ready) this.#window.open(client);
+    };
+    client.call('PING').then(onAnswer, onAnswer);
+  }
+
+  #onDead(client: RedisClient): void {
+    if (client !== this.#client || this.#closed) return;
+    this.health.report('down', 'the connection has died while it was idle');
+    this.#replace();
+  }
+
+  /** What waits fails with what hinders the client from being made; the next question tries again. */
+  #connect(delayMs = 0): Promise<RedisClient> {
+    if (this.#opening) return this.#opening;
+    const opening = this.#open(delayMs);
+    this.#opening = opening;
+    opening.catch((error: unknown) => {
+      if (this.#opening === opening) this.#opening = undefined;
+      this.#window.failWaiting(error instanceof LockError ? error : new NotSentError(cleanError(error).message));
+    });
+    return opening;
+  }
+
+  async #open(delayMs: number): Promise<RedisClient> {
+    if (delayMs > 0) await pause(this.#clock, delayMs, { background: true });
+    if (this.#closed) throw closedError();
     const client = await this.#source.open();
     if (this.#closed) throw closedError();
     this.#endWatch ??= this.#source.watchMaster?.(this.health, this.#onSwitch);
@@ -139,26 +188,26 @@ export class RedisConnection implements RedisServers {
     return client;
   }
 
-  /** Makes a new connection at once, so that holders are told at once. What is under way on the old one fails. */
+  /** Makes a new connection soon; not at once, because all processes may have reason to. What is under way on the old one fails. */
   #replace(): void {
     const old = this.#client;
-    if (!old || this.#source.given) return;
+    if (!old || this.#closed || this.#source.given) return;
     this.#client = undefined;
     this.#ready = false;
+    this.#window.shut();
     this.#cut(old);
-    this.#opening = this.#open();
-    this.#opening.catch(() => undefined);
+    this.#opening = undefined;
+    this.#connect(randomInt(Math.ceil(this.#timeoutMs / 10) + 1)).catch(() => undefined);
   }
 
   #attach(client: RedisClient): void {
     this.#client = client;
-    this.#ready = client.status === 'ready';
-    if (this.#ready) this.health.report('up');
     client.on('connecting', this.#onConnecting);
     client.on('ready', this.#onReady);
     client.on('close', this.#onClose);
     client.on('end', this.#onClose);
     if (!this.#source.given) client.on('error', this.#onError);
+    if (client.status === 'ready') this.#onReady();
   }
 
   #detach(client: RedisClient): void {
@@ -183,14 +232,15 @@ export class RedisConnection implements RedisServers {
     this.#advised = false;
     this.#lastError = undefined;
     this.health.report('up');
-    this.#settleWaiting();
+    if (this.#client) this.#window.open(this.#client);
   };
 
   readonly #onClose = (): void => {
     this.#ready = false;
-    const error = this.#lastError ?? new Error('the connection is lost');
-    this.health.report('down', error.message);
-    this.#settleWaiting(error);
+    this.#window.shut();
+    const { message } = this.#lastError ?? new Error('the connection is lost');
+    this.health.report('down', message);
+    this.#window.failWaiting(new NotSentError(message));
   };
 
   readonly #onSwitch = (): void => {
@@ -202,26 +252,9 @@ export class RedisConnection implements RedisServers {
     this.#lastError = cleanError(error);
   };
 
-  readonly #onSilence = (overdue: Batch): void => {
-    const why = this.#lastError && !this.#ready ? `: ${this.#lastError.message}` : '';
-    const error = new Error(`no answer within ${this.#timeoutMs} ms${why}`);
-    overdue.fail(error);
-    this.health.report('down', error.message);
-    const connecting = !this.#ready && this.#clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
-    if (!connecting && !this.#closed) this.#replace();
-  };
-
-  #onAnswer(): void {
-    if (this.#closed) return;
-    this.health.report('up');
-    if (this.#advised) return;
-    this.#advised = true;
-    void this.#askForAdvice();
-  }
-
   async #askForAdvice(): Promise<void> {
     try {
-      const [memory, replication] = await this.#sendAll([
+      const [memory, replication] = await this.#put([
         ['INFO', 'memory'],
         ['INFO', 'replication'],
       ]);
@@ -231,19 +264,6 @@ export class RedisConnection implements RedisServers {
       // A user without the right to ask locks just as well.
     }
   }
-
-  #settleWaiting(error?: Error): void {
-    for (const settle of this.#waiting) settle(error);
-    this.#waiting.clear();
-  }
-}
-
-function byName(request: RedisRequest): RedisCommand {
-  return 'byName' in request ? request.byName : request;
-}
-
-function bySource(request: RedisRequest): RedisCommand {
-  return 'bySource' in request ? request.bySource() : request;
 }
 
 function closedError(): Error {

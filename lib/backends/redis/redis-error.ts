@@ -32,3 +32,18 @@ function messageOf(error: unknown): string {
 function failureOf(error: unknown): Failure {
   return typeof error === 'object' && error !== null ? error : {};
 }
+
+/** Whether the server has said so. */
+export function isReply(error: unknown): boolean {
+  return failureOf(error).name === 'ReplyError';
+}
+
+/** The server does not know a script by its name. */
+export function isUnknownScript({ message }: Error): boolean {
+  return message.startsWith('NOSCRIPT');
+}
+
+/** A replica has been asked to write. Servers before Redis 7, and KeyDB, tell so of a script in the middle of their answer. */
+export function isReadOnly({ message }: Error): boolean {
+  return /\bREADONLY\b/u.test(message);
+}

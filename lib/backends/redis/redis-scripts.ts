@@ -24,7 +24,12 @@ export interface ScriptCall {
   bySource(): RedisCommand;
 }
 
-export type RedisRequest = RedisCommand | ScriptCall;
+/** What is asked once for all that goes out together, after it. Each instance for itself. */
+export interface SharedRequest {
+  readonly once: RedisCommand;
+}
+
+export type RedisRequest = RedisCommand | ScriptCall | SharedRequest;
 
 /** For how long a waiter that was handed the key has it, until it says that it is there. */
 const GRANT_MS = 5_000;

@@ -1,15 +1,15 @@
-import type { RedisCommand } from './redis-client.js';
+import type { SharedRequest } from './redis-scripts.js';
 
 /** Whether enough replicas have what was written just before, on the same connection: https://redis.io/docs/latest/commands/wait/ */
 export class ReplicaCheck {
-  /** What to ask after a write: nothing where no replica is required. */
-  readonly requests: readonly RedisCommand[];
+  /** What to ask after a write: nothing where no replica is required. The server says nothing else until it is answered. */
+  readonly requests: readonly SharedRequest[];
 
   constructor(
     private readonly minReplicas: number,
     private readonly timeoutMs: number,
   ) {
-    this.requests = minReplicas > 0 ? [['WAIT', minReplicas, timeoutMs]] : [];
+    this.requests = minReplicas > 0 ? [{ once: ['WAIT', minReplicas, timeoutMs] }] : [];
   }
 
   /** @throws when they are too few, so that a "yes" they do not share is none */

@@ -1,27 +1,26 @@
 import type { Clock, Timer } from '../../core/index.js';
-import { LinkedQueue } from '../../core/linked-queue.js';
-import type { Batch } from './batch.js';
 
-/** The batches under way, and one timer for the oldest of them: most are answered without having touched a timer. Needs no closing. */
+/** Looks in time whether something is overdue, with one timer for whatever is due next. Needs no closing. */
 export class SilenceWatch {
-  readonly #underWay = new LinkedQueue<Batch>();
   #timer: Timer | undefined;
+  #dueAt = NaN;
+  #wasLate = false;
 
   constructor(
     private readonly clock: Clock,
-    private readonly onSilence: (overdue: Batch) => void,
+    private readonly timeoutMs: number,
+    /** `Infinity`: nothing is due. */
+    private readonly nextDueAt: () => number,
+    private readonly onOverdue: () => void,
   ) {}
 
-  add(batch: Batch): void {
-    this.#underWay.push(batch);
-    if (!this.#timer) this.#setTimer(batch);
+  /** Something is due from now on, in no less than the time-out. */
+  start(): void {
+    if (!this.#timer) this.#set(this.clock.now() + this.timeoutMs);
   }
 
-  delete(batch: Batch): void {
-    this.#underWay.delete(batch);
-  }
-
-  #setTimer({ dueAt }: Batch): void {
+  #set(dueAt: number): void {
+    this.#dueAt = dueAt;
     // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
     const look = (): void => void setImmediate(this.#look);
     this.#timer = this.clock.schedule(dueAt - this.clock.now(), look, { background: true });
@@ -30,12 +29,18 @@ export class SilenceWatch {
   readonly #look = (): void => {
     this.#timer = undefined;
     const now = this.clock.now();
-    for (;;) {
-      const oldest = this.#underWay.first;
-      if (!oldest) return;
-      if (oldest.dueAt > now) return this.#setTimer(oldest);
-      this.#underWay.delete(oldest);
-      this.onSilence(oldest);
+    if (this.nextDueAt() <= now) {
+      if (this.#isLate(now)) return this.#set(now + this.timeoutMs / 4);
+      this.onOverdue();
     }
+    this.#wasLate = false;
+    const dueAt = this.nextDueAt();
+    if (dueAt < Infinity && !this.#timer) this.#set(Math.max(dueAt, now + 1));
   };
+
+  /** Whoever could not look for so long could not send or read either. Holds once in a row. */
+  #isLate(now: number): boolean {
+    this.#wasLate = !this.#wasLate && now - this.#dueAt > this.timeoutMs / 4;
+    return this.#wasLate;
+  }
 }

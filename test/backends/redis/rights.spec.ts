@@ -58,7 +58,7 @@ describe('rights and secrets', () => {
   /** Everything that needs a right: acquire, renew, wait, hand over, give up waiting, release. */
   async function toil(url: string): Promise<void> {
     const [a, b, c] = [world.service({ url }), world.service({ url }), world.service({ url })];
-    const lock = await a.acquire('key', { ttlMs: 600, waitMs: 100 });
+    const lock = await a.acquire('key', { ttlMs: 600, waitMs: 1_000 });
     const leaving = c.acquire('key', { waitMs: 200 }).catch(() => undefined);
     const waiting = b.acquire('key', { waitMs: 800 }).catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 400));

@@ -1,36 +1,49 @@
 import { describe, expect, it } from '@jest/globals';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { Batch } from '../../../lib/backends/redis/batch.js';
 import { SilenceWatch } from '../../../lib/backends/redis/silence-watch.js';
 
 describe('SilenceWatch', () => {
-  it('has one timer for the oldest, and finds each batch in time that is not over by then', async () => {
-    const clock = new ManualClock();
-    const found: string[] = [];
-    const names = new Map<Batch, string>();
-    const watch = new SilenceWatch(clock, (overdue) => {
-      found.push(`${names.get(overdue)} ${clock.now()}`);
-      watch.delete(overdue);
-    });
-    const send = (name: string): Batch => {
-      const batch = new Batch(clock.now() + 100, () => undefined);
-      names.set(batch, name);
-      watch.add(batch);
-      return batch;
+  const found: number[] = [];
+  let dueAt = Infinity;
+
+  function watching(clock: ManualClock): SilenceWatch {
+    found.length = 0;
+    dueAt = Infinity;
+    const onOverdue = (): void => {
+      found.push(clock.now());
+      dueAt = Infinity;
     };
-    const answered = send('answered');
+    return new SilenceWatch(clock, 100, () => dueAt, onOverdue);
+  }
+
+  it('looks when something is due, as often as that moves on, and not at all while nothing is', async () => {
+    const clock = new ManualClock();
+    const watch = watching(clock);
+    dueAt = 100;
+    watch.start();
     await clock.advance(60);
-    send('second');
-    send('third');
-    watch.delete(answered);
+    dueAt = 160;
+    watch.start();
     await clock.advance(60);
-    const late = send('fourth');
-    await clock.advance(50);
-    expect(found).toEqual(['second 160', 'third 160']);
-    watch.delete(late);
+    expect(found).toEqual([]);
+    await clock.advance(60);
+    expect(found).toEqual([160]);
     await clock.advance(1_000);
-    send('fifth');
+    dueAt = clock.now() + 100;
+    watch.start();
     await clock.advance(100);
-    expect(found).toEqual(['second 160', 'third 160', 'fifth 1270']);
+    expect(found).toEqual([160, 1280]);
+  });
+
+  it('gives what may have arrived while the event loop was blocked a moment to be read', async () => {
+    const clock = new ManualClock();
+    const watch = watching(clock);
+    dueAt = 100;
+    watch.start();
+    clock.stall(500);
+    await clock.advance(0);
+    expect(found).toEqual([]);
+    await clock.advance(25);
+    expect(found).toEqual([525]);
   });
 });

@@ -1,0 +1,86 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
+import { RedisWorld } from './redis-world.js';
+
+const HELD = 1_000;
+const TTL_MS = 5_000;
+
+describe('a burst of acquisitions', () => {
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  it.each([3_000, 10_000])(
+    'of %i in one turn costs none of 1,000 locks that are held, and the connection stays',
+    async (count) => {
+      const seen = { lost: 0, jeopardy: 0, health: [] as string[] };
+      const locks = world.closing(
+        new LockService(world.backend(), {
+          defaults: { ttlMs: TTL_MS },
+          observers: [
+            {
+              lost: () => void (seen.lost += 1),
+              jeopardy: () => void (seen.jeopardy += 1),
+              healthChanged: ({ status }) => seen.health.push(status),
+            },
+          ],
+        }),
+      );
+      const held = await all(HELD, (i) => locks.acquire(`held-${i}`));
+      const pulse = feelPulse();
+      const before = process.memoryUsage().heapUsed;
+      const failures = new Map<string, number>();
+      const since = performance.now();
+      const acquiring = all(count, (i) =>
+        locks.acquire(`burst-${i}`, { waitMs: 60_000 }).catch((error: unknown) => {
+          const message = String(error).replaceAll(/burst-\d+/g, 'burst');
+          failures.set(message, (failures.get(message) ?? 0) + 1);
+          return undefined;
+        }),
+      );
+      const startedMs = performance.now() - since;
+      const got = (await acquiring).filter((lock): lock is LockHandle => lock !== undefined);
+      const tookMs = performance.now() - since;
+      const heapMb = (process.memoryUsage().heapUsed - before) / 2 ** 20;
+      const longestMs = await pulse.stop();
+      process.stdout.write(
+        `${count} acquisitions: ${got.length} got in ${tookMs.toFixed(0)} ms; started in ${startedMs.toFixed(0)} ms, ` +
+          `event loop blocked for ${longestMs.toFixed(0)} ms at most, heap +${heapMb.toFixed(0)} MB, ${JSON.stringify(seen)}\n`,
+      );
+      expect([...failures]).toEqual([]);
+      expect(held.filter(({ isHeld }) => isHeld)).toHaveLength(HELD);
+      expect(seen).toMatchObject({ lost: 0, health: ['up'] });
+      await Promise.all([...held, ...got].map((lock) => lock.release()));
+    },
+    60_000,
+  );
+});
+
+function all<T>(count: number, start: (i: number) => Promise<T>): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, i) => start(i)));
+}
+
+/** Measures the longest time for which nothing else got its turn. */
+function feelPulse(): { stop(): Promise<number> } {
+  let longest = 0;
+  let beating = true;
+  const over = (async () => {
+    for (let last = performance.now(); beating;) {
+      await nextTurn();
+      const now = performance.now();
+      longest = Math.max(longest, now - last);
+      last = now;
+    }
+  })();
+  return {
+    stop: async () => {
+      beating = false;
+      await over;
+      return longest;
+    },
+  };
+}

@@ -1,0 +1,154 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { LockService, systemClock } from 'nestjs-distributed-lock/core';
+import { redis } from 'nestjs-distributed-lock/redis';
+import { givenSource, urlSource } from '../../../lib/backends/redis/client-source.js';
+import { RedisConnection } from '../../../lib/backends/redis/redis-connection.js';
+import { eventually } from '../../support/eventually.js';
+import { RedisWorld } from './redis-world.js';
+
+/** So many commands may be under way on a connection. */
+const WINDOW = 500;
+
+describe('what waits here until it can be sent', () => {
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  const scriptsRun = async (): Promise<number> => {
+    const stats = await world.server.commandStats();
+    return (stats.get('eval') ?? 0) + (stats.get('evalsha') ?? 0);
+  };
+
+  it('is never sent when it was given up, and leaves nothing to take back', async () => {
+    const proxy = await world.proxy();
+    const locks = world.service({ url: proxy.url, commandTimeoutMs: 20_000 });
+    await locks.withLock('warm-up', () => undefined);
+    const before = await scriptsRun();
+    proxy.pause();
+    const asked = Array.from({ length: 4 * WINDOW }, (_, i) => locks.acquire(`key-${i}`, { waitMs: 300 }));
+    const outcomes = await Promise.allSettled(asked);
+    expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(4 * WINDOW);
+    proxy.resume();
+    await eventually(async () => expect(await world.operator.keys('lock:{*}')).toEqual([]));
+    // What was under way, and its clean-up.
+    expect((await scriptsRun()) - before).toBeLessThanOrEqual(2 * WINDOW);
+    await expect(locks.withLock('key', () => 'in')).resolves.toBe('in');
+  });
+
+  it('goes in the order of the calls, but for what keeps or frees a lease', async () => {
+    const connection = world.closing(new RedisConnection(urlSource(world.server.url), 1_000));
+    const asker = { onSend: () => true };
+    const order: string[] = [];
+    const note = (name: string) => () => void order.push(name);
+    await Promise.all([
+      connection.askFor(asker, '', ['PING']).then(note('first lease')),
+      connection.askFor(asker, '', ['PING']).then(note('second lease')),
+      connection.ask('', ['PING']).then(note('renewal')),
+      connection.ask('', ['PING']).then(note('release')),
+    ]);
+    expect(order).toEqual(['renewal', 'release', 'first lease', 'second lease']);
+  });
+
+  it('has a server learn a script once in a write, however many need it', async () => {
+    const locks = world.service();
+    await locks.withLock('warm-up', () => undefined);
+    await world.operator.script('FLUSH');
+    const before = (await world.server.commandStats()).get('eval') ?? 0;
+    const held = await Promise.all(Array.from({ length: 100 }, (_, i) => locks.acquire(`key-${i}`)));
+    // Once for each write: the server's refusals may arrive in a few pieces.
+    expect(((await world.server.commandStats()).get('eval') ?? 0) - before).toBeLessThanOrEqual(10);
+    await Promise.all(held.map((lock) => lock.release()));
+  });
+
+  it('does not pile up in a given client that is not connected', async () => {
+    const client = world.disconnecting(
+      new Redis(world.server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 }),
+    );
+    client.on('error', () => undefined);
+    const locks = world.closing(new LockService(redis({ client, commandTimeoutMs: 100 })));
+    await locks.withLock('warm-up', () => undefined);
+    await world.server.kill();
+    await eventually(() => expect(client.status).not.toBe('ready'));
+    for (let i = 0; i < 20; i += 1) {
+      const asked = Array.from({ length: 10 }, (_, j) => locks.acquire(`key-${i}-${j}`, { waitMs: 50 }));
+      await Promise.allSettled(asked);
+    }
+    await world.server.restart({ empty: true });
+    await expect(locks.withLock('key', () => 'in')).resolves.toBe('in');
+    // Of the last lock: acquire and release, each unknown to the new server at first.
+    expect(await scriptsRun()).toBeLessThanOrEqual(4);
+  });
+
+  it('does not pile up in a given client whose server says nothing', async () => {
+    const client = world.disconnecting(new Redis(world.server.url));
+    const connection = world.closing(new RedisConnection(givenSource(client), 100));
+    const pings = (await world.server.commandStats()).get('ping') ?? 0;
+    await connection.send('PING');
+    world.server.freeze();
+    try {
+      for (let i = 0; i < 10; i += 1) {
+        await expect(connection.send('PING')).rejects.toThrow('no answer within 100 ms');
+      }
+    } finally {
+      world.server.thaw();
+    }
+    await eventually(() => expect(connection.health.current.status).toBe('up'));
+    await expect(connection.send('PING')).resolves.toBe('PONG');
+    // The first, one that was given up when it had been sent, and the last.
+    expect((await world.server.commandStats()).get('ping')).toBe(pings + 3);
+  });
+
+  it('is not taken for silence, however long it waits, while answers come', async () => {
+    const connection = world.closing(new RedisConnection(urlSource(world.server.url), 600));
+    await connection.send('PING');
+    // Each takes the server some milliseconds, and all together several times as long as one may. It answers what it has read
+    // at once together, hence the ballast.
+    const ballast = 'x'.repeat(16_384);
+    const slow = ['EVAL', "for i = 1, 50000 do redis.call('PING') end return 1", 0, ballast] as const;
+    const states: string[] = [];
+    connection.health.onChange(({ status }) => states.push(status));
+    const answers = await Promise.all(Array.from({ length: 80 }, () => connection.send(...slow)));
+    expect(answers).toEqual(answers.map(() => 1));
+    expect(states).toEqual([]);
+  });
+});
+
+describe('a connection', () => {
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  it('that could not be opened is opened by the next question', async () => {
+    const { openSubscriber, open } = urlSource(world.server.url);
+    let failures = 1;
+    const source = {
+      openSubscriber,
+      open: () => {
+        failures -= 1;
+        return failures < 0 ? open() : Promise.reject(new Error('not yet'));
+      },
+    };
+    const connection = world.closing(new RedisConnection(source, 1_000));
+    await expect(connection.send('PING')).rejects.toThrow('not yet');
+    await expect(connection.send('PING')).resolves.toBe('PONG');
+  });
+
+  it('that a firewall has forgotten while it was idle is noticed before it is used', async () => {
+    const proxy = await world.proxy();
+    let idleMs = 0;
+    const clock = { now: () => performance.now() + idleMs, schedule: systemClock.schedule };
+    const connection = world.closing(new RedisConnection(urlSource(proxy.url), 2_000, clock));
+    await connection.send('PING');
+    proxy.forget();
+    idleMs = 60_000;
+    await expect(connection.send('PING')).resolves.toBe('PONG');
+    expect(connection.health.current).toEqual({ status: 'up' });
+  });
+});
