@@ -1,7 +1,9 @@
 import { randomInt } from 'node:crypto';
+import type { ConnectionOptions } from 'node:tls';
 import { LockConfigurationError } from '../../core/index.js';
 import type { RedisClient } from './redis-client.js';
-import { cleanError } from './redis-error.js';
+import { cleanError, isReadOnly } from './redis-error.js';
+import { tlsTo } from './tls-options.js';
 
 const LONGEST_RECONNECT_DELAY_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -12,28 +14,46 @@ export function reconnectDelay(attempt: number): number {
   return delay / 2 + randomInt(Math.ceil(delay / 2) + 1);
 }
 
+/** Firewalls and load balancers forget connections that are idle for minutes: probes of the system's keep them in mind. */
+const KEEP_ALIVE_AFTER_MS = 10_000;
+
 /**
  * No offline queue, and no retry: a command either goes out now or fails now. Whatever waited in the client would run later,
- * after its caller was told that it failed. A server that has become a replica is left: its name may lead to the master by now.
+ * after its caller was told that it failed; only what a network has on its way still may. A server that has become a replica
+ * is left: its name may lead to the master by now. No pipelines of its own, which take `ssubscribe` for an ordinary command.
  */
 export const OWN_CLIENT_OPTIONS = {
   lazyConnect: true,
   enableOfflineQueue: false,
   maxRetriesPerRequest: 0,
   autoResubscribe: false,
+  enableAutoPipelining: false,
+  keepAlive: KEEP_ALIVE_AFTER_MS,
   connectTimeout: CONNECT_TIMEOUT_MS,
   disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   connectionName: 'nestjs-distributed-lock',
   retryStrategy: reconnectDelay,
-  reconnectOnError: (error: Error): boolean => error.message.startsWith('READONLY'),
+  reconnectOnError: isReadOnly,
 };
 
+/** Where a server listens, and what else ioredis is to know. */
+export interface Whereabouts {
+  readonly host?: string;
+  readonly port?: number;
+  readonly tls?: ConnectionOptions | undefined;
+}
+
 /** @throws LockConfigurationError when ioredis is not installed */
-export async function makeClient(where: string | object, option: string): Promise<RedisClient> {
+export async function makeClient(where: string | Whereabouts, option: string): Promise<RedisClient> {
   const Redis = await importRedis(option);
-  return typeof where === 'string'
-    ? new Redis(where, OWN_CLIENT_OPTIONS)
-    : new Redis({ ...OWN_CLIENT_OPTIONS, ...where });
+  if (typeof where === 'string') return new Redis(where, { ...OWN_CLIENT_OPTIONS, ...tlsOf(new URL(where)) });
+  const { host, tls } = where;
+  const named = host !== undefined && tls ? { tls: tlsTo(host, tls) } : {};
+  return new Redis({ ...OWN_CLIENT_OPTIONS, ...where, ...named });
+}
+
+function tlsOf({ protocol, hostname }: URL): { tls?: ConnectionOptions } {
+  return protocol === 'rediss:' ? { tls: tlsTo(hostname, {}) } : {};
 }
 
 async function importRedis(option: string) {
