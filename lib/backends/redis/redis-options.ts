@@ -16,8 +16,9 @@ export type RedisMode = 'queue' | 'plain' | 'getset';
 interface CommonOptions {
   /**
    * `queue`: waiters stand in line on the server and are handed the key. `plain`: `SET NX PX` and nothing else on the server,
-   * waiters poll. `getset`: for servers and proxies without scripting; see `GetsetLeaseStore` for its limits. All processes
-   * that share a key must use the same. @default 'queue'
+   * waiters poll. `getset`: for servers and proxies without scripting. Where a network delivers a command late, after its
+   * connection was given up, two may hold a key for up to a third of the TTL; and a client that is given must have no queue of its
+   * own (`enableOfflineQueue: false`, `maxRetriesPerRequest: 0`). All processes that share a key must use the same mode. @default 'queue'
    */
   readonly mode?: RedisMode;
   /** What the names of all our keys and channels begin with: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
@@ -91,6 +92,13 @@ export type RedisOptions = CommonOptions &
 
 export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
 
+/** Of ioredis: whether commands wait in the client, for a connection or for the next one. */
+interface QueueOptions {
+  readonly enableOfflineQueue?: boolean;
+  readonly autoResendUnfulfilledCommands?: boolean;
+  readonly maxRetriesPerRequest?: number | null;
+}
+
 const MODES: readonly string[] = ['queue', 'plain', 'getset'] satisfies RedisMode[];
 const COMMON = ['mode', 'prefix', 'commandTimeoutMs', 'patienceMs', 'minReplicas'];
 const ACCESS = ['username', 'password', 'tls', 'natMap'];
@@ -129,6 +137,7 @@ export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
   if (typeof prefix !== 'string' || !/^[\w.:-]{1,100}$/u.test(prefix)) {
     refuse('prefix', `must be 1 to 100 letters, digits, "_", ".", ":" or "-"; it was ${show(prefix)}`);
   }
+  if (mode === 'getset' && given.client !== undefined) assertPrompt(given.client);
   assertNumber('commandTimeoutMs', commandTimeoutMs, 1, 60_000);
   assertNumber('patienceMs', patienceMs, 0, Infinity);
   assertWhole('minReplicas', minReplicas, 0, 100);
@@ -137,9 +146,18 @@ export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
 
 function placeOf(given: object): keyof Places {
   const [place, other] = PLACE_NAMES.filter((name) => Reflect.get(given, name) !== undefined);
-  if (!place) return refuse('url', 'or client, sentinels or cluster must be given');
+  if (!place) return refuse('url', `or client, sentinels or cluster must be given${urlFor(given)}`);
   if (other) refuse(other, `and ${place} exclude each other: give one of them`);
   return place;
+}
+
+/** What ioredis takes apart, we take as a URL. */
+function urlFor(given: object): string {
+  const { host, port = 6_379 }: { host?: unknown; port?: unknown } = given;
+  if (host === undefined && !('port' in given)) return '';
+  const place = typeof host === 'string' && /^[\w.-]+$/u.test(host) ? host : 'localhost';
+  const where = `${place}:${typeof port === 'number' ? port : 6_379}`;
+  return `: write url: 'redis://${where}', with a password 'redis://user:password@${where}', with TLS 'rediss://…'`;
 }
 
 function assertUrl(url: unknown): void {
@@ -153,6 +171,20 @@ function assertClient(client: unknown): void {
   const methods = Reflect.get(client, 'isCluster') === true ? CLUSTER_METHODS : CLIENT_METHODS;
   const missing = methods.filter((name) => typeof Reflect.get(client, name) !== 'function');
   if (missing.length > 0) refuse('client', `must be an ioredis client; it has no ${missing.join(', ')}`);
+}
+
+/** Late is harmless where a command compares owners, and nowhere else. The connections to the nodes of a Cluster are our own. */
+function assertPrompt(client: RedisClient | RedisCluster): void {
+  if (client.isCluster) return;
+  const { enableOfflineQueue, autoResendUnfulfilledCommands, maxRetriesPerRequest }: QueueOptions =
+    client.options ?? {};
+  const resends = autoResendUnfulfilledCommands !== false && maxRetriesPerRequest !== 0;
+  if (enableOfflineQueue !== false || resends) {
+    refuse(
+      'client',
+      "sends commands late, which lets two hold a key in mode 'getset': make it with { enableOfflineQueue: false, maxRetriesPerRequest: 0 }, or give its url",
+    );
+  }
 }
 
 function assertSentinels(given: SentinelOptions): void {

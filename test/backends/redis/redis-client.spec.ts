@@ -7,6 +7,8 @@ import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
+/** What `getset` asks of a client: to send nothing late. */
+const PROMPT = { enableOfflineQueue: false, maxRetriesPerRequest: 0 };
 const EVENTS = ['connecting', 'ready', 'close', 'end', 'error', 'message'];
 
 describe('a client that was given', () => {
@@ -17,19 +19,19 @@ describe('a client that was given', () => {
   afterEach(() => world.endTest());
   afterAll(() => world.stop());
 
-  const makers: readonly [string, (url: string, options?: object) => RedisClient & EventCounter][] = [
-    ['ioredis 6', (url, options = {}) => new Redis(url, options)],
-    ['ioredis 6, RESP2', (url, options = {}) => new Redis(url, { ...options, protocol: 2 })],
-    ['ioredis 6, numbers as text', (url, options = {}) => new Redis(url, { ...options, stringNumbers: true })],
-    ['ioredis 6, auto-pipelining', (url, options = {}) => new Redis(url, { ...options, enableAutoPipelining: true })],
-    ['ioredis 6, key prefix', (url, options = {}) => new Redis(url, { ...options, keyPrefix: 'app:' })],
-    ['ioredis 5', (url, options = {}) => new Redis5(url, options)],
-    ['ioredis 5, key prefix', (url, options = {}) => new Redis5(url, { ...options, keyPrefix: 'app:' })],
+  const makers: readonly [string, (url: string, options: object) => RedisClient & EventCounter][] = [
+    ['ioredis 6', (url, options) => new Redis(url, options)],
+    ['ioredis 6, RESP2', (url, options) => new Redis(url, { ...options, protocol: 2 })],
+    ['ioredis 6, numbers as text', (url, options) => new Redis(url, { ...options, stringNumbers: true })],
+    ['ioredis 6, auto-pipelining', (url, options) => new Redis(url, { ...options, enableAutoPipelining: true })],
+    ['ioredis 6, key prefix', (url, options) => new Redis(url, { ...options, keyPrefix: 'app:' })],
+    ['ioredis 5', (url, options) => new Redis5(url, options)],
+    ['ioredis 5, key prefix', (url, options) => new Redis5(url, { ...options, keyPrefix: 'app:' })],
   ];
 
   describe.each(makers)('%s', (_version, make) => {
     it.each(MODES)('locks, waits, renews, and stays as it was (%s)', async (mode) => {
-      const client = world.disconnecting(make(world.server.url));
+      const client = world.disconnecting(make(world.server.url, mode === 'getset' ? PROMPT : {}));
       const listeners = EVENTS.map((event) => client.listenerCount(event));
       const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
       const first = await a.acquire('key', { ttlMs: 600 });

@@ -22,6 +22,16 @@ describe('redis() refuses', () => {
     ['no options', undefined, 'options'],
     ['null', null, 'options'],
     ['neither url nor client', {}, 'url'],
+    [
+      'a client with an offline queue, for getset',
+      { client: new Redis({ lazyConnect: true }), mode: 'getset' },
+      'client',
+    ],
+    [
+      'a client that sends again what was lost, for getset',
+      { client: new Redis({ lazyConnect: true, enableOfflineQueue: false }), mode: 'getset' },
+      'client',
+    ],
     ['both', { url, client: new Redis({ lazyConnect: true }) }, 'client'],
     ['what is no URL', { url: 'localhost:6379' }, 'url'],
     ['a URL of something else', { url: 'https://127.0.0.1' }, 'url'],
@@ -64,6 +74,21 @@ describe('redis() refuses', () => {
     expect(error).toMatchObject({ option, message: expect.stringContaining(option) });
   });
 
+  it.each([
+    [{ host: 'redis.internal', port: 6380, password: 's3cret' }, "url: 'redis://redis.internal:6380'"],
+    [{ host: 'redis.internal' }, "url: 'redis://redis.internal:6379'"],
+    [{ port: 6380 }, "url: 'redis://localhost:6380'"],
+  ])('what ioredis takes apart, with the URL to write: %j', (options, advice) => {
+    const error = attempt(options);
+    expect(error).toMatchObject({ option: 'url', message: expect.stringContaining(advice) });
+    expect(String(error)).not.toContain('s3cret');
+  });
+
+  it('a client for getset that sends late, with what to do about it', () => {
+    const client = new Redis({ lazyConnect: true });
+    expect(String(attempt({ client, mode: 'getset' }))).toMatch(/enableOfflineQueue: false, maxRetriesPerRequest: 0/);
+  });
+
   it('a wrong password without repeating it', () => {
     expect(String(attempt({ cluster: [node], password: 12_345 }))).not.toContain('12345');
   });
@@ -91,6 +116,13 @@ describe('redis() takes', () => {
   });
 
   it.each<[string, RedisOptions]>([
+    [
+      'a client for getset that sends nothing late',
+      {
+        client: new Redis({ lazyConnect: true, enableOfflineQueue: false, maxRetriesPerRequest: 0 }),
+        mode: 'getset',
+      },
+    ],
     ['a URL', { url }],
     ['Sentinels', { sentinels: [node], name: 'locks', sentinelPassword: 'x', tls: true, db: 1 }],
     ['a cluster', { cluster: [{ host: 'localhost' }], username: 'app', password: 'x', natMap: { 'a:1': node } }],
