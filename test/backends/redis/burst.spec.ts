@@ -78,21 +78,21 @@ async function startMs(locks: LockService): Promise<number> {
 
 /** Measures the longest time for which nothing else got its turn. */
 function feelPulse(): { stop(): Promise<number> } {
-  let longest = 0;
-  let beating = true;
-  const over = (async () => {
-    for (let last = performance.now(); beating;) {
+  const pulse = { longestMs: 0, over: false };
+  const beat = async (): Promise<void> => {
+    for (let last = performance.now(); !pulse.over;) {
       await nextTurn();
       const now = performance.now();
-      longest = Math.max(longest, now - last);
+      pulse.longestMs = Math.max(pulse.longestMs, now - last);
       last = now;
     }
-  })();
+  };
+  const beating = beat();
   return {
     stop: async () => {
-      beating = false;
-      await over;
-      return longest;
+      pulse.over = true;
+      await beating;
+      return pulse.longestMs;
     },
   };
 }

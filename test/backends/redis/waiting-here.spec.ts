@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { LockService, systemClock } from 'nestjs-distributed-lock/core';
+import { type Clock, LockService, systemClock } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { givenSource, urlSource } from '../../../lib/backends/redis/client-source.js';
+import type { ClientSource } from '../../../lib/backends/redis/redis-client.js';
 import { RedisConnection } from '../../../lib/backends/redis/redis-connection.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
@@ -126,13 +127,13 @@ describe('a connection', () => {
   afterAll(() => world.stop());
 
   it('that could not be opened is opened by the next question', async () => {
-    const { openSubscriber, open } = urlSource(world.server.url);
+    const there = urlSource(world.server.url);
     let failures = 1;
-    const source = {
-      openSubscriber,
+    const source: ClientSource = {
+      openSubscriber: () => there.openSubscriber(),
       open: () => {
         failures -= 1;
-        return failures < 0 ? open() : Promise.reject(new Error('not yet'));
+        return failures < 0 ? there.open() : Promise.reject(new Error('not yet'));
       },
     };
     const connection = world.closing(new RedisConnection(source, 1_000));
@@ -143,7 +144,10 @@ describe('a connection', () => {
   it('that a firewall has forgotten while it was idle is noticed before it is used', async () => {
     const proxy = await world.proxy();
     let idleMs = 0;
-    const clock = { now: () => performance.now() + idleMs, schedule: systemClock.schedule };
+    const clock: Clock = {
+      now: () => performance.now() + idleMs,
+      schedule: (...timer) => systemClock.schedule(...timer),
+    };
     const connection = world.closing(new RedisConnection(urlSource(proxy.url), 2_000, clock));
     await connection.send('PING');
     proxy.forget();
