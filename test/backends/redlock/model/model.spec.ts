@@ -48,6 +48,7 @@ wantedOf(['redlock']).forEach((name) =>
           { ...BELIEFS, scheme: schemes.PROPOSED_WITHOUT_CLOCK, proposals: 3, candidates: FULL ? [1, 2, 3] : [1, 2] },
         ],
         ['no two believe when one of them was refused before', ASKED_AGAIN],
+        ['the same on five nodes', { ...ASKED_AGAIN, nodes: 5, candidates: [1, 1, 2] }],
         ['no two believe when nodes lose everything and wait', { ...BELIEFS, losses: true, quarantine: true }],
       ])('%s', (what, world) => {
         const verdict = search(new RedlockModel({ ...WORLD, ...world }));
@@ -63,6 +64,10 @@ wantedOf(['redlock']).forEach((name) =>
         ['no token, once a holder pauses', { ...BELIEFS, leasesEnd: 'any time' }],
         ['no token, once a node loses everything and votes at once', { ...BELIEFS, losses: true }],
         ['a take-back that frees whatever its owner has', { ...ASKED_AGAIN, scheme: schemes.TAKEN_BACK_BY_OWNER }],
+        [
+          'the same on five nodes',
+          { ...ASKED_AGAIN, scheme: schemes.TAKEN_BACK_BY_OWNER, nodes: 5, candidates: [1, 1, 2] },
+        ],
         ['votes of an earlier attempt that come late', { ...ASKED_AGAIN, scheme: schemes.LATE_VOTES }],
         ['votes for two proposals, counted together', { scheme: schemes.MIXED_ROUNDS }],
         ['nodes that do not note that they have lost everything', { ...FORGETFUL, scheme: schemes.WITHOUT_SINCE }],
