@@ -3,6 +3,8 @@ import type { Holder } from './lock-backend.js';
 /** What every error of this library is. `code` is stable and fit for comparison; the message is for people. */
 export abstract class LockError extends Error {
   abstract readonly code: string;
+  /** Written out in each class: bundlers that shorten the names of classes must not change it. */
+  abstract override readonly name: string;
 
   constructor(
     message: string,
@@ -11,12 +13,12 @@ export abstract class LockError extends Error {
     options?: { readonly cause?: unknown },
   ) {
     super(message, options);
-    this.name = new.target.name;
   }
 }
 
 /** Somebody else has the key: trying again later makes sense. Nothing stays behind. */
 export class LockTimeoutError extends LockError {
+  override readonly name = 'LockTimeoutError';
   readonly code = 'LOCK_TIMEOUT';
   readonly waitMs: number;
   readonly holder: Holder | undefined;
@@ -37,20 +39,23 @@ function timeoutMessage(key: string, waitMs: number, holder: Holder | undefined)
 
 export type LossReason = 'expired' | 'revoked' | 'max-hold' | 'shutdown';
 
-const LOSS: Record<LossReason, string> = {
+const LOSS: Record<LossReason | 'released', string> = {
   expired: 'could not be renewed in time; another process may hold it by now',
   revoked: 'was taken away on the server: it expired there, or somebody deleted it',
   'max-hold': 'was held for maxHoldMs and given back',
+  released: 'was released before the work that needs it was done',
   shutdown: 'ended because the lock service was closed, as it is when its application shuts down',
 };
 
 /** The lock ended before the work did. What the work wrote since then is protected by the fencing token only. */
 export class LockLostError extends LockError {
+  override readonly name = 'LockLostError';
   readonly code = 'LOCK_LOST';
 
   constructor(
     key: string,
-    readonly reason: LossReason,
+    /** `released`: by its holder, see `LockHandle.assertHeld`. */
+    readonly reason: LossReason | 'released',
   ) {
     super(`${quote(key)} ${LOSS[reason]}`, key);
   }
@@ -58,6 +63,7 @@ export class LockLostError extends LockError {
 
 /** The backend gave no usable answer, which says nothing about who holds the key. What was asked is undone in the background. */
 export class LockBackendError extends LockError {
+  override readonly name = 'LockBackendError';
   readonly code = 'LOCK_BACKEND';
   readonly backend: string;
   readonly operation: string;
@@ -79,6 +85,7 @@ function reasonOf(cause: unknown): string {
 
 /** The lock service is stopped and gives out no locks. Nothing stays behind; another process may serve the caller. */
 export class LockShutdownError extends LockError {
+  override readonly name = 'LockShutdownError';
   readonly code = 'LOCK_SHUTDOWN';
 
   constructor(key = '') {
@@ -89,6 +96,7 @@ export class LockShutdownError extends LockError {
 
 /** This call tree holds the key and asked for it again without re-entrancy: it would wait for itself. */
 export class LockDeadlockError extends LockError {
+  override readonly name = 'LockDeadlockError';
   readonly code = 'LOCK_DEADLOCK';
 
   constructor(
@@ -106,6 +114,7 @@ export class LockDeadlockError extends LockError {
 
 /** A protected resource has seen a newer fencing token, so this holder is a former one. Nothing was written. */
 export class StaleFenceError extends LockError {
+  override readonly name = 'StaleFenceError';
   readonly code = 'LOCK_STALE_FENCE';
   readonly token: bigint;
   readonly newest: bigint | undefined;
@@ -123,6 +132,7 @@ export class StaleFenceError extends LockError {
 
 /** Something was asked for that can never work. Thrown where it is given, not at first use. */
 export class LockConfigurationError extends LockError {
+  override readonly name = 'LockConfigurationError';
   readonly code = 'LOCK_CONFIGURATION';
 
   constructor(

@@ -117,7 +117,11 @@ export class Hold implements WatchdogListener {
   }
 
   lossError(): LockLostError {
-    return new LockLostError(this.key, this.#lostBy ?? (this.watchdog.lease.revoked?.aborted ? 'revoked' : 'expired'));
+    return new LockLostError(this.key, this.#lossReason);
+  }
+
+  get #lossReason(): LossReason {
+    return this.#lostBy ?? (this.watchdog.lease.revoked?.aborted ? 'revoked' : 'expired');
   }
 
   enter(): void {
@@ -134,7 +138,7 @@ export class Hold implements WatchdogListener {
     this.#entries -= 1;
     if (this.#entries > 0 || this.#lostBy !== undefined) return false;
     if (!this.watchdog.trusted) {
-      this.onLost(this.lossError().reason);
+      this.onLost(this.#lossReason);
       return false;
     }
     this.#givenBack = true;

@@ -126,8 +126,10 @@ export class Holds {
 
   onHealthChange({ status, detail }: BackendHealth): void {
     for (const { watchdog, options } of this) {
+      // Without renewals nothing is asked that could fail, and nothing would ever be answered to end the doubt.
+      if (!options.watchdog) continue;
       if (status === 'down') watchdog.suspect(new Error(detail ?? 'the connection is down'));
-      else if (status === 'up' && options.watchdog) watchdog.renewNow();
+      else if (status === 'up') watchdog.renewNow();
     }
   }
 
@@ -261,7 +263,7 @@ export class Holds {
 
   #endTurn(key: string, gift: Hold | null): void {
     this.#blockers.forget(key);
-    this.#queue.leave(key, gift);
+    if (!this.#queue.leave(key, gift)) this.#yielding.delete(key);
   }
 
   /** The time of one is up who could not ask the backend. */

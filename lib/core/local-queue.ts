@@ -107,12 +107,16 @@ export class LocalQueue<Gift> {
     for (const waiter of this.#turns.get(key) ?? []) waiter.reject(reason);
   }
 
-  /** Ends the caller's turn; the next waiter has it, with the gift. Without a waiter there must be no gift. */
-  leave(key: string, gift: Gift | null): void {
+  /** Ends the caller's turn; the next waiter has it, with the gift. Without a waiter there must be no gift. Whether there was one. */
+  leave(key: string, gift: Gift | null): boolean {
     const next = this.#first(key);
-    if (next) return next.resolve(gift);
+    if (next) {
+      next.resolve(gift);
+      return true;
+    }
     this.#turns.delete(key);
     if (this.#onIdle.length > 0 && !this.busy) for (const resolve of this.#onIdle.splice(0)) resolve();
+    return false;
   }
 
   #first(key: string): Waiter<Gift> | undefined {

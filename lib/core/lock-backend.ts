@@ -70,7 +70,7 @@ export interface LockBackend {
   close(): Promise<void>;
   health?(): BackendHealth;
   /**
-   * Calls `listener` on every change of `health().status`, or of that of a node; what it returns stops that. `down` puts every hold in jeopardy,
+   * Calls `listener` on every change of `health().status`, or of that of a node; what it returns stops that. `down` puts every hold in jeopardy that is renewed,
    * `up` has every hold renewed at once, so that a lease lost in a restart is told within a round trip after the reconnect.
    */
   onHealthChange?(listener: (health: BackendHealth) => void): () => void;

@@ -1,4 +1,4 @@
-import { LockConfigurationError } from './errors.js';
+import { LockConfigurationError, LockLostError } from './errors.js';
 import type { Hold } from './hold.js';
 import { runInside } from './reentrancy.js';
 
@@ -28,14 +28,27 @@ export class LockHandle implements AsyncDisposable {
     return this.#released ? 'released' : this.hold.state;
   }
 
-  /** Exact now: a comparison of monotonic clocks, also in the first step after the event loop was blocked. */
+  /**
+   * Exact now: a comparison of monotonic clocks, also in the first step after the event loop was blocked. They stand still, as
+   * the wall clock may, while a virtual machine is suspended, migrated or brought back from a snapshot, and nothing inside it
+   * can tell. After that a former holder believes until its next renewal: only the fencing token protects then.
+   */
   get isHeld(): boolean {
     return !this.#released && this.hold.isHeld;
   }
 
-  /** @throws LockLostError when the lock is lost. A released handle throws nothing. */
+  /** @throws LockLostError when the lock is lost. A released handle throws nothing: see `assertHeld`. */
   throwIfLost(): void {
     if (!this.#released && !this.hold.isHeld) throw this.hold.lossError();
+  }
+
+  /**
+   * Guards a step of work that may outlive the lock: started inside and not awaited, or from a timer.
+   * @throws LockLostError when the lock is lost, and with the reason `released` after the release
+   */
+  assertHeld(): void {
+    this.throwIfLost();
+    if (this.#released) throw new LockLostError(this.hold.key, 'released');
   }
 
   /**

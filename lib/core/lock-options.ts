@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { MAX_HAND_OFFS } from './hand-off-limits.js';
 import { LockConfigurationError } from './errors.js';
 import type { LockBackend } from './lock-backend.js';
@@ -17,7 +18,11 @@ export interface TryAcquireOptions {
   watchdog?: boolean;
   /** After this time the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
   maxHoldMs?: number;
-  /** Whether the same async call tree may take the key again. @default true */
+  /**
+   * Whether the same async call tree may take the key again. It then enters the lock that it has, which keeps the options it was
+   * taken with: those of an inner call, such as its `ttlMs` and `maxHoldMs`, count only where that call is the outermost.
+   * @default true
+   */
   reentrant?: boolean;
 }
 
@@ -84,6 +89,8 @@ const SERVICE_OPTIONS: ReadonlySet<string> = new Set([
 /** The shortest time to live in which a renewal can be sent, answered and trusted. */
 export const MIN_TTL_MS = 10;
 const MAX_TTL_MS = 2 ** 31 - 1;
+/** It is written beside every lease. */
+const MAX_LABEL_LENGTH = 200;
 
 /**
  * Fills in what a call left open.
@@ -145,6 +152,7 @@ export function assertServiceOptions(options: LockServiceOptions): void {
   if (options.maxHandOffMs !== undefined) inRange('maxHandOffMs', options.maxHandOffMs, 0, Infinity);
   if (options.maxWaiters !== undefined) inRange('maxWaiters', options.maxWaiters, 0, Infinity);
   if (options.shutdownGraceMs !== undefined) inRange('shutdownGraceMs', options.shutdownGraceMs, 0, Infinity);
+  assertParts(options);
   const { namespace } = options;
   if (namespace !== undefined && (typeof namespace !== 'string' || !/^[\w.-]+$/u.test(namespace))) {
     throw new LockConfigurationError(
@@ -152,6 +160,41 @@ export function assertServiceOptions(options: LockServiceOptions): void {
       'namespace',
     );
   }
+}
+
+function assertParts({ label, observers, clock }: LockServiceOptions): void {
+  if (label !== undefined && (typeof label !== 'string' || label === '' || label.length > MAX_LABEL_LENGTH)) {
+    throw new LockConfigurationError(
+      `label must be a text of 1 to ${MAX_LABEL_LENGTH} characters; it was ${shown(label)}`,
+      'label',
+    );
+  }
+  if (observers !== undefined && !(Array.isArray(observers) && observers.every(isObject))) {
+    throw new LockConfigurationError(
+      `observers must be a list of objects with methods named after events; it was ${shown(observers)}`,
+      'observers',
+    );
+  }
+  if (clock !== undefined && !isClock(clock)) {
+    throw new LockConfigurationError(
+      `clock must be an object with the methods now and schedule; it was ${shown(clock)}`,
+      'clock',
+    );
+  }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function isClock(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { now, schedule }: { now?: unknown; schedule?: unknown } = value;
+  return typeof now === 'function' && typeof schedule === 'function';
+}
+
+function shown(value: unknown): string {
+  return inspect(value, { depth: 0, maxStringLength: 50, breakLength: Infinity });
 }
 
 function inRange(option: string, value: unknown, min: number, max: number, kind: 'whole' | 'any' = 'any'): void {

@@ -6,14 +6,27 @@ import type { LockHandle } from './lock-handle.js';
 interface Entry {
   readonly hold: Hold;
   readonly handle: LockHandle;
-  readonly outer: Entry | undefined;
+  outer: Entry | undefined;
 }
 
 const entries = new AsyncLocalStorage<Entry | undefined>();
 
 /** Runs `work` as part of the call tree that has `hold`: what it awaits or starts may re-enter the key. */
 export function runInside<T>(hold: Hold, handle: LockHandle, work: () => T): T {
-  return entries.run({ hold, handle, outer: entries.getStore() }, work);
+  return entries.run({ hold, handle, outer: outerOf(hold) }, work);
+}
+
+/**
+ * What a new entry goes into, without what is over. A task that starts itself anew from inside its lock would else drag along
+ * all its former locks for ever.
+ */
+function outerOf(hold: Hold): Entry | undefined {
+  let outer = entries.getStore();
+  while (outer && (outer.hold.ended || (outer.hold === hold && outer.handle.state === 'released'))) outer = outer.outer;
+  for (let entry = outer; entry; entry = entry.outer) {
+    while (entry.outer?.hold.ended === true) entry.outer = entry.outer.outer;
+  }
+  return outer;
 }
 
 /**

@@ -54,6 +54,24 @@ describe('hand-off', () => {
     expect(asked).toEqual([false, true, false]);
   });
 
+  it('does not have a later caller yield when the next one has left meanwhile', async () => {
+    const asked: (boolean | undefined)[] = [];
+    const acquire = backend.acquire.bind(backend);
+    backend.acquire = (key, request) => {
+      asked.push(request.yields);
+      return acquire(key, request);
+    };
+    const capped = world.service({ maxHandOffs: 0 });
+    const first = await capped.acquire('k');
+    const controller = new AbortController();
+    const second = expect(capped.acquire('k', { signal: controller.signal })).rejects.toThrow('enough');
+    const released = first.release();
+    controller.abort(new Error('enough'));
+    await Promise.all([second, released]);
+    await (await capped.acquire('k')).release();
+    expect(asked).toEqual([false, false]);
+  });
+
   it('gives the key back after maxHandOffMs', async () => {
     await expect(leases({ maxHandOffMs: 45 }, 10)).resolves.toBe(2);
   });

@@ -281,6 +281,18 @@ describe('LockService', () => {
       expect(() => world.service({ namespace: 'a:b' })).toThrow('because a colon ends it');
     });
 
+    it.each<[object, string]>([
+      [{ label: 7 }, 'label must be a text of 1 to 200 characters; it was 7'],
+      [{ label: 'x'.repeat(201) }, 'label must be a text'],
+      [{ observers: { lost: () => undefined } }, 'observers must be a list of objects'],
+      [{ observers: [undefined] }, 'observers must be a list of objects'],
+      [{ clock: { now: () => 0 } }, 'clock must be an object with the methods now and schedule; it was { now:'],
+      [{ clock: null }, 'it was null'],
+    ])('refuses the service options %p', (options, message) => {
+      expect(() => world.service(options)).toThrow(LockConfigurationError);
+      expect(() => world.service(options)).toThrow(message);
+    });
+
     it('refuses a TTL that the backend cannot keep, where it is given', async () => {
       const slow = Object.assign(backend, { ttlLimits: { minMs: 2_000, maxMs: 60_000 } });
       const refusal = 'ttlMs must be from 2000 to 60000 with test; it was';

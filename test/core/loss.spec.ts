@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockLostError, type LockService } from 'nestjs-distributed-lock/core';
+import { type BackendHealth, LockLostError, LockService } from 'nestjs-distributed-lock/core';
 import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';
 
@@ -27,6 +27,36 @@ describe('loss', () => {
     await lock.release();
     expect([lock.state, other.isHeld]).toEqual(['released', true]);
     await other.release();
+  });
+
+  it('is no state for detached work to go on in, nor is the release', async () => {
+    const [lost, released] = [await locks.acquire('lost'), await locks.acquire('released')];
+    lost.assertHeld();
+    released.assertHeld();
+    backend.revoke('lost');
+    expect(() => lost.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST', reason: 'revoked' }));
+    await Promise.all([lost.release(), released.release()]);
+    for (const lock of [lost, released]) {
+      expect(() => lock.assertHeld()).toThrow(expect.objectContaining({ code: 'LOCK_LOST', reason: 'released' }));
+    }
+  });
+
+  it('is not feared for a lock that is never renewed because the connection broke', async () => {
+    let report: (health: BackendHealth) => void = () => undefined;
+    const told = Object.assign(backend, {
+      onHealthChange: (listener: typeof report) => {
+        report = listener;
+        return () => undefined;
+      },
+    });
+    const service = new LockService(told, { clock });
+    const [fixed, renewed] = [await service.acquire('fixed', { watchdog: false }), await service.acquire('renewed')];
+    report({ status: 'down' });
+    expect([fixed.state, renewed.state]).toEqual(['held', 'jeopardy']);
+    report({ status: 'up' });
+    await clock.advance(0);
+    expect([fixed.state, renewed.state]).toEqual(['held', 'held']);
+    await Promise.all([fixed.release(), renewed.release()]);
   });
 
   it('rejects withLock when the work outlived the lock, and keeps an error of the work', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   currentLock,
+  currentLocks,
   LockDeadlockError,
   type LockHandle,
   LockLostError,
@@ -76,6 +77,44 @@ describe('re-entrancy', () => {
     await clock.advance(10_000);
     await refused;
   });
+
+  it('does not grow with work that starts itself anew from inside its lock', async () => {
+    const depths: number[] = [];
+    const tick = (key: string, left: number): Promise<void> =>
+      locks.withLock(key, () => {
+        depths.push(currentLocks().length);
+        if (left > 0) next = new Promise((resolve) => setImmediate(() => resolve(tick(key, left - 1))));
+      });
+    const last = async (): Promise<void> => {
+      for (let awaited: unknown; awaited !== next;) {
+        awaited = next;
+        await next;
+      }
+    };
+    await tick('k', 50);
+    await last();
+    expect(Math.max(...depths)).toBe(1);
+    // Nor does it under a lock that stays, entered again and again.
+    depths.length = 0;
+    await locks.withLock('k', async () => {
+      await tick('k', 50);
+      await last();
+    });
+    expect(Math.max(...depths)).toBe(2);
+    // Nor when a lock begins before the one it was started from has ended.
+    depths.length = 0;
+    const overlap = async (place: number, former?: LockHandle): Promise<void> => {
+      const lock = await locks.acquire(`k${place}`);
+      await lock.run(async () => {
+        depths.push(currentLocks().length);
+        await former?.release();
+        await (place < 50 ? overlap(place + 1, lock) : lock.release());
+      });
+    };
+    await overlap(0);
+    expect(Math.max(...depths)).toBe(2);
+  });
+  let next: Promise<void> = Promise.resolve();
 
   it('shows the lock to what runs inside', async () => {
     expect(currentLock()).toBeUndefined();
