@@ -6,9 +6,10 @@ export {
   type GivenBackend,
   type NamedBackends,
 } from './nest/distributed-lock-options.js';
-export { Locked, type LockedDecorator } from './nest/locked.decorator.js';
+export { Locked } from './nest/locked.decorator.js';
+export { type LockedDecorator } from './nest/locked-decorator-type.js';
 export { type KeyFunction } from './nest/locked-keys.js';
-export { type BusyCall, type LockedOptions } from './nest/locked-options.js';
+export { type BusyCall, type LockedOptions, type OnBusy } from './nest/locked-options.js';
 export { LockKey } from './nest/lock-key.decorator.js';
 export { CurrentLock } from './nest/current-lock.decorator.js';
 export { RequireSequencer, type RequireSequencerOptions } from './nest/require-sequencer.decorator.js';

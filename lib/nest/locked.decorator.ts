@@ -1,5 +1,4 @@
 import { Inject, UseInterceptors } from '@nestjs/common';
-import type { Observable } from 'rxjs';
 import { LockConfigurationError } from '../core/index.js';
 import { adoptLockedStep } from '../core/locked-step.js';
 import { wrapMethod } from '../core/wrapped-method.js';
@@ -7,28 +6,15 @@ import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.deco
 import type { KeyFunction, KeySource } from './locked-keys.js';
 import { LockedMethod, type Method } from './locked-method.js';
 import { addLockedMethod, lockedMethods } from './locked-methods.js';
-import type { LockedOptions } from './locked-options.js';
+import type { Lockable, LockedDecorator } from './locked-decorator-type.js';
+import type { LockedOptions, OnBusy } from './locked-options.js';
 import { LockedExceptionFilter } from './locked-exception.filter.js';
 import { LockedInterceptor } from './locked.interceptor.js';
 import { addLastFilter, noteDeclaration } from './method-metadata.js';
 import { MethodStep } from './method-step.js';
 
-/** A lock takes time to get, so what it guards answers later: with a promise or an Observable. */
-type Lockable = (...args: never[]) => Promise<unknown> | Observable<unknown>;
-
-/** Whether a key function can be called with what the method is called with. */
-type Fits<Args extends unknown[], Target extends Lockable> = ((...args: Args) => void) extends (
-  ...args: Parameters<Target>
-) => void
-  ? unknown
-  : { readonly 'the key function takes other arguments than the method': never };
-
-/** Optional in type only, for `applyDecorators`; without a method it throws. */
-export type LockedDecorator<Args extends unknown[] = []> = <Target extends Lockable>(
-  target: object,
-  name: string | symbol,
-  descriptor?: TypedPropertyDescriptor<Target> & Fits<Args, Target>,
-) => void;
+/** What the types below admit less of. */
+type AnyDecorator = (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => void;
 
 /**
  * Runs the method under a lock, which is released when its promise settles or its Observable ends.
@@ -40,9 +26,15 @@ export type LockedDecorator<Args extends unknown[] = []> = <Target extends Locka
  * Put it above `@Transactional()`, so that the commit comes before the release.
  * @throws LockConfigurationError at decoration: an option or template that can never work, a static method, two locks
  */
-export function Locked(key: string | readonly string[], options?: LockedOptions): LockedDecorator;
-export function Locked<Args extends unknown[]>(key: KeyFunction<Args>, options?: LockedOptions): LockedDecorator<Args>;
-export function Locked(key: KeySource, options: LockedOptions = {}): LockedDecorator<never[]> {
+export function Locked<Busy extends OnBusy>(
+  key: string | readonly [string, ...string[]],
+  options?: LockedOptions<Busy>,
+): LockedDecorator<[], Busy>;
+export function Locked<Args extends unknown[], Busy extends OnBusy>(
+  key: KeyFunction<Args>,
+  options?: LockedOptions<Busy>,
+): LockedDecorator<Args, Busy>;
+export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorator {
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     const { service = DEFAULT_BACKEND } = options;
     const label = `${target.constructor.name}.${String(name)}`;

@@ -7,7 +7,7 @@ import { Crossing } from './crossing.js';
 
 const crossing = new Crossing();
 
-function decorate(key: string | string[], options?: LockedOptions): () => void {
+function decorate(key: string | [string], options?: LockedOptions): () => void {
   return () => {
     class Sale {
       @Locked(key, options)
@@ -70,7 +70,7 @@ describe('what @Locked refuses when a class is made', () => {
     ['x'.repeat(5_000), 'may have 4096 bytes'],
     ['\ud800', 'lone surrogate'],
   ])('the key %j', (key, why) => {
-    expect(decorate(key)).toThrow(why);
+    expect(decorate(key as string)).toThrow(why);
   });
 
   it.each([

@@ -1,6 +1,13 @@
 /** Compiled, never run: what the compiler says about `@Locked` and its options. */
 import { applyDecorators, Get, UseGuards } from '@nestjs/common';
-import { DistributedLockModule, Locked, type LockHandle, type LockService } from 'nestjs-distributed-lock';
+import {
+  CurrentLock,
+  DistributedLockModule,
+  Locked,
+  type LockedOptions,
+  type LockHandle,
+  type LockService,
+} from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { Observable, Subject } from 'rxjs';
 
@@ -20,7 +27,7 @@ export class Accepted {
   }
 
   @Locked(['a_:from', 'a_:to'], { onBusy: ({ error, args }) => [error.waitMs, args.length] })
-  subject(_from: number, _to: number): Subject<string> {
+  subject(_from: number, _to: number): Subject<number[]> {
     return new Subject();
   }
 
@@ -43,7 +50,124 @@ export class Accepted {
   }
 }
 
+const shared: LockedOptions = { waitMs: 0 };
+
+export class AcceptedWhenBusy {
+  @Locked('lock', { onBusy: 'skip' })
+  async nothing(): Promise<void> {}
+
+  @Locked('lock', { onBusy: 'skip' })
+  async perhaps(): Promise<string | undefined> {
+    return '';
+  }
+
+  @Locked('lock', { onBusy: 'skip' })
+  async anything(): Promise<unknown> {
+    return '';
+  }
+
+  @Locked('lock', { onBusy: 'skip' })
+  generic<T>(value: T): Promise<T | undefined> {
+    return Promise.resolve(value);
+  }
+
+  @Locked('lock', { onBusy: 'throw' })
+  async thrown(): Promise<string> {
+    return '';
+  }
+
+  @Locked('lock', { onBusy: ({ error }) => error.key })
+  async instead(): Promise<string> {
+    return '';
+  }
+
+  @Locked((id: string) => id, { onBusy: async ({ args }) => args.length })
+  async later(_id: string): Promise<number> {
+    return 0;
+  }
+
+  @Locked('lock', { onBusy: () => undefined })
+  async noted(): Promise<void> {}
+
+  @Locked('lock', {
+    onBusy: () => {
+      throw new Error('busy');
+    },
+  })
+  async other(): Promise<string> {
+    return '';
+  }
+
+  @Locked('lock', { onBusy: () => new Subject<string>() })
+  stream(): Observable<string> {
+    return new Observable();
+  }
+
+  @Locked('lock', shared)
+  async shared(): Promise<string> {
+    return '';
+  }
+
+  @Locked('lock')
+  async current(_id: string, @CurrentLock() _lock?: LockHandle): Promise<void> {}
+
+  @Locked('lock')
+  protected async hidden(@CurrentLock() _lock: LockHandle | undefined): Promise<void> {}
+}
+
+export class RefusedWhenBusy {
+  // @ts-expect-error a skipped call resolves to undefined
+  @Locked('lock', { onBusy: 'skip' })
+  async skipped(): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error a number is no string
+  @Locked('lock', { onBusy: () => 42 })
+  async number(): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error a promise of a number is none of a string
+  @Locked((id: string) => id, { onBusy: async () => 42 })
+  async promise(_id: string): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error nothing is no string
+  @Locked('lock', { onBusy: () => {} })
+  async nothing(): Promise<string> {
+    return '';
+  }
+
+  // @ts-expect-error a number is no string
+  @Locked('lock', { onBusy: () => 42 })
+  stream(): Observable<string> {
+    return new Observable();
+  }
+}
+
 export class Refused {
+  // @ts-expect-error a method of instances
+  @Locked('lock')
+  property = async (): Promise<void> => undefined;
+
+  // @ts-expect-error a method of instances
+  @Locked('lock')
+  static async ofTheClass(): Promise<void> {}
+
+  // @ts-expect-error no key at all
+  @Locked([])
+  async noKey(): Promise<void> {}
+
+  @Locked('lock')
+  // @ts-expect-error the lock is no string
+  async current(@CurrentLock() _lock: string): Promise<void> {}
+
+  // @ts-expect-error no such answer
+  @Locked('lock', { onBusy: 5 })
+  async five(): Promise<void> {}
+
   // @ts-expect-error a lock takes time: a synchronous method cannot wait for it
   @Locked('lock')
   synchronous(): string {
