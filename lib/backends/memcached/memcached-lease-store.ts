@@ -18,7 +18,7 @@ interface Servers {
   readonly health: ReportedHealth;
   start(): Promise<void>;
   agree(): Promise<void>;
-  nodeOf(key: string): { run<T>(work: (session: Session) => Promise<T>): Promise<T> };
+  nodeOf(key: string): { run<T>(work: (session: Session) => Promise<T>, onDoubt?: () => void): Promise<T> };
   close(): void;
 }
 
@@ -68,12 +68,9 @@ export class MemcachedLeaseStore implements LeaseStore {
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     await this.servers.agree();
     const names = itemNames(this.prefix, key);
-    try {
-      return await this.servers.nodeOf(key).run((session) => this.#acquire(session, names, { owner, ttlMs, metadata }));
-    } catch (error) {
-      if (error instanceof MemcachedFailure && error.kind === 'unknown') this.#doubt(owner, ttlMs);
-      throw error;
-    }
+    const acquire = (session: Session): Promise<LeaseAttempt> =>
+      this.#acquire(session, names, { owner, ttlMs, metadata });
+    return this.servers.nodeOf(key).run(acquire, () => this.#doubt(owner, ttlMs));
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {

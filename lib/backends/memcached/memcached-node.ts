@@ -36,18 +36,21 @@ export class MemcachedNode {
 
   /**
    * Whatever of `work` the server has not seen is tried again on a new connection, and so is what was lost on one that was idle:
-   * networks forget those without a word. So it may be done twice. @throws MemcachedFailure, LockError
+   * networks forget those without a word. So it may be done twice, and late: `onDoubt` is called when some of it was lost.
+   * @throws MemcachedFailure, LockError
    */
-  async run<T>(work: (session: Session) => Promise<T>): Promise<T> {
+  async run<T>(work: (session: Session) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {
     const session = await this.#current();
     const since = this.options.clock.now();
     try {
       return await doOn(session, work);
     } catch (error) {
       if (!(error instanceof MemcachedFailure)) throw this.#named(error);
-      const onIdle = error.kind === 'unknown' && session.link.heardAt <= since - this.options.commandTimeoutMs;
+      const isLost = error.kind === 'unknown';
+      if (isLost) onDoubt();
+      const onIdle = isLost && session.link.heardAt <= since - this.options.commandTimeoutMs;
       if (error.kind !== 'not-sent' && !onIdle) throw this.#named(error);
-      return await this.#again(work, onIdle ? 'unknown' : undefined);
+      return await this.#again(work, onDoubt, isLost);
     }
   }
 
@@ -62,12 +65,13 @@ export class MemcachedNode {
     this.#session?.link.end(closedFailure());
   }
 
-  /** @param kind what is known of the first try, whatever becomes of this one */
-  async #again<T>(work: (session: Session) => Promise<T>, kind: FailureKind | undefined): Promise<T> {
+  /** @param isLost whether some of the first try was, whatever becomes of this one */
+  async #again<T>(work: (session: Session) => Promise<T>, onDoubt: () => void, isLost: boolean): Promise<T> {
     try {
       return await doOn(await this.#current(), work);
     } catch (error) {
-      throw this.#named(error, kind);
+      if (error instanceof MemcachedFailure && error.kind === 'unknown') onDoubt();
+      throw this.#named(error, isLost ? 'unknown' : undefined);
     }
   }
 

@@ -80,6 +80,20 @@ for (const name of wantedOf(['memcached'])) {
       await eventually(async () => expect(await world.lease('late')).toBeDefined());
       await eventually(async () => expect(await world.lease('late')).toBeUndefined());
     });
+
+    it('leave none behind a lock that was got at the second try, and given back', async () => {
+      await using world = await MemcachedWorld.start();
+      await using relay = await LateRelay.start(world.server.port, 'ms lock:l:late ');
+      const service = world.service({ servers: `127.0.0.1:${relay.port}`, commandTimeoutMs: TIMEOUT_MS });
+      await (await service.acquire('warm-up')).release();
+      await idle();
+      const lock = await service.acquire('late', { ttlMs: 60_000 });
+      expect(relay.hasAnsweredOthers).toBe(true);
+      await lock.release();
+      relay.deliver();
+      await eventually(async () => expect(await world.lease('late')).toBeDefined());
+      await eventually(async () => expect(await world.lease('late')).toBeUndefined());
+    });
   });
 
   describe(`${name}: the start`, () => {
