@@ -39,7 +39,8 @@ export interface LeaseBackendOptions extends PollingOptions {
   columns?: MethodLockColumns;
   /**
    * With `columns`: a row without an expiry, as older programs make them, is over so long after its `updatedAt`. Longer than
-   * anything that such a program does, and than an hour where `updatedAt` has no time zone. @default Infinity: never
+   * anything that such a program does. An `updatedAt` without a time zone is read in that of our connections: where the older
+   * program sets another one, add the difference, and an hour for the change of summer time. @default Infinity: never
    */
   abandonedAfterMs?: number;
   /** How long to wait for one of our connections to be free, and for a new one to be ready. @default 2_000 */
@@ -57,7 +58,19 @@ export interface LeaseBackendOptions extends PollingOptions {
  * Locks in a table of the application's own database: PostgreSQL, MySQL, MariaDB, or SQLite (`better-sqlite3`, or `libsql` as
  * its driver). Each statement is a transaction of its own, on up to two connections beside the application's pool (SQLite:
  * one), and reads the database's clock only. On PostgreSQL a third one listens (`LISTEN`) for releases that somebody waits
- * for. Elsewhere, and behind a pooler such as PgBouncer, those who wait ask every 50 ms, or as `pollMs` says.
+ * for. Elsewhere, and behind a pooler such as PgBouncer, those who wait ask every 50 ms, or as `pollMs` says, and 5 ms later
+ * for each key that the process waits for, up to five seconds.
+ *
+ * Each process has these connections for itself: on PostgreSQL, 30 processes use 90 of the default 100. A connection that
+ * was idle for half a minute is replaced, and whoever listens is looked after every three seconds: networks forget.
+ *
+ * A lease ends by the wall clock of the server that answers. After a failover to a server whose clock is ahead it ends early,
+ * and one to a server that lags behind forgets it: there only the fencing token protects. The guarantee is `durable` as long
+ * as the server flushes what it confirms, else `best-effort`; `health` names the setting.
+ *
+ * On PostgreSQL a transaction that stays open for long, such as `pg_dump`, slows down a key that is taken often: old versions
+ * of its row stay until the end of that transaction. A release that somebody waits for is a `NOTIFY`, whose commit takes a lock of
+ * the whole database. On SQLite the file is switched to WAL, for good and for all who use it.
  *
  * Needs `GRANT SELECT, INSERT, UPDATE` on that one table, `DELETE` too with `reapIdleAfterMs` or `columns`, and no DDL unless
  * `synchronize` is set. `fenced()` needs `SELECT, INSERT, UPDATE` on its table, as the application's user.

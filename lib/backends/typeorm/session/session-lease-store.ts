@@ -213,7 +213,7 @@ export class SessionLeaseStore implements LeaseStore {
     if (this.#session === session) this.#session = undefined;
     let lost = 0;
     for (const [key, place] of this.#places) {
-      if (place.session === session && this.#places.delete(key)) lost += 1;
+      if (place.session === session && this.#places.delete(key) && place.acquired) lost += 1;
     }
     if (lost > 0) this.#health.down('the connection with the locks was lost');
     else this.#health.idle();
