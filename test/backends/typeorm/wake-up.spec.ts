@@ -98,6 +98,22 @@ for (const type of wantedOf(['postgres'])) {
       expect(performance.now() - since).toBeLessThan(SLACK_MS);
     });
 
+    it('asks again and again where no connection can listen, and health says so until one does', async () => {
+      await world.ask('create role narrow login connection limit 1');
+      await world.ask('grant select, insert, update on distributed_lock to narrow');
+      const narrow = { url: world.urlOf({ username: 'narrow' }), synchronize: false };
+      const [ours, theirs] = [world.service(), world.service(narrow)];
+      const lock = await ours.acquire('narrow', { ttlMs: LONG_TTL_MS });
+      const waiting = theirs.acquire('narrow', { ttlMs: LONG_TTL_MS });
+      await eventually(() => expect(theirs.health.detail).toMatch(/nobody listens .*too many connections/u));
+      const since = performance.now();
+      await lock.release();
+      const next = await waiting;
+      expect(performance.now() - since).toBeLessThan(2 * SLACK_MS);
+      await next.release();
+      await eventually(() => expect(theirs.health.detail).not.toContain('nobody listens'));
+    });
+
     it('passes over a waiter that died: the next one asks when it would have had the key for long enough', async () => {
       const [ours, theirs] = [world.service(), world.service()];
       // Whoever does not listen yet asks so often that it needs no message.
