@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
+import { OWN_CLIENT_OPTIONS } from '../../../lib/backends/redis/own-client.js';
 import { failureOf, handled } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { RedisServer } from '../../servers/redis-server.js';
@@ -76,5 +77,18 @@ describe.each(Object.entries(TROUBLES))('R12: a server that answers %s', (code, 
     expect(lock.isHeld).toBe(true);
     await lock.release();
     await (await waiting).release();
+  });
+});
+
+describe('a connection of ours leaves a server that has become a replica', () => {
+  it.each([
+    "READONLY You can't write against a read only replica.",
+    "ERR Error running script (call to f_4ae1): @user_script:16: @user_script: 16: -READONLY You can't write against a read only replica.",
+  ])('which says %s', (message) => {
+    expect(OWN_CLIENT_OPTIONS.reconnectOnError(new Error(message))).toBe(true);
+  });
+
+  it('and no other, whatever it says', () => {
+    expect(OWN_CLIENT_OPTIONS.reconnectOnError(new Error('ERR value is not an integer or out of range'))).toBe(false);
   });
 });

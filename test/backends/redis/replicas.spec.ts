@@ -100,6 +100,30 @@ describe('a master and its replica', () => {
     expect(await waits()).toBe(10);
   });
 
+  it('grants of one turn share what waits for the replicas', async () => {
+    const waits = async (): Promise<number> => (await master.commandStats()).get('wait') ?? 0;
+    const locks = locksOn(master, { minReplicas: 1, commandTimeoutMs: 20_000 });
+    await locks.withLock('warm-up', () => undefined);
+    const before = await waits();
+    const held = await Promise.all(Array.from({ length: 20 }, (_, i) => locks.acquire(`key-${i}`)));
+    expect((await waits()) - before).toBe(1);
+    await Promise.all(held.map((lock) => lock.release()));
+  });
+
+  it('a replica that says nothing does not look like a master that says nothing, whoever asks', async () => {
+    const states: string[] = [];
+    const locks = new LockService(redis({ url: master.url, minReplicas: 1 }), {
+      observers: [{ healthChanged: ({ status }) => states.push(status) }],
+    });
+    services.push(locks);
+    await locks.withLock('warm-up', () => undefined);
+    link.pause();
+    const asked = Array.from({ length: 20 }, (_, i) => locks.acquire(`key-${i}`, { waitMs: 3_000 }));
+    const outcomes = await Promise.allSettled(asked);
+    expect(outcomes.filter(({ status }) => status === 'fulfilled')).toEqual([]);
+    expect(states).toEqual(['up']);
+  });
+
   it('a master that needs no replica to write is something to change, by its health', async () => {
     const locks = locksOn(master);
     await locks.withLock('key', () => undefined);
