@@ -22,7 +22,7 @@ const BY_ROWS = ['postgres-row', 'mariadb-row'] as const;
 /** What the network does to idle connections: those that exist are black holes, for good, and new ones work. */
 describe('a connection that the network forgot', () => {
   // A row that the database gave to a waiter whom it no longer reaches is his until the end of his TTL.
-  onBackends(['redis-plain', 'memcached-meta', 'etcd', 'zookeeper', ...DATABASES], whoWaits, {
+  onBackends(['redis-queue', 'redis-plain', 'memcached-meta', 'etcd', 'zookeeper', ...DATABASES], whoWaits, {
     sessionTtlMs: TTL_MS,
   });
   onBackends(['memcached-meta', 'etcd', 'zookeeper', ...DATABASES, ...BY_ROWS], whoDoesNotWait, {
