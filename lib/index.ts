@@ -1,5 +1,9 @@
 export { DistributedLockModule } from './nest/distributed-lock.module.js';
-export { type DistributedLockExtras } from './nest/distributed-lock.module-definition.js';
+export {
+  DISTRIBUTED_LOCK_OPTIONS,
+  type DistributedLockAsyncOptions,
+  type DistributedLockExtras,
+} from './nest/distributed-lock.module-definition.js';
 export {
   type DistributedLockOptions,
   type DistributedLockOptionsFactory,
@@ -17,7 +21,7 @@ export { getLockServiceToken, InjectLockService } from './nest/inject-lock-servi
 export { LockedInterceptor } from './nest/locked.interceptor.js';
 export { LockExceptionFilter } from './nest/lock-exception.filter.js';
 export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/lock-answers.js';
-export { LockLogger } from './nest/lock-logger.js';
+export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
 export { LockService, type LockSnapshot } from './core/lock-service.js';
 export { LockHandle } from './core/lock-handle.js';
 export { readSequencer, type Sequencer, type SequencerState } from './core/sequencer.js';

@@ -1,3 +1,4 @@
+import type { LoggerService } from '@nestjs/common';
 import {
   type BackendFactory,
   isBackend,
@@ -12,8 +13,13 @@ export type GivenBackend = LockBackend | BackendFactory;
 
 export type NamedBackends = Readonly<Record<string, GivenBackend>> & { readonly default: GivenBackend };
 
+export interface ModuleOptions extends LockServiceOptions {
+  /** Where the module logs, or `false`: see `LockLogger`. @default a Nest logger with the context `LockService` */
+  logger?: LoggerService | false;
+}
+
 /** One backend, or several by name; what else a `LockService` takes holds for each of them. */
-export type DistributedLockOptions = LockServiceOptions &
+export type DistributedLockOptions = ModuleOptions &
   ({ backend: GivenBackend; backends?: never } | { backends: NamedBackends; backend?: never });
 
 /** What a class given as `useClass` or `useExisting` implements. */
@@ -28,12 +34,10 @@ export interface DistributedLockOptionsFactory {
 export function resolveModuleOptions(given: GivenBackend | DistributedLockOptions): {
   readonly backends: NamedBackends;
   readonly options: LockServiceOptions;
+  readonly logger: LoggerService | false | undefined;
 } {
-  const { backend, backends, ...options }: LockServiceOptions & { backend?: unknown; backends?: unknown } = isBackend(
-    given,
-  )
-    ? { backend: given }
-    : { ...given };
+  const { backend, backends, logger, ...options }: ModuleOptions & { backend?: unknown; backends?: unknown } =
+    isBackend(given) ? { backend: given } : { ...given };
   if ((backend === undefined) === (backends === undefined)) {
     throw new LockConfigurationError(
       'DistributedLockModule needs either a backend, such as memory(), or backends',
@@ -51,5 +55,5 @@ export function resolveModuleOptions(given: GivenBackend | DistributedLockOption
   if (!fallback) {
     throw new LockConfigurationError(`one of the backends must be called "${DEFAULT_BACKEND}"`, 'backends');
   }
-  return { backends: { ...named, default: fallback }, options };
+  return { backends: { ...named, default: fallback }, options, logger };
 }

@@ -1,4 +1,4 @@
-import { ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
+import { type ConfigurableModuleAsyncOptions, ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
 import { APP_FILTER, ModulesContainer } from '@nestjs/core';
 import type { DistributedLockOptions, GivenBackend } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
@@ -15,18 +15,31 @@ export interface DistributedLockExtras {
    * @default true
    */
   exceptionFilter?: boolean | LockAnswers;
-  /** `forRootAsync` only: what the factory will call its backends. @default ['default'] */
+}
+
+/**
+ * What `forRoot` was given, or the factory of `forRootAsync` returned: for tests, which put another backend in its place by
+ * `overrideProvider(DISTRIBUTED_LOCK_OPTIONS).useValue(memory())`. The real one is then neither opened nor started.
+ */
+export const DISTRIBUTED_LOCK_OPTIONS = Symbol('options of DistributedLockModule');
+
+interface Extras extends DistributedLockExtras {
   names?: readonly string[];
 }
 
-const OPTIONS = Symbol('options of DistributedLockModule');
+type AsyncOptions = ConfigurableModuleAsyncOptions<GivenBackend | DistributedLockOptions, 'createLockOptions'>;
+
+export interface DistributedLockAsyncOptions extends AsyncOptions, DistributedLockExtras {
+  /** How the factory names its backends. @default ['default'] */
+  backends?: readonly string[];
+}
 
 export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend | DistributedLockOptions>({
-  optionsInjectionToken: OPTIONS,
+  optionsInjectionToken: DISTRIBUTED_LOCK_OPTIONS,
 })
   .setClassMethodName('forRoot')
   .setFactoryMethodName('createLockOptions')
-  .setExtras<DistributedLockExtras>(
+  .setExtras<Extras>(
     { isGlobal: true, exceptionFilter: true, names: [DEFAULT_BACKEND] },
     (definition, { isGlobal = true, exceptionFilter = true, names = [DEFAULT_BACKEND] }) => {
       const services = names.map((name) => serviceProvider(name));
@@ -41,7 +54,7 @@ export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBa
             provide: LockServices,
             useFactory: (options: GivenBackend | DistributedLockOptions, modules: ModulesContainer) =>
               new LockServices(options, names, modules),
-            inject: [OPTIONS, ModulesContainer],
+            inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
           },
           ...services,
           { provide: LOCK_ANSWERS, useValue: answers },

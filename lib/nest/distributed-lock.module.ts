@@ -1,7 +1,11 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { type DistributedLockOptions, type GivenBackend, resolveModuleOptions } from './distributed-lock-options.js';
-import { ConfigurableModuleClass, type DistributedLockExtras } from './distributed-lock.module-definition.js';
+import {
+  ConfigurableModuleClass,
+  type DistributedLockAsyncOptions,
+  type DistributedLockExtras,
+} from './distributed-lock.module-definition.js';
 import { LockedExplorer } from './locked.explorer.js';
 
 /**
@@ -11,11 +15,26 @@ import { LockedExplorer } from './locked.explorer.js';
 @Module({ imports: [DiscoveryModule], providers: [LockedExplorer] })
 export class DistributedLockModule extends ConfigurableModuleClass {
   /** @throws LockConfigurationError */
-  static override forRoot(
-    given: GivenBackend | (DistributedLockOptions & Omit<DistributedLockExtras, 'names'>),
-  ): DynamicModule {
+  static override forRoot(given: GivenBackend | (DistributedLockOptions & DistributedLockExtras)): DynamicModule {
     // The builder copies options key by key, which would strip a live backend of its methods.
-    const { backends, options } = resolveModuleOptions(given);
-    return super.forRoot({ ...options, backends, names: Object.keys(backends) });
+    const { backends, options, logger } = resolveModuleOptions(given);
+    const names = Object.keys(backends);
+    return super.forRoot({ ...options, ...(logger === undefined ? {} : { logger }), backends, names });
+  }
+
+  /**
+   * The same from a factory, or from a class that implements `DistributedLockOptionsFactory`:
+   * ```ts
+   * DistributedLockModule.forRootAsync({
+   *   imports: [ConfigModule],
+   *   inject: [ConfigService],
+   *   useFactory: (config: ConfigService) => redis({ url: config.getOrThrow('REDIS_URL') }),
+   * })
+   * ```
+   * `backends` names what the factory returns, if that is more than `default`: providers are known before a factory runs.
+   * `isGlobal` and `exceptionFilter` stand beside the factory, because it comes too late for them.
+   */
+  static override forRootAsync({ backends, ...options }: DistributedLockAsyncOptions): DynamicModule {
+    return super.forRootAsync({ ...options, ...(backends ? { names: backends } : {}) });
   }
 }

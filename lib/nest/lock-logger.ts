@@ -1,26 +1,54 @@
 import { inspect } from 'node:util';
-import { Logger } from '@nestjs/common';
+import { Logger, type LoggerService } from '@nestjs/common';
 import type { LockEvents, LockObserver } from '../core/index.js';
 
-/** Warns of what callers do not see, or see too late: `forRoot({ backend, observers: [new LockLogger()] })`. */
+export interface LockLoggerOptions {
+  /** What to write to. @default a Nest logger with the context `LockService` */
+  readonly logger?: LoggerService;
+  /** Written before each message, where there are several backends. @default '' */
+  readonly backend?: string;
+}
+
+/**
+ * Logs what callers do not see, or see too late. `DistributedLockModule` has one for each backend, unless its option `logger` is
+ * `false`; for a service of your own: `new LockService(backend, { observers: [new LockLogger()] })`.
+ */
 export class LockLogger implements LockObserver {
-  readonly #logger = new Logger('LockService');
+  readonly #logger: LoggerService;
+  readonly #prefix: string;
+
+  constructor({ logger = new Logger('LockService'), backend = '' }: LockLoggerOptions = {}) {
+    this.#logger = logger;
+    this.#prefix = backend === '' ? '' : `${backend}: `;
+  }
 
   jeopardy({ key, cause }: LockEvents['jeopardy']): void {
-    this.#logger.warn(`${JSON.stringify(key)} may soon be lost: ${messageOf(cause)}`);
+    this.#warn(`${JSON.stringify(key)} may soon be lost${cause === undefined ? '' : `: ${messageOf(cause)}`}`);
+  }
+
+  safe({ key }: LockEvents['safe']): void {
+    this.#logger.log(`${this.#prefix}${JSON.stringify(key)} is safe again`);
   }
 
   lost({ key, reason, fencingToken }: LockEvents['lost']): void {
-    this.#logger.warn(`${JSON.stringify(key)} is lost (${reason}), fencing token ${fencingToken}`);
+    this.#warn(`${JSON.stringify(key)} is lost (${reason}), fencing token ${fencingToken}`);
   }
 
-  backendFailed({ key, operation, error }: LockEvents['backendFailed']): void {
-    this.#logger.warn(`could not ${operation} ${JSON.stringify(key)}: ${messageOf(error)}`);
+  /** The caller of `acquire` has the error, and thousands may have it in a second: so that one is for debugging only. */
+  backendFailed({ operation, error }: LockEvents['backendFailed']): void {
+    const message = messageOf(error);
+    if (operation === 'acquire') this.#logger.debug?.(`${this.#prefix}${message}`);
+    else this.#warn(message);
   }
 
   healthChanged({ status, detail }: LockEvents['healthChanged']): void {
-    if (status === 'down') this.#logger.warn(`the backend is down${detail === undefined ? '' : `: ${detail}`}`);
-    else this.#logger.log(`the backend is ${status}`);
+    const message = `the backend is ${status}${detail === undefined ? '' : `: ${detail}`}`;
+    if (status === 'down') this.#warn(message);
+    else if (status === 'up') this.#logger.log(`${this.#prefix}${message}`);
+  }
+
+  #warn(message: string): void {
+    this.#logger.warn(`${this.#prefix}${message}`);
   }
 }
 

@@ -1,7 +1,9 @@
 import { type BeforeApplicationShutdown, Logger, type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
-import { LockConfigurationError, LockService } from '../core/index.js';
+import { LockConfigurationError, LockService, openBackend } from '../core/index.js';
 import { type DistributedLockOptions, type GivenBackend, resolveModuleOptions } from './distributed-lock-options.js';
+import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
+import { LockLogger } from './lock-logger.js';
 
 /**
  * A module's services, and their end. Requests in flight, and all other work that the application waits for, end with their
@@ -9,21 +11,31 @@ import { type DistributedLockOptions, type GivenBackend, resolveModuleOptions } 
  */
 export class LockServices implements BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #services: ReadonlyMap<string, LockService>;
-  readonly #logger: Pick<LoggerService, 'log'> = new Logger('DistributedLockModule');
+  #logger: LoggerService = new Logger('LockService');
 
   /** @throws LockConfigurationError also when the backends are not those of `names` */
-  constructor(given: GivenBackend | DistributedLockOptions, names: readonly string[], modules: ModulesContainer) {
-    const { backends, options } = resolveModuleOptions(given);
+  constructor(settings: GivenBackend | DistributedLockOptions, names: readonly string[], modules: ModulesContainer) {
+    const { backends, options, logger } = resolveModuleOptions(settings);
     const found = Object.keys(backends);
     if (found.length !== names.length || !names.every((name) => found.includes(name))) {
       throw new LockConfigurationError(
-        `DistributedLockModule was told the names [${names.join(', ')}], its factory made [${found.join(', ')}]; ` +
-          'forRootAsync({ names: […] }) must list them, because providers are known before a factory runs',
-        'names',
+        `DistributedLockModule was told the backends [${names.join(', ')}], its factory made [${found.join(', ')}]; ` +
+          'forRootAsync({ backends: […] }) must list them, because providers are known before a factory runs',
+        'backends',
       );
     }
+    assertOnce(modules);
+    if (logger !== undefined && logger !== false) this.#logger = logger;
     this.#services = new Map(
-      Object.entries(backends).map(([name, backend]) => [name, new LockService(backend, options)]),
+      Object.entries(backends).map(([name, value]) => {
+        const backend = openBackend(value);
+        const label = name === DEFAULT_BACKEND ? backend.name : `${name} (${backend.name})`;
+        const { observers: given = [] } = options;
+        const isSilent = logger === false || given.some((observer) => observer instanceof LockLogger);
+        const logging = new LockLogger({ backend: label, ...(logger ? { logger } : {}) });
+        const observers = isSilent ? given : [logging, ...given];
+        return [name, new LockService(backend, { ...options, observers })];
+      }),
     );
     endLast(modules);
   }
@@ -68,4 +80,15 @@ function endLast(modules: ModulesContainer): void {
   for (const module of modules.values()) {
     if (module.hasProvider(LockServices)) module.distance = Number.POSITIVE_INFINITY;
   }
+}
+
+/** @throws LockConfigurationError: which of two global modules has the locks would depend on who asks */
+function assertOnce(modules: ModulesContainer): void {
+  const global = Array.from(modules.values()).filter((module) => module.isGlobal && module.hasProvider(LockServices));
+  if (global.length < 2) return;
+  throw new LockConfigurationError(
+    'DistributedLockModule is imported twice, and each import has locks of its own: import it once, in the root module, and ' +
+      'name several backends there; or give the others isGlobal: false. A test overrides DISTRIBUTED_LOCK_OPTIONS instead',
+    'isGlobal',
+  );
 }

@@ -10,15 +10,18 @@ import type { MethodStep } from './method-step.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
+/** Instances that Nest injects nothing into. A value may belong to one application after the other, and then has each one's. */
+const adopted = new WeakSet<object>();
+
 /**
  * Looks at every locked method when the application starts: a key that can never be resolved stops it. Gives the service
- * to instances made by factories, to which Nest injects no properties. Then has the backends look too. Locking does not depend on it: what it does not
- * reach throws when it is called.
+ * to instances made by factories, to which Nest injects no properties. Then has the backends look too. Locking does not
+ * depend on it: a method that it does not reach throws when it is called.
  */
 @Injectable()
 export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
-  /** With what each was given. */
-  readonly #steps = new Map<MethodStep, unknown>();
+  /** With what each was given: instances of one class may have been given different things. */
+  readonly #steps = new Map<MethodStep, Set<unknown>>();
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -36,7 +39,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
 
   /** When every module is initialised, and may have run its migrations. @throws LockConfigurationError */
   async onApplicationBootstrap(): Promise<void> {
-    for (const [step, needed] of this.#steps) await step.start(needed);
+    for (const [step, given] of this.#steps) for (const needed of given) await step.start(needed);
     await this.services.start();
   }
 
@@ -51,7 +54,8 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
 
   #note(step: MethodStep | undefined, instance: unknown): void {
     const needed: unknown = step && isObject(instance) ? Reflect.get(instance, step.property) : undefined;
-    if (step && needed !== undefined) this.#steps.set(step, needed);
+    if (!step || needed === undefined) return;
+    this.#steps.set(step, (this.#steps.get(step) ?? new Set()).add(needed));
   }
 
   #adoptAll(wrapper: Wrapper): void {
@@ -74,10 +78,12 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
   #adopt(instance: unknown): void {
     if (!isObject(instance)) return;
     assertStepsLocked(instance);
-    for (const method of lockedMethods(instance)) {
+    const methods = lockedMethods(instance);
+    if (methods.some(({ property }) => Reflect.get(instance, property) === undefined)) adopted.add(instance);
+    for (const method of methods) {
       method.validate(instance.constructor, this.services.get(method.backend));
-      Reflect.set(instance, method.property, this.#service(method) ?? this.#injected(instance, method));
-      if (method.step) Reflect.set(instance, method.step.property, this.#needed(method.step));
+      Reflect.set(instance, method.property, this.#injected(instance, method));
+      if (method.step) this.#adoptStep(instance, method.step);
       this.#note(method.step, instance);
     }
   }
@@ -95,9 +101,19 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     }
   }
 
-  /** A factory may hand on what Nest made, with the service of another module. */
-  #injected(instance: object, { property, backend, label }: LockedMethod): unknown {
-    const service: unknown = Reflect.get(instance, property);
+  #adoptStep(instance: object, step: MethodStep): void {
+    if (this.#given(instance, step.property) === undefined) Reflect.set(instance, step.property, this.#needed(step));
+  }
+
+  #given(instance: object, property: symbol): unknown {
+    return adopted.has(instance) ? undefined : Reflect.get(instance, property);
+  }
+
+  /** A factory, or another name of a provider, may hand on what Nest made: with the service of another module. */
+  #injected(instance: object, method: LockedMethod): unknown {
+    const { property, backend, label } = method;
+    const service: unknown =
+      this.#given(instance, property) ?? this.#service(method) ?? Reflect.get(instance, property);
     if (service !== undefined) return service;
     throw new LockConfigurationError(
       `${label} is locked by the backend "${backend}", and DistributedLockModule has none`,

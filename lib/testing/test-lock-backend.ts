@@ -1,4 +1,11 @@
-import { type AcquireRequest, type Clock, type Lease, type LockBackend, PollingBackend } from '../core/index.js';
+import {
+  type AcquireRequest,
+  type BackendHealth,
+  type Clock,
+  type Lease,
+  type LockBackend,
+  PollingBackend,
+} from '../core/index.js';
 import { MemoryLeaseStore } from '../backends/memory/index.js';
 
 /** A backend in memory that fails on request, to see what an application does then. */
@@ -16,6 +23,11 @@ export class TestLockBackend implements LockBackend {
   constructor(options: { readonly clock?: Clock } = {}) {
     this.#store = new MemoryLeaseStore(options.clock);
     this.#inner = new PollingBackend(this.#store);
+  }
+
+  /** `down` from `breakDown` until `repair`, for tests of health pages. Nobody is told of the change. */
+  health(): BackendHealth {
+    return this.#failure ? { status: 'down', detail: this.#failure.message } : { status: 'up' };
   }
 
   async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {

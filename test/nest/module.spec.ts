@@ -133,7 +133,7 @@ describe('DistributedLockModule.forRootAsync', () => {
 
   it('knows several backends by the names it was told', async () => {
     const module = DistributedLockModule.forRootAsync({
-      names: ['default', 'ledger'],
+      backends: ['default', 'ledger'],
       useFactory: () => ({ backends: BACKENDS }),
     });
     const app = await context({ imports: [module], providers: [Ledger] });
@@ -142,10 +142,10 @@ describe('DistributedLockModule.forRootAsync', () => {
 
   it.each([[['default', 'ledger', 'more']], [['default']], [['default', 'other']]])(
     'refuses other names: %j',
-    async (names) => {
-      const module = DistributedLockModule.forRootAsync({ names, useFactory: () => ({ backends: BACKENDS }) });
+    async (backends) => {
+      const module = DistributedLockModule.forRootAsync({ backends, useFactory: () => ({ backends: BACKENDS }) });
       await expect(context({ imports: [module] })).rejects.toThrow(
-        /told the names \[.*its factory made \[default, ledger\]/,
+        /told the backends \[.*its factory made \[default, ledger\]/,
       );
     },
   );
@@ -195,6 +195,27 @@ describe('a module in company', () => {
     await app.get(Sale).sell();
     await app.get<Sale>('MADE').sell();
     expect(taken).toEqual(['sale', 'sale']);
+  });
+
+  it('is global once only, because the locks of two would be different ones', async () => {
+    const [first, second] = [{ backend: memory() }, { backend: memory(), namespace: 'second' }];
+    const twice = [DistributedLockModule.forRoot(first), DistributedLockModule.forRoot(second)];
+    await expect(context({ imports: twice })).rejects.toThrow('DistributedLockModule is imported twice');
+  });
+
+  it('locks in the service that a class was given, also where another module has it by another name', async () => {
+    const own = DistributedLockModule.forRoot({ backend: named('own'), isGlobal: false });
+    const keys: string[] = [];
+    const observers = [{ acquired: ({ key }: { key: string }) => void keys.push(key) }];
+    @Module({
+      imports: [DistributedLockModule.forRoot({ backend: named('other'), isGlobal: false, observers })],
+      providers: [Sale, { provide: 'ALIAS', useExisting: Sale }],
+      exports: ['ALIAS'],
+    })
+    class Other {}
+    const app = await context({ imports: [own, Other], providers: [{ provide: 'SAME', useExisting: 'ALIAS' }] });
+    await app.get<Sale>('SAME').sell();
+    expect(keys).toEqual(['sale']);
   });
 
   it('may belong to one module only', async () => {

@@ -211,7 +211,7 @@ export const modules = [
   DistributedLockModule.forRoot({ backends: { default: memory(), ledger: memory() }, exceptionFilter: false }),
   DistributedLockModule.forRootAsync({ inject: ['URL'], useFactory: (_url: string) => memory() }),
   DistributedLockModule.forRootAsync({
-    names: ['default', 'ledger'],
+    backends: ['default', 'ledger'],
     useFactory: async () => ({ backends: { default: memory(), ledger: memory() } }),
   }),
   // @ts-expect-error one of them must be the default
