@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../core/index.js';
 import type { EtcdClient } from './etcd-client.js';
-import { type WatchEnd, WatchStream } from './watch-stream.js';
+import { type Watch, type WatchEnd, WatchStream } from './watch-stream.js';
 
 /** Before those look again whose stream has ended: soon, unless streams keep ending. */
 const FIRST_PAUSE_MS = 20;
@@ -9,7 +9,7 @@ const LONGEST_PAUSE_MS = 1_000;
 /**
  * Tells of keys that go, over one stream for all of them. No more than a wake-up: whoever is told looks, so a stream that
  * breaks, or a revision that was compacted away, is told as if the key were gone, and nothing ever has to be resumed. Whoever
- * looks takes a new watch, so that a stream which was opened with an older token, or by another connection, soon has none left.
+ * looks takes a watch on the stream of today, so that one with an older token, or of another connection, soon has none left.
  */
 export class DeletionWatch {
   #stream: WatchStream | undefined;
@@ -21,8 +21,8 @@ export class DeletionWatch {
     private readonly clock: Clock = systemClock,
   ) {}
 
-  /** Calls `wake` at most once, when `key` may have gone since the revision `from`. What it returns ends that. */
-  onDeletion(key: string, from: bigint, wake: () => void): () => void {
+  /** Calls `wake` at most once, when `key` may have gone since the revision `from`. */
+  onDeletion(key: string, from: bigint, wake: () => void): Watch {
     if (this.#stream?.current !== true) {
       this.#stream?.retire();
       this.#stream = this.#open();

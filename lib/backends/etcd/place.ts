@@ -6,6 +6,7 @@ import type { EtcdSession } from './etcd-session.js';
 import type { LockNames } from './lock-names.js';
 import type { Condition, KeyValue, OneOf, Outcome, Transaction } from './messages.js';
 import type { TokenCount } from './token-count.js';
+import type { Watch } from './watch-stream.js';
 
 export interface PlaceSettings {
   readonly client: EtcdClient;
@@ -28,7 +29,8 @@ export class Place {
   /** etcd's revision at the time: the number in the queue. Unknown until an answer said so. */
   #createdAt: bigint | undefined;
   #inDoubt = false;
-  #unwatch: () => void = () => undefined;
+  /** Of the one before us in the queue. */
+  #watched: { readonly createdAt: bigint; readonly watch: Watch; readonly end: () => void } | undefined;
 
   constructor(
     private readonly settings: PlaceSettings,
@@ -60,7 +62,8 @@ export class Place {
   }
 
   unwatch(): void {
-    this.#unwatch();
+    this.#watched?.end();
+    this.#watched = undefined;
   }
 
   /** One request, also for a lock that is free. Who does not wait takes no place behind others. */
@@ -119,15 +122,18 @@ export class Place {
   }
 
   #wait(first: KeyValue, before: KeyValue, revision: bigint, wake: (() => void) | undefined): LeaseAttempt {
+    const { createdAt, key } = before;
+    if (wake && this.#watched?.createdAt === createdAt && this.#watched.watch.isCurrent()) return refused(first);
     this.unwatch();
     if (wake) {
       const { gone } = this.session;
-      const forget = this.settings.watch.onDeletion(before.key, revision + 1n, wake);
+      const watch = this.settings.watch.onDeletion(key, revision + 1n, wake);
       gone.addEventListener('abort', wake);
-      this.#unwatch = () => {
-        forget();
+      const end = (): void => {
+        watch.end();
         gone.removeEventListener('abort', wake);
       };
+      this.#watched = { createdAt, watch, end };
     }
     return refused(first);
   }

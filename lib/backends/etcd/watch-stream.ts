@@ -11,6 +11,13 @@ export interface WatchEnd {
   readonly wakes: readonly (() => void)[];
 }
 
+/** Of one key. */
+export interface Watch {
+  /** It still stands, and a new one would have the same rights and go the same way. */
+  isCurrent(): boolean;
+  end(): void;
+}
+
 /**
  * Watches of many keys over one stream, which has the rights and goes the way that it was opened with. etcd does not say which
  * watch it refuses, so that one refusal is the end of the stream.
@@ -42,12 +49,15 @@ export class WatchStream {
     return !this.#ended && (this.#route === undefined || this.#route === this.client.route);
   }
 
-  /** Calls `wake` at most once, when `key` may have gone since the revision `from`. What it returns ends that. */
-  watch(key: string, from: bigint, wake: () => void): () => void {
+  /** Calls `wake` at most once, when `key` may have gone since the revision `from`. */
+  watch(key: string, from: bigint, wake: () => void): Watch {
     const id = ++this.#lastId;
     this.#wakes.set(id, wake);
     this.#send(encode([1, encode([1, key], [3, from], [7, id])]));
-    return () => this.#forget(id, { cancel: true });
+    return {
+      isCurrent: () => this.current && this.#wakes.has(id),
+      end: () => this.#forget(id, { cancel: true }),
+    };
   }
 
   /** Takes no new watches, and ends with the last one that it has. */
