@@ -11,7 +11,9 @@ const PARAMETERS = '__routeArguments__';
 const CUSTOM_PARAMETER = '__customRouteArgs__';
 const SSE = '__sse__';
 const ROUTE = 'path';
+const VERB = 'method';
 const MESSAGES = ['message', 'microservices:pattern'] as const;
+const RESOLVERS = ['graphql:resolver_type', 'graphql:resolve_property'] as const;
 const FILTERS = '__exceptionFilters__';
 const CAUGHT = '__filterCatchExceptions__';
 const DECLARATION = Symbol('declaration that @Locked stands before');
@@ -60,6 +62,16 @@ export function mayBeHandler(method: object): boolean {
 /** Whether `method` answers messages, of a gateway or a microservice: their data has names of its own. */
 export function isMessageHandler(method: object): boolean {
   return MESSAGES.some((key) => Reflect.hasMetadata(key, method));
+}
+
+/** Whether `method` answers HTTP. */
+export function isRoute(method: object): boolean {
+  return Reflect.hasMetadata(VERB, method);
+}
+
+/** Whether Nest calls `method` for something else than HTTP. */
+export function isForeignHandler(method: object): boolean {
+  return isMessageHandler(method) || RESOLVERS.some((key) => Reflect.hasMetadata(key, method));
 }
 
 /** Whether the route of `method`, or of the controller that has it, names the parameter. */

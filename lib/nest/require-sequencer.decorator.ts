@@ -5,10 +5,13 @@ import {
   type ExecutionContext,
   Inject,
   Injectable,
+  type OnModuleInit,
+  type Type,
   UseGuards,
 } from '@nestjs/common';
 import { LockConfigurationError, type LockService } from '../core/index.js';
 import { getLockServiceToken } from './inject-lock-service.decorator.js';
+import { isForeignHandler, isRoute } from './method-metadata.js';
 
 export interface RequireSequencerOptions {
   /** The name of the backend that the locks are kept by. @default 'default' */
@@ -32,11 +35,11 @@ const HEADER = /^[!#$%&'*+.^_`|~\w-]+$/u;
  * carry `lock.sequencer()` in that header. 409 when the lock is no longer held, 400 without a sequencer, for one of another
  * backend, or of another key than `key` says; 503 when the backend does not answer. It is checked once, before the handler:
  * what is written later is protected by the fencing token only.
- * @throws LockConfigurationError when the name of the header is none; at the first call where there is no HTTP
+ * @throws LockConfigurationError when the name of the header is none; at the start where there is no HTTP
  */
 export function RequireSequencer(
   header: string,
-  { backend, key }: RequireSequencerOptions = {},
+  options: RequireSequencerOptions = {},
 ): ClassDecorator & MethodDecorator {
   if (typeof header !== 'string' || !HEADER.test(header)) {
     throw new LockConfigurationError(
@@ -45,26 +48,73 @@ export function RequireSequencer(
     );
   }
   const name = header.toLowerCase();
+  return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
+    const guards = UseGuards(guardClass(name, options, () => assertHttp(target, method)));
+    if (typeof target === 'function') guards(target);
+    else if (method !== undefined && descriptor) guards(target, method, descriptor);
+  };
+}
 
+function guardClass(
+  header: string,
+  { backend, key }: RequireSequencerOptions,
+  assertUsable: () => void,
+): Type<CanActivate> {
   @Injectable()
-  class SequencerGuard implements CanActivate {
+  class SequencerGuard implements CanActivate, OnModuleInit {
     constructor(@Inject(getLockServiceToken(backend)) private readonly locks: LockService) {}
 
+    /** The other decorators of what it guards are known by then. */
+    onModuleInit(): void {
+      assertUsable();
+    }
+
     async canActivate(context: ExecutionContext): Promise<boolean> {
-      if (context.getType() !== 'http') {
-        throw new LockConfigurationError('@RequireSequencer reads a header, and is for HTTP only', 'header');
-      }
+      if (context.getType() !== 'http') throw withoutHttp(context.getHandler().name);
       const request = context.switchToHttp().getRequest<HttpRequest>();
-      const shown = request.headers[name];
+      const shown = request.headers[header];
       const state =
         typeof shown === 'string'
           ? await this.locks.checkSequencer(shown, key ? { key: key(request) } : {})
           : 'unknown';
       if (state === 'stale') throw new ConflictException('The lock that this request was made under is no longer held');
       if (state === 'unknown')
-        throw new BadRequestException(`The header ${name} must show the lock to make this request under`);
+        throw new BadRequestException(`The header ${header} must show the lock to make this request under`);
       return true;
     }
   }
-  return UseGuards(SequencerGuard);
+  return SequencerGuard;
+}
+
+/** @throws LockConfigurationError when Nest will never ask the guard, or with something that has no headers */
+function assertHttp(target: object, method: string | symbol | undefined): void {
+  if (method === undefined) {
+    const prototype: unknown = Reflect.get(target, 'prototype');
+    const foreign = methodsOf(prototype).find(([, handler]) => isForeignHandler(handler));
+    if (foreign) throw withoutHttp(`${nameOf(target)}.${foreign[0]}`);
+    return;
+  }
+  const handler: unknown = Reflect.get(target, method);
+  if (typeof handler !== 'function' || !isRoute(handler))
+    throw withoutHttp(`${nameOf(target.constructor)}.${String(method)}`);
+}
+
+/** With those that a class inherits. */
+function methodsOf(prototype: unknown): readonly [name: string, method: object][] {
+  if (typeof prototype !== 'object' || prototype === null) return [];
+  const own = Object.entries(Object.getOwnPropertyDescriptors(prototype)).flatMap(
+    ([name, { value }]): [string, object][] => (typeof value === 'function' ? [[name, value]] : []),
+  );
+  return [...own, ...methodsOf(Object.getPrototypeOf(prototype))];
+}
+
+function nameOf(target: object): string {
+  return 'name' in target ? String(target.name) : 'a class';
+}
+
+function withoutHttp(where: string): LockConfigurationError {
+  return new LockConfigurationError(
+    `@RequireSequencer reads a header: it is for handlers of HTTP, and ${where} is none. Put it on the routes one by one`,
+    'header',
+  );
 }

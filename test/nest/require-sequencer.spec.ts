@@ -1,10 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
-import { Body, Controller, Post } from '@nestjs/common';
+import { Body, Controller, Get, Injectable, type ModuleMetadata, Post, Sse } from '@nestjs/common';
+import { MessagePattern } from '@nestjs/microservices';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { DistributedLockModule, LockConfigurationError, LockService, RequireSequencer } from 'nestjs-distributed-lock';
 import { TestLockBackend } from 'nestjs-distributed-lock/testing';
-import { listening } from './apps.js';
+import { memory } from 'nestjs-distributed-lock/memory';
+import { EMPTY, type Observable } from 'rxjs';
+import { context, listening } from './apps.js';
 
 interface Write {
   readonly sku: string;
@@ -65,4 +68,65 @@ describe.each([
 
 it('@RequireSequencer refuses what is no name of a header where it is written', () => {
   expect(() => RequireSequencer('x lock')).toThrow(LockConfigurationError);
+});
+
+describe('@RequireSequencer where there is no HTTP', () => {
+  const start = (metadata: ModuleMetadata): Promise<unknown> =>
+    context({ imports: [DistributedLockModule.forRoot(memory())], ...metadata });
+
+  it('stops the application on a message handler, alone and among the routes of a controller', async () => {
+    @Controller()
+    class Alone {
+      @RequireSequencer('x-lock-sequencer')
+      @MessagePattern('write')
+      write(): string {
+        return 'written';
+      }
+    }
+    await expect(start({ controllers: [Alone] })).rejects.toThrow('Alone.write is none');
+    @RequireSequencer('x-lock-sequencer')
+    @Controller()
+    class Among {
+      @Get()
+      read(): string {
+        return 'read';
+      }
+      @MessagePattern('write')
+      write(): string {
+        return 'written';
+      }
+    }
+    await expect(start({ controllers: [Among] })).rejects.toThrow(
+      'Among.write is none. Put it on the routes one by one',
+    );
+  });
+
+  it('stops the application on a service, which no guard stands before', async () => {
+    @Injectable()
+    class Service {
+      @RequireSequencer('x-lock-sequencer')
+      write(): string {
+        return 'written';
+      }
+    }
+    await expect(start({ providers: [Service] })).rejects.toThrow('Service.write is none');
+  });
+
+  it('lets routes be, whatever they answer with and whichever decorator stands above', async () => {
+    @RequireSequencer('x-lock-sequencer')
+    @Controller()
+    class Routes {
+      @RequireSequencer('x-lock-sequencer')
+      @Get()
+      below(): string {
+        return '';
+      }
+      @Sse('events')
+      @RequireSequencer('x-lock-sequencer')
+      above(): Observable<string> {
+        return EMPTY;
+      }
+    }
+    await expect(start({ controllers: [Routes] })).resolves.toBeDefined();
+  });
 });
