@@ -23,7 +23,10 @@ interface CommonOptions {
   readonly mode?: RedisMode;
   /** What the names of all our keys and channels begin with: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
   readonly prefix?: string;
-  /** How long the server may take to answer a command before it counts as failed. Best below a third of the TTL. @default 1_000 */
+  /**
+   * How long the server may say nothing at all, while commands are under way, before they count as failed; and how long a command
+   * waits here for a connection. Best below a third of the TTL. @default 1_000
+   */
   readonly commandTimeoutMs?: number;
   /**
    * How long a caller who waits goes on asking servers that fail, before `LockBackendError`: with Sentinel or a cluster longer
@@ -84,8 +87,9 @@ type At<Place extends keyof Places> = Pick<Places, Place> & {
 
 /**
  * `url`, `sentinels`, `cluster`: we make the connections, with our own settings, and close them. `client`: an ioredis client
- * (5 or 6) of yours, for one server or by Sentinel, which is never closed and never cut; the subscription uses a duplicate of
- * it. Of a `Cluster` only the nodes and settings are used: the connections are our own duplicates of its connections.
+ * (5 or 6) of yours, for one server or by Sentinel. It is never closed and never cut, and is sent nothing while it is not
+ * ready or its server says nothing; the subscription uses a duplicate of it. Of a `Cluster` only the nodes and settings are
+ * used: the connections are our own duplicates of its connections.
  */
 export type RedisOptions = CommonOptions &
   (At<'url'> | At<'client'> | (At<'sentinels'> & SentinelOptions) | (At<'cluster'> & ClusterOptions));
