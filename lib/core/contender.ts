@@ -24,7 +24,8 @@ export class Contender implements Asker {
   /** No deadline but the store's own, and no place in a queue. */
   readonly #once: boolean;
   /** A request was sent that may have been carried out, or may have put us in a queue. */
-  #mayHaveLeftSomething = false;
+  #mayHaveLeftSomething: boolean;
+  #underWay = false;
   /** A clean-up has to come after it: a release that overtakes its acquire frees nothing. */
   #lastAttempt: Promise<unknown> | undefined;
   #unwatch: (() => void) | undefined;
@@ -49,6 +50,7 @@ export class Contender implements Asker {
     private readonly cleanUp: CleanUp,
   ) {
     this.#once = request.deadline.passed;
+    this.#mayHaveLeftSomething = request.place?.inherited === true;
   }
 
   /** See `LockBackend.acquire`. */
@@ -70,7 +72,8 @@ export class Contender implements Asker {
       this.#over = true;
       this.#unwatch?.();
       this.#abortListener?.end();
-      if (!lease && this.#mayHaveLeftSomething) this.cleanUp(owned, this.#lastAttempt);
+      const leftSomething = !lease && this.#mayHaveLeftSomething;
+      if (leftSomething && !this.#passesPlace()) this.cleanUp(owned, this.#lastAttempt);
     }
   }
 
@@ -86,6 +89,11 @@ export class Contender implements Asker {
     signal?.throwIfAborted();
     if (signal) this.#abortListener = new AbortListener(signal, () => this.#callOff());
     if (!this.#once) this.#unwatch = this.store.watch?.(this.key, owner, this.#wake);
+  }
+
+  /** Not while a request is under way, which the next one's release could overtake. */
+  #passesPlace(): boolean {
+    return this.#queued && !this.#underWay && this.request.place?.pass() === true;
   }
 
   #isCalledOff(error: unknown): boolean {
@@ -121,6 +129,7 @@ export class Contender implements Asker {
     this.#sentAt = askedAt;
     this.#woken = false;
     this.#mayHaveLeftSomething = true;
+    this.#underWay = true;
     const answer = this.store.tryAcquire(this.key, owner, ttlMs, metadata, this);
     this.#lastAttempt = leftBefore ? answer.catch(nothing) : answer;
     return this.#inTime(answer, askedAt).then(
@@ -143,8 +152,9 @@ export class Contender implements Asker {
   #onRefusal({ retryAfterMs, holder }: LeaseAttempt & { acquired: false }, sentAt: number): number {
     this.#slowestMs = Math.max(this.#slowestMs ?? 0, this.request.deadline.clock.now() - sentAt);
     this.#failing = undefined;
+    this.#underWay = false;
     this.#queued = this.#unwatch !== undefined;
-    this.#mayHaveLeftSomething = this.#queued;
+    this.#mayHaveLeftSomething = this.#queued || this.request.place?.inherited === true;
     this.request.blockedBy?.(holder);
     const { pollMs } = this.patience;
     const poll = pollMs / 2 + this.patience.random() * pollMs;

@@ -23,3 +23,8 @@ export interface Call {
   readonly deadline: Deadline;
   readonly since: number;
 }
+
+/** What the caller of a key leaves to the next one here when it gives up. */
+export interface LinePlace {
+  readonly owner: string;
+}

@@ -6,9 +6,9 @@ import { Deadline } from './deadline.js';
 import { LockBackendError, LockError, type LossReason, quote } from './errors.js';
 import { handOffLimits } from './hand-off-limits.js';
 import { Hold, type HoldKeeper } from './hold.js';
-import type { Call, HoldsSettings } from './holds-settings.js';
+import type { Call, HoldsSettings, LinePlace } from './holds-settings.js';
 import { LeaseReturns } from './lease-returns.js';
-import { LocalQueue } from './local-queue.js';
+import { isAlike, LocalQueue } from './local-queue.js';
 import type { BackendHealth, Holder, Lease } from './lock-backend.js';
 import type { ResolvedOptions } from './lock-options.js';
 import { outside } from './reentrancy.js';
@@ -25,7 +25,7 @@ export class Holds {
   readonly keeper: HoldKeeper;
   readonly #settings: HoldsSettings;
   readonly #grid: TimerGrid;
-  readonly #queue = new LocalQueue<Hold>();
+  readonly #queue = new LocalQueue<Hold | LinePlace>();
   readonly #holds = new Map<string, Hold>();
   readonly #blockers = new Blockers();
   /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
@@ -143,11 +143,12 @@ export class Holds {
     const previous = await this.#waitForTurn(call);
     if (previous instanceof Busy) return previous;
     if (previous === 'late') return this.#late(key);
+    if (previous && 'owner' in previous) return this.#ask(call, previous);
     const inherited = this.#inherit(previous, options);
     return inherited ? this.#begin(inherited, call) : this.#ask(call);
   }
 
-  #waitForTurn({ key, options, deadline }: Call): Promise<Hold | null | 'late'> | Busy {
+  #waitForTurn({ key, options, deadline }: Call): Promise<Hold | LinePlace | null | 'late'> | Busy {
     const waitersHere = this.#queue.waiting(key);
     if (options.waitMs === 0) return this.#late(key);
     if (waitersHere >= this.#settings.maxWaiters) {
@@ -169,14 +170,16 @@ export class Holds {
     return undefined;
   }
 
-  /** Asks the backend. Unless it gives us a hold, our turn is over. */
-  async #ask(call: Call): Promise<Hold | Busy> {
+  /** Asks the backend. Unless it gives us a hold, our turn is over. @param left by the caller before us */
+  async #ask(call: Call, left?: LinePlace): Promise<Hold | Busy> {
     const { key, options, deadline } = call;
-    const owner = randomUUID();
+    const { owner } = left ?? { owner: randomUUID() };
     const { backend, metadata, stopped } = this.#settings;
     const { ttlMs, lockDelayMs } = options;
     const signal = stopped.aborted ? stopped : this.#asking.signal(options.signal);
     let hold: Hold | undefined;
+    let passed = false;
+    const pass = (): boolean => (passed ||= this.#passPlace(call, owner));
     this.#returns.underWay.begin();
     try {
       const lease = await backend.acquire(key, {
@@ -187,27 +190,32 @@ export class Holds {
         signal,
         metadata,
         yields: this.#yielding.delete(key),
+        place: { inherited: left !== undefined, pass },
         blockedBy: (by) => this.#blockers.see(key, by),
       });
       if (lease) hold = this.#holdOf(lease, owner, call);
     } catch (error) {
       const calledOff = signal.aborted && error === signal.reason;
       const failure: unknown = calledOff ? error : this.#reported(key, 'acquire', error);
-      if (failure instanceof LockBackendError) this.#onFailure(failure, call);
-      else this.#endTurn(key, null);
+      if (!passed && failure instanceof LockBackendError) this.#onFailure(failure, call);
+      else if (!passed) this.#endTurn(key, null);
       throw failure;
     } finally {
       this.#returns.underWay.end();
     }
     if (hold) return this.#begin(hold, call);
     const busy = new Busy(this.#holderOf(key));
-    this.#endTurn(key, null);
+    if (!passed) this.#endTurn(key, null);
     return busy;
   }
 
+  /** Has the next caller here go on in our place: order of arrival is that of the processes' callers, not of who asks for them. */
+  #passPlace({ key, options }: Call, owner: string): boolean {
+    return isAlike(this.#queue.next(key), options) && this.#queue.leave(key, { owner });
+  }
+
   #holdOf(lease: Lease, owner: string, { key, options }: Call): Hold {
-    const { clock, handOffs } = this.#settings;
-    const { lockDelayMs } = options;
+    const [{ clock, handOffs }, { lockDelayMs }] = [this.#settings, options];
     if (lockDelayMs > 0) this.#returns.assertUsable(lease, lockDelayMs);
     const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, lockDelayMs);
     const tenure = { owner, watchdog, since: clock.now(), limits: handOffLimits(handOffs, lease) };
@@ -243,8 +251,7 @@ export class Holds {
   #mayHandOver(hold: Hold): boolean {
     const { key, options } = hold;
     const next = this.#queue.next(key);
-    const alike = next?.ttlMs === options.ttlMs && next.lockDelayMs === options.lockDelayMs;
-    const fits = alike && next.watchdog && options.watchdog;
+    const fits = isAlike(next, options) && next?.watchdog === true && options.watchdog;
     if (!fits || !hold.mayHandOver) return false;
     if (hold.exhausted) this.#yielding.add(key);
     return !hold.exhausted;

@@ -3,7 +3,14 @@ export { type Lease, type LockBackend, type AcquireRequest, type BackendHealth }
 export { type BackendFactory } from './lock-backend.js';
 export { isBackend, openBackend } from './open-backend.js';
 export { type RenewalListener } from './lock-backend.js';
-export { type Guarantee, type Holder, type HolderMetadata, type NodeHealth, type TtlLimits } from './lock-backend.js';
+export {
+  type Guarantee,
+  type Holder,
+  type HolderMetadata,
+  type NodeHealth,
+  type Place,
+  type TtlLimits,
+} from './lock-backend.js';
 export { type Asker, type LeaseAttempt, type LeaseStore } from './lease-store.js';
 export { NotSentError } from './not-sent-error.js';
 export { PollingBackend, type PollingOptions } from './polling-backend.js';

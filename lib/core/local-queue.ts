@@ -9,6 +9,11 @@ interface Wishes {
   readonly watchdog: boolean;
 }
 
+/** Whether the same request to the backend would do for the next caller. */
+export function isAlike(next: Wishes | undefined, { ttlMs, lockDelayMs }: Wishes): boolean {
+  return next?.ttlMs === ttlMs && next.lockDelayMs === lockDelayMs;
+}
+
 type Request = Wishes & { readonly signal?: AbortSignal | undefined };
 
 interface Outcome<Gift> {

@@ -1,0 +1,43 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { RedisWorld } from './redis-world.js';
+
+describe('the place in the line of Redis', () => {
+  let world: RedisWorld;
+
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  it.each(['a time-out', 'an abort'])('passes to the next caller of the process after %s', async (end) => {
+    const [holder, here, there] = [world.service(), world.service(), world.service()];
+    const held = await holder.acquire('k');
+    const controller = new AbortController();
+    const waitMs = end === 'a time-out' ? 500 : 60_000;
+    const first = here.acquire('k', { waitMs, signal: controller.signal });
+    const gone = expect(first).rejects.toThrow(end === 'a time-out' ? LockTimeoutError : 'enough');
+    await world.untilWaiting('k', 1);
+    const order: string[] = [];
+    const waits = [here.withLock('k', () => void order.push('second'), { waitMs: 60_000 })];
+    waits.push(there.withLock('k', () => void order.push('third'), { waitMs: 60_000 }));
+    await world.untilWaiting('k', 2);
+    if (end === 'an abort') controller.abort(new Error('enough'));
+    await gone;
+    await held.release();
+    await Promise.all(waits);
+    expect(order).toEqual(['second', 'third']);
+    expect(await world.waitersFor('k')).toBe(0);
+  });
+
+  it('is given up with the last caller of the process', async () => {
+    const [holder, here] = [world.service(), world.service()];
+    await using _held = await holder.acquire('k');
+    const waits = [300, 600].map((waitMs) => here.acquire('k', { waitMs }));
+    const refused = Promise.all(waits.map((wait) => expect(wait).rejects.toThrow(LockTimeoutError)));
+    await world.untilWaiting('k', 1);
+    await refused;
+    await world.untilWaiting('k', 0);
+  });
+});
