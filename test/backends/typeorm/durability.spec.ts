@@ -10,15 +10,15 @@ const MARIADB_FLUSHES = ['--innodb-flush-log-at-trx-commit=1', '--innodb-flush-m
 type Server = PostgresServer | MariadbServer;
 
 /** How a server is started, and what an operator should change about it. */
-const SERVERS: Record<'postgres' | 'mariadb', [start: () => Promise<Server>, advice?: string][]> = {
+const SERVERS: Record<'postgres' | 'mariadb', [start: () => Promise<Server>, advice: string | undefined][]> = {
   postgres: [
-    [() => PostgresServer.start({ fsync: 'on' })],
+    [() => PostgresServer.start({ fsync: 'on' }), undefined],
     // What one session may do about it, ours does.
-    [() => PostgresServer.start({ fsync: 'on', synchronous_commit: 'off' })],
+    [() => PostgresServer.start({ fsync: 'on', synchronous_commit: 'off' }), undefined],
     [() => PostgresServer.start({ fsync: 'off' }), 'fsync is off, switch it on'],
   ],
   mariadb: [
-    [() => MariadbServer.start(MARIADB_FLUSHES)],
+    [() => MariadbServer.start(MARIADB_FLUSHES), undefined],
     [
       () => MariadbServer.start(['--innodb-flush-log-at-trx-commit=0']),
       'innodb_flush_log_at_trx_commit is 0, set it to 1',
