@@ -2,8 +2,10 @@
 export interface SessionTimes {
   /** How long a holder trusts its lock, from before the last answered life sign was sent. */
   readonly trustMs: number;
-  /** From one life sign to the next. */
+  /** From one life sign to the next, at the latest. */
   readonly beatMs: number;
+  /** A connection on which nothing was answered for so long is asked for a life sign. */
+  readonly quietMs: number;
   /** A server that has not answered for so long is given up for another one. */
   readonly silenceMs: number;
   /** So long after a life sign has reached a follower the leader, which ends sessions, has surely heard of it. */
@@ -12,8 +14,8 @@ export interface SessionTimes {
 
 /** However long the session is: another server may answer at once. */
 const LONGEST_SILENCE_MS = 3_000;
-/** Likewise: a connection that the network has forgotten is noticed after a beat and a silence. */
-const LONGEST_BEAT_MS = 2_500;
+/** Likewise: a connection that the network has forgotten is noticed after so long and a silence. */
+const LONGEST_QUIET_MS = 2_500;
 /** A server's `tickTime`, by default. */
 const USUAL_TICK_MS = 2_000;
 const LEAST_TICKS = 6;
@@ -27,7 +29,8 @@ const LEAST_TICKS = 6;
 export function timesOf(sessionMs: number): SessionTimes {
   return {
     trustMs: (sessionMs * 2) / 3,
-    beatMs: Math.min((sessionMs * 2) / 9, LONGEST_BEAT_MS),
+    beatMs: (sessionMs * 2) / 9,
+    quietMs: LONGEST_QUIET_MS,
     silenceMs: Math.min(sessionMs / 4, LONGEST_SILENCE_MS),
     lagMs: sessionMs / 12,
   };

@@ -57,6 +57,7 @@ export class ZooKeeperConnection {
   #end: Error | undefined;
   #onEnd: (error: Error) => void = () => undefined;
   #trouble: Error | undefined;
+  #heardAt: number;
   #silence: Timer | undefined;
 
   constructor(
@@ -65,6 +66,7 @@ export class ZooKeeperConnection {
     handshakeMs: number,
   ) {
     this.openedAt = clock.now();
+    this.#heardAt = this.openedAt;
     this.ended = new Promise((resolve) => (this.#onEnd = resolve));
     const late = (): void => this.cut(new Error(`no handshake within ${Math.round(handshakeMs)} ms`));
     const timeout = clock.schedule(handshakeMs, late);
@@ -91,6 +93,11 @@ export class ZooKeeperConnection {
   /** As the server will have it, which may be more or less than what was asked for. */
   get sessionMs(): number {
     return this.#client.getSessionTimeout();
+  }
+
+  /** When a question was last answered; before that, `openedAt`. */
+  get heardAt(): number {
+    return this.#heardAt;
   }
 
   /** How long the oldest question has been waiting for its answer. */
@@ -136,6 +143,7 @@ export class ZooKeeperConnection {
   #send(pending: Pending, request: JuteRequest): void {
     try {
       this.#client.connectionManager.queue(request, (error, answer) => {
+        this.#heardAt = this.clock.now();
         if (error) this.#onError(pending, error.code);
         else this.#onAnswer(pending, answer.payload);
       });

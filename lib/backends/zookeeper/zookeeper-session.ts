@@ -89,13 +89,18 @@ export class ZooKeeperSession {
     if (sentAt - last >= lagMs / 5) this.#answered.push(sentAt);
   };
 
+  get #beatDueAt(): number {
+    const { beatMs, quietMs } = this.times;
+    return Math.min(this.#lastBeatAt + beatMs, Math.max(this.#lastBeatAt, this.#connection.heardAt) + quietMs);
+  }
+
   #scheduleBeat(): void {
-    const due = this.#lastBeatAt + this.times.beatMs;
-    this.#beatTimer = this.clock.schedule(due - this.clock.now(), () => this.#onBeatDue(), { background: true });
+    const leftMs = this.#beatDueAt - this.clock.now();
+    this.#beatTimer = this.clock.schedule(leftMs, () => this.#onBeatDue(), { background: true });
   }
 
   #onBeatDue(): void {
-    const isDue = this.clock.now() >= this.#lastBeatAt + this.times.beatMs;
+    const isDue = this.clock.now() >= this.#beatDueAt;
     this.#lastBeatAt = isDue ? this.clock.now() : this.#lastBeatAt;
     // What is wrong shows in the end of the connection.
     if (isDue && this.#connection.alive) this.heartbeat().catch(() => undefined);

@@ -97,6 +97,7 @@ class FakeConnection {
   readonly ticket = { id: Buffer.alloc(8), password: Buffer.alloc(16) };
   /** When the follower has heard of us; the leader has made the session. */
   readonly touches = [0];
+  heardAt = 0;
   cutAt = Infinity;
   onLeaderAnswer: (sentAt: number) => void = () => undefined;
 
@@ -109,6 +110,7 @@ class FakeConnection {
     const sentAt = this.clock.now();
     this.touches.push(sentAt);
     if (sentAt >= this.cutAt) return new Promise(() => undefined);
+    this.heardAt = sentAt;
     this.onLeaderAnswer(sentAt);
     return Promise.resolve();
   }
