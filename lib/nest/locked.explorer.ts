@@ -7,6 +7,7 @@ import { LockServices } from './lock-services.js';
 import type { LockedMethod } from './locked-method.js';
 import { lockedMethods } from './locked-methods.js';
 import type { MethodStep } from './method-step.js';
+import { assertNotUnlocked } from './unlocked.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -46,7 +47,9 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
   #validate(classRef: unknown, instance: unknown): void {
     if (typeof classRef !== 'function' || !isObject(classRef.prototype)) return;
     assertStepsLocked(classRef.prototype);
-    for (const method of lockedMethods(classRef.prototype)) {
+    const methods = lockedMethods(classRef.prototype);
+    assertNotUnlocked(classRef.prototype, methods);
+    for (const method of methods) {
       method.validate(classRef, this.services.get(method.backend));
       this.#note(method.step, instance);
     }
@@ -79,6 +82,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     if (!isObject(instance)) return;
     assertStepsLocked(instance);
     const methods = lockedMethods(instance);
+    assertNotUnlocked(Object.getPrototypeOf(instance) ?? instance, methods);
     if (methods.some(({ property }) => Reflect.get(instance, property) === undefined)) adopted.add(instance);
     for (const method of methods) {
       method.validate(instance.constructor, this.services.get(method.backend));

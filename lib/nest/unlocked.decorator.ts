@@ -1,0 +1,38 @@
+import 'reflect-metadata';
+import { SetMetadata } from '@nestjs/common';
+import { LockConfigurationError } from '../core/index.js';
+import type { LockedMethod } from './locked-method.js';
+
+const UNLOCKED = Symbol('a method that overrides a locked one without a lock');
+
+/**
+ * Says that a method which overrides one with `@Locked` has no lock of its own on purpose: it needs none, or calls
+ * `super.method()`, which takes it. Without this and without `@Locked` such a method stops the application.
+ */
+export function Unlocked(): MethodDecorator {
+  return SetMetadata(UNLOCKED, true);
+}
+
+/** @throws LockConfigurationError when the class of `prototype` overrides one of `methods` and says nothing of a lock */
+export function assertNotUnlocked(prototype: object, methods: readonly LockedMethod[]): void {
+  for (const { declaration, label } of methods) {
+    const { target, name } = declaration;
+    const owner = ownerOf(prototype, name);
+    if (owner === undefined || owner === target) continue;
+    const isLocked = methods.some((other) => other.declaration.target === owner && other.declaration.name === name);
+    const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;
+    if (isLocked || typeof method !== 'function' || Reflect.hasMetadata(UNLOCKED, method)) continue;
+    throw new LockConfigurationError(
+      `${owner.constructor.name}.${String(name)} overrides ${label}, which has @Locked, and would run without a lock: give it ` +
+        '@Locked too, or @Unlocked() if it needs no lock or calls super',
+      'method',
+    );
+  }
+}
+
+function ownerOf(prototype: object, name: string | symbol): object | undefined {
+  for (let owner: object | null = prototype; owner; owner = Object.getPrototypeOf(owner)) {
+    if (Object.hasOwn(owner, name)) return owner;
+  }
+  return undefined;
+}

@@ -1,0 +1,56 @@
+import { describe, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { currentLock, Locked, Unlocked } from 'nestjs-distributed-lock';
+import { providing } from './apps.js';
+import { Crossing } from './crossing.js';
+
+@Injectable()
+class Report {
+  @Locked('report')
+  async run(): Promise<string | undefined> {
+    return currentLock()?.key;
+  }
+}
+
+@Injectable()
+class Silent extends Report {
+  override async run(): Promise<string | undefined> {
+    return currentLock()?.key;
+  }
+}
+
+@Injectable()
+class Relocked extends Report {
+  @Locked('other')
+  override async run(): Promise<string | undefined> {
+    return currentLock()?.key;
+  }
+}
+
+@Injectable()
+class Outspoken extends Report {
+  @Unlocked()
+  override async run(): Promise<string | undefined> {
+    return `${currentLock()?.key} then ${await super.run()}`;
+  }
+}
+
+@Injectable()
+class Heir extends Report {}
+
+const REFUSAL = 'Silent.run overrides Report.run, which has @Locked, and would run without a lock';
+
+describe('a method that overrides a locked one', () => {
+  it('is refused at the start when it says nothing of a lock, made by Nest or by a factory', async () => {
+    await expect(providing(new Crossing(), Silent)).rejects.toThrow(REFUSAL);
+    const made = { provide: 'MADE', useFactory: () => new Silent() };
+    await expect(providing(new Crossing(), made)).rejects.toThrow(REFUSAL);
+  });
+
+  it('has the lock that it says, or none on purpose', async () => {
+    const app = await providing(new Crossing(), Relocked, Outspoken, Heir);
+    await expect(app.get(Relocked).run()).resolves.toBe('other');
+    await expect(app.get(Outspoken).run()).resolves.toBe('undefined then report');
+    await expect(app.get(Heir).run()).resolves.toBe('report');
+  });
+});
