@@ -81,7 +81,7 @@ function idle(): Promise<void> {
 
 async function expectWell(service: LockService, details: Details): Promise<void> {
   await eventually(() => expect(service.health.status).toBe('up'), { withinMs: 10_000 });
-  expect([...details.said]).not.toEqual([]);
+  expect(details.toString()).toMatch(/silent|no answer|lost/u);
 }
 
 /** All that health has said of trouble. */
