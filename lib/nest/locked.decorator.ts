@@ -21,7 +21,8 @@ type AnyDecorator = (target: object, name: string | symbol, descriptor?: Propert
  *
  * `key` is a template such as `lock_sale_:id`, several of them (all or none are taken), or a function of the method's own
  * arguments. A placeholder is, in this order: `@LockKey('id')`; a named parameter, `@Param('id')`; an argument, `:dto.sku`;
- * a property of the only argument that is an object; the request, `:params.id`, `:query.x`, `:body.y`, `:user.id`.
+ * a property of the only argument that is an object; the request, `:params.id`, `:query.x`, `:body.y`, `:user.id`, or the
+ * message, `:data.id`. An argument whose name may be a minifier's is none: one letter, or three where it looks minified.
  *
  * Put it above `@Transactional()`, so that the commit comes before the release.
  * @throws LockConfigurationError at decoration: an option or template that can never work, a static method, two locks

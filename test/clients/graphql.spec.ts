@@ -4,6 +4,7 @@ import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import { Args, GraphQLModule, Mutation, Query, Resolver } from '@nestjs/graphql';
 import { DistributedLockModule, type DistributedLockExtras, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
+import { eventually } from '../support/eventually.js';
 import { application, listen } from '../nest/apps.js';
 
 @Resolver()
@@ -18,6 +19,12 @@ class Sales {
   @Mutation(() => String)
   @Locked('sale_:id', { waitMs: 0 })
   async buy(@Args('id') id: string): Promise<string> {
+    return `bought ${id}`;
+  }
+
+  @Mutation(() => String)
+  @Locked('sale_:id')
+  async waitFor(@Args('id') id: string): Promise<string> {
     return `bought ${id}`;
   }
 
@@ -46,9 +53,10 @@ describe('a client of GraphQL', () => {
     const app = await application({ imports: [module, graphql], providers: [Sales] });
     if (filter) app.useGlobalFilters(filter);
     const url = await listen(app);
-    const ask = async (query: string): Promise<unknown[]> => {
+    const ask = async (query: string, signal: AbortSignal | null = null): Promise<unknown[]> => {
       const response = await fetch(`${url}/graphql`, {
         method: 'POST',
+        signal,
         body: JSON.stringify({ query }),
         headers: { 'content-type': 'application/json' },
       });
@@ -98,6 +106,18 @@ describe('a client of GraphQL', () => {
     const { ask, locks } = await start(new CatchAll());
     const held = await locks.acquire('sale_a1');
     expect(await ask('mutation { buy(id: "a1") }')).toEqual([200, busy('buy')]);
+    await held.release();
+  });
+
+  it('does not wait any longer once it has gone', async () => {
+    const { ask, locks } = await start();
+    const held = await locks.acquire('sale_a1');
+    const leaving = new AbortController();
+    const asked = ask('mutation { waitFor(id: "a1") }', leaving.signal).catch(() => 'gone');
+    await eventually(() => locks.inspect()[0]?.waitersHere === 1);
+    leaving.abort();
+    expect(await asked).toBe('gone');
+    await eventually(() => locks.inspect()[0]?.waitersHere === 0);
     await held.release();
   });
 });
