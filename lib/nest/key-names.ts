@@ -57,14 +57,14 @@ export class KeyNames {
    * Refuses a name that can mean nothing, whatever the method is called with.
    * @throws LockConfigurationError that says what could have been meant
    */
-  assertResolvable([head, ...rest]: Path, method: object, controller: object): void {
+  assertResolvable([head, ...rest]: Path, method: object, controller: object, prefixes?: readonly string[]): void {
     const position = this.#positions.get(head);
     if (position === 'ambiguous') {
       throw this.#refused(`two parameters are called "${head}"; name the one that is meant by @LockKey('${head}')`);
     }
     if (position !== undefined) return;
     if (REQUEST_PARTS.has(head) && rest.length > 0 && mayBeHandler(method)) return;
-    if (rest.length === 0 && routeNames(method, controller, head)) return;
+    if (rest.length === 0 && routeNames(method, controller, head, prefixes)) return;
     if (!this.#isDoubtful(head) && (isMessageHandler(method) || this.#mayHaveObject())) return;
     throw this.#refused(
       `:${[head, ...rest].join('.')} is a placeholder, and there is no @LockKey('${head}'), no parameter, argument or ` +

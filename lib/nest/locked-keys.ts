@@ -52,9 +52,9 @@ export class LockedKeys {
   }
 
   /** @throws LockConfigurationError when a template can never be resolved */
-  validate(method: object, controller: object): void {
+  validate(method: object, controller: object, prefixes?: readonly string[]): void {
     for (const { paths } of this.#templates) {
-      for (const path of paths) this.#names.assertResolvable(path, method, controller);
+      for (const path of paths) this.#names.assertResolvable(path, method, controller, prefixes);
     }
   }
 }

@@ -50,12 +50,12 @@ export class LockedMethod {
     readonly declaration: Declaration,
     private readonly method: Method,
     key: KeySource,
-    { service = DEFAULT_BACKEND, onBusy = 'throw', outliveClient = false, ...acquire }: LockedOptions,
+    { backend = DEFAULT_BACKEND, onBusy = 'throw', outliveClient = false, ...acquire }: LockedOptions,
     /** Where an instance has its `LockService`. */
     readonly property: symbol,
   ) {
     this.label = `${declaration.target.constructor.name}.${String(declaration.name)}`;
-    this.backend = service;
+    this.backend = backend;
     if (typeof onBusy !== 'function' && onBusy !== 'throw' && onBusy !== 'skip') {
       throw new LockConfigurationError(`onBusy of ${this.label} must be 'throw', 'skip' or a function`, 'onBusy');
     }
@@ -68,12 +68,19 @@ export class LockedMethod {
     this.#returnsObservable = returnsObservable(declaration);
   }
 
-  /** @throws LockConfigurationError when no call on an instance of `classRef`, with locks of `service`, can ever work */
-  validate(classRef: { readonly name: string; readonly prototype: object }, service?: LockService): void {
+  /**
+   * `prefixes` are put before the routes of `classRef`.
+   * @throws LockConfigurationError when no call on an instance of `classRef`, with locks of `service`, can ever work
+   */
+  validate(
+    classRef: { readonly name: string; readonly prototype: object },
+    service?: LockService,
+    prefixes?: readonly string[],
+  ): void {
     service?.resolve(this.#acquire);
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
     if (typeof method !== 'function') return;
-    this.#keys.validate(method, classRef);
+    this.#keys.validate(method, classRef, prefixes);
     if (this.#streams(method)) this.#refuseStep();
     this.#step?.validate(method, classRef, this.#keys);
   }

@@ -13,7 +13,7 @@ export type OnBusy = 'throw' | 'skip' | ((call: BusyCall) => unknown);
 /** A variable of it hides from the compiler how it is answered when busy; one of `LockedOptions<'skip'>` says it. */
 export interface LockedOptions<Busy extends OnBusy = OnBusy> extends AcquireOptions {
   /** Which of several backends to lock in. @default 'default' */
-  service?: string;
+  backend?: string;
   /**
    * When the key stays held for `waitMs`: `throw` the `LockTimeoutError`; `skip` the call, which resolves to `undefined` (an
    * Observable completes empty); or answer with what a function returns. `skip` does not wait unless `waitMs` says so.

@@ -37,7 +37,7 @@ export function Locked<Args extends unknown[], Busy extends OnBusy>(
 ): LockedDecorator<Args, Busy>;
 export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorator {
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
-    const { service = DEFAULT_BACKEND } = options;
+    const { backend = DEFAULT_BACKEND } = options;
     const label = `${target.constructor.name}.${String(name)}`;
     const method: unknown = descriptor?.value;
     if (typeof target === 'function' || !descriptor || !isMethod(method)) {
@@ -47,11 +47,11 @@ export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorato
     if (others.some(({ declaration }) => declaration.target === target && declaration.name === name)) {
       throw new LockConfigurationError(`${label} has two @Locked; give one of them both keys, in an array`, 'key');
     }
-    const property = others.find(({ backend }) => backend === service)?.property ?? Symbol(advice(label, service));
+    const property = others.find((other) => other.backend === backend)?.property ?? Symbol(advice(label, backend));
     const declaration = { target, name };
     const locked = new LockedMethod(declaration, method, key, options, property);
     addLockedMethod(locked);
-    Inject(getLockServiceToken(service))(target, property);
+    Inject(getLockServiceToken(backend))(target, property);
     adoptLockedStep(declaration, (step) => {
       const needs = Symbol(step.advice);
       locked.adopt(new MethodStep(step, declaration, method, label, needs));
@@ -72,10 +72,10 @@ function isMethod(value: unknown): value is Method {
 }
 
 /** What Nest prints when it cannot inject the service. */
-function advice(label: string, service: string): string {
+function advice(label: string, backend: string): string {
   const missing =
-    service === DEFAULT_BACKEND
+    backend === DEFAULT_BACKEND
       ? 'import DistributedLockModule.forRoot(backend) in the root module'
-      : `no backend is called ${service}, add it: DistributedLockModule.forRoot({ backends: { ${service}: … } })`;
+      : `no backend is called ${backend}, add it: DistributedLockModule.forRoot({ backends: { ${backend}: … } })`;
   return `LockService of @Locked ${label}: ${missing}`;
 }

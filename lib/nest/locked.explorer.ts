@@ -1,5 +1,5 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, ModuleRef } from '@nestjs/core';
+import { ApplicationConfig, DiscoveryService, ModuleRef } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../core/index.js';
 import { assertStepsLocked } from '../core/locked-step.js';
 import { getLockServiceToken } from './inject-lock-service.decorator.js';
@@ -28,12 +28,13 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     private readonly discovery: DiscoveryService,
     private readonly moduleRef: ModuleRef,
     private readonly services: LockServices,
+    private readonly config: ApplicationConfig,
   ) {}
 
   /** @throws LockConfigurationError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      if (!wrapper.isNotMetatype) this.#validate(wrapper.metatype, wrapper.instance);
+      if (!wrapper.isNotMetatype) this.#validate(wrapper);
       else this.#adoptAll(wrapper);
     }
   }
@@ -44,13 +45,14 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     await this.services.start();
   }
 
-  #validate(classRef: unknown, instance: unknown): void {
+  #validate({ metatype: classRef, instance, host }: Wrapper): void {
+    const prefixes = [this.config.getGlobalPrefix(), ...modulePaths(host?.metatype)];
     if (typeof classRef !== 'function' || !isObject(classRef.prototype)) return;
     assertStepsLocked(classRef.prototype);
     const methods = lockedMethods(classRef.prototype);
     assertNotUnlocked(classRef.prototype, methods);
     for (const method of methods) {
-      method.validate(classRef, this.services.get(method.backend));
+      method.validate(classRef, this.services.get(method.backend), prefixes);
       this.#note(method.step, instance);
     }
   }
@@ -124,6 +126,15 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
       'service',
     );
   }
+}
+
+/** What `RouterModule` puts before the routes of a module, and notes on it for each application. */
+function modulePaths(module: object | undefined): string[] {
+  if (!module) return [];
+  const keys: readonly unknown[] = Reflect.getMetadataKeys(module);
+  return keys
+    .filter((key) => typeof key === 'string' && key.startsWith('__module_path__'))
+    .map((key) => String(Reflect.getMetadata(key, module)));
 }
 
 function isObject(value: unknown): value is object {

@@ -74,9 +74,16 @@ export function isForeignHandler(method: object): boolean {
   return isMessageHandler(method) || RESOLVERS.some((key) => Reflect.hasMetadata(key, method));
 }
 
-/** Whether the route of `method`, or of the controller that has it, names the parameter. */
-export function routeNames(method: object, controller: object, parameter: string): boolean {
-  const paths: unknown[] = [Reflect.getMetadata(ROUTE, method), Reflect.getMetadata(ROUTE, controller)];
+/** Whether the route of `method`, or of the controller that has it, or what is put before both, names the parameter. */
+export function routeNames(
+  method: object,
+  controller: object,
+  parameter: string,
+  prefixes: readonly string[] = [],
+): boolean {
+  const route: unknown = Reflect.getMetadata(ROUTE, method);
+  if (route === undefined) return false;
+  const paths: unknown[] = [route, Reflect.getMetadata(ROUTE, controller), ...prefixes];
   return paths
     .flat()
     .filter((path) => typeof path === 'string')

@@ -145,7 +145,7 @@ describe('what stops an application', () => {
   it('a backend that is not there', async () => {
     @Injectable()
     class Sale {
-      @Locked('key', { service: 'ledger' })
+      @Locked('key', { backend: 'ledger' })
       async sell(): Promise<void> {}
     }
     await expect(providing(crossing, Sale)).rejects.toThrow(

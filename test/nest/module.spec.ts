@@ -32,7 +32,7 @@ class Ledger {
     @InjectLockService() readonly same: LockService,
   ) {}
 
-  @Locked('entry', { service: 'ledger' })
+  @Locked('entry', { backend: 'ledger' })
   async enter(): Promise<void> {}
 }
 

@@ -21,7 +21,7 @@ export class Accepted {
     return id;
   }
 
-  @Locked('lock_sale_:id', { waitMs: 5, service: 'ledger', onBusy: 'skip', ttlMs: 1_000 })
+  @Locked('lock_sale_:id', { waitMs: 5, backend: 'ledger', onBusy: 'skip', ttlMs: 1_000 })
   observable(_id: string): Observable<string> {
     return new Observable();
   }
