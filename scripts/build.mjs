@@ -13,7 +13,10 @@ for (const [config, folder, type] of [
   ['tsconfig.build.json', 'esm', 'module'],
   ['tsconfig.build-cjs.json', 'cjs', 'commonjs'],
 ]) {
-  const { status } = spawnSync(execPath, [tsc, '-p', join(root, config)], { stdio: 'inherit' });
-  if (status !== 0) exit(status ?? 1);
+  // Comments are for readers of declarations: the code does without them, and is a third smaller.
+  for (const part of [['--emitDeclarationOnly'], ['--declaration', 'false', '--removeComments']]) {
+    const { status } = spawnSync(execPath, [tsc, '-p', join(root, config), ...part], { stdio: 'inherit' });
+    if (status !== 0) exit(status ?? 1);
+  }
   writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify({ type })}\n`);
 }
