@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
 import { type BackendHealth, DistributedLockModule, getLockServiceToken, LockService } from 'nestjs-distributed-lock';
 import { memcached } from 'nestjs-distributed-lock/memcached';
+import { redis } from 'nestjs-distributed-lock/redis';
 import { TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { freePort } from '../servers/free-port.js';
 import { eventually } from '../support/eventually.js';
@@ -52,16 +53,16 @@ describe('what the module logs', () => {
     await (await app.get(LockService).acquire('sale')).release();
   });
 
-  it.each([['memcached', (port: number) => memcached({ servers: `127.0.0.1:${port}` })]])(
-    'says at the start that %s is down, and health does too',
-    async (name, open) => {
-      const lines: string[] = [];
-      const backend = open(await freePort());
-      const app = await context({ imports: [DistributedLockModule.forRoot({ backend, logger: recording(lines) })] });
-      expect(app.get(LockService).health.status).toBe('down');
-      expect(lines.find((line) => line.startsWith(`warn ${name}: the backend is down`))).toBeDefined();
-      expect(lines.filter((line) => line.includes('could not start'))).toHaveLength(1);
-      expect(lines.join('\n')).not.toContain('""');
-    },
-  );
+  it.each([
+    ['redis', (port: number) => redis({ url: `redis://127.0.0.1:${port}` })],
+    ['memcached', (port: number) => memcached({ servers: `127.0.0.1:${port}` })],
+  ])('says at the start that %s is down, and health does too', async (name, open) => {
+    const lines: string[] = [];
+    const backend = open(await freePort());
+    const app = await context({ imports: [DistributedLockModule.forRoot({ backend, logger: recording(lines) })] });
+    expect(app.get(LockService).health.status).toBe('down');
+    expect(lines.find((line) => line.startsWith(`warn ${name}: the backend is down`))).toBeDefined();
+    expect(lines.filter((line) => line.includes('could not start'))).toHaveLength(1);
+    expect(lines.join('\n')).not.toContain('""');
+  });
 });
