@@ -17,6 +17,7 @@ const PRINTED: Record<string, string> = {
   'example-5': '42\ntrue true\n',
   'example-8': 'valid\nstale\n',
   'example-9': 'true\ntest could not acquire "other": the test backend is down\n',
+  'example-10': 'test\nmemory\n',
 };
 
 describe('the examples in README.md', () => {
