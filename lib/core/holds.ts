@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { Blockers } from './blockers.js';
 import { Busy } from './busy.js';
 import { CallOff } from './call-off.js';
@@ -11,6 +10,7 @@ import { LeaseReturns } from './lease-returns.js';
 import { isAlike, LocalQueue } from './local-queue.js';
 import type { BackendHealth, Holder, Lease } from './lock-backend.js';
 import type { ResolvedOptions } from './lock-options.js';
+import { newOwner } from './process-identity.js';
 import { outside } from './reentrancy.js';
 import { TimerGrid } from './timer-grid.js';
 import { Watchdog } from './watchdog.js';
@@ -173,7 +173,7 @@ export class Holds {
   /** Asks the backend. Unless it gives us a hold, our turn is over. @param left by the caller before us */
   async #ask(call: Call, left?: LinePlace): Promise<Hold | Busy> {
     const { key, options, deadline } = call;
-    const { owner } = left ?? { owner: randomUUID() };
+    const { owner } = left ?? { owner: newOwner() };
     const { backend, metadata, stopped } = this.#settings;
     const { ttlMs, lockDelayMs } = options;
     const signal = stopped.aborted ? stopped : this.#asking.signal(options.signal);

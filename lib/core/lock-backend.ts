@@ -83,7 +83,7 @@ export interface LockBackend {
 export type BackendFactory = () => LockBackend;
 
 export interface AcquireRequest {
-  /** Random, unique to this acquisition and never used again. */
+  /** Unique to this acquisition and never used again. Nobody but its process can make one that names it. */
   readonly owner: string;
   /** How long the server keeps the key ours without a renewal; backends with sessions use their own. */
   readonly ttlMs: number;

@@ -90,7 +90,7 @@ const SERVICE_OPTIONS: ReadonlySet<string> = new Set([
 export const MIN_TTL_MS = 10;
 const MAX_TTL_MS = 2 ** 31 - 1;
 /** It is written beside every lease. */
-const MAX_LABEL_LENGTH = 200;
+const MAX_LABEL_LENGTH = 1_000;
 
 /**
  * Fills in what a call left open.

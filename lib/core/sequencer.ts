@@ -1,4 +1,5 @@
 import { assertKey } from './key.js';
+import { isSignedBy, type Signature, signed } from './process-identity.js';
 
 /**
  * Which acquisition of which key this is, for those whom a holder asks to act for it, as Chubby's clients do:
@@ -23,35 +24,58 @@ export type SequencerState = 'valid' | 'stale' | 'unknown';
 const FORM = /^lock1\.(?<fields>[\w-]{1,34000})$/u;
 const NAME = /^[\w:.@/ -]{1,100}$/u;
 const TOKEN = /^[1-9]\d{0,18}$/u;
+const PUBLIC_KEY = /^[\w-]{43}$/u;
+const SIGNATURE = /^[\w-]{86}$/u;
 
-export function writeSequencer({ backend, key, fencingToken, owner }: Sequencer): string {
-  const fields = JSON.stringify([backend, key, String(fencingToken), owner]);
-  return `lock1.${Buffer.from(fields).toString('base64url')}`;
+/** Signed by this process, which the owner names: whoever changes the token is found out. */
+export function writeSequencer(sequencer: Sequencer): string {
+  return textOf(sequencer, signed(contentOf(sequencer)));
 }
 
-/** `undefined` for whatever `LockHandle.sequencer` did not write: it may come from anybody. */
+/**
+ * `undefined` for whatever `LockHandle.sequencer` did not write: it may come from anybody. Whoever has an owner of their own can
+ * write one; `LockService.checkSequencer` asks whether that owner has the key.
+ */
 export function readSequencer(text: unknown): Sequencer | undefined {
   const fields = typeof text === 'string' ? FORM.exec(text)?.groups?.['fields'] : undefined;
   if (fields === undefined) return undefined;
   try {
-    const sequencer = sequencerOf(JSON.parse(Buffer.from(fields, 'base64url').toString()));
+    const { sequencer, signature } = partsOf(JSON.parse(Buffer.from(fields, 'base64url').toString()));
     // So that there is one text only for each.
-    return writeSequencer(sequencer) === text ? sequencer : undefined;
+    const isCanonical = textOf(sequencer, signature) === text;
+    return isCanonical && isSignedBy(sequencer.owner, contentOf(sequencer), signature) ? sequencer : undefined;
   } catch {
     return undefined;
   }
 }
 
+function textOf(sequencer: Sequencer, { publicKey, signature }: Signature): string {
+  const fields = JSON.stringify([...fieldsOf(sequencer), publicKey, signature]);
+  return `lock1.${Buffer.from(fields).toString('base64url')}`;
+}
+
+/** What is signed. */
+function contentOf(sequencer: Sequencer): string {
+  return JSON.stringify(fieldsOf(sequencer));
+}
+
+function fieldsOf({ backend, key, fencingToken, owner }: Sequencer): string[] {
+  return [backend, key, String(fencingToken), owner];
+}
+
 /** @throws when it is none */
-function sequencerOf(fields: unknown): Sequencer {
+function partsOf(fields: unknown): { readonly sequencer: Sequencer; readonly signature: Signature } {
   if (!Array.isArray(fields)) throw new TypeError('no list');
-  const [backend, key, token, owner]: unknown[] = fields;
+  const [backend, key, token, owner, publicKey, signature]: unknown[] = fields;
   assertKey(key);
   return {
-    backend: matching(NAME, backend),
-    key,
-    fencingToken: BigInt(matching(TOKEN, token)),
-    owner: matching(NAME, owner),
+    sequencer: {
+      backend: matching(NAME, backend),
+      key,
+      fencingToken: BigInt(matching(TOKEN, token)),
+      owner: matching(NAME, owner),
+    },
+    signature: { publicKey: matching(PUBLIC_KEY, publicKey), signature: matching(SIGNATURE, signature) },
   };
 }
 

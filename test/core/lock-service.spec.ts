@@ -282,8 +282,8 @@ describe('LockService', () => {
     });
 
     it.each<[object, string]>([
-      [{ label: 7 }, 'label must be a text of 1 to 200 characters; it was 7'],
-      [{ label: 'x'.repeat(201) }, 'label must be a text'],
+      [{ label: 7 }, 'label must be a text of 1 to 1000 characters; it was 7'],
+      [{ label: 'x'.repeat(1_001) }, 'label must be a text'],
       [{ observers: { lost: () => undefined } }, 'observers must be a list of objects'],
       [{ observers: [undefined] }, 'observers must be a list of objects'],
       [{ clock: { now: () => 0 } }, 'clock must be an object with the methods now and schedule; it was { now:'],

@@ -67,6 +67,23 @@ describe('sequencers', () => {
     await expect(locks.checkSequencer(String(text))).resolves.toBe('unknown');
   });
 
+  it('are signed: with another token, key or owner they are none, nor with the signature of another', async () => {
+    const [one, two] = [(await locks.acquire('one')).sequencer(), (await locks.acquire('two')).sequencer()];
+    const fields = (text: string): string[] =>
+      JSON.parse(Buffer.from(text.slice(6), 'base64url').toString()) as string[];
+    expect(encoded(fields(one))).toBe(one);
+    for (let index = 0; index < 6; index += 1) {
+      const [ours, theirs] = [fields(one), fields(two)];
+      if (ours[index] === theirs[index]) ours[index] = index === 4 ? 'A'.repeat(43) : `${ours[index]}x`;
+      else ours[index] = theirs[index] ?? '';
+      expect(readSequencer(encoded(ours))).toBeUndefined();
+      await expect(locks.checkSequencer(encoded(ours))).resolves.toBe('unknown');
+    }
+    const [token] = [fields(one)[2]];
+    const ahead = fields(one).with(2, String(BigInt(token ?? 0) + 1n));
+    await expect(locks.checkSequencer(encoded(ahead))).resolves.toBe('unknown');
+  });
+
   it('keep a lease that was shown from being handed on, and no other', async () => {
     const from: string[] = [];
     const service = new LockService(backend, { clock, observers: [{ acquired: (event) => from.push(event.from) }] });

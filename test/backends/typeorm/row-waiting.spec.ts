@@ -134,8 +134,19 @@ function cutOff(contract: Contract, harness: SqlHarness): void {
     const waiting = other.acquire(key, { waitMs: 20_000 });
     const { waiting: inLine, kill } = SQL[harness.type];
     for (let round = 0; round < 2; round += 1) {
-      const id = await eventually(async () => (await harness.ask(inLine))[0]?.['id'] ?? false, { everyMs: LIST_MS });
-      await harness.ask(kill(id));
+      // The list may be as old as that, and name one who is gone.
+      const killed = async (id: unknown): Promise<unknown> =>
+        harness.ask(kill(id)).then(
+          () => id,
+          () => false,
+        );
+      const id = await eventually(
+        async () => {
+          const [waiter] = await harness.ask(inLine);
+          return waiter !== undefined && killed(waiter['id']);
+        },
+        { everyMs: LIST_MS },
+      );
       await eventually(async () => !(await harness.ask(inLine)).some((row) => row['id'] === id), { everyMs: LIST_MS });
     }
     await lock.release();
