@@ -189,8 +189,8 @@ for (const name of wantedOf(['zookeeper'])) {
       const waiting = world.service({}, { label: 'api-2' }).acquire(key, { waitMs: 10_000 });
       await eventually(async () => expect(await world.queue(key)).toHaveLength(2));
       const [first = '', second = ''] = await world.queue(key);
-      expect(first).toMatch(new RegExp(`^${process.pid}@api-1:[\\da-f-]{36}:\\d{10}$`, 'u'));
-      expect(second).toMatch(new RegExp(`^${process.pid}@api-2:[\\da-f-]{36}:\\d{10}$`, 'u'));
+      expect(first).toMatch(new RegExp(`^${process.pid}@api-1:[\\w-]{22}\\.\\w+:\\d{10}$`, 'u'));
+      expect(second).toMatch(new RegExp(`^${process.pid}@api-2:[\\w-]{22}\\.\\w+:\\d{10}$`, 'u'));
       const node = await world.operator.read(`/locks/${key}/${first}`);
       expect(JSON.parse(node?.data?.toString() ?? '')).toMatchObject({ label: 'api-1', pid: process.pid });
       await lock.release();

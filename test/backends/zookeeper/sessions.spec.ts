@@ -114,8 +114,10 @@ for (const name of wantedOf(['zookeeper'])) {
       const key = world.key();
       await service.withLock(key, () => undefined);
       const backend = world.backend({ connectString: `127.0.0.1:${proxy.port}` });
-      await (await win(backend, key)).release();
+      const before = await win(backend, key);
+      // While somebody is there: the server removes an empty container.
       await world.operator.create(`/locks/${key}/1@somewhere:the-owner:0000000000`, '{}');
+      await before.release();
       const lost = proxy.dropReplyAfter(key);
       const lease = await win(backend, key, { owner: 'the-owner', waitMs: 5_000 });
       await lost;
