@@ -9,6 +9,8 @@ import { ProxiedBackend } from './proxied-backend.js';
 const TTL_MS = 30_000;
 /** Longer than anything that follows a request by itself. */
 const IDLE_MS = 1_000;
+/** After half a minute a connection to Redis is tried before it is used. No firewall forgets one sooner. */
+const IDLE_ON_REDIS_MS = 31_000;
 
 /** Noticing may take five seconds, and a new connection a moment. */
 const NOTICED_WITHIN_MS = 6_000;
@@ -25,9 +27,11 @@ describe('a connection that the network forgot', () => {
   onBackends(['redis-queue', 'redis-plain', 'memcached-meta', 'etcd', 'zookeeper', ...DATABASES], whoWaits, {
     sessionTtlMs: TTL_MS,
   });
-  onBackends(['memcached-meta', 'etcd', 'zookeeper', ...DATABASES, ...BY_ROWS], whoDoesNotWait, {
-    sessionTtlMs: 10_000,
-  });
+  onBackends(
+    ['redis-queue', 'redis-plain', 'memcached-meta', 'etcd', 'zookeeper', ...DATABASES, ...BY_ROWS],
+    whoDoesNotWait,
+    { sessionTtlMs: 10_000 },
+  );
 });
 
 function whoWaits(contract: Contract, name: string): void {
@@ -54,14 +58,15 @@ function whoWaits(contract: Contract, name: string): void {
 
 function whoDoesNotWait(contract: Contract, name: BackendName): void {
   const atOnceMs = name === 'zookeeper' ? SLOW_MS : AT_ONCE_MS;
+  const idleMs = name.startsWith('redis') ? IDLE_ON_REDIS_MS : IDLE_MS;
 
-  it('who does not wait gets a key that is free at once, and health tells what happened', async () => {
+  const test = async (): Promise<void> => {
     await using world = await ProxiedBackend.start(contract);
     const key = contract.key();
     const details = new Details();
     const service = await world.proxied(key, { defaults: { ttlMs: TTL_MS }, observers: [details] });
     await (await service.acquire(key)).release();
-    await idle();
+    await idle(idleMs);
     world.proxy.forget();
     const since = performance.now();
     const lock = await details.during(service, service.tryAcquire(key));
@@ -71,17 +76,18 @@ function whoDoesNotWait(contract: Contract, name: BackendName): void {
     expect(tookMs).toBeLessThan(atOnceMs);
     await lock?.release();
     await expectWell(service, details);
-  });
+  };
+  it('who does not wait gets a key that is free at once, and health tells what happened', test, 30_000 + idleMs);
 }
 
 /** A test of silence can only be silent. */
-function idle(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, IDLE_MS));
+function idle(ms = IDLE_MS): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 async function expectWell(service: LockService, details: Details): Promise<void> {
   await eventually(() => expect(service.health.status).toBe('up'), { withinMs: 10_000 });
-  expect(details.toString()).toMatch(/silent|no answer|lost/u);
+  expect(details.toString()).toMatch(/silent|no answer|lost|died/u);
 }
 
 /** All that health has said of trouble. */
