@@ -41,7 +41,7 @@ export function readSequencer(text: unknown): Sequencer | undefined {
   if (fields === undefined) return undefined;
   try {
     const { sequencer, signature } = partsOf(JSON.parse(Buffer.from(fields, 'base64url').toString()));
-    // So that there is one text only for each.
+    // Each sequencer has one text only.
     const isCanonical = textOf(sequencer, signature) === text;
     return isCanonical && isSignedBy(sequencer.owner, contentOf(sequencer), signature) ? sequencer : undefined;
   } catch {
@@ -54,7 +54,7 @@ function textOf(sequencer: Sequencer, { publicKey, signature }: Signature): stri
   return `lock1.${Buffer.from(fields).toString('base64url')}`;
 }
 
-/** What is signed. */
+/** The part that is signed. */
 function contentOf(sequencer: Sequencer): string {
   return JSON.stringify(fieldsOf(sequencer));
 }

@@ -1,10 +1,10 @@
 import type { AcquireOptions, LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import type { Believers } from './believers.js';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 import type { Scenario } from './scenario.js';
 import type { VirtualProcess, VirtualTime } from './virtual-time.js';
 
-/** What a caller lives in. */
+/** The world of one caller. */
 export interface Surroundings {
   readonly scenario: Scenario;
   readonly time: VirtualTime;
@@ -15,7 +15,7 @@ export interface Surroundings {
   readonly violate: (what: string) => void;
 }
 
-/** Whoever is told less than the truth about time gets this much more of it. */
+/** Rounding of timers and messages that take their usual time. */
 const SLACK_MS = 200;
 
 /** One caller of a service, who takes and gives back locks in every way there is. */

@@ -1,4 +1,4 @@
-import { Random } from './random.js';
+import { Random } from '../support/random.js';
 import type { ServerFaults } from './simulated-server.js';
 import type { Weather } from './simulated-link.js';
 

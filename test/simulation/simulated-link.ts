@@ -1,5 +1,5 @@
 import type { LeaseAttempt, LeaseStore } from 'nestjs-distributed-lock/core';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 import type { SimulatedServer } from './simulated-server.js';
 import type { VirtualProcess, VirtualTime } from './virtual-time.js';
 

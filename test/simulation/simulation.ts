@@ -1,7 +1,7 @@
 import type * as Core from 'nestjs-distributed-lock/core';
 import { Believers } from './believers.js';
 import { Caller } from './caller.js';
-import { Random } from './random.js';
+import { Random } from '../support/random.js';
 import type { Scenario } from './scenario.js';
 import { SimulatedLink } from './simulated-link.js';
 import { SimulatedServer } from './simulated-server.js';

@@ -1,5 +1,5 @@
 import type { Clock, Timer } from 'nestjs-distributed-lock/core';
-import type { Random } from './random.js';
+import type { Random } from '../support/random.js';
 
 interface Task {
   readonly run: () => void;
@@ -13,7 +13,7 @@ interface Entry {
   readonly task: Task;
 }
 
-/** So many things at one instant are no progress. */
+/** More than this at one instant means that time stands still. */
 const MOST_AT_ONE_INSTANT = 5_000;
 
 /** The world's time, and everything that is going to happen in it. */

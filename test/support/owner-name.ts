@@ -1,7 +1,7 @@
 import { LockService, readSequencer } from 'nestjs-distributed-lock/core';
 import { memory } from 'nestjs-distributed-lock/memory';
 
-/** What all owners of this process begin with, and no error or message may say. */
+/** The beginning of all owners of this process, which no error or message may show. */
 export async function ownerName(): Promise<string> {
   await using locks = new LockService(memory());
   const lock = await locks.acquire('key');

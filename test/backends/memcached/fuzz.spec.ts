@@ -14,7 +14,7 @@ import { wantedOf } from '../describe-backend.js';
 import { FAULT_NAMES } from './mangled.js';
 import { MangledLink } from './mangled-link.js';
 import { ModelServer } from './model-server.js';
-import { Random } from './random.js';
+import { Random } from '../../support/random.js';
 
 /** `FUZZ_SEED=random` for others than those of every run; what it was is printed. */
 const SEED = process.env.FUZZ_SEED === 'random' ? randomInt(1, 2 ** 31) : Number(process.env.FUZZ_SEED ?? 20_261_121);

@@ -4,7 +4,7 @@ import { MemcachedFailure } from '../../../lib/backends/memcached/memcached-fail
 import { Pipeline } from '../../../lib/backends/memcached/pipeline.js';
 import { mangle } from './mangled.js';
 import type { ModelServer } from './model-server.js';
-import type { Random } from './random.js';
+import type { Random } from '../../support/random.js';
 
 /** A connection to the model whose answers arrive with a fault; what has not arrived then never does. */
 export class MangledLink implements Pick<Link, 'exchange'> {

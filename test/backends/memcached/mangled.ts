@@ -1,4 +1,4 @@
-import type { Random } from './random.js';
+import type { Random } from '../../support/random.js';
 
 /** What may be wrong with what comes over a connection. Each gets the answers, one by one, and says what comes. */
 const FAULTS: Readonly<Record<string, (answers: readonly string[], random: Random) => string>> = {

@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { MemcachedServer } from '../../servers/memcached-server.js';
 import { wantedOf } from '../describe-backend.js';
 import { ModelServer } from './model-server.js';
-import { Random } from './random.js';
+import { Random } from '../../support/random.js';
 
 const SEED = 42;
 const COMMANDS = 3_000;

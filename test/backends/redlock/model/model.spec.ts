@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { inspect } from 'node:util';
 import { wantedOf } from '../../describe-backend.js';
-import { randomFrom } from './random.js';
+import { Random } from '../../../support/random.js';
 import { RedlockModel, type World } from './redlock-model.js';
 import * as schemes from './schemes.js';
 import { search, type Verdict, wander } from './search.js';
@@ -85,7 +85,7 @@ wantedOf(['redlock']).forEach((name) =>
 
       it('has tokens that grow, on nodes that lose everything', () => {
         const world = { ...WORLD, ...five, ticks: 3, losses: true };
-        const verdict = wander(new RedlockModel(world), { ...walks, random: randomFrom(SEED) });
+        const verdict = wander(new RedlockModel(world), { ...walks, random: drawing(SEED) });
         print(`five nodes at random, seed ${SEED}`, verdict);
         expect(verdict.trace?.join('\n')).toBeUndefined();
       });
@@ -99,7 +99,7 @@ wantedOf(['redlock']).forEach((name) =>
         ],
       ])('shows what is wrong with %s', (what, world) => {
         const model = new RedlockModel({ ...WORLD, ...five, ...world });
-        const verdict = wander(model, { ...walks, random: randomFrom(SEED) });
+        const verdict = wander(model, { ...walks, random: drawing(SEED) });
         print(`${what}, on five nodes at random, seed ${SEED}`, { ...verdict, trace: [] });
         expect(verdict.violation).toMatch(/token \d is given twice|an earlier lease had/);
       });
@@ -113,4 +113,9 @@ function print(what: string, { states, transitions, violation, trace = [] }: Ver
   process.stdout.write(
     `  ${what}: ${figures}: ${violation === undefined ? 'nothing wrong' : inspect(violation)}${steps}\n`,
   );
+}
+
+function drawing(seed: number): (below: number) => number {
+  const random = new Random(seed);
+  return (below) => random.below(below);
 }
