@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { generateKeyPairSync, sign } from 'node:crypto';
 import {
   type Lease,
   LockConfigurationError,
@@ -82,6 +83,17 @@ describe('sequencers', () => {
     const [token] = [fields(one)[2]];
     const ahead = fields(one).with(2, String(BigInt(token ?? 0) + 1n));
     await expect(locks.checkSequencer(encoded(ahead))).resolves.toBe('unknown');
+  });
+
+  it('are signed by the process that the owner names: the key of another vouches for nothing', async () => {
+    const shown = readSequencer((await locks.acquire('k')).sequencer());
+    const content = ['test', 'shop:k', String((shown?.fencingToken ?? 0n) + 1n), shown?.owner ?? ''];
+    const forger = generateKeyPairSync('ed25519');
+    const { x: publicKey } = forger.publicKey.export({ format: 'jwk' });
+    const signature = sign(null, Buffer.from(JSON.stringify(content)), forger.privateKey).toString('base64url');
+    const forged = encoded([...content, publicKey, signature]);
+    expect(readSequencer(forged)).toBeUndefined();
+    await expect(locks.checkSequencer(forged)).resolves.toBe('unknown');
   });
 
   it('keep a lease that was shown from being handed on, and no other', async () => {
