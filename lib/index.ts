@@ -7,7 +7,6 @@ export {
 export {
   type DistributedLockOptions,
   type DistributedLockOptionsFactory,
-  type GivenBackend,
   type NamedBackends,
 } from './nest/distributed-lock-options.js';
 export { Locked } from './nest/locked.decorator.js';
@@ -33,6 +32,7 @@ export { type EventStreamOptions, type LockEventStream } from './core/lock-event
 export {
   type BackendFactory,
   type BackendHealth,
+  type GivenBackend,
   type Guarantee,
   type Holder,
   type LockBackend,

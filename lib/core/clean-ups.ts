@@ -17,7 +17,7 @@ class Owed implements Linked<Owed> {
 
   constructor(
     readonly owned: OwnedKey,
-    /** By when the lease has ended by itself. */
+    /** By when the lease has ended by itself, if it does. */
     readonly goneBy: number,
   ) {}
 }
@@ -34,12 +34,12 @@ export class CleanUps {
   /** The store failed after we were closed, and is asked for nothing more. */
   #hopeless = false;
 
-  constructor(private readonly store: Pick<LeaseStore, 'release'>) {}
+  constructor(private readonly store: Pick<LeaseStore, 'release' | 'endsWith'>) {}
 
   readonly add: CleanUp = (owned, lastAttempt) => {
     this.#open.begin();
     const begin = (): void => {
-      this.#owed.push(new Owed(owned, owned.clock.now() + owned.ttlMs));
+      this.#owed.push(new Owed(owned, this.#endOf(owned)));
       if (this.#workers < MOST_AT_ONCE) void this.#work();
     };
     if (!lastAttempt) return begin();
@@ -67,6 +67,11 @@ export class CleanUps {
       }
     }
     this.#workers -= 1;
+  }
+
+  /** What ends with its session is owed until the store confirms it. */
+  #endOf({ clock, ttlMs }: OwnedKey): number {
+    return (this.store.endsWith ?? 'ttl') === 'ttl' ? clock.now() + ttlMs : Infinity;
   }
 
   async #isDone({ owned: { key, owner, clock }, goneBy }: Owed): Promise<boolean> {

@@ -143,9 +143,10 @@ export class Contender implements Asker {
 
   #onAnswer(answer: LeaseAttempt, sentAt: number): NewLease | number {
     if (!answer.acquired) return this.#onRefusal(answer, sentAt);
-    const { ttlMs, lockDelayMs = 0, deadline } = this.request;
-    if (deadline.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs))
-      return { fencingToken: answer.fencingToken, queued: this.#queued, sentAt };
+    const { lockDelayMs = 0, deadline } = this.request;
+    const { ttlMs = this.request.ttlMs, sentAt: trustedFrom = sentAt } = answer;
+    if (deadline.clock.now() < trustedUntil(trustedFrom, ttlMs - lockDelayMs))
+      return { granted: answer, queued: this.#queued, sentAt };
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 

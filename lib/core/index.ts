@@ -1,6 +1,12 @@
 /** For writers of backends: the two doors into the core, what they share, and the service that stands on them. */
-export { type Lease, type LockBackend, type AcquireRequest, type BackendHealth } from './lock-backend.js';
-export { type BackendFactory } from './lock-backend.js';
+export {
+  type Lease,
+  type LockBackend,
+  type AcquireRequest,
+  type BackendHealth,
+  type HealthSource,
+} from './lock-backend.js';
+export { type BackendFactory, type GivenBackend } from './lock-backend.js';
 export { isBackend, openBackend } from './open-backend.js';
 export { type RenewalListener } from './lock-backend.js';
 export {
@@ -11,7 +17,7 @@ export {
   type Place,
   type TtlLimits,
 } from './lock-backend.js';
-export { type Asker, type LeaseAttempt, type LeaseStore } from './lease-store.js';
+export { type Asker, type GrantedLease, type LeaseAttempt, type LeaseStore, type RefusedLease } from './lease-store.js';
 export { NotSentError } from './not-sent-error.js';
 export { PollingBackend, type PollingOptions } from './polling-backend.js';
 export { AbortListener } from './abort-listener.js';

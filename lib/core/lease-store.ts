@@ -1,4 +1,4 @@
-import type { BackendHealth, Guarantee, Holder, HolderMetadata, RenewalListener, TtlLimits } from './lock-backend.js';
+import type { Guarantee, HealthSource, Holder, HolderMetadata, RenewalListener, TtlLimits } from './lock-backend.js';
 
 /** The smaller door: a store that knows "write if absent, with a time to live". `PollingBackend` makes a `LockBackend` of it. */
 export interface LeaseStore {
@@ -6,6 +6,12 @@ export interface LeaseStore {
   readonly guarantee: Guarantee;
   /** See `LockBackend`. */
   readonly ttlLimits?: TtlLimits;
+  /**
+   * What ends the lease of a holder that renews it no more. `session`: that of its process, which all its leases share, and which
+   * a single lease need not wait for: the core gives back what nobody renews. `connection`: the same, and a crash ends it at once.
+   * @default 'ttl', each lease by itself
+   */
+  readonly endsWith?: 'ttl' | 'session' | 'connection';
   /** See `Lease`. */
   readonly tokenStep?: number;
   /**
@@ -34,8 +40,7 @@ export interface LeaseStore {
    */
   watch?(key: string, owner: string, wake: () => void): () => void;
   close(): Promise<void>;
-  health?(): BackendHealth;
-  onHealthChange?(listener: (health: BackendHealth) => void): () => void;
+  readonly health?: HealthSource;
 }
 
 /** Whoever asks for a lease, for stores that let a request wait before they send it. */
@@ -47,11 +52,31 @@ export interface Asker {
   onSend(): boolean;
 }
 
-export type LeaseAttempt =
-  | { readonly acquired: true; readonly fencingToken: bigint }
-  | {
-      readonly acquired: false;
-      /** What is left of the holder's lease, when the store knows. */
-      readonly retryAfterMs: number | null;
-      readonly holder?: Holder;
-    };
+export type LeaseAttempt = GrantedLease | RefusedLease;
+
+/** The key is the owner's. What a store with sessions knows of them, and others do not, is optional. */
+export interface GrantedLease {
+  readonly acquired: true;
+  /** Grows with every acquisition of the key; below 2^52, because the core appends eleven bits for hand-offs. */
+  readonly fencingToken: bigint;
+  /** How long the lease is trusted after each renewal. @default the `ttlMs` that was asked for */
+  readonly ttlMs?: number;
+  /** From when it is, by the monotonic clock. @default when the request was sent */
+  readonly sentAt?: number;
+  /** Aborts when the server says that the lease is over: its session expired, its node was deleted. */
+  readonly revoked?: AbortSignal;
+  /** What the holder works with, such as the transaction that has the lock. */
+  readonly attachment?: unknown;
+  /**
+   * The work succeeded: makes what it did through `attachment` last, before the release. Rejecting fails the work. A lease
+   * with this is one holder's own, and is never handed on to the next caller.
+   */
+  complete?(): Promise<void>;
+}
+
+export interface RefusedLease {
+  readonly acquired: false;
+  /** What is left of the holder's lease, when the store knows. */
+  readonly retryAfterMs: number | null;
+  readonly holder?: Holder;
+}

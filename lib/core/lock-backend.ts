@@ -1,3 +1,4 @@
+import type { LeaseStore } from './lease-store.js';
 import type { Deadline } from './deadline.js';
 
 /** Who holds a key, as the holder itself put it: advice for people, no proof of anything. */
@@ -26,6 +27,16 @@ export interface BackendHealth {
   readonly detail?: string;
   /** Its servers one by one, where there are several and any of them may fail. */
   readonly nodes?: readonly NodeHealth[];
+}
+
+/** What a backend knows of its server without asking it. See `ReportedHealth`. */
+export interface HealthSource {
+  readonly current: BackendHealth;
+  /**
+   * Calls `listener` on every change of the status, or of that of a node; what it returns stops that. `down` puts every hold in
+   * jeopardy that is renewed, `up` has every hold renewed at once, so that a lease lost in a restart is told within a round trip.
+   */
+  onChange(listener: (health: BackendHealth) => void): () => void;
 }
 
 export interface NodeHealth extends Omit<BackendHealth, 'nodes'> {
@@ -68,12 +79,7 @@ export interface LockBackend {
   isHeldBy?(key: string, owner: string): Promise<boolean>;
   /** Closes what the backend opened itself (sessions, subscriptions, clients it made), never a client it was given. Idempotent. */
   close(): Promise<void>;
-  health?(): BackendHealth;
-  /**
-   * Calls `listener` on every change of `health().status`, or of that of a node; what it returns stops that. `down` puts every hold in jeopardy that is renewed,
-   * `up` has every hold renewed at once, so that a lease lost in a restart is told within a round trip after the reconnect.
-   */
-  onHealthChange?(listener: (health: BackendHealth) => void): () => void;
+  readonly health?: HealthSource;
 }
 
 /**
@@ -81,6 +87,12 @@ export interface LockBackend {
  * number of lock services: side by side, or one after the other has been closed.
  */
 export type BackendFactory = () => LockBackend;
+
+/**
+ * A factory such as `redis({ url })`, of which each service opens a backend of its own; or a live backend, for one. A bare store
+ * is waited for by the defaults of `PollingOptions`.
+ */
+export type GivenBackend = LockBackend | LeaseStore | BackendFactory | (() => LeaseStore);
 
 export interface AcquireRequest {
   /** Unique to this acquisition and never used again. Nobody but its process can make one that names it. */

@@ -5,7 +5,7 @@ import { LockConfigurationError, LockDeadlockError, LockShutdownError, LockTimeo
 import type { Hold } from './hold.js';
 import { Holds } from './holds.js';
 import { assertKey } from './key.js';
-import type { BackendFactory, BackendHealth, HolderMetadata, LockBackend } from './lock-backend.js';
+import type { BackendHealth, GivenBackend, HolderMetadata, LockBackend } from './lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './lock-event-stream.js';
 import { LockHandle } from './lock-handle.js';
 import {
@@ -56,7 +56,7 @@ export class LockService implements AsyncDisposable {
   readonly #shutdownGraceMs: number;
 
   /** @throws LockConfigurationError */
-  constructor(given: LockBackend | BackendFactory, options: LockServiceOptions = {}) {
+  constructor(given: GivenBackend, options: LockServiceOptions = {}) {
     assertServiceOptions(options);
     const backend = outside(() => openBackend(given));
     this.backend = backend;
@@ -79,7 +79,7 @@ export class LockService implements AsyncDisposable {
     });
     // Each lock-delay that is under way listens to it: many listeners are expected.
     setMaxListeners(0, this.#stopped.signal);
-    const unsubscribe = outside(() => backend.onHealthChange?.((health) => this.#onHealthChange(health)));
+    const unsubscribe = outside(() => backend.health?.onChange((health) => this.#onHealthChange(health)));
     this.#end = new ServiceEnd({
       backend,
       clock: this.#clock,
@@ -92,7 +92,7 @@ export class LockService implements AsyncDisposable {
 
   /** Whether the backend can be reached, as far as this process knows without asking. */
   get health(): BackendHealth {
-    return this.backend.health?.() ?? { status: 'idle' };
+    return this.backend.health?.current ?? { status: 'idle' };
   }
 
   /** The locks that this process holds through this service. */

@@ -1,27 +1,34 @@
 import { LockConfigurationError } from './errors.js';
-import type { BackendFactory, LockBackend } from './lock-backend.js';
+import type { LeaseStore } from './lease-store.js';
+import type { GivenBackend, LockBackend } from './lock-backend.js';
+import { PollingBackend } from './polling-backend.js';
 
 /** Whether `value` can be given to a lock service. */
-export function isBackend(value: unknown): value is LockBackend | BackendFactory {
-  return typeof value === 'function' || isOpen(value);
+export function isBackend(value: unknown): value is GivenBackend {
+  return typeof value === 'function' || isOpen(value) || isStore(value);
 }
 
 /**
  * A backend for one lock service: a factory makes it, a live one is taken as it is.
  * @throws LockConfigurationError
  */
-export function openBackend(given: LockBackend | BackendFactory): LockBackend {
+export function openBackend(given: GivenBackend): LockBackend {
   const backend: unknown = typeof given === 'function' ? given() : given;
   if (isOpen(backend)) return backend;
+  if (isStore(backend)) return new PollingBackend(backend);
   const hint = typeof backend === 'function' ? ': call it once more, as in memory()' : '';
   throw new LockConfigurationError(
-    `a lock service needs a LockBackend, or a function that returns one; it was given ${describe(given)}, which gives ${describe(backend)}${hint}`,
+    `a lock service needs a LeaseStore, or a function that returns one; it was given ${describe(given)}, which gives ${describe(backend)}${hint}`,
     'backend',
   );
 }
 
 function isOpen(value: unknown): value is LockBackend {
   return typeof value === 'object' && value !== null && 'acquire' in value && typeof value.acquire === 'function';
+}
+
+function isStore(value: unknown): value is LeaseStore {
+  return typeof value === 'object' && value !== null && 'tryAcquire' in value && typeof value.tryAcquire === 'function';
 }
 
 function describe(value: unknown): string {

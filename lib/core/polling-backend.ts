@@ -1,7 +1,7 @@
 import { CleanUps } from './clean-ups.js';
 import { Contender } from './contender.js';
 import type { LeaseStore } from './lease-store.js';
-import type { AcquireRequest, BackendHealth, Guarantee, Lease, LockBackend, TtlLimits } from './lock-backend.js';
+import type { AcquireRequest, Guarantee, HealthSource, Lease, LockBackend, TtlLimits } from './lock-backend.js';
 import { systemRandom } from './system-random.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
@@ -24,10 +24,10 @@ const CLOSED =
 export class PollingBackend implements LockBackend {
   readonly name: string;
   readonly ttlLimits?: TtlLimits;
+  readonly endsWithConnection?: boolean;
   readonly start?: () => Promise<void>;
   readonly isHeldBy?: (key: string, owner: string) => Promise<boolean>;
-  readonly health?: () => BackendHealth;
-  readonly onHealthChange?: (listener: (health: BackendHealth) => void) => () => void;
+  readonly health?: HealthSource;
   readonly #patience: Required<PollingOptions>;
   readonly #cleanUps: CleanUps;
   #contenders = 0;
@@ -40,6 +40,7 @@ export class PollingBackend implements LockBackend {
     this.#cleanUps = new CleanUps(store);
     this.name = store.name;
     if (store.ttlLimits) this.ttlLimits = store.ttlLimits;
+    if (store.endsWith === 'connection') this.endsWithConnection = true;
     const { pollMs = store.watch ? 30_000 : 50, patienceMs = 2_000, random = systemRandom } = options;
     const sharedPollMs = (): number =>
       Math.min(LONGEST_SHARED_POLL_MS, this.#contenders * (store.pollMsPerWaiter ?? 0));
@@ -52,8 +53,7 @@ export class PollingBackend implements LockBackend {
     };
     if (store.start) this.start = store.start.bind(store);
     if (store.isHeldBy) this.isHeldBy = store.isHeldBy.bind(store);
-    if (store.health) this.health = store.health.bind(store);
-    if (store.onHealthChange) this.onHealthChange = store.onHealthChange.bind(store);
+    if (store.health) this.health = store.health;
   }
 
   get guarantee(): Guarantee {

@@ -1,4 +1,4 @@
-import type { LeaseStore } from './lease-store.js';
+import type { GrantedLease, LeaseStore } from './lease-store.js';
 import type { Lease, RenewalListener } from './lock-backend.js';
 import { tell } from './renewal.js';
 import type { Clock } from './timers.js';
@@ -19,7 +19,7 @@ export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;
 
 /** What is known of a lease when the store has answered. */
 export interface NewLease {
-  readonly fencingToken: bigint;
+  readonly granted: GrantedLease;
   readonly queued: boolean;
   readonly sentAt: number;
 }
@@ -28,36 +28,45 @@ export interface NewLease {
 export class StoreLease implements Lease, OwnedKey {
   readonly key: string;
   readonly owner: string;
-  readonly ttlMs: number;
   readonly clock: Clock;
+  /** What the server was asked for, and what it keeps to. */
+  readonly #askedTtlMs: number;
+  readonly ttlMs: number;
   readonly fencingToken: bigint;
   readonly queued: boolean;
   readonly tokenStep: number;
   readonly sentAt: number;
+  readonly revoked?: AbortSignal;
+  readonly attachment?: unknown;
+  readonly complete?: () => Promise<void>;
   #renewer: ((listener: RenewalListener) => void) | undefined;
 
   constructor(
     private readonly store: LeaseStore,
     { key, owner, ttlMs, clock }: OwnedKey,
-    { fencingToken, queued, sentAt }: NewLease,
+    { granted, queued, sentAt }: NewLease,
     private readonly cleanUp: CleanUp,
   ) {
     this.key = key;
     this.owner = owner;
-    this.ttlMs = ttlMs;
     this.clock = clock;
-    this.fencingToken = fencingToken;
+    this.#askedTtlMs = ttlMs;
+    this.ttlMs = granted.ttlMs ?? ttlMs;
+    this.fencingToken = granted.fencingToken;
     this.queued = queued;
     this.tokenStep = store.tokenStep ?? 1;
-    this.sentAt = sentAt;
+    this.sentAt = granted.sentAt ?? sentAt;
+    if (granted.revoked) this.revoked = granted.revoked;
+    if (granted.attachment !== undefined) this.attachment = granted.attachment;
+    if (granted.complete) this.complete = granted.complete.bind(granted);
   }
 
   renew(): Promise<boolean> {
-    return this.store.renew(this.key, this.owner, this.ttlMs);
+    return this.store.renew(this.key, this.owner, this.#askedTtlMs);
   }
 
   renewFor(listener: RenewalListener): void {
-    this.#renewer ??= this.store.renewerOf?.(this.key, this.owner, this.ttlMs);
+    this.#renewer ??= this.store.renewerOf?.(this.key, this.owner, this.#askedTtlMs);
     if (this.#renewer) this.#renewer(listener);
     else tell(listener, this.renew());
   }

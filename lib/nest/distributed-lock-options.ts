@@ -1,15 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
-import {
-  type BackendFactory,
-  isBackend,
-  type LockBackend,
-  LockConfigurationError,
-  type LockServiceOptions,
-} from '../core/index.js';
+import { type GivenBackend, isBackend, LockConfigurationError, type LockServiceOptions } from '../core/index.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
-
-/** A factory such as `redis({ url })`, of which each application opens a backend of its own; or a live backend, for one. */
-export type GivenBackend = LockBackend | BackendFactory;
 
 export type NamedBackends = Readonly<Record<string, GivenBackend>> & { readonly default: GivenBackend };
 

@@ -1,6 +1,7 @@
 import { type ConfigurableModuleAsyncOptions, ConfigurableModuleBuilder, type Provider } from '@nestjs/common';
 import { APP_FILTER, ModulesContainer } from '@nestjs/core';
-import type { DistributedLockOptions, GivenBackend } from './distributed-lock-options.js';
+import type { GivenBackend } from '../core/index.js';
+import type { DistributedLockOptions } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import { assertAnswers, type LockAnswers } from './lock-answers.js';
 import { LOCK_ANSWERS, LockExceptionFilter } from './lock-exception.filter.js';

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
-import { type DistributedLockOptions, type GivenBackend, resolveModuleOptions } from './distributed-lock-options.js';
+import type { GivenBackend } from '../core/index.js';
+import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
 import {
   ConfigurableModuleClass,
   type DistributedLockAsyncOptions,

@@ -1,7 +1,8 @@
 import { type BeforeApplicationShutdown, Logger, type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError, LockService, openBackend } from '../core/index.js';
-import { type DistributedLockOptions, type GivenBackend, resolveModuleOptions } from './distributed-lock-options.js';
+import type { GivenBackend } from '../core/index.js';
+import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
 import { LockLogger } from './lock-logger.js';
 

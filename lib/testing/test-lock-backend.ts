@@ -2,6 +2,7 @@ import {
   type AcquireRequest,
   type BackendHealth,
   type Clock,
+  type HealthSource,
   type Lease,
   type LockBackend,
   PollingBackend,
@@ -26,8 +27,9 @@ export class TestLockBackend implements LockBackend {
   }
 
   /** `down` from `breakDown` until `repair`, for tests of health pages. Nobody is told of the change. */
-  health(): BackendHealth {
-    return this.#failure ? { status: 'down', detail: this.#failure.message } : { status: 'up' };
+  get health(): HealthSource {
+    const current: BackendHealth = this.#failure ? { status: 'down', detail: this.#failure.message } : { status: 'up' };
+    return { current, onChange: () => () => undefined };
   }
 
   async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {

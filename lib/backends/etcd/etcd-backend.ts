@@ -1,6 +1,6 @@
 import {
   type AcquireRequest,
-  type BackendHealth,
+  type HealthSource,
   type Clock,
   type Lease,
   type LockBackend,
@@ -51,12 +51,8 @@ export class EtcdBackend implements LockBackend {
     return this.#polling.close();
   }
 
-  health(): BackendHealth {
-    return this.#store.health();
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#store.onHealthChange(listener);
+  get health(): HealthSource {
+    return this.#store.health;
   }
 }
 

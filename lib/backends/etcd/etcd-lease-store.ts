@@ -1,5 +1,5 @@
 import {
-  type BackendHealth,
+  type HealthSource,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -113,12 +113,8 @@ export class EtcdLeaseStore implements LeaseStore {
     this.#client.close();
   }
 
-  health(): BackendHealth {
-    return this.#client.health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#client.health.onChange(listener);
+  get health(): HealthSource {
+    return this.#client.health;
   }
 
   async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {

@@ -1,5 +1,5 @@
 import {
-  type BackendHealth,
+  type HealthSource,
   type Clock,
   type HolderMetadata,
   type LeaseAttempt,
@@ -94,12 +94,8 @@ export class MemcachedLeaseStore implements LeaseStore {
     this.servers.close();
   }
 
-  health(): BackendHealth {
-    return this.servers.health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.servers.health.onChange(listener);
+  get health(): HealthSource {
+    return this.servers.health;
   }
 
   #release(key: string, owner: string): Promise<boolean> {

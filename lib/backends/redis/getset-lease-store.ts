@@ -1,6 +1,6 @@
 import {
   type Asker,
-  type BackendHealth,
+  type HealthSource,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -120,12 +120,8 @@ export class GetsetLeaseStore implements LeaseStore {
     return this.#servers.close();
   }
 
-  health(): BackendHealth {
-    return this.#servers.health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#servers.health.onChange(listener);
+  get health(): HealthSource {
+    return this.#servers.health;
   }
 
   /** Until `GETSET` has answered that it was first, its owner's name on the key proves nothing. */

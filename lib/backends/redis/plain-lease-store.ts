@@ -1,6 +1,6 @@
 import {
   type Asker,
-  type BackendHealth,
+  type HealthSource,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -90,11 +90,7 @@ export class PlainLeaseStore implements LeaseStore {
     return this.#servers.close();
   }
 
-  health(): BackendHealth {
-    return this.#servers.health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#servers.health.onChange(listener);
+  get health(): HealthSource {
+    return this.#servers.health;
   }
 }

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import {
   type Asker,
-  type BackendHealth,
+  type HealthSource,
   type Holder,
   type HolderMetadata,
   type LeaseAttempt,
@@ -117,12 +117,8 @@ export class QueueLeaseStore implements LeaseStore {
     await Promise.all([this.#channels.close(), this.#servers.close()]);
   }
 
-  health(): BackendHealth {
-    return this.#servers.health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#servers.health.onChange(listener);
+  get health(): HealthSource {
+    return this.#servers.health;
   }
 
   /** The key was handed to an owner who has left. One who has the lease, and did not wait for the message, is none of those. */

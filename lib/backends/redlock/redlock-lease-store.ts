@@ -1,5 +1,5 @@
 import {
-  type BackendHealth,
+  type HealthSource,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -138,12 +138,8 @@ export class RedlockLeaseStore implements LeaseStore {
     await Promise.all(this.nodes.map((node) => node.close()));
   }
 
-  health(): BackendHealth {
-    return this.#health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#health.onChange(listener);
+  get health(): HealthSource {
+    return this.#health;
   }
 
   /** Once, before the first vote: until a quorum is connected, or cannot be. */

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { BackendHealth, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
+import type { HealthSource, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
 import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { Waiters } from '../../core/waiters.js';
 import type { GrantChannel } from './grant-channel.js';
@@ -68,12 +68,8 @@ export class QueuedLeaseStore implements LeaseStore {
     return this.store.start();
   }
 
-  health(): BackendHealth {
-    return this.store.health();
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.store.onHealthChange(listener);
+  get health(): HealthSource {
+    return this.store.health;
   }
 
   async close(): Promise<void> {

@@ -1,5 +1,5 @@
 import {
-  type BackendHealth,
+  type HealthSource,
   type Guarantee,
   type HolderMetadata,
   type LeaseAttempt,
@@ -55,12 +55,8 @@ export class SqlLeaseStore implements LeaseStore {
     await this.connections.query('select 1', []);
   }
 
-  health(): BackendHealth {
-    return this.connections.health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.connections.health.onChange(listener);
+  get health(): HealthSource {
+    return this.connections.health;
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
 import {
   type AcquireRequest,
-  type BackendHealth,
+  type HealthSource,
   type Guarantee,
   type Lease,
   type LockBackend,
@@ -77,12 +77,8 @@ export class ZooKeeperBackend implements LockBackend {
     await Promise.all(this.#tasks);
   }
 
-  health(): BackendHealth {
-    return this.#keeper.health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#keeper.health.onChange(listener);
+  get health(): HealthSource {
+    return this.#keeper.health;
   }
 
   #place(key: string, { owner, metadata }: AcquireRequest, session: ZooKeeperSession): Place {

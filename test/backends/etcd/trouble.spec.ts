@@ -89,9 +89,12 @@ wantedOf(['etcd']).forEach(() =>
       await using world = await EtcdWorld.start();
       await world.server.kill();
       const backend = world.backend();
-      expect(backend.health?.()).toEqual({ status: 'idle' });
+      expect(backend.health?.current).toEqual({ status: 'idle' });
       await failureOf(Promise.resolve(backend.start?.()));
-      expect(backend.health?.()).toMatchObject({ status: 'down', detail: expect.stringContaining('ECONNREFUSED') });
+      expect(backend.health?.current).toMatchObject({
+        status: 'down',
+        detail: expect.stringContaining('ECONNREFUSED'),
+      });
     });
 
     it('a time-out of a month is one that etcd understands', async () => {

@@ -3,7 +3,7 @@ import {
   AbortListener,
   type AcquireRequest,
   type BackendFactory,
-  type BackendHealth,
+  type HealthSource,
   Deadline,
   type LockBackend,
   LockBackendError,
@@ -98,12 +98,8 @@ export class RowBackend implements LockBackend {
     pool.giveBack(await pool.take(Deadline.after(0)));
   }
 
-  health(): BackendHealth {
-    return this.target.pool.health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.target.pool.health.onChange(listener);
+  get health(): HealthSource {
+    return this.target.pool.health;
   }
 
   /** The lease is a `RowLease`, whose `attachment` is the transaction's `EntityManager`. */

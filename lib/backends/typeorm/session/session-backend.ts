@@ -1,7 +1,7 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import {
   type AcquireRequest,
-  type BackendHealth,
+  type HealthSource,
   type Lease,
   type BackendFactory,
   type LockBackend,
@@ -95,11 +95,7 @@ class SessionBackend implements LockBackend {
     return this.#polling.close();
   }
 
-  health(): BackendHealth {
-    return this.store.health();
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.store.onHealthChange(listener);
+  get health(): HealthSource {
+    return this.store.health;
   }
 }

@@ -1,5 +1,5 @@
 import {
-  type BackendHealth,
+  type HealthSource,
   Deadline,
   type HolderMetadata,
   type LeaseAttempt,
@@ -105,12 +105,8 @@ export class SessionLeaseStore implements LeaseStore {
     await this.#session?.close();
   }
 
-  health(): BackendHealth {
-    return this.#health.current;
-  }
-
-  onHealthChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#health.onChange(listener);
+  get health(): HealthSource {
+    return this.#health;
   }
 
   /** Whether another session would do better. One that is silent is ended if nobody has a lock in it. */
