@@ -2,12 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
   type AcquireRequest,
-  type BackendHealth,
+  type HealthSource,
   currentLock,
   type Lease,
   type LockBackend,
   LockService,
   PollingBackend,
+  ReportedHealth,
 } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { eventually } from '../support/eventually.js';
@@ -61,7 +62,7 @@ describe('call trees', () => {
       await lock.release();
       await Promise.all([1, 2].map(() => locks.withLock('k', () => expect(currentLock()?.key).toBe('k'))));
     });
-    const calls = ['onHealthChange', 'start', 'acquire', 'isHeldBy', 'renew', 'release', 'close'];
+    const calls = ['health', 'start', 'acquire', 'isHeldBy', 'renew', 'release', 'close'];
     expect([...backend.seen.entries()]).toEqual(calls.map((call) => [call, undefined]));
   });
 });
@@ -102,9 +103,9 @@ class CuriousBackend implements LockBackend {
     this.#look('close');
   }
 
-  onHealthChange(_listener: (health: BackendHealth) => void): () => void {
-    this.#look('onHealthChange');
-    return () => undefined;
+  get health(): HealthSource {
+    this.#look('health');
+    return new ReportedHealth();
   }
 
   #look(call: string): void {

@@ -43,12 +43,11 @@ describe('loss', () => {
 
   it('is not feared for a lock that is never renewed because the connection broke', async () => {
     let report: (health: BackendHealth) => void = () => undefined;
-    const told = Object.assign(backend, {
-      onHealthChange: (listener: typeof report) => {
-        report = listener;
-        return () => undefined;
-      },
-    });
+    const onChange = (listener: typeof report): (() => void) => {
+      report = listener;
+      return () => undefined;
+    };
+    const told = Object.defineProperty(backend, 'health', { value: { current: { status: 'idle' }, onChange } });
     const service = new LockService(told, { clock });
     const [fixed, renewed] = [await service.acquire('fixed', { watchdog: false }), await service.acquire('renewed')];
     report({ status: 'down' });

@@ -16,11 +16,13 @@ function recording(lines: string[]): LoggerService {
 /** A backend that tells of its health when the test says so. */
 function reporting(): { readonly backend: TestLockBackend; readonly report: (health: BackendHealth) => void } {
   let listener: (health: BackendHealth) => void = () => undefined;
-  const onHealthChange = (added: typeof listener) => {
+  const onChange = (added: typeof listener): (() => void) => {
     listener = added;
     return () => undefined;
   };
-  return { backend: Object.assign(new TestLockBackend(), { onHealthChange }), report: (health) => listener(health) };
+  const health = { current: { status: 'idle' }, onChange };
+  const backend = Object.defineProperty(new TestLockBackend(), 'health', { value: health });
+  return { backend, report: (given) => listener(given) };
 }
 
 describe('what the module logs', () => {
