@@ -1,7 +1,7 @@
 import { AbortListener } from './abort-listener.js';
 import { Alarm } from './alarm.js';
 import { LockBackendError, LockError } from './errors.js';
-import type { Asker, LeaseAttempt, LeaseStore } from './lease-store.js';
+import type { Asker, LeaseAttempt, LeaseStore, RefusedLease } from './lease-store.js';
 import type { AcquireRequest, Lease } from './lock-backend.js';
 import { assertTtl } from './lock-options.js';
 import { NotSentError } from './not-sent-error.js';
@@ -41,6 +41,8 @@ export class Contender implements Asker {
   #slowestMs: number | undefined;
   /** The failures in a row, by the last of them. */
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
+  /** Of the last refusal. */
+  #obstacle: Error | undefined;
 
   constructor(
     private readonly store: LeaseStore,
@@ -118,6 +120,7 @@ export class Contender implements Asker {
   /** "Somebody has it" and "nobody answers" are different news, also when the time is up. */
   #giveUp(): null {
     if (this.#failing) throw this.#failing.error;
+    if (this.#obstacle) throw this.#obstacle;
     return null;
   }
 
@@ -150,13 +153,14 @@ export class Contender implements Asker {
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 
-  #onRefusal({ retryAfterMs, holder }: LeaseAttempt & { acquired: false }, sentAt: number): number {
+  #onRefusal({ retryAfterMs, holder, obstacle }: RefusedLease, sentAt: number): number {
     this.#slowestMs = Math.max(this.#slowestMs ?? 0, this.request.deadline.clock.now() - sentAt);
     this.#failing = undefined;
+    this.#obstacle = obstacle;
     this.#underWay = false;
     this.#queued = this.#unwatch !== undefined;
     this.#mayHaveLeftSomething = this.#queued || this.request.place?.inherited === true;
-    this.request.blockedBy?.(holder);
+    this.request.blockedBy?.(obstacle ?? holder);
     const { pollMs } = this.patience;
     const poll = pollMs / 2 + this.patience.random() * pollMs;
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
@@ -226,6 +230,8 @@ export class Contender implements Asker {
 
   /** Compared with the answers that came, which were all that somebody else has the key. */
   #isMerelySlow(silentMs: number): boolean {
-    return !this.#failing && this.#slowestMs !== undefined && silentMs <= SILENCE_MS + 2 * this.#slowestMs;
+    return (
+      !this.#failing && !this.#obstacle && this.#slowestMs !== undefined && silentMs <= SILENCE_MS + 2 * this.#slowestMs
+    );
   }
 }

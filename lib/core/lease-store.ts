@@ -79,4 +79,9 @@ export interface RefusedLease {
   /** What is left of the holder's lease, when the store knows. */
   readonly retryAfterMs: number | null;
   readonly holder?: Holder;
+  /**
+   * For a watched owner: why the store could not ask yet, such as a pool with no connection free. It asks as soon as it can, and
+   * wakes the caller, who waits on as for a holder. At the end of its time the caller is told this, not that somebody has the key.
+   */
+  readonly obstacle?: Error;
 }

@@ -196,6 +196,37 @@ describe('PollingBackend', () => {
     await refused;
   });
 
+  it('waits on for a store that could not ask yet, for longer than for failures, and says at the deadline why', async () => {
+    const obstacle = new Error('no connection free');
+    store.watch = () => () => undefined;
+    store.tryAcquire = () => Promise.resolve({ acquired: false, retryAfterMs: null, obstacle });
+    const seen: unknown[] = [];
+    const first = backend.acquire('k', request(3_000, { blockedBy: (by) => seen.push(by) }));
+    const refused = expect(first).rejects.toThrow('lossy could not acquire "k": no connection free');
+    await clock.advance(2_999);
+    expect(new Set(seen)).toEqual(new Set([obstacle]));
+    await clock.advance(1);
+    await refused;
+  });
+
+  it('forgets why a store could not ask once it could', async () => {
+    let wake = (): void => undefined;
+    store.watch = (_key, _owner, callback) => {
+      wake = callback;
+      return () => undefined;
+    };
+    await occupy();
+    const ask = store.tryAcquire.bind(store);
+    store.tryAcquire = () =>
+      Promise.resolve({ acquired: false, retryAfterMs: null, obstacle: new Error('no connection free') });
+    const waiting = backend.acquire('k', request(1_000));
+    await clock.advance(1);
+    store.tryAcquire = ask;
+    wake();
+    await clock.advance(999);
+    await expect(waiting).resolves.toBeNull();
+  });
+
   it('says at the deadline that somebody holds the key when the last answer said so and the next is on its way', async () => {
     await occupy();
     backend = new PollingBackend(store, { pollMs: 1 });
