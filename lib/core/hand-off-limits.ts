@@ -10,9 +10,9 @@ export interface HandOffLimits {
 export type HandOffOptions = Pick<LockServiceOptions, 'maxHandOffs' | 'maxHandOffMs'>;
 
 /** Bits of a fencing token that count hand-offs, so that callers of one lease have growing tokens too. */
-export const HAND_OFF_BITS = 10n;
-/** With nobody else in line one more question now and then costs nothing, and lets the event loop go round. */
-export const MAX_HAND_OFFS = 1_023;
+export const HAND_OFF_BITS = 11n;
+/** All that these bits can count. They fill most of a turn in line where there is nothing to do inside. */
+export const MAX_HAND_OFFS = 2_047;
 const MAX_HAND_OFF_MS = 100;
 
 /**
@@ -20,23 +20,10 @@ const MAX_HAND_OFF_MS = 100;
  * one of them waits for all the others' turns.
  */
 const MAX_HAND_OFF_MS_IN_LINE = 20;
-/**
- * So many fill most of such a turn where there is nothing to do inside. Their number ends it then, so that a slow process gets
- * as many as a fast one.
- */
-const MAX_HAND_OFFS_IN_LINE = 3_071;
-/**
- * How far apart the tokens of a store with a line are: more than room for all hand-offs of such a turn. Must never shrink, for
- * tokens would, too, where they are this number times one of the server's.
- */
-export const TOKEN_STEP = 8;
 
 export function handOffLimits(
-  { maxHandOffs, maxHandOffMs }: HandOffOptions,
-  { queued = false, tokenStep = 1 }: Lease,
+  { maxHandOffs = MAX_HAND_OFFS, maxHandOffMs }: HandOffOptions,
+  { queued = false }: Lease,
 ): HandOffLimits {
-  const room = tokenStep * (MAX_HAND_OFFS + 1) - 1;
-  const times = queued ? Math.min(MAX_HAND_OFFS_IN_LINE, room) : MAX_HAND_OFFS;
-  const ms = queued ? MAX_HAND_OFF_MS_IN_LINE : MAX_HAND_OFF_MS;
-  return { times: maxHandOffs ?? times, ms: maxHandOffMs ?? ms };
+  return { times: maxHandOffs, ms: maxHandOffMs ?? (queued ? MAX_HAND_OFF_MS_IN_LINE : MAX_HAND_OFF_MS) };
 }

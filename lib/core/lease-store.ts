@@ -12,8 +12,6 @@ export interface LeaseStore {
    * @default 'ttl', each lease by itself
    */
   readonly endsWith?: 'ttl' | 'session' | 'connection';
-  /** See `Lease`. */
-  readonly tokenStep?: number;
   /**
    * With each caller that asks, all of them pause for so much longer between two questions, up to five seconds: a store that
    * many ask has to answer those who hold its keys too. @default 0

@@ -131,12 +131,10 @@ export interface Place {
 
 /** A time-bounded right to a key. */
 export interface Lease {
-  /** Grows with every acquisition of the key; below 2^53, because the core appends ten bits for hand-offs. */
+  /** Grows with every acquisition of the key; below 2^52, because the core appends eleven bits for hand-offs. */
   readonly fencingToken: bigint;
   /** We stood in a line of the backend's for it, and others may stand there now: callers here soon let that line go on. */
   readonly queued?: boolean;
-  /** By how much the key's next token will be greater, at least. Leaves room for 1,024 hand-offs each. @default 1 */
-  readonly tokenStep?: number;
   /** The true one: a session backend reports the session's. */
   readonly ttlMs: number;
   /** `clock.now()` before the request that this lease answers was sent. */

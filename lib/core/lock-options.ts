@@ -41,8 +41,8 @@ export interface LockServiceOptions {
   /** How this process is named to those who wait for it. @default the host's name */
   label?: string;
   /**
-   * How often a lease may pass from caller to caller inside this process before others get their turn; at most 1,023. @default
-   * 1_023; where the backend has its waiters stand in line, and the lease was waited for, 3_071
+   * How often a lease may pass from caller to caller inside this process before others get their turn; at most 2,047, which
+   * is what a fencing token has bits for. @default 2_047
    */
   maxHandOffs?: number;
   /**

@@ -34,7 +34,6 @@ export class StoreLease implements Lease, OwnedKey {
   readonly ttlMs: number;
   readonly fencingToken: bigint;
   readonly queued: boolean;
-  readonly tokenStep: number;
   readonly sentAt: number;
   readonly revoked?: AbortSignal;
   readonly attachment?: unknown;
@@ -54,7 +53,6 @@ export class StoreLease implements Lease, OwnedKey {
     this.ttlMs = granted.ttlMs ?? ttlMs;
     this.fencingToken = granted.fencingToken;
     this.queued = queued;
-    this.tokenStep = store.tokenStep ?? 1;
     this.sentAt = granted.sentAt ?? sentAt;
     if (granted.revoked) this.revoked = granted.revoked;
     if (granted.attachment !== undefined) this.attachment = granted.attachment;

@@ -4,7 +4,7 @@ const BAR_HEIGHT = 42;
 const WAITERS_TOP = 66;
 const WAITERS_HEIGHT = 42;
 /** The last bits of a fencing token count hand-offs inside a process; the others are the lease. */
-const HAND_OFF_BITS = 10n;
+const HAND_OFF_BITS = 11n;
 const COLOURS = ['#d6336c', '#1c7ed6', '#f08c00', '#2b8a3e', '#7048e8'];
 
 /** Draws the last seconds of one key: one bar for each hold, and below how many waited. */

@@ -2,8 +2,8 @@ import { expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import type { Contract } from './contract.js';
 
-/** The core appends ten bits for hand-offs, and a token must fit a signed 64-bit column. */
-const TOKEN_LIMIT = 2n ** 53n;
+/** The core appends eleven bits for hand-offs, and a token must fit a signed 64-bit column. */
+const TOKEN_LIMIT = 2n ** 52n;
 
 export function fencing(contract: Contract): void {
   const { harness } = contract;

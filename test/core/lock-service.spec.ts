@@ -275,8 +275,8 @@ describe('LockService', () => {
     });
 
     it('refuses impossible service options', () => {
-      expect(() => world.service({ maxHandOffs: 1_024 })).toThrow(
-        'maxHandOffs must be a number from 0 to 1023; it was 1024',
+      expect(() => world.service({ maxHandOffs: 2_048 })).toThrow(
+        'maxHandOffs must be a number from 0 to 2047; it was 2048',
       );
       expect(() => world.service({ namespace: 'a:b' })).toThrow('because a colon ends it');
     });

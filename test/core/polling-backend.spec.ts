@@ -91,7 +91,7 @@ describe('PollingBackend', () => {
     await clock.advance(10);
     store.carry = (call) => call();
     await clock.advance(50);
-    await expect(acquiring).resolves.toMatchObject({ fencingToken: 8n });
+    await expect(acquiring).resolves.toMatchObject({ fencingToken: 1n });
     expect(store.asked).toEqual(['acquire', 'acquire']);
   });
 

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { RedisServer } from '../servers/redis-server.js';
 import { FencedResource } from '../support/fenced-resource.js';
+import { serverToken } from '../support/fencing-token.js';
 import { connectBackend, type RedisConnection } from '../support/harness-connection.js';
 import { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
@@ -107,8 +108,10 @@ function tell(what: string, history: readonly Operation[], { hot, elsewhere }: F
   const answeredBy = failedAt + ON_ITS_WAY_NS;
   const before = history.filter(({ op, ok = answeredBy }) => op === 'acquire' && ok < answeredBy);
   // A lease of before may still be handed on inside its process.
-  const newest = before.reduce((max, { key, token = 0n }) => (key === hot && token > max ? token : max), 0n) >> 10n;
-  const first = grants.find(({ key, token = 0n }) => key === hot && token >> 10n > newest);
+  const newest = serverToken(
+    before.reduce((max, { key, token = 0n }) => (key === hot && token > max ? token : max), 0n),
+  );
+  const first = grants.find(({ key, token = 0n }) => key === hot && serverToken(token) > newest);
   const took = Number((first?.ok ?? failedAt) - failedAt) / 1e6;
   const longestMs = Math.max(waitedMs, ...grants.map(({ inv, ok = inv }) => Number(ok - inv) / 1e6));
   const meanwhile = grants.filter(({ key, ok = 0n }) => key === elsewhere && ok < (first?.ok ?? 0n)).length;

@@ -23,7 +23,6 @@ const USUAL_MS = 15;
 export class SimulatedLink implements LeaseStore {
   readonly name = 'simulated';
   readonly guarantee = 'durable';
-  readonly tokenStep = 8;
   watch?: NonNullable<LeaseStore['watch']>;
 
   constructor(

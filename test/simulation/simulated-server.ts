@@ -67,7 +67,7 @@ export class SimulatedServer {
 
   #nextToken(key: string): bigint {
     const last = this.#tokens.get(key) ?? 0n;
-    const next = this.faults.keepsTheToken === true && last > 0n ? last : last + 8n;
+    const next = this.faults.keepsTheToken === true && last > 0n ? last : last + 1n;
     this.#tokens.set(key, next);
     return next;
   }

@@ -60,7 +60,6 @@ export class EtcdBackend implements LockBackend {
 class SessionLease implements Lease {
   readonly fencingToken: bigint;
   readonly queued: boolean;
-  readonly tokenStep: number;
   readonly ttlMs: number;
   readonly sentAt: number;
   readonly revoked: AbortSignal;
@@ -74,7 +73,6 @@ class SessionLease implements Lease {
   ) {
     this.fencingToken = lease.fencingToken;
     this.queued = lease.queued === true;
-    this.tokenStep = lease.tokenStep ?? 1;
     this.ttlMs = session.ttlMs;
     this.sentAt = session.sentAt;
     this.revoked = session.gone;

@@ -6,7 +6,6 @@ import {
   LockBackendError,
   LockConfigurationError,
 } from '../../core/index.js';
-import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import { CurrentSession } from './current-session.js';
 import { DatabaseSize } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
@@ -36,7 +35,6 @@ const HOPELESS: ReadonlySet<string> = new Set([
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
   readonly guarantee = 'consensus';
-  readonly tokenStep = TOKEN_STEP;
   readonly #client: EtcdClient;
   readonly #sessions: CurrentSession;
   readonly #settings: PlaceSettings;

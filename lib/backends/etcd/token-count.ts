@@ -1,13 +1,12 @@
-import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { EtcdClient } from './etcd-client.js';
 import type { LockNames } from './lock-names.js';
 import type { KeyValue } from './messages.js';
 
-/** The year 2112: a clock that shows more is wrong, and tokens must not outgrow their columns for that. */
-const LATEST_US = 2 ** 52;
+/** The year 2096: a clock that shows more is wrong. Up to 2^52, where tokens end, there is room for 500 trillion revisions. */
+const LATEST_US = 4e15;
 
 /**
- * Tokens are etcd's revisions, a step each, counted from the time at which its data began. So they grow on when all data was
+ * Tokens are etcd's revisions, counted from the time at which its data began. So they grow on when all data was
  * lost, as revisions begin again then, unless the clock of whoever asks first is behind by more than the time since the former
  * beginning. Read together with the revision, never remembered: nobody knows of a loss in time.
  */
@@ -29,7 +28,7 @@ export class TokenCount {
         `${this.key} must hold a number, which fencing tokens are counted from: etcdctl del it, and it is made anew`,
       );
     }
-    return BigInt(value) + revision * BigInt(TOKEN_STEP);
+    return BigInt(value) + revision;
   }
 
   /** Only the first one ever has its way. */

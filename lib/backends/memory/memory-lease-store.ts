@@ -1,4 +1,3 @@
-import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import { type Clock, type HolderMetadata, type LeaseAttempt, type LeaseStore, systemClock } from '../../core/index.js';
 
 interface Entry {
@@ -12,7 +11,6 @@ interface Entry {
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
-  readonly tokenStep = TOKEN_STEP;
   readonly #entries = new Map<string, Entry>();
   readonly #watchers = new Map<string, Map<string, () => void>>();
   #lastToken = 0n;
@@ -81,7 +79,7 @@ export class MemoryLeaseStore implements LeaseStore {
 
   /** One counter for all keys keeps no trace of a released key, and grows for each of them. */
   #nextToken(): bigint {
-    this.#lastToken += BigInt(TOKEN_STEP);
+    this.#lastToken += 1n;
     return this.#lastToken;
   }
 }

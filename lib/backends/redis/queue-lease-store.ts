@@ -10,7 +10,6 @@ import {
   type RenewalListener,
   unpackHolder,
 } from '../../core/index.js';
-import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { Waiters } from '../../core/waiters.js';
 import { Departed } from './departed.js';
 import type { GrantChannels } from './grant-channel.js';
@@ -40,7 +39,6 @@ const MOST_PATIENCE_MS = 250;
 export class QueueLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
-  readonly tokenStep = TOKEN_STEP;
   readonly #servers: RedisServers;
   readonly #replicas: ReplicaCheck;
   readonly #channels: GrantChannels;

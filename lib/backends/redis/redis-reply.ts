@@ -10,7 +10,7 @@ export function asDigits(reply: unknown, count: number): string {
   return reply;
 }
 
-/** The server's `TIME` in microseconds: below 2^53 until the year 2255. */
+/** The server's `TIME` in microseconds: below 2^52, where tokens end, until the year 2112. */
 export function microseconds(time: unknown): bigint {
   const [seconds, micros] = asList(time);
   return BigInt(String(seconds)) * 1_000_000n + BigInt(String(micros));

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { RedisArgument, RedisCommand } from './redis-client.js';
 
 /** A Lua script, and the name under which a server that has seen it knows it. */
@@ -75,12 +74,12 @@ end
  * Messages are `owner|0`: ask again, the key is yours.
  */
 const QUEUE_FUNCTIONS = `
--- A token is greater than the one before by the step, and not less than the server's clock in microseconds, so that it grows
--- even when the fence is lost. Both are below 2^53, where doubles are exact.
+-- A token is greater than the one before, and not less than the server's clock in microseconds, so that it grows even when
+-- the fence is lost. Both are below 2^53, where doubles are exact.
 local function grant(owner, metadata, ttl)
   local now = redis.call('TIME')
   local last = tonumber(redis.call('GET', KEYS[3])) or 0
-  local token = string.format('%.0f', math.max(last + ${TOKEN_STEP}, now[1] * 1000000 + now[2]))
+  local token = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
   redis.call('SET', KEYS[3], token, 'PX', ttl + ${FENCE_MS})
   redis.call('SET', KEYS[1], owner .. '|' .. token .. '|' .. metadata, 'PX', ttl)
   return token

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import { LockConfigurationError } from '../../core/index.js';
 import { idIn } from './greeted-id.js';
 import { isPostgresClient, runPrepared } from './postgres-client.js';
@@ -122,7 +121,7 @@ export const postgres: SqlDialect = {
          insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
          values ($1, $2, ${NOW_US}, ${inMs('$3')}, ${NOW}, $4)
          on conflict (lock_key) do update set
-           token = case when held.owner = excluded.owner then held.token else greatest(held.token + ${TOKEN_STEP}, excluded.token) end,
+           token = case when held.owner = excluded.owner then held.token else greatest(held.token + 1, excluded.token) end,
            waiting = array_remove(held.waiting, excluded.owner), owner = excluded.owner, expires_at = excluded.expires_at,
            acquired_at = excluded.acquired_at, metadata = excluded.metadata
          where held.owner is null or held.owner = excluded.owner or held.expires_at <= ${NOW}
@@ -155,7 +154,7 @@ export const postgres: SqlDialect = {
          where lock_key = $1 and (owner = $2 or $2 = any(waiting)) for update
        ), freed as (
          update ${table} set owner = waiting[1], waiting = waiting[2:], metadata = null, acquired_at = ${NOW},
-           token = case when waiting = '{}' then token else greatest(token + ${TOKEN_STEP}, ${NOW_US}) end,
+           token = case when waiting = '{}' then token else greatest(token + 1, ${NOW_US}) end,
            expires_at = case when waiting = '{}' then ${NOW} else ${inMs(`${GRANT_MS}`)} end
          from before where ours and lock_key = $1 returning owner as next, waiting[1] as after
        ), left_line as (

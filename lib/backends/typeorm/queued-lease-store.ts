@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import type { HealthSource, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
-import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import type { Waiters } from '../../core/waiters.js';
 import type { GrantChannel } from './grant-channel.js';
 import type { OwnConnections } from './own-connections.js';
@@ -14,7 +13,6 @@ const LONGEST_POLL_MS = 5_000;
 /** A lease store whose server keeps those who wait in line, on the row, and hands the key to the first of them. */
 export class QueuedLeaseStore implements LeaseStore {
   readonly name: string;
-  readonly tokenStep = TOKEN_STEP;
 
   constructor(
     private readonly store: SqlLeaseStore,

@@ -1,5 +1,4 @@
 import type { Clock, Lease, Timer } from '../../core/index.js';
-import { TOKEN_STEP } from '../../core/hand-off-limits.js';
 import { type OwnNode, readNode } from './nodes.js';
 import type { NodeEvent } from './tamed-client.js';
 import type { ZooKeeperConnection } from './zookeeper-connection.js';
@@ -19,7 +18,6 @@ export interface ZooKeeperGrant {
 export class ZooKeeperLease implements Lease {
   readonly fencingToken: bigint;
   readonly queued: boolean;
-  readonly tokenStep = TOKEN_STEP;
   readonly ttlMs: number;
   readonly sentAt: number;
   readonly #revoke = new AbortController();
@@ -31,7 +29,7 @@ export class ZooKeeperLease implements Lease {
 
   constructor(private readonly grant: ZooKeeperGrant) {
     const { session, node, queued, sentAt } = grant;
-    this.fencingToken = node.czxid * BigInt(TOKEN_STEP);
+    this.fencingToken = node.czxid;
     this.queued = queued;
     this.ttlMs = session.times.trustMs;
     this.sentAt = sentAt;

@@ -76,7 +76,7 @@ export class EtcdWorld implements AsyncDisposable {
   /** That of whoever has the lock by this place. */
   async tokenOf(place: StoredKey | undefined): Promise<bigint> {
     const [countedFrom] = await this.operator.list(names.countedFrom);
-    return BigInt(countedFrom?.value ?? 0) + (place?.createdAt ?? 0n) * 8n;
+    return BigInt(countedFrom?.value ?? 0) + (place?.createdAt ?? 0n);
   }
 
   async closeClients(): Promise<void> {

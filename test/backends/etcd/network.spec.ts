@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, Gate, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf } from './etcd-world.js';
 
@@ -46,7 +47,7 @@ wantedOf(['etcd']).forEach(() =>
       world.proxy.resume();
       const lock = await acquiring;
       expect(await world.places('k')).toEqual([place]);
-      expect(lock.fencingToken >> 10n).toBe(await world.tokenOf(place));
+      expect(serverToken(lock.fencingToken)).toBe(await world.tokenOf(place));
       await lock.release();
       expect(await world.places('k')).toEqual([]);
     });

@@ -128,7 +128,7 @@ wantedOf(['etcd']).forEach(() =>
       const countedFrom = await world.tokenOf(undefined);
       const inLine = line.map((place) => ({
         owner: (JSON.parse(place.value) as { readonly owner: string }).owner,
-        token: countedFrom + place.createdAt * 8n,
+        token: countedFrom + place.createdAt,
       }));
       return { inLine, served };
     };

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../../support/eventually.js';
+import { fencingToken } from '../../support/fencing-token.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
 /** What a waiter may be late by on a busy machine. */
@@ -35,10 +36,10 @@ describe('faults of redis, mode queue', () => {
   });
 
   it('R4: tokens grow although the clock is behind the last one', async () => {
-    const ahead = 8_000_000_000_000_000;
+    const ahead = 2 ** 52 - 2;
     await world.operator.set('lock:{key}:f', String(ahead));
     const lease = await win(world.backend(), 'key');
-    expect(lease.fencingToken).toBe(BigInt(ahead) + 8n);
+    expect(lease.fencingToken).toBe(BigInt(ahead) + 1n);
   });
 
   it('A6: a lost reply of acquire is asked for again, and the ghost is ourselves', async () => {
@@ -51,7 +52,7 @@ describe('faults of redis, mode queue', () => {
     await dropped;
     expect(performance.now() - since).toBeLessThan(SLACK_MS);
     expect(lock.state).toBe('held');
-    expect(BigInt(String(await world.operator.get('lock:{key}:f'))) << 10n).toBe(lock.fencingToken);
+    expect(fencingToken(BigInt(String(await world.operator.get('lock:{key}:f'))))).toBe(lock.fencingToken);
   });
 
   it('A7: a lost reply of release frees the key, and is no error', async () => {

@@ -4,6 +4,7 @@ import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core
 import { failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { Holder } from '../../support/harness-holder.js';
+import { serverToken } from '../../support/fencing-token.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const LONG_TTL_MS = 20_000;
@@ -129,7 +130,7 @@ describeServers('lease faults', (type) => {
       await lost;
       expect(performance.now() - since).toBeLessThan(1_000);
       expect(lock?.isHeld).toBe(true);
-      expect((lock?.fencingToken ?? 0n) >> 10n).toBe(await tokenOf(key));
+      expect(serverToken(lock?.fencingToken ?? 0n)).toBe(await tokenOf(key));
       await lock?.release();
       await expect(world.harness.leftovers(key)).resolves.toEqual([]);
     }

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Deadline, LockBackendError, LockConfigurationError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
+import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { MethodLockWorld } from './method-lock-world.js';
 
@@ -137,12 +138,12 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
     it('keeps the counter while the clock is behind the last token, and the key free for us', async () => {
       const service = world.service();
       const lock = await service.acquire('ahead', { ttlMs: TTL_MS });
-      const ahead = 2n ** 52n;
+      const ahead = 2n ** 52n - 2n;
       await world.ask(`update method_lock set token = ${ahead} where method_name = 'ahead'`);
       await lock.release();
       expect(await world.ownersOf('ahead')).toEqual([]);
       const next = await service.acquire('ahead', { ttlMs: TTL_MS });
-      expect(next.fencingToken >> 10n).toBe(ahead + 1n);
+      expect(serverToken(next.fencingToken)).toBe(ahead + 1n);
       await next.release();
     });
 
