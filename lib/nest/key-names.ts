@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError } from '../core/index.js';
-import { unwrapped } from '../core/wrapped-method.js';
+import { unwrapped } from '../decorators/wrapped-method.js';
 import { type ArgumentNames, argumentNames } from './argument-names.js';
 import type { Path } from './key-template.js';
 import {

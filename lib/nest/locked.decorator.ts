@@ -1,7 +1,7 @@
 import { Inject, UseInterceptors } from '@nestjs/common';
 import { LockConfigurationError } from '../core/index.js';
-import { adoptLockedStep } from '../core/locked-step.js';
-import { wrapMethod } from '../core/wrapped-method.js';
+import { adoptLockedStep } from '../decorators/locked-step.js';
+import { wrapMethod } from '../decorators/wrapped-method.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import type { KeyFunction, KeySource } from './locked-keys.js';
 import { LockedMethod, type Method } from './locked-method.js';

@@ -1,7 +1,7 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryService, ModuleRef } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../core/index.js';
-import { assertStepsLocked } from '../core/locked-step.js';
+import { assertStepsLocked } from '../decorators/locked-step.js';
 import { getLockServiceToken } from './inject-lock-service.decorator.js';
 import { LockServices } from './lock-services.js';
 import type { LockedMethod } from './locked-method.js';

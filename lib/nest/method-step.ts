@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError, type LockHandle } from '../core/index.js';
-import type { LockedStep } from '../core/locked-step.js';
+import type { LockedStep } from '../decorators/locked-step.js';
 import { LockedKeys } from './locked-keys.js';
 import type { Declaration } from './method-metadata.js';
 

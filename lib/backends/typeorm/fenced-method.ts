@@ -1,7 +1,7 @@
 import { DataSource } from 'typeorm';
 import { LockConfigurationError } from '../../core/index.js';
-import { addLockedStep, type LockedStep, withoutLock } from '../../core/locked-step.js';
-import { wrapMethod } from '../../core/wrapped-method.js';
+import { addLockedStep, type LockedStep, withoutLock } from '../../decorators/locked-step.js';
+import { wrapMethod } from '../../decorators/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
 import { checkFenceTable, DEFAULT_FENCE_TABLE } from './lock-table.js';
 import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from './promise-method.js';

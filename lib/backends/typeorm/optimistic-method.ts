@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../core/index.js';
-import { wrapMethod } from '../../core/wrapped-method.js';
+import { wrapMethod } from '../../decorators/wrapped-method.js';
 import { type OptimisticOptions, repeatOnConflict, resolveOptimisticOptions } from './optimistic-retries.js';
 import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from './promise-method.js';
 

@@ -1,5 +1,4 @@
-import { LockConfigurationError } from './errors.js';
-import type { LockHandle } from './lock-handle.js';
+import { LockConfigurationError, type LockHandle } from '../core/index.js';
 
 /** The prototype that a method is declared on, and its name. */
 interface Declaration {
