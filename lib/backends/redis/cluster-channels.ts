@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Waiters } from '../../core/waiters.js';
+import type { WakeUps } from '../../core/wake-ups.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { slotOf } from './cluster-slots.js';
 import type { ClusterSource } from './cluster-source.js';
@@ -26,7 +26,7 @@ export class ClusterChannels implements GrantChannels {
     private readonly nodes: ClusterNodes,
     private readonly source: ClusterSource,
     private readonly prefix: string,
-    private readonly waiters: Waiters,
+    private readonly wakeUps: WakeUps,
     private readonly timeoutMs: number,
   ) {
     nodes.onMoved(() => this.#onMoved());
@@ -43,10 +43,10 @@ export class ClusterChannels implements GrantChannels {
     if (known) return known.channel.open();
     const name = this.#nameOn(node);
     if (name === undefined) return;
-    const { waiters, timeoutMs } = this;
+    const { wakeUps, timeoutMs } = this;
     const { health } = this.nodes.at(node);
     const source = this.source.at(node);
-    const channel = new GrantChannel({ source, name, sharded: true, waiters, timeoutMs, health });
+    const channel = new GrantChannel({ source, name, sharded: true, wakeUps, timeoutMs, health });
     this.#byNode.set(node, { channel, slot: slotOf(name) });
     channel.open();
   }
@@ -72,7 +72,7 @@ export class ClusterChannels implements GrantChannels {
   /** Where the slot of a channel has gone, the server has dropped it; and everybody may wait for another node now. */
   #onMoved(): void {
     for (const [node, { slot }] of this.#byNode) if (this.nodes.slots?.addressOf(slot) !== node) this.#leave(node);
-    this.waiters.wakeAll();
+    this.wakeUps.wakeAll();
   }
 
   #leave(node: string): void {

@@ -1,7 +1,7 @@
 import { within } from '../../core/alarm.js';
 import { type Clock, systemClock, type ReportedHealth, type Timer } from '../../core/index.js';
 import { detached } from '../../core/reentrancy.js';
-import type { Waiters } from '../../core/waiters.js';
+import type { WakeUps } from '../../core/wake-ups.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 import { cleanError } from './redis-error.js';
 
@@ -25,7 +25,7 @@ export interface GrantChannelOptions {
   readonly name: string;
   /** @default false */
   readonly sharded?: boolean;
-  readonly waiters: Waiters;
+  readonly wakeUps: WakeUps;
   /** How long the server may take to answer. */
   readonly timeoutMs: number;
   /** How many the server counts that listen to the channel. Without it, or where it rejects, we are taken to be heard. */
@@ -125,7 +125,7 @@ export class GrantChannel implements GrantChannels {
   }
 
   async #giveSign(): Promise<void> {
-    if (!this.#options.waiters.any && this.#trouble === undefined) return;
+    if (!this.#options.wakeUps.any && this.#trouble === undefined) return;
     const client = this.#client;
     if (client?.status !== 'ready') this.#replace();
     else if (await this.#subscribe(client, undefined)) this.#trouble = undefined;
@@ -177,8 +177,8 @@ export class GrantChannel implements GrantChannels {
   #onChange(client: RedisClient, subscribed: boolean): void {
     if (client !== this.#client || subscribed === this.#subscribed || this.#closed) return;
     this.#subscribed = subscribed;
-    this.#options.waiters.wakeAll();
+    this.#options.wakeUps.wakeAll();
   }
 
-  readonly #onMessage = (_channel: unknown, payload: unknown): void => this.#options.waiters.deliver(String(payload));
+  readonly #onMessage = (_channel: unknown, payload: unknown): void => this.#options.wakeUps.deliver(String(payload));
 }

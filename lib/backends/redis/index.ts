@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type BackendFactory, type LeaseStore, PollingBackend } from '../../core/index.js';
-import { Waiters } from '../../core/waiters.js';
+import { WakeUps } from '../../core/wake-ups.js';
 import { givenSource, urlSource } from './client-source.js';
 import { ClusterChannels } from './cluster-channels.js';
 import { ClusterConnection } from './cluster-connection.js';
@@ -51,8 +51,8 @@ function open(resolved: ResolvedRedisOptions): PollingBackend {
   const replicas = new ReplicaCheck(minReplicas, Math.ceil(commandTimeoutMs / 4));
   const { servers, channels } = connect(resolved);
   const queue = (): LeaseStore => {
-    const waiters = new Waiters();
-    return new QueueLeaseStore(servers, replicas, channels(waiters), waiters, prefix);
+    const wakeUps = new WakeUps();
+    return new QueueLeaseStore(servers, replicas, channels(wakeUps), wakeUps, prefix);
   };
   const stores: Record<typeof mode, () => LeaseStore> = {
     queue,
@@ -64,7 +64,7 @@ function open(resolved: ResolvedRedisOptions): PollingBackend {
 
 interface Installation {
   readonly servers: RedisServers;
-  readonly channels: (waiters: Waiters) => GrantChannels;
+  readonly channels: (wakeUps: WakeUps) => GrantChannels;
 }
 
 function connect(options: ResolvedRedisOptions): Installation {
@@ -86,7 +86,7 @@ function oneServer(source: ClientSource, { prefix, commandTimeoutMs }: ResolvedR
   const timeoutMs = commandTimeoutMs;
   return {
     servers,
-    channels: (waiters) => new GrantChannel({ source, name, waiters, timeoutMs, countListeners, health }),
+    channels: (wakeUps) => new GrantChannel({ source, name, wakeUps, timeoutMs, countListeners, health }),
   };
 }
 
@@ -94,7 +94,7 @@ function manyServers(source: ClusterSource, { prefix, commandTimeoutMs }: Resolv
   const nodes = new ClusterNodes(source, commandTimeoutMs);
   return {
     servers: new ClusterConnection(nodes, source.keyPrefix, commandTimeoutMs),
-    channels: (waiters) => new ClusterChannels(nodes, source, prefix, waiters, commandTimeoutMs),
+    channels: (wakeUps) => new ClusterChannels(nodes, source, prefix, wakeUps, commandTimeoutMs),
   };
 }
 

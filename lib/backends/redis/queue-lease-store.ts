@@ -10,7 +10,7 @@ import {
   type RenewalListener,
   unpackHolder,
 } from '../../core/index.js';
-import type { Waiters } from '../../core/waiters.js';
+import type { WakeUps } from '../../core/wake-ups.js';
 import { Departed } from './departed.js';
 import type { GrantChannels } from './grant-channel.js';
 import { isOwn, LockKeys, nobody, splitFields } from './lease-value.js';
@@ -42,7 +42,7 @@ export class QueueLeaseStore implements LeaseStore {
   readonly #servers: RedisServers;
   readonly #replicas: ReplicaCheck;
   readonly #channels: GrantChannels;
-  readonly #waiters: Waiters;
+  readonly #waiters: WakeUps;
   readonly #scripts: QueueScripts;
   readonly #renewals: RenewalBatch;
   readonly #keys: LockKeys;
@@ -52,7 +52,7 @@ export class QueueLeaseStore implements LeaseStore {
     servers: RedisServers,
     replicas: ReplicaCheck,
     channels: GrantChannels,
-    waiters: Waiters,
+    waiters: WakeUps,
     prefix: string,
   ) {
     this.#servers = servers;

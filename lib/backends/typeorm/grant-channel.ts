@@ -1,5 +1,5 @@
 import { systemClock } from '../../core/index.js';
-import type { Waiters } from '../../core/waiters.js';
+import type { WakeUps } from '../../core/wake-ups.js';
 import { cleanError } from './clean-error.js';
 import { LookOut } from './look-out.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
@@ -34,7 +34,7 @@ export class GrantChannel {
     settings: ConnectionSettings,
     private readonly line: WaitingLine,
     private readonly table: string,
-    private readonly waiters: Waiters,
+    private readonly wakeUps: WakeUps,
     private readonly connections: OwnConnections,
   ) {
     this.lookOut = new LookOut(() => void this.#look());
@@ -67,7 +67,7 @@ export class GrantChannel {
     if (line.size === 0 || !connection || !this.#listening || this.#looking) return;
     this.#looking = true;
     try {
-      for (const message of await this.line.look(connection.run, this.table, line)) this.waiters.deliver(message);
+      for (const message of await this.line.look(connection.run, this.table, line)) this.wakeUps.deliver(message);
       this.#heardAt = systemClock.now();
     } catch (error) {
       connection.destroy();
@@ -83,7 +83,7 @@ export class GrantChannel {
     this.#opening = true;
     await untilAnswered(
       () => this.#open(),
-      () => !this.#closed && this.waiters.any,
+      () => !this.#closed && this.wakeUps.any,
     );
     this.#opening = false;
     this.connections.health.advise('listener', undefined);
@@ -99,7 +99,7 @@ export class GrantChannel {
     } catch (error) {
       connection.destroy();
       // They ask by themselves until the next one listens.
-      if (this.#relied) this.waiters.wakeAll();
+      if (this.#relied) this.wakeUps.wakeAll();
       this.#relied = false;
       const why = `nobody listens for releases, so those who wait ask again and again: ${cleanError(error).message}`;
       this.connections.health.advise('listener', why);
@@ -120,7 +120,7 @@ export class GrantChannel {
 
   #hear(message: string): void {
     this.#heardAt = systemClock.now();
-    this.waiters.deliver(message);
+    this.wakeUps.deliver(message);
   }
 
   /** The others may have been forgotten with it. */

@@ -6,7 +6,7 @@ import {
   PollingBackend,
   type PollingOptions,
 } from '../../core/index.js';
-import { Waiters } from '../../core/waiters.js';
+import { WakeUps } from '../../core/wake-ups.js';
 import { assertNumbers } from './assert-numbers.js';
 import { GrantChannel } from './grant-channel.js';
 import { checkLockTable, DEFAULT_LOCK_TABLE } from './lock-table.js';
@@ -143,7 +143,7 @@ function storeOf(rows: Rows, reapIdleAfterMs: number, given: ConnectionSettings)
     : undefined;
   const store = new SqlLeaseStore(`typeorm:${settings.options.type}`, table, statements, connections, reaper);
   if (!line) return store;
-  const waiters = new Waiters();
-  const channel = new GrantChannel(settings, line, table, waiters, connections);
-  return new QueuedLeaseStore(store, table, line, connections, channel, waiters);
+  const wakeUps = new WakeUps();
+  const channel = new GrantChannel(settings, line, table, wakeUps, connections);
+  return new QueuedLeaseStore(store, table, line, connections, channel, wakeUps);
 }

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { HealthSource, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
-import type { Waiters } from '../../core/waiters.js';
+import type { WakeUps } from '../../core/wake-ups.js';
 import type { GrantChannel } from './grant-channel.js';
 import type { OwnConnections } from './own-connections.js';
 import type { WaitingLine } from './sql-dialect.js';
@@ -20,7 +20,7 @@ export class QueuedLeaseStore implements LeaseStore {
     private readonly line: WaitingLine,
     private readonly connections: OwnConnections,
     private readonly channel: GrantChannel,
-    private readonly waiters: Waiters,
+    private readonly wakeUps: WakeUps,
   ) {
     this.name = store.name;
   }
@@ -54,7 +54,7 @@ export class QueuedLeaseStore implements LeaseStore {
   }
 
   watch(key: string, owner: string, wake: () => void): () => void {
-    const unwatch = this.waiters.watch(this.line.nameOf(owner), wake);
+    const unwatch = this.wakeUps.watch(this.line.nameOf(owner), wake);
     const leave = this.channel.lookOut.watch(key, owner);
     return () => {
       unwatch();

@@ -65,7 +65,7 @@ export interface SqlDialect extends LeaseStatements {
 
 /**
  * Those who wait for a row's key, on the row: a release hands it to the first of them, who has it for a moment and confirms by
- * asking. Messages are those of `Waiters`.
+ * asking. Messages are those of `WakeUps`.
  */
 export interface WaitingLine {
   /** Puts the owner at the end, unless it is in line already; false when nobody holds the key any more. */

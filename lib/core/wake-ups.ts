@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type Timer } from './timers.js';
 
-/** So much later than its end a lease has surely ended on the server's clock too. */
+/** Margin by which the server's clock may lag ours. After it the lease has expired there, too. */
 const AFTER_EXPIRY_MS = 5;
 
 interface Waiter {
@@ -8,8 +8,8 @@ interface Waiter {
   alarm?: Timer;
 }
 
-/** Those of this process who wait for a message from a server, by owner. */
-export class Waiters {
+/** The callers of this process that wait for a message from a server, by owner. */
+export class WakeUps {
   readonly #clock: Clock;
   readonly #byOwner = new Map<string, Waiter>();
   #onStray: (owner: string) => void = () => undefined;
