@@ -1,37 +1,45 @@
-/** For writers of backends: the two doors into the core, what they share, and the service that stands on them. */
-export {
-  type Lease,
-  type LockBackend,
-  type AcquireRequest,
-  type BackendHealth,
-  type HealthSource,
-} from './lock-backend.js';
-export { type BackendFactory, type GivenBackend } from './lock-backend.js';
-export { isBackend, openBackend } from './open-backend.js';
-export { type RenewalListener } from './lock-backend.js';
-export {
-  type Guarantee,
-  type Holder,
-  type HolderMetadata,
-  type NodeHealth,
-  type Place,
-  type TtlLimits,
-} from './lock-backend.js';
-export { type Asker, type GrantedLease, type LeaseAttempt, type LeaseStore, type RefusedLease } from './lease-store.js';
-export { NotSentError } from './not-sent-error.js';
-export { PollingBackend, type PollingOptions } from './polling-backend.js';
-export { AbortListener } from './abort-listener.js';
-export { Deadline } from './deadline.js';
-export { type Clock, systemClock, type Timer } from './timers.js';
-export { assertKey } from './key.js';
-export { packHolder, packMetadata, unpackHolder } from './packed-holder.js';
-export { ReportedHealth } from './reported-health.js';
+// The service, and what an application sees of it.
 export { LockService, type LockSnapshot } from './lock-service.js';
 export { LockHandle } from './lock-handle.js';
-export { readSequencer, type Sequencer, type SequencerState } from './sequencer.js';
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './lock-options.js';
 export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './lock-event-stream.js';
-export { currentLock, currentLocks, outside } from './reentrancy.js';
+export { readSequencer, type Sequencer, type SequencerState } from './sequencer.js';
+export { currentLock, currentLocks } from './reentrancy.js';
 export * from './errors.js';
 export { OptimisticConflictError } from './optimistic-conflict-error.js';
+
+// For writers of stores: the two doors into the core. A backend of ours imports this file of the core, and no other.
+export { type Asker, type GrantedLease, type LeaseAttempt, type LeaseStore, type RefusedLease } from './lease-store.js';
+export {
+  type AcquireRequest,
+  type BackendFactory,
+  type BackendHealth,
+  type GivenBackend,
+  type Guarantee,
+  type HealthSource,
+  type Holder,
+  type HolderMetadata,
+  type Lease,
+  type LockBackend,
+  type NodeHealth,
+  type Place,
+  type RenewalListener,
+  type TtlLimits,
+} from './lock-backend.js';
+export { NotSentError } from './not-sent-error.js';
+export { PollingBackend, type PollingOptions } from './polling-backend.js';
+export { isBackend, openBackend } from './open-backend.js';
+
+// For writers of stores: what most of them need.
+export { AbortListener } from './abort-listener.js';
+export { within } from './alarm.js';
+export { Deadline } from './deadline.js';
+export { assertKey } from './key.js';
+export { type Linked, LinkedQueue } from './linked-queue.js';
+export { packHolder, packMetadata, unpackHolder } from './packed-holder.js';
+export { detached, outside } from './reentrancy.js';
+export { ReportedHealth } from './reported-health.js';
+export { type Clock, pause, systemClock, type Timer } from './timers.js';
+export { WakeUps } from './wake-ups.js';
+export { trustedUntil } from './watchdog.js';

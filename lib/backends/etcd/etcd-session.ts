@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import { type Clock, systemClock, type Timer } from '../../core/index.js';
-import { trustedUntil } from '../../core/watchdog.js';
+import { type Clock, systemClock, type Timer, trustedUntil } from '../../core/index.js';
 import type { EtcdClient } from './etcd-client.js';
 import type { LockNames } from './lock-names.js';
 import { METHOD } from './messages.js';

@@ -1,4 +1,4 @@
-import { within } from '../../core/alarm.js';
+import { within } from '../../core/index.js';
 import type { LinkOptions } from './link.js';
 import { MemcachedFailure } from './memcached-failure.js';
 import type { Given } from './memcached-options.js';

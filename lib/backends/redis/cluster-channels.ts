@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WakeUps } from '../../core/wake-ups.js';
+import type { WakeUps } from '../../core/index.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { slotOf } from './cluster-slots.js';
 import type { ClusterSource } from './cluster-source.js';

@@ -1,5 +1,4 @@
-import { type Asker, type Clock, systemClock } from '../../core/index.js';
-import { pause } from '../../core/timers.js';
+import { type Asker, type Clock, pause, systemClock } from '../../core/index.js';
 import type { ClusterHealth } from './cluster-health.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { hostOf, slotOf } from './cluster-slots.js';

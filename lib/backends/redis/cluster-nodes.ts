@@ -1,7 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { type Clock, LockError, systemClock, type Timer } from '../../core/index.js';
-import { detached } from '../../core/reentrancy.js';
-import { pause } from '../../core/timers.js';
+import { type Clock, detached, LockError, pause, systemClock, type Timer } from '../../core/index.js';
 import { ClusterHealth } from './cluster-health.js';
 import { SlotMap } from './cluster-slots.js';
 import type { ClusterSource } from './cluster-source.js';

@@ -1,5 +1,4 @@
-import { type Clock, NotSentError } from '../../core/index.js';
-import { LinkedQueue } from '../../core/linked-queue.js';
+import { type Clock, LinkedQueue, NotSentError } from '../../core/index.js';
 import { Exchange, type ExchangeListener, type Question, Write } from './exchange.js';
 import type { RedisClient } from './redis-client.js';
 import { isUnknownScript } from './redis-error.js';

@@ -1,5 +1,4 @@
-import type { Asker } from '../../core/index.js';
-import type { Linked } from '../../core/linked-queue.js';
+import type { Asker, Linked } from '../../core/index.js';
 import type { RedisArgument, RedisClient } from './redis-client.js';
 import { cleanError, isReply } from './redis-error.js';
 import type { RedisRequest, SharedRequest } from './redis-scripts.js';

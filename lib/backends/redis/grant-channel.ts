@@ -1,7 +1,12 @@
-import { within } from '../../core/alarm.js';
-import { type Clock, systemClock, type ReportedHealth, type Timer } from '../../core/index.js';
-import { detached } from '../../core/reentrancy.js';
-import type { WakeUps } from '../../core/wake-ups.js';
+import {
+  type Clock,
+  detached,
+  systemClock,
+  type ReportedHealth,
+  type Timer,
+  type WakeUps,
+  within,
+} from '../../core/index.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 import { cleanError } from './redis-error.js';
 

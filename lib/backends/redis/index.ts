@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type BackendFactory, type LeaseStore, PollingBackend } from '../../core/index.js';
-import { WakeUps } from '../../core/wake-ups.js';
+import { type BackendFactory, type LeaseStore, PollingBackend, WakeUps } from '../../core/index.js';
 import { givenSource, urlSource } from './client-source.js';
 import { ClusterChannels } from './cluster-channels.js';
 import { ClusterConnection } from './cluster-connection.js';

@@ -9,8 +9,8 @@ import {
   packMetadata,
   type RenewalListener,
   unpackHolder,
+  type WakeUps,
 } from '../../core/index.js';
-import type { WakeUps } from '../../core/wake-ups.js';
 import { Departed } from './departed.js';
 import type { GrantChannels } from './grant-channel.js';
 import { isOwn, LockKeys, nobody, splitFields } from './lease-value.js';

@@ -1,6 +1,13 @@
 import { randomInt } from 'node:crypto';
-import { type Asker, type Clock, LockError, NotSentError, ReportedHealth, systemClock } from '../../core/index.js';
-import { pause } from '../../core/timers.js';
+import {
+  type Asker,
+  type Clock,
+  LockError,
+  NotSentError,
+  pause,
+  ReportedHealth,
+  systemClock,
+} from '../../core/index.js';
 import { CommandWindow, type WindowListener } from './command-window.js';
 import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError } from './redis-error.js';

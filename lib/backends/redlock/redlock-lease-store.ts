@@ -5,9 +5,9 @@ import {
   type LeaseStore,
   LockBackendError,
   packMetadata,
+  pause,
   systemClock,
 } from '../../core/index.js';
-import { pause } from '../../core/timers.js';
 import { LockKeys } from '../redis/lease-value.js';
 import { Ballot, isDecided } from './ballot.js';
 import { ask, type Poll } from './poll.js';

@@ -1,7 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import { assertKey, Deadline, LockConfigurationError, StaleFenceError } from '../../core/index.js';
-import { pause, systemClock } from '../../core/timers.js';
+import { assertKey, Deadline, LockConfigurationError, pause, StaleFenceError, systemClock } from '../../core/index.js';
 import { openTransaction, runFenced } from './fenced-transactions.js';
 import { DEFAULT_FENCE_TABLE } from './lock-table.js';
 import { isConflict } from './is-conflict.js';

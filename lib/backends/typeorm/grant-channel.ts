@@ -1,5 +1,4 @@
-import { systemClock } from '../../core/index.js';
-import type { WakeUps } from '../../core/wake-ups.js';
+import { systemClock, type WakeUps } from '../../core/index.js';
 import { cleanError } from './clean-error.js';
 import { LookOut } from './look-out.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';

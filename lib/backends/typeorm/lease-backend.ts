@@ -5,8 +5,8 @@ import {
   LockConfigurationError,
   PollingBackend,
   type PollingOptions,
+  WakeUps,
 } from '../../core/index.js';
-import { WakeUps } from '../../core/wake-ups.js';
 import { assertNumbers } from './assert-numbers.js';
 import { GrantChannel } from './grant-channel.js';
 import { checkLockTable, DEFAULT_LOCK_TABLE } from './lock-table.js';

@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { LockConfigurationError, OptimisticConflictError } from '../../core/index.js';
-import { pause, systemClock } from '../../core/timers.js';
+import { LockConfigurationError, OptimisticConflictError, pause, systemClock } from '../../core/index.js';
 import { isConflict } from './is-conflict.js';
 
 export interface OptimisticOptions {

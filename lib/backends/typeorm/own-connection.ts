@@ -1,8 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
-import { Deadline, systemClock } from '../../core/index.js';
-import { pause } from '../../core/timers.js';
+import { Deadline, pause, systemClock } from '../../core/index.js';
 import { cleanError, DatabaseError } from './clean-error.js';
 import { makeDataSource } from './make-data-source.js';
 import { rowsOf } from './rows-of.js';

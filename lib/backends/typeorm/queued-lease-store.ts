@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { HealthSource, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
-import type { WakeUps } from '../../core/wake-ups.js';
+import type { HealthSource, HolderMetadata, LeaseAttempt, LeaseStore, WakeUps } from '../../core/index.js';
 import type { GrantChannel } from './grant-channel.js';
 import type { OwnConnections } from './own-connections.js';
 import type { WaitingLine } from './sql-dialect.js';

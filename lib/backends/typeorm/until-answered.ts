@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { systemClock } from '../../core/index.js';
-import { pause } from '../../core/timers.js';
+import { pause, systemClock } from '../../core/index.js';
 
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 1_000;

@@ -1,7 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { type Clock, LockError, ReportedHealth, systemClock } from '../../core/index.js';
-import { within } from '../../core/alarm.js';
-import { pause } from '../../core/timers.js';
+import { type Clock, LockError, pause, ReportedHealth, systemClock, within } from '../../core/index.js';
 import type { ServerAddress } from './connect-string.js';
 import { adviceOn, timesOf } from './session-times.js';
 import type { Handshake } from './tamed-client.js';

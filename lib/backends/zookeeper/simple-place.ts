@@ -1,5 +1,4 @@
-import { type AcquireRequest, LockConfigurationError } from '../../core/index.js';
-import { quote } from '../../core/errors.js';
+import { type AcquireRequest, LockConfigurationError, quote } from '../../core/index.js';
 import { dataOf, nameOfKey, ownerOf } from './node-name.js';
 import { createNode, createParents, deleteNode, type OwnNode, readNode } from './nodes.js';
 import { behind, type Place, type Standing } from './place.js';

@@ -6,9 +6,9 @@ import {
   type LockBackend,
   LockBackendError,
   LockError,
+  pause,
   systemClock,
 } from '../../core/index.js';
-import { pause } from '../../core/timers.js';
 import type { Place } from './place.js';
 import { type PlaceSettings, SequentialPlace } from './sequential-place.js';
 import { SessionKeeper } from './session-keeper.js';

@@ -1,8 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { AbortListener, type AcquireRequest, type Lease } from '../../core/index.js';
-import { within } from '../../core/alarm.js';
-import { pause } from '../../core/timers.js';
-import { trustedUntil } from '../../core/watchdog.js';
+import { AbortListener, type AcquireRequest, type Lease, pause, trustedUntil, within } from '../../core/index.js';
 import type { Place, Standing } from './place.js';
 import type { SessionKeeper } from './session-keeper.js';
 import { ConnectionLostError, isFinal } from './zookeeper-error.js';

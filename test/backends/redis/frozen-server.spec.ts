@@ -1,6 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LockHandle } from 'nestjs-distributed-lock/core';
-import { pause, systemClock } from '../../../lib/core/timers.js';
+import { type LockHandle, pause, systemClock } from 'nestjs-distributed-lock/core';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 

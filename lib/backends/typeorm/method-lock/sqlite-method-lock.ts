@@ -1,5 +1,4 @@
-import { systemClock } from '../../../core/index.js';
-import { pause } from '../../../core/timers.js';
+import { pause, systemClock } from '../../../core/index.js';
 import { refusalOf } from '../refusal-of.js';
 import { NOW } from '../sqlite-clock.js';
 import { partsOf } from '../table-name.js';

@@ -1,8 +1,6 @@
 import { randomInt } from 'node:crypto';
 import type { QueryRunner } from 'typeorm';
-import { type AcquireRequest, Deadline, LockError } from '../../../core/index.js';
-import { pause } from '../../../core/timers.js';
-import { trustedUntil } from '../../../core/watchdog.js';
+import { type AcquireRequest, Deadline, LockError, pause, trustedUntil } from '../../../core/index.js';
 import { cleanError, DatabaseError } from '../clean-error.js';
 import { rowsOf } from '../rows-of.js';
 import type { Query } from '../sql-dialect.js';
