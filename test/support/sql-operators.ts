@@ -1,4 +1,4 @@
-import { KEY_ROWS } from '../../lib/backends/typeorm/row/key-row.js';
+import { KEY_ROWS } from '../../lib/backends/typeorm/row/databases.js';
 import { advisoryLockId, userLockName } from '../../lib/backends/typeorm/session/session-lock-name.js';
 import { eventually } from './eventually.js';
 

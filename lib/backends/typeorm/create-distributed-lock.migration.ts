@@ -1,5 +1,5 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { dialectOf } from './sql-dialect.js';
+import { dialectOf } from './databases.js';
 import { DEFAULT_FENCE_TABLE, DEFAULT_LOCK_TABLE } from './lock-table.js';
 import { quotedTable } from './table-name.js';
 

@@ -6,7 +6,8 @@ import { fenced, type FencedOptions } from './fenced.js';
 import { checkFenceTable, DEFAULT_FENCE_TABLE } from './lock-table.js';
 import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from './promise-method.js';
 import { rowsOf } from './rows-of.js';
-import { dialectOf, type Query } from './sql-dialect.js';
+import { dialectOf } from './databases.js';
+import type { Query } from './sql-dialect.js';
 import { assertTableName, quotedTable } from './table-name.js';
 
 export interface FencedMethodOptions extends FencedOptions {

@@ -6,7 +6,8 @@ import { DEFAULT_FENCE_TABLE } from './lock-table.js';
 import { isConflict } from './is-conflict.js';
 import { inTransaction } from './optimistic-turns.js';
 import { rowsOf } from './rows-of.js';
-import { dialectOf, type Query } from './sql-dialect.js';
+import { dialectOf } from './databases.js';
+import type { Query } from './sql-dialect.js';
 import { assertTableName, quotedTable } from './table-name.js';
 
 export interface FencedOptions {

@@ -22,7 +22,8 @@ import { OwnConnections } from './own-connections.js';
 import { QueuedLeaseStore } from './queued-lease-store.js';
 import { Reaper } from './reaper.js';
 import { Sockets } from './sockets.js';
-import { dialectOf, type LeaseStatements, type Query, type SqlDialect } from './sql-dialect.js';
+import { dialectOf } from './databases.js';
+import type { LeaseStatements, Query, SqlDialect } from './sql-dialect.js';
 import { SqlLeaseStore } from './sql-lease-store.js';
 import { assertTableName, quotedTable } from './table-name.js';
 

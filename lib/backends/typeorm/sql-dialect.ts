@@ -1,10 +1,7 @@
 import type { DataSourceOptions, EntityManager } from 'typeorm';
-import { type HolderMetadata, type LeaseAttempt, LockConfigurationError } from '../../core/index.js';
+import type { HolderMetadata, LeaseAttempt } from '../../core/index.js';
 import type { DatabaseError } from './clean-error.js';
-import { mysql } from './mysql-dialect.js';
-import { postgres } from './postgres-dialect.js';
 import type { Sockets } from './sockets.js';
-import { sqlite } from './sqlite-dialect.js';
 
 /**
  * One statement on the backend's own connection, outside of every transaction. Values are parameters, never text. Where the
@@ -83,21 +80,4 @@ export interface LeaseRow {
   readonly owner: string;
   readonly ttlMs: number;
   readonly metadata: HolderMetadata;
-}
-
-const DIALECTS: ReadonlyMap<string, SqlDialect> = new Map([
-  ['better-sqlite3', sqlite],
-  ['postgres', postgres],
-  ['mysql', mysql],
-  ['mariadb', mysql],
-]);
-
-/** @throws LockConfigurationError for a database that has no dialect */
-export function dialectOf(type: string): SqlDialect {
-  const dialect = DIALECTS.get(type);
-  if (dialect) return dialect;
-  throw new LockConfigurationError(
-    `typeorm() has no dialect for data sources of type "${type}"; it has ${[...DIALECTS.keys()].join(', ')}`,
-    'dataSource',
-  );
 }

@@ -1,7 +1,8 @@
 import type { QueryRunner } from 'typeorm';
 import { rowsOf } from '../rows-of.js';
 import type { Query } from '../sql-dialect.js';
-import { methodLockDialectOf, type MethodLockDialect } from './method-lock-dialect.js';
+import { methodLockDialectOf } from './databases.js';
+import type { MethodLockDialect } from './method-lock-dialect.js';
 import { type MethodLockColumns, methodLockTable } from './method-lock-table.js';
 
 /**

@@ -1,9 +1,5 @@
-import { LockConfigurationError } from '../../../core/index.js';
 import type { LeaseStatements, Query } from '../sql-dialect.js';
 import type { MethodLockColumns, MethodLockTable } from './method-lock-table.js';
-import { mysqlMethodLock } from './mysql-method-lock.js';
-import { postgresMethodLock } from './postgres-method-lock.js';
-import { sqliteMethodLock } from './sqlite-method-lock.js';
 
 /** How a database keeps locks in a table that is not of our making. Names of its columns are quoted, as they are written. */
 export interface MethodLockDialect {
@@ -21,18 +17,4 @@ export interface MethodLockDialect {
   writes(charset: unknown): RegExp;
   /** In `release` the row goes, as older programs take any row for a lock. */
   statements(table: MethodLockTable): LeaseStatements;
-}
-
-const DIALECTS: ReadonlyMap<string, MethodLockDialect> = new Map([
-  ['better-sqlite3', sqliteMethodLock],
-  ['postgres', postgresMethodLock],
-  ['mysql', mysqlMethodLock],
-  ['mariadb', mysqlMethodLock],
-]);
-
-/** @throws LockConfigurationError for a database that has none */
-export function methodLockDialectOf(type: string): MethodLockDialect {
-  const dialect = DIALECTS.get(type);
-  if (dialect) return dialect;
-  throw new LockConfigurationError(`columns are not known to data sources of type "${type}"`, 'dataSource');
 }

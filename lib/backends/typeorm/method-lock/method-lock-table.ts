@@ -1,6 +1,6 @@
 import type { DataSourceOptions } from 'typeorm';
 import { LockConfigurationError, quote } from '../../../core/index.js';
-import { dialectOf } from '../sql-dialect.js';
+import { dialectOf } from '../databases.js';
 import { assertIdentifier, assertTableName, quotedTable } from '../table-name.js';
 
 /**

@@ -1,7 +1,5 @@
 import type { HolderMetadata } from '../../../core/index.js';
 import type { Query } from '../sql-dialect.js';
-import { mysqlKeyRow } from './mysql-key-row.js';
-import { postgresKeyRow } from './postgres-key-row.js';
 
 /** The row of a key in the lock table, for strategies whose lock is not the row's owner: it counts, and says who is there. */
 export interface KeyRow {
@@ -15,8 +13,3 @@ export interface KeyRow {
    */
   raise(query: Query, table: string, key: string, metadata: HolderMetadata): Promise<bigint | undefined>;
 }
-
-export const KEY_ROWS = { postgres: postgresKeyRow, mysql: mysqlKeyRow, mariadb: mysqlKeyRow } satisfies Record<
-  string,
-  KeyRow
->;

@@ -12,11 +12,12 @@ import {
 import { assertNumbers } from '../assert-numbers.js';
 import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
 import { OwnConnections } from '../own-connections.js';
-import { dialectOf, type Query } from '../sql-dialect.js';
+import { dialectOf } from '../databases.js';
+import type { Query } from '../sql-dialect.js';
 import { assertTableName, quotedTable } from '../table-name.js';
 import { RowContender, type RowTarget } from './row-contender.js';
 import type { RowLease } from './row-lease.js';
-import { rowLocksOf } from './row-locks.js';
+import { rowLocksOf } from './databases.js';
 import { RowPool } from './row-pool.js';
 
 export interface RowBackendOptions {

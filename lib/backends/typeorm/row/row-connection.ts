@@ -6,7 +6,8 @@ import { checkLockTable } from '../lock-table.js';
 import { makeDataSource } from '../make-data-source.js';
 import { rowsOf } from '../rows-of.js';
 import { Sockets } from '../sockets.js';
-import { dialectOf, type Query } from '../sql-dialect.js';
+import { dialectOf } from '../databases.js';
+import type { Query } from '../sql-dialect.js';
 import { within } from '../time-limit.js';
 
 const NOTHING_AT_START = { migrations: [], synchronize: false, dropSchema: false, migrationsRun: false, cache: false };

@@ -1,9 +1,7 @@
-import { type HolderMetadata, LockConfigurationError } from '../../../core/index.js';
+import type { HolderMetadata } from '../../../core/index.js';
 import type { DatabaseError } from '../clean-error.js';
 import type { Query } from '../sql-dialect.js';
 import type { KeyRow } from './key-row.js';
-import { mysqlRowLocks } from './mysql-row-locks.js';
-import { postgresRowLocks } from './postgres-row-locks.js';
 
 export interface RowOwner {
   readonly key: string;
@@ -58,20 +56,4 @@ export interface RowLocks {
   isRolledBack(error: DatabaseError): boolean;
   /** Whether the transaction is there, but takes nothing more than its end. */
   isAborted(error: DatabaseError): boolean;
-}
-
-const DIALECTS: ReadonlyMap<string, RowLocks> = new Map([
-  ['postgres', postgresRowLocks],
-  ['mysql', mysqlRowLocks],
-  ['mariadb', mysqlRowLocks],
-]);
-
-/** @throws LockConfigurationError for a database that locks no single rows */
-export function rowLocksOf(type: string): RowLocks {
-  const locks = DIALECTS.get(type);
-  if (locks) return locks;
-  throw new LockConfigurationError(
-    `strategy 'row' needs ${[...DIALECTS.keys()].join(', ')}; a data source of type "${type}" locks no single rows`,
-    'strategy',
-  );
 }

@@ -3,8 +3,10 @@ import type { DataSourceOptions } from 'typeorm';
 import { type Clock, LockConfigurationError } from '../../../core/index.js';
 import { checkLockTable } from '../lock-table.js';
 import { OwnConnection } from '../own-connection.js';
-import { dialectOf, type Query } from '../sql-dialect.js';
-import { type LockNames, type SessionDialect, sessionDialectOf } from './session-dialect.js';
+import { dialectOf } from '../databases.js';
+import type { Query } from '../sql-dialect.js';
+import { sessionDialectOf } from './databases.js';
+import type { LockNames, SessionDialect } from './session-dialect.js';
 
 export interface SessionSettings {
   readonly options: DataSourceOptions;

@@ -11,9 +11,9 @@ import {
 } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
 import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
-import { dialectOf } from '../sql-dialect.js';
+import { dialectOf } from '../databases.js';
 import { assertTableName, quotedTable } from '../table-name.js';
-import { sessionDialectOf } from './session-dialect.js';
+import { sessionDialectOf } from './databases.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
 export interface SessionBackendOptions extends PollingOptions {

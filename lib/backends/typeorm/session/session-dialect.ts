@@ -1,8 +1,5 @@
-import { LockConfigurationError } from '../../../core/index.js';
-import { KEY_ROWS, type KeyRow } from '../row/key-row.js';
+import type { KeyRow } from '../row/key-row.js';
 import type { Query } from '../sql-dialect.js';
-import { mysqlSessionLocks } from './mysql-session-locks.js';
-import { postgresSessionLocks } from './postgres-session-locks.js';
 
 /** What a lock is called on the server, and what its present owner's mark is. */
 export interface LockNames {
@@ -37,20 +34,4 @@ export interface SessionLocks {
 export interface SessionDialect {
   readonly locks: SessionLocks;
   readonly row: KeyRow;
-}
-
-const DIALECTS: ReadonlyMap<string, SessionDialect> = new Map([
-  ['postgres', { locks: postgresSessionLocks, row: KEY_ROWS.postgres }],
-  ['mysql', { locks: mysqlSessionLocks, row: KEY_ROWS.mysql }],
-  ['mariadb', { locks: mysqlSessionLocks, row: KEY_ROWS.mariadb }],
-]);
-
-/** @throws LockConfigurationError for a database without such locks */
-export function sessionDialectOf(type: string): SessionDialect {
-  const dialect = DIALECTS.get(type);
-  if (dialect) return dialect;
-  throw new LockConfigurationError(
-    `strategy 'session' needs ${[...DIALECTS.keys()].join(', ')}; a data source of type "${type}" has no locks of sessions`,
-    'strategy',
-  );
 }
