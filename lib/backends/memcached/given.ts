@@ -1,13 +1,14 @@
-import { within } from '../../core/index.js';
-import type { LinkOptions } from './link.js';
+import { type Clock, within } from '../../core/index.js';
 import { MemcachedFailure } from './memcached-failure.js';
-import type { Given } from './memcached-options.js';
+
+/** A value, or a function that is asked for it whenever a connection is made: what changes, such as a certificate, stays fresh. */
+export type Given<T extends object> = T | (() => T | Promise<T>);
 
 /** What was given, or what its function says now. @throws MemcachedFailure when it does not in the time for a connection */
 export async function given<T extends object>(
   option: string,
   value: Given<T>,
-  { clock, connectTimeoutMs }: Pick<LinkOptions, 'clock' | 'connectTimeoutMs'>,
+  { clock, connectTimeoutMs }: { readonly clock: Clock; readonly connectTimeoutMs: number },
 ): Promise<T> {
   if (typeof value !== 'function') return value;
   const asked = Promise.resolve().then(value);

@@ -4,8 +4,9 @@ import { type MemcachedOptions, resolveMemcachedOptions } from './memcached-opti
 import { MemcachedRing } from './memcached-ring.js';
 
 export { type FailureKind, MemcachedFailure } from './memcached-failure.js';
-export { type MemcachedCredentials } from './authentication.js';
-export { type Given, type MemcachedOptions, type Protocol } from './memcached-options.js';
+export { type MemcachedCredentials } from './credentials.js';
+export { type Given } from './given.js';
+export { type MemcachedOptions, type Protocol } from './memcached-options.js';
 
 /**
  * Locks on memcached, by its own text protocol and without a client library. Connects at `start()`, or when first asked. No SASL:

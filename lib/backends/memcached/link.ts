@@ -2,9 +2,8 @@ import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import type { Clock } from '../../core/index.js';
 import type { Commands } from './command.js';
-import { given } from './given.js';
+import { type Given, given } from './given.js';
 import { MemcachedFailure } from './memcached-failure.js';
-import type { Given } from './memcached-options.js';
 import { Pipeline } from './pipeline.js';
 
 export interface LinkOptions {

@@ -1,9 +1,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import { type Clock, LockConfigurationError, systemClock } from '../../core/index.js';
-import { areCredentials, type MemcachedCredentials } from './authentication.js';
-
-/** A value, or a function that is asked for it whenever a connection is made: what changes, such as a certificate, stays fresh. */
-export type Given<T extends object> = T | (() => T | Promise<T>);
+import { areCredentials, type MemcachedCredentials } from './credentials.js';
+import type { Given } from './given.js';
 
 export type Protocol = 'auto' | 'meta' | 'classic';
 
