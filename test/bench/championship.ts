@@ -17,7 +17,7 @@ export interface Result {
   readonly waitsMs?: readonly number[];
 }
 
-/** Lets each contestant run each scenario, round for round, the floor right before every one of them. */
+/** Lets each contestant run each scenario, round for round, beside the floor where it is compared with it. */
 export async function championship(arena: Arena, plan: Plan, progress: Progress): Promise<Result[]> {
   const { floor, others } = competitionOf(plan.backend);
   const invited = others.filter(
@@ -28,27 +28,21 @@ export async function championship(arena: Arena, plan: Plan, progress: Progress)
     const rounds = scenario.once ? 1 : plan.rounds;
     return present.map((contestant) => ({ scenario, contestant, rounds }));
   });
-  progress.expect(
-    heats.map(({ scenario, contestant, rounds }) => rounds * secondsOf(scenario, contestant, floor, plan)),
-  );
+  progress.expect(heats.map(({ scenario, rounds }) => rounds * scenario.seconds(plan.pace)));
   const results: Result[] = [];
   for (const { scenario, contestant, rounds } of heats) {
     progress.begin(`${scenario.id}: ${contestant.name}`);
     const measured: Measurement[] = [];
     for (let round = 0; round < rounds; round += 1)
-      measured.push(await measure(arena, scenario, { contestant, floor }, onlyOnce(plan.pace, round)));
+      measured.push(await measure(arena, scenario, { contestant, floor }, paceOf(round, plan)));
     results.push({ scenario: scenario.id, contestant: contestant.name, rounds, ...summary(measured) });
     progress.end();
   }
   return results;
 }
 
-function secondsOf(scenario: Scenario, contestant: Contestant, floor: Contestant, { pace }: Plan): number {
-  return scenario.seconds(pace) * (scenario.againstFloor && contestant !== floor ? 2 : 1);
-}
-
 /** Looks that take a run of their own are taken in the first round. */
-function onlyOnce(pace: Pace, round: number): Pace {
+function paceOf(round: number, { pace }: Plan): Pace {
   return round === 0 ? pace : { ...pace, counts: false, profiles: false };
 }
 
@@ -65,11 +59,7 @@ async function measure(
   pace: Pace,
 ): Promise<Measurement> {
   try {
-    const compared = scenario.againstFloor && contestant !== floor;
-    const base = compared ? await scenario.measure(arena, floor, onlyOnce(pace, 1)) : undefined;
-    const measured = await scenario.measure(arena, contestant, pace);
-    const timesFloor = (measured.figures.perSecond ?? NaN) / (base?.figures.perSecond ?? NaN);
-    return compared ? { ...measured, figures: { ...measured.figures, timesFloor } } : measured;
+    return await scenario.measure(arena, contestant, pace, contestant === floor ? undefined : floor);
   } catch (error) {
     return { figures: { failures: 1 }, failure: messageOf(error) };
   }

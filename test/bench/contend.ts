@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Locker } from './contestants/contestant.js';
 import { now } from './monotonic-clock.js';
+import { type Spending, spending } from './spending.js';
 
 export interface Race {
   /** The key that all callers want, or how the key of each begins. */
@@ -10,16 +12,19 @@ export interface Race {
   readonly rhythm: 'ceaseless' | 'bursts';
   /** How long each stays inside; at 0 there is nothing to wait for. */
   readonly insideMs: number;
-  /** Before this nothing counts. */
-  readonly from: number;
+  /** All processes begin then. */
+  readonly startAt: number;
+  /** Nobody asks again afterwards; callers who still wait are awaited. */
   readonly until: number;
 }
 
-/** What one process saw. Times are those of the monotonic clock. */
-export interface Contest {
-  /** Of those that were had within the time. */
+/** One process's view of a race, and its costs. Times are those of the monotonic clock. */
+export interface Contest extends Spending {
+  /** Those within `lastedMs`. */
   readonly acquisitions: number;
-  /** Of all, also from before and after the time. */
+  /** From the start to the end of the time, or of the last burst: a burst that is cut short lacks its slow end. */
+  readonly lastedMs: number;
+  /** All, also after the time. */
   readonly served: number;
   readonly failures: number;
   readonly failure?: string;
@@ -27,7 +32,7 @@ export interface Contest {
   readonly starved: number;
   /** How long each call waited to get in, the ones that were never answered too. */
   readonly waitsMs: Float64Array;
-  /** One entry and one exit after the other, also from before and after the time; empty with a key for each. */
+  /** One entry and one exit after the other, also after the time; empty with a key for each. */
   readonly visits: Float64Array;
   /** Calls that got in after one that came later. */
   readonly overtaken: number;
@@ -37,18 +42,22 @@ export interface Contest {
 const GRACE_MS = 15_000;
 
 export async function contend(locker: Locker, race: Race): Promise<Contest> {
-  const { callers, rhythm, until } = race;
+  const { callers, rhythm, startAt, until } = race;
+  await sleep(Math.max(0, startAt - now()));
   const record = new ContestRecord(race);
   const everybody = Array.from({ length: callers }, (_, place) => place);
   const ceaseless = async (place: number): Promise<void> => {
-    while (now() < until) await visit(locker, place, record);
+    do await visit(locker, place, record);
+    while (now() < until);
   };
   const bursts = async (): Promise<void> => {
-    while (now() < until) await Promise.all(everybody.map((place) => visit(locker, place, record)));
+    do await Promise.all(everybody.map((place) => visit(locker, place, record)));
+    while (now() < until);
   };
+  const spent = spending();
   const all = rhythm === 'bursts' ? bursts() : Promise.all(everybody.map(ceaseless));
   await Promise.race([all, new Promise((resolve) => setTimeout(resolve, until - now() + GRACE_MS))]);
-  return record.contest();
+  return { ...record.contest(), ...spent() };
 }
 
 async function visit(locker: Locker, place: number, record: ContestRecord): Promise<void> {
@@ -76,6 +85,7 @@ class ContestRecord {
   readonly #visits: number[] = [];
   readonly #waiting = new Set<number>();
   readonly #seen = new Set<number>();
+  readonly #began = now();
   #acquisitions = 0;
   #served = 0;
   #overtaken = 0;
@@ -94,7 +104,7 @@ class ContestRecord {
   enter(place: number, asked: number): number {
     const entered = now();
     this.#waiting.delete(asked);
-    if (entered >= this.race.from && asked < this.race.until) this.#waits.push(entered - asked);
+    this.#waits.push(entered - asked);
     if (asked < this.#latestArrival) this.#overtaken += 1;
     else this.#latestArrival = asked;
     this.#seen.add(place);
@@ -105,7 +115,7 @@ class ContestRecord {
   leave(entered: number): void {
     const left = now();
     if (this.race.keys === 'one') this.#visits.push(entered, left);
-    if (left >= this.race.from && left < this.race.until) this.#acquisitions += 1;
+    if (left < this.race.until || this.race.rhythm === 'bursts') this.#acquisitions += 1;
   }
 
   fail(asked: number, error: unknown): void {
@@ -114,9 +124,11 @@ class ContestRecord {
     this.#failure ??= String(error);
   }
 
-  contest(): Contest {
+  contest(): Omit<Contest, keyof Spending> {
+    const { rhythm, until } = this.race;
     const end = now();
     return {
+      lastedMs: (rhythm === 'bursts' ? end : until) - this.#began,
       acquisitions: this.#acquisitions,
       served: this.#served,
       failures: this.#failures,

@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { concatenated, mean, median, overlaps, percentiles } from './measures.js';
+import { timesFloor } from './scenarios/heat.js';
+import { spending } from './spending.js';
 
 describe('what the benchmark makes of its figures', () => {
   it('finds who got in while another one was inside', () => {
@@ -21,4 +23,29 @@ describe('what the benchmark makes of its figures', () => {
     expect([median([3, 1, 2]), median([4, 1, 3, 2]), median([])]).toEqual([2, 2.5, NaN]);
     expect(mean(concatenated([Float64Array.of(1, 2), Float64Array.of(6)]))).toBe(3);
   });
+
+  it('compares neighbours, and takes the median of the ratios', () => {
+    const ran = (acquisitions: number, cpuMs: number) => [
+      { acquisitions, cpuMs, lastedMs: 100, served: 10, bytes: 0, failures: 0, starved: 0, overtaken: 0, ...UNSEEN },
+    ];
+    const pairs = [
+      { floor: ran(100, 1), own: ran(50, 2) },
+      { floor: ran(10, 1), own: ran(8, 3) },
+      { floor: ran(200, 4), own: ran(20, 4) },
+    ];
+    expect(timesFloor(pairs)).toEqual({ timesFloor: 0.5, usTimesFloor: 2 });
+  });
+
+  it('counts what is allocated, collected or not', () => {
+    const spent = spending();
+    for (let i = 0; i < 500_000; i += 1) kept[i % 1_000] = { a: i, b: i, c: i, d: i };
+    // Three words of V8's own and four fields, of 8 bytes each. The runner of the tests allocates a little, too.
+    const expected = 500_000 * 7 * 8;
+    const { bytes } = spent();
+    expect(bytes).toBeGreaterThan(expected * 0.99);
+    expect(bytes).toBeLessThan(expected * 1.2);
+  });
 });
+
+const UNSEEN = { waitsMs: new Float64Array(), visits: new Float64Array() };
+const kept: unknown[] = [];

@@ -14,6 +14,9 @@ const us = (value: number): string => `${short(value)} µs`;
 
 export const COLUMNS: Readonly<Record<Metric, Column>> = {
   timesFloor: { heading: '× floor', show: short },
+  usTimesFloor: { heading: 'processor time, × floor', show: short },
+  usEach: { heading: 'processor time each', show: us },
+  bytesEach: { heading: 'allocated each', show: (value) => `${whole(value)} B` },
   perSecond: { heading: 'acquisitions/s', show: whole },
   share: { heading: 'of what the time inside allows', show: short },
   requestsEach: { heading: 'requests each', show: short },

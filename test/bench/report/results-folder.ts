@@ -9,7 +9,7 @@ const page = new URL('../RESULTS.md', import.meta.url);
 const PREFACE = `# Results of the benchmark
 
 Made by \`npm run bench -- --backend <name>\` with \`--save\` or \`--again\`; nothing here is written by hand. All ratios are against a floor that was
-measured right before in the same run: the raw calls without which the backend's lock cannot be had, retried every 10 to 50 ms.
+measured in turns with the contestant: the raw calls without which the backend's lock cannot be had, retried every 10 to 50 ms.
 The figures of a scenario are medians of its rounds; starved callers, failures and overlaps are added up over all rounds. An
 overlap is a caller who got in while another one was inside, by a clock that all processes share.`;
 

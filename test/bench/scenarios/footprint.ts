@@ -10,7 +10,6 @@ export function footprint(count: number, only: Scenario['admits']): Scenario {
   return {
     id: `held-${count}`,
     title: `${count} locks held for a while, with a TTL of 30 s`,
-    againstFloor: false,
     once: true,
     point: { curve: 'locks held', x: count },
     admits: only,
@@ -36,7 +35,6 @@ export function waitingFootprint(only: Scenario['admits']): Scenario {
   return {
     id: 'waiting-10000',
     title: `${WAITERS} callers of one process wait for a key that another process has`,
-    againstFloor: false,
     once: true,
     admits: only,
     seconds: () => 15,

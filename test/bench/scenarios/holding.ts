@@ -9,7 +9,6 @@ export function holding(ttlMs: number): Scenario {
   return {
     id: `S6-${ttlMs / 1_000}s`,
     title: `${count} locks held, with a TTL of ${ttlMs / 1_000} s`,
-    againstFloor: false,
     once: true,
     admits: (contestant: Contestant, arena) => contestant.renews && arena.counts,
     seconds: (pace) => 3 + watchMs(pace) / 1_000,

@@ -1,16 +1,16 @@
-import { randomUUID } from 'node:crypto';
 import type { Arena, WorkerProcess } from '../arena.js';
-import type { Contest, Race } from '../contend.js';
 import type { Contestant } from '../contestants/contestant.js';
-import { concatenated, mean, overlaps, percentiles, sum } from '../measures.js';
-import { now } from '../monotonic-clock.js';
+import { sum } from '../measures.js';
 import type { Part } from '../processor-profile.js';
+import { faultsOf, figuresOf, heat, type Pair, type Rules, servedIn, team, timesFloor } from './heat.js';
 import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenario.js';
 
-export interface RaceSettings extends Pick<Race, 'keys' | 'callers' | 'rhythm' | 'insideMs'> {
+export interface RaceSettings extends Rules {
   readonly id: string;
   readonly title: string;
   readonly processes: number;
+  /** Slices in turns with the floor tell the speed; only a long race shows long waits. */
+  readonly looks: readonly ('slices' | 'long')[];
   readonly metrics: readonly Metric[];
   readonly point?: Scenario['point'];
   /** Who takes part, of those who can. @default all */
@@ -19,19 +19,24 @@ export interface RaceSettings extends Pick<Race, 'keys' | 'callers' | 'rhythm' |
 
 /** Callers who take locks and give them back, and do nothing else. */
 export function race(settings: RaceSettings): Scenario {
-  const { id, title, processes, metrics, point, only = () => true } = settings;
+  const { id, title, processes, looks, metrics, point, only = () => true } = settings;
+  const sliced = looks.includes('slices');
   return {
     id,
     title,
-    ...(point ? { point, againstFloor: false, once: true } : { againstFloor: true }),
+    ...(point ? { point, once: true } : {}),
     admits: (contestant) =>
       only(contestant) &&
       !(contestant.oneProcess === true && processes > 1) &&
       !(contestant.alone === true && settings.keys === 'one'),
-    seconds: ({ raceMs, warmUpMs }) => 1 + (raceMs + warmUpMs) / 1_000,
-    measure: async (arena, contestant, pace) => {
-      const contests = await arena.within(contestant, processes, (workers) => run(workers, settings, pace));
-      const all = summary(contests, settings, pace);
+    seconds: ({ raceMs, slices, sliceMs }) =>
+      2 + ((sliced ? 2 * slices * sliceMs : 0) + (looks.includes('long') ? raceMs : 0)) / 1_000,
+    measure: async (arena, contestant, pace, floor) => {
+      const all = await arena.within(contestant, processes, (own) =>
+        sliced && floor
+          ? arena.within(floor, processes, (base) => look(settings, pace, own, base))
+          : look(settings, pace, own),
+      );
       const counts = pace.counts && arena.counts && metrics.includes('requestsEach');
       const requestsEach = counts ? await countRequests(arena, contestant, settings, pace) : NaN;
       const figures = chosen({ ...all.figures, requestsEach }, metrics);
@@ -41,45 +46,25 @@ export function race(settings: RaceSettings): Scenario {
   };
 }
 
-async function run(
-  workers: readonly WorkerProcess[],
-  { keys, callers, rhythm, insideMs }: RaceSettings,
-  { raceMs, warmUpMs }: Pace,
-): Promise<Contest[]> {
-  const from = now() + warmUpMs;
-  // Nobody who was killed earlier can still have it.
-  const name = `race-${randomUUID()}`;
-  const terms: Race = { name, keys, callers, rhythm, insideMs, from, until: from + raceMs };
-  return Promise.all(workers.map((worker) => worker.call('contend', terms)));
-}
+type Workers = readonly WorkerProcess[];
 
-const PERCENTS = Array.from({ length: 101 }, (_, percent) => percent);
-
-function summary(contests: readonly Contest[], { insideMs }: RaceSettings, { raceMs }: Pace): Measurement {
-  const acquisitions = contests.map((contest) => contest.acquisitions);
-  const waits = concatenated(contests.map((contest) => contest.waitsMs));
-  const waitsMs = percentiles(waits, PERCENTS);
-  const failure = contests.map((contest) => contest.failure).find((text) => text !== undefined);
-  const perSecond = sum(acquisitions) / (raceMs / 1_000);
-  const [meanMs, p99Ms = NaN] = [mean(waits), waitsMs[99]];
-  return {
-    figures: {
-      perSecond,
-      share: (perSecond * insideMs) / 1_000,
-      meanMs,
-      medianMs: waitsMs[50] ?? NaN,
-      p99Ms,
-      p99ToMean: p99Ms / meanMs,
-      longestMs: waitsMs[100] ?? NaN,
-      evenness: Math.min(...acquisitions) / Math.max(...acquisitions),
-      starved: sum(contests.map(({ starved }) => starved)),
-      overtaken: sum(contests.map(({ overtaken }) => overtaken)),
-      failures: sum(contests.map(({ failures }) => failures)),
-      overlaps: overlaps(contests.map(({ visits }) => visits)),
-    },
-    ...(failure === undefined ? {} : { failure }),
-    waitsMs,
+/** @param base the floor's processes, where there is something to compare */
+async function look(settings: RaceSettings, pace: Pace, own: Workers, base?: Workers): Promise<Measurement> {
+  const { looks } = settings;
+  const [ours, floors] = [team(own), base && team(base)];
+  const turn = async (ms: number): Promise<Pair> => {
+    const floor = floors ? await heat(floors, settings, ms) : [];
+    return { own: await heat(ours, settings, ms), floor };
   };
+  const warmUp = await turn(pace.warmUpMs);
+  const pairs: Pair[] = [];
+  if (looks.includes('slices')) while (pairs.length < pace.slices) pairs.push(await turn(pace.sliceMs));
+  const slices = pairs.map((pair) => pair.own);
+  const long = looks.includes('long') ? [await heat(ours, settings, pace.raceMs)] : [];
+  const faults = faultsOf([warmUp.own, ...slices, ...long]);
+  const { figures, waitsMs } = figuresOf(long.length > 0 ? long : slices, settings);
+  const compared = base ? timesFloor(pairs) : {};
+  return { ...faults, figures: { ...figures, ...compared, ...faults.figures }, waitsMs };
 }
 
 /** What goes wrong is shown of everybody everywhere. */
@@ -95,24 +80,24 @@ async function countRequests(
   pace: Pace,
 ): Promise<number> {
   return arena.within(contestant, settings.processes, async (workers) => {
-    let contests: readonly Contest[] = [];
+    let served = NaN;
     const requests = await arena.requestsDuring(async () => {
-      contests = await run(workers, settings, { ...pace, warmUpMs: 0 });
+      served = servedIn(await heat(team(workers), settings, pace.raceMs));
     });
-    return requests / sum(contests.map(({ served }) => served));
+    return requests / served;
   });
 }
 
 /** Microseconds of processor time for an acquisition and its release, by whose code they are spent in, once it is compiled. */
 async function profiled(arena: Arena, contestant: Contestant, settings: RaceSettings, pace: Pace): Promise<Figures> {
   return arena.within(contestant, settings.processes, async (workers) => {
-    await run(workers, settings, pace);
+    await heat(team(workers), settings, pace.warmUpMs + pace.raceMs);
     const serverBefore = await arena.serverMs();
     await Promise.all(workers.map((worker) => worker.call('startProfile')));
-    const contests = await run(workers, settings, { ...pace, warmUpMs: 0 });
+    const served = servedIn(await heat(team(workers), settings, pace.raceMs));
     const profiles = await Promise.all(workers.map((worker) => worker.call('stopProfile')));
     const serverMs = (await arena.serverMs()) - serverBefore;
-    const each = (ms: number): number => (ms * 1_000) / sum(contests.map(({ served }) => served));
+    const each = (ms: number): number => (ms * 1_000) / served;
     const spentIn = (part: Part): number => each(sum(profiles.map((profile) => profile?.[part] ?? NaN)));
     return {
       usCore: spentIn('core'),

@@ -16,6 +16,9 @@ export type Metric =
   | 'evenness'
   | 'firstMs'
   | 'allMs'
+  | 'usEach'
+  | 'usTimesFloor'
+  | 'bytesEach'
   | 'cpuPercent'
   | 'bytesHeld'
   | 'bytesWaiting'
@@ -47,25 +50,27 @@ export interface Measurement {
 export interface Scenario {
   readonly id: string;
   readonly title: string;
-  /** Its figures are compared with those of the floor, measured right before. */
-  readonly againstFloor: boolean;
   /** Counts that come out the same every time are taken once. */
   readonly once?: true;
   /** Where it stands on a scaling curve. */
   readonly point?: { readonly curve: string; readonly x: number };
   /** Who can take part. */
   admits(contestant: Contestant, arena: Arena): boolean;
-  measure(arena: Arena, contestant: Contestant, pace: Pace): Promise<Measurement>;
+  /** @param floor what it may be compared with; `undefined` for the floor itself */
+  measure(arena: Arena, contestant: Contestant, pace: Pace, floor?: Contestant): Promise<Measurement>;
   /** About so many seconds for one contestant, for the progress line. */
   seconds(pace: Pace): number;
 }
 
 /** How long to look. */
 export interface Pace {
-  /** Of a race. */
+  /** A long race. */
   readonly raceMs: number;
-  /** Before it, for the compiler and the connections. */
+  /** Before races, for the compiler and the connections. */
   readonly warmUpMs: number;
+  /** The floor and a contestant race in turns: how many slices each, and how long. */
+  readonly slices: number;
+  readonly sliceMs: number;
   readonly waitingMs: number;
   /** Whether to count requests too, in a run of its own. */
   readonly counts: boolean;
@@ -75,6 +80,24 @@ export interface Pace {
 }
 
 export const PACES = {
-  full: { raceMs: 2_000, warmUpMs: 500, waitingMs: 5_000, counts: true, profiles: false, quick: false },
-  quick: { raceMs: 500, warmUpMs: 250, waitingMs: 1_000, counts: true, profiles: false, quick: true },
+  full: {
+    raceMs: 2_000,
+    warmUpMs: 300,
+    slices: 10,
+    sliceMs: 150,
+    waitingMs: 5_000,
+    counts: true,
+    profiles: false,
+    quick: false,
+  },
+  quick: {
+    raceMs: 500,
+    warmUpMs: 150,
+    slices: 4,
+    sliceMs: 150,
+    waitingMs: 1_000,
+    counts: true,
+    profiles: false,
+    quick: true,
+  },
 } as const satisfies Record<string, Pace>;

@@ -9,7 +9,6 @@ const SETTLING_MS = 500;
 export const WAITING: Scenario = {
   id: 'S5',
   title: `${CALLERS} callers of one process wait for a key that another process has`,
-  againstFloor: false,
   admits: ({ oneProcess, alone }) => oneProcess !== true && alone !== true,
   seconds: ({ waitingMs }) => 2 + (SETTLING_MS + waitingMs) / 1_000,
   measure: async (arena, contestant, pace) => {
