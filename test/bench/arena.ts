@@ -31,7 +31,7 @@ export class Arena implements AsyncDisposable {
     contestant: Contestant,
     processes: number,
     work: (workers: readonly WorkerProcess[]) => Promise<T>,
-    terms: Partial<Terms> = {},
+    { cold = false, ...terms }: Partial<Terms> & { readonly cold?: boolean } = {},
   ): Promise<T> {
     const file = new URL('worker.ts', import.meta.url);
     const workers = await Promise.all(
@@ -39,7 +39,7 @@ export class Arena implements AsyncDisposable {
     );
     try {
       const { connection } = this.place;
-      const assignment = { backend: this.backend, contestant: contestant.name, connection };
+      const assignment = { backend: this.backend, contestant: contestant.name, connection, cold };
       await Promise.all(workers.map((each) => each.call('connect', { ...assignment, terms: { ...TERMS, ...terms } })));
       return await work(workers);
     } finally {

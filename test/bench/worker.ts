@@ -13,6 +13,8 @@ export interface Assignment {
   readonly contestant: string;
   readonly connection: Connection;
   readonly terms: Terms;
+  /** Takes no lock yet. */
+  readonly cold: boolean;
 }
 
 let locker: Locker | undefined;
@@ -20,13 +22,13 @@ let profile: ProcessorProfile | undefined;
 const holds: (() => Promise<void>)[] = [];
 
 const worker = {
-  connect: async ({ backend, contestant, connection, terms }: Assignment): Promise<void> => {
+  connect: async ({ backend, contestant, connection, terms, cold }: Assignment): Promise<void> => {
     const { floor, others } = competitionOf(backend);
     const chosen = [floor, ...others].find(({ name }) => name === contestant);
     if (!chosen) throw new Error(`${contestant} is no contestant on ${backend}`);
     locker = await chosen.connect(connection, terms);
     // The first lock pays for what is only made once.
-    await locker.withLock(`warm-up-${process.pid}`, () => undefined);
+    if (!cold) await locker.withLock(`warm-up-${process.pid}`, () => undefined);
   },
   contend: (race: Parameters<typeof contend>[1]) => contend(connected(), race),
   /** Resolves to one of the keys when all are held. Nobody else has them: who is killed leaves its locks behind for a while. */

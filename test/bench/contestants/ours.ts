@@ -9,6 +9,7 @@ export function ours(name = 'ours', how: (to: Connection) => Connection = (to) =
     renews: true,
     connect: async (to, { ttlMs, waitMs }) => {
       const locks = new LockService(await connectBackend(how(to)), { defaults: { ttlMs, waitMs } });
+      await locks.start();
       return {
         acquire: async (key) => {
           const lock = await locks.acquire(key);

@@ -1,4 +1,5 @@
 import type { Contestant } from '../contestants/contestant.js';
+import { COLD } from './cold.js';
 import { footprint, waitingFootprint } from './footprint.js';
 import { holding } from './holding.js';
 import { race, type RaceSettings } from './race.js';
@@ -7,6 +8,7 @@ import { WAITING } from './waiting.js';
 
 /** The scenarios of the table, in its order. */
 const TABLE: readonly Scenario[] = [
+  COLD,
   race({
     id: 'S1',
     title: 'One caller, one key',

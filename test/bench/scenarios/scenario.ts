@@ -71,6 +71,8 @@ export interface Pace {
   /** The floor and a contestant race in turns: how many slices each, and how long. */
   readonly slices: number;
   readonly sliceMs: number;
+  /** Fresh processes, each for its first second. */
+  readonly freshProcesses: number;
   readonly waitingMs: number;
   /** Whether to count requests too, in a run of its own. */
   readonly counts: boolean;
@@ -85,6 +87,7 @@ export const PACES = {
     warmUpMs: 300,
     slices: 10,
     sliceMs: 150,
+    freshProcesses: 3,
     waitingMs: 5_000,
     counts: true,
     profiles: false,
@@ -95,6 +98,7 @@ export const PACES = {
     warmUpMs: 150,
     slices: 4,
     sliceMs: 150,
+    freshProcesses: 1,
     waitingMs: 1_000,
     counts: true,
     profiles: false,
