@@ -17,8 +17,9 @@ const KEYS = new LockKeys('lock');
 export const BARE_SCRIPTS: readonly Contestant[] = [
   bare('queue', ({ acquire, release }) => ({
     scripts: [acquire, release],
-    take: (redis, key, owner, ttlMs) => redis.evalsha(acquire.sha1, 3, ...KEYS.all(key), owner, ttlMs, METADATA, ''),
-    give: (redis, key, owner) => redis.evalsha(release.sha1, 3, ...KEYS.all(key), owner),
+    take: (redis, key, owner, ttlMs) =>
+      redis.evalsha(acquire.sha1, ...counted(KEYS.all(key)), owner, ttlMs, METADATA, ''),
+    give: (redis, key, owner) => redis.evalsha(release.sha1, ...counted(KEYS.all(key)), owner),
   })),
   bare('plain', () => ({
     scripts: [SET_IF_FREE, COMPARE_AND_DELETE],
@@ -26,6 +27,10 @@ export const BARE_SCRIPTS: readonly Contestant[] = [
     give: (redis, key, owner) => redis.evalsha(COMPARE_AND_DELETE.sha1, 1, key, owner),
   })),
 ];
+
+function counted(keys: readonly string[]): [number, ...string[]] {
+  return [keys.length, ...keys];
+}
 
 interface Calls {
   readonly scripts: readonly RedisScript[];
