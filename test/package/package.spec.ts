@@ -24,7 +24,7 @@ const run = (command: string, args: string[], cwd: string): string =>
 
 /** Every folder of a backend is a sub-path. */
 const BACKENDS = readdirSync(join(root, 'lib/backends'));
-const SUB_PATHS = ['', '/core', '/testing', ...BACKENDS.map((name) => `/${name}`)];
+const SUB_PATHS = ['', '/core', '/testing', '/conformance', ...BACKENDS.map((name) => `/${name}`)];
 
 /** What is tested here is the packed tarball, as an application gets it. Needs the build. */
 describe('the package', () => {
@@ -134,6 +134,18 @@ describe('the package', () => {
       await locks.start().catch((error) => console.log(error.name, error.message));
       await locks.close();`;
     expect(node(home, 'redis.js', withoutClient)).toMatch(/LockConfigurationError .*ioredis/u);
+  });
+
+  it('serves writers of stores who have no Nest', () => {
+    const home = application('stores', nest12, 'module');
+    rmSync(join(home, 'node_modules/@nestjs'));
+    const text = `
+      import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
+      import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+      const world = new MemoryLeaseStore();
+      for (const { check } of leaseStorePromises({ connect: () => world, shortTtlMs: 100 })) await check();
+      console.log('kept');`;
+    expect(node(home, 'store.js', text)).toBe('kept\n');
   });
 
   it('has exports and types that every kind of resolution finds', () => {

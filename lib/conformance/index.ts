@@ -1,0 +1,41 @@
+/** For the tests of stores: what every `LeaseStore` promises, as checks for any test framework. */
+import { closing } from './closing.js';
+import { granting } from './granting.js';
+import type { LeaseStoreHarness } from './harness.js';
+import { keys } from './keys.js';
+import { locking } from './locking.js';
+import { releasing } from './releasing.js';
+import { renewing } from './renewing.js';
+import { revocation } from './revocation.js';
+import { silence } from './silence.js';
+import { Trial } from './trial.js';
+import { watching } from './watching.js';
+
+export { type LeaseStoreHarness, type Thaw } from './harness.js';
+
+export interface LeaseStorePromise {
+  readonly name: string;
+  /** Rejects where the store breaks the promise. Takes some seconds, and 30 at most. */
+  readonly check: () => Promise<void>;
+}
+
+/**
+ * `for (const { name, check } of leaseStorePromises(harness)) it(name, check)`, in the place of tests, with a time limit of 30
+ * seconds. The server of `harness` has to run by the time of the first check. Keys are random, and free after each check.
+ */
+export function leaseStorePromises(harness: LeaseStoreHarness): readonly LeaseStorePromise[] {
+  const themes = [
+    granting,
+    renewing,
+    releasing,
+    keys,
+    watching,
+    closing,
+    locking,
+    ...(harness.revoke ? [revocation(harness.revoke.bind(harness))] : []),
+    ...(harness.freeze ? [silence(harness.freeze.bind(harness))] : []),
+  ];
+  return themes
+    .flatMap((theme) => Object.entries(theme))
+    .map(([name, keep]) => ({ name, check: () => Trial.run(harness, keep) }));
+}

@@ -1,0 +1,38 @@
+import { describe, expect, it } from '@jest/globals';
+import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
+import { type LeaseStore, PollingBackend } from 'nestjs-distributed-lock/core';
+import type { BackendHarness } from '../conformance/backend-harness.js';
+import { describeOnBackend } from '../conformance/describe-lock-backend.js';
+import { memoryHarness } from '../support/harness-memory.js';
+import { redisHarness } from '../support/harness-redis.js';
+import { sqlHarness } from '../support/harness-sql.js';
+import { wantedOf } from './describe-backend.js';
+
+const HARNESSES = {
+  memory: memoryHarness,
+  'redis-queue': () => redisHarness('queue'),
+  'redis-plain': () => redisHarness('plain'),
+  postgres: () => sqlHarness('postgres'),
+} as const satisfies Record<string, () => BackendHarness>;
+
+/** What is exported for the stores of others, on some of ours. */
+describe('the conformance suite', () => {
+  for (const name of wantedOf(['memory', 'redis-queue', 'redis-plain', 'postgres'])) {
+    const harness = HARNESSES[name]();
+    const promises = leaseStorePromises({
+      connect: () => storeOf(harness),
+      shortTtlMs: harness.shortTtlMs,
+      revoke: (key) => harness.revoke(key),
+      ...(harness.freeze ? { freeze: harness.freeze } : {}),
+    });
+    describeOnBackend(name, harness, () => {
+      for (const { name: promise, check } of promises) it(promise, check);
+    });
+  }
+});
+
+async function storeOf(harness: BackendHarness): Promise<LeaseStore> {
+  const backend = await harness.connect();
+  expect(backend).toBeInstanceOf(PollingBackend);
+  return (backend as PollingBackend)['store'];
+}
