@@ -21,7 +21,8 @@ describe('the conformance suite', () => {
     const harness = HARNESSES[name]();
     const promises = leaseStorePromises({
       connect: () => storeOf(harness),
-      shortTtlMs: harness.shortTtlMs,
+      // On a busy machine the loop of a process may stand still for longer than the shortest TTL of memory.
+      shortTtlMs: Math.max(300, harness.shortTtlMs),
       revoke: (key) => harness.revoke(key),
       ...(harness.freeze ? { freeze: harness.freeze } : {}),
     });

@@ -1,31 +1,42 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
 import { RedisServer } from '../servers/redis-server.js';
 
 const root = resolve(import.meta.dirname, '../..');
 const directory = join(import.meta.dirname, 'examples');
-const readme = readFileSync(join(root, 'README.md'), 'utf8');
-const examples = [...readme.matchAll(/```ts\n(.*?)```/gsu)].map(([, text = ''], i) => ({
-  name: `example-${i + 1}`,
-  text,
-}));
+const docs = readdirSync(join(root, 'docs'), { recursive: true, encoding: 'utf8' });
+const pages = ['README.md', ...docs.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
+const examples = pages.flatMap(examplesOf);
+
+const promises = leaseStorePromises({
+  connect: () => Promise.reject(new Error('these are counted only')),
+  shortTtlMs: 1,
+  revoke: () => undefined,
+  freeze: () => () => undefined,
+});
 
 /** What an example prints; those that only declare things print nothing. */
-const PRINTED: Record<string, string> = {
-  'example-5': '42\ntrue true\n',
-  'example-8': 'valid\nstale\n',
-  'example-9': 'true\ntest could not acquire "other": the test backend is down\n',
-  'example-10': 'test\nmemory\n',
+const PRINTED: Record<string, unknown> = {
+  'README/example-5': '42\ntrue true\n',
+  'README/example-8': 'valid\nstale\n',
+  'README/example-9': 'true\ntest could not acquire "other": the test backend is down\n',
+  'README/example-10': 'test\nmemory\n',
+  'docs/writing-a-backend/map-store.test': expect.stringMatching(
+    new RegExp(`pass ${promises.length}\\n[^]*fail 0\\n[^]*skipped 0\\n`, 'u'),
+  ),
 };
 
-describe('the examples in README.md', () => {
+describe('the examples in README.md and docs', () => {
   let redis: RedisServer;
 
   beforeAll(async () => {
-    mkdirSync(directory, { recursive: true });
-    for (const { name, text } of examples) writeFileSync(join(directory, `${name}.ts`), text);
+    for (const { name, text } of examples) {
+      mkdirSync(dirname(join(directory, name)), { recursive: true });
+      writeFileSync(join(directory, `${name}.ts`), text);
+    }
     redis = await RedisServer.start();
   });
   afterAll(async () => {
@@ -35,20 +46,40 @@ describe('the examples in README.md', () => {
 
   it('compile', () => {
     const project = join(directory, 'tsconfig.json');
-    writeFileSync(project, JSON.stringify({ extends: '../../../tsconfig.json', include: ['*.ts'] }));
+    writeFileSync(project, JSON.stringify({ extends: '../../../tsconfig.json', include: ['**/*.ts'] }));
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const { stdout } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, encoding: 'utf8' });
     expect(stdout).toBe('');
   });
 
-  it.each(examples)('run: $name', ({ name }) => {
-    const child = spawnSync(
-      process.execPath,
-      ['--import', join(root, 'test/support/ts-register.mjs'), join(directory, `${name}.ts`)],
-      { cwd: root, encoding: 'utf8', timeout: 20_000, env: { ...process.env, NODE_OPTIONS: '', REDIS_URL: redis.url } },
-    );
-    expect(child.stderr).toBe('');
-    expect(child.stdout).toBe(PRINTED[name] ?? '');
-    expect(child.status).toBe(0);
+  it.each(examples)(
+    'run: $name',
+    ({ name }) => {
+      const loader = join(root, 'test/support/ts-register.mjs');
+      const child = spawnSync(process.execPath, ['--import', loader, join(directory, `${name}.ts`)], {
+        cwd: root,
+        encoding: 'utf8',
+        timeout: 60_000,
+        env: { ...process.env, NODE_OPTIONS: '', REDIS_URL: redis.url },
+      });
+      expect(child.stderr).toBe('');
+      expect(child.stdout).toEqual(PRINTED[name] ?? '');
+      expect(child.status).toBe(0);
+    },
+    60_000,
+  );
+
+  it('name a store that is as short as it says', () => {
+    const store = examples.find(({ name }) => name === 'docs/writing-a-backend/map-store');
+    expect(store?.text.split('\n').length).toBeLessThanOrEqual(60);
   });
 });
+
+/** Under the name in its first line, such as `// map-store.ts`, for the other examples of its page to import. */
+function examplesOf(page: string): { readonly name: string; readonly text: string }[] {
+  const blocks = readFileSync(join(root, page), 'utf8').matchAll(/```ts\n(.*?)```/gsu);
+  return [...blocks].map(([, text = ''], i) => {
+    const own = /^\/\/ ([\w.-]+)\.ts\n/u.exec(text)?.[1];
+    return { name: `${page.slice(0, -'.md'.length)}/${own ?? `example-${i + 1}`}`, text };
+  });
+}
