@@ -2,6 +2,7 @@ import { Background } from './background.js';
 import type { LeaseStore } from './lease-store.js';
 import { type Linked, LinkedQueue } from './linked-queue.js';
 import { NotSentError } from './not-sent-error.js';
+import { hasSessions } from './session-lease.js';
 import type { CleanUp, OwnedKey } from './store-lease.js';
 import { pause } from './timers.js';
 
@@ -71,7 +72,7 @@ export class CleanUps {
 
   /** What ends with its session is owed until the store confirms it. */
   #endOf({ clock, ttlMs }: OwnedKey): number {
-    return (this.store.endsWith ?? 'ttl') === 'ttl' ? clock.now() + ttlMs : Infinity;
+    return hasSessions(this.store) ? Infinity : clock.now() + ttlMs;
   }
 
   async #isDone({ owned: { key, owner, clock }, goneBy }: Owed): Promise<boolean> {

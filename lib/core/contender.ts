@@ -3,9 +3,10 @@ import { Alarm } from './alarm.js';
 import { LockBackendError, LockError } from './errors.js';
 import type { Asker, LeaseAttempt, LeaseStore, RefusedLease } from './lease-store.js';
 import type { AcquireRequest, Lease } from './lock-backend.js';
-import { assertTtl } from './lock-options.js';
+import { assertLockDelay, assertTtl } from './lock-options.js';
 import { NotSentError } from './not-sent-error.js';
 import type { PollingOptions } from './polling-backend.js';
+import { hasSessions, SessionLease } from './session-lease.js';
 import { type CleanUp, type NewLease, StoreLease } from './store-lease.js';
 import { trustedUntil } from './watchdog.js';
 
@@ -66,7 +67,8 @@ export class Contender implements Asker {
       let next = await this.#attempt();
       while (typeof next === 'number') next = this.#once ? null : await this.#attemptAfter(next);
       lease = next;
-      return lease && new StoreLease(this.store, owned, lease, this.cleanUp);
+      const Kind = hasSessions(this.store) ? SessionLease : StoreLease;
+      return lease && new Kind(this.store, owned, lease, this.cleanUp);
     } catch (error) {
       if (error instanceof LockError || this.#isCalledOff(error)) throw error;
       throw new LockBackendError(this.key, { backend: this.store.name, operation: 'acquire', cause: error });
@@ -147,8 +149,9 @@ export class Contender implements Asker {
   #onAnswer(answer: LeaseAttempt, sentAt: number): NewLease | number {
     if (!answer.acquired) return this.#onRefusal(answer, sentAt);
     const { lockDelayMs = 0, deadline } = this.request;
-    const { ttlMs = this.request.ttlMs, sentAt: trustedFrom = sentAt } = answer;
-    if (deadline.clock.now() < trustedUntil(trustedFrom, ttlMs - lockDelayMs))
+    const { ttlMs = this.request.ttlMs, sentAt: trustedFrom = sentAt, revoked } = answer;
+    assertLockDelay(lockDelayMs, ttlMs, this.store);
+    if (revoked?.aborted !== true && deadline.clock.now() < trustedUntil(trustedFrom, ttlMs - lockDelayMs))
       return { granted: answer, queued: this.#queued, sentAt };
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }

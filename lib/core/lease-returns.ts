@@ -1,9 +1,8 @@
 import { within } from './alarm.js';
 import { Background } from './background.js';
-import { LockConfigurationError } from './errors.js';
 import type { Hold } from './hold.js';
 import type { Lease, LockBackend } from './lock-backend.js';
-import { MIN_TTL_MS } from './lock-options.js';
+import { assertLockDelay } from './lock-options.js';
 import { type Clock, pause } from './timers.js';
 import { trustedUntil } from './watchdog.js';
 
@@ -51,15 +50,15 @@ export class LeaseReturns {
   /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */
   assertUsable(lease: Lease, lockDelayMs: number): void {
     const { clock, backend } = this.settings;
-    const ttlMs = lease.ttlMs - lockDelayMs;
-    if (ttlMs >= MIN_TTL_MS && clock.now() < trustedUntil(lease.sentAt, ttlMs)) return;
-    this.underWay.begin();
-    const end = (): void => this.underWay.end();
-    lease.release().then(end, end);
-    if (ttlMs >= MIN_TTL_MS) throw new Error('the answer came after the lease had ended');
-    throw new LockConfigurationError(
-      `lockDelayMs is a part of a lease of ${backend.name}, and must be less than ${lease.ttlMs - MIN_TTL_MS}; it was ${lockDelayMs}`,
-      'lockDelayMs',
-    );
+    try {
+      assertLockDelay(lockDelayMs, lease.ttlMs, backend);
+      if (clock.now() < trustedUntil(lease.sentAt, lease.ttlMs - lockDelayMs)) return;
+      throw new Error('the answer came after the lease had ended');
+    } catch (error) {
+      this.underWay.begin();
+      const end = (): void => this.underWay.end();
+      lease.release().then(end, end);
+      throw error;
+    }
   }
 }

@@ -87,7 +87,7 @@ const SERVICE_OPTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** The shortest time to live in which a renewal can be sent, answered and trusted. */
-export const MIN_TTL_MS = 10;
+const MIN_TTL_MS = 10;
 const MAX_TTL_MS = 2 ** 31 - 1;
 /** It is written beside every lease. */
 const MAX_LABEL_LENGTH = 1_000;
@@ -142,6 +142,15 @@ export function assertTtl(ttlMs: number, { name, ttlLimits }: Pick<LockBackend, 
   throw new LockConfigurationError(
     `ttlMs must be from ${ttlLimits.minMs} to ${ttlLimits.maxMs} with ${name}; it was ${ttlMs}`,
     'ttlMs',
+  );
+}
+
+/** @throws LockConfigurationError when the delay leaves its holder nothing of a lease, which may be a session's */
+export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: Pick<LockBackend, 'name'>): void {
+  if (lockDelayMs === 0 || leaseMs - lockDelayMs >= MIN_TTL_MS) return;
+  throw new LockConfigurationError(
+    `lockDelayMs is a part of a lease of ${name}, and must be less than ${leaseMs - MIN_TTL_MS}; it was ${lockDelayMs}`,
+    'lockDelayMs',
   );
 }
 

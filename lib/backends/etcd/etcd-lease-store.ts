@@ -12,7 +12,6 @@ import { DeletionWatch } from './deletion-watch.js';
 import { EtcdClient } from './etcd-client.js';
 import { EtcdError, isFull } from './etcd-error.js';
 import type { ResolvedEtcdOptions } from './etcd-options.js';
-import type { EtcdSession } from './etcd-session.js';
 import { StaleConnectionError } from './grpc-connection.js';
 import { isOwn, packLease } from './lease-value.js';
 import { LockNames } from './lock-names.js';
@@ -35,6 +34,7 @@ const HOPELESS: ReadonlySet<string> = new Set([
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
   readonly guarantee = 'consensus';
+  readonly endsWith = 'session';
   readonly #client: EtcdClient;
   readonly #sessions: CurrentSession;
   readonly #settings: PlaceSettings;
@@ -100,11 +100,6 @@ export class EtcdLeaseStore implements LeaseStore {
     };
   }
 
-  /** The session that `owner` has its place in. */
-  sessionOf(owner: string): EtcdSession | undefined {
-    return this.#places.get(owner)?.session;
-  }
-
   async close(): Promise<void> {
     this.#closed = true;
     await this.#sessions.close().catch(() => undefined);
@@ -120,7 +115,6 @@ export class EtcdLeaseStore implements LeaseStore {
     const place = await this.#placeOf(key, owner, metadata);
     const wake = this.#wakes.get(owner);
     const attempt = await place.ask(wake);
-    if (attempt.acquired && place.session.over) throw new Error('the session ended meanwhile');
     if (!attempt.acquired && !wake) await this.release(key, owner);
     return attempt;
   }

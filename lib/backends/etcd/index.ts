@@ -1,8 +1,14 @@
-import type { BackendFactory } from '../../core/index.js';
-import { EtcdBackend } from './etcd-backend.js';
+import { type BackendFactory, PollingBackend } from '../../core/index.js';
+import { EtcdLeaseStore } from './etcd-lease-store.js';
 import { type EtcdOptions, resolveEtcdOptions } from './etcd-options.js';
 
 export { type EtcdCredentials, type EtcdOptions, type EtcdTls } from './etcd-options.js';
+
+/**
+ * Give or take half. Should a wake-up be missing: nobody hears from a connection that the network has forgotten, and looking
+ * shows that, too.
+ */
+const LOOK_AGAIN_MS = 3_000;
 
 /**
  * Locks on etcd 3.4 or newer. Connects when first asked, and needs no client library.
@@ -24,5 +30,6 @@ export { type EtcdCredentials, type EtcdOptions, type EtcdTls } from './etcd-opt
  */
 export function etcd(options: EtcdOptions): BackendFactory {
   const resolved = resolveEtcdOptions(options);
-  return () => new EtcdBackend(resolved);
+  const polling = { pollMs: LOOK_AGAIN_MS, patienceMs: resolved.patienceMs };
+  return () => new PollingBackend(new EtcdLeaseStore(resolved), polling);
 }

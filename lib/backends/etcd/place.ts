@@ -118,7 +118,9 @@ export class Place {
   }
 
   async #granted(createdAt: bigint, countedFrom: KeyValue | undefined): Promise<LeaseAttempt> {
-    return { acquired: true, fencingToken: await this.settings.tokens.tokenOf(createdAt, countedFrom) };
+    const fencingToken = await this.settings.tokens.tokenOf(createdAt, countedFrom);
+    const { ttlMs, sentAt, gone: revoked } = this.session;
+    return { acquired: true, fencingToken, ttlMs, sentAt, revoked };
   }
 
   #wait(first: KeyValue, before: KeyValue, revision: bigint, wake: (() => void) | undefined): LeaseAttempt {
