@@ -1,14 +1,5 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import {
-  type AcquireRequest,
-  type HealthSource,
-  type Lease,
-  type BackendFactory,
-  type LockBackend,
-  PollingBackend,
-  type PollingOptions,
-  systemClock,
-} from '../../../core/index.js';
+import { type BackendFactory, PollingBackend, type PollingOptions, systemClock } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
 import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
 import { dialectOf } from '../databases.js';
@@ -58,44 +49,5 @@ export function sessionBackend(
   const table = quotedTable(dialectOf(dataSource.options.type), dataSource.options, tableName);
   const settings = { options: dataSource.options, table, synchronize, ttlMs, clock: systemClock };
   const answerTimeoutMs = Math.min(statementTimeoutMs, ttlMs);
-  return () => new SessionBackend(new SessionLeaseStore(settings, answerTimeoutMs), ttlMs, options);
-}
-
-/** Polls for the lock, and passes on what the session knows of its end. */
-class SessionBackend implements LockBackend {
-  readonly name: string;
-  readonly guarantee: LockBackend['guarantee'];
-  readonly endsWithConnection = true;
-  readonly #polling: PollingBackend;
-
-  constructor(
-    private readonly store: SessionLeaseStore,
-    private readonly ttlMs: number,
-    options: PollingOptions,
-  ) {
-    this.name = store.name;
-    this.guarantee = store.guarantee;
-    this.#polling = new PollingBackend(store, options);
-  }
-
-  async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
-    const lease = await this.#polling.acquire(key, { ...request, ttlMs: this.ttlMs });
-    return lease && Object.assign(lease, { revoked: this.store.endOf(key, request.owner) });
-  }
-
-  isHeldBy(key: string, owner: string): Promise<boolean> {
-    return this.store.isHeldBy(key, owner);
-  }
-
-  start(): Promise<void> {
-    return this.store.start();
-  }
-
-  close(): Promise<void> {
-    return this.#polling.close();
-  }
-
-  get health(): HealthSource {
-    return this.store.health;
-  }
+  return () => new PollingBackend(new SessionLeaseStore(settings, answerTimeoutMs), options);
 }

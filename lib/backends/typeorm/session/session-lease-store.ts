@@ -24,6 +24,7 @@ interface Place {
 export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
+  readonly endsWith = 'connection';
   /** One connection serves all. */
   readonly pollMsPerWaiter = 5;
   readonly #places = new Map<string, Place>();
@@ -92,12 +93,6 @@ export class SessionLeaseStore implements LeaseStore {
     });
   }
 
-  /** Aborts with the session that has the key for `owner`. */
-  endOf(key: string, owner: string): AbortSignal {
-    const place = this.#places.get(key);
-    return place?.owner === owner ? place.session.ended : AbortSignal.abort();
-  }
-
   async close(): Promise<void> {
     this.#closed = true;
     this.#health.end();
@@ -160,7 +155,8 @@ export class SessionLeaseStore implements LeaseStore {
       const locked = String(Number(answer?.['locked'] ?? Number.NaN));
       if (locked === '0') return { ...refusalOf(answer), acquired: false, retryAfterMs: null };
       if (locked !== '1') throw new DatabaseError('the server could not lock', undefined);
-      return { acquired: true, fencingToken: await this.#raiseToken(session, key, metadata) };
+      const fencingToken = await this.#raiseToken(session, key, metadata);
+      return { acquired: true, fencingToken, ttlMs: this.settings.ttlMs, revoked: session.ended };
     } catch (error) {
       // Without a token nobody has the lock. A session that cannot even unlock ends, and the lock with it.
       await locks.unlock(query, names).catch(() => session.cut());
