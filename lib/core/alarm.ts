@@ -1,3 +1,4 @@
+import { replyTimeout } from './kit/reply-timeout.js';
 import { GridTimer, TimerGrid } from './timer-grid.js';
 import type { Clock, Timer } from './timers.js';
 
@@ -5,8 +6,8 @@ import type { Clock, Timer } from './timers.js';
 const SHORTEST_ON_GRID_MS = 32;
 
 /**
- * A timer that is nearly always cancelled, and then costs next to nothing: until the last eighth of its time it waits on the
- * grid. Exact all the same. In the background.
+ * A reply time-out that is nearly always cancelled, and then costs next to nothing: until the last eighth of its time it waits
+ * on the grid. Exact all the same. In the background.
  */
 export class Alarm implements Timer {
   readonly #clock: Clock;
@@ -34,7 +35,7 @@ export class Alarm implements Timer {
   }
 
   #exactly(): Timer {
-    return this.#clock.schedule(this.#at - this.#clock.now(), this.#onTime, { background: true });
+    return replyTimeout(this.#clock, this.#at - this.#clock.now(), this.#onTime, { background: true });
   }
 }
 

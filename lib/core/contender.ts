@@ -8,12 +8,11 @@ import { NotSentError } from './not-sent-error.js';
 import type { PollingOptions } from './polling-backend.js';
 import { hasSessions, SessionLease } from './session-lease.js';
 import { type CleanUp, type NewLease, StoreLease } from './store-lease.js';
+import { AFTER_EXPIRY_MS } from './wake-ups.js';
 import { trustedUntil } from './watchdog.js';
 
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 500;
-/** So much later than its end a lease has surely ended on the server's clock too. */
-const AFTER_EXPIRY_MS = 5;
 
 /** A store that answers does so within this time. */
 const SILENCE_MS = 100;
@@ -212,9 +211,7 @@ export class Contender implements Asker {
         if (this.#isMerelySlow(clock.now() - askedAt)) resolve(null);
         else reject(new Error('no answer before the deadline'));
       };
-      // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
-      const onTime = (): void => void setImmediate(onSilence);
-      const alarm = this.#once ? undefined : new Alarm(clock, Math.max(at, askedAt + SILENCE_MS), onTime);
+      const alarm = this.#once ? undefined : new Alarm(clock, Math.max(at, askedAt + SILENCE_MS), onSilence);
       this.#callOff = () => {
         alarm?.cancel();
         reject(signal?.reason);

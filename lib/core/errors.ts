@@ -1,3 +1,4 @@
+import { errorText } from './kit/error-text.js';
 import type { Holder } from './lock-backend.js';
 
 /** What every error of this library is. `code` is stable and fit for comparison; the message is for people. */
@@ -70,17 +71,12 @@ export class LockBackendError extends LockError {
 
   constructor(key: string, details: { backend: string; operation: string; cause: unknown }) {
     const subject = key === '' ? '' : ` ${quote(key)}`;
-    super(`${details.backend} could not ${details.operation}${subject}: ${reasonOf(details.cause)}`, key, {
+    super(`${details.backend} could not ${details.operation}${subject}: ${errorText(details.cause)}`, key, {
       cause: details.cause,
     });
     this.backend = details.backend;
     this.operation = details.operation;
   }
-}
-
-function reasonOf(cause: unknown): string {
-  if (cause instanceof AggregateError && cause.message === '') return cause.errors.map(reasonOf).join('; ');
-  return cause instanceof Error ? cause.message : String(cause);
 }
 
 /** The lock service is stopped and gives out no locks. Nothing stays behind; another process may serve the caller. */

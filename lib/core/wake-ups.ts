@@ -1,7 +1,7 @@
 import { type Clock, systemClock, type Timer } from './timers.js';
 
 /** Margin by which the server's clock may lag ours. After it the lease has expired there, too. */
-const AFTER_EXPIRY_MS = 5;
+export const AFTER_EXPIRY_MS = 5;
 
 interface Waiter {
   readonly wake: () => void;

@@ -1,11 +1,10 @@
 import { randomInt } from 'node:crypto';
-import { ReportedHealth } from '../../core/index.js';
+import { ReportedHealth, Semaphore } from '../../core/index.js';
 import { connectionError, EtcdError } from './etcd-error.js';
 import type { EtcdCredentials, ResolvedEtcdOptions } from './etcd-options.js';
 import { type CallSettings, GrpcConnection } from './grpc-connection.js';
 import { HttpError, type MessageStream, NotProcessedError, type StreamListener } from './grpc-stream.js';
 import { METHOD, type Outcome, readOutcome, transaction, type Transaction } from './messages.js';
-import { Window } from './window.js';
 import { encode, type Message } from './wire.js';
 
 /** Who is cut off from the leader says so at once, instead of waiting for one. */
@@ -26,7 +25,7 @@ const TRIES = 3;
 export class EtcdClient {
   readonly health = new ReportedHealth();
   readonly #options: ResolvedEtcdOptions;
-  readonly #window = new Window(REQUESTS_AT_ONCE);
+  readonly #window = new Semaphore(REQUESTS_AT_ONCE);
   #endpoint: number;
   /** New requests go here. */
   #connection: GrpcConnection | undefined;

@@ -1,3 +1,5 @@
+import { errorText } from '../../core/index.js';
+
 /** https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
 const STATUS = [
   'OK',
@@ -74,10 +76,7 @@ function decoded(message: string): string {
   }
 }
 
-/** Why a connection failed, in words that may be logged. `localhost` is tried as ::1 and as 127.0.0.1. */
+/** Why a connection failed, in words that may be logged. */
 export function connectionError(error: unknown): Error {
-  const { message, errors }: { message?: unknown; errors?: unknown } = Object(error);
-  if (message === '' && Array.isArray(errors))
-    return new Error(errors.map((one) => connectionError(one).message).join('; '));
-  return new Error(typeof message === 'string' && message !== '' ? message : 'the connection was lost');
+  return new Error(errorText(error) || 'the connection was lost');
 }

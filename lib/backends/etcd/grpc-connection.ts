@@ -1,6 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import type { SecureContextOptions } from 'node:tls';
-import { type Clock, systemClock, type Timer } from '../../core/index.js';
+import { type Clock, replyTimeout, systemClock, type Timer } from '../../core/index.js';
 import { connectionError, EtcdError } from './etcd-error.js';
 import { frame } from './grpc-frames.js';
 import { HttpError, MessageStream, NotProcessedError, openStream, type StreamListener } from './grpc-stream.js';
@@ -124,9 +124,7 @@ export class GrpcConnection {
   #limit(longestMs: number, giveUp: (error: Error) => void): Timer {
     const since = this.clock.now();
     let timer: Timer;
-    let over = false;
     const look = (): void => {
-      if (over) return;
       const [age, silence] = [this.clock.now() - since, this.clock.now() - Math.max(since, this.#heardAt)];
       if (silence < this.timeoutMs && age < longestMs) {
         lookIn(Math.min(this.timeoutMs - silence, longestMs - age));
@@ -137,15 +135,10 @@ export class GrpcConnection {
       if (silence >= this.timeoutMs) this.end(error);
     };
     const lookIn = (delayMs: number): void => {
-      timer = this.#afterAnswers(delayMs, look);
+      timer = replyTimeout(this.clock, delayMs, look);
     };
     lookIn(this.timeoutMs);
-    return {
-      cancel: () => {
-        over = true;
-        timer.cancel();
-      },
-    };
+    return { cancel: () => timer.cancel() };
   }
 
   /**
@@ -160,21 +153,15 @@ export class GrpcConnection {
     this.#pinging = true;
     this.#pingedAt = now;
     const limitMs = Math.min(this.timeoutMs, Math.max(this.timeoutMs / 2, PONG_MS));
-    const limit = this.#afterAnswers(limitMs, () => {
-      const answered = !this.#pinging || this.#heardAt >= now;
+    const limit = replyTimeout(this.clock, limitMs, () => {
       this.#pinging = false;
-      if (answered) return;
+      if (this.#heardAt >= now) return;
       this.end(new Error(`no answer to a ping within ${Math.round(limitMs)} ms on a connection that worked before`));
     });
     this.#session.ping(() => {
       this.#pinging = false;
       limit.cancel();
     });
-  }
-
-  /** After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first. */
-  #afterAnswers(delayMs: number, callback: () => void): Timer {
-    return this.clock.schedule(delayMs, () => setImmediate(callback));
   }
 
   #open(method: string, headers: Readonly<Record<string, string>>, listener: StreamListener): ClientHttp2Stream {

@@ -1,6 +1,6 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
-import type { Clock } from '../../core/index.js';
+import { type Clock, errorText, replyTimeout } from '../../core/index.js';
 import type { Commands } from './command.js';
 import { type Given, given } from './given.js';
 import { MemcachedFailure } from './memcached-failure.js';
@@ -39,7 +39,7 @@ export class Link {
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
-    socket.on('error', (error) => this.#lose(new MemcachedFailure('unknown', messageOf(error))));
+    socket.on('error', (error) => this.#lose(new MemcachedFailure('unknown', errorText(error))));
     socket.on('close', () => this.#lose(new MemcachedFailure('unknown', 'the server closed the connection')));
   }
 
@@ -58,7 +58,7 @@ export class Link {
         reject(new MemcachedFailure('not-sent', why));
       };
       const timer = clock.schedule(connectTimeoutMs, () => fail(`no connection within ${connectTimeoutMs} ms`));
-      const onError = (error: Error): void => fail(messageOf(error));
+      const onError = (error: Error): void => fail(errorText(error));
       socket.once('error', onError);
       socket.once(tls ? 'secureConnect' : 'connect', () => {
         timer.cancel();
@@ -121,8 +121,7 @@ export class Link {
   #watch(delayMs: number): void {
     if (this.#watched) return;
     this.#watched = true;
-    // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
-    this.options.clock.schedule(delayMs, () => setImmediate(() => this.#onTimer()), { background: true });
+    replyTimeout(this.options.clock, delayMs, () => this.#onTimer(), { background: true });
   }
 
   #onTimer(): void {
@@ -144,10 +143,4 @@ export class Link {
     this.#pipeline.fail(error);
     this.onLost(error);
   }
-}
-
-/** `localhost` is tried as `::1` and as `127.0.0.1`: then there are several, and no message. */
-function messageOf(error: Error): string {
-  if (error.message === '' && error instanceof AggregateError) return error.errors.map(String).join('; ');
-  return error.message;
 }

@@ -5,6 +5,7 @@ import {
   LockError,
   NotSentError,
   pause,
+  replyTimeout,
   ReportedHealth,
   systemClock,
 } from '../../core/index.js';
@@ -154,11 +155,8 @@ export class RedisConnection implements RedisServers, WindowListener {
     const client = this.#client;
     if (!client || this.#source.given || this.#timeoutMs < LEAST_TIMEOUT_TO_TRY_MS) return;
     this.#window.shut();
-    const giveUp = (): void => void setImmediate(() => answered || this.#onDead(client));
-    const alarm = this.#clock.schedule(this.#timeoutMs / 2, giveUp, { background: true });
-    let answered = false;
+    const alarm = replyTimeout(this.#clock, this.#timeoutMs / 2, () => this.#onDead(client), { background: true });
     const onAnswer = (): void => {
-      answered = true;
       alarm.cancel();
       if (client === this.#client && this.#ready) this.#window.open(client);
     };

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../core/index.js';
+import { type Clock, replyTimeout, type Timer } from '../../core/index.js';
 
 /** Looks in time whether something is overdue, with one timer for whatever is due next. Needs no closing. */
 export class SilenceWatch {
@@ -21,9 +21,7 @@ export class SilenceWatch {
 
   #set(dueAt: number): void {
     this.#dueAt = dueAt;
-    // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
-    const look = (): void => void setImmediate(this.#look);
-    this.#timer = this.clock.schedule(dueAt - this.clock.now(), look, { background: true });
+    this.#timer = replyTimeout(this.clock, dueAt - this.clock.now(), this.#look, { background: true });
   }
 
   readonly #look = (): void => {

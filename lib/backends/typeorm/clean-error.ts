@@ -1,5 +1,5 @@
 import { QueryFailedError } from 'typeorm';
-import { LockError } from '../../core/index.js';
+import { errorText, LockError } from '../../core/index.js';
 
 /** What a database or its driver said, without what was asked of it: statements carry owner ids, which are secrets. */
 export class DatabaseError extends Error {
@@ -22,7 +22,7 @@ export function cleanError(error: unknown): DatabaseError | LockError {
   const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
   const advice = code !== undefined && READ_ONLY.has(code) ? `: ${WRITABLE}` : '';
-  return new DatabaseError(messageOf(cause) + advice, code);
+  return new DatabaseError(errorText(cause) + advice, code);
 }
 
 export const WRITABLE = 'locks need a database that takes writes, and not a replica or one that is read-only';
@@ -47,10 +47,4 @@ export async function failureOf(promise: Promise<unknown>): Promise<DatabaseErro
   } catch (error) {
     return cleanError(error);
   }
-}
-
-/** Node reports a refused connection to a name with several addresses without a message. */
-function messageOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
-  return error instanceof Error ? error.message : String(error);
 }

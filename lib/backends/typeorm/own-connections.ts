@@ -1,8 +1,7 @@
-import { Deadline, systemClock } from '../../core/index.js';
+import { Deadline, Semaphore, systemClock } from '../../core/index.js';
 import { DatabaseError } from './clean-error.js';
 import { DatabaseHealth } from './database-health.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
-import { Permits } from './permits.js';
 import type { Query } from './sql-dialect.js';
 import { TimeLimitError } from './time-limit.js';
 
@@ -15,13 +14,13 @@ type Statement<T> = (connection: OwnConnection) => Promise<T>;
 export class OwnConnections {
   readonly #all = new Set<OwnConnection>();
   readonly #idle: OwnConnection[] = [];
-  readonly #permits: Permits;
+  readonly #permits: Semaphore;
   readonly health = new DatabaseHealth(() => this.query('select 1', []));
   #answeredAt = -Infinity;
   #closed = false;
 
   constructor(private readonly settings: ConnectionSettings) {
-    this.#permits = new Permits(settings.dialect.connections);
+    this.#permits = new Semaphore(settings.dialect.connections);
   }
 
   /**
@@ -49,11 +48,12 @@ export class OwnConnections {
       const calledAt = systemClock.now();
       const patience = (): Deadline =>
         Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#answeredAt));
-      await this.#permits.take(patience, { inHurry });
+      const entered = await this.#permits.enter({ deadline: patience, inHurry });
+      if (!entered) throw new TimeLimitError('the locks had no connection free');
       try {
         return await this.#onSome((connection) => connection.run(sql, parameters));
       } finally {
-        this.#permits.give();
+        this.#permits.leave();
       }
     });
   }

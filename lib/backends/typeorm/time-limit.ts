@@ -8,8 +8,8 @@ export class TimeLimitError extends DatabaseError {
 }
 
 /**
- * What `promise` settles to, or a rejection at `deadline`. What it does after that is nobody's concern any more. A timer that is
- * late shows that it was we who were away, with a blocked event loop: what has arrived meanwhile is then read first.
+ * Settles as `promise` does, or rejects at the deadline. After a blocked event loop the timer is late, and the promise has as
+ * long again: unlike with `replyTimeout` several statements may follow each other.
  */
 export async function within<T>(deadline: Deadline, what: string, promise: Promise<T>): Promise<T> {
   const { clock } = deadline;

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../core/index.js';
+import { type Clock, replyTimeout, type Timer } from '../../core/index.js';
 import { timesOf } from './session-times.js';
 import { connectOnce, type Handshake, type SessionTicket } from './tamed-client.js';
 import { WatchList } from './watch-list.js';
@@ -192,9 +192,7 @@ export class ZooKeeperConnection {
     if (!oldest || this.#silence) return;
     const { silenceMs } = timesOf(this.sessionMs);
     const leftMs = oldest.sentAt + silenceMs - this.clock.now();
-    // After a blocked event loop timers come before the answers that have arrived meanwhile: those are read first.
-    const onTime = (): unknown => setImmediate(() => this.#onSilence(silenceMs));
-    this.#silence = this.clock.schedule(leftMs, onTime, { background: true });
+    this.#silence = replyTimeout(this.clock, leftMs, () => this.#onSilence(silenceMs), { background: true });
   }
 
   #onSilence(silenceMs: number): void {

@@ -8,6 +8,7 @@ import {
   type LockBackend,
   LockBackendError,
   LockError,
+  replyTimeout,
 } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
 import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
@@ -168,7 +169,7 @@ function orGivenUp(
       if (isOver) return;
       if (silentInMs <= 0) over(() => reject(new Error('no answer before the deadline')));
       else if (contender.refused) over(() => resolve(null));
-      else timer = deadline.clock.schedule(silentInMs, () => void setImmediate(onDeadline));
+      else timer = replyTimeout(deadline.clock, silentInMs, onDeadline);
     };
     let timer = deadline.passed ? undefined : deadline.clock.schedule(deadline.remainingMs, onDeadline);
     const listener = signal && new AbortListener(signal, onAbort);

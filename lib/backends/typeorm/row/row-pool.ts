@@ -1,15 +1,14 @@
-import { Deadline, systemClock } from '../../../core/index.js';
+import { Deadline, Semaphore, systemClock } from '../../../core/index.js';
 import { DatabaseError } from '../clean-error.js';
 import { DatabaseHealth } from '../database-health.js';
 import { LONGEST_IDLE_MS } from '../own-connections.js';
-import { Permits } from '../permits.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
 /** Connections of the locks' own, opened when needed. Each one serves one holder, or one who waits for a row. */
 export class RowPool {
   readonly #all = new Set<RowConnection>();
   readonly #idle: { readonly connection: RowConnection; readonly since: number }[] = [];
-  readonly #permits: Permits;
+  readonly #permits: Semaphore;
   /** Whether connections can be opened; those that are open speak for themselves. */
   readonly health = new DatabaseHealth(async () => this.giveBack(await this.take(Deadline.after(0))));
   #closed = false;
@@ -18,21 +17,19 @@ export class RowPool {
     private readonly settings: RowConnectionSettings,
     private readonly size: number,
   ) {
-    this.#permits = new Permits(size);
+    this.#permits = new Semaphore(size);
   }
 
   /** Rejects at the deadline when all are in use, saying so. */
   async take(deadline: Deadline): Promise<RowConnection> {
-    await this.#permits
-      .take(() => deadline)
-      .catch(() => {
-        const advice = 'raise poolSize, or hold fewer locks at a time';
-        throw new DatabaseError(`all ${this.size} connections for row locks are in use: ${advice}`, 'ETIMEDOUT');
-      });
+    if (!(await this.#permits.enter({ deadline: () => deadline }))) {
+      const advice = 'raise poolSize, or hold fewer locks at a time';
+      throw new DatabaseError(`all ${this.size} connections for row locks are in use: ${advice}`, 'ETIMEDOUT');
+    }
     try {
       return this.#takeIdle() ?? (await this.#open());
     } catch (error) {
-      this.#permits.give();
+      this.#permits.leave();
       throw error;
     }
   }
@@ -40,7 +37,7 @@ export class RowPool {
   giveBack(connection: RowConnection): void {
     if (this.#all.has(connection) && !this.#closed) this.#idle.push({ connection, since: systemClock.now() });
     else connection.cut();
-    this.#permits.give();
+    this.#permits.leave();
   }
 
   /** One of them was silent when it was used: the others have slept too, and may be forgotten by the network as well. */

@@ -1,0 +1,72 @@
+import { Deadline } from '../deadline.js';
+
+export interface SemaphoreWait {
+  /** Asked for again when it has come: it may have moved. */
+  readonly deadline?: () => Deadline;
+  readonly inHurry?: boolean;
+}
+
+const never = (): Deadline => Deadline.after(Infinity);
+
+/** Lets so many in at once, the others in the order in which they came: first those in a hurry. */
+export class Semaphore {
+  readonly #hurried = new Set<() => void>();
+  readonly #patient = new Set<() => void>();
+
+  constructor(private free: number) {}
+
+  async run<T>(task: () => Promise<T>): Promise<T> {
+    if (!this.#enterAtOnce()) await this.#wait({});
+    try {
+      return await task();
+    } finally {
+      this.leave();
+    }
+  }
+
+  /** False: it is not let in before the deadline. */
+  async enter(wait: SemaphoreWait = {}): Promise<boolean> {
+    return this.#enterAtOnce() || this.#wait(wait);
+  }
+
+  leave(): void {
+    const lane = this.#hurried.size > 0 ? this.#hurried : this.#patient;
+    const [next] = lane;
+    if (!next) {
+      this.free += 1;
+      return;
+    }
+    lane.delete(next);
+    next();
+  }
+
+  #enterAtOnce(): boolean {
+    if (this.free === 0) return false;
+    this.free -= 1;
+    return true;
+  }
+
+  #wait({ deadline = never, inHurry = false }: SemaphoreWait): Promise<boolean> {
+    const lane = inHurry ? this.#hurried : this.#patient;
+    return new Promise((resolve) => {
+      const wait = () => {
+        const { clock, remainingMs } = deadline();
+        return clock.schedule(remainingMs, onTime);
+      };
+      const onTime = (): void => {
+        if (!deadline().passed) {
+          timer = wait();
+          return;
+        }
+        lane.delete(enter);
+        resolve(false);
+      };
+      const enter = (): void => {
+        timer.cancel();
+        resolve(true);
+      };
+      let timer = wait();
+      lane.add(enter);
+    });
+  }
+}
