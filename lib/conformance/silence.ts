@@ -13,13 +13,15 @@ export function silence(freeze: NonNullable<LeaseStoreHarness['freeze']>): Theme
       const thaw = await freeze();
       try {
         const requests = [
-          trial.ask(store, trial.key()),
           store.renew(key, owner, ttlMs),
+          trial.ask(store, trial.key()),
           store.release(key, trial.owner()),
-        ];
+        ] as const;
         const settled = Promise.allSettled(requests);
         await inTime('a request did not settle', settled);
-        for (const { status } of await settled) assert.equal(status, 'rejected', 'the store answered for its server');
+        const [renewal, question] = await settled;
+        assert.notEqual(renewal.status === 'fulfilled' && renewal.value, true, 'the store renewed by itself');
+        assert.equal(question.status, 'rejected', 'the store answered for its server');
       } finally {
         await thaw();
       }
