@@ -3,6 +3,7 @@ import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
 import { type LeaseStore, PollingBackend } from 'nestjs-distributed-lock/core';
 import type { BackendHarness } from '../conformance/backend-harness.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
+import { etcdHarness } from '../support/harness-etcd.js';
 import { memoryHarness } from '../support/harness-memory.js';
 import { redisHarness } from '../support/harness-redis.js';
 import { sqlHarness } from '../support/harness-sql.js';
@@ -13,11 +14,15 @@ const HARNESSES = {
   'redis-queue': () => redisHarness('queue'),
   'redis-plain': () => redisHarness('plain'),
   postgres: () => sqlHarness('postgres'),
+  'postgres-session': () => sqlHarness('postgres-session'),
+  etcd: () => etcdHarness(1),
 } as const satisfies Record<string, () => BackendHarness>;
+
+const NAMES = ['memory', 'redis-queue', 'redis-plain', 'postgres', 'postgres-session', 'etcd'] as const;
 
 /** What is exported for the stores of others, on some of ours. */
 describe('the conformance suite', () => {
-  for (const name of wantedOf(['memory', 'redis-queue', 'redis-plain', 'postgres'])) {
+  for (const name of wantedOf(NAMES)) {
     const harness = HARNESSES[name]();
     const promises = leaseStorePromises({
       connect: () => storeOf(harness),

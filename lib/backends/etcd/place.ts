@@ -29,6 +29,7 @@ export class Place {
   /** etcd's revision at the time: the number in the queue. Unknown until an answer said so. */
   #createdAt: bigint | undefined;
   #inDoubt = false;
+  #hasLock = false;
   /** Of the one before us in the queue. */
   #watched: { readonly createdAt: bigint; readonly watch: Watch; readonly end: () => void } | undefined;
 
@@ -51,14 +52,12 @@ export class Place {
     return this.#createdAt !== undefined && this.session.isThere(this.#name, this.#createdAt);
   }
 
-  /** Leaves it, or the queue. Whether there was something to leave. */
+  /** Leaves it, or the queue. Whether it was ours. */
   async leave(): Promise<boolean> {
     this.unwatch();
     if (this.session.gone.aborted) return false;
-    if (this.#inDoubt) return this.#leaveInDoubt();
-    const left = this.#createdAt !== undefined && (await this.#remove(this.#createdAt));
-    this.session.placeNames.giveBack(this.#name);
-    return left;
+    const left = this.#inDoubt ? await this.#leaveInDoubt() : await this.#leaveForSure();
+    return left && this.#hasLock;
   }
 
   unwatch(): void {
@@ -120,6 +119,7 @@ export class Place {
   async #granted(createdAt: bigint, countedFrom: KeyValue | undefined): Promise<LeaseAttempt> {
     const fencingToken = await this.settings.tokens.tokenOf(createdAt, countedFrom);
     const { ttlMs, sentAt, gone: revoked } = this.session;
+    this.#hasLock = true;
     return { acquired: true, fencingToken, ttlMs, sentAt, revoked };
   }
 
@@ -154,6 +154,12 @@ export class Place {
     const when: Condition[] = [{ key: this.#name, createdAt }];
     const { succeeded } = await this.settings.client.transact({ when, steps: [{ remove: this.#name }] });
     return succeeded;
+  }
+
+  async #leaveForSure(): Promise<boolean> {
+    const left = this.#createdAt !== undefined && (await this.#remove(this.#createdAt));
+    this.session.placeNames.giveBack(this.#name);
+    return left;
   }
 
   async #leaveInDoubt(): Promise<boolean> {
