@@ -1,5 +1,6 @@
 import { AbortListener } from './abort-listener.js';
 import { Alarm } from './alarm.js';
+import type { Deadline } from './deadline.js';
 import { LockBackendError, LockError } from './errors.js';
 import type { Asker, LeaseAttempt, LeaseStore, RefusedLease } from './lease-store.js';
 import type { AcquireRequest, Lease } from './lock-backend.js';
@@ -78,6 +79,11 @@ export class Contender implements Asker {
       const leftSomething = !lease && this.#mayHaveLeftSomething;
       if (leftSomething && !this.#passesPlace()) this.cleanUp(owned, this.#lastAttempt);
     }
+  }
+
+  /** @internal See `Asker`. */
+  get deadline(): Deadline {
+    return this.request.deadline;
   }
 
   /** @internal See `Asker`. */

@@ -1,3 +1,4 @@
+import type { Deadline } from './deadline.js';
 import type { Guarantee, HealthSource, Holder, HolderMetadata, RenewalListener, TtlLimits } from './lock-backend.js';
 
 /** The smaller door: a store that knows "write if absent, with a time to live". `PollingBackend` makes a `LockBackend` of it. */
@@ -43,6 +44,8 @@ export interface LeaseStore {
 
 /** Whoever asks for a lease, for stores that let a request wait before they send it. */
 export interface Asker {
+  /** Until when it waits, for stores whose server bounds a wait. Past: it does not wait. */
+  readonly deadline: Deadline;
   /**
    * A store calls this right before it sends the request from which the lease counts. `false`: nobody waits for the answer any
    * more, and the store rejects with `NotSentError` instead.

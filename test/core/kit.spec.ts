@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { getEventListeners, once } from 'node:events';
 import { Deadline, errorText, replyTimeout, Semaphore, systemClock } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { blockEventLoop, Gate } from '../conformance/contract.js';
@@ -86,6 +86,20 @@ describe('the kit for writers of stores', () => {
       expect(entered).toEqual(['late false 200', 'hurried true 250', 'patient true 250']);
       await expect(semaphore.enter()).resolves.toBe(true);
       await expect(semaphore.enter({ deadline: () => Deadline.after(0) })).resolves.toBe(false);
+    });
+
+    it('lets go of those who stop waiting, and is left by none of them', async () => {
+      const semaphore = new Semaphore(1);
+      expect([semaphore.enterAtOnce(), semaphore.enterAtOnce()]).toEqual([true, false]);
+      const controller = new AbortController();
+      const { signal } = controller;
+      const [stopping, staying] = [semaphore.enter({ signal }), semaphore.enter()];
+      controller.abort();
+      await expect(stopping).resolves.toBe(false);
+      expect(getEventListeners(signal, 'abort')).toEqual([]);
+      semaphore.leave();
+      await expect(staying).resolves.toBe(true);
+      expect(semaphore.enterAtOnce()).toBe(false);
     });
   });
 

@@ -4,6 +4,7 @@ import {
   type AcquireRequest,
   Deadline,
   type LeaseAttempt,
+  type LeaseStore,
   LockBackendError,
   PollingBackend,
 } from 'nestjs-distributed-lock/core';
@@ -207,6 +208,16 @@ describe('PollingBackend', () => {
     expect(new Set(seen)).toEqual(new Set([obstacle]));
     await clock.advance(1);
     await refused;
+  });
+
+  it('tells the store until when the caller waits', async () => {
+    const until: unknown[] = [];
+    store.tryAcquire = (...[, , , , asker]: Parameters<LeaseStore['tryAcquire']>) => {
+      until.push(asker?.deadline.at);
+      return Promise.resolve({ acquired: true, fencingToken: 1n });
+    };
+    for (const waitMs of [0, 300]) await backend.acquire('k', request(waitMs));
+    expect(until).toEqual([0, 300]);
   });
 
   it('forgets why a store could not ask once it could', async () => {

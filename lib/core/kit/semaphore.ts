@@ -1,9 +1,12 @@
+import { AbortListener } from '../abort-listener.js';
 import { Deadline } from '../deadline.js';
 
 export interface SemaphoreWait {
   /** Asked for again when it has come: it may have moved. */
   readonly deadline?: () => Deadline;
   readonly inHurry?: boolean;
+  /** Not aborted yet. */
+  readonly signal?: AbortSignal;
 }
 
 const never = (): Deadline => Deadline.after(Infinity);
@@ -16,7 +19,7 @@ export class Semaphore {
   constructor(private free: number) {}
 
   async run<T>(task: () => Promise<T>): Promise<T> {
-    if (!this.#enterAtOnce()) await this.#wait({});
+    if (!this.enterAtOnce()) await this.#wait({});
     try {
       return await task();
     } finally {
@@ -24,9 +27,15 @@ export class Semaphore {
     }
   }
 
-  /** False: it is not let in before the deadline. */
+  enterAtOnce(): boolean {
+    if (this.free === 0) return false;
+    this.free -= 1;
+    return true;
+  }
+
+  /** False: it is not let in before the deadline, or before `signal` aborts. */
   async enter(wait: SemaphoreWait = {}): Promise<boolean> {
-    return this.#enterAtOnce() || this.#wait(wait);
+    return this.enterAtOnce() || this.#wait(wait);
   }
 
   leave(): void {
@@ -40,32 +49,26 @@ export class Semaphore {
     next();
   }
 
-  #enterAtOnce(): boolean {
-    if (this.free === 0) return false;
-    this.free -= 1;
-    return true;
-  }
-
-  #wait({ deadline = never, inHurry = false }: SemaphoreWait): Promise<boolean> {
+  #wait({ deadline = never, inHurry = false, signal }: SemaphoreWait): Promise<boolean> {
     const lane = inHurry ? this.#hurried : this.#patient;
     return new Promise((resolve) => {
       const wait = () => {
         const { clock, remainingMs } = deadline();
         return clock.schedule(remainingMs, onTime);
       };
-      const onTime = (): void => {
-        if (!deadline().passed) {
-          timer = wait();
-          return;
-        }
-        lane.delete(enter);
-        resolve(false);
-      };
-      const enter = (): void => {
+      const end = (isIn: boolean): void => {
         timer.cancel();
-        resolve(true);
+        listener?.end();
+        lane.delete(enter);
+        resolve(isIn);
       };
+      const onTime = (): void => {
+        if (deadline().passed) end(false);
+        else timer = wait();
+      };
+      const enter = (): void => end(true);
       let timer = wait();
+      const listener = signal && new AbortListener(signal, () => end(false));
       lane.add(enter);
     });
   }

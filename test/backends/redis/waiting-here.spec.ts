@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { type Clock, LockService, systemClock } from 'nestjs-distributed-lock/core';
+import { type Clock, Deadline, LockService, systemClock } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { givenSource, urlSource } from '../../../lib/backends/redis/client-source.js';
 import type { ClientSource } from '../../../lib/backends/redis/redis-client.js';
@@ -42,7 +42,7 @@ describe('what waits here until it can be sent', () => {
 
   it('goes in the order of the calls, but for what keeps or frees a lease', async () => {
     const connection = world.closing(new RedisConnection(urlSource(world.server.url), 1_000));
-    const asker = { onSend: () => true };
+    const asker = { deadline: Deadline.after(Infinity), onSend: () => true };
     const order: string[] = [];
     const note = (name: string) => () => void order.push(name);
     await Promise.all([
