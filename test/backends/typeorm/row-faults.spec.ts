@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockBackendError, LockConfigurationError, LockLostError } from 'nestjs-distributed-lock/core';
+import { type Lease, LockBackendError, LockConfigurationError, LockLostError } from 'nestjs-distributed-lock/core';
 import { rowBackend, type RowBackendOptions } from '../../../lib/backends/typeorm/row/row-backend.js';
-import type { RowLease } from '../../../lib/backends/typeorm/row/row-lease.js';
 import { rowManager } from '../../../lib/backends/typeorm/row/row-manager.js';
 import type { Listener } from '../../conformance/backend-harness.js';
-import { aborted, Contract } from '../../conformance/contract.js';
+import { aborted, Contract, Gate } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { sqlHarness } from '../../support/harness-sql.js';
 import { LIST_MS } from '../../support/sql-operators.js';
@@ -12,6 +11,8 @@ import { wantedOf } from '../describe-backend.js';
 import { Stock } from './optimistic-entities.js';
 
 const TTL_MS = 20_000;
+
+type RowLease = Lease & Required<Pick<Lease, 'complete' | 'revoked'>>;
 
 wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
   describe(name, () => {
@@ -161,6 +162,31 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
       await expect(refused).rejects.toThrow(/all 1 connections for row locks are in use: raise poolSize/u);
       await lease.release();
       await (await win('second', backend)).release();
+    });
+
+    it('S3: waits for a connection without losing patience, says what is in the way, and then has the row', async () => {
+      const backend = connect({ poolSize: 1, patienceMs: 0 });
+      const lease = await win('first', backend);
+      const inTheWay = new Gate();
+      const seen: unknown[] = [];
+      const blockedBy = (by: unknown): void => {
+        seen.push(by);
+        inTheWay.open();
+      };
+      const waiting = contract.win(backend, 'second', { waitMs: 20_000, ttlMs: TTL_MS, blockedBy });
+      await inTheWay.opened;
+      expect(String(seen)).toMatch(/all 1 connections/u);
+      await lease.release();
+      await (await waiting).release();
+    });
+
+    it('S3: has its connection again when nobody waits for the row any more', async () => {
+      const [backend, other] = [connect({ poolSize: 1 }), connect()];
+      const lease = await win('held', other);
+      await backend.start?.();
+      await expect(contract.contend(backend, 'held', { waitMs: 300 })).resolves.toBeNull();
+      await (await contract.win(backend, 'free', { waitMs: 5_000, ttlMs: TTL_MS })).release();
+      await lease.release();
     });
 
     it('refuses what can never work', () => {

@@ -1,3 +1,2 @@
-export { rowBackend, type RowBackend, type RowBackendOptions } from './row-backend.js';
-export { type RowLease } from './row-lease.js';
+export { rowBackend, type RowBackendOptions } from './row-backend.js';
 export { rowManager } from './row-manager.js';

@@ -1,23 +1,12 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import {
-  AbortListener,
-  type AcquireRequest,
-  type BackendFactory,
-  type HealthSource,
-  Deadline,
-  type LockBackend,
-  LockBackendError,
-  LockError,
-  replyTimeout,
-} from '../../../core/index.js';
+import { type BackendFactory, PollingBackend } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
 import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
 import { OwnConnections } from '../own-connections.js';
 import { dialectOf } from '../databases.js';
 import type { Query } from '../sql-dialect.js';
 import { assertTableName, quotedTable } from '../table-name.js';
-import { RowContender, type RowTarget } from './row-contender.js';
-import type { RowLease } from './row-lease.js';
+import { RowLeaseStore } from './row-lease-store.js';
 import { rowLocksOf } from './databases.js';
 import { RowPool } from './row-pool.js';
 
@@ -76,106 +65,7 @@ export function rowBackend(
       onOpen,
     });
     const name = `typeorm:${dataSource.options.type}-row`;
-    return new RowBackend(name, { table, locks, pool, statementTimeoutMs }, lookouts, patienceMs);
+    const store = new RowLeaseStore(name, { table, locks, pool, statementTimeoutMs }, lookouts);
+    return new PollingBackend(store, { patienceMs });
   };
-}
-
-export class RowBackend implements LockBackend {
-  readonly guarantee = 'best-effort';
-  readonly endsWithConnection = true;
-  readonly #leases = new Map<string, RowLease>();
-  readonly #tasks = new Set<Promise<unknown>>();
-
-  constructor(
-    readonly name: string,
-    private readonly target: Omit<RowTarget, 'key'>,
-    /** For who only looks: all of the pool's may be in use by holders. Opened with the first look. */
-    private readonly lookouts: OwnConnections,
-    private readonly patienceMs: number,
-  ) {}
-
-  /** Opens a connection, which looks at the table. */
-  async start(): Promise<void> {
-    const { pool } = this.target;
-    pool.giveBack(await pool.take(Deadline.after(0)));
-  }
-
-  get health(): HealthSource {
-    return this.target.pool.health;
-  }
-
-  /** The lease is a `RowLease`, whose `attachment` is the transaction's `EntityManager`. */
-  async acquire(key: string, request: AcquireRequest): Promise<RowLease | null> {
-    request.signal?.throwIfAborted();
-    const known = this.#leases.get(request.owner);
-    try {
-      if (known && (await known.renew())) return known;
-      return await this.#contend(new RowContender({ ...this.target, key }, request, this.patienceMs), request);
-    } catch (error) {
-      if (error instanceof LockError || (request.signal?.aborted === true && error === request.signal.reason))
-        throw error;
-      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
-    }
-  }
-
-  isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { locks, table } = this.target;
-    return locks.isHeldBy(this.lookouts.query, table, { key, owner });
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.target.pool.close(), this.lookouts.close()]);
-    await Promise.all(this.#tasks);
-  }
-
-  async #contend(contender: RowContender, request: AcquireRequest): Promise<RowLease | null> {
-    const task = contender.run();
-    const settled = task.then(
-      () => undefined,
-      () => undefined,
-    );
-    this.#tasks.add(settled);
-    void settled.finally(() => this.#tasks.delete(settled));
-    const lease = await orGivenUp(task, contender, request);
-    if (lease) this.#remember(request.owner, lease);
-    return lease;
-  }
-
-  #remember(owner: string, lease: RowLease): void {
-    this.#leases.set(owner, lease);
-    lease.onOver(() => this.#leases.delete(owner));
-  }
-}
-
-/** A wait for a row cannot be called off: whoever gives up leaves it to end by itself, and what it brings to be given back. */
-function orGivenUp(
-  task: Promise<RowLease | null>,
-  contender: RowContender,
-  { deadline, signal }: AcquireRequest,
-): Promise<RowLease | null> {
-  return new Promise<RowLease | null>((resolve, reject) => {
-    let isOver = false;
-    const over = (settle: () => void): void => {
-      isOver = true;
-      contender.giveUp();
-      timer?.cancel();
-      listener?.end();
-      settle();
-    };
-    const onAbort = (): void => over(() => reject(signal?.reason));
-    // To ask takes several statements, and the deadline may fall between them.
-    const onDeadline = (): void => {
-      const silentInMs = contender.answerDueAt - deadline.clock.now();
-      if (isOver) return;
-      if (silentInMs <= 0) over(() => reject(new Error('no answer before the deadline')));
-      else if (contender.refused) over(() => resolve(null));
-      else timer = replyTimeout(deadline.clock, silentInMs, onDeadline);
-    };
-    let timer = deadline.passed ? undefined : deadline.clock.schedule(deadline.remainingMs, onDeadline);
-    const listener = signal && new AbortListener(signal, onAbort);
-    task.then(
-      (lease) => (isOver ? lease?.release().catch(() => undefined) : over(() => resolve(lease))),
-      (error: unknown) => over(() => reject(error)),
-    );
-  });
 }

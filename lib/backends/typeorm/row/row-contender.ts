@@ -1,166 +1,120 @@
-import { randomInt } from 'node:crypto';
-import type { QueryRunner } from 'typeorm';
-import { type AcquireRequest, Deadline, LockError, pause, trustedUntil } from '../../../core/index.js';
-import { cleanError, DatabaseError } from '../clean-error.js';
-import { rowsOf } from '../rows-of.js';
-import type { Query } from '../sql-dialect.js';
-import { TimeLimitError, within } from '../time-limit.js';
+import type { Deadline, RefusedLease } from '../../../core/index.js';
+import { TimeLimitError } from '../time-limit.js';
 import type { RowConnection } from './row-connection.js';
-import { RowLease } from './row-lease.js';
-import type { RowLocks } from './row-locks.js';
-import type { RowPool } from './row-pool.js';
+import type { PoolLine } from './row-pool.js';
+import { LONGEST_WAIT_MS, type RowTarget, RowTransaction } from './row-transaction.js';
 
-/** InnoDB counts whole seconds; whoever gives up meanwhile leaves a wait of this length behind, and then nothing. */
-const WAIT_MS = 1_000;
-const RETRY_MS = 50;
-/** A server that is there answers a statement within this time, if it has not to wait for a row. */
-const SILENCE_MS = 100;
+const HELD: RefusedLease = { acquired: false, retryAfterMs: null };
 
-export interface RowTarget {
-  readonly key: string;
-  readonly table: string;
-  readonly locks: RowLocks;
-  readonly pool: RowPool;
-  readonly statementTimeoutMs: number;
+export type RowNews = RowTransaction | RefusedLease;
+
+/** For whom a row is waited for. */
+export interface RowWaiter {
+  deadline: Deadline;
+  wake(): void;
 }
 
-/** One caller's way to the row. Goes on in the background until nothing of it is left, when the caller has given up. */
+/**
+ * One owner's way to the row: over a connection of the pool, and through the database's own line. It goes on in the background
+ * for as long as somebody waits.
+ */
 export class RowContender {
-  /** Somebody else had the row when we last looked. */
-  refused = false;
-  /** By when a server that is there has answered what it was asked last. At first: by when the pool has said why it has nothing. */
-  answerDueAt: number;
-  #givenUp = false;
-  /** When the first of the failures in a row came. */
-  #failingSince: number | undefined;
+  /** What was learnt last. Pending until there is something. A row and a failure are the last news. */
+  news: Promise<RowNews>;
+  /** Settles when nothing of it is under way any more: whether it has ended by a row, or a failure, for its owner. */
+  readonly over: Promise<boolean>;
+  #last: RowNews | undefined;
+  #tellFirst: ((news: Promise<RowNews>) => void) | undefined;
+  #refused = false;
+  readonly #givenUp = new AbortController();
 
+  /** @param waiter who waits now, and is woken by all news but the first; `undefined`: nobody does */
   constructor(
     private readonly target: RowTarget,
-    private readonly request: AcquireRequest,
-    private readonly patienceMs: number,
+    private readonly waiter: () => RowWaiter | undefined,
   ) {
-    this.answerDueAt = request.deadline.at + SILENCE_MS;
+    this.news = new Promise((resolve) => (this.#tellFirst = resolve));
+    this.over = this.#run();
   }
 
-  giveUp(): void {
-    this.#givenUp = true;
+  /** Nobody can call off a wait for a row: it ends by itself, and what it brings is given back. */
+  async giveUp(): Promise<void> {
+    this.#givenUp.abort();
+    if (this.#last instanceof RowTransaction) await this.#last.end();
   }
 
-  /** `null`: the row was somebody else's until the deadline, or until we gave up. */
-  async run(): Promise<RowLease | null> {
-    const once = this.request.deadline.passed;
-    for (;;) {
-      try {
-        const lease = await this.#onSomeConnection(once);
-        if (!lease || !this.#givenUp) return lease;
-        await lease.release();
-        return null;
-      } catch (error) {
-        if (this.#isHopeless(error, once)) throw error;
-        await pause(this.request.deadline.clock, randomInt(RETRY_MS));
-      }
+  get #isGivenUp(): boolean {
+    return this.#givenUp.signal.aborted;
+  }
+
+  async #run(): Promise<boolean> {
+    try {
+      const row = await this.#onSomeConnection();
+      if (row && this.#isGivenUp) await row.end();
+      else this.#tell(row ?? HELD);
+      return row !== null;
+    } catch (error) {
+      const failure = Promise.reject(error);
+      // Nobody may want to know any more.
+      failure.catch(() => undefined);
+      this.#publish(failure);
+      return true;
     }
   }
 
   /** One that served before may have died in its sleep, and our transaction with it: another one is as good. */
-  async #onSomeConnection(once: boolean): Promise<RowLease | null> {
+  async #onSomeConnection(): Promise<RowTransaction | null> {
     const { pool } = this.target;
     for (;;) {
-      const connection = await pool.take(once ? Deadline.after(0) : this.request.deadline);
+      const connection = await pool.take(this.#line);
       const { served } = connection;
-      let lease: RowLease | null = null;
+      let row: RowTransaction | null = null;
       try {
-        lease = await this.#insist(connection, once);
-        return lease;
+        row = await this.#insist(connection);
+        return row;
       } catch (error) {
-        if (!served || !connection.ended.aborted || this.#givenUp) throw error;
+        if (!served || !connection.ended.aborted || this.#isGivenUp) throw error;
         if (error instanceof TimeLimitError) pool.replaceIdle();
       } finally {
-        if (!lease) pool.giveBack(connection);
+        if (!row) pool.giveBack(connection);
       }
     }
   }
 
   /** First asks without waiting, which shows that the server is there; then waits in line for the row, a while at a time. */
-  async #insist(connection: RowConnection, once: boolean): Promise<RowLease | null> {
-    const { deadline } = this.request;
+  async #insist(connection: RowConnection): Promise<RowTransaction | null> {
+    let waitMs = this.#refused ? this.#waitMs : 0;
     for (;;) {
-      const lease = await this.#attempt(connection, this.refused ? Math.min(WAIT_MS, deadline.remainingMs) : 0);
-      if (lease) return lease;
-      this.refused = true;
-      this.#failingSince = undefined;
-      if (once || deadline.passed || this.#givenUp) return null;
+      if (this.#isGivenUp) return null;
+      if (this.#refused) this.#tell(HELD);
+      const row = await RowTransaction.begin(this.target, connection, waitMs);
+      waitMs = this.#waitMs;
+      if (row || waitMs === 0) return row;
+      this.#refused = true;
     }
   }
 
-  /** Whether trying again would not mend it in time. Whoever tries once has time for what a busy database does only. */
-  #isHopeless(error: unknown, once: boolean): boolean {
-    const { deadline } = this.request;
-    const { locks, statementTimeoutMs } = this.target;
-    if (error instanceof LockError || this.#givenUp || (!once && deadline.passed)) return true;
-    if (once && !(error instanceof DatabaseError && locks.isBusy(error))) return true;
-    this.#failingSince ??= deadline.clock.now();
-    return deadline.clock.now() - this.#failingSince >= (once ? statementTimeoutMs : this.patienceMs);
+  get #waitMs(): number {
+    return Math.min(LONGEST_WAIT_MS, this.waiter()?.deadline.remainingMs ?? 0);
   }
 
-  /** `null` when somebody else has the row. */
-  async #attempt(connection: RowConnection, waitMs: number): Promise<RowLease | null> {
-    const { key, table, locks } = this.target;
-    const ttlMs = locks.ttlMs(this.request.ttlMs);
-    const runner = await connection.lend();
-    const query: Query = async (sql, parameters) => rowsOf(await this.#inTime(runner.query(sql, [...parameters])));
-    try {
-      await this.#inTime(runner.startTransaction('READ COMMITTED'));
-      await locks.limit(query, { ttlMs, waitMs });
-      const select = runner.query(locks.lock(table, waitMs > 0 ? 'wait' : 'nowait'), [locks.row.columnOf(key)]);
-      const [row] = rowsOf(await this.#inTime(select, waitMs > 0 ? WAIT_MS : 0));
-      if (row && waitMs > 0) await locks.settle(query);
-      if (row) return await this.#lease(connection, runner, query);
-      await locks.create(query, table, key);
-      // Committed before anybody locks it, as those who wait for a row must see it.
-      await this.#inTime(runner.commitTransaction());
-    } catch (error) {
-      await this.#end(connection, runner, error);
-      const cause = cleanError(error);
-      if (cause instanceof DatabaseError && locks.isHeld(cause)) return null;
-      throw cause;
+  get #line(): PoolLine | undefined {
+    const onFull = (obstacle: Error): void => this.#tell({ ...HELD, obstacle });
+    return this.waiter() && { onFull, signal: this.#givenUp.signal };
+  }
+
+  #tell(news: RowNews): void {
+    if (news === this.#last) return;
+    this.#last = news;
+    this.#publish(Promise.resolve(news));
+  }
+
+  #publish(news: Promise<RowNews>): void {
+    if (this.#tellFirst) this.#tellFirst(news);
+    else {
+      this.news = news;
+      this.waiter()?.wake();
     }
-    await runner.release();
-    return this.#attempt(connection, waitMs);
-  }
-
-  /** The row is ours. The server has just heard from us when the token comes, so the lease counts from there. */
-  async #lease(connection: RowConnection, runner: QueryRunner, query: Query): Promise<RowLease> {
-    const { key, table, locks, pool, statementTimeoutMs } = this.target;
-    const { owner, metadata, deadline } = this.request;
-    const ttlMs = locks.ttlMs(this.request.ttlMs);
-    const sentAt = deadline.clock.now();
-    const fencingToken = await locks.take(query, table, { key, owner }, metadata);
-    if (fencingToken === undefined) throw new DatabaseError('the row of the key vanished', undefined);
-    const times = { ttlMs, sentAt, statementTimeoutMs };
-    if (deadline.clock.now() >= trustedUntil(sentAt, ttlMs)) {
-      throw new DatabaseError('the answer came after the lease had ended', undefined);
-    }
-    const lease = new RowLease({ key, table, locks, connection, runner, fencingToken, ...times });
-    lease.onOver(() => pool.giveBack(connection));
-    return lease;
-  }
-
-  async #end(connection: RowConnection, runner: QueryRunner, error: unknown): Promise<void> {
-    try {
-      if (error instanceof TimeLimitError) connection.cut();
-      else if (runner.isTransactionActive) await this.#inTime(runner.rollbackTransaction());
-    } catch {
-      connection.cut();
-    }
-    await runner.release().catch(() => undefined);
-  }
-
-  /** One statement, which may be a wait for the row. */
-  #inTime<T>(statement: Promise<T>, waitMs = 0): Promise<T> {
-    const { clock } = this.request.deadline;
-    this.answerDueAt = clock.now() + waitMs + SILENCE_MS;
-    const deadline = Deadline.after(waitMs + this.target.statementTimeoutMs, clock);
-    return within(deadline, 'the database gave no answer', statement);
+    this.#tellFirst = undefined;
   }
 }

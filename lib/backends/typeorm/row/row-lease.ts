@@ -1,42 +1,31 @@
-import type { EntityManager, QueryRunner } from 'typeorm';
-import { Deadline, type Lease, LockLostError } from '../../../core/index.js';
+import type { EntityManager } from 'typeorm';
+import { Deadline, type GrantedLease, type HolderMetadata, LockLostError } from '../../../core/index.js';
 import { cleanError, DatabaseError } from '../clean-error.js';
 import { rowsOf } from '../rows-of.js';
 import type { Query } from '../sql-dialect.js';
 import { TimeLimitError, within } from '../time-limit.js';
-import type { RowConnection } from './row-connection.js';
-import type { RowLocks } from './row-locks.js';
-
-export interface RowGrant {
-  readonly key: string;
-  readonly table: string;
-  readonly locks: RowLocks;
-  readonly connection: RowConnection;
-  readonly runner: QueryRunner;
-  readonly fencingToken: bigint;
-  readonly ttlMs: number;
-  readonly sentAt: number;
-  readonly statementTimeoutMs: number;
-}
+import type { TokenOfRow } from './row-locks.js';
+import type { RowTransaction } from './row-transaction.js';
 
 /**
  * A transaction that has the key's row. `complete` commits what was written through it; `release` without it undoes that, and
  * commits nothing but the fencing token, so that it is never given twice.
  */
-export class RowLease implements Lease {
-  readonly fencingToken: bigint;
+export class RowLease implements GrantedLease {
+  readonly acquired = true;
   readonly ttlMs: number;
-  readonly sentAt: number;
   readonly revoked: AbortSignal;
   readonly #revoke = new AbortController();
-  readonly #onOver: (() => void)[] = [];
   #completing = false;
   #ending: Promise<void> | undefined;
   #nextHeartbeat: Promise<boolean> | undefined;
 
-  constructor(private readonly grant: RowGrant) {
-    ({ fencingToken: this.fencingToken, ttlMs: this.ttlMs, sentAt: this.sentAt } = grant);
-    const { runner, connection } = grant;
+  private constructor(
+    private readonly transaction: RowTransaction,
+    readonly fencingToken: bigint,
+  ) {
+    const { runner, connection, target } = transaction;
+    this.ttlMs = target.ttlMs;
     this.revoked = AbortSignal.any([connection.ended, this.#revoke.signal]);
     const inOrder = runner.query.bind(runner);
     const query = async (...args: Parameters<typeof inOrder>): Promise<unknown> => {
@@ -44,21 +33,29 @@ export class RowLease implements Lease {
         return await inOrder(...args);
       } catch (error) {
         const cause = cleanError(error);
-        if (cause instanceof DatabaseError && grant.locks.isRolledBack(cause)) this.#revoke.abort();
+        if (cause instanceof DatabaseError && target.locks.isRolledBack(cause)) this.#revoke.abort();
         throw error;
       }
     };
     Object.defineProperty(runner, 'query', { value: query });
   }
 
-  /** Calls `listener` once, when the connection is free for the next one or has ended. */
-  onOver(listener: () => void): void {
-    this.#onOver.push(listener);
+  /** With the row's next token, counting from this call. Without one the row is free again. */
+  static async take(transaction: RowTransaction, owner: string, metadata: HolderMetadata): Promise<RowLease> {
+    const { key, table, locks } = transaction.target;
+    try {
+      const fencingToken = await locks.take(transaction.query, table, { key, owner }, metadata);
+      if (fencingToken === undefined) throw new DatabaseError('the row of the key vanished', undefined);
+      return new RowLease(transaction, fencingToken);
+    } catch (error) {
+      await transaction.end(error);
+      throw cleanError(error);
+    }
   }
 
   /** The transaction, for the holder's writes. It refuses to work once the lease is over. */
   get attachment(): EntityManager {
-    return this.grant.runner.manager;
+    return this.transaction.runner.manager;
   }
 
   /** Behind the holder's own statements: one that runs for longer than the TTL costs the lock. */
@@ -78,7 +75,7 @@ export class RowLease implements Lease {
    * connection broke in the middle of the commit, or was silent for a whole TTL: that one may have been carried out.
    */
   async complete(): Promise<void> {
-    if (this.#ending) throw new LockLostError(this.grant.key, 'revoked');
+    if (this.#ending) throw new LockLostError(this.transaction.target.key, 'revoked');
     this.#completing = true;
     const committed = this.#commitInTime().finally(() => (this.#completing = false));
     this.#ending = committed.then(
@@ -95,23 +92,27 @@ export class RowLease implements Lease {
     await this.#ending;
   }
 
-  readonly #query: Query = async (sql, parameters) => rowsOf(await this.grant.runner.query(sql, [...parameters]));
+  readonly #query: Query = async (sql, parameters) => rowsOf(await this.transaction.runner.query(sql, [...parameters]));
+
+  get #token(): TokenOfRow {
+    return { key: this.transaction.target.key, fencingToken: this.fencingToken };
+  }
 
   async #isOurs(): Promise<boolean> {
     try {
       return await this.#hasToken();
     } catch (error) {
       const cause = cleanError(error);
-      if (cause instanceof DatabaseError && this.grant.locks.isAborted(cause)) return true;
+      if (cause instanceof DatabaseError && this.transaction.target.locks.isAborted(cause)) return true;
       throw cause;
     }
   }
 
   /** Our transaction sees the token that it wrote, and the former one or the next one's if it is no longer there. */
   async #hasToken(): Promise<boolean> {
-    const { locks, table, key, fencingToken } = this.grant;
+    const { locks, table, key } = this.transaction.target;
     const [row] = await this.#query(locks.token(table), [locks.row.columnOf(key)]);
-    return row?.['token'] === String(fencingToken) && !this.revoked.aborted;
+    return row?.['token'] === String(this.fencingToken) && !this.revoked.aborted;
   }
 
   async #commitInTime(): Promise<void> {
@@ -119,25 +120,25 @@ export class RowLease implements Lease {
       await within(Deadline.after(this.ttlMs), 'the database did not confirm the commit', this.#commit());
     } catch (error) {
       // Or it would go on where it was when the server comes back.
-      if (error instanceof TimeLimitError) this.grant.connection.cut();
+      if (error instanceof TimeLimitError) this.transaction.connection.cut();
       throw error;
     }
   }
 
   async #commit(): Promise<void> {
-    const { locks, table } = this.grant;
+    const { target, runner } = this.transaction;
     // PostgreSQL answers the commit of a transaction that a failed statement has aborted with success, and rolls it back.
-    const isOurs = await (locks.leave?.(this.#query, table, this.grant) ?? this.#hasToken());
-    if (!isOurs || this.revoked.aborted) throw new LockLostError(this.grant.key, 'revoked');
-    await this.grant.runner.commitTransaction();
+    const isOurs = await (target.locks.leave?.(this.#query, target.table, this.#token) ?? this.#hasToken());
+    if (!isOurs || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
+    await runner.commitTransaction();
   }
 
   /** @throws what the database said, or that it said nothing: the row is free once it notices the end of the connection */
   async #undo(): Promise<void> {
-    const { connection, statementTimeoutMs, locks, table } = this.grant;
+    const { connection, target } = this.transaction;
     try {
-      const undone = locks.undo(this.#query, table, this.grant);
-      await within(Deadline.after(statementTimeoutMs), 'the database did not roll back', undone);
+      const undone = target.locks.undo(this.#query, target.table, this.#token);
+      await within(Deadline.after(target.statementTimeoutMs), 'the database did not roll back', undone);
     } catch (error) {
       const wasLost = this.revoked.aborted;
       // The end of its connection rolls the transaction back, whatever state it is in.
@@ -149,7 +150,8 @@ export class RowLease implements Lease {
   }
 
   async #giveBack(): Promise<void> {
-    await this.grant.runner.release().catch(() => undefined);
-    for (const listener of this.#onOver) listener();
+    const { runner, connection, target } = this.transaction;
+    await runner.release().catch(() => undefined);
+    target.pool.giveBack(connection);
   }
 }

@@ -1,8 +1,16 @@
-import { Deadline, Semaphore, systemClock } from '../../../core/index.js';
+import { Semaphore, systemClock } from '../../../core/index.js';
 import { DatabaseError } from '../clean-error.js';
 import { DatabaseHealth } from '../database-health.js';
 import { LONGEST_IDLE_MS } from '../own-connections.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
+
+/** For who waits until a connection is free. */
+export interface PoolLine {
+  /** Called when it has to. */
+  onFull(why: Error): void;
+  /** Aborts when it does no longer. */
+  readonly signal: AbortSignal;
+}
 
 /** Connections of the locks' own, opened when needed. Each one serves one holder, or one who waits for a row. */
 export class RowPool {
@@ -10,7 +18,7 @@ export class RowPool {
   readonly #idle: { readonly connection: RowConnection; readonly since: number }[] = [];
   readonly #permits: Semaphore;
   /** Whether connections can be opened; those that are open speak for themselves. */
-  readonly health = new DatabaseHealth(async () => this.giveBack(await this.take(Deadline.after(0))));
+  readonly health = new DatabaseHealth(async () => this.giveBack(await this.take()));
   #closed = false;
 
   constructor(
@@ -20,12 +28,9 @@ export class RowPool {
     this.#permits = new Semaphore(size);
   }
 
-  /** Rejects at the deadline when all are in use, saying so. */
-  async take(deadline: Deadline): Promise<RowConnection> {
-    if (!(await this.#permits.enter({ deadline: () => deadline }))) {
-      const advice = 'raise poolSize, or hold fewer locks at a time';
-      throw new DatabaseError(`all ${this.size} connections for row locks are in use: ${advice}`, 'ETIMEDOUT');
-    }
+  /** Rejects when all are in use and there is no line to wait in, saying so. */
+  async take(line?: PoolLine): Promise<RowConnection> {
+    if (!this.#permits.enterAtOnce()) await this.#waitInLine(line);
     try {
       return this.#takeIdle() ?? (await this.#open());
     } catch (error) {
@@ -50,6 +55,14 @@ export class RowPool {
     this.#closed = true;
     this.health.end();
     await Promise.all(Array.from(this.#all, (connection) => connection.close()));
+  }
+
+  async #waitInLine(line: PoolLine | undefined): Promise<void> {
+    const advice = 'raise poolSize, or hold fewer locks at a time';
+    const why = `all ${this.size} connections for row locks are in use: ${advice}`;
+    const full = new DatabaseError(why, 'ETIMEDOUT');
+    line?.onFull(full);
+    if (!line || !(await this.#permits.enter(line))) throw full;
   }
 
   /** The one that was used last, and none that has slept for too long. */

@@ -1,0 +1,168 @@
+import { randomInt } from 'node:crypto';
+import {
+  type Asker,
+  Deadline,
+  type HealthSource,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  NotSentError,
+  pause,
+  systemClock,
+} from '../../../core/index.js';
+import { DatabaseError } from '../clean-error.js';
+import type { OwnConnections } from '../own-connections.js';
+import { RowContender, type RowNews, type RowWaiter } from './row-contender.js';
+import { RowLease } from './row-lease.js';
+import { type RowTarget, RowTransaction } from './row-transaction.js';
+
+const RETRY_MS = 50;
+
+/**
+ * Row locks as leases. A watched owner stands in the database's own line for the row, in the background and over several
+ * questions, which tell what was learnt last. Any other owner asks once, and does not wait.
+ */
+export class RowLeaseStore implements LeaseStore {
+  readonly guarantee = 'best-effort';
+  readonly endsWith = 'connection';
+  readonly #waiters = new Map<string, RowWaiter>();
+  /** By owner, from the first question until it is known how it ended. */
+  readonly #contenders = new Map<string, RowContender>();
+  readonly #leases = new Map<string, RowLease>();
+  /** Contenders that have not ended, also those who gave up. */
+  readonly #underWay = new Set<Promise<unknown>>();
+
+  constructor(
+    readonly name: string,
+    private readonly target: Omit<RowTarget, 'key' | 'ttlMs'>,
+    /** For those who only look: holders may have all of the pool's. Opened with the first look. */
+    private readonly lookouts: OwnConnections,
+  ) {}
+
+  /** Opens a connection, which looks at the table. */
+  async start(): Promise<void> {
+    const { pool } = this.target;
+    pool.giveBack(await pool.take());
+  }
+
+  get health(): HealthSource {
+    return this.target.pool.health;
+  }
+
+  async tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    asker?: Asker,
+  ): Promise<LeaseAttempt> {
+    const waiter = this.#waiters.get(owner);
+    if (waiter && asker) waiter.deadline = asker.deadline;
+    const known = await this.#again(key, owner, asker);
+    if (known) return known;
+    return this.#insist(owner, async () => {
+      const news = await this.#newsOf(key, owner, ttlMs);
+      return news instanceof RowTransaction ? this.#take(news, owner, metadata, asker) : news;
+    });
+  }
+
+  async renew(_key: string, owner: string): Promise<boolean> {
+    return (await this.#leases.get(owner)?.renew()) === true;
+  }
+
+  /** What a wait for the row brings later is given back too. */
+  async release(_key: string, owner: string): Promise<boolean> {
+    const [contender, lease] = [this.#contenders.get(owner), this.#leases.get(owner)];
+    this.#contenders.delete(owner);
+    this.#leases.delete(owner);
+    await contender?.giveUp();
+    await lease?.release();
+    return lease !== undefined;
+  }
+
+  isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { locks, table } = this.target;
+    return locks.isHeldBy(this.lookouts.query, table, { key, owner });
+  }
+
+  watch(_key: string, owner: string, wake: () => void): () => void {
+    this.#waiters.set(owner, { wake, deadline: Deadline.after(Infinity) });
+    return () => this.#waiters.delete(owner);
+  }
+
+  async close(): Promise<void> {
+    const ends = Array.from(this.#contenders.values(), (contender) => contender.giveUp());
+    await Promise.all([this.target.pool.close(), this.lookouts.close(), ...ends]);
+    await Promise.all(this.#underWay);
+  }
+
+  /** The lease that the owner has already, if it is still good. */
+  async #again(key: string, owner: string, asker: Asker | undefined): Promise<RowLease | undefined> {
+    const lease = this.#leases.get(owner);
+    if (!lease) return undefined;
+    asker?.onSend();
+    if (await lease.renew()) return lease;
+    await this.release(key, owner);
+    return undefined;
+  }
+
+  /** Whoever waits is asked for again by the core. For others a busy database is asked again for a while. */
+  async #insist(owner: string, ask: () => Promise<LeaseAttempt>): Promise<LeaseAttempt> {
+    const { locks, statementTimeoutMs } = this.target;
+    const patience = Deadline.after(this.#waiters.has(owner) ? 0 : statementTimeoutMs);
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (patience.passed || !(error instanceof DatabaseError) || !locks.isBusy(error)) throw error;
+      }
+      await pause(systemClock, randomInt(RETRY_MS));
+    }
+  }
+
+  /** The row and a failure are the last news of a contender. The next question begins anew. */
+  async #newsOf(key: string, owner: string, ttlMs: number): Promise<RowNews> {
+    const contender = this.#contenders.get(owner) ?? this.#contend(key, owner, ttlMs);
+    try {
+      const news = await contender.news;
+      if (news instanceof RowTransaction) this.#contenders.delete(owner);
+      return news;
+    } catch (error) {
+      this.#contenders.delete(owner);
+      throw error;
+    }
+  }
+
+  #contend(key: string, owner: string, askedTtlMs: number): RowContender {
+    const target = { ...this.target, key, ttlMs: this.target.locks.ttlMs(askedTtlMs) };
+    const contender = new RowContender(target, () => this.#waiters.get(owner));
+    this.#contenders.set(owner, contender);
+    this.#underWay.add(contender.over);
+    void this.#onEnd(owner, contender);
+    return contender;
+  }
+
+  /** One that ends without news has nobody to wake: whoever asked in that moment was told to wait for it. */
+  async #onEnd(owner: string, contender: RowContender): Promise<void> {
+    const hasNews = await contender.over;
+    this.#underWay.delete(contender.over);
+    if (hasNews || this.#contenders.get(owner) !== contender) return;
+    this.#contenders.delete(owner);
+    this.#waiters.get(owner)?.wake();
+  }
+
+  async #take(
+    row: RowTransaction,
+    owner: string,
+    metadata: HolderMetadata,
+    asker: Asker | undefined,
+  ): Promise<RowLease> {
+    if (asker?.onSend() === false) {
+      await row.end();
+      throw new NotSentError();
+    }
+    const lease = await RowLease.take(row, owner, metadata);
+    this.#leases.set(owner, lease);
+    return lease;
+  }
+}

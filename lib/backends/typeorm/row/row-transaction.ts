@@ -1,0 +1,91 @@
+import type { QueryRunner } from 'typeorm';
+import { Deadline } from '../../../core/index.js';
+import { cleanError, DatabaseError } from '../clean-error.js';
+import { rowsOf } from '../rows-of.js';
+import type { Query } from '../sql-dialect.js';
+import { TimeLimitError, within } from '../time-limit.js';
+import type { RowConnection } from './row-connection.js';
+import type { RowLocks } from './row-locks.js';
+import type { RowPool } from './row-pool.js';
+
+/** InnoDB counts whole seconds; whoever gives up meanwhile leaves a wait of this length behind, and then nothing. */
+export const LONGEST_WAIT_MS = 1_000;
+
+/** Where a row is, and how it is asked for. */
+export interface RowTarget {
+  readonly key: string;
+  readonly table: string;
+  readonly locks: RowLocks;
+  readonly pool: RowPool;
+  readonly statementTimeoutMs: number;
+  readonly ttlMs: number;
+}
+
+/** A transaction that has the key's row. `RowLease` is one that has a token, too. */
+export class RowTransaction {
+  private constructor(
+    readonly target: RowTarget,
+    readonly connection: RowConnection,
+    readonly runner: QueryRunner,
+  ) {}
+
+  /** `null` when somebody else has the row. @param waitMs how long it stands in the database's line; 0: not at all */
+  static async begin(target: RowTarget, connection: RowConnection, waitMs: number): Promise<RowTransaction | null> {
+    for (;;) {
+      const transaction = new RowTransaction(target, connection, await connection.lend());
+      try {
+        if (await transaction.#lock(waitMs)) return transaction;
+        await transaction.#create();
+      } catch (error) {
+        await transaction.#end(error);
+        const cause = cleanError(error);
+        if (cause instanceof DatabaseError && target.locks.isHeld(cause)) return null;
+        throw cause;
+      }
+      await transaction.runner.release();
+    }
+  }
+
+  /** The row is free, and the connection serves the next one. Never rejects. */
+  async end(cause?: unknown): Promise<void> {
+    await this.#end(cause);
+    this.target.pool.giveBack(this.connection);
+  }
+
+  /** False: nobody has made the row yet. */
+  async #lock(waitMs: number): Promise<boolean> {
+    const { key, table, locks, ttlMs } = this.target;
+    await this.#inTime(this.runner.startTransaction('READ COMMITTED'));
+    await locks.limit(this.query, { ttlMs, waitMs });
+    const select = this.runner.query(locks.lock(table, waitMs > 0 ? 'wait' : 'nowait'), [locks.row.columnOf(key)]);
+    const [row] = rowsOf(await this.#inTime(select, waitMs > 0 ? LONGEST_WAIT_MS : 0));
+    if (row && waitMs > 0) await locks.settle(this.query);
+    return row !== undefined;
+  }
+
+  /** Committed before anybody locks it, as those who wait for a row must see it. */
+  async #create(): Promise<void> {
+    const { key, table, locks } = this.target;
+    await locks.create(this.query, table, key);
+    await this.#inTime(this.runner.commitTransaction());
+  }
+
+  async #end(cause: unknown): Promise<void> {
+    try {
+      if (cause instanceof TimeLimitError) this.connection.cut();
+      else if (this.runner.isTransactionActive) await this.#inTime(this.runner.rollbackTransaction());
+    } catch {
+      this.connection.cut();
+    }
+    await this.runner.release().catch(() => undefined);
+  }
+
+  /** In order, each in its time. */
+  readonly query: Query = async (sql, parameters) =>
+    rowsOf(await this.#inTime(this.runner.query(sql, [...parameters])));
+
+  /** One statement, which may be a wait for the row. */
+  #inTime<T>(statement: Promise<T>, waitMs = 0): Promise<T> {
+    return within(Deadline.after(waitMs + this.target.statementTimeoutMs), 'the database gave no answer', statement);
+  }
+}
