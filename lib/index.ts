@@ -25,18 +25,18 @@ export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
 export { LockService, type LockSnapshot } from './core/lock-service.js';
 export { LockHandle } from './core/lock-handle.js';
 export { readSequencer, type Sequencer, type SequencerState } from './core/sequencer.js';
-export { currentLock, currentLocks } from './core/reentrancy.js';
+export { currentLock, currentLocks } from './core/current-locks.js';
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './core/lock-options.js';
 export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './core/lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './core/lock-event-stream.js';
 export {
   type BackendFactory,
   type BackendHealth,
-  type GivenBackend,
   type Guarantee,
   type Holder,
   type LockBackend,
 } from './core/lock-backend.js';
+export { type GivenBackend } from './core/open-backend.js';
 export {
   LockBackendError,
   LockConfigurationError,

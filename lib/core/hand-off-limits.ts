@@ -1,5 +1,4 @@
 import type { Lease } from './lock-backend.js';
-import type { LockServiceOptions } from './lock-options.js';
 
 /** How often, and for how long, the callers of one process may pass a lease on among themselves. */
 export interface HandOffLimits {
@@ -7,7 +6,18 @@ export interface HandOffLimits {
   readonly ms: number;
 }
 
-export type HandOffOptions = Pick<LockServiceOptions, 'maxHandOffs' | 'maxHandOffMs'>;
+export interface HandOffOptions {
+  /**
+   * How often a lease may pass from caller to caller inside this process before others get their turn; at most 2,047, which
+   * is what a fencing token has bits for. @default 2_047
+   */
+  maxHandOffs?: number;
+  /**
+   * How long a lease may pass from caller to caller inside this process before others get their turn, in milliseconds. @default
+   * 100; 20 where the backend has its waiters stand in line, and the lease was waited for
+   */
+  maxHandOffMs?: number;
+}
 
 /** Bits of a fencing token that count hand-offs, so that callers of one lease have growing tokens too. */
 export const HAND_OFF_BITS = 11n;

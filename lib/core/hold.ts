@@ -1,9 +1,9 @@
+import { detached } from './detached.js';
 import { LockConfigurationError, LockLostError, type LossReason } from './errors.js';
 import { HAND_OFF_BITS, type HandOffLimits } from './hand-off-limits.js';
 import type { LockBackend } from './lock-backend.js';
 import type { HoldState } from './lock-observer.js';
 import type { ResolvedOptions } from './lock-options.js';
-import { detached } from './reentrancy.js';
 import { writeSequencer } from './sequencer.js';
 import type { Clock, Timer } from './timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';

@@ -5,7 +5,7 @@ export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } 
 export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './lock-event-stream.js';
 export { readSequencer, type Sequencer, type SequencerState } from './sequencer.js';
-export { currentLock, currentLocks } from './reentrancy.js';
+export { currentLock, currentLocks } from './current-locks.js';
 export * from './errors.js';
 export { OptimisticConflictError } from './optimistic-conflict-error.js';
 
@@ -15,7 +15,6 @@ export {
   type AcquireRequest,
   type BackendFactory,
   type BackendHealth,
-  type GivenBackend,
   type Guarantee,
   type HealthSource,
   type Holder,
@@ -29,19 +28,20 @@ export {
 } from './lock-backend.js';
 export { NotSentError } from './not-sent-error.js';
 export { PollingBackend, type PollingOptions } from './polling-backend.js';
-export { isBackend, openBackend } from './open-backend.js';
+export { type GivenBackend, isBackend, openBackend } from './open-backend.js';
 
 // For writers of stores: what most of them need.
 export { AbortListener } from './abort-listener.js';
 export { within } from './alarm.js';
 export { Deadline } from './deadline.js';
+export { detached } from './detached.js';
 export { errorText } from './kit/error-text.js';
 export { replyTimeout } from './kit/reply-timeout.js';
 export { Semaphore } from './kit/semaphore.js';
 export { assertKey } from './key.js';
 export { type Linked, LinkedQueue } from './linked-queue.js';
 export { packHolder, packMetadata, unpackHolder } from './packed-holder.js';
-export { detached, outside } from './reentrancy.js';
+export { outside } from './reentrancy.js';
 export { ReportedHealth } from './reported-health.js';
 export { type Clock, pause, systemClock, type Timer } from './timers.js';
 export { WakeUps } from './wake-ups.js';

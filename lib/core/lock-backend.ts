@@ -1,4 +1,3 @@
-import type { LeaseStore } from './lease-store.js';
 import type { Deadline } from './deadline.js';
 
 /** Who holds a key, as the holder itself put it: advice for people, no proof of anything. */
@@ -87,12 +86,6 @@ export interface LockBackend {
  * number of lock services: side by side, or one after the other has been closed.
  */
 export type BackendFactory = () => LockBackend;
-
-/**
- * A factory such as `redis({ url })`, of which each service opens a backend of its own; or a live backend, for one. A bare store
- * is waited for by the defaults of `PollingOptions`.
- */
-export type GivenBackend = LockBackend | LeaseStore | BackendFactory | (() => LeaseStore);
 
 export interface AcquireRequest {
   /** Unique to this acquisition and never used again. Nobody but its process can make one that names it. */

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { MAX_HAND_OFFS } from './hand-off-limits.js';
+import { type HandOffOptions, MAX_HAND_OFFS } from './hand-off-limits.js';
 import { LockConfigurationError } from './errors.js';
 import type { LockBackend } from './lock-backend.js';
 import type { LockObserver } from './lock-observer.js';
@@ -33,23 +33,13 @@ export interface AcquireOptions extends TryAcquireOptions {
   signal?: AbortSignal;
 }
 
-export interface LockServiceOptions {
+export interface LockServiceOptions extends HandOffOptions {
   /** What `acquire`, `tryAcquire` and `withLock` assume where a call does not say. */
   defaults?: AcquireOptions;
   /** Put before every key with a colon, so that applications which share a server do not share locks. */
   namespace?: string;
   /** How this process is named to those who wait for it. @default the host's name */
   label?: string;
-  /**
-   * How often a lease may pass from caller to caller inside this process before others get their turn; at most 2,047, which
-   * is what a fencing token has bits for. @default 2_047
-   */
-  maxHandOffs?: number;
-  /**
-   * How long a lease may pass from caller to caller inside this process before others get their turn, in milliseconds. @default
-   * 100; 20 where the backend has its waiters stand in line, and the lease was waited for
-   */
-  maxHandOffMs?: number;
   /** How many callers may wait for one key in this process before the next is refused with `LockTimeoutError`. @default 100_000 */
   maxWaiters?: number;
   /**

@@ -1,11 +1,13 @@
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { Busy } from './busy.js';
+import { currentLocks } from './current-locks.js';
+import { detached } from './detached.js';
 import { LockConfigurationError, LockDeadlockError, LockShutdownError, LockTimeoutError } from './errors.js';
 import type { Hold } from './hold.js';
 import { Holds } from './holds.js';
 import { assertKey } from './key.js';
-import type { BackendHealth, GivenBackend, HolderMetadata, LockBackend } from './lock-backend.js';
+import type { BackendHealth, HolderMetadata, LockBackend } from './lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './lock-event-stream.js';
 import { LockHandle } from './lock-handle.js';
 import {
@@ -18,8 +20,8 @@ import {
   type TryAcquireOptions,
 } from './lock-options.js';
 import { Observers } from './observers.js';
-import { openBackend } from './open-backend.js';
-import { currentLocks, detached, findHold, outside } from './reentrancy.js';
+import { type GivenBackend, openBackend } from './open-backend.js';
+import { findHold, outside } from './reentrancy.js';
 import { readSequencer, type SequencerState } from './sequencer.js';
 import { ServiceEnd } from './service-end.js';
 import { type Clock, systemClock } from './timers.js';

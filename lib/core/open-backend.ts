@@ -1,7 +1,13 @@
 import { LockConfigurationError } from './errors.js';
 import type { LeaseStore } from './lease-store.js';
-import type { GivenBackend, LockBackend } from './lock-backend.js';
+import type { BackendFactory, LockBackend } from './lock-backend.js';
 import { PollingBackend } from './polling-backend.js';
+
+/**
+ * A factory such as `redis({ url })`, of which each service opens a backend of its own; or a live backend, for one. A bare store
+ * is waited for by the defaults of `PollingOptions`.
+ */
+export type GivenBackend = LockBackend | LeaseStore | BackendFactory | (() => LeaseStore);
 
 /** Whether `value` can be given to a lock service. */
 export function isBackend(value: unknown): value is GivenBackend {

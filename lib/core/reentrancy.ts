@@ -1,18 +1,22 @@
-import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
+import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Hold, HoldKeeper } from './hold.js';
-import type { LockHandle } from './lock-handle.js';
+
+/** A `LockHandle`, as far as re-entrancy looks at one. */
+interface Handle {
+  readonly state: string;
+}
 
 /** A hold that a call tree has, seen from inside. */
 interface Entry {
   readonly hold: Hold;
-  readonly handle: LockHandle;
+  readonly handle: Handle;
   outer: Entry | undefined;
 }
 
 const entries = new AsyncLocalStorage<Entry | undefined>();
 
 /** Runs `work` as part of the call tree that has `hold`: what it awaits or starts may re-enter the key. */
-export function runInside<T>(hold: Hold, handle: LockHandle, work: () => T): T {
+export function runInside<T>(hold: Hold, handle: Handle, work: () => T): T {
   return entries.run({ hold, handle, outer: outerOf(hold) }, work);
 }
 
@@ -37,13 +41,6 @@ export function outside<T>(work: () => T): T {
   return entries.run(undefined, work);
 }
 
-const nowhere = new AsyncResource('DistributedLock');
-
-/** Runs `work` in nobody's call tree: outside of every lock, and of every other `AsyncLocalStorage` too. */
-export function detached<T>(work: () => T): T {
-  return nowhere.runInAsyncScope(work);
-}
-
 /** The hold of `key` that the current call tree has from `keeper`'s service, unless everybody left it meanwhile. */
 export function findHold(keeper: HoldKeeper, key: string): Hold | undefined {
   for (let entry = entries.getStore(); entry; entry = entry.outer) {
@@ -53,13 +50,8 @@ export function findHold(keeper: HoldKeeper, key: string): Hold | undefined {
 }
 
 /** The handles of the current call tree, innermost first. */
-export function currentLocks(): LockHandle[] {
-  const handles: LockHandle[] = [];
+export function handlesAround(): Handle[] {
+  const handles: Handle[] = [];
   for (let entry = entries.getStore(); entry; entry = entry.outer) handles.push(entry.handle);
   return handles;
-}
-
-/** The innermost lock that the current call tree was run under, or `undefined` outside of one. */
-export function currentLock(): LockHandle | undefined {
-  return entries.getStore()?.handle;
 }

@@ -1,9 +1,10 @@
 import { within } from './alarm.js';
+import { currentLocks } from './current-locks.js';
 import { LockShutdownError } from './errors.js';
 import type { Holds } from './holds.js';
 import type { LockBackend } from './lock-backend.js';
 import type { Observers } from './observers.js';
-import { currentLocks, outside } from './reentrancy.js';
+import { outside } from './reentrancy.js';
 import type { Clock } from './timers.js';
 
 export interface ServiceParts {

@@ -1,5 +1,5 @@
+import { detached } from './detached.js';
 import { type Linked, LinkedQueue } from './linked-queue.js';
-import { detached } from './reentrancy.js';
 import type { Clock, Timer } from './timers.js';
 
 type Slot = LinkedQueue<GridTimer>;
