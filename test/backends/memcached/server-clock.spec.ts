@@ -41,7 +41,7 @@ for (const _ of wantedOf(['memcached'])) {
       expect(at((T + 11.234) * 1_000)).toBe(T + 11.234);
       expect(at((T + 3_611) * 1_000)).toBe(T + 12.5);
       expect(at((T - 3_589) * 1_000)).toBe(T + 10);
-      expect(clock.microseconds(0)).toBeLessThan(2n ** 53n);
+      expect(clock.microseconds(0)).toBeLessThan(2n ** 52n);
     });
 
     it.each([0, 12, 30 * 86_400 - 1, 2 ** 31 - 1, Number.NaN, Infinity, -T])('is no clock that shows %p', (seconds) => {
