@@ -21,8 +21,8 @@ export interface LeaseStore {
   /** See `LockBackend`. */
   start?(): Promise<void>;
   /**
-   * One atomic step. Asking again with the same owner succeeds, with the same token and a full `ttlMs`: a lost reply is
-   * retried, never a self-made deadlock. Must settle within a bounded time, also on a server that does not answer.
+   * One atomic step. Asking again with the same owner succeeds, with a full `ttlMs` and the same token, or a greater one: a
+   * lost reply is retried, never a self-made deadlock. Must settle within a bounded time, also on a server that does not answer.
    */
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata, asker?: Asker): Promise<LeaseAttempt>;
   /** Still `owner`'s, for another `ttlMs`? Never re-creates. */
