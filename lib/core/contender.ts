@@ -161,13 +161,13 @@ export class Contender implements Asker {
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 
-  #onRefusal({ retryAfterMs, holder, obstacle }: RefusedLease, sentAt: number): number {
+  #onRefusal({ retryAfterMs, holder, obstacle, staysInLine = false }: RefusedLease, sentAt: number): number {
     this.#slowestMs = Math.max(this.#slowestMs ?? 0, this.request.deadline.clock.now() - sentAt);
     this.#failing = undefined;
     this.#obstacle = obstacle;
     this.#underWay = false;
     this.#queued = this.#unwatch !== undefined;
-    this.#mayHaveLeftSomething = this.#queued || this.request.place?.inherited === true;
+    this.#mayHaveLeftSomething = this.#queued || staysInLine || this.request.place?.inherited === true;
     this.request.blockedBy?.(obstacle ?? holder);
     const { pollMs } = this.patience;
     const poll = pollMs / 2 + this.patience.random() * pollMs;

@@ -85,4 +85,6 @@ export interface RefusedLease {
    * wakes the caller, who waits on as for a holder. At the end of its time the caller is told this, not that somebody has the key.
    */
   readonly obstacle?: Error;
+  /** The owner is still in the store's queue, though it does not watch, and has to be released. */
+  readonly staysInLine?: boolean;
 }

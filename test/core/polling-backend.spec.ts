@@ -125,6 +125,16 @@ describe('PollingBackend', () => {
     expect(store.inner.keys()).toEqual([]);
   });
 
+  it('releases the owner of a refusal that says it is still in line', async () => {
+    const ask = store.tryAcquire.bind(store);
+    // The key stands for a place in line that could not be taken away.
+    store.tryAcquire = (...call) =>
+      ask(...call).then(() => ({ acquired: false, retryAfterMs: null, staysInLine: true }));
+    await expect(backend.acquire('k', request(0))).resolves.toBeNull();
+    await eventually(() => expect(store.asked).toEqual(['acquire', 'release']));
+    expect(store.inner.keys()).toEqual([]);
+  });
+
   it('tries once more to free it when it closes, and waits for no longer', async () => {
     store.carry = (call, operation) => (operation === 'release' ? Promise.reject(new Error('down')) : loseReply(call));
     await expect(backend.acquire('k', request(0))).rejects.toThrow(LockBackendError);
