@@ -7,6 +7,7 @@ import { etcdHarness } from '../support/harness-etcd.js';
 import { memoryHarness } from '../support/harness-memory.js';
 import { redisHarness } from '../support/harness-redis.js';
 import { sqlHarness } from '../support/harness-sql.js';
+import { zookeeperHarness } from '../support/harness-zookeeper.js';
 import { wantedOf } from './describe-backend.js';
 
 const HARNESSES = {
@@ -16,9 +17,20 @@ const HARNESSES = {
   postgres: () => sqlHarness('postgres'),
   'postgres-session': () => sqlHarness('postgres-session'),
   etcd: () => etcdHarness(1),
+  zookeeper: () => zookeeperHarness('sequential', 'single'),
+  'zookeeper-simple': () => zookeeperHarness('simple', 'single'),
 } as const satisfies Record<string, () => BackendHarness>;
 
-const NAMES = ['memory', 'redis-queue', 'redis-plain', 'postgres', 'postgres-session', 'etcd'] as const;
+const NAMES = [
+  'memory',
+  'redis-queue',
+  'redis-plain',
+  'postgres',
+  'postgres-session',
+  'etcd',
+  'zookeeper',
+  'zookeeper-simple',
+] as const;
 
 /** What is exported for the stores of others, on some of ours. */
 describe('the conformance suite', () => {

@@ -12,7 +12,9 @@ import { SessionKeeper } from '../../lib/backends/zookeeper/session-keeper.js';
 import type { ZooKeeperConnection } from '../../lib/backends/zookeeper/zookeeper-connection.js';
 import { isRefusal, NO_NODE } from '../../lib/backends/zookeeper/zookeeper-error.js';
 import { PERSISTENT } from '../../lib/backends/zookeeper/zookeeper-wire.js';
+import { eventually } from '../support/eventually.js';
 
+const SESSION_MS = 10_000;
 const EVERYBODY = [{ scheme: 'world', id: 'anyone', permissions: 31 }];
 
 /** What an operator does by hand, in a session of his own. */
@@ -22,7 +24,7 @@ export class ZookeeperOperator {
   constructor(connectString: string, auth?: string) {
     const { servers } = parseConnectString(connectString);
     const credentials = auth === undefined ? undefined : Buffer.from(auth);
-    this.#keeper = new SessionKeeper({ servers, sessionTimeoutMs: 10_000, auth: credentials });
+    this.#keeper = new SessionKeeper({ servers, sessionTimeoutMs: SESSION_MS, auth: credentials });
   }
 
   /** Up to date, whichever server answers. Nothing where there is no such node. */
@@ -53,7 +55,7 @@ export class ZookeeperOperator {
   }
 
   async #upToDate(): Promise<ZooKeeperConnection> {
-    const { connection } = await this.#keeper.connected(false);
+    const { connection } = await eventually(() => this.#keeper.connected(), { withinMs: SESSION_MS });
     await connection.ask('sync', { path: '/' });
     return connection;
   }

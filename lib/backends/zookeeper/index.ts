@@ -1,8 +1,12 @@
-import type { BackendFactory } from '../../core/index.js';
-import { ZooKeeperBackend } from './zookeeper-backend.js';
+import { type BackendFactory, PollingBackend } from '../../core/index.js';
+import { patienceMsOf } from './session-times.js';
+import { ZooKeeperLeaseStore } from './zookeeper-lease-store.js';
 import { resolveZooKeeperOptions, type ZooKeeperOptions } from './zookeeper-options.js';
 
 export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './zookeeper-options.js';
+
+/** Give or take half: a waiter whom nobody tells of a release looks by itself before five seconds are over. */
+const LOOK_AGAIN_MS = 3_300;
 
 /**
  * Locks on a ZooKeeper (3.5.3 or newer), one server or an ensemble. Connects when first asked. One session holds all keys of
@@ -12,5 +16,6 @@ export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './
  */
 export function zookeeper(options: ZooKeeperOptions): BackendFactory {
   const resolved = resolveZooKeeperOptions(options);
-  return () => new ZooKeeperBackend(resolved);
+  const polling = { pollMs: LOOK_AGAIN_MS, patienceMs: patienceMsOf(resolved.sessionTimeoutMs) };
+  return () => new PollingBackend(new ZooKeeperLeaseStore(resolved), polling);
 }

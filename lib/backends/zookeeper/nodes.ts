@@ -74,12 +74,14 @@ export async function childrenOf(connection: ZooKeeperConnection, path: string):
   return children;
 }
 
-/** One that is gone already is fine. */
-export async function deleteNode(connection: ZooKeeperConnection, path: string): Promise<void> {
+/** Whether it was there. */
+export async function deleteNode(connection: ZooKeeperConnection, path: string): Promise<boolean> {
   try {
     await connection.ask('delete', { path, version: -1 }, `delete a node in ${parentOf(path)}`);
+    return true;
   } catch (error) {
     if (!isRefusal(error, NO_NODE)) throw error;
+    return false;
   }
 }
 

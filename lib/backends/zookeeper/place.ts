@@ -1,47 +1,46 @@
-import type { Holder } from '../../core/index.js';
+import { type Holder, type HolderMetadata } from '../../core/index.js';
 import { holderOf } from './node-name.js';
+import type { NodeWatch } from './node-watch.js';
 import { type OwnNode, readNode } from './nodes.js';
-import type { NodeEvent } from './tamed-client.js';
 import type { ZooKeeperConnection } from './zookeeper-connection.js';
 import type { ZooKeeperSession } from './zookeeper-session.js';
+import type { AclEntry } from './zookeeper-wire.js';
 
-/** Where a contender is: the key is its, or somebody is in the way. */
-export type Standing =
-  | { readonly node: OwnNode }
-  | {
-      readonly node: null;
-      readonly holder: Holder | undefined;
-      /** Resolves when it is worth another look. */
-      readonly change: Promise<void>;
-      /** Whoever no longer waits for the change says so. */
-      readonly forget: () => void;
-    };
+export interface PlaceSettings {
+  readonly key: string;
+  readonly owner: string;
+  readonly metadata: HolderMetadata;
+  /** The path that all keys lie under. */
+  readonly base: string;
+  readonly acl: readonly AclEntry[];
+}
 
-/** What one contender has on the server, within one session. */
+/** Where an owner is: the key is its, or somebody is in the way. */
+export type Standing = { readonly node: OwnNode } | { readonly node: null; readonly holder: Holder | undefined };
+
+/** The node that an owner has on the server within one session, or may have. */
 export interface Place {
   readonly session: ZooKeeperSession;
   /**
-   * Takes the place if it is not taken yet. After a lost connection it finds out first what has become of it. Whoever does not
-   * `watch` is not told of a change.
+   * Creates the node if there is none. After a lost connection it finds out first what has become of it. `wake` is called when
+   * it is worth another look.
    * @throws ConnectionLostError: look again over the next one; ServerRefusalError
    */
-  look(watch: boolean): Promise<Standing>;
-  /** Takes away what is there of ours, and nothing else. @throws as `look` */
-  leave(): Promise<void>;
+  look(wake: (() => void) | undefined): Promise<Standing>;
+  /** Takes away what is there of ours, and nothing else. Whether there was something. @throws as `look` */
+  leave(): Promise<boolean>;
+  /** `wake` is called no more. */
+  unwatch(): void;
 }
 
-/** Waits for the end of another's node. `null`: it is gone. `holder`, if it is another node, says whose key it is. */
-export async function behind(
+/** Looks at another's node, and has `wake` called at its end. `null`: it is gone. `holderPath`: where the holder of the key is. */
+export async function standingBehind(
   connection: ZooKeeperConnection,
   path: string,
-  { watch, holderPath = path }: { readonly watch: boolean; readonly holderPath?: string },
+  { watch, wake, holderPath = path }: { watch: NodeWatch; wake: (() => void) | undefined; holderPath?: string },
 ): Promise<(Standing & { node: null }) | null> {
-  let onEvent: (event: NodeEvent) => void = () => undefined;
-  const change = new Promise<void>((resolve) => (onEvent = () => resolve()));
-  const asked = readNode(connection, path, watch ? onEvent : undefined);
+  const asked = wake ? watch.read(connection, path, wake) : readNode(connection, path);
   const askedForHolder = holderPath === path ? asked : readNode(connection, holderPath);
   const [state, first] = await Promise.all([asked, askedForHolder]);
-  if (!state) return null;
-  const holder = first ? holderOf(first) : undefined;
-  return { node: null, holder, change, forget: () => connection.watches.delete(path, onEvent) };
+  return state && { node: null, holder: first ? holderOf(first) : undefined };
 }

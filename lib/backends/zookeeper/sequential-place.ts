@@ -1,19 +1,13 @@
-import { type AcquireRequest, LockConfigurationError, quote } from '../../core/index.js';
+import { LockConfigurationError, quote } from '../../core/index.js';
 import { contenderPrefix, dataOf, nameOfKey, ownerInName } from './node-name.js';
+import { NodeWatch } from './node-watch.js';
 import { childrenOf, createNode, createParents, deleteNode, nameOf, type OwnNode, readNode } from './nodes.js';
-import { behind, type Place, type Standing } from './place.js';
+import { type Place, type PlaceSettings, type Standing, standingBehind } from './place.js';
 import { inOrder, numbersAreUsedUp } from './queue-order.js';
 import type { ZooKeeperConnection } from './zookeeper-connection.js';
 import { isRefusal, NO_CHILDREN_FOR_EPHEMERALS, NO_NODE, ServerRefusalError } from './zookeeper-error.js';
 import type { ZooKeeperSession } from './zookeeper-session.js';
-import { type AclEntry, CONTAINER, EPHEMERAL_SEQUENTIAL } from './zookeeper-wire.js';
-
-export interface PlaceSettings {
-  readonly key: string;
-  /** The path that all keys lie under. */
-  readonly base: string;
-  readonly acl: readonly AclEntry[];
-}
+import { CONTAINER, EPHEMERAL_SEQUENTIAL } from './zookeeper-wire.js';
 
 /**
  * An ephemeral node that the server numbers, among those of the other contenders: the lowest number has the key, everybody else
@@ -32,17 +26,18 @@ export class SequentialPlace implements Place {
   #node: OwnNode | undefined;
   /** A node may have been created whose name we were not told. */
   #isUncertain = false;
+  /** Of the one before us. */
+  readonly #watch = new NodeWatch();
 
   constructor(
     readonly session: ZooKeeperSession,
     private readonly settings: PlaceSettings,
-    private readonly request: Pick<AcquireRequest, 'owner' | 'metadata'>,
   ) {
     this.#parent = `${settings.base}/${nameOfKey(settings.key)}`;
-    this.#prefix = contenderPrefix(request.metadata, request.owner);
+    this.#prefix = contenderPrefix(settings.metadata, settings.owner);
   }
 
-  async look(watch: boolean): Promise<Standing> {
+  async look(wake: (() => void) | undefined): Promise<Standing> {
     for (;;) {
       const { connection } = this.session;
       const names = await this.#contenders(connection);
@@ -55,16 +50,22 @@ export class SequentialPlace implements Place {
       if (place === -1) this.#node = undefined;
       if (first === undefined || before === undefined) continue;
       const holderPath = `${this.#parent}/${first}`;
-      const standing = await behind(connection, `${this.#parent}/${before}`, { watch, holderPath });
+      const how = { watch: this.#watch, wake, holderPath };
+      const standing = await standingBehind(connection, `${this.#parent}/${before}`, how);
       if (standing) return standing;
     }
   }
 
-  async leave(): Promise<void> {
+  async leave(): Promise<boolean> {
     const { connection } = this.session;
     if (this.#isUncertain) await this.#find(connection);
-    if (this.#node) await deleteNode(connection, this.#node.path);
+    const left = this.#node !== undefined && (await deleteNode(connection, this.#node.path));
     this.#node = undefined;
+    return left;
+  }
+
+  unwatch(): void {
+    this.#watch.end();
   }
 
   /** All who want the key, with us among them. */
@@ -75,9 +76,9 @@ export class SequentialPlace implements Place {
 
   /** Creates our node and lists all, in one go: nobody who came before us can be missing then. */
   async #enter(connection: ZooKeeperConnection): Promise<readonly string[]> {
-    const { acl } = this.settings;
+    const { acl, metadata } = this.settings;
     this.#isUncertain = true;
-    const how = { acl, data: dataOf(this.request.metadata), flags: EPHEMERAL_SEQUENTIAL };
+    const how = { acl, data: dataOf(metadata), flags: EPHEMERAL_SEQUENTIAL };
     const created = createNode(connection, `${this.#parent}/${this.#prefix}`, how);
     const listed = childrenOf(connection, this.#parent);
     listed.catch(() => undefined);

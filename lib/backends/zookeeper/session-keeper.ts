@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { type Clock, LockError, pause, ReportedHealth, systemClock, within } from '../../core/index.js';
 import type { ServerAddress } from './connect-string.js';
-import { adviceOn, timesOf } from './session-times.js';
+import { SessionRequests } from './session-requests.js';
+import { adviceOn, patienceMsOf, timesOf } from './session-times.js';
 import type { Handshake } from './tamed-client.js';
-import { Waiters } from './waiters.js';
 import { ZooKeeperConnection } from './zookeeper-connection.js';
 import { ConnectionLostError, SessionExpiredError, SessionRefusedError } from './zookeeper-error.js';
 import { ZooKeeperSession } from './zookeeper-session.js';
@@ -17,8 +17,6 @@ export interface KeeperOptions {
 
 /** A server that is just starting may accept a connection and never say a word on it, and answer the next one at once. */
 const SHORTEST_HANDSHAKE_MS = 500;
-/** However short the session is: a process that starts has to load the client, too. */
-const SHORTEST_PATIENCE_MS = 2_000;
 const SHORTEST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
 const LONGEST_FAREWELL_MS = 1_000;
@@ -30,12 +28,13 @@ const LONGEST_FAREWELL_MS = 1_000;
 export class SessionKeeper {
   readonly health = new ReportedHealth();
   readonly #clock: Clock = systemClock;
-  readonly #waiters = new Waiters<ZooKeeperSession>();
+  readonly #requests = new SessionRequests<ZooKeeperSession>(this.#clock);
   #session: ZooKeeperSession | undefined;
   /** The present one, or the one that is being opened, or the last one. */
   #connection: ZooKeeperConnection | undefined;
   /** Whether it carries the session, or did until it ended. */
   #isUp = false;
+  #failure: Error | undefined;
   #nextServer: number;
   #wire: Promise<ZooKeeperWire> | undefined;
   /** How long the next server has to let us in: twice as long each time that one has said nothing. */
@@ -48,26 +47,21 @@ export class SessionKeeper {
     this.#nextServer = randomInt(options.servers.length);
   }
 
-  /** Whether there is a connection, on which no question has been waiting for its answer for so long. */
-  answersWithin(ms: number): boolean {
-    return this.#up !== undefined && this.#up.silentForMs < ms;
+  /** Why no server has let us in since the last connection ended, when all have been asked. */
+  get failure(): Error | undefined {
+    return this.#failure;
   }
 
   /**
-   * The session, with a connection that is up. Waits for it for as long as the session may take to expire, 2 s at least, or, with `once`,
-   * until no server has let us in.
+   * The session, with a connection that is up. Waits until the servers that are asked now have let us in, or none of them has.
    * @throws ConnectionLostError, SessionRefusedError, LockConfigurationError when the client is missing
    */
-  async connected(once: boolean): Promise<ZooKeeperSession> {
+  async connected(): Promise<ZooKeeperSession> {
     if (this.#closing) throw closed();
     if (this.#session && this.#up) return this.#session;
     if (!this.#started) void this.#run();
-    const { value, giveUp } = this.#waiters.add(once);
-    const patienceMs = Math.max(this.options.sessionTimeoutMs, SHORTEST_PATIENCE_MS);
-    const patience = this.#clock.schedule(patienceMs, () =>
-      giveUp(new ConnectionLostError(this.health.current.detail ?? 'no server has let us in yet')),
-    );
-    return value.finally(() => patience.cancel());
+    const silent = (): Error => new ConnectionLostError(this.health.current.detail ?? 'no server has let us in yet');
+    return this.#requests.wait(patienceMsOf(this.options.sessionTimeoutMs), silent);
   }
 
   /** Ends the session on the server, and so all its nodes, if that can be done soon. Idempotent. */
@@ -81,7 +75,7 @@ export class SessionKeeper {
   }
 
   async #close(): Promise<void> {
-    this.#waiters.rejectAll(closed());
+    this.#requests.rejectAll(closed());
     const farewellMs = Math.min(this.options.sessionTimeoutMs / 3, LONGEST_FAREWELL_MS);
     if (this.#session) await within(this.#clock, farewellMs, this.#sayFarewell(this.#clock.now() + farewellMs));
     this.#closed = true;
@@ -106,10 +100,11 @@ export class SessionKeeper {
     this.#started = true;
     for (let failures = 0; !this.#closed; failures += 1) {
       const error = await this.#connect().catch(asError);
-      if (this.#isUp) failures = 0;
+      const wasUp = this.#isUp;
+      if (wasUp) failures = 0;
       this.#onDisconnected(error);
       if (error instanceof SessionExpiredError || (failures + 1) % this.options.servers.length > 0) continue;
-      this.#waiters.onFailedAttempt(error);
+      if (!wasUp) this.#fail(error);
       if (!this.#closed) await this.#rest(failures / this.options.servers.length);
     }
   }
@@ -162,8 +157,9 @@ export class SessionKeeper {
     if (this.#session) this.#session.resume(connection);
     else this.#session = new ZooKeeperSession(connection, this.#clock);
     this.health.advise('session', adviceOn(connection.sessionMs, this.options.sessionTimeoutMs));
+    this.#failure = undefined;
     this.health.report('up');
-    this.#waiters.resolveAll(this.#session);
+    this.#requests.resolveAll(this.#session);
   }
 
   #onDisconnected(error: Error): void {
@@ -174,8 +170,13 @@ export class SessionKeeper {
       this.#session = undefined;
     }
     // Trying again would not mend it.
-    if (error instanceof SessionRefusedError || error instanceof LockError) this.#waiters.rejectAll(error);
+    if (error instanceof SessionRefusedError || error instanceof LockError) this.#fail(error);
     if (!this.#closing) this.health.report('down', error.message);
+  }
+
+  #fail(error: Error): void {
+    this.#failure = error;
+    this.#requests.rejectAll(error);
   }
 }
 

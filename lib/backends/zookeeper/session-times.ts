@@ -16,6 +16,8 @@ export interface SessionTimes {
 const LONGEST_SILENCE_MS = 3_000;
 /** Likewise: a connection that the network has forgotten is noticed after so long and a silence. */
 const LONGEST_QUIET_MS = 2_500;
+/** However short the session is: a process that starts has to load the client, too. */
+const SHORTEST_PATIENCE_MS = 2_000;
 /** A server's `tickTime`, by default. */
 const USUAL_TICK_MS = 2_000;
 const LEAST_TICKS = 6;
@@ -34,6 +36,11 @@ export function timesOf(sessionMs: number): SessionTimes {
     silenceMs: Math.min(sessionMs / 4, LONGEST_SILENCE_MS),
     lagMs: sessionMs / 12,
   };
+}
+
+/** How long it is worth looking for a server that lets us in: by then the session has ended. */
+export function patienceMsOf(sessionTimeoutMs: number): number {
+  return Math.max(sessionTimeoutMs, SHORTEST_PATIENCE_MS);
 }
 
 /** What an operator should know of a session for which we asked for `askedMs`; `undefined` when all is well. */

@@ -1,8 +1,8 @@
-import { type AcquireRequest, LockConfigurationError, quote } from '../../core/index.js';
+import { LockConfigurationError, quote } from '../../core/index.js';
 import { dataOf, nameOfKey, ownerOf } from './node-name.js';
+import { NodeWatch } from './node-watch.js';
 import { createNode, createParents, deleteNode, type OwnNode, readNode } from './nodes.js';
-import { behind, type Place, type Standing } from './place.js';
-import type { PlaceSettings } from './sequential-place.js';
+import { type Place, type PlaceSettings, type Standing, standingBehind } from './place.js';
 import type { ZooKeeperConnection } from './zookeeper-connection.js';
 import { isRefusal, NO_NODE, NODE_EXISTS, ServerRefusalError } from './zookeeper-error.js';
 import type { ZooKeeperSession } from './zookeeper-session.js';
@@ -26,38 +26,43 @@ export class SimplePlace implements Place {
   #node: OwnNode | undefined;
   /** Our node may have been created, and we were not told. */
   #isUncertain = false;
+  /** Of the holder's node. */
+  readonly #watch = new NodeWatch();
 
   constructor(
     readonly session: ZooKeeperSession,
     private readonly settings: PlaceSettings,
-    private readonly request: Pick<AcquireRequest, 'owner' | 'metadata'>,
   ) {
     this.#path = `${settings.base}/${nameOfKey(settings.key)}`;
   }
 
-  async look(watch: boolean): Promise<Standing> {
+  async look(wake: (() => void) | undefined): Promise<Standing> {
     for (;;) {
       const { connection } = this.session;
       if (this.#isUncertain || this.#node) await this.#find(connection);
       const node = this.#node ?? (await this.#create(connection));
       if (node) return { node };
-      const standing = await behind(connection, this.#path, { watch });
+      const standing = await standingBehind(connection, this.#path, { watch: this.#watch, wake });
       if (standing && !standing.holder) await this.#assertMode(connection);
       if (standing) return standing;
     }
   }
 
-  async leave(): Promise<void> {
+  async leave(): Promise<boolean> {
     const { connection } = this.session;
     if (this.#isUncertain || this.#node) await this.#find(connection);
-    if (this.#node) await deleteNode(connection, this.#path);
+    const left = this.#node !== undefined && (await deleteNode(connection, this.#path));
     this.#node = undefined;
+    return left;
+  }
+
+  unwatch(): void {
+    this.#watch.end();
   }
 
   /** `undefined`: somebody else has it. */
   async #create(connection: ZooKeeperConnection): Promise<OwnNode | undefined> {
-    const { acl, base } = this.settings;
-    const { metadata, owner } = this.request;
+    const { acl, base, metadata, owner } = this.settings;
     this.#isUncertain = true;
     try {
       this.#node = await createNode(connection, this.#path, { acl, data: dataOf(metadata, owner), flags: EPHEMERAL });
@@ -75,7 +80,7 @@ export class SimplePlace implements Place {
   /** Whether the node of the key is ours: after a lost reply, and before it is deleted. */
   async #find(connection: ZooKeeperConnection): Promise<void> {
     const state = await readNode(connection, this.#path);
-    const isOurs = state?.session.equals(this.session.ticket.id) === true && ownerOf(state) === this.request.owner;
+    const isOurs = state?.session.equals(this.session.ticket.id) === true && ownerOf(state) === this.settings.owner;
     this.#node = isOurs ? { path: this.#path, czxid: state.czxid } : undefined;
     this.#isUncertain = false;
   }

@@ -101,7 +101,7 @@ export class ZooKeeperConnection {
   }
 
   /** How long the oldest question has been waiting for its answer. */
-  get silentForMs(): number {
+  get #silentForMs(): number {
     const [oldest] = this.#pending;
     return oldest ? this.clock.now() - oldest.sentAt : 0;
   }
@@ -197,7 +197,7 @@ export class ZooKeeperConnection {
 
   #onSilence(silenceMs: number): void {
     this.#silence = undefined;
-    if (this.silentForMs >= silenceMs) this.cut(new Error(`no answer within ${Math.round(silenceMs)} ms`));
+    if (this.#silentForMs >= silenceMs) this.cut(new Error(`no answer within ${Math.round(silenceMs)} ms`));
     else this.#watchSilence();
   }
 }

@@ -18,28 +18,34 @@ export class SessionRefusedError extends Error {
 /** Not of a server: the client says so of what it was waiting for when the socket closed. */
 export const CONNECTION_LOSS = -4;
 const UNIMPLEMENTED = -6;
+const BAD_ARGUMENTS = -8;
 export const NO_NODE = -101;
-export const NO_AUTH = -102;
+const NO_AUTH = -102;
 export const NO_CHILDREN_FOR_EPHEMERALS = -108;
 export const NODE_EXISTS = -110;
 export const SESSION_EXPIRED = -112;
+const INVALID_ACL = -114;
 export const SESSION_MOVED = -118;
+const QUOTA_EXCEEDED = -125;
 
 /** What the codes of an answer are called, and what to do about them. https://zookeeper.apache.org, `KeeperException.Code` */
 const CODES: ReadonlyMap<number, string> = new Map([
   [UNIMPLEMENTED, 'UNIMPLEMENTED: mode sequential needs ZooKeeper 3.5.3 or newer'],
-  [-8, 'BAD_ARGUMENTS'],
+  [BAD_ARGUMENTS, 'BAD_ARGUMENTS'],
   [NO_NODE, 'NO_NODE'],
   [NO_AUTH, 'NO_AUTH: its ACL does not give this user the right'],
   [NO_CHILDREN_FOR_EPHEMERALS, 'NO_CHILDREN_FOR_EPHEMERALS'],
   [NODE_EXISTS, 'NODE_EXISTS'],
   [SESSION_EXPIRED, 'SESSION_EXPIRED'],
-  [-114, 'INVALID_ACL: an entry of the ACL is not one, or needs authentication first'],
+  [INVALID_ACL, 'INVALID_ACL: an entry of the ACL is not one, or needs authentication first'],
   [SESSION_MOVED, 'SESSION_MOVED'],
   [-119, 'NOT_READONLY: the server has lost the others, and only reads'],
-  [-125, 'QUOTA_EXCEEDED'],
+  [QUOTA_EXCEEDED, 'QUOTA_EXCEEDED'],
   [-127, 'THROTTLED_OP: the server has too much to do'],
 ]);
+
+/** Asking again would bring the same answer. What else a server refuses may pass. */
+const FINAL: ReadonlySet<number> = new Set([UNIMPLEMENTED, BAD_ARGUMENTS, NO_AUTH, INVALID_ACL, QUOTA_EXCEEDED]);
 
 /** The server answered with an error. */
 export class ServerRefusalError extends Error {
@@ -58,7 +64,7 @@ export function isRefusal(error: unknown, code: number): boolean {
   return error instanceof ServerRefusalError && error.code === code;
 }
 
-/** Whether asking again would be of no use: we may not, or are not to ask any more. What else a server refuses may pass. */
+/** Whether asking again would be of no use: we may not, or are not to ask any more. */
 export function isFinal(error: unknown): boolean {
-  return error instanceof SessionRefusedError || isRefusal(error, NO_AUTH);
+  return error instanceof SessionRefusedError || (error instanceof ServerRefusalError && FINAL.has(error.code));
 }

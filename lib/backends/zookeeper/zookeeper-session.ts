@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events';
-import type { Clock, Timer } from '../../core/index.js';
+import { type Clock, pause, type Timer } from '../../core/index.js';
 import { type SessionTimes, timesOf } from './session-times.js';
 import type { SessionTicket } from './tamed-client.js';
 import type { ZooKeeperConnection } from './zookeeper-connection.js';
@@ -71,6 +71,13 @@ export class ZooKeeperSession {
       return this.#beat();
     });
     return this.#nextBeat;
+  }
+
+  /** Two life signs, the second of which proves that the leader has heard of the first. @throws ConnectionLostError */
+  async prove(): Promise<void> {
+    await this.heartbeat();
+    await pause(this.clock, this.times.lagMs);
+    await this.heartbeat();
   }
 
   async #beat(): Promise<void> {

@@ -86,15 +86,20 @@ export class ZookeeperWorld {
   }
 }
 
-/** One contender, below the queue of a `LockService`. */
+/** One contender, below the queue of a `LockService`. `blockedBy` is told of holders, as then the contender is in line. */
 export function contend(
   backend: LockBackend,
   key: string,
-  { waitMs = 0, ...rest }: Partial<AcquireRequest> & { readonly waitMs?: number } = {},
+  { waitMs = 0, blockedBy, ...rest }: Partial<AcquireRequest> & { readonly waitMs?: number } = {},
 ): Promise<Lease | null> {
-  const metadata = { host: 'somewhere', pid: 1 };
-  const deadline = Deadline.after(waitMs);
-  return backend.acquire(key, { owner: randomUUID(), ttlMs: 30_000, deadline, metadata, ...rest });
+  return backend.acquire(key, {
+    owner: randomUUID(),
+    ttlMs: 30_000,
+    deadline: Deadline.after(waitMs),
+    metadata: { host: 'somewhere', pid: 1 },
+    blockedBy: (by) => by instanceof Error || blockedBy?.(by),
+    ...rest,
+  });
 }
 
 /** `contend` where the key must be free, or become free. */

@@ -1,0 +1,66 @@
+import { AbortListener, type Clock } from '../../core/index.js';
+import { NodeWatch } from './node-watch.js';
+import type { OwnNode } from './nodes.js';
+import type { NodeEvent } from './tamed-client.js';
+import type { ZooKeeperConnection } from './zookeeper-connection.js';
+import type { ZooKeeperSession } from './zookeeper-session.js';
+
+/** A node that has the key: tells when the server has removed it, or has ended its session. */
+export class HeldNode {
+  readonly #revoke = new AbortController();
+  readonly #watch = new NodeWatch();
+  readonly #sessionEnd: AbortListener;
+  #released = false;
+
+  constructor(
+    private readonly session: ZooKeeperSession,
+    readonly node: OwnNode,
+    private readonly clock: Clock,
+  ) {
+    this.#sessionEnd = new AbortListener(session.ended, this.#onGone);
+  }
+
+  get revoked(): AbortSignal {
+    return this.#revoke.signal;
+  }
+
+  /**
+   * A life sign of the session, and with the first one over each connection a look at our node, which from then on is watched: the
+   * next life sign comes after the news of its end.
+   */
+  async renew(): Promise<boolean> {
+    const { session } = this;
+    const askedAt = this.clock.now();
+    if (this.#isOver) return false;
+    await Promise.all([this.#look(session.connection), session.heartbeat()]);
+    if (this.#isOver) return false;
+    if (session.trustedFrom(askedAt) < askedAt) throw new Error('the leader may not have heard of the session in time');
+    return true;
+  }
+
+  /** Nobody wants to know any more. */
+  forget(): void {
+    this.#released = true;
+    this.#sessionEnd.end();
+    this.#watch.end();
+  }
+
+  get #isOver(): boolean {
+    return this.#released || this.revoked.aborted;
+  }
+
+  async #look(connection: ZooKeeperConnection): Promise<void> {
+    if (this.#watch.isOn(connection)) return;
+    const state = await this.#watch.read(connection, this.node.path, this.#onEvent);
+    if (state?.czxid !== this.node.czxid) this.#onGone();
+  }
+
+  readonly #onEvent = (event: NodeEvent): void => {
+    if (event === 'deleted') this.#onGone();
+  };
+
+  readonly #onGone = (): void => {
+    this.forget();
+    this.#revoke.abort();
+  };
+}

@@ -1,0 +1,41 @@
+import { type NodeState, readNode } from './nodes.js';
+import type { NodeEvent } from './tamed-client.js';
+import type { ZooKeeperConnection } from './zookeeper-connection.js';
+
+/** Tells once of the next that happens to one node, or to the connection that it was read over. */
+export class NodeWatch {
+  /** `undefined` when there is nothing more to tell. */
+  #connection: ZooKeeperConnection | undefined;
+  #forget: () => void = () => undefined;
+
+  isOn(connection: ZooKeeperConnection): boolean {
+    return this.#connection === connection;
+  }
+
+  /** Reads the node, and watches it instead of the one before. `null`: it does not exist, and nothing is watched. */
+  async read(
+    connection: ZooKeeperConnection,
+    path: string,
+    onEvent: (event: NodeEvent) => void,
+  ): Promise<NodeState | null> {
+    this.end();
+    const listener = (event: NodeEvent): void => {
+      this.#connection = undefined;
+      onEvent(event);
+    };
+    this.#connection = connection;
+    this.#forget = () => connection.watches.delete(path, listener);
+    let state: NodeState | null = null;
+    try {
+      state = await readNode(connection, path, listener);
+    } finally {
+      if (!state) this.#connection = undefined;
+    }
+    return state;
+  }
+
+  end(): void {
+    this.#connection = undefined;
+    this.#forget();
+  }
+}
