@@ -1,16 +1,15 @@
 /** The server numbers the children of a node with a signed 32-bit number, of ten digits or more. */
-const SEQUENCE = /:(?<number>-?\d{9,10})$/u;
+const SEQUENCE = /:-?\d{9,10}$/u;
 const LAST_NUMBER = 2 ** 31 - 1;
 
-/** The number that the server gave a contender's node; `undefined` for a node that is none. */
-function sequenceOf(name: string): number | undefined {
-  const { number } = SEQUENCE.exec(name)?.groups ?? {};
-  return number === undefined ? undefined : Number(number);
+/** The number that the server gave a contender's node; `NaN` for a node that is none. */
+function sequenceOf(name: string): number {
+  return SEQUENCE.test(name) ? Number(name.slice(name.lastIndexOf(':') + 1)) : Number.NaN;
 }
 
 /** The contenders among the children of a key, first come first; other children do not count. */
 export function inOrder(names: readonly string[]): readonly string[] {
-  const numbered = names.map((name) => ({ name, number: sequenceOf(name) ?? Number.NaN }));
+  const numbered = names.map((name) => ({ name, number: sequenceOf(name) }));
   const contenders = numbered.filter(({ number }) => !Number.isNaN(number));
   return contenders.toSorted((a, b) => a.number - b.number).map(({ name }) => name);
 }
@@ -22,6 +21,6 @@ export function inOrder(names: readonly string[]): readonly string[] {
 export function numbersAreUsedUp(names: readonly string[]): boolean {
   return names.some((name) => {
     const number = sequenceOf(name);
-    return number !== undefined && (number < 0 || number === LAST_NUMBER);
+    return number < 0 || number === LAST_NUMBER;
   });
 }

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { type Clock, pause, type Timer } from '../../core/index.js';
 import { type SessionTimes, timesOf } from './session-times.js';
 import type { SessionTicket } from './tamed-client.js';
@@ -31,8 +30,6 @@ export class ZooKeeperSession {
     this.#provenAt = connection.openedAt;
     this.#lastBeatAt = connection.openedAt;
     connection.onLeaderAnswer = this.#onLeaderAnswer;
-    // Every lease listens to it: many are no leak.
-    setMaxListeners(0, this.#end.signal);
     this.#scheduleBeat();
   }
 
