@@ -154,6 +154,15 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
       expect([await remaining(1), await remaining(2)]).toEqual([9, 9]);
     });
 
+    it('renews behind a statement of the holder that takes longer than one of ours may', async () => {
+      const lease = await win('slow', connect({ statementTimeoutMs: 300 }));
+      const slow = { postgres: 'select pg_sleep(1)', mariadb: 'select sleep(1)' };
+      const working = rowManager(lease).query(slow[type]);
+      await expect(lease.renew()).resolves.toBe(true);
+      await working;
+      await lease.release();
+    });
+
     it('S3: says when all its connections are in use, and is as good as before afterwards', async () => {
       const backend = connect({ poolSize: 1 });
       const lease = await win('first', backend);

@@ -26,6 +26,9 @@ export class RowConnection {
   readonly #dataSource: DataSource;
   readonly #end = new AbortController();
   #client: unknown;
+  /** Of the one runner that may be in use. */
+  #send: QueryRunner['query'] | undefined;
+  #lastAnswer: Promise<unknown> = Promise.resolve();
   #served = false;
   readonly #sockets = new Sockets(() => this.#end.abort());
 
@@ -58,7 +61,7 @@ export class RowConnection {
     return this.#served;
   }
 
-  /** The one runner that may be in use. Its statements go out one after the other: drivers no longer queue them. */
+  /** The one runner that may be in use. Its statements go out one after the other. */
   async lend(): Promise<QueryRunner> {
     this.#served = true;
     const runner = this.#dataSource.createQueryRunner('master');
@@ -67,13 +70,17 @@ export class RowConnection {
     if (client !== this.#client && client instanceof EventEmitter) client.on('error', () => undefined);
     this.#client = client;
     const direct = runner.query.bind(runner);
-    let last: Promise<unknown> = Promise.resolve();
-    const query = (...args: Parameters<typeof direct>): Promise<unknown> => {
-      const answer = last.then(() => direct(...args));
-      last = answer.catch(() => undefined);
-      return answer;
-    };
+    this.#send = direct;
+    const query = (...args: Parameters<typeof direct>): Promise<unknown> => this.#inTurn(() => direct(...args));
     return Object.defineProperty(runner, 'query', { value: query, configurable: true });
+  }
+
+  /** A statement of the locks'. Its time begins when those before it are answered: a holder's own may take longer. */
+  async ask(limitMs: number, ...[sql, parameters]: Parameters<Query>): ReturnType<Query> {
+    const [send, turn] = [this.#send, this.#lastAnswer];
+    const answer = this.#inTurn(async () => send?.(sql, [...parameters]));
+    await turn;
+    return rowsOf(await within(Deadline.after(limitMs), 'the database gave no answer', answer));
   }
 
   /** Says goodbye, and hangs up on a server that does not answer to it. */
@@ -88,6 +95,13 @@ export class RowConnection {
     this.#sockets.destroy();
     this.#end.abort();
     if (this.#dataSource.isInitialized) this.#dataSource.destroy().catch(() => undefined);
+  }
+
+  /** Drivers no longer queue statements. */
+  #inTurn<T>(statement: () => Promise<T>): Promise<T> {
+    const answer = this.#lastAnswer.then(statement);
+    this.#lastAnswer = answer.catch(() => undefined);
+    return answer;
   }
 
   async #prepare(): Promise<void> {

@@ -76,8 +76,7 @@ export class RowLeaseStore implements LeaseStore {
     this.#contenders.delete(owner);
     this.#leases.delete(owner);
     await contender?.giveUp();
-    await lease?.release();
-    return lease !== undefined;
+    return lease ? lease.release() : false;
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {

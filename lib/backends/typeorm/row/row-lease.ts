@@ -87,9 +87,11 @@ export class RowLease implements GrantedLease {
     await committed;
   }
 
-  async release(): Promise<void> {
+  /** False: it was lost before. */
+  async release(): Promise<boolean> {
     this.#ending ??= this.#undo();
     await this.#ending;
+    return !this.revoked.aborted;
   }
 
   readonly #query: Query = async (sql, parameters) => rowsOf(await this.transaction.runner.query(sql, [...parameters]));
@@ -98,20 +100,22 @@ export class RowLease implements GrantedLease {
     return { key: this.transaction.target.key, fencingToken: this.fencingToken };
   }
 
+  /** After the TTL nobody trusts the lease without an answer, and so nobody waits for one. */
   async #isOurs(): Promise<boolean> {
+    const { query, target } = this.transaction;
     try {
-      return await this.#hasToken();
+      return await within(Deadline.after(this.ttlMs), 'the database gave no answer', this.#hasToken(query));
     } catch (error) {
       const cause = cleanError(error);
-      if (cause instanceof DatabaseError && this.transaction.target.locks.isAborted(cause)) return true;
+      if (cause instanceof DatabaseError && target.locks.isAborted(cause)) return true;
       throw cause;
     }
   }
 
   /** Our transaction sees the token that it wrote, and the former one or the next one's if it is no longer there. */
-  async #hasToken(): Promise<boolean> {
+  async #hasToken(query: Query): Promise<boolean> {
     const { locks, table, key } = this.transaction.target;
-    const [row] = await this.#query(locks.token(table), [locks.row.columnOf(key)]);
+    const [row] = await query(locks.token(table), [locks.row.columnOf(key)]);
     return row?.['token'] === String(this.fencingToken) && !this.revoked.aborted;
   }
 
@@ -128,7 +132,7 @@ export class RowLease implements GrantedLease {
   async #commit(): Promise<void> {
     const { target, runner } = this.transaction;
     // PostgreSQL answers the commit of a transaction that a failed statement has aborted with success, and rolls it back.
-    const isOurs = await (target.locks.leave?.(this.#query, target.table, this.#token) ?? this.#hasToken());
+    const isOurs = await (target.locks.leave?.(this.#query, target.table, this.#token) ?? this.#hasToken(this.#query));
     if (!isOurs || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
     await runner.commitTransaction();
   }

@@ -1,7 +1,6 @@
 import type { QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
 import { cleanError, DatabaseError } from '../clean-error.js';
-import { rowsOf } from '../rows-of.js';
 import type { Query } from '../sql-dialect.js';
 import { TimeLimitError, within } from '../time-limit.js';
 import type { RowConnection } from './row-connection.js';
@@ -54,11 +53,12 @@ export class RowTransaction {
 
   /** False: nobody has made the row yet. */
   async #lock(waitMs: number): Promise<boolean> {
-    const { key, table, locks, ttlMs } = this.target;
+    const { key, table, locks, ttlMs, statementTimeoutMs } = this.target;
     await this.#inTime(this.runner.startTransaction('READ COMMITTED'));
     await locks.limit(this.query, { ttlMs, waitMs });
-    const select = this.runner.query(locks.lock(table, waitMs > 0 ? 'wait' : 'nowait'), [locks.row.columnOf(key)]);
-    const [row] = rowsOf(await this.#inTime(select, waitMs > 0 ? LONGEST_WAIT_MS : 0));
+    const select = locks.lock(table, waitMs > 0 ? 'wait' : 'nowait');
+    const limitMs = statementTimeoutMs + (waitMs > 0 ? LONGEST_WAIT_MS : 0);
+    const [row] = await this.connection.ask(limitMs, select, [locks.row.columnOf(key)]);
     if (row && waitMs > 0) await locks.settle(this.query);
     return row !== undefined;
   }
@@ -80,12 +80,10 @@ export class RowTransaction {
     await this.runner.release().catch(() => undefined);
   }
 
-  /** In order, each in its time. */
-  readonly query: Query = async (sql, parameters) =>
-    rowsOf(await this.#inTime(this.runner.query(sql, [...parameters])));
+  /** Each in its time. */
+  readonly query: Query = (...statement) => this.connection.ask(this.target.statementTimeoutMs, ...statement);
 
-  /** One statement, which may be a wait for the row. */
-  #inTime<T>(statement: Promise<T>, waitMs = 0): Promise<T> {
-    return within(Deadline.after(waitMs + this.target.statementTimeoutMs), 'the database gave no answer', statement);
+  #inTime<T>(statement: Promise<T>): Promise<T> {
+    return within(Deadline.after(this.target.statementTimeoutMs), 'the database gave no answer', statement);
   }
 }
