@@ -26,6 +26,8 @@ export interface Contestant {
   readonly oneProcess?: true;
   /** Does not wait, and takes part only where nobody has to. */
   readonly alone?: true;
+  /** Waits and holds like another contestant, and takes part only where that does not matter. */
+  readonly racesOnly?: true;
   connect(to: Connection, terms: Terms): Promise<Locker>;
 }
 

@@ -1,14 +1,21 @@
-import { LockService } from 'nestjs-distributed-lock/core';
+import { type AcquireOptions, LockService } from 'nestjs-distributed-lock/core';
 import { type Connection, connectBackend } from '../../support/harness-connection.js';
 import type { Contestant } from './contestant.js';
 
-/** As an application uses it, with nothing tuned. @param how it reaches the backend, where there is more than one way */
-export function ours(name = 'ours', how: (to: Connection) => Connection = (to) => to): Contestant {
+type Way = (to: Connection) => Connection;
+
+/**
+ * As an application uses it, with nothing tuned.
+ * @param how it reaches the backend, where there is more than one way
+ * @param options that change how locks are taken and released, which is seen in races only
+ */
+export function ours(name = 'ours', how: Way = (to) => to, options?: AcquireOptions): Contestant {
   return {
     name,
     renews: true,
+    ...(options ? { racesOnly: true } : {}),
     connect: async (to, { ttlMs, waitMs }) => {
-      const locks = new LockService(await connectBackend(how(to)), { defaults: { ttlMs, waitMs } });
+      const locks = new LockService(await connectBackend(how(to)), { defaults: { ttlMs, waitMs, ...options } });
       await locks.start();
       return {
         acquire: async (key) => {

@@ -10,7 +10,7 @@ export function holding(ttlMs: number): Scenario {
     id: `S6-${ttlMs / 1_000}s`,
     title: `${count} locks held, with a TTL of ${ttlMs / 1_000} s`,
     once: true,
-    admits: (contestant: Contestant, arena) => contestant.renews && arena.counts,
+    admits: (contestant: Contestant, arena) => contestant.renews && !contestant.racesOnly && arena.counts,
     seconds: (pace) => 3 + watchMs(pace) / 1_000,
     measure: (arena, contestant, pace) =>
       arena.within(

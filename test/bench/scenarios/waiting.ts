@@ -9,7 +9,7 @@ const SETTLING_MS = 500;
 export const WAITING: Scenario = {
   id: 'S5',
   title: `${CALLERS} callers of one process wait for a key that another process has`,
-  admits: ({ oneProcess, alone }) => oneProcess !== true && alone !== true,
+  admits: ({ oneProcess, alone, racesOnly }) => !oneProcess && !alone && !racesOnly,
   seconds: ({ waitingMs }) => 2 + (SETTLING_MS + waitingMs) / 1_000,
   measure: async (arena, contestant, pace) => {
     const figures = await arena.within(contestant, 2, (workers) => released(workers, pace));
