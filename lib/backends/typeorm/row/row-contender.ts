@@ -8,7 +8,7 @@ const HELD: RefusedLease = { acquired: false, retryAfterMs: null };
 
 export type RowNews = RowTransaction | RefusedLease;
 
-/** For whom a row is waited for. */
+/** A caller who waits for a row. */
 export interface RowWaiter {
   deadline: Deadline;
   wake(): void;
@@ -19,14 +19,15 @@ export interface RowWaiter {
  * for as long as somebody waits.
  */
 export class RowContender {
-  /** What was learnt last. Pending until there is something. A row and a failure are the last news. */
+  /** The latest news. Pending until there are some. A row and a failure are the last ones. */
   news: Promise<RowNews>;
-  /** Settles when nothing of it is under way any more: whether it has ended by a row, or a failure, for its owner. */
+  /** Settles when nothing of it is under way any more: whether the owner has a row, or a failure, to hear of. */
   readonly over: Promise<boolean>;
   #last: RowNews | undefined;
   #tellFirst: ((news: Promise<RowNews>) => void) | undefined;
   #refused = false;
-  readonly #givenUp = new AbortController();
+  #isGivenUp = false;
+  #inLine: AbortController | undefined;
 
   /** @param waiter who waits now, and is woken by all news but the first; `undefined`: nobody does */
   constructor(
@@ -39,12 +40,9 @@ export class RowContender {
 
   /** Nobody can call off a wait for a row: it ends by itself, and what it brings is given back. */
   async giveUp(): Promise<void> {
-    this.#givenUp.abort();
+    this.#isGivenUp = true;
+    this.#inLine?.abort();
     if (this.#last instanceof RowTransaction) await this.#last.end();
-  }
-
-  get #isGivenUp(): boolean {
-    return this.#givenUp.signal.aborted;
   }
 
   async #run(): Promise<boolean> {
@@ -66,7 +64,7 @@ export class RowContender {
   async #onSomeConnection(): Promise<RowTransaction | null> {
     const { pool } = this.target;
     for (;;) {
-      const connection = await pool.take(this.#line);
+      const connection = await pool.take(this.waiter() && this.#waitInLine);
       const { served } = connection;
       let row: RowTransaction | null = null;
       try {
@@ -98,10 +96,11 @@ export class RowContender {
     return Math.min(LONGEST_WAIT_MS, this.waiter()?.deadline.remainingMs ?? 0);
   }
 
-  get #line(): PoolLine | undefined {
-    const onFull = (obstacle: Error): void => this.#tell({ ...HELD, obstacle });
-    return this.waiter() && { onFull, signal: this.#givenUp.signal };
-  }
+  readonly #waitInLine: PoolLine = (obstacle) => {
+    this.#inLine = new AbortController();
+    this.#tell({ ...HELD, obstacle });
+    return this.#inLine.signal;
+  };
 
   #tell(news: RowNews): void {
     if (news === this.#last) return;

@@ -70,7 +70,7 @@ export class RowLeaseStore implements LeaseStore {
     return (await this.#leases.get(owner)?.renew()) === true;
   }
 
-  /** What a wait for the row brings later is given back too. */
+  /** A row that the wait still brings is given back then. */
   async release(_key: string, owner: string): Promise<boolean> {
     const [contender, lease] = [this.#contenders.get(owner), this.#leases.get(owner)];
     this.#contenders.delete(owner);
@@ -105,7 +105,7 @@ export class RowLeaseStore implements LeaseStore {
     return undefined;
   }
 
-  /** Whoever waits is asked for again by the core. For others a busy database is asked again for a while. */
+  /** The core asks again for an owner who waits. For others a busy database is asked again here, for a while. */
   async #insist(owner: string, ask: () => Promise<LeaseAttempt>): Promise<LeaseAttempt> {
     const { locks, statementTimeoutMs } = this.target;
     const patience = Deadline.after(this.#waiters.has(owner) ? 0 : statementTimeoutMs);
@@ -141,7 +141,7 @@ export class RowLeaseStore implements LeaseStore {
     return contender;
   }
 
-  /** One that ends without news has nobody to wake: whoever asked in that moment was told to wait for it. */
+  /** A contender without news is forgotten. An owner who asked in that moment was told to wait for it, and asks anew. */
   async #onEnd(owner: string, contender: RowContender): Promise<void> {
     const hasNews = await contender.over;
     this.#underWay.delete(contender.over);

@@ -4,13 +4,8 @@ import { DatabaseHealth } from '../database-health.js';
 import { LONGEST_IDLE_MS } from '../own-connections.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
-/** For who waits until a connection is free. */
-export interface PoolLine {
-  /** Called when it has to. */
-  onFull(why: Error): void;
-  /** Aborts when it does no longer. */
-  readonly signal: AbortSignal;
-}
+/** Called before a caller waits until a connection is free. The signal aborts when it does no longer. */
+export type PoolLine = (why: Error) => AbortSignal;
 
 /** Connections of the locks' own, opened when needed. Each one serves one holder, or one who waits for a row. */
 export class RowPool {
@@ -61,8 +56,7 @@ export class RowPool {
     const advice = 'raise poolSize, or hold fewer locks at a time';
     const why = `all ${this.size} connections for row locks are in use: ${advice}`;
     const full = new DatabaseError(why, 'ETIMEDOUT');
-    line?.onFull(full);
-    if (!line || !(await this.#permits.enter(line))) throw full;
+    if (!line || !(await this.#permits.enter({ signal: line(full) }))) throw full;
   }
 
   /** The one that was used last, and none that has slept for too long. */
