@@ -28,11 +28,6 @@ export class ClusterConnection implements RedisServers {
     this.health = nodes.health;
   }
 
-  /** A slot: the keys of two must not meet in one command. */
-  groupOf(leaseKey: string): number {
-    return slotOf(this.keyPrefix + leaseKey);
-  }
-
   async start(check: () => Promise<unknown>): Promise<void> {
     await this.nodes.load();
     try {
@@ -74,7 +69,7 @@ export class ClusterConnection implements RedisServers {
   }
 
   async #find(leaseKey: string): Promise<string> {
-    const slot = this.groupOf(leaseKey);
+    const slot = slotOf(this.keyPrefix + leaseKey);
     const address = (this.nodes.slots ?? (await this.nodes.load())).addressOf(slot);
     if (address !== undefined) return address;
     this.nodes.refresh();

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { type Clock, detached, LockError, pause, systemClock, type Timer } from '../../core/index.js';
 import { ClusterHealth } from './cluster-health.js';
-import { SlotMap } from './cluster-slots.js';
+import { SlotMap, slotOf } from './cluster-slots.js';
 import type { ClusterSource } from './cluster-source.js';
 import { RedisConnection } from './redis-connection.js';
 import { cleanError } from './redis-error.js';
@@ -48,7 +48,8 @@ export class ClusterNodes {
     if (this.#closed) throw new Error('the backend is closed');
     const known = this.#connections.get(address);
     if (known) return known;
-    const connection = new RedisConnection(this.#source.at(address), this.#timeoutMs, this.#clock);
+    const slotOfLease = (leaseKey: string): number => slotOf(this.#source.keyPrefix + leaseKey);
+    const connection = new RedisConnection(this.#source.at(address), this.#timeoutMs, this.#clock, slotOfLease);
     this.#connections.set(address, connection);
     return connection;
   }

@@ -1,8 +1,9 @@
 import { type Clock, LinkedQueue, NotSentError } from '../../core/index.js';
-import { Exchange, type ExchangeListener, type Question, Write } from './exchange.js';
+import { Exchange, type ExchangeListener, type Question } from './exchange.js';
 import type { RedisClient } from './redis-client.js';
 import { isUnknownScript } from './redis-error.js';
 import { SilenceWatch } from './silence-watch.js';
+import { Write, type WriteListener } from './write.js';
 
 /**
  * So many commands are under way at a time: enough to keep a server busy, and no more than it answers within some
@@ -28,7 +29,7 @@ export interface WindowListener {
  * is beyond waits here: what keeps or frees a lease goes before what asks for one. A server is silent when nothing comes from
  * it, however long one answer takes among others.
  */
-export class CommandWindow implements ExchangeListener {
+export class CommandWindow implements ExchangeListener, WriteListener {
   readonly #first = new LinkedQueue<Exchange>();
   readonly #second = new LinkedQueue<Exchange>();
   readonly #underWay = new LinkedQueue<Exchange>();
@@ -61,16 +62,18 @@ export class CommandWindow implements ExchangeListener {
     return this.clock.now() - this.#heardAt;
   }
 
-  /** @param question with an asker if it has to wait for the others */
-  add(question: Question): void {
-    if (question.asker && this.#waiting >= MOST_WAITING) {
-      return question.reject(new NotSentError(`${MOST_WAITING} requests of this process wait for the server already`));
-    }
-    const reject = (error: Error): void => {
-      if (isUnknownScript(error)) this.#enter({ ...question, bySource: true }, this.#first);
-      else question.reject(error);
-    };
-    this.#enter({ ...question, reject }, question.asker ? this.#second : this.#first);
+  /** Resolves to the replies, in the order of the requests. Rejects with an error that may be logged. */
+  ask(question: Question): Promise<unknown[]> {
+    return new Promise((resolve, reject) => {
+      if (question.asker && this.#waiting >= MOST_WAITING) {
+        return reject(new NotSentError(`${MOST_WAITING} requests of this process wait for the server already`));
+      }
+      const exchange = new Exchange(question, this.clock.now(), this, resolve, (error) => {
+        if (isUnknownScript(error) && !exchange.bySource) this.#askBySource(question, resolve, reject);
+        else reject(error);
+      });
+      this.#enter(exchange, question.asker ? this.#second : this.#first);
+    });
   }
 
   /** From now on there is somewhere to send to. */
@@ -112,12 +115,18 @@ export class CommandWindow implements ExchangeListener {
     if (exchange.queue !== this.#underWay) return;
     this.#underWay.delete(exchange);
     this.#free += exchange.size;
-    if (exchange.shares) this.#sharing -= 1;
+    if (exchange.sharedRequest) this.#sharing -= 1;
     if (this.#waiting > 0) this.#pumpSoon();
   }
 
-  #enter(question: Question, lane: LinkedQueue<Exchange>): void {
-    lane.push(new Exchange(question, this.clock.now(), this));
+  #askBySource(question: Question, resolve: (replies: unknown[]) => void, reject: (error: Error) => void): void {
+    const exchange = new Exchange(question, this.clock.now(), this, resolve, reject);
+    exchange.bySource = true;
+    this.#enter(exchange, this.#first);
+  }
+
+  #enter(exchange: Exchange, lane: LinkedQueue<Exchange>): void {
+    lane.push(exchange);
     this.#waiting += 1;
     this.#pumpSoon();
     this.#watch.start();
@@ -138,7 +147,7 @@ export class CommandWindow implements ExchangeListener {
     this.#pumping = false;
     if (this.#waiting === 0 || this.#sharing > 0) return;
     if (!this.#client) return this.listener.onNeed();
-    const write = new Write(this.#client);
+    const write = new Write(this.#client, this);
     const stream = this.#waiting > 1 ? this.#client.stream : undefined;
     stream?.cork();
     for (let one = this.#next(); one; one = this.#next()) this.#send(one, write);
@@ -164,8 +173,8 @@ export class CommandWindow implements ExchangeListener {
     if (!this.#underWay.first) this.#noteHeard();
     this.#underWay.push(exchange);
     this.#free -= exchange.size;
-    if (exchange.shares) this.#sharing += 1;
-    exchange.send(write);
+    if (exchange.sharedRequest) this.#sharing += 1;
+    write.add(exchange);
   }
 
   #noteHeard(): void {

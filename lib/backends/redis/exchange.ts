@@ -1,23 +1,18 @@
 import type { Asker, Linked } from '../../core/index.js';
-import type { RedisArgument, RedisClient } from './redis-client.js';
 import { cleanError, isReply } from './redis-error.js';
+import type { ScriptCall } from './redis-script.js';
 import type { RedisRequest, SharedRequest } from './redis-scripts.js';
 
 /** Requests that are answered together, or fail with the first of them that fails. */
 export interface Question {
   readonly requests: readonly RedisRequest[];
-  /** Whoever may give up before it is sent. */
+  /** May give up before it is sent, and waits until all that keeps or frees a lease has been sent. */
   readonly asker?: Asker | undefined;
-  /** Sends scripts to a server that does not know them. */
-  readonly bySource?: boolean;
-  readonly resolve: (replies: unknown[]) => void;
-  /** Gets an error that may be logged. */
-  readonly reject: (error: Error) => void;
+  /** Keys of another group must not meet these in one command. @default 0 */
+  readonly group?: number;
 }
 
 export interface ExchangeListener {
-  /** The server has said something, also after the exchange is over. */
-  onHeard(answered: boolean): void;
   /** Once. */
   onOver(exchange: Exchange): void;
 }
@@ -30,6 +25,8 @@ export class Exchange implements Linked<Exchange> {
   after: Exchange | undefined;
   /** @internal */
   queue: object | undefined;
+  /** The server did not know the script by its name. */
+  bySource = false;
   readonly #replies: unknown[] = [];
   #missing: number;
   #over = false;
@@ -38,6 +35,9 @@ export class Exchange implements Linked<Exchange> {
     readonly question: Question,
     readonly enteredAt: number,
     private readonly listener: ExchangeListener,
+    private readonly resolve: (replies: unknown[]) => void,
+    /** Gets an error that may be logged. */
+    private readonly reject: (error: Error) => void,
   ) {
     this.#missing = question.requests.length;
   }
@@ -46,37 +46,29 @@ export class Exchange implements Linked<Exchange> {
     return this.question.requests.length;
   }
 
-  /** It waits for something that the server does for all of one write. */
-  get shares(): boolean {
-    return this.question.requests.some((request) => 'once' in request);
+  /** Asked once for all of one write, after it. */
+  get sharedRequest(): SharedRequest | undefined {
+    const last = this.question.requests.at(-1);
+    return last !== undefined && 'once' in last ? last : undefined;
   }
 
-  send(write: Write): void {
-    const { requests, bySource = false } = this.question;
-    try {
-      for (const [place, request] of requests.entries()) {
-        write.call(request, bySource).then((reply) => this.#onReply(place, reply), this.#onFailure);
-      }
-    } catch (error) {
-      this.#onFailure(error);
-    }
+  /** The call that may share a command with others. A second command must find its own right before it. */
+  get soleCall(): ScriptCall | undefined {
+    const [first, second] = this.question.requests;
+    const alone = second === undefined || 'once' in second;
+    return alone && first !== undefined && 'script' in first ? first : undefined;
+  }
+
+  onReply(place: number, reply: unknown): void {
+    if (isReply(reply)) return this.fail(cleanError(reply));
+    this.#replies[place] = reply;
+    this.#missing -= 1;
+    if (this.#missing === 0 && this.#end()) this.resolve(this.#replies);
   }
 
   fail(error: Error): void {
-    if (this.#end()) this.question.reject(error);
+    if (this.#end()) this.reject(error);
   }
-
-  #onReply(place: number, reply: unknown): void {
-    this.listener.onHeard(true);
-    this.#replies[place] = reply;
-    this.#missing -= 1;
-    if (this.#missing === 0 && this.#end()) this.question.resolve(this.#replies);
-  }
-
-  readonly #onFailure = (error: unknown): void => {
-    if (isReply(error)) this.listener.onHeard(false);
-    this.fail(cleanError(error));
-  };
 
   /** Whether it was not over before. */
   #end(): boolean {
@@ -84,39 +76,5 @@ export class Exchange implements Linked<Exchange> {
     this.#over = true;
     this.listener.onOver(this);
     return true;
-  }
-}
-
-/** What goes out together. ioredis' own pipelines do this at several times the cost. */
-export class Write {
-  /** Scripts that the server learns from what went before. */
-  readonly #taught = new Set<RedisArgument | undefined>();
-  readonly #shared = new Map<SharedRequest, Promise<unknown>>();
-  readonly #last: (() => void)[] = [];
-
-  constructor(private readonly client: RedisClient) {}
-
-  call(request: RedisRequest, bySource: boolean): Promise<unknown> {
-    if ('once' in request) return this.#once(request);
-    if (!('byName' in request)) return this.client.call(...request);
-    const { byName } = request;
-    if (!bySource || this.#taught.has(byName[1])) return this.client.call(...byName);
-    this.#taught.add(byName[1]);
-    return this.client.call(...request.bySource());
-  }
-
-  /** Sends what is asked for once, after all the rest. */
-  end(): void {
-    for (const send of this.#last) send();
-  }
-
-  #once(request: SharedRequest): Promise<unknown> {
-    const known = this.#shared.get(request);
-    if (known) return known;
-    const answer = new Promise((resolve, reject) => {
-      this.#last.push(() => void this.client.call(...request.once).then(resolve, reject));
-    });
-    this.#shared.set(request, answer);
-    return answer;
   }
 }

@@ -5,15 +5,13 @@ import {
   type LeaseAttempt,
   type LeaseStore,
   packHolder,
-  type RenewalListener,
   unpackHolder,
 } from '../../core/index.js';
 import { isOwn, LockKeys, nobody, splitFields } from './lease-value.js';
 import { asList, isOne, microseconds } from './redis-reply.js';
-import { COMPARE_AND_DELETE, SET_IF_FREE } from './redis-scripts.js';
+import { COMPARE_AND_DELETE, RENEW, SET_IF_FREE } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import type { ReplicaCheck } from './replica-check.js';
-import { RenewalBatch } from './renewal-batch.js';
 
 /**
  * The lock of the textbook, `SET key owner NX PX ttl`, with nothing else on the server and waiters that poll. Release and
@@ -25,15 +23,14 @@ import { RenewalBatch } from './renewal-batch.js';
 export class PlainLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
+  readonly keepsOrder = true;
   readonly #servers: RedisServers;
   readonly #replicas: ReplicaCheck;
-  readonly #renewals: RenewalBatch;
   readonly #keys: LockKeys;
 
   constructor(servers: RedisServers, replicas: ReplicaCheck, prefix: string) {
     this.#servers = servers;
     this.#replicas = replicas;
-    this.#renewals = new RenewalBatch(servers, replicas);
     this.#keys = new LockKeys(prefix);
   }
 
@@ -66,13 +63,13 @@ export class PlainLeaseStore implements LeaseStore {
     return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
   }
 
-  renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#renewals.renew(this.#keys.lease(key), owner, ttlMs);
-  }
-
-  renewerOf(key: string, owner: string, ttlMs: number): (listener: RenewalListener) => void {
+  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const leaseKey = this.#keys.lease(key);
-    return (listener) => this.#renewals.renewFor(leaseKey, owner, ttlMs, listener);
+    const call = RENEW.call([leaseKey], [owner, Math.ceil(ttlMs)]);
+    const [answer, copies] = await this.#servers.ask(leaseKey, call, ...this.#replicas.requests);
+    if (Number(answer) !== 1) return false;
+    this.#replicas.assert(copies);
+    return true;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {

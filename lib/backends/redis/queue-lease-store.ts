@@ -7,7 +7,6 @@ import {
   type LeaseAttempt,
   type LeaseStore,
   packMetadata,
-  type RenewalListener,
   unpackHolder,
   type WakeUps,
 } from '../../core/index.js';
@@ -15,10 +14,9 @@ import { Departed } from './departed.js';
 import type { GrantChannels } from './grant-channel.js';
 import { isOwn, LockKeys, nobody, splitFields } from './lease-value.js';
 import { asList, isOne } from './redis-reply.js';
-import { QueueScripts } from './redis-scripts.js';
+import { QueueScripts, RENEW } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import type { ReplicaCheck } from './replica-check.js';
-import { RenewalBatch } from './renewal-batch.js';
 
 /** How long a waiter sleeps that cannot be woken, give or take half. */
 const POLL_MS = 100;
@@ -39,14 +37,16 @@ const MOST_PATIENCE_MS = 250;
 export class QueueLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
+  readonly keepsOrder = true;
   readonly #servers: RedisServers;
   readonly #replicas: ReplicaCheck;
   readonly #channels: GrantChannels;
   readonly #waiters: WakeUps;
   readonly #scripts: QueueScripts;
-  readonly #renewals: RenewalBatch;
   readonly #keys: LockKeys;
   readonly #departed = new Departed();
+  /** Those who were refused, or not answered, while they waited. */
+  readonly #inLine = new Set<string>();
 
   constructor(
     servers: RedisServers,
@@ -60,7 +60,6 @@ export class QueueLeaseStore implements LeaseStore {
     this.#channels = channels;
     this.#waiters = waiters;
     this.#scripts = new QueueScripts(channels);
-    this.#renewals = new RenewalBatch(servers, replicas);
     this.#keys = new LockKeys(prefix);
     waiters.onStray(this.#giveBack);
   }
@@ -81,18 +80,22 @@ export class QueueLeaseStore implements LeaseStore {
     const address = this.#waiters.has(owner) ? this.#channels.addressOf(leaseKey) : undefined;
     const args = [owner, Math.ceil(ttlMs), packMetadata(metadata), address ?? ''];
     const acquire = this.#scripts.acquire.call(keys, args);
-    return this.#servers
-      .askFor(asker, leaseKey, acquire, ...this.#replicas.requests)
-      .then((replies) => this.#attemptOf(leaseKey, owner, replies));
+    return this.#servers.askFor(asker, leaseKey, acquire, ...this.#replicas.requests).then(
+      (replies) => this.#attemptOf(leaseKey, owner, replies),
+      (error: unknown) => {
+        this.#inLine.add(owner);
+        throw error;
+      },
+    );
   }
 
-  renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#renewals.renew(this.#keys.lease(key), owner, ttlMs);
-  }
-
-  renewerOf(key: string, owner: string, ttlMs: number): (listener: RenewalListener) => void {
+  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const leaseKey = this.#keys.lease(key);
-    return (listener) => this.#renewals.renewFor(leaseKey, owner, ttlMs, listener);
+    const call = RENEW.call([leaseKey], [owner, Math.ceil(ttlMs)]);
+    const [answer, copies] = await this.#servers.ask(leaseKey, call, ...this.#replicas.requests);
+    if (Number(answer) !== 1) return false;
+    this.#replicas.assert(copies);
+    return true;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
@@ -103,7 +106,7 @@ export class QueueLeaseStore implements LeaseStore {
 
   release(key: string, owner: string): Promise<boolean> {
     const keys = this.#keys.all(key);
-    this.#departed.add(owner, key);
+    if (this.#inLine.delete(owner)) this.#departed.add(owner, key);
     return this.#servers.ask(keys[0], this.#scripts.release.call(keys, [owner])).then(isOne);
   }
 
@@ -131,7 +134,10 @@ export class QueueLeaseStore implements LeaseStore {
       this.#replicas.assert(copies);
       return { acquired: true, fencingToken: BigInt(String(tokenOrLeft)) };
     }
-    if (this.#waiters.has(owner)) this.#channels.open(leaseKey);
+    if (this.#waiters.has(owner)) {
+      this.#inLine.add(owner);
+      this.#channels.open(leaseKey);
+    }
     const holder = holderOf(String(lease));
     return {
       acquired: false,

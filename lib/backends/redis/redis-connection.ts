@@ -12,7 +12,8 @@ import {
 import { CommandWindow, type WindowListener } from './command-window.js';
 import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError } from './redis-error.js';
-import type { RedisRequest, RedisScript } from './redis-scripts.js';
+import type { RedisScript } from './redis-script.js';
+import type { RedisRequest } from './redis-scripts.js';
 import type { RedisServers } from './redis-servers.js';
 import { evictionAdvice, replicationAdvice } from './server-advice.js';
 
@@ -45,7 +46,13 @@ export class RedisConnection implements RedisServers, WindowListener {
   #lastError: Error | undefined;
   #endWatch: (() => void) | undefined;
 
-  constructor(source: ClientSource, timeoutMs: number, clock: Clock = systemClock) {
+  constructor(
+    source: ClientSource,
+    timeoutMs: number,
+    clock: Clock = systemClock,
+    /** Keys of different groups must not meet in one command. @default one group */
+    private readonly groupOf?: (leaseKey: string) => number,
+  ) {
     this.#source = source;
     this.#timeoutMs = timeoutMs;
     this.#clock = clock;
@@ -63,12 +70,12 @@ export class RedisConnection implements RedisServers, WindowListener {
     return reply;
   }
 
-  ask(_leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
-    return this.#put(requests);
+  ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    return this.#put(requests, undefined, this.groupOf?.(leaseKey));
   }
 
-  askFor(asker: Asker | undefined, _leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
-    return this.#put(requests, asker);
+  askFor(asker: Asker | undefined, leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    return this.#put(requests, asker, this.groupOf?.(leaseKey));
   }
 
   /** Makes the client and begins to connect, so that loading it is not taken for silence. @throws LockConfigurationError */
@@ -84,10 +91,6 @@ export class RedisConnection implements RedisServers, WindowListener {
       this.health.report('down', cleanError(error).message);
       throw error;
     }
-  }
-
-  groupOf(): number {
-    return 0;
   }
 
   async close(): Promise<void> {
@@ -140,9 +143,9 @@ export class RedisConnection implements RedisServers, WindowListener {
     if (!connecting) this.#replace();
   }
 
-  #put(requests: readonly RedisRequest[], asker?: Asker): Promise<unknown[]> {
+  #put(requests: readonly RedisRequest[], asker?: Asker, group = 0): Promise<unknown[]> {
     if (this.#window.isOpen && this.#window.quietMs > IDLE_MS) this.#try();
-    return new Promise((resolve, reject) => this.#window.add({ requests, asker, resolve, reject }));
+    return this.#window.ask({ requests, asker, group });
   }
 
   #noAnswer(): Error {

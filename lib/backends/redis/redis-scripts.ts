@@ -1,27 +1,5 @@
-import { createHash } from 'node:crypto';
-import type { RedisArgument, RedisCommand } from './redis-client.js';
-
-/** A Lua script, and the name under which a server that has seen it knows it. */
-export class RedisScript {
-  readonly sha1: string;
-
-  constructor(readonly source: string) {
-    this.sha1 = createHash('sha1').update(source).digest('hex');
-  }
-
-  call(keys: readonly string[], args: readonly RedisArgument[]): ScriptCall {
-    return {
-      byName: ['EVALSHA', this.sha1, keys.length, ...keys, ...args],
-      bySource: () => ['EVAL', this.source, keys.length, ...keys, ...args],
-    };
-  }
-}
-
-/** For a server that knows the script, and for one that does not. */
-export interface ScriptCall {
-  readonly byName: RedisCommand;
-  bySource(): RedisCommand;
-}
+import type { RedisCommand } from './redis-client.js';
+import { RedisScript, type ScriptCall } from './redis-script.js';
 
 /** What is asked once for all that goes out together, after it. Each instance for itself. */
 export interface SharedRequest {
@@ -180,8 +158,8 @@ export class QueueScripts {
 
   constructor(options: { readonly sharded: boolean }) {
     const functions = `${options.sharded ? SHARDED_PUBLISH : PUBLISH}${QUEUE_FUNCTIONS}`;
-    this.acquire = new RedisScript(functions + ACQUIRE);
-    this.release = new RedisScript(functions + RELEASE);
+    this.acquire = new RedisScript({ keys: 4, args: 4, mostInACommand: 50 }, ACQUIRE, functions);
+    this.release = new RedisScript({ keys: 4, args: 1, mostInACommand: 50 }, RELEASE, functions);
   }
 }
 
@@ -189,31 +167,34 @@ export class QueueScripts {
  * KEYS: lease. ARGV: what the lease is to be, ttl in ms. `SET NX PX`, in a script for the sake of the clock that goes with it.
  * Returns {1, the server's clock} or {0, the server's clock, what is there, ms left of it}.
  */
-export const SET_IF_FREE = new RedisScript(`
+export const SET_IF_FREE = new RedisScript(
+  { keys: 1, args: 2, mostInACommand: 50 },
+  `
 local set, now = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]), redis.call('TIME')
 if set then return {1, now} end
 return {0, now, redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
-`);
+`,
+);
 
 /** KEYS: lease. ARGV: owner. Returns 1 if the key was the owner's and is now free, else 0. */
-export const COMPARE_AND_DELETE = new RedisScript(`
+export const COMPARE_AND_DELETE = new RedisScript(
+  { keys: 1, args: 1, mostInACommand: 50 },
+  `
 local lease = redis.call('GET', KEYS[1])
 if not lease or string.sub(lease, 1, #ARGV[1] + 1) ~= ARGV[1] .. '|' then return 0 end
 return redis.call('DEL', KEYS[1])
-`);
+`,
+);
 
 /**
- * KEYS: n leases. ARGV: ttl in ms, and `owner|` n times in one string: clients take longer over an argument than over its text.
- * Returns a digit for each, 1 (still the owner's, for another ttl) or 0, as one string for the same reason. What is no string
- * any more is nobody's lease, and no reason to fail the others: hence pcall.
+ * KEYS: lease. ARGV: owner, ttl in ms. Returns 1 if the lease is still the owner's, for another ttl, else 0. A value that is not a
+ * string is nobody's lease: hence pcall.
  */
-export const RENEW = new RedisScript(`
-local ttl, answers = ARGV[1], {}
-for owner in string.gmatch(ARGV[2], '([^|]*)|') do
-  local key = KEYS[#answers + 1]
-  local lease = redis.pcall('GET', key)
-  local ours = type(lease) == 'string' and string.sub(lease, 1, #owner + 1) == owner .. '|'
-  answers[#answers + 1] = ours and redis.call('PEXPIRE', key, ttl) or 0
-end
-return table.concat(answers)
-`);
+export const RENEW = new RedisScript(
+  { keys: 1, args: 2, mostInACommand: 250 },
+  `
+local lease = redis.pcall('GET', KEYS[1])
+local ours = type(lease) == 'string' and string.sub(lease, 1, #ARGV[1] + 1) == ARGV[1] .. '|'
+return ours and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0
+`,
+);

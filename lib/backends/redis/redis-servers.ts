@@ -16,7 +16,5 @@ export interface RedisServers {
    * @throws NotSentError the asker gave up before it was its turn
    */
   askFor(asker: Asker | undefined, leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]>;
-  /** Keys of the same group may share a script call. */
-  groupOf(leaseKey: string): number;
   close(): Promise<void>;
 }

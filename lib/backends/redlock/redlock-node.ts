@@ -3,7 +3,7 @@ import { isOwn, splitFields } from '../redis/lease-value.js';
 import type { ClientSource } from '../redis/redis-client.js';
 import { RedisConnection } from '../redis/redis-connection.js';
 import { asList } from '../redis/redis-reply.js';
-import { RenewalBatch } from '../redis/renewal-batch.js';
+import { RENEW } from '../redis/redis-scripts.js';
 import type { Asked } from './poll.js';
 import { TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';
@@ -52,7 +52,6 @@ const LONGEST_GREETING_MS = 2_000;
 /** One of the masters. All errors name it. */
 export class RedlockNode implements Asked {
   readonly #connection: RedisConnection;
-  readonly #renewals: RenewalBatch;
   /** Votes that were asked for and are not known yet, by their owners. */
   readonly #voting = new Map<string, Promise<unknown>>();
   /** Releases that failed: the owners, and what they may still have here. */
@@ -65,7 +64,6 @@ export class RedlockNode implements Asked {
     private readonly rules: VotingRules,
   ) {
     this.#connection = new RedisConnection(source, timeoutMs);
-    this.#renewals = new RenewalBatch(this.#connection);
     this.health.onChange(({ status }) => status === 'up' && this.#settleDebts());
   }
 
@@ -104,8 +102,8 @@ export class RedlockNode implements Asked {
     return vote;
   }
 
-  renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#naming(this.#renewals.renew(leaseKey, owner, ttlMs));
+  async renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
+    return Number(await this.#naming(this.#connection.run(RENEW, [leaseKey], [owner, Math.ceil(ttlMs)]))) === 1;
   }
 
   async isHeldBy(leaseKey: string, owner: string): Promise<boolean> {

@@ -1,4 +1,4 @@
-import { RedisScript } from '../redis/redis-scripts.js';
+import { RedisScript } from '../redis/redis-script.js';
 
 /**
  * For so long, and twice the skew, a token is remembered after its lease; later, the node's clock alone keeps tokens growing.
@@ -18,7 +18,9 @@ const FENCE_MS = 3_600_000;
  * Returns {'granted'}, or {'held', ms left of the lease, lease}, or {'refused', floor, ceiling, clock}: the token has to be
  * greater than floor and at most ceiling, or {'young', seconds since the node started}.
  */
-export const VOTE = new RedisScript(`
+export const VOTE = new RedisScript(
+  { keys: 3, args: 7, mostInACommand: 50 },
+  `
 local owner, attempt, proposal, skew = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[6])
 local lease = redis.call('GET', KEYS[1])
 if lease then
@@ -57,15 +59,19 @@ end
 redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4] + ${FENCE_MS} + math.ceil(skew / 500))
 redis.call('SET', KEYS[1], owner .. '|' .. ARGV[3] .. '|' .. attempt .. '|' .. ARGV[5], 'PX', ARGV[4])
 return {'granted'}
-`);
+`,
+);
 
 /**
  * KEYS: lease. ARGV: owner, number of an attempt of the owner's. Returns 1 if the lease was that attempt's, or an earlier one's,
  * and the key is now free, else 0. It may come at any time: what a later attempt has won stays.
  */
-export const TAKE_BACK = new RedisScript(`
+export const TAKE_BACK = new RedisScript(
+  { keys: 1, args: 2, mostInACommand: 50 },
+  `
 local lease = redis.call('GET', KEYS[1])
 local holder, attempt = string.match(lease or '', '^([^|]*)|%d+|(%d+)|')
 if holder ~= ARGV[1] or tonumber(attempt) > tonumber(ARGV[2]) then return 0 end
 return redis.call('DEL', KEYS[1])
-`);
+`,
+);

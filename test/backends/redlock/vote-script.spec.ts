@@ -116,13 +116,13 @@ wantedOf(['redlock']).forEach((name) =>
         return { ...EMPTY, clock: node.clock };
       }
       if (next.kind === 'renew') {
-        const ours = node.owner === next.owner ? '1' : '0';
-        expect(await redis.eval(RENEW.source, 1, KEYS[0], TTL_MS, `${nameOf(next.owner)}|`)).toBe(ours);
+        const ours = node.owner === next.owner ? 1 : 0;
+        expect(await redis.eval(RENEW.source, 1, KEYS[0], nameOf(next.owner), TTL_MS)).toEqual([ours]);
         return node;
       }
       const after = takeBack(node, next);
       const taken = await redis.eval(TAKE_BACK.source, 1, KEYS[0], nameOf(next.owner), next.attempt);
-      expect(taken).toBe(after === node ? 0 : 1);
+      expect(taken).toEqual([after === node ? 0 : 1]);
       return after;
     }
 
@@ -146,8 +146,8 @@ wantedOf(['redlock']).forEach((name) =>
         seconds,
         micros,
       ];
-      const reply = (await redis.eval(withClock(VOTE), KEYS.length, ...KEYS, ...args)) as unknown[];
-      const [kind, ...details] = reply;
+      const [answer = []] = (await redis.eval(withClock(VOTE), KEYS.length, ...KEYS, ...args)) as unknown[][];
+      const [kind, ...details] = answer;
       if (kind === 'granted' || kind === 'held') return { kind };
       const [floor = NaN, ceiling = NaN, now = NaN] = details.map(Number);
       return { kind: 'refused', floor, ceiling, clock: now };
