@@ -1,27 +1,24 @@
 import { AbortListener } from './abort-listener.js';
-import { Alarm } from './alarm.js';
-import type { Deadline } from './deadline.js';
 import { LockBackendError, LockError } from './errors.js';
-import type { Asker, LeaseAttempt, LeaseStore, RefusedLease } from './lease-store.js';
+import type { Contending } from './contending.js';
+import type { LeaseAttempt, RefusedLease } from './lease-store.js';
 import type { AcquireRequest, Lease } from './lock-backend.js';
-import { assertLockDelay, assertTtl } from './lock-options.js';
+import { replyTimeout } from './kit/reply-timeout.js';
+import { assertLockDelay } from './lock-options.js';
 import { NotSentError } from './not-sent-error.js';
-import type { PollingOptions } from './polling-backend.js';
-import { hasSessions, SessionLease } from './session-lease.js';
-import { type CleanUp, type NewLease, StoreLease } from './store-lease.js';
+import { type OpenQuestion, Question, SILENCE_MS } from './question.js';
+import { leaseOf } from './session-lease.js';
+import type { NewLease } from './store-lease.js';
 import { AFTER_EXPIRY_MS } from './wake-ups.js';
 import { trustedUntil } from './watchdog.js';
 
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 500;
 
-/** A store that answers does so within this time. */
-const SILENCE_MS = 100;
-
 const nothing = (): void => undefined;
 
-/** One caller's way from asking a store to a lease, or to giving up. Used once. */
-export class Contender implements Asker {
+/** One caller's way to a lease, or to giving up, when its first question did not bring one soon. Used once. */
+export class Contender {
   /** No deadline but the store's own, and no place in a queue. */
   readonly #once: boolean;
   /** A request was sent that may have been carried out, or may have put us in a queue. */
@@ -31,13 +28,14 @@ export class Contender implements Asker {
   #lastAttempt: Promise<unknown> | undefined;
   #unwatch: (() => void) | undefined;
   #abortListener: AbortListener | undefined;
+  /** Nobody wants the lease any more, for this reason. */
+  #calledOff: { readonly reason: unknown } | undefined;
   #woken = false;
   #queued = false;
-  #over = false;
-  #sentAt = NaN;
+  #question: Question | undefined;
   /** End what we wait for: a pause, or an answer too. There is one thing at a time. */
   #wakeUp: () => void = nothing;
-  #callOff: () => void = nothing;
+  #endWait: () => void = nothing;
   /** The slowest of the answers that somebody else has the key. */
   #slowestMs: number | undefined;
   /** The failures in a row, by the last of them. */
@@ -46,58 +44,59 @@ export class Contender implements Asker {
   #obstacle: Error | undefined;
 
   constructor(
-    private readonly store: LeaseStore,
+    private readonly contending: Contending,
     private readonly key: string,
     private readonly request: AcquireRequest,
-    private readonly patience: Required<PollingOptions>,
-    private readonly cleanUp: CleanUp,
+    private readonly first?: OpenQuestion,
   ) {
-    this.#once = request.deadline.passed;
+    this.#once = first?.once ?? request.deadline.passed;
     this.#mayHaveLeftSomething = request.place?.inherited === true;
   }
 
-  /** See `LockBackend.acquire`. */
+  /** See `PollingBackend.acquire`. */
   async run(): Promise<Lease | null> {
     const { owner, ttlMs, deadline } = this.request;
     const owned = { key: this.key, owner, ttlMs, clock: deadline.clock };
     let lease: NewLease | null = null;
+    this.contending.contenders.add(this);
     try {
       this.#begin();
-      if (this.request.yields === true && !this.#once && !this.#unwatch) await this.#letOthersAsk();
-      let next = await this.#attempt();
+      const { first } = this;
+      if (this.request.yields === true && !first && !this.#once && !this.#unwatch) await this.#letOthersAsk();
+      let next = await this.#attempt(first?.question);
       while (typeof next === 'number') next = this.#once ? null : await this.#attemptAfter(next);
       lease = next;
-      const Kind = hasSessions(this.store) ? SessionLease : StoreLease;
-      return lease && new Kind(this.store, owned, lease, this.cleanUp);
+      return lease && leaseOf(this.contending, owned, lease);
     } catch (error) {
-      if (error instanceof LockError || this.#isCalledOff(error)) throw error;
-      throw new LockBackendError(this.key, { backend: this.store.name, operation: 'acquire', cause: error });
+      if (error instanceof LockError || error === this.#calledOff?.reason) throw error;
+      throw new LockBackendError(this.key, { backend: this.contending.store.name, operation: 'acquire', cause: error });
     } finally {
-      this.#over = true;
+      this.contending.contenders.delete(this);
+      if (this.#question) this.#question.abandoned = true;
       this.#unwatch?.();
       this.#abortListener?.end();
       const leftSomething = !lease && this.#mayHaveLeftSomething;
-      if (leftSomething && !this.#passesPlace()) this.cleanUp(owned, this.#lastAttempt);
+      if (leftSomething && !this.#passesPlace()) this.contending.cleanUp(owned, this.#lastAttempt);
     }
   }
 
-  /** @internal See `Asker`. */
-  get deadline(): Deadline {
-    return this.request.deadline;
-  }
-
-  /** @internal See `Asker`. */
-  onSend(): boolean {
-    this.#sentAt = this.request.deadline.clock.now();
-    return !this.#over;
-  }
-
   #begin(): void {
-    const { ttlMs, owner, signal } = this.request;
-    assertTtl(ttlMs, this.store);
-    signal?.throwIfAborted();
-    if (signal) this.#abortListener = new AbortListener(signal, () => this.#callOff());
-    if (!this.#once) this.#unwatch = this.store.watch?.(this.key, owner, this.#wake);
+    const { first } = this;
+    const { owner, signal } = this.request;
+    if (first) {
+      this.#unwatch = first.unwatch;
+      this.#woken = first.woken;
+      first.onWake = this.#wake;
+    } else if (!this.#once) this.#unwatch = this.contending.store.watch?.(this.key, owner, this.#wake);
+    if (signal?.aborted === true) this.callOff(signal.reason);
+    // Where a first question was asked, the clean-up has to come after its answer.
+    if (!first) this.#assertWanted();
+    if (signal?.aborted === false) this.#abortListener = new AbortListener(signal, () => this.callOff(signal.reason));
+  }
+
+  callOff(reason: unknown): void {
+    this.#calledOff ??= { reason };
+    this.#endWait();
   }
 
   /** Not while a request is under way, which the next one's release could overtake. */
@@ -105,23 +104,20 @@ export class Contender implements Asker {
     return this.#queued && !this.#underWay && this.request.place?.pass() === true;
   }
 
-  #isCalledOff(error: unknown): boolean {
-    const { signal } = this.request;
-    return signal?.aborted === true && error === signal.reason;
+  #assertWanted(): void {
+    if (this.#calledOff) throw this.#calledOff.reason;
   }
 
   /** For as long as others may pause between two questions, so that each of them asks once. */
   async #letOthersAsk(): Promise<void> {
-    const { deadline, signal } = this.request;
-    await this.#wait(Math.min(this.patience.pollMs * 1.5 + AFTER_EXPIRY_MS, deadline.remainingMs / 2));
-    signal?.throwIfAborted();
+    await this.#wait(Math.min(this.contending.pollMs * 1.5 + AFTER_EXPIRY_MS, this.request.deadline.remainingMs / 2));
+    this.#assertWanted();
   }
 
   async #attemptAfter(delayMs: number): Promise<NewLease | null | number> {
-    const { deadline, signal } = this.request;
     await this.#wait(delayMs);
-    signal?.throwIfAborted();
-    return deadline.passed ? this.#giveUp() : this.#attempt();
+    this.#assertWanted();
+    return this.request.deadline.passed ? this.#giveUp() : this.#attempt();
   }
 
   /** "Somebody has it" and "nobody answers" are different news, also when the time is up. */
@@ -132,18 +128,17 @@ export class Contender implements Asker {
   }
 
   /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
-  #attempt(): Promise<NewLease | null | number> {
-    const { owner, ttlMs, metadata, deadline } = this.request;
-    const askedAt = deadline.clock.now();
+  #attempt(asked?: Question): Promise<NewLease | null | number> {
     const leftBefore = this.#mayHaveLeftSomething;
-    this.#sentAt = askedAt;
-    this.#woken = false;
+    if (!asked) this.#woken = false;
     this.#mayHaveLeftSomething = true;
     this.#underWay = true;
-    const answer = this.store.tryAcquire(this.key, owner, ttlMs, metadata, this);
+    const question = asked ?? new Question(this.contending.store, this.key, this.request);
+    const { answer } = question;
+    this.#question = question;
     this.#lastAttempt = leftBefore ? answer.catch(nothing) : answer;
-    return this.#inTime(answer, askedAt).then(
-      (attempt) => attempt && this.#onAnswer(attempt, this.#sentAt),
+    return this.#inTime(answer, question.askedAt).then(
+      (attempt) => attempt && this.#onAnswer(attempt, question.sentAt),
       (error: unknown) => {
         if (error instanceof NotSentError) this.#mayHaveLeftSomething = leftBefore;
         return this.#onFailure(error);
@@ -155,7 +150,7 @@ export class Contender implements Asker {
     if (!answer.acquired) return this.#onRefusal(answer, sentAt);
     const { lockDelayMs = 0, deadline } = this.request;
     const { ttlMs = this.request.ttlMs, sentAt: trustedFrom = sentAt, revoked } = answer;
-    assertLockDelay(lockDelayMs, ttlMs, this.store);
+    assertLockDelay(lockDelayMs, ttlMs, this.contending.store);
     if (revoked?.aborted !== true && deadline.clock.now() < trustedUntil(trustedFrom, ttlMs - lockDelayMs))
       return { granted: answer, queued: this.#queued, sentAt };
     return this.#onFailure(new Error('the answer came after the lease had ended'));
@@ -169,8 +164,8 @@ export class Contender implements Asker {
     this.#queued = this.#unwatch !== undefined;
     this.#mayHaveLeftSomething = this.#queued || staysInLine || this.request.place?.inherited === true;
     this.request.blockedBy?.(obstacle ?? holder);
-    const { pollMs } = this.patience;
-    const poll = pollMs / 2 + this.patience.random() * pollMs;
+    const { pollMs, random } = this.contending;
+    const poll = pollMs / 2 + random() * pollMs;
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
   }
 
@@ -181,22 +176,22 @@ export class Contender implements Asker {
     const { since, times } = this.#failing ?? { since: now, times: 0 };
     this.#failing = { since, times: times + 1, error };
     this.request.blockedBy?.(error instanceof Error ? error : new Error(String(error)));
-    const patienceIsOver = now - since >= this.patience.patienceMs;
-    if (passed || patienceIsOver || error instanceof LockError || this.request.signal?.aborted === true) throw error;
-    return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + this.patience.random() * FIRST_RETRY_MS;
+    const patienceIsOver = now - since >= this.contending.patienceMs;
+    if (passed || patienceIsOver || error instanceof LockError || this.#calledOff) throw error;
+    return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + this.contending.random() * FIRST_RETRY_MS;
   }
 
   /** Not beyond the deadline. */
   async #wait(delayMs: number): Promise<void> {
-    const { deadline, signal } = this.request;
-    if (this.#woken || signal?.aborted === true) return;
+    const { deadline } = this.request;
+    if (this.#woken || this.#calledOff) return;
     await new Promise<void>((resolve) => {
       const timer = deadline.clock.schedule(Math.min(delayMs, deadline.remainingMs), resolve);
       this.#wakeUp = () => {
         timer.cancel();
         resolve();
       };
-      this.#callOff = this.#wakeUp;
+      this.#endWait = this.#wakeUp;
     });
   }
 
@@ -210,18 +205,19 @@ export class Contender implements Asker {
    * least. `null`: at the deadline the answer was merely on its way, and all before it were refusals.
    */
   #inTime<T>(answer: Promise<T>, askedAt: number): Promise<T | null> {
-    const { deadline, signal } = this.request;
-    const { clock, at } = deadline;
+    const { clock, at } = this.request.deadline;
     return new Promise((resolve, reject) => {
       const onSilence = (): void => {
         if (this.#isMerelySlow(clock.now() - askedAt)) resolve(null);
         else reject(new Error('no answer before the deadline'));
       };
-      const alarm = this.#once ? undefined : new Alarm(clock, Math.max(at, askedAt + SILENCE_MS), onSilence);
-      this.#callOff = () => {
+      const silentMs = Math.max(at, askedAt + SILENCE_MS) - clock.now();
+      const alarm = this.#once ? undefined : replyTimeout(clock, silentMs, onSilence, { background: true });
+      this.#endWait = () => {
         alarm?.cancel();
-        reject(signal?.reason);
+        reject(this.#calledOff?.reason);
       };
+      if (this.#calledOff) return this.#endWait();
       const onAnswer = (value: T): void => {
         alarm?.cancel();
         resolve(value);

@@ -1,7 +1,7 @@
 import { detached } from './detached.js';
 import { LockConfigurationError, LockLostError, type LossReason } from './errors.js';
 import { HAND_OFF_BITS, type HandOffLimits } from './hand-off-limits.js';
-import type { LockBackend } from './lock-backend.js';
+import type { Lease, LockBackend } from './lock-backend.js';
 import type { HoldState } from './lock-observer.js';
 import type { ResolvedOptions } from './lock-options.js';
 import { writeSequencer } from './sequencer.js';
@@ -15,6 +15,8 @@ export interface HoldKeeper {
   jeopardy(hold: Hold, cause?: unknown): void;
   safe(hold: Hold): void;
   lost(hold: Hold, reason: LossReason): void;
+  /** How often, and for how long, a lease may be handed on. */
+  limitsOf(lease: Lease): HandOffLimits;
 }
 
 /** What the callers have in common who pass one lease on. */
@@ -23,7 +25,6 @@ export interface Tenure {
   readonly owner: string;
   readonly watchdog: Watchdog;
   readonly since: number;
-  readonly limits: HandOffLimits;
 }
 
 /** One lease shared by re-entered acquisitions: it ends with the last of them, or with the lease. */
@@ -63,8 +64,9 @@ export class Hold implements WatchdogListener {
 
   /** Whether callers of this process have had the lease for as often and as long as they may. */
   get exhausted(): boolean {
-    const { limits, since } = this.tenure;
-    return this.handOff >= limits.times || this.keeper.clock.now() - since >= limits.ms;
+    const { since, watchdog } = this.tenure;
+    const { times, ms } = this.keeper.limitsOf(watchdog.lease);
+    return this.handOff >= times || this.keeper.clock.now() - since >= ms;
   }
 
   get state(): 'held' | 'jeopardy' | 'lost' {

@@ -1,14 +1,14 @@
+import { Acquisition, type AcquisitionListener } from './acquisition.js';
 import { Blockers } from './blockers.js';
 import { Busy } from './busy.js';
-import { CallOff } from './call-off.js';
 import { Deadline } from './deadline.js';
-import { LockBackendError, LockError, type LossReason, quote } from './errors.js';
+import { LockBackendError, LockError, LockShutdownError, type LossReason, quote } from './errors.js';
 import { handOffLimits } from './hand-off-limits.js';
 import { Hold, type HoldKeeper } from './hold.js';
-import type { Call, HoldsSettings, LinePlace } from './holds-settings.js';
+import type { HoldsSettings, LinePlace } from './holds-settings.js';
 import { LeaseReturns } from './lease-returns.js';
 import { isAlike, LocalQueue } from './local-queue.js';
-import type { BackendHealth, Holder, Lease } from './lock-backend.js';
+import type { BackendHealth, Holder, HolderMetadata, Lease } from './lock-backend.js';
 import type { ResolvedOptions } from './lock-options.js';
 import { newOwner } from './process-identity.js';
 import { outside } from './reentrancy.js';
@@ -21,7 +21,7 @@ const DONE = Promise.resolve();
  * The holds of one service, from the caller's turn to the lease given back: who is next here, when a lease passes from one
  * caller to the next, and what a loss sets in motion.
  */
-export class Holds {
+export class Holds implements AcquisitionListener {
   readonly keeper: HoldKeeper;
   readonly #settings: HoldsSettings;
   readonly #grid: TimerGrid;
@@ -33,8 +33,6 @@ export class Holds {
   readonly #returns: LeaseReturns;
   /** Those that a shutdown ended while their work still ran. */
   readonly #abandoned = new Set<Hold>();
-  /** Calls off the requests of those who ask the backend now. */
-  readonly #asking = new CallOff();
 
   constructor(settings: HoldsSettings) {
     this.#settings = settings;
@@ -48,6 +46,7 @@ export class Holds {
       jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observed, cause })),
       safe: (hold) => observers.notify('safe', () => hold.observed),
       lost: (hold, reason) => this.#onLost(hold, reason),
+      limitsOf: (lease) => handOffLimits(settings.handOffs, lease),
     };
   }
 
@@ -64,8 +63,8 @@ export class Holds {
   take(key: string, options: ResolvedOptions): Promise<Hold | Busy> {
     const { clock } = this.#settings;
     const since = clock.now();
-    const call = { key, options, deadline: Deadline.after(options.waitMs, clock, since), since };
-    return outside(() => (this.#queue.enter(key) ? this.#ask(call) : this.#takeInTurn(call)));
+    const acquisition = new Acquisition(key, options, since, Deadline.after(options.waitMs, clock, since), this);
+    return outside(() => (this.#queue.enter(key) ? this.#ask(acquisition) : this.#takeInTurn(acquisition)));
   }
 
   /** A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. Never rejects. */
@@ -91,7 +90,7 @@ export class Holds {
   /** Sends away all who wait, in this process and at the backend. */
   dismiss(reason: unknown): void {
     this.#queue.rejectAll(reason);
-    this.#asking.now(reason);
+    this.#settings.backend.dismiss?.(reason);
   }
 
   /** Whether anybody holds a lock, or waits for one. */
@@ -138,17 +137,31 @@ export class Holds {
     return new LockBackendError(key, { backend: this.#settings.backend.name, operation, cause });
   }
 
-  async #takeInTurn(call: Call): Promise<Hold | Busy> {
-    const { key, options } = call;
-    const previous = await this.#waitForTurn(call);
-    if (previous instanceof Busy) return previous;
-    if (previous === 'late') return this.#late(key);
-    if (previous && 'owner' in previous) return this.#ask(call, previous);
-    const inherited = this.#inherit(previous, options);
-    return inherited ? this.#begin(inherited, call) : this.#ask(call);
+  get metadata(): HolderMetadata {
+    return this.#settings.metadata;
   }
 
-  #waitForTurn({ key, options, deadline }: Call): Promise<Hold | LinePlace | null | 'late'> | Busy {
+  /** @internal Order of arrival is that of the processes' callers, not of the one that asks for them. */
+  passPlace({ key, options, owner }: Acquisition): boolean {
+    return isAlike(this.#queue.next(key), options) && this.#queue.leave(key, { owner });
+  }
+
+  /** @internal */
+  blockedBy(key: string, by: Holder | Error | undefined): void {
+    this.#blockers.see(key, by);
+  }
+
+  async #takeInTurn(acquisition: Acquisition): Promise<Hold | Busy> {
+    const { key, options } = acquisition;
+    const previous = await this.#waitForTurn(acquisition);
+    if (previous instanceof Busy) return previous;
+    if (previous === 'late') return this.#late(key);
+    if (previous && 'owner' in previous) return this.#ask(acquisition, previous);
+    const inherited = this.#inherit(previous, options);
+    return inherited ? this.#begin(inherited, acquisition) : this.#ask(acquisition);
+  }
+
+  #waitForTurn({ key, options, deadline }: Acquisition): Promise<Hold | LinePlace | null | 'late'> | Busy {
     const waitersHere = this.#queue.waiting(key);
     if (options.waitMs === 0) return this.#late(key);
     if (waitersHere >= this.#settings.maxWaiters) {
@@ -171,59 +184,61 @@ export class Holds {
   }
 
   /** Asks the backend. Unless it gives us a hold, our turn is over. @param left by the caller before us */
-  async #ask(call: Call, left?: LinePlace): Promise<Hold | Busy> {
-    const { key, options, deadline } = call;
-    const { owner } = left ?? { owner: newOwner() };
-    const { backend, metadata, stopped } = this.#settings;
-    const { ttlMs, lockDelayMs } = options;
-    const signal = stopped.aborted ? stopped : this.#asking.signal(options.signal);
-    let hold: Hold | undefined;
-    let passed = false;
-    const pass = (): boolean => (passed ||= this.#passPlace(call, owner));
+  #ask(acquisition: Acquisition, left?: LinePlace): Promise<Hold | Busy> {
+    const { key } = acquisition;
+    const { backend, stopped } = this.#settings;
+    acquisition.owner = left?.owner ?? newOwner();
+    acquisition.inherited = left !== undefined;
+    acquisition.yields = this.#yielding.delete(key);
     this.#returns.underWay.begin();
-    try {
-      const lease = await backend.acquire(key, {
-        owner,
-        ttlMs: ttlMs + lockDelayMs,
-        lockDelayMs,
-        deadline,
-        signal,
-        metadata,
-        yields: this.#yielding.delete(key),
-        place: { inherited: left !== undefined, pass },
-        blockedBy: (by) => this.#blockers.see(key, by),
-      });
-      if (lease) hold = this.#holdOf(lease, owner, call);
-    } catch (error) {
-      const calledOff = signal.aborted && error === signal.reason;
-      const failure: unknown = calledOff ? error : this.#reported(key, 'acquire', error);
-      if (!passed && failure instanceof LockBackendError) this.#onFailure(failure, call);
-      else if (!passed) this.#endTurn(key, null);
-      throw failure;
-    } finally {
-      this.#returns.underWay.end();
+    const lease = stopped.aborted ? Promise.reject(stopped.reason) : backend.acquire(key, acquisition);
+    return lease.then(
+      (granted) => this.#onLease(granted, acquisition),
+      (error: unknown) => this.#onRejected(error, acquisition),
+    );
+  }
+
+  #onLease(lease: Lease | null, acquisition: Acquisition): Hold | Busy | Promise<never> {
+    const { key, passed } = acquisition;
+    let hold: Hold;
+    this.#returns.underWay.end();
+    if (!lease) {
+      const busy = new Busy(this.#holderOf(key));
+      if (!passed) this.#endTurn(key, null);
+      return busy;
     }
-    if (hold) return this.#begin(hold, call);
-    const busy = new Busy(this.#holderOf(key));
-    if (!passed) this.#endTurn(key, null);
-    return busy;
+    try {
+      hold = this.#holdOf(lease, acquisition);
+    } catch (error) {
+      return this.#onUnusable(error, acquisition);
+    }
+    return this.#begin(hold, acquisition);
   }
 
-  /** Has the next caller here go on in our place: order of arrival is that of the processes' callers, not of who asks for them. */
-  #passPlace({ key, options }: Call, owner: string): boolean {
-    return isAlike(this.#queue.next(key), options) && this.#queue.leave(key, { owner });
+  #onRejected(error: unknown, acquisition: Acquisition): never {
+    this.#returns.underWay.end();
+    return this.#onUnusable(error, acquisition);
   }
 
-  #holdOf(lease: Lease, owner: string, { key, options }: Call): Hold {
-    const [{ clock, handOffs }, { lockDelayMs }] = [this.#settings, options];
+  #onUnusable(error: unknown, { key, options: { signal }, deadline, passed }: Acquisition): never {
+    const calledOff = (signal?.aborted === true && error === signal.reason) || error instanceof LockShutdownError;
+    const failure: unknown = calledOff ? error : this.#reported(key, 'acquire', error);
+    if (!passed && failure instanceof LockBackendError) this.#onFailure(failure, key, deadline);
+    else if (!passed) this.#endTurn(key, null);
+    throw failure;
+  }
+
+  #holdOf(lease: Lease, { key, options, owner }: Acquisition): Hold {
+    const { clock } = this.#settings;
+    const { lockDelayMs } = options;
     if (lockDelayMs > 0) this.#returns.assertUsable(lease, lockDelayMs);
     const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, lockDelayMs);
-    const tenure = { owner, watchdog, since: clock.now(), limits: handOffLimits(handOffs, lease) };
+    const tenure = { owner, watchdog, since: clock.now() };
     return new Hold(key, options, this.keeper, tenure);
   }
 
   /** Unless the caller has given up meanwhile, or the service. */
-  #begin(hold: Hold, { key, options: { signal }, since }: Call): Hold | Promise<never> {
+  #begin(hold: Hold, { key, options: { signal }, since }: Acquisition): Hold | Promise<never> {
     const { clock, observers, stopped } = this.#settings;
     this.#holds.set(key, hold);
     if (signal?.aborted === true) return this.#rejected(hold, signal.reason);
@@ -261,7 +276,7 @@ export class Holds {
    * Unless it was our time that was too short, whoever waits here is told the same: to have it of the backend each of them would
    * need as long again, one after the other, and most of them would be told that somebody has the key.
    */
-  #onFailure(failure: LockBackendError, { key, deadline }: Call): void {
+  #onFailure(failure: LockBackendError, key: string, deadline: Deadline): void {
     if (!deadline.passed) this.#queue.reject(key, failure);
     const hasNext = this.#queue.waiting(key) > 0;
     this.#endTurn(key, null);
@@ -280,9 +295,9 @@ export class Holds {
     return new Busy(this.#holderOf(key));
   }
 
-  async #giveBack(hold: Hold): Promise<void> {
-    await this.#returns.giveBack(hold);
-    this.#endTurn(hold.key, null);
+  #giveBack(hold: Hold): Promise<void> {
+    const early = !hold.options.awaitRelease && this.#settings.backend.keepsOrder === true;
+    return this.#returns.giveBack(hold, () => this.#endTurn(hold.key, null), early);
   }
 
   #onLost(hold: Hold, reason: LossReason): void {

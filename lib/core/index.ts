@@ -23,16 +23,16 @@ export {
   type LockBackend,
   type NodeHealth,
   type Place,
-  type RenewalListener,
   type TtlLimits,
 } from './lock-backend.js';
 export { NotSentError } from './not-sent-error.js';
-export { PollingBackend, type PollingOptions } from './polling-backend.js';
+export { type PollingOptions } from './contending.js';
+export { PollingBackend } from './polling-backend.js';
 export { type GivenBackend, isBackend, openBackend } from './open-backend.js';
 
 // For writers of stores: what most of them need.
 export { AbortListener } from './abort-listener.js';
-export { within } from './alarm.js';
+export { within } from './within.js';
 export { Deadline } from './deadline.js';
 export { detached } from './detached.js';
 export { errorText } from './kit/error-text.js';

@@ -1,10 +1,11 @@
-import { within } from './alarm.js';
 import { Background } from './background.js';
 import type { Hold } from './hold.js';
 import type { Lease, LockBackend } from './lock-backend.js';
 import { assertLockDelay } from './lock-options.js';
 import { type Clock, pause } from './timers.js';
 import { trustedUntil } from './watchdog.js';
+
+const nothing = (): void => undefined;
 
 export interface LeaseReturnsSettings {
   readonly backend: Pick<LockBackend, 'name'>;
@@ -21,20 +22,16 @@ export class LeaseReturns {
 
   constructor(private readonly settings: LeaseReturnsSettings) {}
 
-  /** Never rejects, and waits at most for what is left of the TTL. */
-  async giveBack({ key, watchdog }: Hold): Promise<void> {
+  /**
+   * Never rejects.
+   * @param onOver is called when the next caller may ask for the key
+   * @param early which is as soon as the release is sent, because the store keeps the order of what it is asked
+   */
+  giveBack({ key, watchdog }: Hold, onOver: () => void = nothing, early = false): Promise<void> {
     this.underWay.begin();
-    try {
-      const renewal = watchdog.stop();
-      if (renewal) await renewal;
-      const { ttlMs } = watchdog.lease;
-      if (!(await within(this.settings.clock, ttlMs, watchdog.lease.release())))
-        throw new Error(`no answer within ${ttlMs} ms`);
-    } catch (error) {
-      this.settings.failed(key, error);
-    } finally {
-      this.underWay.end();
-    }
+    const renewal = watchdog.stop();
+    if (!renewal) return this.#release(key, watchdog.lease, onOver, early);
+    return renewal.then(() => this.#release(key, watchdog.lease, onOver, early));
   }
 
   /** Requests of the former holder may still be on their way. When the service is closed, the key is free at once. */
@@ -45,6 +42,19 @@ export class LeaseReturns {
     await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
     await this.giveBack(hold);
     this.underWay.end();
+  }
+
+  #release(key: string, lease: Lease, onOver: () => void, early: boolean): Promise<void> {
+    const over = (): void => {
+      this.underWay.end();
+      if (!early) onOver();
+    };
+    const released = lease.release().then(over, (error: unknown) => {
+      this.settings.failed(key, error);
+      over();
+    });
+    if (early) onOver();
+    return released;
   }
 
   /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */

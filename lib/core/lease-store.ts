@@ -1,5 +1,5 @@
 import type { Deadline } from './deadline.js';
-import type { Guarantee, HealthSource, Holder, HolderMetadata, RenewalListener, TtlLimits } from './lock-backend.js';
+import type { Guarantee, HealthSource, Holder, HolderMetadata, TtlLimits } from './lock-backend.js';
 
 /** The smaller door: a store that knows "write if absent, with a time to live". `PollingBackend` makes a `LockBackend` of it. */
 export interface LeaseStore {
@@ -7,6 +7,8 @@ export interface LeaseStore {
   readonly guarantee: Guarantee;
   /** See `LockBackend`. */
   readonly ttlLimits?: TtlLimits;
+  /** Carries out what it is asked in the order of the calls, on the same key. @default false */
+  readonly keepsOrder?: boolean;
   /**
    * What ends the lease of a holder that renews it no more. `session`: that of its process, which all its leases share, and which
    * a single lease need not wait for: the core gives back what nobody renews. `connection`: the same, and a crash ends it at once.
@@ -27,8 +29,6 @@ export interface LeaseStore {
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata, asker?: Asker): Promise<LeaseAttempt>;
   /** Still `owner`'s, for another `ttlMs`? Never re-creates. */
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
-  /** Prepares all renewals of a lease: what it returns is its `renewFor`. See `Lease`. */
-  renewerOf?(key: string, owner: string, ttlMs: number): (listener: RenewalListener) => void;
   /** Whether the key was `owner`'s. A store that queues takes `owner` out of the queue too. */
   release(key: string, owner: string): Promise<boolean>;
   /** See `LockBackend`. */

@@ -56,6 +56,8 @@ export interface LockBackend {
   readonly guarantee: Guarantee;
   /** Other TTLs are refused where they are given, with `LockConfigurationError`. @default all that a lock service takes */
   readonly ttlLimits?: TtlLimits;
+  /** See `LeaseStore`. */
+  readonly keepsOrder?: boolean;
   /** A lock ends with the connection of its holder, at once when that crashes. @default false */
   readonly endsWithConnection?: boolean;
   /**
@@ -71,6 +73,8 @@ export interface LockBackend {
    * @throws LockBackendError when the backend cannot answer; `request.signal.reason` when the caller gives up
    */
   acquire(key: string, request: AcquireRequest): Promise<Lease | null>;
+  /** Rejects all that is asked, or waited for, now. */
+  dismiss?(reason: unknown): void;
   /**
    * Whether the server keeps `key` for `owner` now: one reading that changes nothing, and sees what was decided before it. For
    * sequencers, which come from outside: both may be anything. Without it they are of no use with this backend.
@@ -95,7 +99,7 @@ export interface AcquireRequest {
   /** So much of it the holder will not trust: an answer that comes in the last part of the lease comes too late. @default 0 */
   readonly lockDelayMs?: number;
   readonly deadline: Deadline;
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
   /**
    * Callers of this process have just had the key for as long as they may: whoever asks again and again must now let others
@@ -134,8 +138,6 @@ export interface Lease {
   readonly sentAt: number;
   /** Still ours, for another `ttlMs` from when this was called? Rejecting is no answer, and is asked again. */
   renew(): Promise<boolean>;
-  /** The same without a promise, for very many leases: calls one of the listener's methods, once and later. @default by `renew` */
-  renewFor?(listener: RenewalListener): void;
   /** Harmless when the lease is already lost. */
   release(): Promise<void>;
   /** What a backend gives the holder to work with, such as the transaction that has the lock. */
@@ -144,13 +146,7 @@ export interface Lease {
    * The work succeeded: makes what it did through `attachment` last, before the release. Rejecting fails the work. A lease
    * with this is one holder's own, and is never handed on to the next caller.
    */
-  complete?(): Promise<void>;
+  readonly complete?: (() => Promise<void>) | undefined;
   /** A server that pushes loss (node deleted, session expired) may say so early. */
-  readonly revoked?: AbortSignal;
-}
-
-/** Whoever has asked for a renewal. */
-export interface RenewalListener {
-  onAnswer(ours: boolean): void;
-  onFailure(error: unknown): void;
+  readonly revoked?: AbortSignal | undefined;
 }

@@ -29,6 +29,13 @@ export interface TryAcquireOptions {
 export interface AcquireOptions extends TryAcquireOptions {
   /** `0` never waits, `Infinity` waits for ever. @default 10_000 */
   waitMs?: number;
+  /**
+   * `false`: `withLock` resolves, and the turn of the next caller here begins, when the release is sent, not when it is answered.
+   * Saves a round trip. The key may then be held for a moment after `withLock` has resolved; a release that fails is told to
+   * observers, as always. Where a store does not keep the order of what it is asked, the next turn begins with the answer.
+   * @default true
+   */
+  awaitRelease?: boolean;
   /** Gives up waiting; `acquire` then rejects with `signal.reason`. It does not end a lock that is held. */
   signal?: AbortSignal;
 }
@@ -61,6 +68,7 @@ const DEFAULTS: ResolvedOptions = {
   watchdog: true,
   maxHoldMs: Infinity,
   reentrant: true,
+  awaitRelease: true,
 };
 
 const ACQUIRE_OPTIONS: ReadonlySet<string> = new Set([...Object.keys(DEFAULTS), 'signal']);
@@ -93,14 +101,14 @@ export function resolveOptions(
   if (given === undefined) return defaults;
   refuseUnknown(given, ACQUIRE_OPTIONS, 'acquire');
   const resolved = { ...defaults };
-  for (const [name, value] of Object.entries(given))
-    if (value !== undefined) Object.assign(resolved, { [name]: value });
+  for (const [name, value] of Object.entries(given)) if (value !== undefined) Reflect.set(resolved, name, value);
   inRange('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
   inRange('lockDelayMs', resolved.lockDelayMs, 0, MAX_TTL_MS - resolved.ttlMs);
   inRange('waitMs', resolved.waitMs, 0, Infinity);
   inRange('maxHoldMs', resolved.maxHoldMs, 1, Infinity);
   isBoolean('watchdog', resolved.watchdog);
   isBoolean('reentrant', resolved.reentrant);
+  isBoolean('awaitRelease', resolved.awaitRelease);
   if (resolved.signal !== undefined && !(resolved.signal instanceof AbortSignal)) {
     throw new LockConfigurationError('signal must be an AbortSignal', 'signal');
   }

@@ -48,6 +48,8 @@ export class LockService implements AsyncDisposable {
   readonly backend: LockBackend;
   /** What a call assumes that does not say. */
   readonly defaults: Readonly<ResolvedOptions>;
+  /** Those that were checked: whoever passes them again pays nothing. */
+  readonly #resolvedOptions = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
   readonly #clock: Clock;
   readonly #observers: Observers;
   readonly #metadata: HolderMetadata;
@@ -118,12 +120,17 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * What a call with these options would use. Asks nothing of the backend.
+   * What a call with these options would use. Asks nothing of the backend. A call that is given the result, which nobody can
+   * change any more, need not work it out again.
    * @throws LockConfigurationError no such call can ever work, here and with this backend
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const resolved = resolveOptions(options, this.defaults);
+    if (options === undefined) return this.defaults;
+    const known = this.#resolvedOptions.get(options);
+    if (known) return known;
+    const resolved = Object.freeze(resolveOptions(options, this.defaults));
     assertLock(resolved, this.backend);
+    this.#resolvedOptions.set(resolved, resolved);
     return resolved;
   }
 
@@ -161,7 +168,8 @@ export class LockService implements AsyncDisposable {
       if (lock.completes) await lock.complete();
       return result;
     } finally {
-      await lock.release();
+      const released = lock.release();
+      if (resolved.awaitRelease) await released;
     }
   }
 

@@ -1,5 +1,5 @@
-import { within } from './alarm.js';
 import { currentLocks } from './current-locks.js';
+import { within } from './within.js';
 import { LockShutdownError } from './errors.js';
 import type { Holds } from './holds.js';
 import type { LockBackend } from './lock-backend.js';

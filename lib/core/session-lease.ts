@@ -1,10 +1,16 @@
 import type { LeaseStore } from './lease-store.js';
-import { StoreLease } from './store-lease.js';
+import type { Contending } from './contending.js';
+import { type NewLease, type OwnedKey, StoreLease } from './store-lease.js';
 import type { Timer } from './timers.js';
 
 /** Whether the leases of `store` outlive their time, because something that they share lives on. */
 export function hasSessions({ endsWith = 'ttl' }: Pick<LeaseStore, 'endsWith'>): boolean {
   return endsWith !== 'ttl';
+}
+
+export function leaseOf({ store, cleanUp }: Contending, owned: OwnedKey, lease: NewLease): StoreLease {
+  const Kind = hasSessions(store) ? SessionLease : StoreLease;
+  return new Kind(store, owned, lease, cleanUp);
 }
 
 /** The session would keep it: a lease that nobody renews is given back at its end. */

@@ -1,6 +1,5 @@
 import type { GrantedLease, LeaseStore } from './lease-store.js';
-import type { Lease, RenewalListener } from './lock-backend.js';
-import { tell } from './renewal.js';
+import type { Lease } from './lock-backend.js';
 import type { Clock } from './timers.js';
 
 /** A key that is, or may be, an owner's. */
@@ -29,16 +28,11 @@ export class StoreLease implements Lease, OwnedKey {
   readonly key: string;
   readonly owner: string;
   readonly clock: Clock;
-  /** What the server was asked for, and what it keeps to. */
-  readonly #askedTtlMs: number;
-  readonly ttlMs: number;
-  readonly fencingToken: bigint;
   readonly queued: boolean;
   readonly sentAt: number;
-  readonly revoked?: AbortSignal;
-  readonly attachment?: unknown;
-  readonly complete?: () => Promise<void>;
-  #renewer: ((listener: RenewalListener) => void) | undefined;
+  /** For so long the server was asked. */
+  readonly #askedTtlMs: number;
+  readonly #granted: GrantedLease;
 
   constructor(
     private readonly store: LeaseStore,
@@ -49,34 +43,43 @@ export class StoreLease implements Lease, OwnedKey {
     this.key = key;
     this.owner = owner;
     this.clock = clock;
-    this.#askedTtlMs = ttlMs;
-    this.ttlMs = granted.ttlMs ?? ttlMs;
-    this.fencingToken = granted.fencingToken;
     this.queued = queued;
     this.sentAt = granted.sentAt ?? sentAt;
-    if (granted.revoked) this.revoked = granted.revoked;
-    if (granted.attachment !== undefined) this.attachment = granted.attachment;
-    if (granted.complete) this.complete = granted.complete.bind(granted);
+    this.#askedTtlMs = ttlMs;
+    this.#granted = granted;
+  }
+
+  get ttlMs(): number {
+    return this.#granted.ttlMs ?? this.#askedTtlMs;
+  }
+
+  get fencingToken(): bigint {
+    return this.#granted.fencingToken;
+  }
+
+  get revoked(): AbortSignal | undefined {
+    return this.#granted.revoked;
+  }
+
+  get attachment(): unknown {
+    return this.#granted.attachment;
+  }
+
+  get complete(): (() => Promise<void>) | undefined {
+    return this.#granted.complete?.bind(this.#granted);
   }
 
   renew(): Promise<boolean> {
     return this.store.renew(this.key, this.owner, this.#askedTtlMs);
   }
 
-  renewFor(listener: RenewalListener): void {
-    this.#renewer ??= this.store.renewerOf?.(this.key, this.owner, this.#askedTtlMs);
-    if (this.#renewer) this.#renewer(listener);
-    else tell(listener, this.renew());
-  }
-
   /** The caller is told of a failure at once; the key is not to stay closed for the rest of the TTL because of it. */
-  release(): Promise<void> {
-    return this.store.release(this.key, this.owner).then(
-      () => undefined,
-      (error: unknown) => {
-        this.cleanUp(this);
-        throw error;
-      },
-    );
+  async release(): Promise<void> {
+    try {
+      await this.store.release(this.key, this.owner);
+    } catch (error) {
+      this.cleanUp(this);
+      throw error;
+    }
   }
 }

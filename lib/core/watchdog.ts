@@ -1,7 +1,6 @@
 import { AbortListener } from './abort-listener.js';
 import type { LossReason } from './errors.js';
-import { tell } from './renewal.js';
-import type { Lease, RenewalListener } from './lock-backend.js';
+import type { Lease } from './lock-backend.js';
 import { GridTimer, type TimerGrid } from './timer-grid.js';
 import type { Clock, Timer } from './timers.js';
 
@@ -29,18 +28,17 @@ const LONGEST_RETRY_MS = 1_000;
  * failed one is repeated, in jeopardy, for as long as the lease is trusted. The end of trust comes from a timer of its own
  * and from a comparison of clocks, never from a reply: a server that says nothing is noticed as fast as one that says no.
  */
-export class Watchdog implements RenewalListener {
+export class Watchdog {
   listener: WatchdogListener | undefined;
   readonly #ttlMs: number;
-  #trustedUntil = NaN;
-  #sentAt = NaN;
+  #trustedUntil: number;
+  #sentAt: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
-  /** Of the renewal in flight; else `NaN`. A field that is always a number is written in place, a hundred thousand times. */
-  #renewalSentAt = NaN;
+  /** Of the renewal in flight. */
+  #renewalSentAt: number | undefined;
   #onRenewalOver: (() => void) | undefined;
-  /** On the grid as long as all goes well, when the same two are enough for a thousand locks. */
-  readonly #nextRenewal: GridTimer;
-  readonly #alarm: GridTimer;
+  /** For the next renewal, or for a look whether the one in flight is late. A thousand locks share its time on the grid. */
+  readonly #timer: GridTimer;
   #endOfTrust: Timer | undefined;
   readonly #revocation: AbortListener | undefined;
 
@@ -52,14 +50,14 @@ export class Watchdog implements RenewalListener {
     /** How much longer than we trust it the server keeps the lease. */
     lockDelayMs = 0,
   ) {
-    this.#nextRenewal = new GridTimer(grid, () => this.renewNow());
-    this.#alarm = new GridTimer(grid, this.#onAlarm);
+    this.#timer = new GridTimer(grid, () => this.#onTime());
     this.#ttlMs = lease.ttlMs - lockDelayMs;
     this.#sentAt = lease.sentAt;
     this.#trustedUntil = trustedUntil(lease.sentAt, this.#ttlMs);
-    if (lease.revoked?.aborted === false) this.#revocation = new AbortListener(lease.revoked, this.#onRevoked);
-    this.#scheduleRenewal();
-    this.#setAlarm();
+    const { revoked } = lease;
+    if (revoked?.aborted === false) this.#revocation = new AbortListener(revoked, () => this.#lose('revoked'));
+    if (renews) this.#scheduleRenewal();
+    else this.#awaitEndOfTrust();
   }
 
   /** Exact now, also in the first synchronous step after a stalled event loop. */
@@ -80,29 +78,29 @@ export class Watchdog implements RenewalListener {
   suspect(cause?: unknown): void {
     if (this.#state !== 'held') return;
     this.#state = 'jeopardy';
-    this.#setAlarm();
+    this.#awaitEndOfTrust();
     this.listener?.onJeopardy(cause);
   }
 
   /** Asks the backend at once. While a renewal is in flight its answer serves. */
   renewNow(): void {
-    if (this.#state === 'over' || !Number.isNaN(this.#renewalSentAt)) return;
-    this.#nextRenewal.cancel();
+    if (this.#state === 'over' || this.#renewalSentAt !== undefined) return;
     const sentAt = this.clock.now();
     if (sentAt >= this.#trustedUntil) return this.#lose('expired');
     this.#renewalSentAt = sentAt;
+    this.#timer.setFrom(this.#lateFrom, this.#ttlMs / 12);
+    const onFailure = (error: unknown): void => this.#onFailure(error);
     try {
-      if (this.lease.renewFor) this.lease.renewFor(this);
-      else tell(this, this.lease.renew());
+      this.lease.renew().then((ours) => this.#onAnswer(ours), onFailure);
     } catch (error) {
-      this.onFailure(error);
+      onFailure(error);
     }
   }
 
   /** Ends the watch; resolves when no renewal is in flight any more, if there is one. Bounded by the end of trust. */
   stop(): Promise<void> | undefined {
     this.#end();
-    if (Number.isNaN(this.#renewalSentAt)) return undefined;
+    if (this.#renewalSentAt === undefined) return undefined;
     return new Promise((resolve) => {
       const timer = this.clock.schedule(this.leftMs, resolve, { background: true });
       this.#onRenewalOver = () => {
@@ -112,8 +110,7 @@ export class Watchdog implements RenewalListener {
     });
   }
 
-  /** @internal Of the renewal in flight. */
-  onAnswer(ours: boolean): void {
+  #onAnswer(ours: boolean): void {
     const sentAt = this.#endRenewal();
     if (this.#state === 'over') return;
     if (!ours) return this.#lose('revoked');
@@ -122,63 +119,52 @@ export class Watchdog implements RenewalListener {
     this.#trustedUntil = trustedUntil(sentAt, this.#ttlMs);
     if (this.#state === 'jeopardy') {
       this.#state = 'held';
-      this.#setAlarm();
+      if (this.renews) this.#endOfTrust?.cancel();
+      else this.#awaitEndOfTrust();
       this.listener?.onSafe();
     }
     this.#scheduleRenewal();
   }
 
-  /** @internal Of the renewal in flight. */
-  onFailure(error: unknown): void {
+  #onFailure(error: unknown): void {
     this.#endRenewal();
     this.suspect(error);
     this.#retrySoon();
   }
 
   #endRenewal(): number {
-    const sentAt = this.#renewalSentAt;
-    this.#renewalSentAt = NaN;
+    const sentAt = this.#renewalSentAt ?? this.#sentAt;
+    this.#renewalSentAt = undefined;
     this.#onRenewalOver?.();
     return sentAt;
   }
 
   #scheduleRenewal(): void {
-    if (!this.renews) return;
-    const ttlMs = this.#ttlMs;
-    this.#nextRenewal.setBy(this.#sentAt + ttlMs / 3, ttlMs / 24);
+    if (this.renews) this.#timer.setBy(this.#sentAt + this.#ttlMs / 3, this.#ttlMs / 24);
   }
 
   /** On the grid too: a thousand locks whose renewals failed share their next requests as well. */
   #retrySoon(): void {
     if (this.#state === 'over') return;
     const delayMs = Math.min(Math.max(this.#ttlMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
-    this.#nextRenewal.setFrom(this.clock.now() + delayMs, delayMs / 3);
-  }
-
-  /**
-   * While all goes well the alarm looks whether the renewal is late, and moves with renewals only when it rings: renewing a
-   * thousand locks touches no timer. Otherwise it rings at the end of trust.
-   */
-  #setAlarm(): void {
-    this.#cancelAlarm();
-    if (this.renews && this.#state === 'held') this.#alarm.setFrom(this.#lateFrom, this.#ttlMs / 12);
-    else this.#endOfTrust = this.clock.schedule(this.leftMs, this.#onAlarm, { background: true });
+    this.#timer.setFrom(this.clock.now() + delayMs, delayMs / 3);
   }
 
   get #lateFrom(): number {
     return this.#sentAt + (this.#ttlMs * 2) / 3;
   }
 
-  readonly #onAlarm = (): void => {
-    if (this.#state === 'over') return;
-    const now = this.clock.now();
-    if (now >= this.#trustedUntil) return this.#lose('expired');
-    const late = this.renews && now >= this.#lateFrom;
-    if (late && this.#state === 'held') this.suspect(new Error('the renewal is late'));
-    else this.#setAlarm();
-  };
+  #onTime(): void {
+    if (this.#renewalSentAt === undefined) this.renewNow();
+    else if (this.renews) this.suspect(new Error('the renewal is late'));
+  }
 
-  readonly #onRevoked = (): void => this.#lose('revoked');
+  /** To the millisecond. Needed in doubt only, and where nothing is renewed. */
+  #awaitEndOfTrust(): void {
+    this.#endOfTrust?.cancel();
+    const onEnd = (): void => (this.clock.now() < this.#trustedUntil ? this.#awaitEndOfTrust() : this.#lose('expired'));
+    this.#endOfTrust = this.clock.schedule(this.leftMs, onEnd, { background: true });
+  }
 
   #lose(reason: LossReason): void {
     if (this.#state === 'over') return;
@@ -188,13 +174,8 @@ export class Watchdog implements RenewalListener {
 
   #end(): void {
     this.#state = 'over';
-    this.#nextRenewal.cancel();
-    this.#cancelAlarm();
-    this.#revocation?.end();
-  }
-
-  #cancelAlarm(): void {
-    this.#alarm.cancel();
+    this.#timer.cancel();
     this.#endOfTrust?.cancel();
+    this.#revocation?.end();
   }
 }

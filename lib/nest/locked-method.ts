@@ -39,6 +39,8 @@ export class LockedMethod {
   readonly backend: string;
   readonly #keys: LockedKeys;
   readonly #acquire: AcquireOptions;
+  /** The same as each service completes it, so that no call has to. */
+  readonly #acquireBy = new WeakMap<LockService, AcquireOptions>();
   readonly #onBusy: NonNullable<LockedOptions['onBusy']>;
   readonly #outlivesClient: boolean;
   readonly #lockArguments: ReadonlySet<number>;
@@ -77,7 +79,7 @@ export class LockedMethod {
     service?: LockService,
     prefixes?: readonly string[],
   ): void {
-    service?.resolve(this.#acquire);
+    if (service) this.#acquireBy.set(service, service.resolve(this.#acquire));
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
     if (typeof method !== 'function') return;
     this.#keys.validate(method, classRef, prefixes);
@@ -163,7 +165,10 @@ export class LockedMethod {
       return work(locks);
     };
     try {
-      const options = signals.length > 0 ? { ...this.#acquire, signal: AbortSignal.any(signals) } : this.#acquire;
+      const options =
+        signals.length > 0
+          ? { ...this.#acquire, signal: AbortSignal.any(signals) }
+          : (this.#acquireBy.get(service) ?? this.#acquire);
       return { result: await withLocks(service, keys, enter, options) };
     } catch (error) {
       if (entered || this.#onBusy === 'throw' || !(error instanceof LockTimeoutError)) throw error;

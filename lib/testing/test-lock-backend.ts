@@ -1,56 +1,67 @@
 import {
-  type AcquireRequest,
   type BackendHealth,
   type Clock,
   type HealthSource,
-  type Lease,
-  type LockBackend,
-  PollingBackend,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  LockBackendError,
 } from '../core/index.js';
 import { MemoryLeaseStore } from '../backends/memory/index.js';
 
 /** A backend in memory that fails on request, to see what an application does then. */
-export class TestLockBackend implements LockBackend {
+export class TestLockBackend implements LeaseStore {
   readonly name = 'test';
   readonly guarantee = 'best-effort';
   readonly #store: MemoryLeaseStore;
-  readonly #inner: PollingBackend;
   readonly #revocations = new Map<string, AbortController>();
+  readonly #waiting = new Set<() => void>();
   #failure: Error | undefined;
-  /** Aborts when all that is under way fails. */
-  #breakDown = new AbortController();
   #strangers = 0;
 
   constructor(options: { readonly clock?: Clock } = {}) {
     this.#store = new MemoryLeaseStore(options.clock);
-    this.#inner = new PollingBackend(this.#store);
   }
 
   /** `down` from `breakDown` until `repair`, for tests of health pages. Nobody is told of the change. */
   get health(): HealthSource {
-    const current: BackendHealth = this.#failure ? { status: 'down', detail: this.#failure.message } : { status: 'up' };
-    return { current, onChange: () => () => undefined };
+    const failure = (): Error | undefined => this.#failure;
+    return {
+      get current(): BackendHealth {
+        const { message } = failure() ?? {};
+        return message === undefined ? { status: 'up' } : { status: 'down', detail: message };
+      },
+      onChange: () => () => undefined,
+    };
   }
 
-  async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
-    this.#answer();
-    const { signal: broken } = this.#breakDown;
-    const signal = request.signal ? AbortSignal.any([request.signal, broken]) : broken;
-    const lease = await this.#inner.acquire(key, { ...request, signal });
-    if (!lease) return null;
+  async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    // Nobody asks again after an error of this kind.
+    if (this.#failure)
+      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: this.#failure });
+    const attempt = await this.#store.tryAcquire(key, owner, ttlMs, metadata);
+    if (!attempt.acquired) return attempt;
     const revocation = new AbortController();
     this.#revocations.set(key, revocation);
-    return {
-      ...lease,
-      renew: async () => {
-        this.#answer();
-        return lease.renew();
-      },
-      release: async () => {
-        this.#answer();
-        return lease.release();
-      },
-      revoked: revocation.signal,
+    return { ...attempt, revoked: revocation.signal };
+  }
+
+  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    this.#answer();
+    return this.#store.renew(key, owner, ttlMs);
+  }
+
+  async release(key: string, owner: string): Promise<boolean> {
+    this.#answer();
+    return this.#store.release(key, owner);
+  }
+
+  watch(key: string, owner: string, wake: () => void): () => void {
+    this.#waiting.add(wake);
+    const unwatch = this.#store.watch(key, owner, wake);
+    return () => {
+      this.#waiting.delete(wake);
+      unwatch();
     };
   }
 
@@ -60,7 +71,7 @@ export class TestLockBackend implements LockBackend {
   }
 
   async close(): Promise<void> {
-    await this.#inner.close();
+    await this.#store.close();
   }
 
   /** The keys that are held, with their namespace. */
@@ -86,8 +97,7 @@ export class TestLockBackend implements LockBackend {
   /** Every request fails from now on, also of those who wait already, as if the server were gone. */
   breakDown(failure = new Error('the test backend is down')): void {
     this.#failure = failure;
-    this.#breakDown.abort(failure);
-    this.#breakDown = new AbortController();
+    for (const wake of this.#waiting) wake();
   }
 
   repair(): void {

@@ -1,5 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type LockEvents, type LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  type LockEvents,
+  type LockService,
+  type LockServiceOptions,
+  PollingBackend,
+} from 'nestjs-distributed-lock/core';
 import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';
 
@@ -43,24 +48,15 @@ describe('hand-off', () => {
   });
 
   it('lets other processes ask before it takes the key again, and only then', async () => {
-    const asked: (boolean | undefined)[] = [];
-    const acquire = backend.acquire.bind(backend);
-    backend.acquire = (key, request) => {
-      asked.push(request.yields);
-      return acquire(key, request);
-    };
+    const acquire = jest.spyOn(PollingBackend.prototype, 'acquire');
     await leases({ maxHandOffs: 4 });
     await (await locks.acquire('k')).release();
-    expect(asked).toEqual([false, true, false]);
+    expect(acquire.mock.calls.map(([, { yields }]) => yields)).toEqual([false, true, false]);
+    acquire.mockRestore();
   });
 
   it('does not have a later caller yield when the next one has left meanwhile', async () => {
-    const asked: (boolean | undefined)[] = [];
-    const acquire = backend.acquire.bind(backend);
-    backend.acquire = (key, request) => {
-      asked.push(request.yields);
-      return acquire(key, request);
-    };
+    const acquire = jest.spyOn(PollingBackend.prototype, 'acquire');
     const capped = world.service({ maxHandOffs: 0 });
     const first = await capped.acquire('k');
     const controller = new AbortController();
@@ -69,7 +65,8 @@ describe('hand-off', () => {
     controller.abort(new Error('enough'));
     await Promise.all([second, released]);
     await (await capped.acquire('k')).release();
-    expect(asked).toEqual([false, false]);
+    expect(acquire.mock.calls.map(([, { yields }]) => yields)).toEqual([false, false]);
+    acquire.mockRestore();
   });
 
   it('gives the key back after maxHandOffMs', async () => {

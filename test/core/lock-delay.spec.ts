@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Lease, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
+import { type LeaseStore, LockConfigurationError, LockService, PollingBackend } from 'nestjs-distributed-lock/core';
 import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { storeLike } from './store-like.js';
 
 describe('the lock-delay', () => {
   let clock: ManualClock;
@@ -61,32 +62,22 @@ describe('the lock-delay', () => {
 
   it('is refused where it can never work', async () => {
     await expect(locks.acquire('k', { lockDelayMs: -1 })).rejects.toThrow('lockDelayMs must be a number from 0');
-    const ends = { name: 'ends', guarantee: 'durable', endsWithConnection: true } as const;
-    const close = async (): Promise<void> => undefined;
-    const acquire = (...request: Parameters<TestLockBackend['acquire']>): Promise<Lease | null> =>
-      backend.acquire(...request);
-    expect(() => new LockService({ ...ends, acquire, close }, { defaults: delayed })).toThrow(LockConfigurationError);
-    const limited = new LockService({
-      ...ends,
-      endsWithConnection: false,
-      ttlLimits: { minMs: 10, maxMs: 31_000 },
-      acquire,
-      close,
-    });
+    const ends = storeLike(backend, { name: 'ends', endsWith: 'connection' });
+    expect(() => new LockService(ends, { defaults: delayed })).toThrow(LockConfigurationError);
+    const limited = new LockService(storeLike(backend, { name: 'ends', ttlLimits: { minMs: 10, maxMs: 31_000 } }));
     await expect(limited.acquire('k', { ...delayed, ttlMs: 30_000 })).rejects.toThrow(
       'lockDelayMs must be from 0 to 1000 with ends',
     );
   });
 
   it('is refused where it is no less than the session whose part it would be, and the key is free again', async () => {
-    const session = async (...request: Parameters<TestLockBackend['acquire']>): Promise<Lease | null> => {
-      const lease = await backend.acquire(...request);
-      return lease && { ...lease, ttlMs: 3_000 };
-    };
-    const service = new LockService(
-      { name: 'session', guarantee: 'durable', acquire: session, close: async () => undefined },
-      { clock },
-    );
+    const tryAcquire: LeaseStore['tryAcquire'] = async (key, owner, ttlMs, metadata) => ({
+      ...(await backend.tryAcquire(key, owner, ttlMs, metadata)),
+      ttlMs: 3_000,
+    });
+    const service = new LockService(storeLike(backend, { name: 'session', endsWith: 'session', tryAcquire }), {
+      clock,
+    });
     await expect(service.acquire('k', delayed)).rejects.toMatchObject({ option: 'lockDelayMs' });
     expect(backend.held).toEqual([]);
     const lock = await service.acquire('k', { lockDelayMs: 2_000 });
@@ -95,13 +86,13 @@ describe('the lock-delay', () => {
   });
 
   it('lets nobody in whose answer came too late for what is left of the lease', async () => {
-    const late = async (...request: Parameters<TestLockBackend['acquire']>): Promise<Lease | null> => {
-      const lease = await backend.acquire(...request);
+    const tryAcquire: LeaseStore['tryAcquire'] = async (key, owner, ttlMs, metadata) => {
+      const attempt = await backend.tryAcquire(key, owner, ttlMs, metadata);
       clock.stall(1_500);
-      return lease;
+      return attempt;
     };
     const service = new LockService(
-      { name: 'late', guarantee: 'durable', acquire: late, close: async () => undefined },
+      new PollingBackend(storeLike(backend, { name: 'late', tryAcquire }), { patienceMs: 0 }),
       { clock },
     );
     await expect(service.acquire('k', delayed)).rejects.toMatchObject({ code: 'LOCK_BACKEND' });

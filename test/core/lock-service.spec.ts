@@ -97,7 +97,7 @@ describe('LockService', () => {
     it('gives one signal of all callers one listener, here and in the backend, and takes it away at the end', async () => {
       const { signal } = new AbortController();
       const mostListeners = getMaxListeners(signal);
-      const acquire = jest.spyOn(backend, 'acquire');
+      const acquire = jest.spyOn(PollingBackend.prototype, 'acquire');
       const [held, free] = [await locks.acquire('k'), await backend.occupy('elsewhere 0')];
       for (let i = 1; i < 50; i += 1) await backend.occupy(`elsewhere ${i}`);
       const waiting = Array.from({ length: 50 }, (_, i) => [

@@ -1,13 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { generateKeyPairSync, sign } from 'node:crypto';
-import {
-  type Lease,
-  LockConfigurationError,
-  LockLostError,
-  LockService,
-  readSequencer,
-} from 'nestjs-distributed-lock/core';
+import { LockConfigurationError, LockLostError, LockService, readSequencer } from 'nestjs-distributed-lock/core';
 import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { storeLike } from './store-like.js';
 
 describe('sequencers', () => {
   let clock: ManualClock;
@@ -118,12 +113,7 @@ describe('sequencers', () => {
     await released.release();
     expect(() => released.sequencer()).toThrow(LockConfigurationError);
 
-    const acquire = (...request: Parameters<TestLockBackend['acquire']>): Promise<Lease | null> =>
-      backend.acquire(...request);
-    const blind = new LockService(
-      { name: 'blind', guarantee: 'durable', acquire, close: async () => undefined },
-      { clock },
-    );
+    const blind = new LockService(storeLike(backend, { name: 'blind' }), { clock });
     const lock = await blind.acquire('k');
     expect(() => lock.sequencer()).toThrow('locks of blind have no sequencers');
     await expect(blind.checkSequencer(encoded(['blind', 'k', '1', 'x']))).resolves.toBe('unknown');

@@ -1,7 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Clock } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { Alarm } from '../../lib/core/alarm.js';
 import { GridTimer, TimerGrid } from '../../lib/core/timer-grid.js';
 import { eventually } from '../support/eventually.js';
 import { liveBytes } from '../support/live-bytes.js';
@@ -97,27 +96,6 @@ describe('timers', () => {
       const bytesBefore = liveBytes();
       for (let i = 0; i < 20_000; i += 1) setAndCancel();
       expect(liveBytes() - bytesBefore).toBeLessThan(1_000_000);
-    });
-  });
-
-  describe('an alarm', () => {
-    it.each([0, 1, 31, 32, 33, 1_000, 10_007])('rings exactly after %i ms', async (ms) => {
-      await clock.advance(3);
-      const rang: number[] = [];
-      const alarm = new Alarm(clock, clock.now() + ms, () => rang.push(clock.now()));
-      await clock.advance(20_000);
-      alarm.cancel();
-      expect(rang).toEqual([3 + ms]);
-    });
-
-    it('does not ring once it is cancelled, on the grid or after, nor at Infinity', async () => {
-      let rang = 0;
-      const alarms = [1_000, 1_000, Infinity].map((at) => new Alarm(clock, at, () => (rang += 1)));
-      alarms[0]?.cancel();
-      await clock.advance(999);
-      alarms[1]?.cancel();
-      await clock.advance(100_000);
-      expect(rang).toBe(0);
     });
   });
 });

@@ -12,7 +12,7 @@ import { Stock } from './optimistic-entities.js';
 
 const TTL_MS = 20_000;
 
-type RowLease = Lease & Required<Pick<Lease, 'complete' | 'revoked'>>;
+type RowLease = Lease & { complete(): Promise<void>; readonly revoked: AbortSignal };
 
 wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
   describe(name, () => {
