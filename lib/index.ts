@@ -23,20 +23,17 @@ export { LockExceptionFilter } from './nest/lock-exception.filter.js';
 export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/lock-answers.js';
 export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
 export { LockService, type LockSnapshot } from './core/lock-service.js';
-export { LockHandle } from './core/lock-handle.js';
-export { readSequencer, type Sequencer, type SequencerState } from './core/sequencer.js';
-export { currentLock, currentLocks } from './core/current-locks.js';
+export { LockHandle } from './core/holding/lock-handle.js';
+export { readSequencer, type Sequencer, type SequencerState } from './core/holding/sequencer.js';
+export { currentLock, currentLocks } from './core/holding/current-locks.js';
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './core/lock-options.js';
-export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './core/lock-observer.js';
-export { type EventStreamOptions, type LockEventStream } from './core/lock-event-stream.js';
-export {
-  type BackendFactory,
-  type BackendHealth,
-  type Guarantee,
-  type Holder,
-  type LockBackend,
-} from './core/lock-backend.js';
-export { type GivenBackend } from './core/open-backend.js';
+export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './core/events/lock-observer.js';
+export { type EventStreamOptions, type LockEventStream } from './core/events/lock-event-stream.js';
+export { type BackendHealth } from './core/contract/health.js';
+export { type Holder } from './core/contract/holder.js';
+export { type Guarantee, type LeaseStore } from './core/contract/lease-store.js';
+export { LockBackend } from './core/leasing/lock-backend.js';
+export { type BackendFactory, type GivenBackend } from './core/leasing/open-backend.js';
 export {
   LockBackendError,
   LockConfigurationError,
@@ -47,5 +44,5 @@ export {
   LockTimeoutError,
   type LossReason,
   StaleFenceError,
-} from './core/errors.js';
-export { OptimisticConflictError } from './core/optimistic-conflict-error.js';
+} from './core/contract/errors.js';
+export { OptimisticConflictError } from './core/contract/optimistic-conflict-error.js';

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
-import { type HandOffOptions, MAX_HAND_OFFS } from './hand-off-limits.js';
-import { LockConfigurationError } from './errors.js';
-import type { LockBackend } from './lock-backend.js';
-import type { LockObserver } from './lock-observer.js';
-import type { Clock } from './timers.js';
+import { type HandOffOptions, MAX_HAND_OFFS } from './waiting/hand-off-limits.js';
+import { LockConfigurationError } from './contract/errors.js';
+import type { LeaseStore } from './contract/lease-store.js';
+import type { LockObserver } from './events/lock-observer.js';
+import type { Clock } from './time/timers.js';
 
 export interface TryAcquireOptions {
   /** How long the key stays locked if this process dies. Sessions have their own. @default 30_000 */
@@ -115,11 +115,13 @@ export function resolveOptions(
   return resolved;
 }
 
+type LeaseKind = Pick<LeaseStore, 'name' | 'ttlLimits' | 'endsWith'>;
+
 /** @throws LockConfigurationError when `backend` can keep no such lock, with its lock-delay */
-export function assertLock({ ttlMs, lockDelayMs }: ResolvedOptions, backend: LockBackend): void {
+export function assertLock({ ttlMs, lockDelayMs }: ResolvedOptions, backend: LeaseKind): void {
   assertTtl(ttlMs, backend);
   if (lockDelayMs === 0) return;
-  if (backend.endsWithConnection === true) {
+  if (backend.endsWith === 'connection') {
     throw new LockConfigurationError(
       `${backend.name} can keep no lock-delay: a holder that crashes ends its connection, and the server frees the key at once`,
       'lockDelayMs',
@@ -135,7 +137,7 @@ export function assertLock({ ttlMs, lockDelayMs }: ResolvedOptions, backend: Loc
 }
 
 /** @throws LockConfigurationError when `backend` cannot keep such a lease */
-export function assertTtl(ttlMs: number, { name, ttlLimits }: Pick<LockBackend, 'name' | 'ttlLimits'>): void {
+export function assertTtl(ttlMs: number, { name, ttlLimits }: Pick<LeaseStore, 'name' | 'ttlLimits'>): void {
   if (ttlLimits === undefined || (ttlMs >= ttlLimits.minMs && ttlMs <= ttlLimits.maxMs)) return;
   throw new LockConfigurationError(
     `ttlMs must be from ${ttlLimits.minMs} to ${ttlLimits.maxMs} with ${name}; it was ${ttlMs}`,
@@ -144,7 +146,7 @@ export function assertTtl(ttlMs: number, { name, ttlLimits }: Pick<LockBackend, 
 }
 
 /** @throws LockConfigurationError when the delay leaves its holder nothing of a lease, which may be a session's */
-export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: Pick<LockBackend, 'name'>): void {
+export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: Pick<LeaseStore, 'name'>): void {
   if (lockDelayMs === 0 || leaseMs - lockDelayMs >= MIN_TTL_MS) return;
   throw new LockConfigurationError(
     `lockDelayMs is a part of a lease of ${name}, and must be less than ${leaseMs - MIN_TTL_MS}; it was ${lockDelayMs}`,

@@ -1,15 +1,17 @@
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
-import { Busy } from './busy.js';
-import { currentLocks } from './current-locks.js';
-import { detached } from './detached.js';
-import { LockConfigurationError, LockDeadlockError, LockShutdownError, LockTimeoutError } from './errors.js';
-import type { Hold } from './hold.js';
-import { Holds } from './holds.js';
-import { assertKey } from './key.js';
-import type { BackendHealth, HolderMetadata, LockBackend } from './lock-backend.js';
-import type { EventStreamOptions, LockEventStream } from './lock-event-stream.js';
-import { LockHandle } from './lock-handle.js';
+import { Busy } from './waiting/busy.js';
+import { currentLocks } from './holding/current-locks.js';
+import { detached } from './kit/detached.js';
+import { LockConfigurationError, LockDeadlockError, LockShutdownError, LockTimeoutError } from './contract/errors.js';
+import type { Hold } from './holding/hold.js';
+import { Holds } from './holding/holds.js';
+import { assertKey } from './contract/key.js';
+import type { BackendHealth } from './contract/health.js';
+import type { HolderMetadata } from './contract/holder.js';
+import { LockBackend } from './leasing/lock-backend.js';
+import type { EventStreamOptions, LockEventStream } from './events/lock-event-stream.js';
+import { LockHandle } from './holding/lock-handle.js';
 import {
   type AcquireOptions,
   assertLock,
@@ -19,12 +21,12 @@ import {
   resolveOptions,
   type TryAcquireOptions,
 } from './lock-options.js';
-import { Observers } from './observers.js';
-import { type GivenBackend, openBackend } from './open-backend.js';
-import { findHold, outside } from './reentrancy.js';
-import { readSequencer, type SequencerState } from './sequencer.js';
-import { ServiceEnd } from './service-end.js';
-import { type Clock, systemClock } from './timers.js';
+import { Observers } from './events/observers.js';
+import { type GivenBackend, openBackend } from './leasing/open-backend.js';
+import { findHold, outside } from './holding/reentrancy.js';
+import { readSequencer, type SequencerState } from './holding/sequencer.js';
+import { ServiceEnd } from './holding/service-end.js';
+import { type Clock, systemClock } from './time/timers.js';
 
 /** How long a server, and then the backend, may take to answer when the service is closed. */
 const CLOSE_MS = 5_000;
@@ -66,7 +68,7 @@ export class LockService implements AsyncDisposable {
     this.backend = backend;
     const { label, namespace, maxWaiters = 100_000 } = options;
     this.defaults = resolveOptions(options.defaults);
-    assertLock(this.defaults, backend);
+    assertLock(this.defaults, backend.store);
     this.#clock = options.clock ?? systemClock;
     this.#observers = new Observers(options.observers ?? []);
     this.#metadata = { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
@@ -83,7 +85,7 @@ export class LockService implements AsyncDisposable {
     });
     // Each lock-delay that is under way listens to it: many listeners are expected.
     setMaxListeners(0, this.#stopped.signal);
-    const unsubscribe = outside(() => backend.health?.onChange((health) => this.#onHealthChange(health)));
+    const unsubscribe = outside(() => backend.store.health?.onChange((health) => this.#onHealthChange(health)));
     this.#end = new ServiceEnd({
       backend,
       clock: this.#clock,
@@ -96,7 +98,7 @@ export class LockService implements AsyncDisposable {
 
   /** Whether the backend can be reached, as far as this process knows without asking. */
   get health(): BackendHealth {
-    return this.backend.health?.current ?? { status: 'idle' };
+    return this.backend.store.health?.current ?? { status: 'idle' };
   }
 
   /** The locks that this process holds through this service. */
@@ -129,7 +131,7 @@ export class LockService implements AsyncDisposable {
     const known = this.#resolvedOptions.get(options);
     if (known) return known;
     const resolved = Object.freeze(resolveOptions(options, this.defaults));
-    assertLock(resolved, this.backend);
+    assertLock(resolved, this.backend.store);
     this.#resolvedOptions.set(resolved, resolved);
     return resolved;
   }
@@ -183,10 +185,10 @@ export class LockService implements AsyncDisposable {
     const sequencer = readSequencer(text);
     const ours =
       sequencer?.backend === this.backend.name && (key === undefined || sequencer.key === this.#prefix + key);
-    if (!ours || !this.backend.isHeldBy) return 'unknown';
+    if (!ours || !this.backend.store.isHeldBy) return 'unknown';
     this.#stopped.signal.throwIfAborted();
     try {
-      const isHeld = outside(() => this.backend.isHeldBy?.(sequencer.key, sequencer.owner));
+      const isHeld = outside(() => this.backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
       return (await isHeld) === true ? 'valid' : 'stale';
     } catch (error) {
       throw this.#holds.failure(sequencer.key, 'check a sequencer of', error);
@@ -200,7 +202,7 @@ export class LockService implements AsyncDisposable {
    */
   async start(): Promise<void> {
     try {
-      await outside(() => this.backend.start?.());
+      await outside(() => this.backend.store.start?.());
     } catch (error) {
       if (error instanceof LockConfigurationError) throw error;
       const failure = this.#holds.failure('', 'start', error);

@@ -27,7 +27,7 @@ export class Contract {
   /** A client that ends with the test, started as an application starts it: where nothing answers yet, it goes on. */
   async backend(): Promise<LockBackend> {
     const backend = this.closing(await this.harness.connect());
-    await backend.start?.().catch(() => undefined);
+    await backend.store.start?.().catch(() => undefined);
     return backend;
   }
 

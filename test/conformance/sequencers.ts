@@ -83,7 +83,7 @@ export function sequencers(contract: Contract): void {
     }
     const { backend } = service;
     for (const hostile of ['x', '%', '_', '*', 'a/b', 'a:b', 'x'.repeat(100), `${owner}x`, owner.slice(0, -1)]) {
-      await expect(backend.isHeldBy?.(key, hostile)).resolves.toBe(false);
+      await expect(backend.store.isHeldBy?.(key, hostile)).resolves.toBe(false);
     }
     await lock.release();
   });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import {
-  type AcquireRequest,
   type HealthSource,
   currentLock,
-  type Lease,
-  type LockBackend,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
   LockService,
-  PollingBackend,
+  LockBackend,
   ReportedHealth,
 } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
@@ -22,7 +22,7 @@ describe('call trees', () => {
     const request = new AsyncLocalStorage<string>();
     const seen: unknown[] = [];
     const look = (): void => void seen.push(currentLock()?.key, request.getStore());
-    await using locks = new LockService(() => new PollingBackend(store), {
+    await using locks = new LockService(() => new LockBackend(store), {
       defaults: { ttlMs: 300 },
       observers: [{ lost: look }],
     });
@@ -50,7 +50,7 @@ describe('call trees', () => {
   });
 
   it('have the backend called outside of every lock, so that what it opens on first use is in none', async () => {
-    const backend = new CuriousBackend();
+    const backend = new CuriousStore();
     await using outer = new LockService(memory());
     await outer.withLock('K', async () => {
       expect(currentLock()?.key).toBe('K');
@@ -62,36 +62,40 @@ describe('call trees', () => {
       await lock.release();
       await Promise.all([1, 2].map(() => locks.withLock('k', () => expect(currentLock()?.key).toBe('k'))));
     });
-    const calls = ['health', 'start', 'acquire', 'isHeldBy', 'renew', 'release', 'close'];
+    const calls = ['health', 'start', 'watch', 'tryAcquire', 'isHeldBy', 'renew', 'release', 'close'];
     expect([...backend.seen.entries()]).toEqual(calls.map((call) => [call, undefined]));
   });
 });
 
 /** Remembers inside which lock it was called. */
-class CuriousBackend implements LockBackend {
+class CuriousStore implements LeaseStore {
   readonly name = 'curious';
   readonly guarantee = 'best-effort';
   readonly seen = new Map<string, string | undefined>();
-  readonly #inner = memory()();
+  readonly #inner = new MemoryLeaseStore();
 
   async start(): Promise<void> {
     this.#look('start');
   }
 
-  async acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
-    this.#look('acquire');
-    const lease = await this.#inner.acquire(key, request);
-    if (!lease) return null;
-    const { fencingToken, ttlMs, sentAt } = lease;
-    const renew = (): Promise<boolean> => {
-      this.#look('renew');
-      return lease.renew();
-    };
-    const release = (): Promise<void> => {
-      this.#look('release');
-      return lease.release();
-    };
-    return { fencingToken, ttlMs, sentAt, renew, release };
+  tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    this.#look('tryAcquire');
+    return this.#inner.tryAcquire(key, owner, ttlMs, metadata);
+  }
+
+  renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    this.#look('renew');
+    return this.#inner.renew(key, owner, ttlMs);
+  }
+
+  release(key: string, owner: string): Promise<boolean> {
+    this.#look('release');
+    return this.#inner.release(key, owner);
+  }
+
+  watch(key: string, owner: string, wake: () => void): () => void {
+    this.#look('watch');
+    return this.#inner.watch(key, owner, wake);
   }
 
   async isHeldBy(): Promise<boolean> {

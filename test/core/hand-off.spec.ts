@@ -1,10 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import {
-  type LockEvents,
-  type LockService,
-  type LockServiceOptions,
-  PollingBackend,
-} from 'nestjs-distributed-lock/core';
+import { type LockEvents, type LockService, type LockServiceOptions, LockBackend } from 'nestjs-distributed-lock/core';
 import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { ServiceWorld } from './service-world.js';
 
@@ -48,7 +43,7 @@ describe('hand-off', () => {
   });
 
   it('lets other processes ask before it takes the key again, and only then', async () => {
-    const acquire = jest.spyOn(PollingBackend.prototype, 'acquire');
+    const acquire = jest.spyOn(LockBackend.prototype, 'acquire');
     await leases({ maxHandOffs: 4 });
     await (await locks.acquire('k')).release();
     expect(acquire.mock.calls.map(([, { yields }]) => yields)).toEqual([false, true, false]);
@@ -56,7 +51,7 @@ describe('hand-off', () => {
   });
 
   it('does not have a later caller yield when the next one has left meanwhile', async () => {
-    const acquire = jest.spyOn(PollingBackend.prototype, 'acquire');
+    const acquire = jest.spyOn(LockBackend.prototype, 'acquire');
     const capped = world.service({ maxHandOffs: 0 });
     const first = await capped.acquire('k');
     const controller = new AbortController();

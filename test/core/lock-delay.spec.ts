@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type LeaseStore, LockConfigurationError, LockService, PollingBackend } from 'nestjs-distributed-lock/core';
+import { type LeaseStore, LockConfigurationError, LockService, LockBackend } from 'nestjs-distributed-lock/core';
 import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { storeLike } from './store-like.js';
 
@@ -92,7 +92,7 @@ describe('the lock-delay', () => {
       return attempt;
     };
     const service = new LockService(
-      new PollingBackend(storeLike(backend, { name: 'late', tryAcquire }), { patienceMs: 0 }),
+      new LockBackend(storeLike(backend, { name: 'late', tryAcquire }), { patienceMs: 0 }),
       { clock },
     );
     await expect(service.acquire('k', delayed)).rejects.toMatchObject({ code: 'LOCK_BACKEND' });

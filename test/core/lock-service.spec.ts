@@ -7,7 +7,7 @@ import {
   LockService,
   LockShutdownError,
   LockTimeoutError,
-  PollingBackend,
+  LockBackend,
 } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
@@ -97,7 +97,7 @@ describe('LockService', () => {
     it('gives one signal of all callers one listener, here and in the backend, and takes it away at the end', async () => {
       const { signal } = new AbortController();
       const mostListeners = getMaxListeners(signal);
-      const acquire = jest.spyOn(PollingBackend.prototype, 'acquire');
+      const acquire = jest.spyOn(LockBackend.prototype, 'acquire');
       const [held, free] = [await locks.acquire('k'), await backend.occupy('elsewhere 0')];
       for (let i = 1; i < 50; i += 1) await backend.occupy(`elsewhere ${i}`);
       const waiting = Array.from({ length: 50 }, (_, i) => [
@@ -191,7 +191,7 @@ describe('LockService', () => {
     it('is told to one whose time is up while another one of this process asks in vain', async () => {
       const store = new LossyStore(new MemoryLeaseStore(clock));
       store.carry = () => Promise.reject(new Error('connection refused'));
-      await using patient = new LockService(() => new PollingBackend(store, { patienceMs: 1_500 }), { clock });
+      await using patient = new LockService(() => new LockBackend(store, { patienceMs: 1_500 }), { clock });
       const waits = [5_000, 100, 200, 10_000].map((waitMs) => patient.acquire('k', { waitMs }));
       const settled = Promise.allSettled(waits);
       await clock.advance(0);
@@ -209,7 +209,7 @@ describe('LockService', () => {
 
     it('of a caller with little time sends nobody else away', async () => {
       const store = new LossyStore(new MemoryLeaseStore(clock));
-      await using other = new LockService(() => new PollingBackend(store), { clock });
+      await using other = new LockService(() => new LockBackend(store), { clock });
       store.carry = () => Promise.reject(new Error('connection refused'));
       const hasty = expect(other.tryAcquire('k')).rejects.toThrow(LockBackendError);
       const patient = other.acquire('k');

@@ -5,7 +5,7 @@ import {
   type LeaseAttempt,
   type LeaseStore,
   LockService,
-  PollingBackend,
+  LockBackend,
 } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
@@ -53,7 +53,7 @@ describe('a store whose leases live as long as a session', () => {
   const win = async (key: string): Promise<Lease> => {
     const deadline = Deadline.after(0, clock);
     const metadata = { host: 'here', pid: 1 };
-    const lease = await new PollingBackend(store).acquire(key, { owner: key, ttlMs: 1_000, deadline, metadata });
+    const lease = await new LockBackend(store).acquire(key, { owner: key, ttlMs: 1_000, deadline, metadata });
     if (!lease) throw new Error(`${key} should have been free`);
     return lease;
   };

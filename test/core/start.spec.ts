@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import {
-  type LockBackend,
   LockBackendError,
   LockConfigurationError,
   type LockEvents,
   LockService,
-  PollingBackend,
+  LockBackend,
 } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from '../../lib/backends/memory/memory-lease-store.js';
 
@@ -13,7 +12,7 @@ type Failure = LockEvents['backendFailed'];
 
 function starting(start?: () => Promise<void>): { service: LockService; failures: Failure[] } {
   const failures: Failure[] = [];
-  const backend: LockBackend = new PollingBackend(Object.assign(new MemoryLeaseStore(), start && { start }));
+  const backend: LockBackend = new LockBackend(Object.assign(new MemoryLeaseStore(), start && { start }));
   const service = new LockService(backend, { observers: [{ backendFailed: (event) => void failures.push(event) }] });
   return { service, failures };
 }

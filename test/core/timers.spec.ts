@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Clock } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { GridTimer, TimerGrid } from '../../lib/core/timer-grid.js';
+import { GridTimer, TimerGrid } from '../../lib/core/time/timer-grid.js';
 import { eventually } from '../support/eventually.js';
 import { liveBytes } from '../support/live-bytes.js';
 

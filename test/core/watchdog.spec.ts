@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lease } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { TimerGrid } from '../../lib/core/timer-grid.js';
-import { Watchdog } from '../../lib/core/watchdog.js';
+import { TimerGrid } from '../../lib/core/time/timer-grid.js';
+import { Watchdog } from '../../lib/core/holding/watchdog.js';
 
 const TTL = 1_200;
 const TRUSTED = TTL * 0.99 - 2;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Body, Controller, Get, Injectable, Param, Post, Query, type Type } from '@nestjs/common';
 import { CurrentLock, DistributedLockModule, Locked, type LockedOptions, LockKey } from 'nestjs-distributed-lock';
-import { memory } from 'nestjs-distributed-lock/memory';
+import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { context, inMemory, providing } from './apps.js';
 import { Crossing } from './crossing.js';
 
@@ -161,7 +161,7 @@ describe('what stops an application', () => {
       @Locked('key', { ttlMs: 500 })
       async sell(): Promise<void> {}
     }
-    const backend = Object.assign(memory()(), { ttlLimits: { minMs: 2_000, maxMs: 60_000 } });
+    const backend = Object.assign(new MemoryLeaseStore(), { ttlLimits: { minMs: 2_000, maxMs: 60_000 } });
     const imports = [DistributedLockModule.forRoot(backend)];
     const made = { provide: 'MADE', useFactory: () => new Sale() };
     const refusal = 'ttlMs must be from 2000 to 60000 with memory; it was 500';

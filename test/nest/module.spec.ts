@@ -8,11 +8,11 @@ import {
   type DistributedLockOptionsFactory,
   getLockServiceToken,
   InjectLockService,
-  type LockBackend,
+  LockBackend,
   Locked,
   LockService,
 } from 'nestjs-distributed-lock';
-import { memory } from 'nestjs-distributed-lock/memory';
+import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { closing, context, inMemory, providing } from './apps.js';
 import { Crossing, together } from './crossing.js';
 
@@ -37,7 +37,7 @@ class Ledger {
 }
 
 function named(name: string): LockBackend {
-  return Object.assign(memory()(), { name, close: async () => undefined });
+  return new LockBackend(Object.assign(new MemoryLeaseStore(), { name }));
 }
 
 const BACKENDS = { default: named('one'), ledger: named('two') };

@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
 import { Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
-import { DistributedLockModule, type LockBackend, LockConfigurationError } from 'nestjs-distributed-lock';
-import { memory } from 'nestjs-distributed-lock/memory';
+import { DistributedLockModule, type LeaseStore, LockConfigurationError } from 'nestjs-distributed-lock';
+import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { context } from './apps.js';
 
-function backend(name: string, events: string[], start: () => Promise<void>): LockBackend {
-  const inner = memory()();
+function backend(name: string, events: string[], start: () => Promise<void>): LeaseStore {
+  const inner = new MemoryLeaseStore();
   const end = inner.close.bind(inner);
   const close = async (): Promise<void> => {
     events.push(`${name} closed`);

@@ -8,7 +8,7 @@ import {
   type LockHandle,
   LockService,
 } from 'nestjs-distributed-lock';
-import { PollingBackend } from 'nestjs-distributed-lock/core';
+import { LockBackend } from 'nestjs-distributed-lock/core';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { firstValueFrom, lastValueFrom, Observable, of, Subject, tap, toArray } from 'rxjs';
 import { eventually } from '../support/eventually.js';
@@ -138,7 +138,7 @@ describe('@Locked on a method that returns an Observable', () => {
 
   it('fails with LockLostError when the lock is lost on the way', async () => {
     const store = new MemoryLeaseStore();
-    const backend = new PollingBackend(store);
+    const backend = new LockBackend(store);
     const module = DistributedLockModule.forRoot({ backend, defaults: { ttlMs: 60 } });
     const app = await context({ imports: [module], providers: [Ticker] });
     const lost = lastValueFrom(app.get(Ticker).ticks('1'));

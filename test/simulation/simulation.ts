@@ -8,7 +8,7 @@ import { SimulatedServer } from './simulated-server.js';
 import { VirtualProcess, VirtualTime } from './virtual-time.js';
 
 /** The core under test: ours, or a mutant of it. */
-export type CoreUnderTest = Pick<typeof Core, 'LockService' | 'PollingBackend'>;
+export type CoreUnderTest = Pick<typeof Core, 'LockService' | 'LockBackend'>;
 
 /** Clocks run at rates up to 0.9 % apart. */
 const LARGEST_RATE_ERROR = 0.0045;
@@ -97,7 +97,7 @@ class World implements Outcome {
     const process = new VirtualProcess(`p${number}`, this.#time, this.#rate(), this.#random);
     const link = new SimulatedLink(this.#server, process, this.#time, this.#random, weather, wakes);
     const random = new Random(this.#random.below(2 ** 31));
-    const backend = new this.core.PollingBackend(link, { pollMs, patienceMs, random: () => random.fraction() });
+    const backend = new this.core.LockBackend(link, { pollMs, patienceMs, random: () => random.fraction() });
     const locks: Core.LockService = new this.core.LockService(backend, {
       clock: process.clock,
       observers: [

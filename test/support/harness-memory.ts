@@ -1,4 +1,4 @@
-import { PollingBackend } from 'nestjs-distributed-lock/core';
+import { LockBackend } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import type { BackendHarness } from '../conformance/backend-harness.js';
 
@@ -10,7 +10,7 @@ export function memoryHarness(): BackendHarness {
       world = new MemoryLeaseStore();
     },
     stop: () => world.close(),
-    connect: async () => new PollingBackend(world),
+    connect: async () => new LockBackend(world),
     connection: null,
     revoke: async (key) => world.revoke(key),
     leftovers: async (key) => world.keys().filter((held) => held === key),

@@ -1,4 +1,4 @@
-import { type BackendFactory, PollingBackend } from '../../core/index.js';
+import { type BackendFactory, LockBackend } from '../../core/index.js';
 import { EtcdLeaseStore } from './etcd-lease-store.js';
 import { type EtcdOptions, resolveEtcdOptions } from './etcd-options.js';
 
@@ -31,5 +31,5 @@ const LOOK_AGAIN_MS = 3_000;
 export function etcd(options: EtcdOptions): BackendFactory {
   const resolved = resolveEtcdOptions(options);
   const polling = { pollMs: LOOK_AGAIN_MS, patienceMs: resolved.patienceMs };
-  return () => new PollingBackend(new EtcdLeaseStore(resolved), polling);
+  return () => new LockBackend(new EtcdLeaseStore(resolved), polling);
 }

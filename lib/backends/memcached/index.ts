@@ -1,4 +1,4 @@
-import { type BackendFactory, PollingBackend } from '../../core/index.js';
+import { type BackendFactory, LockBackend } from '../../core/index.js';
 import { MemcachedLeaseStore } from './memcached-lease-store.js';
 import { type MemcachedOptions, resolveMemcachedOptions } from './memcached-options.js';
 import { MemcachedRing } from './memcached-ring.js';
@@ -19,6 +19,5 @@ export { type MemcachedOptions, type Protocol } from './memcached-options.js';
  */
 export function memcached(options: MemcachedOptions): BackendFactory {
   const resolved = resolveMemcachedOptions(options);
-  return () =>
-    new PollingBackend(new MemcachedLeaseStore(new MemcachedRing(resolved), resolved.prefix, resolved.clock));
+  return () => new LockBackend(new MemcachedLeaseStore(new MemcachedRing(resolved), resolved.prefix, resolved.clock));
 }

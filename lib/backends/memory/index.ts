@@ -1,4 +1,4 @@
-import { type BackendFactory, type Clock, PollingBackend } from '../../core/index.js';
+import { type BackendFactory, type Clock, LockBackend } from '../../core/index.js';
 import { MemoryLeaseStore } from './memory-lease-store.js';
 
 export { MemoryLeaseStore };
@@ -9,5 +9,5 @@ export { MemoryLeaseStore };
  */
 export function memory(options: { readonly clock?: Clock } = {}): BackendFactory {
   const store = new MemoryLeaseStore(options.clock);
-  return () => new PollingBackend(store);
+  return () => new LockBackend(store);
 }

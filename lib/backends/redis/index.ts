@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type BackendFactory, type LeaseStore, PollingBackend, WakeUps } from '../../core/index.js';
+import { type BackendFactory, type LeaseStore, LockBackend, WakeUps } from '../../core/index.js';
 import { givenSource, urlSource } from './client-source.js';
 import { ClusterChannels } from './cluster-channels.js';
 import { ClusterConnection } from './cluster-connection.js';
@@ -45,7 +45,7 @@ export function redis(options: RedisOptions): BackendFactory {
   return () => open(resolved);
 }
 
-function open(resolved: ResolvedRedisOptions): PollingBackend {
+function open(resolved: ResolvedRedisOptions): LockBackend {
   const { mode, prefix, commandTimeoutMs, patienceMs, minReplicas } = resolved;
   const replicas = new ReplicaCheck(minReplicas, Math.ceil(commandTimeoutMs / 4));
   const { servers, channels } = connect(resolved);
@@ -58,7 +58,7 @@ function open(resolved: ResolvedRedisOptions): PollingBackend {
     plain: () => new PlainLeaseStore(servers, replicas, prefix),
     getset: () => new GetsetLeaseStore(servers, replicas, prefix, commandTimeoutMs),
   };
-  return new PollingBackend(stores[mode](), { patienceMs });
+  return new LockBackend(stores[mode](), { patienceMs });
 }
 
 interface Installation {

@@ -1,4 +1,4 @@
-import { type BackendFactory, PollingBackend } from '../../core/index.js';
+import { type BackendFactory, LockBackend } from '../../core/index.js';
 import { sourceOf } from '../redis/client-source.js';
 import { RedlockLeaseStore } from './redlock-lease-store.js';
 import { RedlockNode } from './redlock-node.js';
@@ -20,6 +20,6 @@ export function redlock(options: RedlockOptions): BackendFactory {
     const masters = nodes
       .map(({ name, where }) => new RedlockNode(name, sourceOf(where), nodeTimeoutMs, settings))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    return new PollingBackend(new RedlockLeaseStore(masters, { ...settings, nodeTimeoutMs }));
+    return new LockBackend(new RedlockLeaseStore(masters, { ...settings, nodeTimeoutMs }));
   };
 }

@@ -3,7 +3,7 @@ import {
   type LeaseStore,
   type BackendFactory,
   LockConfigurationError,
-  PollingBackend,
+  LockBackend,
   type PollingOptions,
   WakeUps,
 } from '../../core/index.js';
@@ -98,7 +98,7 @@ export function leaseBackend(
     statementTimeoutMs,
     onOpen: rows.onOpen,
   };
-  return () => new PollingBackend(storeOf(rows, reapIdleAfterMs, settings), options);
+  return () => new LockBackend(storeOf(rows, reapIdleAfterMs, settings), options);
 }
 
 /** Where the leases are, and what is done to them. */

@@ -1,4 +1,4 @@
-import { type BackendFactory, PollingBackend } from '../../core/index.js';
+import { type BackendFactory, LockBackend } from '../../core/index.js';
 import { patienceMsOf } from './session-times.js';
 import { ZooKeeperLeaseStore } from './zookeeper-lease-store.js';
 import { resolveZooKeeperOptions, type ZooKeeperOptions } from './zookeeper-options.js';
@@ -17,5 +17,5 @@ const LOOK_AGAIN_MS = 3_300;
 export function zookeeper(options: ZooKeeperOptions): BackendFactory {
   const resolved = resolveZooKeeperOptions(options);
   const polling = { pollMs: LOOK_AGAIN_MS, patienceMs: patienceMsOf(resolved.sessionTimeoutMs) };
-  return () => new PollingBackend(new ZooKeeperLeaseStore(resolved), polling);
+  return () => new LockBackend(new ZooKeeperLeaseStore(resolved), polling);
 }

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../timers.js';
+import type { Clock, Timer } from '../time/timers.js';
 
 /** Calls `onSilence` after `delayMs`, unless it is cancelled by an answer. */
 export function replyTimeout(

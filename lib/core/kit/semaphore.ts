@@ -1,5 +1,5 @@
-import { AbortListener } from '../abort-listener.js';
-import { Deadline } from '../deadline.js';
+import { AbortListener } from './abort-listener.js';
+import { Deadline } from '../time/deadline.js';
 
 export interface SemaphoreWait {
   /** Asked for again when it has come: it may have moved. */

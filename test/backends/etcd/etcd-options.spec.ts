@@ -44,7 +44,7 @@ describe('the options of etcd()', () => {
   it('may be no more than a URL, and connect to nothing yet', async () => {
     const backend = etcd({ endpoints: 'http://127.0.0.1:1' })();
     expect(backend).toMatchObject({ name: 'etcd', guarantee: 'consensus' });
-    expect(backend.health?.current).toEqual({ status: 'idle' });
+    expect(backend.store.health?.current).toEqual({ status: 'idle' });
     await backend.close();
   });
 });

@@ -89,9 +89,9 @@ wantedOf(['etcd']).forEach(() =>
       await using world = await EtcdWorld.start();
       await world.server.kill();
       const backend = world.backend();
-      expect(backend.health?.current).toEqual({ status: 'idle' });
-      await failureOf(Promise.resolve(backend.start?.()));
-      expect(backend.health?.current).toMatchObject({
+      expect(backend.store.health?.current).toEqual({ status: 'idle' });
+      await failureOf(Promise.resolve(backend.store.start?.()));
+      expect(backend.store.health?.current).toMatchObject({
         status: 'down',
         detail: expect.stringContaining('ECONNREFUSED'),
       });

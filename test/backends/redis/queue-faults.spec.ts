@@ -127,7 +127,7 @@ describe('faults of redis, mode queue', () => {
     const service = world.service();
     const lock = await service.acquire('key', { ttlMs: 1_500 });
     const statuses: string[] = [];
-    service.backend.health?.onChange(({ status }) => void statuses.push(status));
+    service.backend.store.health?.onChange(({ status }) => void statuses.push(status));
     await world.operator.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
     await eventually(() => expect(statuses).toEqual(['down', 'up']));
     await eventually(() => expect(lock.state).toBe('held'));

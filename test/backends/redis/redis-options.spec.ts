@@ -110,7 +110,7 @@ describe('redis() takes', () => {
     ];
     for (const options of clients) {
       const backend = redis(options)();
-      expect(backend.health?.current).toMatchObject({ status: 'idle' });
+      expect(backend.store.health?.current).toMatchObject({ status: 'idle' });
       await backend.close();
     }
   });
@@ -128,7 +128,7 @@ describe('redis() takes', () => {
     ['a cluster', { cluster: [{ host: 'localhost' }], username: 'app', password: 'x', natMap: { 'a:1': node } }],
   ])('%s without connecting to it', async (_what, options) => {
     const backend = redis(options)();
-    expect(backend.health?.current).toMatchObject({ status: 'idle' });
+    expect(backend.store.health?.current).toMatchObject({ status: 'idle' });
     await backend.close();
   });
 });

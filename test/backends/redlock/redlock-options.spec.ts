@@ -64,8 +64,11 @@ wantedOf(['redlock']).forEach((name) =>
     it('advises against an even number, and for the rest has nothing to say before it is asked', async () => {
       const even = redlock({ urls: [...urls, 'redis://127.0.0.1:4'] })();
       const odd = redlock({ urls: urls.map((url) => url.replace('//', '//user:s3cret@')) })();
-      expect(even.health?.current).toMatchObject({ status: 'idle', detail: expect.stringContaining('odd number') });
-      expect(odd.health?.current).toEqual({
+      expect(even.store.health?.current).toMatchObject({
+        status: 'idle',
+        detail: expect.stringContaining('odd number'),
+      });
+      expect(odd.store.health?.current).toEqual({
         status: 'idle',
         nodes: [1, 2, 3].map((port) => ({ name: `127.0.0.1:${port}`, status: 'idle' })),
       });

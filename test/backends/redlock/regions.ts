@@ -1,4 +1,4 @@
-import { LockService, PollingBackend } from 'nestjs-distributed-lock/core';
+import { LockService, LockBackend } from 'nestjs-distributed-lock/core';
 import { RedlockLeaseStore } from '../../../lib/backends/redlock/redlock-lease-store.js';
 import { RedlockNode } from '../../../lib/backends/redlock/redlock-node.js';
 import { sourceOf } from '../../../lib/backends/redis/client-source.js';
@@ -29,7 +29,7 @@ export class Regions implements AsyncDisposable {
         new RedlockNode(`node ${place}`, sourceOf({ url: `redis://127.0.0.1:${port}` }), NODE_TIMEOUT_MS, RULES),
     );
     const store = new RedlockLeaseStore(nodes, { ...RULES, prefix: 'redlock', nodeTimeoutMs: NODE_TIMEOUT_MS });
-    const service = new LockService(new PollingBackend(store), { maxHandOffs: 0 });
+    const service = new LockService(new LockBackend(store), { maxHandOffs: 0 });
     this.#opened.push(...proxies, service);
     await service.withLock('warm-up', () => undefined, { waitMs: 30_000 });
     return { service, proxies };

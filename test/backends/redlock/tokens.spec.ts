@@ -112,7 +112,9 @@ wantedOf(['redlock']).forEach((name) =>
       for (const proxy of all.slice(0, 2)) proxy.delay(60, 'up');
       await (await win(backend, 'key')).release();
       await eventually(() =>
-        expect(backend.health?.current.detail).toMatch(/its clock is \d+ ms ahead of the token.*maxSkewMs \(20\)/),
+        expect(backend.store.health?.current.detail).toMatch(
+          /its clock is \d+ ms ahead of the token.*maxSkewMs \(20\)/,
+        ),
       );
       for (const proxy of all.slice(2)) proxy.delay(120, 'up');
       const error = await failureOf(win(backend, 'key'));
@@ -120,7 +122,7 @@ wantedOf(['redlock']).forEach((name) =>
       expect(error).toMatchObject({ code: 'LOCK_BACKEND' });
       for (const proxy of all) proxy.delay(0);
       await (await win(backend, 'key')).release();
-      await eventually(() => expect(backend.health?.current.detail).toBeUndefined());
+      await eventually(() => expect(backend.store.health?.current.detail).toBeUndefined());
     });
 
     async function asked(): Promise<number> {

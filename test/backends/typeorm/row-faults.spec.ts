@@ -192,7 +192,7 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
     it('S3: has its connection again when nobody waits for the row any more', async () => {
       const [backend, other] = [connect({ poolSize: 1 }), connect()];
       const lease = await win('held', other);
-      await backend.start?.();
+      await backend.store.start?.();
       await expect(contract.contend(backend, 'held', { waitMs: 300 })).resolves.toBeNull();
       await (await contract.win(backend, 'free', { waitMs: 5_000, ttlMs: TTL_MS })).release();
       await lease.release();

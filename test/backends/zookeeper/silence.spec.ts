@@ -26,7 +26,7 @@ for (const name of wantedOf(['zookeeper'])) {
       const { proxy } = await world.proxied();
       const backend = world.backend({ connectString: `127.0.0.1:${proxy.port}` });
       const changes: string[] = [];
-      backend.health?.onChange(({ status, detail = '' }) => changes.push(`${status} ${detail}`));
+      backend.store.health?.onChange(({ status, detail = '' }) => changes.push(`${status} ${detail}`));
       const key = world.key();
       const lock = await world.service().acquire(key);
       const inLine = new Gate();

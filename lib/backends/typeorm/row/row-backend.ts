@@ -1,5 +1,5 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import { type BackendFactory, PollingBackend } from '../../../core/index.js';
+import { type BackendFactory, LockBackend } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
 import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
 import { OwnConnections } from '../own-connections.js';
@@ -66,6 +66,6 @@ export function rowBackend(
     });
     const name = `typeorm:${dataSource.options.type}-row`;
     const store = new RowLeaseStore(name, { table, locks, pool, statementTimeoutMs }, lookouts);
-    return new PollingBackend(store, { patienceMs });
+    return new LockBackend(store, { patienceMs });
   };
 }

@@ -1,5 +1,5 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import { type BackendFactory, PollingBackend, type PollingOptions, systemClock } from '../../../core/index.js';
+import { type BackendFactory, LockBackend, type PollingOptions, systemClock } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
 import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
 import { dialectOf } from '../databases.js';
@@ -49,5 +49,5 @@ export function sessionBackend(
   const table = quotedTable(dialectOf(dataSource.options.type), dataSource.options, tableName);
   const settings = { options: dataSource.options, table, synchronize, ttlMs, clock: systemClock };
   const answerTimeoutMs = Math.min(statementTimeoutMs, ttlMs);
-  return () => new PollingBackend(new SessionLeaseStore(settings, answerTimeoutMs), options);
+  return () => new LockBackend(new SessionLeaseStore(settings, answerTimeoutMs), options);
 }

@@ -1,0 +1,149 @@
+import { errorText } from '../kit/error-text.js';
+import type { Holder } from './holder.js';
+
+/** What every error of this library is. `code` is stable and fit for comparison; the message is for people. */
+export abstract class LockError extends Error {
+  abstract readonly code: string;
+  /** Written out in each class: bundlers that shorten the names of classes must not change it. */
+  abstract override readonly name: string;
+
+  constructor(
+    message: string,
+    /** The key concerned; empty where there is none. */
+    readonly key: string,
+    options?: { readonly cause?: unknown },
+  ) {
+    super(message, options);
+  }
+}
+
+/** Somebody else has the key: trying again later makes sense. Nothing stays behind. */
+export class LockTimeoutError extends LockError {
+  override readonly name = 'LockTimeoutError';
+  readonly code = 'LOCK_TIMEOUT';
+  readonly waitMs: number;
+  readonly holder: Holder | undefined;
+
+  constructor(key: string, details: { waitMs: number; holder?: Holder | undefined; message?: string }) {
+    super(details.message ?? timeoutMessage(key, details.waitMs, details.holder), key);
+    this.waitMs = details.waitMs;
+    this.holder = details.holder;
+  }
+}
+
+function timeoutMessage(key: string, waitMs: number, holder: Holder | undefined): string {
+  const by = holder ? ` by ${holder.label ?? holder.host} (pid ${holder.pid})` : '';
+  return waitMs === 0
+    ? `${quote(key)} is held${by}, and waitMs is 0`
+    : `${quote(key)} is still held${by} after ${waitMs} ms`;
+}
+
+export type LossReason = 'expired' | 'revoked' | 'max-hold' | 'shutdown';
+
+const LOSS: Record<LossReason | 'released', string> = {
+  expired: 'could not be renewed in time; another process may hold it by now',
+  revoked: 'was taken away on the server: it expired there, or somebody deleted it',
+  'max-hold': 'was held for maxHoldMs and given back',
+  released: 'was released before the work that needs it was done',
+  shutdown: 'ended because the lock service was closed, as it is when its application shuts down',
+};
+
+/** The lock ended before the work did. What the work wrote since then is protected by the fencing token only. */
+export class LockLostError extends LockError {
+  override readonly name = 'LockLostError';
+  readonly code = 'LOCK_LOST';
+
+  constructor(
+    key: string,
+    /** `released`: by its holder, see `LockHandle.assertHeld`. */
+    readonly reason: LossReason | 'released',
+  ) {
+    super(`${quote(key)} ${LOSS[reason]}`, key);
+  }
+}
+
+/** The backend gave no usable answer, which says nothing about who holds the key. What was asked is undone in the background. */
+export class LockBackendError extends LockError {
+  override readonly name = 'LockBackendError';
+  readonly code = 'LOCK_BACKEND';
+  readonly backend: string;
+  readonly operation: string;
+
+  constructor(key: string, details: { backend: string; operation: string; cause: unknown }) {
+    const subject = key === '' ? '' : ` ${quote(key)}`;
+    super(`${details.backend} could not ${details.operation}${subject}: ${errorText(details.cause)}`, key, {
+      cause: details.cause,
+    });
+    this.backend = details.backend;
+    this.operation = details.operation;
+  }
+}
+
+/** The lock service is stopped and gives out no locks. Nothing stays behind; another process may serve the caller. */
+export class LockShutdownError extends LockError {
+  override readonly name = 'LockShutdownError';
+  readonly code = 'LOCK_SHUTDOWN';
+
+  constructor(key = '') {
+    const subject = key === '' ? 'the lock' : quote(key);
+    super(`${subject} is refused: this lock service is stopped, as it is when its application shuts down`, key);
+  }
+}
+
+/** This call tree holds the key and asked for it again without re-entrancy: it would wait for itself. */
+export class LockDeadlockError extends LockError {
+  override readonly name = 'LockDeadlockError';
+  readonly code = 'LOCK_DEADLOCK';
+
+  constructor(
+    /** The keys this call tree holds, innermost first. */
+    readonly held: readonly string[],
+    readonly wanted: string,
+  ) {
+    super(
+      `${quote(wanted)} is already held by this call tree (${held.map(quote).join(', ')}) and must not be re-entered: ` +
+        'waiting for it would never end. Allow reentrant: true, or take the lock once, further out',
+      wanted,
+    );
+  }
+}
+
+/** A protected resource has seen a newer fencing token, so this holder is a former one. Nothing was written. */
+export class StaleFenceError extends LockError {
+  override readonly name = 'StaleFenceError';
+  readonly code = 'LOCK_STALE_FENCE';
+  readonly token: bigint;
+  readonly newest: bigint | undefined;
+
+  constructor(resource: string, details: { token: bigint; newest?: bigint | undefined }) {
+    const newest = details.newest === undefined ? 'a newer one' : `${details.newest}`;
+    super(
+      `${quote(resource)} has seen ${newest}; fencing token ${details.token} is stale, the write was refused`,
+      resource,
+    );
+    this.token = details.token;
+    this.newest = details.newest;
+  }
+}
+
+/** Something was asked for that can never work. Thrown where it is given, not at first use. */
+export class LockConfigurationError extends LockError {
+  override readonly name = 'LockConfigurationError';
+  readonly code = 'LOCK_CONFIGURATION';
+
+  constructor(
+    message: string,
+    /** The name of the option, or `key` for a key that no backend could keep apart from others. */
+    readonly option: string,
+    key = '',
+  ) {
+    super(message, key);
+  }
+}
+
+const SHOWN_KEY_LENGTH = 200;
+
+/** A key as messages show it: quoted, with control characters escaped, never longer than a line. */
+export function quote(key: string): string {
+  return JSON.stringify(key.length > SHOWN_KEY_LENGTH ? `${key.slice(0, SHOWN_KEY_LENGTH)}…` : key);
+}

@@ -1,0 +1,45 @@
+import type { LossReason } from '../contract/errors.js';
+import type { BackendHealth } from '../contract/health.js';
+import type { Holder } from '../contract/holder.js';
+
+/** A hold, at the moment of the event. */
+export interface HoldState {
+  readonly key: string;
+  readonly fencingToken: bigint;
+  readonly heldMs: number;
+  /** How much longer the lock can be trusted if no renewal goes through; 0 once it is lost. */
+  readonly leftMs: number;
+}
+
+/** What happens to the locks of one process. Keys carry the service's namespace. */
+export interface LockEvents {
+  /** A caller has to wait for another one of this process. */
+  waiting: { readonly key: string; readonly waitersHere: number };
+  acquired: {
+    readonly key: string;
+    readonly fencingToken: bigint;
+    readonly waitedMs: number;
+    /** `backend`: a round trip; `hand-off`: from the caller before us in this process; `re-entry`: this call tree has it. */
+    readonly from: 'backend' | 'hand-off' | 're-entry';
+  };
+  released: { readonly key: string; readonly fencingToken: bigint; readonly heldMs: number };
+  timedOut: { readonly key: string; readonly waitMs: number; readonly holder: Holder | undefined };
+  /** A renewal failed or is late. The lock is still ours, and may be lost soon. */
+  jeopardy: HoldState & { readonly cause?: unknown };
+  /** The renewal went through after all. */
+  safe: HoldState;
+  /** It expired, or was taken away, or given back before its holder was done: see `reason`. */
+  lost: HoldState & { readonly reason: LossReason };
+  /** The backend failed in a way that the caller does not see, or sees as `LockBackendError`. */
+  backendFailed: { readonly key: string; readonly operation: string; readonly error: unknown };
+  healthChanged: BackendHealth;
+}
+
+/** One of the events, with its name as `type`. */
+export type LockEvent = { [Name in keyof LockEvents]: { readonly type: Name } & LockEvents[Name] }[keyof LockEvents];
+
+/**
+ * What logs, metrics and inspectors implement: a method for each event they want, called synchronously, so be quick. What an
+ * observer throws becomes a process warning and disturbs neither the lock nor the other observers.
+ */
+export type LockObserver = { [Name in keyof LockEvents]?: (event: LockEvents[Name]) => void };

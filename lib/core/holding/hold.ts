@@ -1,0 +1,169 @@
+import { detached } from '../kit/detached.js';
+import { LockConfigurationError, LockLostError, type LossReason } from '../contract/errors.js';
+import { HAND_OFF_BITS, type HandOffLimits } from '../waiting/hand-off-limits.js';
+import type { Lease } from '../leasing/lease.js';
+import { LockBackend } from '../leasing/lock-backend.js';
+import type { HoldState } from '../events/lock-observer.js';
+import type { ResolvedOptions } from '../lock-options.js';
+import { writeSequencer } from './sequencer.js';
+import type { Clock, Timer } from '../time/timers.js';
+import type { Watchdog, WatchdogListener } from './watchdog.js';
+
+/** What all holds of one service share: its clock, and what it does when something happens to a hold. */
+export interface HoldKeeper {
+  readonly backend: LockBackend;
+  readonly clock: Clock;
+  jeopardy(hold: Hold, cause?: unknown): void;
+  safe(hold: Hold): void;
+  lost(hold: Hold, reason: LossReason): void;
+  /** How often, and for how long, a lease may be handed on. */
+  limitsOf(lease: Lease): HandOffLimits;
+}
+
+/** What the callers have in common who pass one lease on. */
+export interface Tenure {
+  /** The lease's. */
+  readonly owner: string;
+  readonly watchdog: Watchdog;
+  readonly since: number;
+}
+
+/** One lease shared by re-entered acquisitions: it ends with the last of them, or with the lease. */
+export class Hold implements WatchdogListener {
+  readonly since: number;
+  #fencingToken: bigint | undefined;
+  #isShown = false;
+  #entries = 1;
+  #lostBy: LossReason | undefined;
+  #givenBack = false;
+  #abort: AbortController | undefined;
+  #maxHold: Timer | undefined;
+
+  constructor(
+    readonly key: string,
+    readonly options: ResolvedOptions,
+    readonly keeper: HoldKeeper,
+    readonly tenure: Tenure,
+    /** Which caller of this lease we are. */
+    readonly handOff = 0,
+  ) {
+    this.since = keeper.clock.now();
+    this.watchdog.listener = this;
+    if (options.maxHoldMs !== Infinity) {
+      this.#maxHold = keeper.clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
+    }
+  }
+
+  get watchdog(): Watchdog {
+    return this.tenure.watchdog;
+  }
+
+  get fencingToken(): bigint {
+    this.#fencingToken ??= (this.watchdog.lease.fencingToken << HAND_OFF_BITS) + BigInt(this.handOff);
+    return this.#fencingToken;
+  }
+
+  /** Whether callers of this process have had the lease for as often and as long as they may. */
+  get exhausted(): boolean {
+    const { since, watchdog } = this.tenure;
+    const { times, ms } = this.keeper.limitsOf(watchdog.lease);
+    return this.handOff >= times || this.keeper.clock.now() - since >= ms;
+  }
+
+  get state(): 'held' | 'jeopardy' | 'lost' {
+    if (!this.isHeld) return 'lost';
+    return this.watchdog.inJeopardy ? 'jeopardy' : 'held';
+  }
+
+  /** Exact now: compares clocks, waits for no timer. */
+  get isHeld(): boolean {
+    return this.#lostBy === undefined && (this.#givenBack || this.watchdog.trusted);
+  }
+
+  /** Nobody is inside any more. */
+  get ended(): boolean {
+    return this.#entries === 0;
+  }
+
+  get signal(): AbortSignal {
+    const abort = (this.#abort ??= new AbortController());
+    if (!this.isHeld && !abort.signal.aborted) detached(() => abort.abort(this.lossError()));
+    return abort.signal;
+  }
+
+  /** Whether the next caller may have the lease that `leave` has just found good: not while in doubt, nor once shown as ours. */
+  get mayHandOver(): boolean {
+    const { inJeopardy, lease } = this.watchdog;
+    return !inJeopardy && !lease.complete && !this.#isShown;
+  }
+
+  /** Tells this acquisition from all others. From now on the lease ends with it. */
+  show(): string {
+    const { key, fencingToken } = this;
+    const { owner } = this.tenure;
+    const { backend } = this.keeper;
+    if (!backend.store.isHeldBy) {
+      throw new LockConfigurationError(
+        `locks of ${backend.name} have no sequencers: nobody could check one`,
+        'backend',
+        key,
+      );
+    }
+    this.#isShown = true;
+    return writeSequencer({ backend: backend.name, key, fencingToken, owner });
+  }
+
+  /** For observers. */
+  get observed(): HoldState {
+    const { key, fencingToken, since, watchdog, keeper } = this;
+    return { key, fencingToken, heldMs: keeper.clock.now() - since, leftMs: this.isHeld ? watchdog.leftMs : 0 };
+  }
+
+  lossError(): LockLostError {
+    return new LockLostError(this.key, this.#lossReason);
+  }
+
+  get #lossReason(): LossReason {
+    return this.#lostBy ?? (this.watchdog.lease.revoked?.aborted ? 'revoked' : 'expired');
+  }
+
+  enter(): void {
+    this.#entries += 1;
+  }
+
+  /** Once the outermost of those inside has succeeded. */
+  async complete(): Promise<void> {
+    if (this.#entries === 1) await this.watchdog.lease.complete?.();
+  }
+
+  /** Whether this was the last way out of a hold that is not lost: the lease is then the caller's to pass on. */
+  leave(): boolean {
+    this.#entries -= 1;
+    if (this.#entries > 0 || this.#lostBy !== undefined) return false;
+    if (!this.watchdog.trusted) {
+      this.onLost(this.#lossReason);
+      return false;
+    }
+    this.#givenBack = true;
+    this.#maxHold?.cancel();
+    return true;
+  }
+
+  onJeopardy(cause?: unknown): void {
+    if (!this.#givenBack) detached(() => this.keeper.jeopardy(this, cause));
+  }
+
+  onSafe(): void {
+    if (!this.#givenBack) detached(() => this.keeper.safe(this));
+  }
+
+  onLost(reason: LossReason): void {
+    if (this.#lostBy !== undefined || this.#givenBack) return;
+    this.#lostBy = reason;
+    this.#maxHold?.cancel();
+    detached(() => {
+      this.keeper.lost(this, reason);
+      this.#abort?.abort(this.lossError());
+    });
+  }
+}

@@ -1,0 +1,75 @@
+import { Background } from '../kit/background.js';
+import type { Hold } from './hold.js';
+import type { Lease } from '../leasing/lease.js';
+import { LockBackend } from '../leasing/lock-backend.js';
+import { assertLockDelay } from '../lock-options.js';
+import { type Clock, pause } from '../time/timers.js';
+import { trustedUntil } from './watchdog.js';
+
+const nothing = (): void => undefined;
+
+export interface LeaseReturnsSettings {
+  readonly backend: Pick<LockBackend, 'name'>;
+  readonly clock: Clock;
+  /** Aborts when nobody may get a lock any more. */
+  readonly stopped: AbortSignal;
+  readonly failed: (key: string, error: unknown) => void;
+}
+
+/** Gives the leases of former holds back to the backend, and knows what somebody has to wait for before the backend closes. */
+export class LeaseReturns {
+  /** Requests to the backend that are under way. */
+  readonly underWay = new Background();
+
+  constructor(private readonly settings: LeaseReturnsSettings) {}
+
+  /**
+   * Never rejects.
+   * @param onOver is called when the next caller may ask for the key
+   * @param early which is as soon as the release is sent, because the store keeps the order of what it is asked
+   */
+  giveBack({ key, watchdog }: Hold, onOver: () => void = nothing, early = false): Promise<void> {
+    this.underWay.begin();
+    const renewal = watchdog.stop();
+    if (!renewal) return this.#release(key, watchdog.lease, onOver, early);
+    return renewal.then(() => this.#release(key, watchdog.lease, onOver, early));
+  }
+
+  /** Requests of the former holder may still be on their way. When the service is closed, the key is free at once. */
+  async giveBackLater(hold: Hold): Promise<void> {
+    const { clock, stopped } = this.settings;
+    this.underWay.begin();
+    await hold.watchdog.stop();
+    await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
+    await this.giveBack(hold);
+    this.underWay.end();
+  }
+
+  #release(key: string, lease: Lease, onOver: () => void, early: boolean): Promise<void> {
+    const over = (): void => {
+      this.underWay.end();
+      if (!early) onOver();
+    };
+    const released = lease.release().then(over, (error: unknown) => {
+      this.settings.failed(key, error);
+      over();
+    });
+    if (early) onOver();
+    return released;
+  }
+
+  /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */
+  assertUsable(lease: Lease, lockDelayMs: number): void {
+    const { clock, backend } = this.settings;
+    try {
+      assertLockDelay(lockDelayMs, lease.ttlMs, backend);
+      if (clock.now() < trustedUntil(lease.sentAt, lease.ttlMs - lockDelayMs)) return;
+      throw new Error('the answer came after the lease had ended');
+    } catch (error) {
+      this.underWay.begin();
+      const end = (): void => this.underWay.end();
+      lease.release().then(end, end);
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import type { LeaseStore } from '../contract/lease-store.js';
+import type { CleanUp } from './store-lease.js';
+import { systemRandom } from '../kit/system-random.js';
+
+/** How a waiter asks again where the store cannot wake it, or did not. */
+export interface PollingOptions {
+  /** The pause between two questions, give or take half, at most what is left of the holder's lease. @default 50, or 30_000 where the store wakes its waiters */
+  pollMs?: number;
+  /** How long failures in a row are asked again, with the same owner, before `LockBackendError`. @default 2_000 */
+  patienceMs?: number;
+  /** For tests: where pauses get their jitter from, numbers from 0 to below 1. @default cryptographically random */
+  random?: () => number;
+}
+
+/** To how much many who ask at the same time may lengthen the pause of each. */
+const LONGEST_SHARED_POLL_MS = 5_000;
+
+/** All contenders of a backend share this. */
+export class Contending {
+  readonly contenders = new Set<{ callOff(reason: unknown): void }>();
+  readonly patienceMs: number;
+  readonly random: () => number;
+  readonly #pollMs: number;
+
+  constructor(
+    readonly store: LeaseStore,
+    readonly cleanUp: CleanUp,
+    { pollMs = store.watch ? 30_000 : 50, patienceMs = 2_000, random = systemRandom }: PollingOptions,
+  ) {
+    this.#pollMs = pollMs;
+    this.patienceMs = patienceMs;
+    this.random = random;
+  }
+
+  get pollMs(): number {
+    const sharedMs = this.contenders.size * (this.store.pollMsPerWaiter ?? 0);
+    return Math.max(this.#pollMs, Math.min(LONGEST_SHARED_POLL_MS, sharedMs));
+  }
+}

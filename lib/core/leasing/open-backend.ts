@@ -1,0 +1,48 @@
+import { LockConfigurationError } from '../contract/errors.js';
+import type { LeaseStore } from '../contract/lease-store.js';
+import { LockBackend } from './lock-backend.js';
+
+/**
+ * Opens a backend with connections of its own. `redis({ url })` and its like return one, so that a single setting serves any
+ * number of lock services: side by side, or one after the other has been closed.
+ */
+export type BackendFactory = () => LockBackend;
+
+/**
+ * A factory such as `redis({ url })`, of which each service opens a backend of its own; or a live backend, for one. A bare store
+ * is waited for by the defaults of `PollingOptions`.
+ */
+export type GivenBackend = LockBackend | LeaseStore | BackendFactory | (() => LeaseStore);
+
+/** Whether `value` can be given to a lock service. */
+export function isBackend(value: unknown): value is GivenBackend {
+  return typeof value === 'function' || isOpen(value) || isStore(value);
+}
+
+/**
+ * A backend for one lock service: a factory makes it, a live one is taken as it is.
+ * @throws LockConfigurationError
+ */
+export function openBackend(given: GivenBackend): LockBackend {
+  const backend: unknown = typeof given === 'function' ? given() : given;
+  if (isOpen(backend)) return backend;
+  if (isStore(backend)) return new LockBackend(backend);
+  const hint = typeof backend === 'function' ? ': call it once more, as in memory()' : '';
+  throw new LockConfigurationError(
+    `a lock service needs a LeaseStore, or a function that returns one; it was given ${describe(given)}, which gives ${describe(backend)}${hint}`,
+    'backend',
+  );
+}
+
+function isOpen(value: unknown): value is LockBackend {
+  return typeof value === 'object' && value !== null && 'acquire' in value && typeof value.acquire === 'function';
+}
+
+function isStore(value: unknown): value is LeaseStore {
+  return typeof value === 'object' && value !== null && 'tryAcquire' in value && typeof value.tryAcquire === 'function';
+}
+
+function describe(value: unknown): string {
+  if (typeof value !== 'function') return value === null ? 'null' : `a value of type ${typeof value}`;
+  return value.name === '' ? 'a function' : `the function ${value.name}`;
+}
