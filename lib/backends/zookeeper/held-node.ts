@@ -25,8 +25,8 @@ export class HeldNode {
   }
 
   /**
-   * A life sign of the session, and with the first one over each connection a look at our node, which from then on is watched: the
-   * next life sign comes after the news of its end.
+   * Sends a life sign of the session. With the first one over each connection it reads the node, too, and watches it from then
+   * on: news of its end come before the answer to the next life sign.
    */
   async renew(): Promise<boolean> {
     const { session } = this;
@@ -38,7 +38,7 @@ export class HeldNode {
     return true;
   }
 
-  /** Nobody wants to know any more. */
+  /** Stops watching. */
   forget(): void {
     this.#released = true;
     this.#sessionEnd.end();

@@ -5,7 +5,7 @@ import { resolveZooKeeperOptions, type ZooKeeperOptions } from './zookeeper-opti
 
 export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './zookeeper-options.js';
 
-/** Give or take half: a waiter whom nobody tells of a release looks by itself before five seconds are over. */
+/** Give or take half. A waiter that is not told of a release looks by itself within five seconds. */
 const LOOK_AGAIN_MS = 3_300;
 
 /**

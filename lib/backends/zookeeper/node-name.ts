@@ -28,14 +28,14 @@ export function ownerInName(name: string): string | undefined {
   }
 }
 
-/** What an operator reads with `get`, and what waiters tell of the holder. */
+/** The data of a node: an operator reads it with `get`, and waiters name the holder by it. */
 export function dataOf(metadata: HolderMetadata, owner?: string): Buffer {
   if (owner === undefined) return Buffer.from(packMetadata(metadata));
   const { host, pid, label } = metadata;
   return Buffer.from(JSON.stringify({ host, pid, label, owner }));
 }
 
-/** `undefined`: nobody of us has made this node, or an operator has written something else into it. */
+/** `undefined`: no lock service made this node, or an operator has written something else into it. */
 export function holderOf({ data, ctime }: NodeState): Holder | undefined {
   return unpackHolder(data?.toString() ?? '', new Date(Number(ctime.readBigInt64BE())));
 }

@@ -2,7 +2,7 @@ import { type NodeState, readNode } from './nodes.js';
 import type { NodeEvent } from './tamed-client.js';
 import type { ZooKeeperConnection } from './zookeeper-connection.js';
 
-/** Tells once of the next that happens to one node, or to the connection that it was read over. */
+/** Watches one node. Tells once of its next change, or of the end of the connection it was read over. */
 export class NodeWatch {
   /** `undefined` when there is nothing more to tell. */
   #connection: ZooKeeperConnection | undefined;
@@ -12,7 +12,7 @@ export class NodeWatch {
     return this.#connection === connection;
   }
 
-  /** Reads the node, and watches it instead of the one before. `null`: it does not exist, and nothing is watched. */
+  /** Reads a node, and watches it instead of the former one. `null`: it does not exist, and nothing is watched. */
   async read(
     connection: ZooKeeperConnection,
     path: string,

@@ -15,25 +15,25 @@ export interface PlaceSettings {
   readonly acl: readonly AclEntry[];
 }
 
-/** Where an owner is: the key is its, or somebody is in the way. */
+/** The owner has the key, or somebody is in the way. */
 export type Standing = { readonly node: OwnNode } | { readonly node: null; readonly holder: Holder | undefined };
 
 /** The node that an owner has on the server within one session, or may have. */
 export interface Place {
   readonly session: ZooKeeperSession;
   /**
-   * Creates the node if there is none. After a lost connection it finds out first what has become of it. `wake` is called when
-   * it is worth another look.
+   * Creates the node if there is none. After a lost connection it first finds out whether it was created. `wake` is called when
+   * another look is worth it.
    * @throws ConnectionLostError: look again over the next one; ServerRefusalError
    */
   look(wake: (() => void) | undefined): Promise<Standing>;
-  /** Takes away what is there of ours, and nothing else. Whether there was something. @throws as `look` */
+  /** Deletes our node, and no other. Whether there was one. @throws as `look` */
   leave(): Promise<boolean>;
   /** `wake` is called no more. */
   unwatch(): void;
 }
 
-/** Looks at another's node, and has `wake` called at its end. `null`: it is gone. `holderPath`: where the holder of the key is. */
+/** Reads another owner's node, and has `wake` called at its end. `null`: it is gone. `holderPath`: the holder's node. */
 export async function standingBehind(
   connection: ZooKeeperConnection,
   path: string,

@@ -14,7 +14,7 @@ import { CONTAINER, EPHEMERAL_SEQUENTIAL } from './zookeeper-wire.js';
  * waits for the end of the one before. https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks
  */
 export class SequentialPlace implements Place {
-  /** Whose `key` is. */
+  /** The owner that has `key` now. */
   static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<string | undefined> {
     const parent = `${base}/${nameOfKey(key)}`;
     const [first] = await ordered(connection, parent, await contendersIn(connection, parent));
@@ -26,7 +26,7 @@ export class SequentialPlace implements Place {
   #node: OwnNode | undefined;
   /** A node may have been created whose name we were not told. */
   #isUncertain = false;
-  /** Of the one before us. */
+  /** Watches the one before ours in the queue. */
   readonly #watch = new NodeWatch();
 
   constructor(

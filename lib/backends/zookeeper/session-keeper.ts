@@ -47,13 +47,13 @@ export class SessionKeeper {
     this.#nextServer = randomInt(options.servers.length);
   }
 
-  /** Why no server has let us in since the last connection ended, when all have been asked. */
+  /** The last failure, once all servers have refused us since the last connection ended. */
   get failure(): Error | undefined {
     return this.#failure;
   }
 
   /**
-   * The session, with a connection that is up. Waits until the servers that are asked now have let us in, or none of them has.
+   * The session, with a connection that is up. Waits until one server accepts us, or all have refused.
    * @throws ConnectionLostError, SessionRefusedError, LockConfigurationError when the client is missing
    */
   async connected(): Promise<ZooKeeperSession> {

@@ -6,7 +6,7 @@ interface SessionRequest<T> {
   readonly patience: Timer;
 }
 
-/** Those who wait for one thing, until it is there, or somebody says why it is not, or it takes too long. */
+/** Requests for a session. Each ends with the session, with a failure, or when its patience is over. */
 export class SessionRequests<T> {
   readonly #open = new Set<SessionRequest<T>>();
 

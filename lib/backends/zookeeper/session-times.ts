@@ -1,4 +1,4 @@
-/** What follows from the time-out of a session, all in milliseconds. */
+/** Times that follow from the time-out of a session, in milliseconds. */
 export interface SessionTimes {
   /** How long a holder trusts its lock, from before the last answered life sign was sent. */
   readonly trustMs: number;
@@ -8,7 +8,7 @@ export interface SessionTimes {
   readonly quietMs: number;
   /** A server that has not answered for so long is given up for another one. */
   readonly silenceMs: number;
-  /** So long after a life sign has reached a follower the leader, which ends sessions, has surely heard of it. */
+  /** The leader, which ends sessions, hears of a life sign within this time after a follower has received it. */
   readonly lagMs: number;
 }
 
@@ -38,12 +38,12 @@ export function timesOf(sessionMs: number): SessionTimes {
   };
 }
 
-/** How long it is worth looking for a server that lets us in: by then the session has ended. */
+/** How long we look for a server that accepts us. After it the session has ended anyway. */
 export function patienceMsOf(sessionTimeoutMs: number): number {
   return Math.max(sessionTimeoutMs, SHORTEST_PATIENCE_MS);
 }
 
-/** What an operator should know of a session for which we asked for `askedMs`; `undefined` when all is well. */
+/** Advice for an operator on a session that was requested with `askedMs`; `undefined` when all is well. */
 export function adviceOn(sessionMs: number, askedMs: number): string | undefined {
   const advice: string[] = [];
   if (sessionMs !== askedMs) {

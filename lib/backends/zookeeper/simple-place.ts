@@ -16,7 +16,7 @@ const NO_SESSION = Buffer.alloc(8);
  * between lets that release free the next holder's: `sequential` has no such gap.
  */
 export class SimplePlace implements Place {
-  /** Whose `key` is. */
+  /** The owner that has `key` now. */
   static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<unknown> {
     const state = await readNode(connection, `${base}/${nameOfKey(key)}`);
     return state && ownerOf(state);
@@ -26,7 +26,7 @@ export class SimplePlace implements Place {
   #node: OwnNode | undefined;
   /** Our node may have been created, and we were not told. */
   #isUncertain = false;
-  /** Of the holder's node. */
+  /** Watches the holder's node. */
   readonly #watch = new NodeWatch();
 
   constructor(

@@ -2,7 +2,7 @@ import type { ServerAddress } from './connect-string.js';
 import { SessionExpiredError, SessionRefusedError } from './zookeeper-error.js';
 import type { Client, ZooKeeperWire } from './zookeeper-wire.js';
 
-/** What a session is known by, and what lets us come back to it over another connection. */
+/** Identifies a session, and lets another connection resume it. */
 export interface SessionTicket {
   readonly id: Buffer;
   readonly password: Buffer;
@@ -38,9 +38,9 @@ const AUTHENTICATION_FAILED = -4;
 const NODE_DELETED = 2;
 
 /**
- * A client that makes one connection to one server, and throws nothing where nobody can catch it: it is used once. What a former
- * one had received, sent or watched cannot reach into it. Its watches are not re-registered, and its choice of servers, its
- * events and its retries are replaced.
+ * A client that makes one connection to one server, is used once, and throws nothing where nobody can catch it. Nothing that a
+ * former client received, sent or watched reaches it. Its watches are not re-registered; its choice of servers, its events and
+ * its retries are replaced.
  */
 export function connectOnce(handshake: Handshake, listener: ClientListener): Client {
   const { wire, server, sessionTimeoutMs, ticket, auth } = handshake;
@@ -89,7 +89,7 @@ function guardSocket({ connectionManager: manager }: Client, listener: ClientLis
         return;
       }
       listener.onUnknownError(Number(code));
-      // What had come with it was left unread.
+      // The rest of the chunk is still unread.
       if (manager.pendingBuffer) manager.onSocketData(Buffer.alloc(0));
     }
   };

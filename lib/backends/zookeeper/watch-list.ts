@@ -2,7 +2,7 @@ import type { NodeEvent } from './tamed-client.js';
 
 type Listener = (event: NodeEvent) => void;
 
-/** Who wants to hear of a node. The server tells a connection once, however many of us asked it. */
+/** Listeners by node. The server tells a connection once, however many listeners there are. */
 export class WatchList {
   readonly #listeners = new Map<string, Set<Listener>>();
 

@@ -30,27 +30,26 @@ interface Pending {
 }
 
 /**
- * The client numbers its requests with 32 bits and a sign, does not begin again, and throws when they are used up, also where nobody
- * can catch it. So a connection ends before, with some numbers left for what the client has queued.
+ * The client numbers its requests with 31 bits and never begins again. When they are used up it throws, also where nobody can
+ * catch it. A connection ends before that, and leaves some numbers for the requests in the client's queue.
  */
 const NUMBERS_PER_CONNECTION = 2 ** 31 - 2 ** 20;
 
 /**
- * One TCP connection. Left to itself node-zookeeper-client 1.1.3 waits for ever on a server that says nothing, sends late what was
- * given up, forgets to call back, and ends the process on half a frame or an unknown error. Here a connection on which an answer
- * is overdue, or that brings nonsense, is cut; with its end all who wait for an answer or for a watch are told; and nothing of it
- * lives on in the next one.
+ * One TCP connection. By itself node-zookeeper-client 1.1.3 waits for ever on a silent server, sends abandoned requests late,
+ * forgets callbacks, and ends the process on half a frame or an unknown error. Here a connection is cut when an answer is
+ * overdue or makes no sense. Its end rejects all requests and fires all watches. Nothing of it lives on in the next one.
  */
 export class ZooKeeperConnection {
-  /** Resolves when the server has let us into the session. @throws SessionExpiredError, SessionRefusedError, ConnectionLostError */
+  /** Resolves once we are in the session. @throws SessionExpiredError, SessionRefusedError, ConnectionLostError */
   readonly ready: Promise<void>;
-  /** Resolves, with why, when there is nothing more to come. */
+  /** Resolves to the reason when the connection is over. */
   readonly ended: Promise<Error>;
   /** When nothing had been sent yet. */
   readonly openedAt: number;
-  /** Who is called, once, when a watch of ours fires or the connection ends. */
+  /** Listeners that are called once, when a watch fires or the connection ends. */
   readonly watches = new WatchList();
-  /** Is called with when something was sent that the leader has answered. */
+  /** Called when the leader has answered a request, with the time at which it was sent. */
   onLeaderAnswer: (sentAt: number) => void = () => undefined;
   readonly #client: Client;
   readonly #pending = new Set<Pending>();
@@ -106,7 +105,7 @@ export class ZooKeeperConnection {
     return oldest ? this.clock.now() - oldest.sentAt : 0;
   }
 
-  /** Sends at once, in the order of the calls, which is also that of the answers. @throws ConnectionLostError, ServerRefusalError */
+  /** Sends at once. Answers come in the order of the calls. @throws ConnectionLostError, ServerRefusalError */
   ask(name: OperationName, fields: RequestFields, operation: string = name): Promise<Payload> {
     return new Promise((resolve, reject) => {
       const request = this.handshake.wire.request(name, fields);
@@ -139,7 +138,7 @@ export class ZooKeeperConnection {
     this.watches.fireAll('lost');
   }
 
-  /** What the client has thrown at is neither sent nor unsent, and all that comes after it is in doubt. */
+  /** When the client throws, the request may have been sent, or not: the connection ends. */
   #send(pending: Pending, request: JuteRequest): void {
     try {
       this.#client.connectionManager.queue(request, (error, answer) => {
@@ -178,7 +177,7 @@ export class ZooKeeperConnection {
     if (oldest) this.#onError(oldest, code);
   }
 
-  /** What is asked in one turn goes out in one write. */
+  /** All requests of one turn go out in one write. */
   #cork(): void {
     const { socket } = this.#client.connectionManager;
     if (socket.writableCorked > 0) return;

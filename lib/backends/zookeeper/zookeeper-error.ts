@@ -28,7 +28,7 @@ const INVALID_ACL = -114;
 export const SESSION_MOVED = -118;
 const QUOTA_EXCEEDED = -125;
 
-/** What the codes of an answer are called, and what to do about them. https://zookeeper.apache.org, `KeeperException.Code` */
+/** Names of error codes, and advice on them. https://zookeeper.apache.org, `KeeperException.Code` */
 const CODES: ReadonlyMap<number, string> = new Map([
   [UNIMPLEMENTED, 'UNIMPLEMENTED: mode sequential needs ZooKeeper 3.5.3 or newer'],
   [BAD_ARGUMENTS, 'BAD_ARGUMENTS'],
@@ -44,7 +44,7 @@ const CODES: ReadonlyMap<number, string> = new Map([
   [-127, 'THROTTLED_OP: the server has too much to do'],
 ]);
 
-/** Asking again would bring the same answer. What else a server refuses may pass. */
+/** Asking again brings the same answer. All other refusals may pass. */
 const FINAL: ReadonlySet<number> = new Set([UNIMPLEMENTED, BAD_ARGUMENTS, NO_AUTH, INVALID_ACL, QUOTA_EXCEEDED]);
 
 /** The server answered with an error. */
@@ -64,7 +64,7 @@ export function isRefusal(error: unknown, code: number): boolean {
   return error instanceof ServerRefusalError && error.code === code;
 }
 
-/** Whether asking again would be of no use: we may not, or are not to ask any more. */
+/** Whether asking again is of no use: we have no right to, or the backend is closed. */
 export function isFinal(error: unknown): boolean {
   return error instanceof SessionRefusedError || (error instanceof ServerRefusalError && FINAL.has(error.code));
 }

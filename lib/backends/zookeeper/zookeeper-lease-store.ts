@@ -24,17 +24,17 @@ import type { ZooKeeperSession } from './zookeeper-session.js';
 
 const PLACES = { sequential: SequentialPlace, simple: SimplePlace };
 
-/** One who asks for a key. */
+/** A caller that asks for a key. */
 interface Contender {
   readonly key: string;
   readonly owner: string;
   readonly metadata: HolderMetadata;
   readonly asker: Asker | undefined;
-  /** Of one who waits. */
+  /** Present when the caller waits. */
   readonly wake: (() => void) | undefined;
 }
 
-/** What an owner has on the server. */
+/** An owner's node on the server, and the same as a lease when it has the key. */
 interface Entry {
   readonly place: Place;
   held: HeldNode | undefined;
@@ -51,7 +51,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   readonly #clock: Clock = systemClock;
   readonly #entries = new Map<string, Entry>();
   readonly #wakes = new Map<string, () => void>();
-  /** Of those who have been told that no server can be reached. */
+  /** Waiters that were told that no server can be reached. */
   readonly #wakesOnceUp = new Set<() => void>();
 
   constructor(options: ResolvedOptions) {
@@ -91,7 +91,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     return (await this.#entries.get(owner)?.held?.renew()) ?? false;
   }
 
-  /** Two at once are one: in mode `simple` the second would delete what somebody else has created meanwhile. */
+  /** Two releases at once are one. In mode `simple` the second could delete the next holder's node. */
   async release(_key: string, owner: string): Promise<boolean> {
     const entry = this.#entries.get(owner);
     if (!entry) return false;
@@ -108,7 +108,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     };
   }
 
-  /** A follower may not have heard yet of what the leader has decided: so it asks it first, in the same write. */
+  /** A follower may lag behind its leader, so it syncs first, in the same write. */
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const { base, mode } = this.#options;
     const { connection } = await this.#keeper.connected();
@@ -121,7 +121,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     return this.#keeper.close();
   }
 
-  /** Who does not wait looks once more if the first answer is lost. */
+  /** A caller that does not wait looks once more when the first answer is lost. */
   async #attemptTwice(contender: Contender): Promise<LeaseAttempt> {
     try {
       return await this.#attempt(contender);
@@ -148,7 +148,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     }
   }
 
-  /** Who waits is told at once that no server can be reached, as soon as that is known, and is woken when one can. */
+  /** Once it is known that no server can be reached, a waiter is told at once. It is woken when one can. */
   #session(wake: (() => void) | undefined): Promise<ZooKeeperSession> {
     const { failure } = this.#keeper;
     if (!wake || !failure) return this.#keeper.connected();
@@ -189,7 +189,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     };
   }
 
-  /** Who does not wait leaves the queue. What cannot be done at once the core has to do later. */
+  /** A caller that does not wait leaves the queue. When that fails for now, the core does it later. */
   async #refused({ key, owner, wake }: Contender, holder: Holder | undefined): Promise<LeaseAttempt> {
     const refusal = { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) } as const;
     if (wake) return refusal;

@@ -4,7 +4,7 @@ import type { AclEntry } from './zookeeper-wire.js';
 
 export type ZooKeeperMode = 'sequential' | 'simple';
 
-/** Who may do what with the nodes that we make, as `setAcl` of zkCli takes it. */
+/** Rights on the nodes that we make, as `setAcl` of zkCli takes them. */
 export interface ZooKeeperAcl {
   /** `auth` with an empty id: whoever is authenticated as we are; `digest` with `user:hash`; `world` with `anyone`; `ip`. */
   readonly scheme: string;

@@ -4,7 +4,7 @@ import type { SessionTicket } from './tamed-client.js';
 import type { ZooKeeperConnection } from './zookeeper-connection.js';
 
 /**
- * What the server knows us by. It may be carried by one connection after the other, and ends when the server says so, or when
+ * Our identity on the server. One connection after the other may carry it. It ends when the server says so, or when
  * it is closed: with it go all nodes that were made in it.
  */
 export class ZooKeeperSession {
@@ -12,7 +12,7 @@ export class ZooKeeperSession {
   readonly times: SessionTimes;
   readonly #end = new AbortController();
   #connection: ZooKeeperConnection;
-  /** When the leader has surely heard of us, on our clock: it keeps the session for its whole time-out from then on, or longer. */
+  /** The leader has surely heard of us at this time, by our clock. From then on it keeps the session for its time-out. */
   #provenAt: number;
   /** When some of what the leader has answered since then was sent. */
   #answered: number[] = [];
@@ -106,7 +106,7 @@ export class ZooKeeperSession {
   #onBeatDue(): void {
     const isDue = this.clock.now() >= this.#beatDueAt;
     this.#lastBeatAt = isDue ? this.clock.now() : this.#lastBeatAt;
-    // What is wrong shows in the end of the connection.
+    // A failure shows in the end of the connection.
     if (isDue && this.#connection.alive) this.heartbeat().catch(() => undefined);
     this.#scheduleBeat();
   }

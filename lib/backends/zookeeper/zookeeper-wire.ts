@@ -9,7 +9,7 @@ export interface NodeStat {
   readonly ephemeralOwner: Buffer;
 }
 
-/** What answers bring, each some of it. */
+/** The content of answers. Each has some of these fields. */
 export interface Payload {
   readonly data?: Buffer;
   readonly stat: NodeStat;
@@ -66,7 +66,7 @@ export interface Client {
   getSessionTimeout(): number;
 }
 
-/** What a node may be: https://zookeeper.apache.org, `CreateMode`. */
+/** Kinds of nodes: https://zookeeper.apache.org, `CreateMode`. */
 export const PERSISTENT = 0;
 export const EPHEMERAL = 1;
 export const EPHEMERAL_SEQUENTIAL = 3;
