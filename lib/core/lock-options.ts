@@ -100,8 +100,18 @@ export function resolveOptions(
 ): ResolvedOptions {
   if (given === undefined) return defaults;
   refuseUnknown(given, ACQUIRE_OPTIONS, 'acquire');
-  const resolved = { ...defaults };
-  for (const [name, value] of Object.entries(given)) if (value !== undefined) Reflect.set(resolved, name, value);
+  const {
+    ttlMs = defaults.ttlMs,
+    waitMs = defaults.waitMs,
+    lockDelayMs = defaults.lockDelayMs,
+    watchdog = defaults.watchdog,
+    maxHoldMs = defaults.maxHoldMs,
+    reentrant = defaults.reentrant,
+    awaitRelease = defaults.awaitRelease,
+    signal = defaults.signal,
+  } = given;
+  const resolved: ResolvedOptions = { ttlMs, waitMs, lockDelayMs, watchdog, maxHoldMs, reentrant, awaitRelease };
+  if (signal !== undefined) resolved.signal = signal;
   inRange('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
   inRange('lockDelayMs', resolved.lockDelayMs, 0, MAX_TTL_MS - resolved.ttlMs);
   inRange('waitMs', resolved.waitMs, 0, Infinity);

@@ -127,11 +127,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockConfigurationError no such call can ever work, here and with this backend
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    if (options === undefined) return this.defaults;
-    const known = this.#resolvedOptions.get(options);
-    if (known) return known;
-    const resolved = Object.freeze(resolveOptions(options, this.defaults));
-    assertLock(resolved, this.backend.store);
+    const resolved = Object.freeze({ ...this.#completed(options) });
     this.#resolvedOptions.set(resolved, resolved);
     return resolved;
   }
@@ -152,7 +148,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockBackendError the backend does not answer; LockLostError this call tree had it
    */
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
-    const resolved = { ...this.resolve(options), waitMs: 0 };
+    const resolved = { ...this.#completed(options), waitMs: 0 };
     const hold = await this.#take(key, resolved);
     return hold instanceof Busy ? null : this.#handle(key, hold);
   }
@@ -259,8 +255,17 @@ export class LockService implements AsyncDisposable {
     return this.#holds.take(fullKey, options);
   }
 
+  #completed(options?: AcquireOptions): Readonly<ResolvedOptions> {
+    if (options === undefined) return this.defaults;
+    const known = this.#resolvedOptions.get(options);
+    if (known) return known;
+    const resolved = resolveOptions(options, this.defaults);
+    assertLock(resolved, this.backend.store);
+    return resolved;
+  }
+
   #resolved(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const resolved = this.resolve(options);
+    const resolved = this.#completed(options);
     const waitMs = this.#end.longestWaitMs;
     return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
   }

@@ -7,12 +7,6 @@ export class LockKeys {
   lease(key: string): string {
     return `${this.prefix}:{${escape(key)}}`;
   }
-
-  /** Lease, queue, fence and waiters, as the queue's scripts expect them. */
-  all(key: string): [lease: string, queue: string, fence: string, waiters: string] {
-    const lease = this.lease(key);
-    return [lease, `${lease}:q`, `${lease}:f`, `${lease}:w`];
-  }
 }
 
 /** A `}` would end the hash tag early: `a}b` and `a}c` in one slot, and the lock `a}:q` in the place of the queue of `a`. */

@@ -75,11 +75,10 @@ export class QueueLeaseStore implements LeaseStore {
     metadata: HolderMetadata,
     asker?: Asker,
   ): Promise<LeaseAttempt> {
-    const keys = this.#keys.all(key);
-    const [leaseKey] = keys;
+    const leaseKey = this.#keys.lease(key);
     const address = this.#waiters.has(owner) ? this.#channels.addressOf(leaseKey) : undefined;
-    const args = [owner, Math.ceil(ttlMs), packMetadata(metadata), address ?? ''];
-    const acquire = this.#scripts.acquire.call(keys, args);
+    const args = [owner, Math.ceil(ttlMs), `${address ?? ''}|${packMetadata(metadata)}`];
+    const acquire = this.#scripts.acquire.call(this.#scripts.keysOf(leaseKey), args);
     return this.#servers.askFor(asker, leaseKey, acquire, ...this.#replicas.requests).then(
       (replies) => this.#attemptOf(leaseKey, owner, replies),
       (error: unknown) => {
@@ -105,9 +104,9 @@ export class QueueLeaseStore implements LeaseStore {
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    const keys = this.#keys.all(key);
+    const leaseKey = this.#keys.lease(key);
     if (this.#inLine.delete(owner)) this.#departed.add(owner, key);
-    return this.#servers.ask(keys[0], this.#scripts.release.call(keys, [owner])).then(isOne);
+    return this.#servers.ask(leaseKey, this.#scripts.release.call(this.#scripts.keysOf(leaseKey), [owner])).then(isOne);
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {

@@ -45,21 +45,28 @@ end
 `;
 
 /**
- * What the scripts of the queue share, after `reaches`. KEYS: lease, queue, fence, waiters.
+ * What the scripts of the queue share, after `reaches`. KEYS: lease, and on a cluster queue, fence and waiters, whose names begin
+ * with the lease's. A single server does not need to be sent what it can put together.
  *
  * lease = `owner|token|metadata`. queue = list of owners, first come first. waiters = hash by owner, `channel|seen|ttl|metadata`,
  * where seen is when the waiter asked last, in ms, and negative once it was passed over. fence = the last token.
  * Messages are `owner|0`: ask again, the key is yours.
  */
 const QUEUE_FUNCTIONS = `
+local LEASE, QUEUE, FENCE, WAITERS
+local function name_keys()
+  LEASE = KEYS[1]
+  QUEUE, FENCE, WAITERS = LEASE .. ':q', LEASE .. ':f', LEASE .. ':w'
+end
+
 -- A token is greater than the one before, and not less than the server's clock in microseconds, so that it grows even when
 -- the fence is lost. Both are below 2^53, where doubles are exact.
 local function grant(owner, metadata, ttl)
   local now = redis.call('TIME')
-  local last = tonumber(redis.call('GET', KEYS[3])) or 0
+  local last = tonumber(redis.call('GET', FENCE)) or 0
   local token = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
-  redis.call('SET', KEYS[3], token, 'PX', ttl + ${FENCE_MS})
-  redis.call('SET', KEYS[1], owner .. '|' .. token .. '|' .. metadata, 'PX', ttl)
+  redis.call('SET', FENCE, token, 'PX', ttl + ${FENCE_MS})
+  redis.call('SET', LEASE, owner .. '|' .. token .. '|' .. metadata, 'PX', ttl)
   return token
 end
 
@@ -69,12 +76,12 @@ local function now_ms()
 end
 
 local function note(owner, channel, seen, ttl, metadata)
-  redis.call('HSET', KEYS[4], owner, channel .. '|' .. string.format('%.0f', seen) .. '|' .. ttl .. '|' .. metadata)
+  redis.call('HSET', WAITERS, owner, channel .. '|' .. string.format('%.0f', seen) .. '|' .. ttl .. '|' .. metadata)
 end
 
 local function leave(owner)
-  redis.call('LREM', KEYS[2], 1, owner)
-  redis.call('HDEL', KEYS[4], owner)
+  redis.call('LREM', QUEUE, 1, owner)
+  redis.call('HDEL', WAITERS, owner)
 end
 
 -- Takes the first waiter out of the queue that is there, and tells it so unless it is the one who asks. Those who do not listen
@@ -82,9 +89,9 @@ end
 local function next_waiter(asker, limit)
   local place, now = 0, nil
   while true do
-    local owner = redis.call('LINDEX', KEYS[2], place)
+    local owner = redis.call('LINDEX', QUEUE, place)
     if not owner then return nil end
-    local entry = redis.call('HGET', KEYS[4], owner) or ''
+    local entry = redis.call('HGET', WAITERS, owner) or ''
     local channel, seen, ttl, metadata = string.match(entry, '^([^|]*)|(%-?%d+)|(%d+)|(.*)$')
     now, seen = now or now_ms(), tonumber(seen)
     local silent = seen and now - math.abs(seen)
@@ -107,47 +114,50 @@ end
 `;
 
 /**
- * KEYS: lease, queue, fence, waiters. ARGV: owner, ttl in ms, metadata, channel to be woken on ('' = do not queue).
+ * KEYS: lease. ARGV: owner, ttl in ms, `channel|metadata`, where the waiter is woken on the channel ('' = do not queue).
  * Returns {1, token} or {0, ms left of the lease, lease, place in the queue from 0 or -1}.
  */
 const ACQUIRE = `
-local owner, ttl, metadata, channel = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
-local lease = redis.call('GET', KEYS[1])
+name_keys()
+local owner, ttl = ARGV[1], tonumber(ARGV[2])
+local channel, metadata = string.match(ARGV[3], '^([^|]*)|(.*)$')
+local lease = redis.call('GET', LEASE)
 if not lease then
   local first, its_ttl, its_metadata = next_waiter(owner, ${SILENT_MS})
   if not first or first == owner then return {1, grant(owner, metadata, ttl)} end
   hand_over(first, its_ttl, its_metadata, ${NEXT_GRANT_MS})
-  lease = redis.call('GET', KEYS[1])
+  lease = redis.call('GET', LEASE)
 end
 local holder, token = string.match(lease, '^([^|]*)|([^|]*)|')
 if holder == owner then
-  redis.call('PEXPIRE', KEYS[1], ttl)
+  redis.call('PEXPIRE', LEASE, ttl)
   return {1, token}
 end
 local place = -1
 if channel ~= '' then
-  place = redis.call('LPOS', KEYS[2], owner) or redis.call('RPUSH', KEYS[2], owner) - 1
+  place = redis.call('LPOS', QUEUE, owner) or redis.call('RPUSH', QUEUE, owner) - 1
   note(owner, channel, now_ms(), ARGV[2], metadata)
-  redis.call('PEXPIRE', KEYS[4], ${QUEUE_MS})
+  redis.call('PEXPIRE', WAITERS, ${QUEUE_MS})
 end
 -- Also where there is no queue: a server that may not write says so now, instead of who had the key when it last knew.
-redis.call('PEXPIRE', KEYS[2], ${QUEUE_MS})
-return {0, redis.call('PTTL', KEYS[1]), lease, place}
+redis.call('PEXPIRE', QUEUE, ${QUEUE_MS})
+return {0, redis.call('PTTL', LEASE), lease, place}
 `;
 
 /**
- * KEYS: lease, queue, fence, waiters. ARGV: owner. Passes the key on, or leaves the queue. A key that is free, because somebody
+ * KEYS: lease. ARGV: owner. Passes the key on, or leaves the queue. A key that is free, because somebody
  * deleted it, is passed on as well.
  * Returns 1 if the key was the owner's, else 0.
  */
 const RELEASE = `
+name_keys()
 local owner = ARGV[1]
-local lease = redis.call('GET', KEYS[1])
+local lease = redis.call('GET', LEASE)
 local ours = lease and string.match(lease, '^[^|]*') == owner
 if not ours then leave(owner) end
 if lease and not ours then return 0 end
 local first, ttl, metadata = next_waiter(nil, ${QUEUE_MS})
-if not hand_over(first, ttl, metadata, ${GRANT_MS}) and lease then redis.call('DEL', KEYS[1]) end
+if not hand_over(first, ttl, metadata, ${GRANT_MS}) and lease then redis.call('DEL', LEASE) end
 return ours and 1 or 0
 `;
 
@@ -155,11 +165,19 @@ return ours and 1 or 0
 export class QueueScripts {
   readonly acquire: RedisScript;
   readonly release: RedisScript;
+  readonly #sharded: boolean;
 
-  constructor(options: { readonly sharded: boolean }) {
-    const functions = `${options.sharded ? SHARDED_PUBLISH : PUBLISH}${QUEUE_FUNCTIONS}`;
-    this.acquire = new RedisScript({ keys: 4, args: 4, mostInACommand: 50 }, ACQUIRE, functions);
-    this.release = new RedisScript({ keys: 4, args: 1, mostInACommand: 50 }, RELEASE, functions);
+  constructor({ sharded }: { readonly sharded: boolean }) {
+    this.#sharded = sharded;
+    const keys = sharded ? 4 : 1;
+    const functions = `${sharded ? SHARDED_PUBLISH : PUBLISH}${QUEUE_FUNCTIONS}`;
+    this.acquire = new RedisScript({ keys, args: 3, mostInACommand: 50 }, ACQUIRE, functions);
+    this.release = new RedisScript({ keys, args: 1, mostInACommand: 50 }, RELEASE, functions);
+  }
+
+  /** A node of a cluster has to know all keys, or a slot that is on its way would be found in the middle of a script. */
+  keysOf(leaseKey: string): readonly string[] {
+    return this.#sharded ? [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`] : [leaseKey];
   }
 }
 

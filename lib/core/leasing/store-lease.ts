@@ -23,6 +23,8 @@ export interface NewLease {
   readonly sentAt: number;
 }
 
+const nothing = (): void => undefined;
+
 /** Keeps nothing of how it was asked for: there may be a hundred thousand of them. */
 export class StoreLease implements Lease, OwnedKey {
   readonly key: string;
@@ -74,12 +76,10 @@ export class StoreLease implements Lease, OwnedKey {
   }
 
   /** The caller is told of a failure at once; the key is not to stay closed for the rest of the TTL because of it. */
-  async release(): Promise<void> {
-    try {
-      await this.store.release(this.key, this.owner);
-    } catch (error) {
+  release(): Promise<void> {
+    return this.store.release(this.key, this.owner).then(nothing, (error: unknown) => {
       this.cleanUp(this);
       throw error;
-    }
+    });
   }
 }

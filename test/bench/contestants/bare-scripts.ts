@@ -13,9 +13,8 @@ const KEYS = new LockKeys('lock');
 export const BARE_SCRIPTS: readonly Contestant[] = [
   bare('queue', ({ acquire, release }) => ({
     scripts: [acquire, release],
-    take: (redis, key, owner, ttlMs) =>
-      redis.evalsha(acquire.sha1, ...counted(KEYS.all(key)), owner, ttlMs, METADATA, ''),
-    give: (redis, key, owner) => redis.evalsha(release.sha1, ...counted(KEYS.all(key)), owner),
+    take: (redis, key, owner, ttlMs) => redis.evalsha(acquire.sha1, 1, KEYS.lease(key), owner, ttlMs, `|${METADATA}`),
+    give: (redis, key, owner) => redis.evalsha(release.sha1, 1, KEYS.lease(key), owner),
   })),
   bare('plain', () => ({
     scripts: [SET_IF_FREE, COMPARE_AND_DELETE],
@@ -23,10 +22,6 @@ export const BARE_SCRIPTS: readonly Contestant[] = [
     give: (redis, key, owner) => redis.evalsha(COMPARE_AND_DELETE.sha1, 1, key, owner),
   })),
 ];
-
-function counted(keys: readonly string[]): [number, ...string[]] {
-  return [keys.length, ...keys];
-}
 
 interface Calls {
   readonly scripts: readonly RedisScript[];
