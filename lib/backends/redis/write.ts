@@ -32,9 +32,12 @@ export class Write {
   ) {}
 
   add(exchange: Exchange): void {
-    const { soleCall } = exchange;
+    const { soleCall, question } = exchange;
     if (soleCall) this.#join({ call: soleCall, exchange, index: 0 });
-    else exchange.question.requests.forEach((request, index) => this.#ask(exchange, index, request));
+    else {
+      this.#callAll(question.group);
+      question.requests.forEach((request, index) => this.#ask(exchange, index, request));
+    }
     const { sharedRequest } = exchange;
     if (sharedRequest) this.#share(exchange, sharedRequest);
   }
@@ -52,11 +55,21 @@ export class Write {
   #join(asked: Asked): void {
     const { call, exchange } = asked;
     const { bySource, question } = exchange;
-    const id = (call.script.id * 2 + Number(bySource)) * SLOTS + (question.group ?? 0);
+    const { group = 0 } = question;
+    const id = (call.script.id * 2 + Number(bySource)) * SLOTS + group;
     const batch = this.#batches.get(id);
     if (batch && batch.length < call.script.shape.mostInACommand) return void batch.push(asked);
-    if (batch) this.#call(batch);
+    if (batch) this.#callAll(group);
     this.#batches.set(id, [asked]);
+  }
+
+  /** In the order in which they began: an acquisition must not overtake the release of its key. */
+  #callAll(group = 0): void {
+    for (const [id, batch] of this.#batches) {
+      if (id % SLOTS !== group) continue;
+      this.#batches.delete(id);
+      this.#call(batch);
+    }
   }
 
   #ask(exchange: Exchange, index: number, request: RedisRequest): void {
