@@ -7,6 +7,7 @@ import { fencing } from './fencing.js';
 import { handOff } from './hand-off.js';
 import { holding } from './holding.js';
 import { keys } from './keys.js';
+import { lateRelease } from './late-release.js';
 import { lockDelay } from './lock-delay.js';
 import { loss } from './loss.js';
 import { reentrancy } from './reentrancy.js';
@@ -21,6 +22,7 @@ const THEMES = {
   loss,
   fencing,
   release,
+  'late release': lateRelease,
   're-entrancy': reentrancy,
   'hand-off': handOff,
   close,
