@@ -10,7 +10,10 @@ import { Write, type WriteListener } from './write.js';
  * milliseconds, because a renewal has to wait for all that was sent before it.
  */
 const MOST_UNDER_WAY = 500;
-/** So many requests for leases may wait here, which a server answers within some seconds. Others are refused at once. */
+/**
+ * So many requests for leases may wait here. A server answers them within some seconds. With their callers they take up to
+ * 0.6 GB, and ten times as many would not fit into Node's default heap. Others are refused, and may be asked again.
+ */
 const MOST_WAITING = 100_000;
 
 export interface WindowListener {
