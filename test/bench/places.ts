@@ -48,6 +48,8 @@ const COMPETITIONS = {
       ours('ours, queue'),
       ours('ours, plain', inMode('plain')),
       ours('ours, getset', inMode('getset')),
+      ours('ours, queue, release not awaited', inMode('queue'), { awaitRelease: false }),
+      ours('ours, plain, release not awaited', inMode('plain'), { awaitRelease: false }),
       ...BARE_SCRIPTS,
       ...REDIS_PEERS,
       MUTEX,
@@ -135,6 +137,6 @@ export const BACKENDS = Object.keys(COMPETITIONS) as BackendName[];
 
 export const competitionOf = (backend: BackendName): Competition => COMPETITIONS[backend];
 
-function inMode(mode: 'plain' | 'getset') {
+function inMode(mode: 'queue' | 'plain' | 'getset') {
   return (to: Connection): Connection => (to.backend === 'redis' ? { ...to, mode } : to);
 }

@@ -14,9 +14,6 @@ export interface ScriptShape {
  * one call. A call that fails does not stop the others; one that is alone in its command fails as a command does.
  */
 export class RedisScript {
-  static #scripts = 0;
-  /** Tells it from other scripts. */
-  readonly id = (RedisScript.#scripts += 1);
   readonly source: string;
   /** Under this name a server knows the script that has seen it. */
   readonly sha1: string;
@@ -38,8 +35,11 @@ export class RedisScript {
   /** One command for all these calls. @param bySource for a server that does not know the script */
   command(calls: readonly ScriptCall[], bySource: boolean): RedisCommand {
     const { keys, args } = this.shape;
-    const command: [string, ...RedisArgument[]] = bySource ? ['EVAL', this.source] : ['EVALSHA', this.sha1];
-    command.push(calls.length * keys);
+    const command: [string, ...RedisArgument[]] = [
+      bySource ? 'EVAL' : 'EVALSHA',
+      bySource ? this.source : this.sha1,
+      calls.length * keys,
+    ];
     for (const call of calls) for (let i = 0; i < keys; i += 1) command.push(call.keys[i] ?? '');
     for (const call of calls) for (let i = 0; i < args; i += 1) command.push(call.args[i] ?? '');
     return command;

@@ -1,9 +1,8 @@
-import { SLOTS } from './cluster-slots.js';
 import type { Exchange } from './exchange.js';
 import type { RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError, isReply } from './redis-error.js';
 import { asList } from './redis-reply.js';
-import type { ScriptCall } from './redis-script.js';
+import type { RedisScript, ScriptCall } from './redis-script.js';
 import type { RedisRequest, SharedRequest } from './redis-scripts.js';
 
 export interface WriteListener {
@@ -11,11 +10,21 @@ export interface WriteListener {
   onHeard(answered: boolean): void;
 }
 
-/** A call of a script, and the exchange whose request with this index it is. */
-interface Asked {
-  readonly call: ScriptCall;
-  readonly exchange: Exchange;
-  readonly index: number;
+/** Calls of one script, all by its name or all by its source, that share a command. */
+class Batch {
+  readonly calls: ScriptCall[] = [];
+  readonly exchanges: Exchange[] = [];
+
+  constructor(
+    readonly script: RedisScript,
+    readonly bySource: boolean,
+    readonly group: number,
+  ) {}
+
+  fits(script: RedisScript, bySource: boolean, group: number): boolean {
+    const fits = this.script === script && this.group === group && this.bySource === bySource;
+    return fits && this.calls.length < script.shape.mostInACommand;
+  }
 }
 
 /**
@@ -23,8 +32,11 @@ interface Asked {
  * client and a server more than a call does. ioredis' own pipelines do less of this at several times the cost.
  */
 export class Write {
-  readonly #batches = new Map<number, Asked[]>();
-  readonly #shared = new Map<SharedRequest, Exchange[]>();
+  /** In the order in which they began: an acquisition must not overtake the release of its key. */
+  readonly #parts: (Batch | Exchange)[] = [];
+  /** A call may join a batch from here on, and would overtake something else before. */
+  #joinFrom = 0;
+  #shared: Map<SharedRequest, Exchange[]> | undefined;
 
   constructor(
     private readonly client: RedisClient,
@@ -32,87 +44,80 @@ export class Write {
   ) {}
 
   add(exchange: Exchange): void {
-    const { soleCall, question } = exchange;
-    if (soleCall) this.#join({ call: soleCall, exchange, index: 0 });
-    else {
-      this.#callAll(question.group);
-      question.requests.forEach((request, index) => this.#ask(exchange, index, request));
-    }
-    const { sharedRequest } = exchange;
+    const { soleCall, sharedRequest } = exchange;
+    if (soleCall) this.#join(exchange, soleCall);
+    else this.#joinFrom = this.#parts.push(exchange);
     if (sharedRequest) this.#share(exchange, sharedRequest);
   }
 
-  /** Sends all that waits for company, and last what is asked once for everybody. */
+  /** Sends all parts, and last what is asked once for everybody. */
   end(): void {
-    for (const batch of this.#batches.values()) this.#call(batch);
-    for (const [{ once }, exchanges] of this.#shared) {
+    for (const part of this.#parts) {
+      if (part instanceof Batch) this.#sendBatch(part);
+      else part.question.requests.forEach((request, index) => this.#ask(part, index, request));
+    }
+    for (const [{ once }, exchanges] of this.#shared ?? []) {
       this.#send(once, exchanges, (reply) => {
         for (const exchange of exchanges) exchange.onReply(exchange.size - 1, reply);
       });
     }
   }
 
-  #join(asked: Asked): void {
-    const { call, exchange } = asked;
+  #join(exchange: Exchange, call: ScriptCall): void {
     const { bySource, question } = exchange;
     const { group = 0 } = question;
-    const id = (call.script.id * 2 + Number(bySource)) * SLOTS + group;
-    const batch = this.#batches.get(id);
-    if (batch && batch.length < call.script.shape.mostInACommand) return void batch.push(asked);
-    if (batch) this.#callAll(group);
-    this.#batches.set(id, [asked]);
+    let batch = this.#openBatch(call.script, bySource, group);
+    if (!batch) this.#parts.push((batch = new Batch(call.script, bySource, group)));
+    batch.calls.push(call);
+    batch.exchanges.push(exchange);
   }
 
-  /** In the order in which they began: an acquisition must not overtake the release of its key. */
-  #callAll(group = 0): void {
-    for (const [id, batch] of this.#batches) {
-      if (id % SLOTS !== group) continue;
-      this.#batches.delete(id);
-      this.#call(batch);
+  #openBatch(script: RedisScript, bySource: boolean, group: number): Batch | undefined {
+    for (let i = this.#parts.length - 1; i >= this.#joinFrom; i -= 1) {
+      const part = this.#parts[i];
+      if (part instanceof Batch && part.fits(script, bySource, group)) return part;
     }
+    return undefined;
+  }
+
+  #sendBatch({ script, calls, bySource, exchanges }: Batch): void {
+    this.#send(script.command(calls, bySource), exchanges, (reply) => {
+      const answers = asList(reply);
+      for (let i = 0; i < exchanges.length; i += 1) exchanges[i]?.onReply(0, answers[i]);
+    });
   }
 
   #ask(exchange: Exchange, index: number, request: RedisRequest): void {
     if ('once' in request) return;
-    if ('script' in request) return this.#call([{ call: request, exchange, index }]);
-    this.#send(request, [exchange], (reply) => exchange.onReply(index, reply));
+    const isCall = 'script' in request;
+    const command = isCall ? request.script.command([request], exchange.bySource) : request;
+    this.#send(command, [exchange], (reply) => exchange.onReply(index, isCall ? asList(reply)[0] : reply));
   }
 
   #share(exchange: Exchange, request: SharedRequest): void {
+    this.#shared ??= new Map();
     const others = this.#shared.get(request);
     if (others) others.push(exchange);
     else this.#shared.set(request, [exchange]);
   }
 
-  /** @param batch of one script, all by its name or all by its source */
-  #call(batch: readonly Asked[]): void {
-    const [first] = batch;
-    if (!first) return;
-    const calls = batch.map(({ call }) => call);
-    const command = first.call.script.command(calls, first.exchange.bySource);
-    const exchanges = batch.map(({ exchange }) => exchange);
-    this.#send(command, exchanges, (reply) => {
-      const answers = asList(reply);
-      batch.forEach(({ exchange, index }, place) => exchange.onReply(index, answers[place]));
-    });
-  }
-
   /** @param onReply may throw what is wrong with the reply */
   #send(command: RedisCommand, exchanges: readonly Exchange[], onReply: (reply: unknown) => void): void {
-    const onAnswer = (reply: unknown): void => {
-      this.listener.onHeard(!(Array.isArray(reply) && reply.some(isReply)));
-      onReply(reply);
-    };
     const onFailure = (error: unknown): void => {
       if (isReply(error)) this.listener.onHeard(false);
       const failure = cleanError(error);
       for (const exchange of exchanges) exchange.fail(failure);
     };
+    const onAnswer = (reply: unknown): void => {
+      this.listener.onHeard(!(Array.isArray(reply) && reply.some(isReply)));
+      try {
+        onReply(reply);
+      } catch (error) {
+        onFailure(error);
+      }
+    };
     try {
-      this.client
-        .call(...command)
-        .then(onAnswer)
-        .catch(onFailure);
+      this.client.call(...command).then(onAnswer, onFailure);
     } catch (error) {
       onFailure(error);
     }
