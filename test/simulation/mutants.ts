@@ -14,19 +14,19 @@ export interface Mutant {
 export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'trusts a lease until the end of its TTL',
-    file: 'watchdog.ts',
+    file: 'holding/watchdog.ts',
     from: 'const TRUSTED_SHARE = 0.99;',
     to: 'const TRUSTED_SHARE = 1;',
   },
   {
     mistake: 'believes in a renewal that is answered after the end of the lease',
-    file: 'watchdog.ts',
+    file: 'holding/watchdog.ts',
     from: "if (!this.trusted) return this.#lose('expired');",
     to: '',
   },
   {
     mistake: 'hands on a lease in jeopardy',
-    file: 'hold.ts',
+    file: 'holding/hold.ts',
     from: 'return !inJeopardy && ',
     to: 'return ',
   },
