@@ -27,3 +27,19 @@ export async function runPrepared(client: unknown, text: string, values: readonl
 export function isPostgresClient(client: unknown): client is EventEmitter & PostgresClient {
   return client instanceof EventEmitter && 'query' in client && typeof client.query === 'function';
 }
+
+/**
+ * The driver's own options, with a listener for the errors of each client. `pg` takes its own away when it hands a new client out,
+ * and whoever gets it can listen only later. A server that ends the session in the same packet as its greeting is in between, and
+ * an 'error' without a listener ends the process. The end of the socket tells what it means.
+ */
+export function heard(extra: unknown): object {
+  const given: object = typeof extra === 'object' && extra ? extra : {};
+  const theirs: unknown = Reflect.get(given, 'verify');
+  const verify = (client: unknown, done: (error?: unknown) => void): void => {
+    if (client instanceof EventEmitter) client.on('error', () => undefined);
+    if (typeof theirs === 'function') Reflect.apply(theirs, given, [client, done]);
+    else done();
+  };
+  return { ...given, verify };
+}

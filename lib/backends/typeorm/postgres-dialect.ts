@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LockConfigurationError } from '../../core/index.js';
 import { idIn } from './greeted-id.js';
-import { isPostgresClient, runPrepared } from './postgres-client.js';
+import { heard, isPostgresClient, runPrepared } from './postgres-client.js';
 import { inMs, NOW, NOW_US } from './postgres-clock.js';
 import { refusalOf } from './refusal-of.js';
 import { streamIn } from './sockets.js';
@@ -47,7 +47,7 @@ export const postgres: SqlDialect = {
     const { replication, extra, ...rest } = options;
     const given = streamIn(extra);
     const stream = given ? (config: unknown) => sockets.adopt(given(config)) : () => sockets.create();
-    const ours: object = { ...extra, min: 0, max: 1, stream };
+    const ours: object = { ...heard(extra), min: 0, max: 1, stream };
     return { ...rest, ...replication?.master, poolSize: 1, poolErrorHandler: () => undefined, extra: ours };
   },
 
