@@ -36,6 +36,7 @@ export { detached } from './kit/detached.js';
 export { errorText } from './kit/error-text.js';
 export { replyTimeout } from './kit/reply-timeout.js';
 export { Semaphore } from './kit/semaphore.js';
+export { untilAnswered } from './kit/until-answered.js';
 export { assertKey } from './contract/key.js';
 export { type Linked, LinkedQueue } from './kit/linked-queue.js';
 export { packHolder, packMetadata, unpackHolder } from './contract/packed-holder.js';

@@ -16,6 +16,7 @@ import { StaleConnectionError } from './grpc-connection.js';
 import { isOwn, packLease } from './lease-value.js';
 import { LockNames } from './lock-names.js';
 import { Place, type PlaceSettings } from './place.js';
+import { Recovery } from './recovery.js';
 import { TokenCount } from './token-count.js';
 
 /** Asking again would bring the same answer. */
@@ -39,6 +40,7 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #sessions: CurrentSession;
   readonly #settings: PlaceSettings;
   readonly #size: DatabaseSize;
+  readonly #recovery: Recovery;
   readonly #places = new Map<string, Place>();
   readonly #wakes = new Map<string, () => void>();
   #closed = false;
@@ -48,6 +50,7 @@ export class EtcdLeaseStore implements LeaseStore {
     const names = new LockNames(options.prefix);
     this.#client = client;
     this.#size = new DatabaseSize(client);
+    this.#recovery = new Recovery(client, names.session(0n));
     this.#sessions = new CurrentSession(client, names, options.ttlSeconds);
     this.#settings = { client, names, watch: new DeletionWatch(client), tokens: new TokenCount(client, names) };
   }
@@ -102,6 +105,7 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#recovery.end();
     await this.#sessions.close().catch(() => undefined);
     this.#client.close();
   }

@@ -4,8 +4,8 @@ import {
   ReportedHealth,
   systemClock,
   type Timer,
+  untilAnswered,
 } from '../../core/index.js';
-import { untilAnswered } from './until-answered.js';
 
 /** How long a connection that died silently is spoken of. */
 const REMEMBERED_MS = 600_000;

@@ -1,11 +1,10 @@
-import { systemClock, type WakeUps } from '../../core/index.js';
+import { systemClock, untilAnswered, type WakeUps } from '../../core/index.js';
 import { cleanError } from './clean-error.js';
 import { LookOut } from './look-out.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import type { OwnConnections } from './own-connections.js';
 import type { WaitingLine } from './sql-dialect.js';
 import { TimeLimitError } from './time-limit.js';
-import { untilAnswered } from './until-answered.js';
 
 /** A server that is silent for so long, on a connection that only listens, is not there any more. */
 const LONGEST_SILENCE_MS = 1_000;

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { pause, systemClock } from '../../core/index.js';
+import { pause, systemClock } from '../time/timers.js';
 
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 1_000;

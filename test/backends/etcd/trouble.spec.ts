@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { LockBackendError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
 import { adviceOn } from '../../../lib/backends/etcd/database-size.js';
-import { failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
+import { aborted, failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf } from './etcd-world.js';
@@ -95,6 +95,24 @@ wantedOf(['etcd']).forEach(() =>
         status: 'down',
         detail: expect.stringContaining('ECONNREFUSED'),
       });
+    });
+
+    it('away when an application starts, or for longer than a session lives: health is up again though nobody asks', async () => {
+      await using world = await EtcdWorld.start();
+      await world.server.kill();
+      const service = world.service();
+      const isUp = (): void => expect(service.health).toEqual({ status: 'up' });
+      await service.start();
+      expect(service.health).toMatchObject({ status: 'down' });
+      await world.server.restart({ empty: false });
+      await eventually(isUp, { withinMs: 5_000, everyMs: 20 });
+
+      const lock = await service.acquire('k');
+      await world.server.kill();
+      await aborted(lock.signal);
+      expect(service.health).toMatchObject({ status: 'down' });
+      await world.server.restart({ empty: false });
+      await eventually(isUp, { withinMs: 5_000, everyMs: 20 });
     });
 
     it('a time-out of a month is one that etcd understands', async () => {
