@@ -28,6 +28,7 @@ export class FirstQuestion implements OpenQuestion, Linked<FirstQuestion> {
   /** Goes on when somebody has to wait. */
   onWake: (() => void) | undefined;
   readonly #abortListener: AbortListener | undefined;
+  #alarm: Timer | undefined;
 
   constructor(
     private readonly contending: Contending,
@@ -56,6 +57,14 @@ export class FirstQuestion implements OpenQuestion, Linked<FirstQuestion> {
   goOn(): void {
     if (!this.#end()) return;
     this.resolve(new Contender(this.contending, this.key, this.request, this).run());
+  }
+
+  /** A contender takes over at the deadline. Until then nothing is to be done but to wait: there may be very many of these. */
+  onSilence(): void {
+    if (this.once) return;
+    const { clock, passed, remainingMs } = this.request.deadline;
+    if (passed) this.goOn();
+    else this.#alarm = clock.schedule(remainingMs, () => this.goOn(), { background: true });
   }
 
   #onAnswer(attempt: LeaseAttempt): void {
@@ -90,20 +99,36 @@ export class FirstQuestion implements OpenQuestion, Linked<FirstQuestion> {
   }
 
   #end(): boolean {
-    if (this.queue !== this.open) return false;
-    this.open.delete(this);
+    if (!this.open.delete(this)) return false;
+    this.#alarm?.cancel();
     this.#abortListener?.end();
     return true;
   }
 }
 
-/** Those that are not answered yet, in the order in which they were asked. One timer looks after all of them. */
-export class FirstQuestions extends LinkedQueue<FirstQuestion> {
+/** Those that are not answered yet. One timer looks after all that were asked lately. */
+export class FirstQuestions {
+  /** In the order in which they were asked. */
+  readonly #fresh = new LinkedQueue<FirstQuestion>();
+  /** A store lets them wait: each until its own deadline. */
+  readonly #silent = new LinkedQueue<FirstQuestion>();
   #timer: Timer | undefined;
 
+  get first(): FirstQuestion | undefined {
+    return this.#fresh.first ?? this.#silent.first;
+  }
+
   add(first: FirstQuestion, clock: Clock): void {
-    this.push(first);
+    this.#fresh.push(first);
     if (!this.#timer) this.#lookIn(SILENCE_MS, clock);
+  }
+
+  /** Whether it was here. */
+  delete(first: FirstQuestion): boolean {
+    if (first.queue === undefined) return false;
+    this.#fresh.delete(first);
+    this.#silent.delete(first);
+    return true;
   }
 
   #lookIn(delayMs: number, clock: Clock): void {
@@ -113,12 +138,14 @@ export class FirstQuestions extends LinkedQueue<FirstQuestion> {
   #look(clock: Clock): void {
     this.#timer = undefined;
     const silentSince = clock.now() - SILENCE_MS;
-    for (let first = this.first; first; first = this.first) {
+    for (let first = this.#fresh.first; first; first = this.#fresh.first) {
       const { askedAt } = first.question;
       if (askedAt > silentSince) {
         return this.#lookIn(askedAt - silentSince, clock);
       }
-      first.goOn();
+      this.#fresh.delete(first);
+      this.#silent.push(first);
+      first.onSilence();
     }
   }
 }
