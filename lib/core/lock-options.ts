@@ -30,7 +30,7 @@ export interface AcquireOptions extends TryAcquireOptions {
   /** `0` never waits, `Infinity` waits for ever. @default 10_000 */
   waitMs?: number;
   /**
-   * `false`: `withLock` resolves, and the turn of the next caller here begins, when the release is sent, not when it is answered.
+   * `false`: `withLock` does not wait for its release, and the turn of the next caller here begins when that is sent.
    * Saves a round trip. The key may then be held for a moment after `withLock` has resolved; a release that fails is told to
    * observers, as always. Where a store does not keep the order of what it is asked, the next turn begins with the answer.
    * @default true

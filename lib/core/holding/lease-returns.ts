@@ -4,7 +4,7 @@ import type { Lease } from '../leasing/lease.js';
 import { LockBackend } from '../leasing/lock-backend.js';
 import { assertLockDelay } from '../lock-options.js';
 import { type Clock, pause } from '../time/timers.js';
-import { trustedUntil } from './watchdog.js';
+import { trustedUntil, type Watchdog } from './watchdog.js';
 
 const nothing = (): void => undefined;
 
@@ -31,8 +31,8 @@ export class LeaseReturns {
   giveBack({ key, watchdog }: Hold, onOver: () => void = nothing, early = false): Promise<void> {
     this.underWay.begin();
     const renewal = watchdog.stop();
-    if (!renewal) return this.#release(key, watchdog.lease, onOver, early);
-    return renewal.then(() => this.#release(key, watchdog.lease, onOver, early));
+    if (!renewal) return this.#release(key, watchdog, onOver, early);
+    return renewal.then(() => this.#release(key, watchdog, onOver, early));
   }
 
   /** Requests of the former holder may still be on their way. When the service is closed, the key is free at once. */
@@ -45,17 +45,24 @@ export class LeaseReturns {
     this.underWay.end();
   }
 
-  #release(key: string, lease: Lease, onOver: () => void, early: boolean): Promise<void> {
-    const over = (): void => {
-      this.underWay.end();
-      if (!early) onOver();
-    };
-    const released = lease.release().then(over, (error: unknown) => {
-      this.settings.failed(key, error);
-      over();
+  /** A server that says nothing is waited for as long as the lease would last. */
+  #release(key: string, watchdog: Watchdog, onOver: () => void, early: boolean): Promise<void> {
+    return new Promise((resolve) => {
+      let isOver = false;
+      const over = (error?: unknown): void => {
+        if (isOver) return;
+        isOver = true;
+        endLimit();
+        if (error !== undefined) this.settings.failed(key, error);
+        this.underWay.end();
+        if (!early) onOver();
+        resolve();
+      };
+      const { lease } = watchdog;
+      const endLimit = watchdog.limit(() => over(new Error(`no answer within ${lease.ttlMs} ms`)));
+      lease.release().then(() => over(), over);
+      if (early) onOver();
     });
-    if (early) onOver();
-    return released;
   }
 
   /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */

@@ -37,6 +37,7 @@ export class Watchdog {
   /** Of the renewal in flight. */
   #renewalSentAt: number | undefined;
   #onRenewalOver: (() => void) | undefined;
+  #onLimit: (() => void) | undefined;
   /** For the next renewal, or for a look whether the one in flight is late. A thousand locks share its time on the grid. */
   readonly #timer: GridTimer;
   #endOfTrust: Timer | undefined;
@@ -154,7 +155,15 @@ export class Watchdog {
     return this.#sentAt + (this.#ttlMs * 2) / 3;
   }
 
+  /** Calls `onTime` after a TTL, give or take an eighth of it, unless what it returns is called first. Only after `stop`. */
+  limit(onTime: () => void): () => void {
+    this.#onLimit = onTime;
+    this.#timer.setFrom(this.clock.now() + this.#ttlMs, this.#ttlMs / 8);
+    return () => this.#timer.cancel();
+  }
+
   #onTime(): void {
+    if (this.#state === 'over') return this.#onLimit?.();
     if (this.#renewalSentAt === undefined) this.renewNow();
     else if (this.renews) this.suspect(new Error('the renewal is late'));
   }
