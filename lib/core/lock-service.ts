@@ -173,15 +173,15 @@ export class LockService implements AsyncDisposable {
 
   /**
    * Whether a lock that was shown to us by its `sequencer()` is still held, by one reading of the backend; for `unknown` by none.
-   * With `key` only a sequencer of that key will do. What is valid may be lost the moment after: compare fencing tokens where
+   * With `key` only a sequencer of that key will do, and with one that is no string none. What is valid may be lost the moment after: compare fencing tokens where
    * you write, if you can.
    * @throws LockBackendError the backend does not answer
    */
-  async checkSequencer(text: string, { key }: { readonly key?: string } = {}): Promise<SequencerState> {
+  async checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
     const sequencer = readSequencer(text);
-    const ours =
-      sequencer?.backend === this.backend.name && (key === undefined || sequencer.key === this.#prefix + key);
-    if (!ours || !this.backend.store.isHeldBy) return 'unknown';
+    const { key } = wanted;
+    const fits = typeof key === 'string' ? sequencer?.key === this.#prefix + key : !('key' in wanted);
+    if (sequencer?.backend !== this.backend.name || !fits || !this.backend.store.isHeldBy) return 'unknown';
     this.#stopped.signal.throwIfAborted();
     try {
       const isHeld = outside(() => this.backend.store.isHeldBy?.(sequencer.key, sequencer.owner));

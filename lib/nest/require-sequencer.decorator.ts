@@ -73,10 +73,9 @@ function guardClass(
       if (context.getType() !== 'http') throw withoutHttp(context.getHandler().name);
       const request = context.switchToHttp().getRequest<HttpRequest>();
       const shown = request.headers[header];
-      const state =
-        typeof shown === 'string'
-          ? await this.locks.checkSequencer(shown, key ? { key: key(request) } : {})
-          : 'unknown';
+      // A request that leaves out what its key is made of must not choose the key.
+      const wanted: { key?: string } = key ? { key: key(request) } : {};
+      const state = typeof shown === 'string' ? await this.locks.checkSequencer(shown, wanted) : 'unknown';
       if (state === 'stale') throw new ConflictException('The lock that this request was made under is no longer held');
       if (state === 'unknown')
         throw new BadRequestException(`The header ${header} must show the lock to make this request under`);

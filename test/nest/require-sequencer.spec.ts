@@ -14,6 +14,15 @@ interface Write {
 }
 
 @Controller()
+class Orders {
+  @Post('order')
+  @RequireSequencer('x-lock-sequencer', { key: ({ body }) => (body as { order: string }).order })
+  write(): string {
+    return 'written';
+  }
+}
+
+@Controller()
 class Ledger {
   @Post('any')
   @RequireSequencer('X-Lock-Sequencer')
@@ -64,6 +73,20 @@ describe.each([
     expect(() => seven.sequencer()).toThrow('was taken away');
     await eight.release();
   });
+});
+
+it('@RequireSequencer demands the key also of a request that leaves out what it is made of', async () => {
+  const backend = new TestLockBackend();
+  const url = await listening({ imports: [DistributedLockModule.forRoot(backend)], controllers: [Orders] });
+  const holder = new LockService(backend);
+  const lock = await holder.acquire('mine');
+  const headers = { 'content-type': 'application/json', 'x-lock-sequencer': lock.sequencer() };
+  const order = async (body: object): Promise<number> =>
+    (await fetch(`${url}/order`, { method: 'POST', body: JSON.stringify(body), headers })).status;
+  expect(await order({ order: 'mine' })).toBe(201);
+  for (const body of [{ order: 'theirs' }, {}, { order: null }, { order: ['mine'] }])
+    expect(await order(body)).toBe(400);
+  await lock.release();
 });
 
 it('@RequireSequencer refuses what is no name of a header where it is written', () => {

@@ -28,9 +28,12 @@ export class Observers {
 }
 
 function tell<Name extends keyof LockEvents>(observer: LockObserver, name: Name, event: LockEvents[Name]): void {
+  const warn = (error: unknown): void => process.emitWarning(`a lock observer threw in ${name}: ${String(error)}`);
   try {
-    observer[name]?.(event);
+    const told: unknown = observer[name]?.(event);
+    // An async function fits the type of an observer, too.
+    if (told instanceof Promise) told.catch(warn);
   } catch (error) {
-    process.emitWarning(`a lock observer threw in ${name}: ${String(error)}`);
+    warn(error);
   }
 }
