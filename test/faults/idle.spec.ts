@@ -7,8 +7,8 @@ import { ProxiedBackend } from './proxied-backend.js';
 
 /** For no lease, and no session, to end meanwhile: what a waiter gets, it gets because it noticed. */
 const TTL_MS = 30_000;
-/** Longer than anything that follows a request by itself. */
-const IDLE_MS = 1_000;
+/** Longer by half than memcached's command time-out, after which a connection counts as idle, and than what follows a request. */
+const IDLE_MS = 1_500;
 /** After half a minute a connection to Redis is tried before it is used. No firewall forgets one sooner. */
 const IDLE_ON_REDIS_MS = 31_000;
 
