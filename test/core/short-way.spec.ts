@@ -1,0 +1,42 @@
+import { expect, it } from '@jest/globals';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+import { ManualClock } from 'nestjs-distributed-lock/testing';
+import { storeLike } from './store-like.js';
+
+it('a key that is free leaves no watch behind', async () => {
+  const store = new MemoryLeaseStore();
+  let watching = 0;
+  const watch = (key: string, owner: string, wake: () => void): (() => void) => {
+    watching += 1;
+    const unwatch = store.watch(key, owner, wake);
+    return () => {
+      watching -= 1;
+      unwatch();
+    };
+  };
+  await using locks = new LockService(storeLike(store, { name: 'watched', watch }));
+  const lock = await locks.acquire('key');
+  expect(watching).toBe(0);
+  await lock.release();
+});
+
+it('a release that is never answered is waited for as long as its lease would last', async () => {
+  const clock = new ManualClock();
+  const release = (): Promise<boolean> => new Promise(() => undefined);
+  const failures: string[] = [];
+  const observers = [{ backendFailed: ({ error }: { error: unknown }) => void failures.push(reasonOf(error)) }];
+  const store = storeLike(new MemoryLeaseStore(clock), { name: 'silent', release });
+  const locks = new LockService(store, { clock, observers });
+  const lock = await locks.acquire('key', { ttlMs: 800 });
+  const released = lock.release();
+  await clock.advance(700);
+  expect(failures).toEqual([]);
+  await clock.advance(300);
+  await released;
+  expect(failures).toEqual(['Error: no answer within 800 ms']);
+});
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? String(error.cause) : '';
+}
