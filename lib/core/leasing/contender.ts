@@ -7,9 +7,8 @@ import type { Lease } from './lease.js';
 import { replyTimeout } from '../kit/reply-timeout.js';
 import { assertLockDelay } from '../lock-options.js';
 import { NotSentError } from '../contract/not-sent-error.js';
-import { type OpenQuestion, Question, SILENCE_MS } from './question.js';
+import { type FirstQuestion, Question, SILENCE_MS } from './question.js';
 import { leaseOf } from './session-lease.js';
-import type { NewLease } from './store-lease.js';
 import { AFTER_EXPIRY_MS } from './wake-ups.js';
 import { trustedUntil } from '../holding/watchdog.js';
 
@@ -48,7 +47,7 @@ export class Contender {
     private readonly contending: Contending,
     private readonly key: string,
     private readonly request: AcquireRequest,
-    private readonly first?: OpenQuestion,
+    private readonly first?: FirstQuestion,
   ) {
     this.#once = first?.once ?? request.deadline.passed;
     this.#mayHaveLeftSomething = request.place?.inherited === true;
@@ -56,18 +55,16 @@ export class Contender {
 
   /** See `LockBackend.acquire`. */
   async run(): Promise<Lease | null> {
-    const { owner, ttlMs, deadline } = this.request;
-    const owned = { key: this.key, owner, ttlMs, clock: deadline.clock };
-    let lease: NewLease | null = null;
+    let lease: Lease | null = null;
     this.contending.contenders.add(this);
     try {
       this.#begin();
       const { first } = this;
       if (this.request.yields === true && !first && !this.#once && !this.#unwatch) await this.#letOthersAsk();
-      let next = await this.#attempt(first?.question);
+      let next = await this.#attempt(first);
       while (typeof next === 'number') next = this.#once ? null : await this.#attemptAfter(next);
       lease = next;
-      return lease && leaseOf(this.contending, owned, lease);
+      return lease;
     } catch (error) {
       if (error instanceof LockError || error === this.#calledOff?.reason) throw error;
       throw new LockBackendError(this.key, { backend: this.contending.store.name, operation: 'acquire', cause: error });
@@ -77,8 +74,13 @@ export class Contender {
       this.#unwatch?.();
       this.#abortListener?.end();
       const leftSomething = !lease && this.#mayHaveLeftSomething;
-      if (leftSomething && !this.#passesPlace()) this.contending.cleanUp(owned, this.#lastAttempt);
+      if (leftSomething && !this.#passesPlace()) this.#cleanUp();
     }
+  }
+
+  #cleanUp(): void {
+    const { owner, ttlMs, deadline } = this.request;
+    this.contending.cleanUp({ key: this.key, owner, ttlMs, clock: deadline.clock }, this.#lastAttempt);
   }
 
   #begin(): void {
@@ -115,7 +117,7 @@ export class Contender {
     this.#assertWanted();
   }
 
-  async #attemptAfter(delayMs: number): Promise<NewLease | null | number> {
+  async #attemptAfter(delayMs: number): Promise<Lease | null | number> {
     await this.#wait(delayMs);
     this.#assertWanted();
     return this.request.deadline.passed ? this.#giveUp() : this.#attempt();
@@ -129,17 +131,17 @@ export class Contender {
   }
 
   /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
-  #attempt(asked?: Question): Promise<NewLease | null | number> {
+  #attempt(asked?: FirstQuestion): Promise<Lease | null | number> {
     const leftBefore = this.#mayHaveLeftSomething;
     if (!asked) this.#woken = false;
     this.#mayHaveLeftSomething = true;
     this.#underWay = true;
-    const question = asked ?? new Question(this.contending.store, this.key, this.request);
-    const { answer } = question;
+    const question = asked ?? new Question(this.key, this.request);
+    const answer = asked?.answer ?? question.ask(this.contending.store);
     this.#question = question;
     this.#lastAttempt = leftBefore ? answer.catch(nothing) : answer;
     return this.#inTime(answer, question.askedAt).then(
-      (attempt) => attempt && this.#onAnswer(attempt, question.sentAt),
+      (attempt) => attempt && this.#onAnswer(attempt, question),
       (error: unknown) => {
         if (error instanceof NotSentError) this.#mayHaveLeftSomething = leftBefore;
         return this.#onFailure(error);
@@ -147,13 +149,13 @@ export class Contender {
     );
   }
 
-  #onAnswer(answer: LeaseAttempt, sentAt: number): NewLease | number {
-    if (!answer.acquired) return this.#onRefusal(answer, sentAt);
+  #onAnswer(answer: LeaseAttempt, question: Question): Lease | number {
+    if (!answer.acquired) return this.#onRefusal(answer, question.sentAt);
     const { lockDelayMs = 0, deadline } = this.request;
-    const { ttlMs = this.request.ttlMs, sentAt: trustedFrom = sentAt, revoked } = answer;
+    const { ttlMs = this.request.ttlMs, sentAt = question.sentAt, revoked } = answer;
     assertLockDelay(lockDelayMs, ttlMs, this.contending.store);
-    if (revoked?.aborted !== true && deadline.clock.now() < trustedUntil(trustedFrom, ttlMs - lockDelayMs))
-      return { granted: answer, queued: this.#queued, sentAt };
+    if (revoked?.aborted !== true && deadline.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs))
+      return leaseOf(this.contending, question, answer, this.#queued);
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 

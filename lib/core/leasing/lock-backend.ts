@@ -1,11 +1,12 @@
 import { CleanUps } from './clean-ups.js';
 import { Contender } from './contender.js';
 import { Contending, type PollingOptions } from './contending.js';
-import { FirstQuestion, FirstQuestions } from './first-question.js';
 import type { Guarantee, LeaseStore } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
 import type { AcquireRequest } from './lease-request.js';
 import { assertTtl } from '../lock-options.js';
+import { FirstQuestion, type FirstQuestionContext, FirstQuestions } from './question.js';
+import { leaseOf } from './session-lease.js';
 
 const CLOSED =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
@@ -13,7 +14,7 @@ const CLOSED =
 /** Waits for the leases of a store: lost replies, late replies and giving up, written once for all of them. */
 export class LockBackend {
   readonly #contending: Contending;
-  readonly #unanswered = new FirstQuestions();
+  readonly #context: FirstQuestionContext;
   readonly #cleanUps: CleanUps;
   #closed = false;
 
@@ -22,7 +23,14 @@ export class LockBackend {
     options: PollingOptions = {},
   ) {
     this.#cleanUps = new CleanUps(store);
-    this.#contending = new Contending(store, this.#cleanUps.add, options);
+    const contending = new Contending(store, this.#cleanUps.add, options);
+    this.#contending = contending;
+    this.#context = {
+      store,
+      unanswered: new FirstQuestions(),
+      leaseOf: (question, granted) => leaseOf(contending, question, granted),
+      contend: (question) => new Contender(contending, question.key, question.request, question).run(),
+    };
   }
 
   /** Shown in errors, events and metrics. */
@@ -45,15 +53,15 @@ export class LockBackend {
       if (this.#closed) throw new Error(CLOSED);
       assertTtl(request.ttlMs, this.store);
       request.signal?.throwIfAborted();
-      const contending = this.#contending;
-      if (request.yields === true) resolve(new Contender(contending, key, request).run());
-      else new FirstQuestion(contending, key, request, resolve, this.#unanswered).begin();
+      if (request.yields === true) resolve(new Contender(this.#contending, key, request).run());
+      else new FirstQuestion(key, request, this.#context, resolve).begin();
     });
   }
 
   /** Calls off all who ask, or wait, now. */
   dismiss(reason: unknown): void {
-    for (let first = this.#unanswered.first; first; first = this.#unanswered.first) first.goOn();
+    const { unanswered } = this.#context;
+    for (let first = unanswered.first; first; first = unanswered.first) first.goOn();
     for (const contender of this.#contending.contenders) contender.callOff(reason);
   }
 

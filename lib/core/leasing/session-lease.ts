@@ -1,6 +1,7 @@
-import type { LeaseStore } from '../contract/lease-store.js';
+import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
 import type { Contending } from './contending.js';
-import { type NewLease, type OwnedKey, StoreLease } from './store-lease.js';
+import type { Question } from './question.js';
+import { StoreLease } from './store-lease.js';
 import type { Timer } from '../time/timers.js';
 
 /** Whether the leases of `store` outlive their time, because something that they share lives on. */
@@ -8,9 +9,14 @@ export function hasSessions({ endsWith = 'ttl' }: Pick<LeaseStore, 'endsWith'>):
   return endsWith !== 'ttl';
 }
 
-export function leaseOf({ store, cleanUp }: Contending, owned: OwnedKey, lease: NewLease): StoreLease {
+export function leaseOf(
+  { store, cleanUp }: Contending,
+  question: Question,
+  granted: GrantedLease,
+  queued = false,
+): StoreLease {
   const Kind = hasSessions(store) ? SessionLease : StoreLease;
-  return new Kind(store, owned, lease, cleanUp);
+  return new Kind(store, question, granted, queued, cleanUp);
 }
 
 /** The session would keep it: a lease that nobody renews is given back at its end. */

@@ -16,13 +16,6 @@ export interface OwnedKey {
  */
 export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;
 
-/** What is known of a lease when the store has answered. */
-export interface NewLease {
-  readonly granted: GrantedLease;
-  readonly queued: boolean;
-  readonly sentAt: number;
-}
-
 const nothing = (): void => undefined;
 
 /** Keeps nothing of how it was asked for: there may be a hundred thousand of them. */
@@ -30,7 +23,6 @@ export class StoreLease implements Lease, OwnedKey {
   readonly key: string;
   readonly owner: string;
   readonly clock: Clock;
-  readonly queued: boolean;
   readonly sentAt: number;
   /** For so long the server was asked. */
   readonly #askedTtlMs: number;
@@ -38,14 +30,14 @@ export class StoreLease implements Lease, OwnedKey {
 
   constructor(
     private readonly store: LeaseStore,
-    { key, owner, ttlMs, clock }: OwnedKey,
-    { granted, queued, sentAt }: NewLease,
+    { key, owner, ttlMs, clock, sentAt }: OwnedKey & { readonly sentAt: number },
+    granted: GrantedLease,
+    readonly queued: boolean,
     private readonly cleanUp: CleanUp,
   ) {
     this.key = key;
     this.owner = owner;
     this.clock = clock;
-    this.queued = queued;
     this.sentAt = granted.sentAt ?? sentAt;
     this.#askedTtlMs = ttlMs;
     this.#granted = granted;
