@@ -202,27 +202,17 @@ export class Holds implements AcquisitionListener {
 
   #onLease(lease: Lease | null, acquisition: Acquisition): Hold | Busy | Promise<never> {
     const { key, passed } = acquisition;
-    let hold: Hold;
     this.#returns.underWay.end();
     if (!lease) {
       const busy = new Busy(this.#holderOf(key));
       if (!passed) this.#endTurn(key, null);
       return busy;
     }
-    try {
-      hold = this.#holdOf(lease, acquisition);
-    } catch (error) {
-      return this.#onUnusable(error, acquisition);
-    }
-    return this.#begin(hold, acquisition);
+    return this.#begin(this.#holdOf(lease, acquisition), acquisition);
   }
 
-  #onRejected(error: unknown, acquisition: Acquisition): never {
+  #onRejected(error: unknown, { key, options: { signal }, deadline, passed }: Acquisition): never {
     this.#returns.underWay.end();
-    return this.#onUnusable(error, acquisition);
-  }
-
-  #onUnusable(error: unknown, { key, options: { signal }, deadline, passed }: Acquisition): never {
     const calledOff = (signal?.aborted === true && error === signal.reason) || error instanceof LockShutdownError;
     const failure: unknown = calledOff ? error : this.#reported(key, 'acquire', error);
     if (!passed && failure instanceof LockBackendError) this.#onFailure(failure, key, deadline);
@@ -232,9 +222,7 @@ export class Holds implements AcquisitionListener {
 
   #holdOf(lease: Lease, { key, options, owner }: Acquisition): Hold {
     const { clock } = this.#settings;
-    const { lockDelayMs } = options;
-    if (lockDelayMs > 0) this.#returns.assertUsable(lease, lockDelayMs);
-    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, lockDelayMs);
+    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, options.lockDelayMs);
     const tenure = { owner, watchdog, since: clock.now() };
     return new Hold(key, options, this.keeper, tenure);
   }

@@ -1,15 +1,11 @@
 import { Background } from '../kit/background.js';
 import type { Hold } from './hold.js';
-import type { Lease } from '../leasing/lease.js';
-import { LockBackend } from '../leasing/lock-backend.js';
-import { assertLockDelay } from '../lock-options.js';
 import { type Clock, pause } from '../time/timers.js';
-import { trustedUntil, type Watchdog } from './watchdog.js';
+import type { Watchdog } from './watchdog.js';
 
 const nothing = (): void => undefined;
 
 export interface LeaseReturnsSettings {
-  readonly backend: Pick<LockBackend, 'name'>;
   readonly clock: Clock;
   /** Aborts when nobody may get a lock any more. */
   readonly stopped: AbortSignal;
@@ -63,20 +59,5 @@ export class LeaseReturns {
       lease.release().then(() => over(), over);
       if (early) onOver();
     });
-  }
-
-  /** Of a lease with a lock-delay less is left than the backend thinks. Without enough of it, it is given back. */
-  assertUsable(lease: Lease, lockDelayMs: number): void {
-    const { clock, backend } = this.settings;
-    try {
-      assertLockDelay(lockDelayMs, lease.ttlMs, backend);
-      if (clock.now() < trustedUntil(lease.sentAt, lease.ttlMs - lockDelayMs)) return;
-      throw new Error('the answer came after the lease had ended');
-    } catch (error) {
-      this.underWay.begin();
-      const end = (): void => this.underWay.end();
-      lease.release().then(end, end);
-      throw error;
-    }
   }
 }
