@@ -6,7 +6,7 @@ import {
   LockService,
   LockBackend,
 } from 'nestjs-distributed-lock/core';
-import { MemoryLeaseStore } from '../../lib/backends/memory/memory-lease-store.js';
+import { MemoryLeaseStore } from '../../lib/backends/memory/lease-store.js';
 
 type Failure = LockEvents['backendFailed'];
 

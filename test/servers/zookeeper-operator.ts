@@ -8,10 +8,10 @@ import {
   parentOf,
   readNode,
 } from '../../lib/backends/zookeeper/nodes.js';
-import { SessionKeeper } from '../../lib/backends/zookeeper/session-keeper.js';
-import type { ZooKeeperConnection } from '../../lib/backends/zookeeper/zookeeper-connection.js';
-import { isRefusal, NO_NODE } from '../../lib/backends/zookeeper/zookeeper-error.js';
-import { PERSISTENT } from '../../lib/backends/zookeeper/zookeeper-wire.js';
+import { SessionKeeper } from '../../lib/backends/zookeeper/client-session.js';
+import type { ZooKeeperConnection } from '../../lib/backends/zookeeper/transport/connection.js';
+import { isRefusal, NO_NODE } from '../../lib/backends/zookeeper/error.js';
+import { PERSISTENT } from '../../lib/backends/zookeeper/transport/wire.js';
 import { eventually } from '../support/eventually.js';
 
 const SESSION_MS = 10_000;

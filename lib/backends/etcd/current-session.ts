@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../core/index.js';
-import type { EtcdClient } from './etcd-client.js';
-import { EtcdSession } from './etcd-session.js';
+import type { EtcdClient } from './transport/client.js';
+import { EtcdSession } from './session.js';
 import type { LockNames } from './lock-names.js';
 
 /** The session that new places belong to: a new one when the last is over. */

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../core/index.js';
-import type { EtcdClient } from './etcd-client.js';
-import { MORE_SPACE } from './etcd-error.js';
-import { METHOD } from './messages.js';
+import type { EtcdClient } from './transport/client.js';
+import { MORE_SPACE } from './error.js';
+import { METHOD } from './transport/messages.js';
 
 const GIB = 1024 ** 3;
 /** Where the server does not say what it is: etcd 3.6 is the first to do so. */

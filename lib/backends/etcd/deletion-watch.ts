@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../core/index.js';
-import type { EtcdClient } from './etcd-client.js';
-import { type Watch, type WatchEnd, WatchStream } from './watch-stream.js';
+import type { EtcdClient } from './transport/client.js';
+import { type Watch, type WatchEnd, WatchStream } from './transport/watch-stream.js';
 
 /** Before those look again whose stream has ended: soon, unless streams keep ending. */
 const FIRST_PAUSE_MS = 20;

@@ -1,8 +1,8 @@
 import { type BackendFactory, LockBackend } from '../../core/index.js';
-import { EtcdLeaseStore } from './etcd-lease-store.js';
-import { type EtcdOptions, resolveEtcdOptions } from './etcd-options.js';
+import { EtcdLeaseStore } from './lease-store.js';
+import { type EtcdOptions, resolveEtcdOptions } from './options.js';
 
-export { type EtcdCredentials, type EtcdOptions, type EtcdTls } from './etcd-options.js';
+export { type EtcdCredentials, type EtcdOptions, type EtcdTls } from './options.js';
 
 /**
  * Give or take half. Should a wake-up be missing: nobody hears from a connection that the network has forgotten, and looking

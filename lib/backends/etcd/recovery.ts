@@ -1,5 +1,5 @@
 import { untilAnswered } from '../../core/index.js';
-import type { EtcdClient } from './etcd-client.js';
+import type { EtcdClient } from './transport/client.js';
 
 /**
  * Asks in the background while etcd is away. Nobody may ask for a lock for a long time, but whoever decides by our health whether

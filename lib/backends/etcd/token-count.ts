@@ -1,6 +1,6 @@
-import type { EtcdClient } from './etcd-client.js';
+import type { EtcdClient } from './transport/client.js';
 import type { LockNames } from './lock-names.js';
-import type { KeyValue } from './messages.js';
+import type { KeyValue } from './transport/messages.js';
 
 /** The year 2096: a clock that shows more is wrong. Up to 2^52, where tokens end, there is room for 500 trillion revisions. */
 const LATEST_US = 4e15;

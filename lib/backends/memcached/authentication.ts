@@ -1,8 +1,8 @@
-import type { Command } from './command.js';
+import type { Command } from './transport/command.js';
 import { areCredentials, type MemcachedCredentials } from './credentials.js';
 import { type Given, given } from './given.js';
-import type { Link, LinkOptions } from './link.js';
-import { MemcachedFailure, unexpected } from './memcached-failure.js';
+import type { Link, LinkOptions } from './transport/connection.js';
+import { MemcachedFailure, unexpected } from './error.js';
 
 export interface AuthenticationOptions extends LinkOptions {
   readonly credentials: Given<MemcachedCredentials> | undefined;

@@ -1,5 +1,5 @@
 import { type Clock, within } from '../../core/index.js';
-import { MemcachedFailure } from './memcached-failure.js';
+import { MemcachedFailure } from './error.js';
 
 /** A value, or a function that is asked for it whenever a connection is made: what changes, such as a certificate, stays fresh. */
 export type Given<T extends object> = T | (() => T | Promise<T>);

@@ -1,12 +1,12 @@
 import { type BackendFactory, LockBackend } from '../../core/index.js';
-import { MemcachedLeaseStore } from './memcached-lease-store.js';
-import { type MemcachedOptions, resolveMemcachedOptions } from './memcached-options.js';
-import { MemcachedRing } from './memcached-ring.js';
+import { MemcachedLeaseStore } from './lease-store.js';
+import { type MemcachedOptions, resolveMemcachedOptions } from './options.js';
+import { MemcachedRing } from './ring.js';
 
-export { type FailureKind, MemcachedFailure } from './memcached-failure.js';
+export { type FailureKind, MemcachedFailure } from './error.js';
 export { type MemcachedCredentials } from './credentials.js';
 export { type Given } from './given.js';
-export { type MemcachedOptions, type Protocol } from './memcached-options.js';
+export { type MemcachedOptions, type Protocol } from './options.js';
 
 /**
  * Locks on memcached, by its own text protocol and without a client library. Connects at `start()`, or when first asked. No SASL:

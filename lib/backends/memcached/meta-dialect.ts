@@ -1,10 +1,10 @@
-import type { Command } from './command.js';
+import type { Command } from './transport/command.js';
 import { type Dialect, FENCE_TTL_S, type Lease, type Present } from './dialect.js';
 import type { ItemNames } from './item-names.js';
-import type { Link } from './link.js';
-import { unexpected } from './memcached-failure.js';
-import { refusal } from './pipeline.js';
-import type { ReplyPart } from './reply-parser.js';
+import type { Link } from './transport/connection.js';
+import { unexpected } from './error.js';
+import { refusal } from './transport/pipeline.js';
+import type { ReplyPart } from './transport/reply-parser.js';
 
 /** How an answer of the meta commands begins, and what it was given to. */
 interface MetaReply {

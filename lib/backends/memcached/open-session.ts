@@ -1,13 +1,13 @@
 import { LockConfigurationError } from '../../core/index.js';
 import { authenticate, type AuthenticationOptions } from './authentication.js';
-import { ClassicDialect } from './classic-dialect.js';
+import { ClassicDialect } from './classic/classic-dialect.js';
 import type { Dialect } from './dialect.js';
 import { serversName } from './item-names.js';
-import { Link } from './link.js';
-import { MemcachedFailure } from './memcached-failure.js';
-import type { Protocol } from './memcached-options.js';
+import { Link } from './transport/connection.js';
+import { MemcachedFailure } from './error.js';
+import type { Protocol } from './options.js';
 import { MetaDialect } from './meta-dialect.js';
-import { rehearse } from './rehearsal.js';
+import { rehearse } from './capability-probe.js';
 import { ServerClock } from './server-clock.js';
 import { adviceOn, ask, secondsIn, statistics } from './server-statistics.js';
 import { Session } from './session.js';

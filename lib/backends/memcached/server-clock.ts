@@ -1,4 +1,4 @@
-import { MemcachedFailure } from './memcached-failure.js';
+import { MemcachedFailure } from './error.js';
 
 /**
  * How far a reading may be behind the time: the server's clock shows whole seconds (one), moves once a second (another one),

@@ -1,7 +1,7 @@
 import { UNAUTHENTICATED } from './authentication.js';
-import type { Command } from './command.js';
-import { MemcachedFailure, unexpected } from './memcached-failure.js';
-import { refusal } from './pipeline.js';
+import type { Command } from './transport/command.js';
+import { MemcachedFailure, unexpected } from './error.js';
+import { refusal } from './transport/pipeline.js';
 
 /** All that `stats` or `stats settings` says. */
 export function statistics(topic: '' | ' settings'): Command<ReadonlyMap<string, string>> {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/index.js';
 import type { Dialect } from './dialect.js';
-import type { Link } from './link.js';
+import type { Link } from './transport/connection.js';
 import type { ServerClock } from './server-clock.js';
 import { adviceOn, secondsIn, statistics } from './server-statistics.js';
 

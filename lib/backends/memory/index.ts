@@ -1,5 +1,5 @@
 import { type BackendFactory, type Clock, LockBackend } from '../../core/index.js';
-import { MemoryLeaseStore } from './memory-lease-store.js';
+import { MemoryLeaseStore } from './lease-store.js';
 
 export { MemoryLeaseStore };
 

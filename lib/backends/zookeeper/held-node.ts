@@ -1,9 +1,9 @@
 import { AbortListener, type Clock } from '../../core/index.js';
 import { NodeWatch } from './node-watch.js';
 import type { OwnNode } from './nodes.js';
-import type { NodeEvent } from './tamed-client.js';
-import type { ZooKeeperConnection } from './zookeeper-connection.js';
-import type { ZooKeeperSession } from './zookeeper-session.js';
+import type { NodeEvent } from './transport/single-connection-client.js';
+import type { ZooKeeperConnection } from './transport/connection.js';
+import type { ZooKeeperSession } from './session.js';
 
 /** A node that has the key: tells when the server has removed it, or has ended its session. */
 export class HeldNode {

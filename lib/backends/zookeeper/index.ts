@@ -1,9 +1,9 @@
 import { type BackendFactory, LockBackend } from '../../core/index.js';
 import { patienceMsOf } from './session-times.js';
-import { ZooKeeperLeaseStore } from './zookeeper-lease-store.js';
-import { resolveZooKeeperOptions, type ZooKeeperOptions } from './zookeeper-options.js';
+import { ZooKeeperLeaseStore } from './lease-store.js';
+import { resolveZooKeeperOptions, type ZooKeeperOptions } from './options.js';
 
-export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './zookeeper-options.js';
+export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './options.js';
 
 /** Give or take half. A waiter that is not told of a release looks by itself within five seconds. */
 const LOOK_AGAIN_MS = 3_300;

@@ -1,6 +1,6 @@
 import { type NodeState, readNode } from './nodes.js';
-import type { NodeEvent } from './tamed-client.js';
-import type { ZooKeeperConnection } from './zookeeper-connection.js';
+import type { NodeEvent } from './transport/single-connection-client.js';
+import type { ZooKeeperConnection } from './transport/connection.js';
 
 /** Watches one node. Tells once of its next change, or of the end of the connection it was read over. */
 export class NodeWatch {

@@ -1,7 +1,7 @@
-import { isRefusal, NO_NODE, NODE_EXISTS } from './zookeeper-error.js';
-import type { NodeEvent } from './tamed-client.js';
-import type { ZooKeeperConnection } from './zookeeper-connection.js';
-import { type AclEntry, CONTAINER, PERSISTENT } from './zookeeper-wire.js';
+import { isRefusal, NO_NODE, NODE_EXISTS } from './error.js';
+import type { NodeEvent } from './transport/single-connection-client.js';
+import type { ZooKeeperConnection } from './transport/connection.js';
+import { type AclEntry, CONTAINER, PERSISTENT } from './transport/wire.js';
 
 /** A node of ours, and the number of the transaction that created it: no other node ever has the same. */
 export interface OwnNode {

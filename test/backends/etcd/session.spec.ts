@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { execFileSync } from 'node:child_process';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { EtcdClient } from '../../../lib/backends/etcd/etcd-client.js';
-import { resolveEtcdOptions } from '../../../lib/backends/etcd/etcd-options.js';
-import { EtcdSession } from '../../../lib/backends/etcd/etcd-session.js';
+import { EtcdClient } from '../../../lib/backends/etcd/transport/client.js';
+import { resolveEtcdOptions } from '../../../lib/backends/etcd/options.js';
+import { EtcdSession } from '../../../lib/backends/etcd/session.js';
 import { LockNames } from '../../../lib/backends/etcd/lock-names.js';
 import { aborted, failureOf, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { ClassicDialect } from '../../../lib/backends/memcached/classic-dialect.js';
-import type { Commands } from '../../../lib/backends/memcached/command.js';
+import { ClassicDialect } from '../../../lib/backends/memcached/classic/classic-dialect.js';
+import type { Commands } from '../../../lib/backends/memcached/transport/command.js';
 import type { Dialect } from '../../../lib/backends/memcached/dialect.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
-import { Pipeline } from '../../../lib/backends/memcached/pipeline.js';
+import { Pipeline } from '../../../lib/backends/memcached/transport/pipeline.js';
 import { failureOf } from '../../conformance/contract.js';
 import { wantedOf } from '../describe-backend.js';
 

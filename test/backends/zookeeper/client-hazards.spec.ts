@@ -30,14 +30,16 @@ for (const name of wantedOf(['zookeeper'])) {
 
   it(`${name}: nothing but the wrapper reaches for the client`, () => {
     const directory = `${import.meta.dirname}/../../../lib/backends/zookeeper`;
-    const importing = readdirSync(directory).filter((file) =>
+    const all = readdirSync(directory, { recursive: true, encoding: 'utf8' });
+    const sources = all.filter((file) => file.endsWith('.ts')).toSorted();
+    const importing = sources.filter((file) =>
       /import\('node-zookeeper-client|from 'node-zookeeper-client/u.test(readFileSync(`${directory}/${file}`, 'utf8')),
     );
-    expect(importing).toEqual(['zookeeper-wire.ts']);
-    const using = readdirSync(directory).filter((file) =>
+    expect(importing).toEqual(['transport/wire.ts']);
+    const using = sources.filter((file) =>
       /connectionManager|createClient/u.test(readFileSync(`${directory}/${file}`, 'utf8')),
     );
-    expect(using).toEqual(['tamed-client.ts', 'zookeeper-connection.ts', 'zookeeper-wire.ts']);
+    expect(using).toEqual(['transport/connection.ts', 'transport/single-connection-client.ts', 'transport/wire.ts']);
   });
 
   it('a frozen server is "connected" for ever: here an answer is due, and the holder told, before the session ends', async () => {

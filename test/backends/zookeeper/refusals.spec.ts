@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import client from 'node-zookeeper-client';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
-import type { ConnectionManager } from '../../../lib/backends/zookeeper/zookeeper-wire.js';
+import type { ConnectionManager } from '../../../lib/backends/zookeeper/transport/wire.js';
 import { failureOf, handled } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';

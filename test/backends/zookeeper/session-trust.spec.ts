@@ -2,8 +2,8 @@ import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Clock } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import type { ZooKeeperConnection } from '../../../lib/backends/zookeeper/zookeeper-connection.js';
-import { ZooKeeperSession } from '../../../lib/backends/zookeeper/zookeeper-session.js';
+import type { ZooKeeperConnection } from '../../../lib/backends/zookeeper/transport/connection.js';
+import { ZooKeeperSession } from '../../../lib/backends/zookeeper/session.js';
 
 /** One run: a leader that hears of us from a follower, every half tick, until that follower is cut off. Times are in ticks. */
 interface Run {

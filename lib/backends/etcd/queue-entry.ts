@@ -1,0 +1,191 @@
+import { type LeaseAttempt, unpackHolder } from '../../core/index.js';
+import type { DeletionWatch } from './deletion-watch.js';
+import type { EtcdClient } from './transport/client.js';
+import { EtcdError, isFull, isRefusal } from './error.js';
+import type { EtcdSession } from './session.js';
+import type { LockNames } from './lock-names.js';
+import type { Condition, KeyValue, OneOf, Outcome, Transaction } from './transport/messages.js';
+import type { TokenCount } from './token-count.js';
+import type { Watch } from './transport/watch-stream.js';
+
+export interface PlaceSettings {
+  readonly client: EtcdClient;
+  readonly names: LockNames;
+  readonly watch: DeletionWatch;
+  readonly tokens: TokenCount;
+}
+
+/**
+ * One owner's key below that of a lock, under the lease of its process. The oldest has the lock, by etcd's own count, and each
+ * of the others watches the one before itself, so that a release wakes one.
+ *
+ * A request that was not answered may still be carried out at any time, by a member that was frozen for example. Whoever
+ * leaves in doubt therefore writes the session's own key too, in the transaction that deletes his place; and whoever takes a
+ * place demands that this key is as he knows it. What is to be created late comes to nothing; what is to be deleted late would
+ * not, so that nobody else gets the name of a place that was left in doubt.
+ */
+export class Place {
+  readonly #name: string;
+  /** etcd's revision at the time: the number in the queue. Unknown until an answer said so. */
+  #createdAt: bigint | undefined;
+  #inDoubt = false;
+  #hasLock = false;
+  /** Of the one before us in the queue. */
+  #watched: { readonly createdAt: bigint; readonly watch: Watch; readonly end: () => void } | undefined;
+
+  constructor(
+    private readonly settings: PlaceSettings,
+    readonly session: EtcdSession,
+    private readonly key: string,
+    private readonly value: string,
+  ) {
+    this.#name = session.placeNames.take(key);
+  }
+
+  /** Takes the lock if it is free, or has become so. Otherwise stands in line and has `wake` called, if there is one to call. */
+  ask(wake: (() => void) | undefined): Promise<LeaseAttempt> {
+    return this.#createdAt === undefined ? this.#enter(wake) : this.#look(this.#createdAt, wake);
+  }
+
+  /** Whether the lock is still ours, for a whole TTL from when this was called. */
+  async isOurs(): Promise<boolean> {
+    return this.#createdAt !== undefined && this.session.isThere(this.#name, this.#createdAt);
+  }
+
+  /** Leaves it, or the queue. Whether it was ours. */
+  async leave(): Promise<boolean> {
+    this.unwatch();
+    if (this.session.gone.aborted) return false;
+    const left = this.#inDoubt ? await this.#leaveInDoubt() : await this.#leaveForSure();
+    return left && this.#hasLock;
+  }
+
+  unwatch(): void {
+    this.#watched?.end();
+    this.#watched = undefined;
+  }
+
+  /** One request, also for a lock that is free. Who does not wait takes no place behind others. */
+  async #enter(wake: (() => void) | undefined): Promise<LeaseAttempt> {
+    const { names, tokens } = this.settings;
+    const { lease, epoch } = this.session;
+    const [queue, ofSession] = [names.queue(this.key), names.session(lease)];
+    const oldest: OneOf = { ...queue, which: 'oldest' };
+    const alone: Condition = { ...queue, createdAt: 0n };
+    const { found, revision, succeeded } = await this.#create({
+      when: [{ key: this.#name, createdAt: 0n }, { key: ofSession, modifiedAt: epoch }, ...(wake ? [] : [alone])],
+      steps: [
+        { get: oldest },
+        { get: { ...queue, which: 'youngest' } },
+        { put: this.#name, value: this.value, lease },
+        { get: tokens.key },
+      ],
+      otherwise: [{ get: oldest }, { get: this.#name }, { get: ofSession }],
+    });
+    const [first, other, mark, countedFrom] = found;
+    if (succeeded) {
+      this.#createdAt = revision;
+      return first && other ? this.#wait(first, other, revision, wake) : this.#granted(revision, countedFrom);
+    }
+    if (other) {
+      this.#createdAt = other.createdAt;
+      return this.#look(other.createdAt, wake);
+    }
+    if (first && !wake) return refused(first);
+    this.session.epoch = mark?.modifiedAt ?? 0n;
+    return this.#enter(wake);
+  }
+
+  /** Trusts nothing but a new reading of our own key: it may have gone with the one before it, or instead of it. */
+  async #look(createdAt: bigint, wake: (() => void) | undefined): Promise<LeaseAttempt> {
+    const { client, names, tokens } = this.settings;
+    const queue = names.queue(this.key);
+    const { found, revision } = await client.transact({
+      steps: [
+        { get: this.#name },
+        { get: { ...queue, which: 'oldest' } },
+        { get: { ...queue, which: 'youngest', createdUpTo: createdAt - 1n } },
+        { get: tokens.key },
+      ],
+    });
+    const [own, first, before, countedFrom] = found;
+    if (own?.createdAt !== createdAt) {
+      this.#createdAt = undefined;
+      return this.#enter(wake);
+    }
+    return first && before ? this.#wait(first, before, revision, wake) : this.#granted(createdAt, countedFrom);
+  }
+
+  async #granted(createdAt: bigint, countedFrom: KeyValue | undefined): Promise<LeaseAttempt> {
+    const fencingToken = await this.settings.tokens.tokenOf(createdAt, countedFrom);
+    const { ttlMs, sentAt, gone: revoked } = this.session;
+    this.#hasLock = true;
+    return { acquired: true, fencingToken, ttlMs, sentAt, revoked };
+  }
+
+  #wait(first: KeyValue, before: KeyValue, revision: bigint, wake: (() => void) | undefined): LeaseAttempt {
+    const { createdAt, key } = before;
+    if (wake && this.#watched?.createdAt === createdAt && this.#watched.watch.isCurrent()) return refused(first);
+    this.unwatch();
+    if (wake) {
+      const { gone } = this.session;
+      const watch = this.settings.watch.onDeletion(key, revision + 1n, wake);
+      gone.addEventListener('abort', wake);
+      const end = (): void => {
+        watch.end();
+        gone.removeEventListener('abort', wake);
+      };
+      this.#watched = { createdAt, watch, end };
+    }
+    return refused(first);
+  }
+
+  async #create(request: Transaction): Promise<Outcome> {
+    try {
+      return await this.settings.client.transact(request);
+    } catch (error) {
+      if (!isRefusal(error)) this.#inDoubt = true;
+      this.#noteEnd(error);
+      throw error;
+    }
+  }
+
+  async #remove(createdAt: bigint): Promise<boolean> {
+    const when: Condition[] = [{ key: this.#name, createdAt }];
+    const { succeeded } = await this.settings.client.transact({ when, steps: [{ remove: this.#name }] });
+    return succeeded;
+  }
+
+  async #leaveForSure(): Promise<boolean> {
+    const left = this.#createdAt !== undefined && (await this.#remove(this.#createdAt));
+    this.session.placeNames.giveBack(this.#name);
+    return left;
+  }
+
+  async #leaveInDoubt(): Promise<boolean> {
+    const { client, names } = this.settings;
+    const { lease } = this.session;
+    try {
+      const mark = { put: names.session(lease), value: '', lease };
+      const { revision } = await client.transact({ steps: [{ remove: this.#name }, mark] });
+      if (revision > this.session.epoch) this.session.epoch = revision;
+      return true;
+    } catch (error) {
+      this.#noteEnd(error);
+      if (this.session.gone.aborted) return false;
+      // A full server creates nothing any more, sooner or later: deleting is all that is left to do.
+      if (!isFull(error)) throw error;
+      await client.transact({ steps: [{ remove: this.#name }] });
+      return true;
+    }
+  }
+
+  #noteEnd(error: unknown): void {
+    if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.session.end();
+  }
+}
+
+function refused(first: KeyValue): LeaseAttempt {
+  const holder = unpackHolder(first.value);
+  return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
+}

@@ -1,0 +1,160 @@
+import { setMaxListeners } from 'node:events';
+import { type Clock, systemClock, type Timer, trustedUntil } from '../../core/index.js';
+import type { EtcdClient } from './transport/client.js';
+import type { LockNames } from './lock-names.js';
+import { METHOD } from './transport/messages.js';
+import { PlaceNames } from './entry-names.js';
+import { encode } from './transport/protobuf.js';
+
+/** A transaction may have 128 steps, unless the server is told otherwise. */
+const STEPS_AT_ONCE = 128;
+
+interface Question {
+  readonly name: string;
+  readonly createdAt: bigint;
+  readonly resolve: (there: boolean) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * A lease of etcd's, and so the life of everything that this process holds or waits for. Kept alive at a third of its TTL, and
+ * trusted on our own clock from the moment at which the last confirmed heartbeat was sent.
+ */
+export class EtcdSession {
+  /** What late requests of ours are told from: see `EtcdLeaseStore`. The revision of the session's own key; 0 without one. */
+  epoch = 0n;
+  readonly placeNames: PlaceNames;
+  readonly #gone = new AbortController();
+  #sentAt: number;
+  #questions: Question[] = [];
+  #beating = false;
+  #nextBeat: Timer | undefined;
+  readonly #forgetHealth: () => void;
+
+  private constructor(
+    private readonly client: EtcdClient,
+    private readonly names: LockNames,
+    readonly lease: bigint,
+    /** The server's word: it may have a minimum. */
+    readonly ttlMs: number,
+    sentAt: number,
+    private readonly clock: Clock,
+  ) {
+    this.#sentAt = sentAt;
+    this.placeNames = new PlaceNames(names, lease);
+    // Every lease listens to it: many are no leak.
+    setMaxListeners(0, this.gone);
+    this.#forgetHealth = client.health.onChange(({ status }) => status === 'down' && this.#beatIn(this.ttlMs / 50));
+    this.#beatIn(sentAt + ttlMs / 3 - clock.now());
+  }
+
+  static async grant(
+    client: EtcdClient,
+    names: LockNames,
+    ttlSeconds: number,
+    clock = systemClock,
+  ): Promise<EtcdSession> {
+    const sentAt = clock.now();
+    const reply = await client.call(METHOD.grant, encode([1, ttlSeconds]));
+    return new EtcdSession(client, names, reply.integer(2), Number(reply.integer(3)) * 1_000, sentAt, clock);
+  }
+
+  /** Aborts when the server says that the lease is gone, and all our keys with it. */
+  get gone(): AbortSignal {
+    return this.#gone.signal;
+  }
+
+  /** When the last heartbeat that the server confirmed was sent. */
+  get sentAt(): number {
+    return this.#sentAt;
+  }
+
+  /** Nothing of it may be trusted any more. */
+  get over(): boolean {
+    return this.gone.aborted || this.clock.now() >= trustedUntil(this.#sentAt, this.ttlMs);
+  }
+
+  /** The server knows no such lease. */
+  end(): void {
+    this.#gone.abort();
+    this.stop();
+  }
+
+  stop(): void {
+    this.#nextBeat?.cancel();
+    this.#forgetHealth();
+    for (const { resolve, reject } of this.#questions.splice(0)) {
+      if (this.gone.aborted) resolve(false);
+      // By our clock alone, or by our own doing: nobody has said that anything is gone.
+      else reject(new Error('the session is over'));
+    }
+  }
+
+  async revoke(): Promise<void> {
+    this.stop();
+    await this.client.call(METHOD.revoke, encode([1, this.lease]));
+  }
+
+  /** Whether `name` is still the key that was created then, in a session with its whole TTL from when this was called. */
+  isThere(name: string, createdAt: bigint): Promise<boolean> {
+    return new Promise((resolve, reject) => {
+      this.#questions.push({ name, createdAt, resolve, reject });
+      // All of one tick are answered by one heartbeat.
+      if (this.#questions.length === 1) queueMicrotask(() => void this.#beat());
+    });
+  }
+
+  #beatIn(delayMs: number): void {
+    if (this.gone.aborted) return;
+    this.#nextBeat?.cancel();
+    this.#nextBeat = this.clock.schedule(delayMs, () => void this.#beat(), { background: true });
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#beating) return;
+    if (this.over) return this.stop();
+    this.#beating = true;
+    const questions = this.#questions;
+    this.#questions = [];
+    const sentAt = this.clock.now();
+    try {
+      const found = await this.#hearFromMajority(questions);
+      await this.#keepAlive(found.term);
+      this.#sentAt = sentAt;
+      this.#beatIn(sentAt + this.ttlMs / 3 - this.clock.now());
+      for (const { name, createdAt, resolve } of questions)
+        resolve(!this.gone.aborted && found.created.get(name) === createdAt);
+    } catch (error) {
+      this.#beatIn(this.ttlMs / 20);
+      for (const { reject } of questions) reject(error);
+    } finally {
+      this.#beating = false;
+      if (this.#questions.length > 0) void this.#beat();
+    }
+  }
+
+  /**
+   * A leader that was frozen, or is stuck, answers keep-alives although there is a new one by whose clock the lease ends
+   * (https://github.com/etcd-io/etcd/issues/15247). A reading needs a majority: whoever answers it knows of every leader that
+   * was elected before it was asked, and one that is elected later gives every lease its whole TTL again. So the time counts
+   * from the reading, and the keep-alive must come from a member that knows as much.
+   */
+  async #hearFromMajority(questions: readonly Question[]): Promise<{ term: bigint; created: Map<string, bigint> }> {
+    const names = questions.length > 0 ? questions.map(({ name }) => name) : [this.names.session(this.lease)];
+    const readings = [];
+    for (let from = 0; from < names.length; from += STEPS_AT_ONCE) {
+      readings.push(this.client.read(names.slice(from, from + STEPS_AT_ONCE)));
+    }
+    const outcomes = await Promise.all(readings);
+    const created = new Map<string, bigint>();
+    for (const kv of outcomes.flatMap(({ found }) => found)) if (kv) created.set(kv.key, kv.createdAt);
+    return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), created };
+  }
+
+  async #keepAlive(term: bigint): Promise<void> {
+    const reply = await this.client.call(METHOD.keepAlive, encode([1, this.lease]));
+    if ((reply.message(1)?.integer(4) ?? 0n) < term)
+      throw new Error('a member answered that does not know of the leader');
+    if (reply.integer(3) <= 0n) this.end();
+  }
+}

@@ -1,0 +1,168 @@
+import { randomInt } from 'node:crypto';
+import { ReportedHealth, Semaphore } from '../../../core/index.js';
+import { connectionError, EtcdError } from '../error.js';
+import type { EtcdCredentials, ResolvedEtcdOptions } from '../options.js';
+import { type CallSettings, GrpcConnection } from './grpc-connection.js';
+import { HttpError, type MessageStream, NotProcessedError, type StreamListener } from './grpc-stream.js';
+import { METHOD, type Outcome, readOutcome, transaction, type Transaction } from './messages.js';
+import { encode, type Message } from './protobuf.js';
+
+/** Who is cut off from the leader says so at once, instead of waiting for one. */
+const NEEDS_A_LEADER = { hasleader: 'true' };
+
+/** As many as keep a server busy. With more of them, all of them would be late together. */
+const REQUESTS_AT_ONCE = 64;
+/** So many time-outs long a server may take that answers others meanwhile: asking again would make it busier. */
+const BUSY = 4;
+/** Tries of a request that no server looked at: connections are left in good order, and new ones take what comes. */
+const TRIES = 3;
+
+/**
+ * Asks one member of the cluster at a time: the next one as soon as a connection ends, stays silent, or leads to a member
+ * without a leader or to no etcd at all. Nothing that may have been carried out is asked twice here: what a failure means is
+ * for the caller to say.
+ */
+export class EtcdClient {
+  readonly health = new ReportedHealth();
+  readonly #options: ResolvedEtcdOptions;
+  readonly #window = new Semaphore(REQUESTS_AT_ONCE);
+  #endpoint: number;
+  /** New requests go here. */
+  #connection: GrpcConnection | undefined;
+  /** With those that we have left, but that still answer what they were asked. */
+  readonly #connections = new Set<GrpcConnection>();
+  #route = 0;
+  #token: Promise<string> | undefined;
+  #closed = false;
+
+  constructor(options: ResolvedEtcdOptions) {
+    this.#options = options;
+    this.#endpoint = randomInt(options.endpoints.length);
+  }
+
+  /** Waits here for its turn, and then for as long as the server is merely busy. */
+  async transact(request: Transaction): Promise<Outcome> {
+    const longestMs = this.#options.requestTimeoutMs * BUSY;
+    return readOutcome(await this.#window.run(() => this.#call(METHOD.txn, transaction(request), longestMs)));
+  }
+
+  /** Comes before all others: a session depends on it. */
+  async read(names: readonly string[]): Promise<Outcome> {
+    return readOutcome(await this.call(METHOD.txn, transaction({ steps: names.map((get) => ({ get })) })));
+  }
+
+  /** Never takes longer than the time-out, but for a new token. Rejects with an `EtcdError` where there was an answer. */
+  call(method: string, request: Buffer): Promise<Message> {
+    return this.#call(method, request, this.#options.requestTimeoutMs);
+  }
+
+  /** Another number with each connection and each token: what a stream was opened with, it keeps. */
+  get route(): number {
+    return this.#route;
+  }
+
+  /** Rejects where no stream came to be: `listener` hears nothing then. */
+  async stream(method: string, listener: StreamListener): Promise<MessageStream> {
+    const headers = await this.#headers();
+    return this.#connect().stream(method, headers, listener);
+  }
+
+  close(): void {
+    this.#closed = true;
+    for (const connection of this.#connections) connection.end(new Error('the backend is closed'));
+  }
+
+  async #call(method: string, request: Buffer, longestMs: number): Promise<Message> {
+    const headers = await this.#headers();
+    const token = this.#token;
+    try {
+      return await this.#ask(method, request, { headers, longestMs });
+    } catch (error) {
+      if (!token || !isTokenExpired(error)) throw error;
+      if (this.#token === token) this.#token = undefined;
+      return this.#ask(method, request, { headers: await this.#headers(), longestMs });
+    }
+  }
+
+  async #ask(method: string, request: Buffer, settings: CallSettings): Promise<Message> {
+    for (let tries = 1; ; tries += 1) {
+      const connection = this.#connect();
+      try {
+        const reply = await connection.call(method, request, settings);
+        if (this.#connection === connection) this.health.report('up');
+        return reply;
+      } catch (error) {
+        if (error instanceof EtcdError && isCutOff(error)) connection.end(error);
+        if (error instanceof HttpError) this.#turnFrom(connection, error);
+        if (!(error instanceof NotProcessedError) || tries === TRIES) throw error;
+      }
+    }
+  }
+
+  #connect(): GrpcConnection {
+    if (this.#closed) throw new Error('the backend is closed');
+    if (this.#connection?.leaving === true) this.#turnFrom(this.#connection);
+    try {
+      return (this.#connection ??= this.#open());
+    } catch (error) {
+      // Only what `tls` said can be wrong here.
+      this.health.report('down', connectionError(error).message);
+      throw error;
+    }
+  }
+
+  #open(): GrpcConnection {
+    const { endpoints, tls, requestTimeoutMs } = this.#options;
+    const endpoint = { url: endpoints[this.#endpoint] ?? '', tls: tls() };
+    const connection = new GrpcConnection(endpoint, requestTimeoutMs, (reason) => {
+      this.#connections.delete(connection);
+      this.#turnFrom(connection, reason);
+    });
+    this.#connections.add(connection);
+    this.#route += 1;
+    return connection;
+  }
+
+  /** What is under way on it may still be answered. Without trouble nobody has to worry about what is held. */
+  #turnFrom(connection: GrpcConnection, trouble?: Error): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    connection.leave();
+    const { endpoints } = this.#options;
+    const url = endpoints[this.#endpoint];
+    this.#endpoint = (this.#endpoint + 1) % endpoints.length;
+    if (trouble && !this.#closed) this.health.report('down', `${url}: ${trouble.message}`);
+  }
+
+  async #headers(): Promise<Readonly<Record<string, string>>> {
+    if (!this.#options.credentials) return NEEDS_A_LEADER;
+    this.#token ??= this.#authenticate(this.#options.credentials);
+    const token = this.#token;
+    try {
+      return { ...NEEDS_A_LEADER, token: await token };
+    } catch (error) {
+      if (this.#token === token) this.#token = undefined;
+      throw error;
+    }
+  }
+
+  async #authenticate({ username, password }: EtcdCredentials): Promise<string> {
+    const settings = { headers: NEEDS_A_LEADER, longestMs: this.#options.requestTimeoutMs };
+    const said = typeof password === 'function' ? await password() : password;
+    const reply = await this.#ask(METHOD.authenticate, encode([1, username], [2, said]), settings);
+    this.#route += 1;
+    return reply.text(2);
+  }
+}
+
+/** What a member says that should not be asked again soon. One that is merely slow says that the request timed out. */
+function isCutOff({ code, message }: EtcdError): boolean {
+  return code === 'UNAVAILABLE' && !message.endsWith('request timed out');
+}
+
+/** It ends when it is not used for a while, with the member that gave it, and with every change of rights. */
+function isTokenExpired(error: unknown): boolean {
+  return (
+    error instanceof EtcdError && (error.code === 'UNAUTHENTICATED' || error.message.includes('auth store is old'))
+  );
+}

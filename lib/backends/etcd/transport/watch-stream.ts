@@ -1,0 +1,108 @@
+import type { EtcdClient } from './client.js';
+import type { MessageStream } from './grpc-stream.js';
+import { METHOD } from './messages.js';
+import { encode, type Message } from './protobuf.js';
+
+/** How a stream of watches ended. */
+export interface WatchEnd {
+  /** Why, where it was not by our doing. */
+  readonly reason: string;
+  /** Of those whose keys may have gone unseen. */
+  readonly wakes: readonly (() => void)[];
+}
+
+/** Of one key. */
+export interface Watch {
+  /** It still stands, and a new one would have the same rights and go the same way. */
+  isCurrent(): boolean;
+  end(): void;
+}
+
+/**
+ * Watches of many keys over one stream, which has the rights and goes the way that it was opened with. etcd does not say which
+ * watch it refuses, so that one refusal is the end of the stream.
+ */
+export class WatchStream {
+  readonly #wakes = new Map<bigint, () => void>();
+  readonly #stream: Promise<MessageStream>;
+  #route: number | undefined;
+  #lastId = 0n;
+  #retired = false;
+  #ended = false;
+
+  constructor(
+    private readonly client: EtcdClient,
+    private readonly onEnd: (end: WatchEnd) => void,
+  ) {
+    this.#stream = client.stream(METHOD.watch, {
+      message: (message) => this.#onMessage(message),
+      ended: (error) => this.#end(error?.message ?? 'the server ended it'),
+    });
+    this.#stream.then(
+      () => (this.#route = client.route),
+      (error: unknown) => this.#end(error instanceof Error ? error.message : 'it could not be opened'),
+    );
+  }
+
+  /** A new one would have the same rights, and go the same way. */
+  get current(): boolean {
+    return !this.#ended && (this.#route === undefined || this.#route === this.client.route);
+  }
+
+  /** Calls `wake` at most once, when `key` may have gone since the revision `from`. */
+  watch(key: string, from: bigint, wake: () => void): Watch {
+    const id = ++this.#lastId;
+    this.#wakes.set(id, wake);
+    this.#send(encode([1, encode([1, key], [3, from], [7, id])]));
+    return {
+      isCurrent: () => this.current && this.#wakes.has(id),
+      end: () => this.#forget(id, { cancel: true }),
+    };
+  }
+
+  /** Takes no new watches, and ends with the last one that it has. */
+  retire(): void {
+    this.#retired = true;
+    if (this.#wakes.size === 0) this.#close();
+  }
+
+  #forget(id: bigint, { cancel }: { readonly cancel: boolean }): void {
+    if (!this.#wakes.delete(id)) return;
+    if (this.#retired && this.#wakes.size === 0) this.#close();
+    else if (cancel) this.#send(encode([2, encode([1, id])]));
+  }
+
+  #onMessage(message: Message): void {
+    const id = message.integer(2);
+    const [created, canceled] = [message.flag(3), message.flag(4)];
+    const [compacted, gone] = [message.flag(5), message.messages(11).length > 0];
+    const wake = this.#wakes.get(id);
+    // What is refused has the id -1. What we have canceled ourselves is confirmed without `created`.
+    if (canceled && !compacted && (created || wake)) return this.#end(message.text(6) || 'a watch was refused');
+    if (!wake || !(canceled || gone)) return;
+    this.#forget(id, { cancel: !canceled });
+    wake();
+  }
+
+  #end(reason: string): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const wakes = [...this.#wakes.values()];
+    this.#wakes.clear();
+    this.#close();
+    this.onEnd({ reason, wakes });
+  }
+
+  #send(request: Buffer): void {
+    this.#onceOpen((stream) => stream.send(request));
+  }
+
+  #close(): void {
+    this.#ended = true;
+    this.#onceOpen((stream) => stream.close());
+  }
+
+  #onceOpen(use: (stream: MessageStream) => void): void {
+    this.#stream.then(use, () => undefined);
+  }
+}

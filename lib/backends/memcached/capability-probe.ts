@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import type { Dialect } from './dialect.js';
+import { itemNames } from './item-names.js';
+import { MemcachedFailure } from './error.js';
+import type { ServerClock } from './server-clock.js';
+
+const TTL_MS = 2_000;
+
+/**
+ * Goes once, on an item of its own, through all that locks rest on: an add, a write and a delete that compare cas ids, and a
+ * date to expire on. There are servers and versions that take the commands and do not compare, as memcached does with -C.
+ * @throws MemcachedFailure
+ */
+export async function rehearse(dialect: Dialect, prefix: string, clock: ServerClock, now: number): Promise<void> {
+  const expiresAt = clock.expiryAfter(TTL_MS, now);
+  const names = itemNames(prefix, `rehearsal ${randomUUID()}`);
+  const value = 'rehearsal';
+  const { added, present } = await dialect.add(names.lease, value, expiresAt);
+  if (!added || present?.value !== value) throw unfit('does not keep what it stores');
+  if (present.remainingS !== undefined && present.remainingS * 1_000 < TTL_MS)
+    throw unfit('does not keep items to their date');
+  const other = String(BigInt(present.cas) - 1n || 2n);
+  const [again, overwritten, deletedOther, deleted, left] = await Promise.all([
+    dialect.add(names.lease, value, expiresAt),
+    dialect.renew({ names, value: 'not to be', expiresAt }, other),
+    dialect.remove(names.lease, other),
+    dialect.remove(names.lease, present.cas),
+    dialect.look(names.lease),
+  ]);
+  if (again.added) throw unfit('adds what is there already');
+  if (overwritten?.value !== value || deletedOther) throw unfit('does not compare cas ids (is it started with -C?)');
+  if (!deleted || left !== null) throw unfit('does not delete by cas id');
+}
+
+function unfit(why: string): MemcachedFailure {
+  return new MemcachedFailure('protocol', `the server cannot keep locks: it ${why}`);
+}

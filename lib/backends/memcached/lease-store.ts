@@ -1,0 +1,189 @@
+import {
+  type HealthSource,
+  type Clock,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  type ReportedHealth,
+  type TtlLimits,
+} from '../../core/index.js';
+import type { Present } from './dialect.js';
+import { type ItemNames, itemNames } from './item-names.js';
+import { extended, holderIn, isOwn, packLease } from './lease-value.js';
+import { MemcachedFailure } from './error.js';
+import type { Session } from './session.js';
+
+/** The servers, and which one has a key. */
+interface Servers {
+  readonly health: ReportedHealth;
+  start(): Promise<void>;
+  agree(): Promise<void>;
+  nodeOf(key: string): { run<T>(work: (session: Session) => Promise<T>, onDoubt?: () => void): Promise<T> };
+  close(): void;
+}
+
+type Known = Pick<Present, 'cas' | 'value'>;
+
+interface Asked {
+  readonly owner: string;
+  readonly ttlMs: number;
+  readonly metadata: HolderMetadata;
+}
+
+/** How often an item may be somebody's and then ours again before we give up looking. */
+const MOST_LOOKS = 3;
+/** What was on its way to a server when its connection was lost has arrived after so long, or never does. */
+const LATEST_ARRIVAL_MS = 1_000;
+/** A counter lives for a day and counts slower than microseconds: one further from the time was written by somebody else. */
+const TOKEN_RANGE = 2n * 86_400_000_000n;
+
+/**
+ * A lease is an item `owner|date|metadata`, its fencing token a counter beside it. What is added, written or deleted is added,
+ * written or deleted only if the item is the one we know, by its cas id; and that is only known on the connection which told it,
+ * together with the owner. The counter begins with the time in microseconds, so that it also grows over its own loss.
+ *
+ * An item ends on a date by the server's own clock, never before: a time to live would begin with whatever second the server
+ * last saw, and end at once on one that has just been stopped for longer.
+ */
+export class MemcachedLeaseStore implements LeaseStore {
+  readonly name = 'memcached';
+  readonly guarantee = 'best-effort';
+  /** A server counts whole seconds, and takes more than 30 days for a date. */
+  readonly ttlLimits: TtlLimits = { minMs: 2_000, maxMs: 30 * 86_400_000 };
+
+  /** Owners whose question was lost: it may still arrive, and make a lease that nobody knows of. */
+  readonly #inDoubt = new Set<string>();
+
+  constructor(
+    private readonly servers: Servers,
+    private readonly prefix: string,
+    private readonly clock: Clock,
+  ) {}
+
+  /** Connects, and tries whether the servers can keep locks. */
+  start(): Promise<void> {
+    return this.servers.start();
+  }
+
+  async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    await this.servers.agree();
+    const names = itemNames(this.prefix, key);
+    const acquire = (session: Session): Promise<LeaseAttempt> =>
+      this.#acquire(session, names, { owner, ttlMs, metadata });
+    return this.servers.nodeOf(key).run(acquire, () => this.#doubt(owner, ttlMs));
+  }
+
+  renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const names = itemNames(this.prefix, key);
+    return this.servers.nodeOf(key).run((session) => this.#renew(session, names, owner, ttlMs));
+  }
+
+  async release(key: string, owner: string): Promise<boolean> {
+    const released = await this.#release(key, owner);
+    if (this.#inDoubt.delete(owner)) this.#releaseAgain(key, owner);
+    return released;
+  }
+
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { lease } = itemNames(this.prefix, key);
+    const present = await this.servers.nodeOf(key).run((session) => session.dialect.look(lease));
+    return present !== null && isOwn(present.value, owner);
+  }
+
+  async close(): Promise<void> {
+    this.servers.close();
+  }
+
+  get health(): HealthSource {
+    return this.servers.health;
+  }
+
+  #release(key: string, owner: string): Promise<boolean> {
+    const { lease } = itemNames(this.prefix, key);
+    return this.servers.nodeOf(key).run((session) => release(session, lease, owner));
+  }
+
+  #doubt(owner: string, ttlMs: number): void {
+    this.#inDoubt.add(owner);
+    this.clock.schedule(ttlMs, () => this.#inDoubt.delete(owner), { background: true });
+  }
+
+  /** A question of an owner that is not asked any more may arrive after its release, which found nothing. */
+  #releaseAgain(key: string, owner: string): void {
+    const again = (): unknown => this.#release(key, owner).catch(() => undefined);
+    this.clock.schedule(LATEST_ARRIVAL_MS, again, { background: true });
+  }
+
+  async #acquire(session: Session, names: ItemNames, asked: Asked): Promise<LeaseAttempt> {
+    const { owner, ttlMs, metadata } = asked;
+    const sentAt = this.clock.now();
+    const firstToken = session.clock.microseconds(sentAt);
+    const expiresAt = session.clock.expiryAfter(ttlMs, sentAt);
+    const value = packLease(owner, expiresAt, metadata);
+    const { added, token, present } = await session.dialect.acquire({ names, value, expiresAt }, firstToken);
+    if (present === null) {
+      if (added) throw new MemcachedFailure('refused', 'the server did not keep the lease that it had stored');
+      return { acquired: false, retryAfterMs: 0 };
+    }
+    if (!isOwn(present.value, owner)) return refusalBy(present);
+    session.leases.set(owner, present);
+    if (added && present.value === value) {
+      assertKept(session, present, ttlMs - (this.clock.now() - sentAt));
+      return { acquired: true, fencingToken: plausible(token, firstToken) };
+    }
+    // The answer to an earlier question of ours was lost: what it made may end sooner, and what it counted may be outdated.
+    if (!(await this.#renew(session, names, owner, ttlMs))) return { acquired: false, retryAfterMs: 0 };
+    return { acquired: true, fencingToken: plausible(await session.dialect.count(names, firstToken), firstToken) };
+  }
+
+  async #renew(session: Session, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
+    let known: Known | null = session.leases.get(owner) ?? (await session.dialect.look(names.lease));
+    for (let looks = 0; known !== null && isOwn(known.value, owner); looks += 1) {
+      if (looks === MOST_LOOKS) throw restless();
+      const sentAt = this.clock.now();
+      const expiresAt = session.clock.expiryAfter(ttlMs, sentAt);
+      const value = extended(known.value, owner, expiresAt);
+      const present = await session.dialect.renew({ names, value, expiresAt }, known.cas);
+      known = present;
+      if (present?.value !== value) continue;
+      session.leases.set(owner, present);
+      assertKept(session, present, ttlMs - (this.clock.now() - sentAt));
+      return true;
+    }
+    session.leases.delete(owner);
+    return false;
+  }
+}
+
+async function release(session: Session, lease: string, owner: string): Promise<boolean> {
+  let known: Known | null | undefined = session.leases.get(owner);
+  session.leases.delete(owner);
+  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
+    known ??= await session.dialect.look(lease);
+    if (known === null || !isOwn(known.value, owner)) return false;
+    if (await session.dialect.remove(lease, known.cas)) return true;
+    known = null;
+  }
+  throw restless();
+}
+
+function refusalBy({ value }: Present): LeaseAttempt {
+  const holder = holderIn(value);
+  return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
+}
+
+/** The server says how long it keeps the lease: nobody trusts it for longer, whatever we believe of the server's clock. */
+function assertKept({ clock }: Session, { remainingS = Infinity }: Present, trustedMs: number): void {
+  if (remainingS * 1_000 >= trustedMs) return;
+  clock.doubt();
+  throw new MemcachedFailure('refused', `the server would keep the lease for ${remainingS} s only`);
+}
+
+function plausible(token: bigint, time: bigint): bigint {
+  if (token > time - TOKEN_RANGE && token < time + TOKEN_RANGE) return token;
+  throw new MemcachedFailure('refused', `the counter of fencing tokens shows ${token}: delete it, it is none of ours`);
+}
+
+function restless(): MemcachedFailure {
+  return new MemcachedFailure('refused', 'the lease is ours and changes all the time');
+}

@@ -1,0 +1,155 @@
+import { randomInt } from 'node:crypto';
+import { LockConfigurationError, LockError, type Timer } from '../../core/index.js';
+import { type FailureKind, MemcachedFailure } from './error.js';
+import { openSession, type SessionOptions } from './open-session.js';
+import type { Session } from './session.js';
+
+const FIRST_RETRY_MS = 20;
+const LONGEST_RETRY_MS = 500;
+
+/** One server: connects when first asked, then keeps connecting, so that its return is noticed before anybody asks. */
+export class MemcachedNode {
+  /** Other processes look for the same keys elsewhere. */
+  misconfigured: LockConfigurationError | undefined;
+  /** Other processes look for them on the same servers; they have said so once. */
+  agrees = false;
+  /** What is wrong; `undefined` while it is connected, and before it was asked. */
+  trouble: string | undefined;
+  #session: Session | undefined;
+  #opening: Promise<Session> | undefined;
+  #failure: Error | undefined;
+  #failures = 0;
+  #notBefore = -Infinity;
+  #retry: Timer | undefined;
+  #closed = false;
+
+  constructor(
+    /** As it is called in the options. */
+    readonly name: string,
+    private readonly options: SessionOptions,
+    private readonly onChange: () => void,
+  ) {}
+
+  get advice(): string | undefined {
+    return this.#session?.advice;
+  }
+
+  /**
+   * Whatever of `work` the server has not seen is tried again on a new connection, and so is what was lost on one that was idle:
+   * networks forget those without a word. So it may be done twice, and late: `onDoubt` is called when some of it was lost.
+   * @throws MemcachedFailure, LockError
+   */
+  async run<T>(work: (session: Session) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {
+    const session = await this.#current();
+    const since = this.options.clock.now();
+    try {
+      return await doOn(session, work);
+    } catch (error) {
+      if (!(error instanceof MemcachedFailure)) throw this.#named(error);
+      const isLost = error.kind === 'unknown';
+      if (isLost) onDoubt();
+      const onIdle = isLost && session.link.heardAt <= since - this.options.commandTimeoutMs;
+      if (error.kind !== 'not-sent' && !onIdle) throw this.#named(error);
+      return await this.#again(work, onDoubt, isLost);
+    }
+  }
+
+  /** Resolves when the server has answered, or has failed to, for once. */
+  async greet(): Promise<void> {
+    if (!this.#session && this.#failures === 0) await this.#open().catch(() => undefined);
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#retry?.cancel();
+    this.#session?.link.end(closedFailure());
+  }
+
+  /** @param isLost whether some of the first try was, whatever becomes of this one */
+  async #again<T>(work: (session: Session) => Promise<T>, onDoubt: () => void, isLost: boolean): Promise<T> {
+    try {
+      return await doOn(await this.#current(), work);
+    } catch (error) {
+      if (error instanceof MemcachedFailure && error.kind === 'unknown') onDoubt();
+      throw this.#named(error, isLost ? 'unknown' : undefined);
+    }
+  }
+
+  async #current(): Promise<Session> {
+    return this.#session ?? (await this.#open());
+  }
+
+  async #open(): Promise<Session> {
+    if (this.#closed) throw closedFailure();
+    if (this.#failure && this.options.clock.now() < this.#notBefore) throw this.#failure;
+    this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  async #connect(): Promise<Session> {
+    this.#retry?.cancel();
+    try {
+      const session = await openSession(this.options);
+      session.link.onLost = (error) => this.#onLost(error);
+      if (this.#closed) session.link.end(closedFailure());
+      if (!session.link.alive) throw this.#closed ? closedFailure() : new MemcachedFailure('not-sent', 'lost at once');
+      this.#session = session;
+      this.agrees = true;
+      this.#failures = 0;
+      this.#report(undefined);
+      return session;
+    } catch (error) {
+      const failure = this.#named(error, 'not-sent');
+      this.#failures += 1;
+      this.#retryIn(Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS) + randomInt(FIRST_RETRY_MS));
+      this.#report(failure);
+      throw failure;
+    }
+  }
+
+  #onLost(error: MemcachedFailure): void {
+    this.#session = undefined;
+    if (this.#closed) return;
+    this.#report(this.#named(error));
+    this.#notBefore = -Infinity;
+    this.#schedule(FIRST_RETRY_MS);
+  }
+
+  #retryIn(ms: number): void {
+    this.#notBefore = this.options.clock.now() + ms;
+    if (!this.#closed) this.#schedule(ms);
+  }
+
+  #schedule(ms: number): void {
+    const retry = (): void => {
+      this.#notBefore = -Infinity;
+      this.#open().catch(() => undefined);
+    };
+    this.#retry = this.options.clock.schedule(ms, retry, { background: true });
+  }
+
+  #report(failure: Error | undefined): void {
+    this.#failure = failure;
+    this.trouble = failure?.message;
+    this.misconfigured = failure instanceof LockConfigurationError ? failure : undefined;
+    this.onChange();
+  }
+
+  #named(error: unknown, kind?: FailureKind): Error {
+    if (error instanceof LockError) return error;
+    const failure = error instanceof MemcachedFailure ? error : new MemcachedFailure('unknown', String(error));
+    const isNamed = failure.message.startsWith(`${this.name}: `);
+    if (isNamed && (kind ?? failure.kind) === failure.kind) return failure;
+    const message = isNamed ? failure.message : `${this.name}: ${failure.message}`;
+    return new MemcachedFailure(kind ?? failure.kind, message, { cause: error });
+  }
+}
+
+async function doOn<T>(session: Session, work: (session: Session) => Promise<T>): Promise<T> {
+  await session.prepare();
+  return work(session);
+}
+
+function closedFailure(): MemcachedFailure {
+  return new MemcachedFailure('not-sent', 'the backend is closed');
+}

@@ -1,0 +1,189 @@
+import { randomInt } from 'node:crypto';
+import { type Clock, LockError, pause, ReportedHealth, systemClock, within } from '../../core/index.js';
+import type { ServerAddress } from './connect-string.js';
+import { SessionRequests } from './session-requests.js';
+import { adviceOn, patienceMsOf, timesOf } from './session-times.js';
+import type { Handshake } from './transport/single-connection-client.js';
+import { ZooKeeperConnection } from './transport/connection.js';
+import { ConnectionLostError, SessionExpiredError, SessionRefusedError } from './error.js';
+import { ZooKeeperSession } from './session.js';
+import { ZooKeeperWire } from './transport/wire.js';
+
+export interface KeeperOptions {
+  readonly servers: readonly ServerAddress[];
+  readonly sessionTimeoutMs: number;
+  readonly auth: Buffer | undefined;
+}
+
+/** A server that is just starting may accept a connection and never say a word on it, and answer the next one at once. */
+const SHORTEST_HANDSHAKE_MS = 500;
+const SHORTEST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 500;
+const LONGEST_FAREWELL_MS = 1_000;
+
+/**
+ * The one session of a process: made when first asked for, carried over to the next server when a connection ends, made anew
+ * when it has expired. Servers are asked one after the other, from a random one on.
+ */
+export class SessionKeeper {
+  readonly health = new ReportedHealth();
+  readonly #clock: Clock = systemClock;
+  readonly #requests = new SessionRequests<ZooKeeperSession>(this.#clock);
+  #session: ZooKeeperSession | undefined;
+  /** The present one, or the one that is being opened, or the last one. */
+  #connection: ZooKeeperConnection | undefined;
+  /** Whether it carries the session, or did until it ended. */
+  #isUp = false;
+  #failure: Error | undefined;
+  #nextServer: number;
+  #wire: Promise<ZooKeeperWire> | undefined;
+  /** How long the next server has to let us in: twice as long each time that one has said nothing. */
+  #handshakeMs = SHORTEST_HANDSHAKE_MS;
+  #started = false;
+  #closing: Promise<void> | undefined;
+  #closed = false;
+
+  constructor(private readonly options: KeeperOptions) {
+    this.#nextServer = randomInt(options.servers.length);
+  }
+
+  /** The last failure, once all servers have refused us since the last connection ended. */
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  /**
+   * The session, with a connection that is up. Waits until one server accepts us, or all have refused.
+   * @throws ConnectionLostError, SessionRefusedError, LockConfigurationError when the client is missing
+   */
+  async connected(): Promise<ZooKeeperSession> {
+    if (this.#closing) throw closed();
+    if (this.#session && this.#up) return this.#session;
+    if (!this.#started) void this.#run();
+    const silent = (): Error => new ConnectionLostError(this.health.current.detail ?? 'no server has let us in yet');
+    return this.#requests.wait(patienceMsOf(this.options.sessionTimeoutMs), silent);
+  }
+
+  /** Ends the session on the server, and so all its nodes, if that can be done soon. Idempotent. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  get #up(): ZooKeeperConnection | undefined {
+    return this.#isUp && this.#connection?.alive === true ? this.#connection : undefined;
+  }
+
+  async #close(): Promise<void> {
+    this.#requests.rejectAll(closed());
+    const farewellMs = Math.min(this.options.sessionTimeoutMs / 3, LONGEST_FAREWELL_MS);
+    if (this.#session) await within(this.#clock, farewellMs, this.#sayFarewell(this.#clock.now() + farewellMs));
+    this.#closed = true;
+    this.#connection?.cut(closed());
+    this.#session?.end();
+  }
+
+  /** While the connection is down the session may come back: without a farewell its nodes would stay until it expires. */
+  async #sayFarewell(until: number): Promise<void> {
+    while (this.#session && this.#clock.now() < until) {
+      try {
+        if (this.#up) return void (await this.#up.ask('closeSession', {}));
+      } catch {
+        // The connection has ended: over the next one, if it comes in time.
+      }
+      await pause(this.#clock, SHORTEST_PAUSE_MS);
+    }
+  }
+
+  /** Never rejects. No server is asked again and again without a pause, also not one that lets us in and closes. */
+  async #run(): Promise<void> {
+    this.#started = true;
+    for (let failures = 0; !this.#closed; failures += 1) {
+      const error = await this.#connect().catch(asError);
+      const wasUp = this.#isUp;
+      if (wasUp) failures = 0;
+      this.#onDisconnected(error);
+      if (error instanceof SessionExpiredError || (failures + 1) % this.options.servers.length > 0) continue;
+      if (!wasUp) this.#fail(error);
+      if (!this.#closed) await this.#rest(failures / this.options.servers.length);
+    }
+  }
+
+  /** The first pauses are short, in case that a server is being restarted. */
+  async #rest(rounds: number): Promise<void> {
+    const longest = Math.min(SHORTEST_PAUSE_MS * 2 ** Math.min(rounds, 10), LONGEST_PAUSE_MS);
+    await pause(this.#clock, longest / 2 + randomInt(Math.ceil(longest / 2)), { background: true });
+  }
+
+  /** Resolves to what has ended the connection. Rejects with what has kept it from being made. */
+  async #connect(): Promise<Error> {
+    this.#wire ??= ZooKeeperWire.load();
+    const handshake = this.#handshake(await this.#wire);
+    if (this.#closed) throw closed();
+    const connection = new ZooKeeperConnection(handshake, this.#clock, this.#handshakeMs);
+    this.#connection = connection;
+    await this.#letIn(connection);
+    try {
+      // Another server may not have heard yet of what the one before had told us.
+      if (this.#session) await connection.ask('sync', { path: '/' });
+    } catch (error) {
+      connection.cut(asError(error));
+      throw error;
+    }
+    this.#onConnected(connection);
+    return connection.ended;
+  }
+
+  async #letIn(connection: ZooKeeperConnection): Promise<void> {
+    const longest = Math.max(timesOf(this.options.sessionTimeoutMs).silenceMs, SHORTEST_HANDSHAKE_MS);
+    try {
+      await connection.ready;
+    } finally {
+      const wasSilent = this.#clock.now() - connection.openedAt >= this.#handshakeMs;
+      this.#handshakeMs = wasSilent ? Math.min(2 * this.#handshakeMs, longest) : SHORTEST_HANDSHAKE_MS;
+    }
+  }
+
+  #handshake(wire: ZooKeeperWire): Handshake {
+    const { servers, sessionTimeoutMs, auth } = this.options;
+    const server = servers[this.#nextServer % servers.length];
+    if (!server) throw new Error('there is no server');
+    this.#nextServer += 1;
+    return { wire, server, sessionTimeoutMs, ticket: this.#session?.ticket, auth };
+  }
+
+  #onConnected(connection: ZooKeeperConnection): void {
+    this.#isUp = true;
+    if (this.#session) this.#session.resume(connection);
+    else this.#session = new ZooKeeperSession(connection, this.#clock);
+    this.health.advise('session', adviceOn(connection.sessionMs, this.options.sessionTimeoutMs));
+    this.#failure = undefined;
+    this.health.report('up');
+    this.#requests.resolveAll(this.#session);
+  }
+
+  #onDisconnected(error: Error): void {
+    this.#isUp = false;
+    this.health.advise('session', undefined);
+    if (error instanceof SessionExpiredError) {
+      this.#session?.end();
+      this.#session = undefined;
+    }
+    // Trying again would not mend it.
+    if (error instanceof SessionRefusedError || error instanceof LockError) this.#fail(error);
+    if (!this.#closing) this.health.report('down', error.message);
+  }
+
+  #fail(error: Error): void {
+    this.#failure = error;
+    this.#requests.rejectAll(error);
+  }
+}
+
+function closed(): Error {
+  return new SessionRefusedError('the backend is closed');
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

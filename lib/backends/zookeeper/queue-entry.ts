@@ -1,0 +1,46 @@
+import { type Holder, type HolderMetadata } from '../../core/index.js';
+import { holderOf } from './node-name.js';
+import type { NodeWatch } from './node-watch.js';
+import { type OwnNode, readNode } from './nodes.js';
+import type { ZooKeeperConnection } from './transport/connection.js';
+import type { ZooKeeperSession } from './session.js';
+import type { AclEntry } from './transport/wire.js';
+
+export interface PlaceSettings {
+  readonly key: string;
+  readonly owner: string;
+  readonly metadata: HolderMetadata;
+  /** The path that all keys lie under. */
+  readonly base: string;
+  readonly acl: readonly AclEntry[];
+}
+
+/** The owner has the key, or somebody is in the way. */
+export type Standing = { readonly node: OwnNode } | { readonly node: null; readonly holder: Holder | undefined };
+
+/** The node that an owner has on the server within one session, or may have. */
+export interface Place {
+  readonly session: ZooKeeperSession;
+  /**
+   * Creates the node if there is none. After a lost connection it first finds out whether it was created. `wake` is called when
+   * another look is worth it.
+   * @throws ConnectionLostError: look again over the next one; ServerRefusalError
+   */
+  look(wake: (() => void) | undefined): Promise<Standing>;
+  /** Deletes our node, and no other. Whether there was one. @throws as `look` */
+  leave(): Promise<boolean>;
+  /** `wake` is called no more. */
+  unwatch(): void;
+}
+
+/** Reads another owner's node, and has `wake` called at its end. `null`: it is gone. `holderPath`: the holder's node. */
+export async function standingBehind(
+  connection: ZooKeeperConnection,
+  path: string,
+  { watch, wake, holderPath = path }: { watch: NodeWatch; wake: (() => void) | undefined; holderPath?: string },
+): Promise<(Standing & { node: null }) | null> {
+  const asked = wake ? watch.read(connection, path, wake) : readNode(connection, path);
+  const askedForHolder = holderPath === path ? asked : readNode(connection, holderPath);
+  const [state, first] = await Promise.all([asked, askedForHolder]);
+  return state && { node: null, holder: first ? holderOf(first) : undefined };
+}

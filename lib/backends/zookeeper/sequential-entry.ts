@@ -1,0 +1,145 @@
+import { LockConfigurationError, quote } from '../../core/index.js';
+import { contenderPrefix, dataOf, nameOfKey, ownerInName } from './node-name.js';
+import { NodeWatch } from './node-watch.js';
+import { childrenOf, createNode, createParents, deleteNode, nameOf, type OwnNode, readNode } from './nodes.js';
+import { type Place, type PlaceSettings, type Standing, standingBehind } from './queue-entry.js';
+import { inOrder, numbersAreUsedUp } from './queue-order.js';
+import type { ZooKeeperConnection } from './transport/connection.js';
+import { isRefusal, NO_CHILDREN_FOR_EPHEMERALS, NO_NODE, ServerRefusalError } from './error.js';
+import type { ZooKeeperSession } from './session.js';
+import { CONTAINER, EPHEMERAL_SEQUENTIAL } from './transport/wire.js';
+
+/**
+ * An ephemeral node that the server numbers, among those of the other contenders: the lowest number has the key, everybody else
+ * waits for the end of the one before. https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks
+ */
+export class SequentialPlace implements Place {
+  /** The owner that has `key` now. */
+  static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<string | undefined> {
+    const parent = `${base}/${nameOfKey(key)}`;
+    const [first] = await ordered(connection, parent, await contendersIn(connection, parent));
+    return first === undefined ? undefined : ownerInName(first);
+  }
+
+  readonly #parent: string;
+  readonly #prefix: string;
+  #node: OwnNode | undefined;
+  /** A node may have been created whose name we were not told. */
+  #isUncertain = false;
+  /** Watches the one before ours in the queue. */
+  readonly #watch = new NodeWatch();
+
+  constructor(
+    readonly session: ZooKeeperSession,
+    private readonly settings: PlaceSettings,
+  ) {
+    this.#parent = `${settings.base}/${nameOfKey(settings.key)}`;
+    this.#prefix = contenderPrefix(settings.metadata, settings.owner);
+  }
+
+  async look(wake: (() => void) | undefined): Promise<Standing> {
+    for (;;) {
+      const { connection } = this.session;
+      const names = await this.#contenders(connection);
+      const node = this.#node;
+      const order = await ordered(connection, this.#parent, names);
+      const place = node ? order.indexOf(nameOf(node.path)) : -1;
+      const [first, before] = [order[0], order[place - 1]];
+      if (node && place === 0) return { node };
+      // Somebody has deleted our node: back to the end of the queue.
+      if (place === -1) this.#node = undefined;
+      if (first === undefined || before === undefined) continue;
+      const holderPath = `${this.#parent}/${first}`;
+      const how = { watch: this.#watch, wake, holderPath };
+      const standing = await standingBehind(connection, `${this.#parent}/${before}`, how);
+      if (standing) return standing;
+    }
+  }
+
+  async leave(): Promise<boolean> {
+    const { connection } = this.session;
+    if (this.#isUncertain) await this.#find(connection);
+    const left = this.#node !== undefined && (await deleteNode(connection, this.#node.path));
+    this.#node = undefined;
+    return left;
+  }
+
+  unwatch(): void {
+    this.#watch.end();
+  }
+
+  /** All who want the key, with us among them. */
+  async #contenders(connection: ZooKeeperConnection): Promise<readonly string[]> {
+    if (this.#isUncertain) await this.#find(connection);
+    return this.#node ? this.#list(connection) : this.#enter(connection);
+  }
+
+  /** Creates our node and lists all, in one go: nobody who came before us can be missing then. */
+  async #enter(connection: ZooKeeperConnection): Promise<readonly string[]> {
+    const { acl, metadata } = this.settings;
+    this.#isUncertain = true;
+    const how = { acl, data: dataOf(metadata), flags: EPHEMERAL_SEQUENTIAL };
+    const created = createNode(connection, `${this.#parent}/${this.#prefix}`, how);
+    const listed = childrenOf(connection, this.#parent);
+    listed.catch(() => undefined);
+    try {
+      this.#node = await created;
+      this.#isUncertain = false;
+      return await listed;
+    } catch (error) {
+      if (this.#node) throw error;
+      this.#isUncertain = !(error instanceof ServerRefusalError);
+      if (isRefusal(error, NO_CHILDREN_FOR_EPHEMERALS)) throw this.#mixedModes();
+      if (!isRefusal(error, NO_NODE)) throw error;
+    }
+    // The server has removed the empty parent, or nobody has asked for this key yet.
+    await createParents(connection, this.#parent, acl, CONTAINER);
+    return this.#enter(connection);
+  }
+
+  /**
+   * The reply to our creation was lost: it was carried out, in this session, or it never will be. What has our owner's name in
+   * another session is nobody's any more.
+   */
+  async #find(connection: ZooKeeperConnection): Promise<void> {
+    const names = await this.#list(connection);
+    for (const name of names.filter((one) => one.startsWith(this.#prefix))) {
+      const path = `${this.#parent}/${name}`;
+      const state = await readNode(connection, path);
+      if (state?.session.equals(this.session.ticket.id) === true) this.#node = { path, czxid: state.czxid };
+      else if (state) await deleteNode(connection, path);
+    }
+    this.#isUncertain = false;
+  }
+
+  #list(connection: ZooKeeperConnection): Promise<readonly string[]> {
+    return contendersIn(connection, this.#parent);
+  }
+
+  #mixedModes(): LockConfigurationError {
+    const { key } = this.settings;
+    return new LockConfigurationError(`${quote(key)} is in use by mode simple; all must use the same`, 'mode', key);
+  }
+}
+
+async function contendersIn(connection: ZooKeeperConnection, parent: string): Promise<readonly string[]> {
+  try {
+    return await childrenOf(connection, parent);
+  } catch (error) {
+    if (isRefusal(error, NO_NODE)) return [];
+    throw error;
+  }
+}
+
+async function ordered(
+  connection: ZooKeeperConnection,
+  parent: string,
+  names: readonly string[],
+): Promise<readonly string[]> {
+  if (!numbersAreUsedUp(names)) return inOrder(names);
+  const states = await Promise.all(
+    inOrder(names).map(async (name) => ({ name, state: await readNode(connection, `${parent}/${name}`) })),
+  );
+  const contenders = states.flatMap(({ name, state }) => (state ? [{ name, czxid: state.czxid }] : []));
+  return contenders.toSorted((a, b) => (a.czxid < b.czxid ? -1 : 1)).map(({ name }) => name);
+}

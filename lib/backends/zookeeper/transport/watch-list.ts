@@ -1,0 +1,28 @@
+import type { NodeEvent } from './single-connection-client.js';
+
+type Listener = (event: NodeEvent) => void;
+
+/** Listeners by node. The server tells a connection once, however many listeners there are. */
+export class WatchList {
+  readonly #listeners = new Map<string, Set<Listener>>();
+
+  add(path: string, listener: Listener): void {
+    const listeners = this.#listeners.get(path) ?? new Set();
+    this.#listeners.set(path, listeners.add(listener));
+  }
+
+  delete(path: string, listener: Listener): void {
+    const listeners = this.#listeners.get(path);
+    if (listeners?.delete(listener) === true && listeners.size === 0) this.#listeners.delete(path);
+  }
+
+  fire(path: string, event: NodeEvent): void {
+    const listeners = this.#listeners.get(path);
+    this.#listeners.delete(path);
+    for (const listener of listeners ?? []) listener(event);
+  }
+
+  fireAll(event: NodeEvent): void {
+    for (const path of this.#listeners.keys()) this.fire(path, event);
+  }
+}
