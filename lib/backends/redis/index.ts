@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { type BackendFactory, type LeaseStore, LockBackend, WakeUps } from '../../core/index.js';
-import { givenSource, urlSource } from './client-source.js';
-import { ClusterChannels } from './cluster-channels.js';
-import { ClusterConnection } from './cluster-connection.js';
-import { ClusterNodes } from './cluster-nodes.js';
-import { type ClusterSource, clusterSource, givenClusterSource } from './cluster-source.js';
-import { GetsetLeaseStore } from './getset-lease-store.js';
-import { GrantChannel, type GrantChannels } from './grant-channel.js';
-import { PlainLeaseStore } from './plain-lease-store.js';
-import { QueueLeaseStore } from './queue-lease-store.js';
-import type { ClientSource, RedisClient, RedisCluster } from './redis-client.js';
-import { RedisConnection } from './redis-connection.js';
-import { asList } from './redis-reply.js';
-import { type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } from './redis-options.js';
-import type { RedisServers } from './redis-servers.js';
-import { ReplicaCheck } from './replica-check.js';
-import { sentinelSource } from './sentinel-source.js';
+import { givenSource, urlSource } from './connection/client-source.js';
+import { ClusterWakeUpChannels } from './cluster/cluster-wake-up-channels.js';
+import { ClusterConnection } from './cluster/cluster-connection.js';
+import { ClusterNodes } from './cluster/cluster-nodes.js';
+import { type ClusterSource, clusterSource, givenClusterSource } from './cluster/cluster-source.js';
+import { GetsetLeaseStore } from './getset/lease-store.js';
+import { WakeUpChannel, type WakeUpChannels } from './queue/wake-up-channel.js';
+import { PlainLeaseStore } from './plain/lease-store.js';
+import { QueueLeaseStore } from './queue/lease-store.js';
+import type { ClientSource, RedisClient, RedisCluster } from './connection/redis-client.js';
+import { RedisConnection } from './connection/redis-connection.js';
+import { asList } from './scripts/redis-reply.js';
+import { type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } from './options.js';
+import type { RedisServers } from './connection/redis-servers.js';
+import { ReplicaCheck } from './connection/replica-check.js';
+import { sentinelSource } from './sentinel/sentinel-source.js';
 
-export { type RedisClient, type RedisCluster } from './redis-client.js';
+export { type RedisClient, type RedisCluster } from './connection/redis-client.js';
 export {
   type AccessOptions,
   type ClusterOptions,
@@ -25,8 +25,8 @@ export {
   type RedisMode,
   type RedisOptions,
   type SentinelOptions,
-} from './redis-options.js';
-export { type RedisTls } from './tls-options.js';
+} from './options.js';
+export { type RedisTls } from './connection/tls-options.js';
 
 /**
  * Locks on one Redis server (or Valkey, or what else speaks its protocol), on the master that Sentinels agree on, or on a
@@ -64,7 +64,7 @@ function open(resolved: ResolvedRedisOptions): LockBackend {
 
 interface Installation {
   readonly servers: RedisServers;
-  readonly channels: (wakeUps: WakeUps) => GrantChannels;
+  readonly channels: (wakeUps: WakeUps) => WakeUpChannels;
 }
 
 function connect(options: ResolvedRedisOptions): Installation {
@@ -86,7 +86,7 @@ function oneServer(source: ClientSource, { prefix, commandTimeoutMs }: ResolvedR
   const timeoutMs = commandTimeoutMs;
   return {
     servers,
-    channels: (wakeUps) => new GrantChannel({ source, name, wakeUps, timeoutMs, countListeners, health }),
+    channels: (wakeUps) => new WakeUpChannel({ source, name, wakeUps, timeoutMs, countListeners, health }),
   };
 }
 
@@ -94,7 +94,7 @@ function manyServers(source: ClusterSource, { prefix, commandTimeoutMs }: Resolv
   const nodes = new ClusterNodes(source, commandTimeoutMs);
   return {
     servers: new ClusterConnection(nodes, source.keyPrefix, commandTimeoutMs),
-    channels: (wakeUps) => new ClusterChannels(nodes, source, prefix, wakeUps, commandTimeoutMs),
+    channels: (wakeUps) => new ClusterWakeUpChannels(nodes, source, prefix, wakeUps, commandTimeoutMs),
   };
 }
 

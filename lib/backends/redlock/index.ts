@@ -1,11 +1,11 @@
 import { type BackendFactory, LockBackend } from '../../core/index.js';
-import { sourceOf } from '../redis/client-source.js';
-import { RedlockLeaseStore } from './redlock-lease-store.js';
+import { sourceOf } from '../redis/connection/client-source.js';
+import { RedlockLeaseStore } from './lease-store.js';
 import { RedlockNode } from './redlock-node.js';
-import { type RedlockOptions, resolveRedlockOptions } from './redlock-options.js';
+import { type RedlockOptions, resolveRedlockOptions } from './options.js';
 
-export { type RedisClient } from '../redis/redis-client.js';
-export { type RedlockOptions } from './redlock-options.js';
+export { type RedisClient } from '../redis/connection/redis-client.js';
+export { type RedlockOptions } from './options.js';
 
 /**
  * Locks on a majority of several Redis masters that know nothing of each other. Connects when first asked.

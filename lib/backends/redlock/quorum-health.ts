@@ -1,5 +1,5 @@
 import type { BackendHealth, NodeHealth } from '../../core/index.js';
-import { majorityOf } from './poll.js';
+import { majorityOf } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
 /** The health of a quorum, made of that of its nodes. A failing minority changes no status; its coming and going is told. */

@@ -1,10 +1,10 @@
 import { type Holder, systemClock, unpackHolder } from '../../core/index.js';
-import { isOwn, splitFields } from '../redis/lease-value.js';
-import type { ClientSource } from '../redis/redis-client.js';
-import { RedisConnection } from '../redis/redis-connection.js';
-import { asList } from '../redis/redis-reply.js';
-import { RENEW } from '../redis/redis-scripts.js';
-import type { Asked } from './poll.js';
+import { isOwn, splitFields } from '../redis/scripts/lease-value.js';
+import type { ClientSource } from '../redis/connection/redis-client.js';
+import { RedisConnection } from '../redis/connection/redis-connection.js';
+import { asList } from '../redis/scripts/redis-reply.js';
+import { RENEW } from '../redis/scripts/queue-scripts.js';
+import type { Asked } from './quorum-call.js';
 import { TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';
 

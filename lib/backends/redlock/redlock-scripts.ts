@@ -1,4 +1,4 @@
-import { RedisScript } from '../redis/redis-script.js';
+import { RedisScript } from '../redis/scripts/redis-script.js';
 
 /**
  * For so long, and twice the skew, a token is remembered after its lease; later, the node's clock alone keeps tokens growing.

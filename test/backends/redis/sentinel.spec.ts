@@ -4,7 +4,7 @@ import { Redis as Redis5 } from 'ioredis-5';
 import { inspect } from 'node:util';
 import { LockService, type LockServiceOptions, ReportedHealth } from 'nestjs-distributed-lock/core';
 import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
-import { sentinelSource } from '../../../lib/backends/redis/sentinel-source.js';
+import { sentinelSource } from '../../../lib/backends/redis/sentinel/sentinel-source.js';
 import { throughout } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { freePort } from '../../servers/free-port.js';

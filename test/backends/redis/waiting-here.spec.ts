@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Redis } from 'ioredis';
 import { type Clock, Deadline, LockService, systemClock } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { givenSource, urlSource } from '../../../lib/backends/redis/client-source.js';
-import type { ClientSource } from '../../../lib/backends/redis/redis-client.js';
-import { RedisConnection } from '../../../lib/backends/redis/redis-connection.js';
+import { givenSource, urlSource } from '../../../lib/backends/redis/connection/client-source.js';
+import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
+import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 

@@ -1,7 +1,7 @@
 import { LockService, LockBackend } from 'nestjs-distributed-lock/core';
-import { RedlockLeaseStore } from '../../../lib/backends/redlock/redlock-lease-store.js';
+import { RedlockLeaseStore } from '../../../lib/backends/redlock/lease-store.js';
 import { RedlockNode } from '../../../lib/backends/redlock/redlock-node.js';
-import { sourceOf } from '../../../lib/backends/redis/client-source.js';
+import { sourceOf } from '../../../lib/backends/redis/connection/client-source.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { NODE_TIMEOUT_MS, type RedlockWorld } from './redlock-world.js';
 

@@ -1,0 +1,112 @@
+import { type Asker, type Clock, pause, systemClock } from '../../../core/index.js';
+import type { ClusterHealth } from './cluster-health.js';
+import type { ClusterNodes } from './cluster-nodes.js';
+import { hostOf, slotOf } from './cluster-slots.js';
+import { cleanError } from '../error.js';
+import type { RedisRequest } from '../scripts/queue-scripts.js';
+import type { RedisServers } from '../connection/redis-servers.js';
+
+const MOST_REDIRECTIONS = 5;
+const ASKING = ['ASKING'] as const;
+/** How soon a command is tried again whose keys are partly here and partly there. */
+const TRY_AGAIN_MS = 50;
+
+/**
+ * Has the master of each key answer, and follows the keys wherever they go:
+ * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#redirection-and-resharding
+ */
+export class ClusterConnection implements RedisServers {
+  readonly health: ClusterHealth;
+
+  constructor(
+    private readonly nodes: ClusterNodes,
+    /** What a client that was given puts before every key. */
+    private readonly keyPrefix: string,
+    private readonly timeoutMs: number,
+    private readonly clock: Clock = systemClock,
+  ) {
+    this.health = nodes.health;
+  }
+
+  async start(check: () => Promise<unknown>): Promise<void> {
+    await this.nodes.load();
+    try {
+      await check();
+    } catch (error) {
+      this.health.report(cleanError(error).message);
+      throw error;
+    }
+  }
+
+  ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    return this.askFor(undefined, leaseKey, ...requests);
+  }
+
+  async askFor(asker: Asker | undefined, leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    const giveUpAt = this.clock.now() + this.timeoutMs;
+    let [address, asking] = [await this.#find(leaseKey), false];
+    for (let redirections = 0; ;) {
+      try {
+        return await this.#askAt(address, { asking, asker }, leaseKey, requests);
+      } catch (error) {
+        const redirection = redirectionIn(error, address);
+        if (redirection?.kind === 'MOVED' || isOutOfService(error)) this.nodes.refresh();
+        const over = this.clock.now() >= giveUpAt || redirections === MOST_REDIRECTIONS;
+        if (over || !(redirection || isOnItsWay(error))) throw error;
+        if (redirection) {
+          redirections += 1;
+          [address, asking] = [redirection.address, redirection.kind === 'ASK'];
+        } else {
+          await pause(this.clock, TRY_AGAIN_MS);
+          [address, asking] = [await this.#find(leaseKey), false];
+        }
+      }
+    }
+  }
+
+  close(): Promise<void> {
+    return this.nodes.close();
+  }
+
+  async #find(leaseKey: string): Promise<string> {
+    const slot = slotOf(this.keyPrefix + leaseKey);
+    const address = (this.nodes.slots ?? (await this.nodes.load())).addressOf(slot);
+    if (address !== undefined) return address;
+    this.nodes.refresh();
+    throw new Error(`CLUSTERDOWN no node serves slot ${slot}`);
+  }
+
+  /** `asking`: the slot is on its way there, and these commands, and no later ones, may go where it goes. */
+  async #askAt(
+    address: string,
+    { asking, asker }: { readonly asking: boolean; readonly asker: Asker | undefined },
+    leaseKey: string,
+    requests: readonly RedisRequest[],
+  ): Promise<unknown[]> {
+    const node = this.nodes.at(address);
+    if (!asking) return node.askFor(asker, leaseKey, ...requests);
+    // What is shared comes after other requests, and has no key.
+    const asked = requests.flatMap((request): RedisRequest[] => ('once' in request ? [request] : [ASKING, request]));
+    const answers = await node.askFor(asker, leaseKey, ...asked);
+    return answers.filter((_, place) => asked[place] !== ASKING);
+  }
+}
+
+/** A node that does not know its own host leaves it out: it is where the node is that was `asked`. */
+function redirectionIn(error: unknown, asked: string): { readonly kind: string; readonly address: string } | undefined {
+  const { kind, host, port } =
+    /^(?<kind>MOVED|ASK) \d+ (?<host>\S*):(?<port>\d+)/u.exec(error instanceof Error ? error.message : '')?.groups ??
+    {};
+  if (kind === undefined) return undefined;
+  return { kind, address: `${host === undefined || host === '' || host === '?' ? hostOf(asked) : host}:${port}` };
+}
+
+/** Some keys of the slot are here and some are there. */
+function isOnItsWay(error: unknown): boolean {
+  return error instanceof Error && /\bTRYAGAIN /u.test(error.message);
+}
+
+/** Another node may have taken its place. Older servers say so in the middle of what they say of a script. */
+function isOutOfService(error: unknown): boolean {
+  return error instanceof Error && /\b(?:CLUSTERDOWN|MASTERDOWN|READONLY|LOADING) /u.test(error.message);
+}

@@ -1,0 +1,72 @@
+import type { BackendHealth, NodeHealth, ReportedHealth } from '../../../core/index.js';
+
+/**
+ * What is known of a cluster: `up` while a part of it can be reached, with what is wrong with the rest. One part that fails,
+ * or slots that move, put all holds in jeopardy for the moment it takes to renew those which are well.
+ */
+export class ClusterHealth {
+  readonly #nodes = new Map<string, ReportedHealth>();
+  readonly #forget = new Map<string, () => void>();
+  readonly #listeners = new Set<(health: BackendHealth) => void>();
+  #trouble: string | undefined;
+  #told: BackendHealth['status'] = 'idle';
+
+  get current(): BackendHealth {
+    const nodes = [...this.#nodes].map(([name, health]) => ({ name, ...health.current }));
+    const has = (status: BackendHealth['status']): boolean => nodes.some((node) => node.status === status);
+    const status = has('up') ? 'up' : this.#trouble !== undefined || has('down') ? 'down' : 'idle';
+    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(describe)];
+    return { status, nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
+  }
+
+  /** Whether a part of the cluster cannot be reached. */
+  get troubled(): boolean {
+    return this.#trouble !== undefined || [...this.#nodes.values()].some(({ current }) => current.status === 'down');
+  }
+
+  watch(address: string, health: ReportedHealth): void {
+    if (this.#nodes.get(address) === health) return;
+    this.#nodes.set(address, health);
+    let before = health.current.status;
+    const forget = health.onChange(({ status }) => {
+      if (status === 'down') this.doubt();
+      else if (before === 'down' || this.#told !== 'up') this.#tell(this.current);
+      before = status;
+    });
+    this.#forget.set(address, forget);
+  }
+
+  forget(address: string): void {
+    this.#forget.get(address)?.();
+    this.#forget.delete(address);
+    this.#nodes.delete(address);
+  }
+
+  /** What is wrong with the cluster as a whole; `undefined` when nothing is any more. */
+  report(trouble: string | undefined): void {
+    this.#trouble = trouble;
+    if (this.current.status === 'down' && this.#told !== 'down') this.#tell(this.current);
+  }
+
+  /** Has all holders look whether their leases are still theirs. */
+  doubt(reason?: string): void {
+    const { current } = this;
+    this.#tell({ ...current, status: 'down', ...(reason === undefined ? {} : { detail: reason }) });
+    if (current.status === 'up') this.#tell(current);
+  }
+
+  onChange(listener: (health: BackendHealth) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  #tell(health: BackendHealth): void {
+    this.#told = health.status;
+    for (const listener of this.#listeners) listener(health);
+  }
+}
+
+function describe({ name, status, detail }: NodeHealth): string[] {
+  if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
+  return detail === undefined ? [] : [`${name}: ${detail}`];
+}

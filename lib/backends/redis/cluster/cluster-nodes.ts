@@ -1,0 +1,149 @@
+import { randomInt } from 'node:crypto';
+import { type Clock, detached, LockError, pause, systemClock, type Timer } from '../../../core/index.js';
+import { ClusterHealth } from './cluster-health.js';
+import { SlotMap, slotOf } from './cluster-slots.js';
+import type { ClusterSource } from './cluster-source.js';
+import { RedisConnection } from '../connection/redis-connection.js';
+import { cleanError } from '../error.js';
+
+/** So often the slots are asked for while all is well, because nothing announces a failover. */
+const REFRESH_MS = 5_000;
+/** And while something is not, at first and in the end. */
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 1_000;
+/** However many ask for it, and however often. */
+const LEAST_INTERVAL_MS = 200;
+/** Enough to find one that answers; the first that does is believed. */
+const ASKED_AT_ONCE = 3;
+
+/** A connection to each master of a cluster, and which slots it serves, also after a failover or a resharding. */
+export class ClusterNodes {
+  readonly health = new ClusterHealth();
+  readonly #source: ClusterSource;
+  readonly #timeoutMs: number;
+  readonly #clock: Clock;
+  readonly #connections = new Map<string, RedisConnection>();
+  readonly #onMoved = new Set<() => void>();
+  #slots: SlotMap | undefined;
+  #loading: Promise<SlotMap> | undefined;
+  #nextLoad: Timer | undefined;
+  #retries = 0;
+  #loadedAt = -Infinity;
+  #closed = false;
+
+  constructor(source: ClusterSource, timeoutMs: number, clock: Clock = systemClock) {
+    this.#source = source;
+    this.#timeoutMs = timeoutMs;
+    this.#clock = clock;
+    this.health.onChange(({ status }) => status === 'down' && this.#loadIn(0));
+  }
+
+  /** As far as they are known without asking. */
+  get slots(): SlotMap | undefined {
+    return this.#slots;
+  }
+
+  /** One connection to each address, made when it is first asked for. */
+  at(address: string): RedisConnection {
+    if (this.#closed) throw new Error('the backend is closed');
+    const known = this.#connections.get(address);
+    if (known) return known;
+    const slotOfLease = (leaseKey: string): number => slotOf(this.#source.keyPrefix + leaseKey);
+    const connection = new RedisConnection(this.#source.at(address), this.#timeoutMs, this.#clock, slotOfLease);
+    this.#connections.set(address, connection);
+    return connection;
+  }
+
+  /** Asks the cluster; those who call meanwhile share the answer. Rejects when nobody answers. */
+  load(): Promise<SlotMap> {
+    this.#loading ??= detached(() => this.#loadInTurn()).finally(() => {
+      this.#loading = undefined;
+      this.#retries = this.health.troubled ? this.#retries + 1 : 0;
+      this.#loadIn(this.#retries > 0 ? Math.min(FIRST_RETRY_MS * 2 ** this.#retries, LONGEST_RETRY_MS) : REFRESH_MS);
+    });
+    return this.#loading;
+  }
+
+  /** What is known may be out of date. Whatever comes of asking shows in the health. */
+  refresh(): void {
+    this.load().catch(() => undefined);
+  }
+
+  /** Calls `listener` whenever slots have gone to other masters. */
+  onMoved(listener: () => void): void {
+    this.#onMoved.add(listener);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#nextLoad?.cancel();
+    await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
+  }
+
+  #loadIn(delayMs: number): void {
+    this.#nextLoad?.cancel();
+    if (this.#closed) return;
+    this.#nextLoad = this.#clock.schedule(delayMs, () => this.refresh(), { background: true });
+  }
+
+  async #loadInTurn(): Promise<SlotMap> {
+    const waitMs = this.#loadedAt + LEAST_INTERVAL_MS - this.#clock.now();
+    if (waitMs > 0) await pause(this.#clock, waitMs, { background: true });
+    this.#loadedAt = this.#clock.now();
+    return this.#load();
+  }
+
+  /** Asks a few masters, and when none of them answers everybody who may know. */
+  async #load(): Promise<SlotMap> {
+    const masters = [...(this.#slots?.masters ?? [])];
+    try {
+      const slots = await this.#firstAnswer(some(masters)).catch(async () =>
+        this.#firstAnswer([...new Set([...(await this.#source.seeds()), ...masters])]),
+      );
+      this.#settle(slots);
+      return slots;
+    } catch (error) {
+      const misfit = errorsOf(error).find((one) => one instanceof LockError);
+      if (misfit) throw misfit;
+      const trouble = `no node of the cluster answers: ${reasonsOf(error)}`;
+      this.health.report(trouble);
+      throw new Error(trouble, { cause: error });
+    }
+  }
+
+  #firstAnswer(addresses: readonly string[]): Promise<SlotMap> {
+    return Promise.any(
+      addresses.map(async (address) => SlotMap.parse(await this.at(address).send('CLUSTER', 'SLOTS'), address)),
+    );
+  }
+
+  #settle(slots: SlotMap): void {
+    const before = this.#slots;
+    this.#slots = slots;
+    this.health.report(undefined);
+    for (const address of slots.masters) this.health.watch(address, this.at(address).health);
+    for (const [address, connection] of this.#connections) {
+      if (slots.masters.has(address)) continue;
+      this.#connections.delete(address);
+      this.health.forget(address);
+      void connection.close();
+    }
+    if (!before || before.equals(slots)) return;
+    for (const listener of this.#onMoved) listener();
+    this.health.doubt('slots have gone to other nodes');
+  }
+}
+
+function some(addresses: readonly string[]): string[] {
+  const left = [...addresses];
+  const chosen = Math.min(ASKED_AT_ONCE, left.length);
+  return Array.from({ length: chosen }, () => left.splice(randomInt(left.length), 1)).flat();
+}
+
+function reasonsOf(error: unknown): string {
+  return [...new Set(errorsOf(error).map((one) => cleanError(one).message))].join('; ');
+}
+
+function errorsOf(error: unknown): readonly unknown[] {
+  return error instanceof AggregateError ? error.errors : [error];
+}

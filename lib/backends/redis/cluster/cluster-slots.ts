@@ -1,0 +1,64 @@
+import { asList } from '../scripts/redis-reply.js';
+
+export const SLOTS = 16_384;
+
+/** Which slot a key is in: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
+export function slotOf(key: string): number {
+  const open = key.indexOf('{');
+  const close = key.indexOf('}', open + 1);
+  const hashed = open >= 0 && close > open + 1 ? key.slice(open + 1, close) : key;
+  return crc16(Buffer.from(hashed)) % SLOTS;
+}
+
+const CRC16_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit += 1) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1;
+  return crc;
+});
+
+/** CRC-16/XMODEM. */
+function crc16(bytes: Uint8Array): number {
+  let crc = 0;
+  for (const byte of bytes) crc = ((crc << 8) & 0xffff) ^ (CRC16_TABLE[(crc >> 8) ^ byte] ?? 0);
+  return crc;
+}
+
+/** Which master serves which slot, by `host:port`, as one node of the cluster said it. */
+export class SlotMap {
+  readonly masters: ReadonlySet<string>;
+
+  private constructor(private readonly addresses: readonly (string | undefined)[]) {
+    this.masters = new Set(addresses.filter((address) => address !== undefined));
+  }
+
+  /**
+   * @param reply of `CLUSTER SLOTS`: https://redis.io/docs/latest/commands/cluster-slots/
+   * @param asked the node that gave it, which need not know its own host
+   */
+  static parse(reply: unknown, asked: string): SlotMap {
+    const addresses = Array.from<string | undefined>({ length: SLOTS });
+    for (const range of asList(reply)) {
+      const [first, last, master] = asList(range);
+      const [host, port] = asList(master);
+      const known = typeof host === 'string' && host !== '' && host !== '?';
+      addresses.fill(`${known ? host : hostOf(asked)}:${String(port)}`, Number(first), Number(last) + 1);
+    }
+    return new SlotMap(addresses);
+  }
+
+  addressOf(slot: number): string | undefined {
+    return this.addresses[slot];
+  }
+
+  equals(other: SlotMap): boolean {
+    return this.addresses.every((address, slot) => address === other.addresses[slot]);
+  }
+}
+
+export function hostOf(address: string): string {
+  return address.slice(0, address.lastIndexOf(':'));
+}
+
+export function portOf(address: string): number {
+  return Number(address.slice(address.lastIndexOf(':') + 1));
+}

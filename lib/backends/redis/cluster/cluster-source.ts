@@ -1,0 +1,56 @@
+import { hostOf, portOf } from './cluster-slots.js';
+import { makeClient, OWN_CLIENT_OPTIONS } from '../connection/client-factory.js';
+import type { ClientSource, NatMap, RedisClient, RedisCluster } from '../connection/redis-client.js';
+import type { ClusterOptions } from '../options.js';
+import { tlsOptions } from '../connection/tls-options.js';
+
+const REDIS_PORT = 6_379;
+
+/** Where the connections to the nodes of a cluster come from. All are our own. */
+export interface ClusterSource {
+  /** What is put before every key, which decides on its slot. */
+  readonly keyPrefix: string;
+  /** `host:port` of nodes that know the others. */
+  seeds(): Promise<readonly string[]>;
+  /** @param address `host:port`, as the cluster knows it */
+  at(address: string): ClientSource;
+}
+
+export function clusterSource({ cluster, username, password, tls, natMap }: ClusterOptions): ClusterSource {
+  return {
+    keyPrefix: '',
+    seeds: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
+    at: (address) => {
+      const where = { ...located(address, natMap), username, password, tls: tlsOptions(tls) };
+      const make = (): Promise<RedisClient> => makeClient(where, 'cluster');
+      return { open: make, openSubscriber: make };
+    },
+  };
+}
+
+/** Connections like those of a `Cluster` that was given, which itself is only asked for its nodes. */
+export function givenClusterSource(given: RedisCluster): ClusterSource {
+  const { keyPrefix = '', natMap } = given.options;
+  return {
+    keyPrefix,
+    seeds: async () => {
+      if (given.status === 'wait') await given.connect();
+      return given.nodes('all').map(({ options: { host, port } }) => `${host}:${port}`);
+    },
+    at: (address) => {
+      const make = (prefix: string) => async (): Promise<RedisClient> => {
+        const [model] = given.nodes('all');
+        if (!model) throw new Error('the given Cluster is not connected');
+        const own = { ...OWN_CLIENT_OPTIONS, readOnly: false, keyPrefix: prefix, ...located(address, natMap) };
+        return model.duplicate(own);
+      };
+      // A sharded channel would get the prefix too, but not where a script publishes.
+      return { open: make(keyPrefix), openSubscriber: make('') };
+    },
+  };
+}
+
+function located(address: string, natMap: NatMap | null | undefined): { readonly host: string; readonly port: number } {
+  const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
+  return mapped ?? { host: hostOf(address), port: portOf(address) };
+}

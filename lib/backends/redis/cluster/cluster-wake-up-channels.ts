@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto';
+import type { WakeUps } from '../../../core/index.js';
+import type { ClusterNodes } from './cluster-nodes.js';
+import { slotOf } from './cluster-slots.js';
+import type { ClusterSource } from './cluster-source.js';
+import { WakeUpChannel, type WakeUpChannels } from '../queue/wake-up-channel.js';
+
+/** Enough to meet the slots of a node that has one of a thousand. */
+const MOST_NAMES_TRIED = 20_000;
+
+interface Settled {
+  readonly channel: WakeUpChannel;
+  readonly slot: number;
+}
+
+/**
+ * A channel of our own on each master whose keys somebody waits for. They are sharded, so that a message stays on its node
+ * and the node's count of receivers tells whether we still listen; hence each is named to lie in a slot of its node.
+ */
+export class ClusterWakeUpChannels implements WakeUpChannels {
+  readonly sharded = true;
+  readonly #byNode = new Map<string, Settled>();
+  readonly #closing = new Set<Promise<void>>();
+
+  constructor(
+    private readonly nodes: ClusterNodes,
+    private readonly source: ClusterSource,
+    private readonly prefix: string,
+    private readonly wakeUps: WakeUps,
+    private readonly timeoutMs: number,
+  ) {
+    nodes.onMoved(() => this.#onMoved());
+  }
+
+  addressOf(leaseKey: string): string | undefined {
+    return this.#byNode.get(this.#nodeOf(leaseKey) ?? '')?.channel.addressOf();
+  }
+
+  open(leaseKey: string): void {
+    const node = this.#nodeOf(leaseKey);
+    if (node === undefined) return;
+    const known = this.#byNode.get(node);
+    if (known) return known.channel.open();
+    const name = this.#nameOn(node);
+    if (name === undefined) return;
+    const { wakeUps, timeoutMs } = this;
+    const { health } = this.nodes.at(node);
+    const source = this.source.at(node);
+    const channel = new WakeUpChannel({ source, name, sharded: true, wakeUps, timeoutMs, health });
+    this.#byNode.set(node, { channel, slot: slotOf(name) });
+    channel.open();
+  }
+
+  async close(): Promise<void> {
+    for (const [node] of this.#byNode) this.#leave(node);
+    await Promise.all(this.#closing);
+  }
+
+  #nodeOf(leaseKey: string): string | undefined {
+    return this.nodes.slots?.addressOf(slotOf(this.source.keyPrefix + leaseKey));
+  }
+
+  #nameOn(node: string): string | undefined {
+    const id = randomUUID();
+    for (let i = 0; i < MOST_NAMES_TRIED; i += 1) {
+      const name = `${this.prefix}:{${i}}:${id}`;
+      if (this.nodes.slots?.addressOf(slotOf(name)) === node) return name;
+    }
+    return undefined;
+  }
+
+  /** Where the slot of a channel has gone, the server has dropped it; and everybody may wait for another node now. */
+  #onMoved(): void {
+    for (const [node, { slot }] of this.#byNode) if (this.nodes.slots?.addressOf(slot) !== node) this.#leave(node);
+    this.wakeUps.wakeAll();
+  }
+
+  #leave(node: string): void {
+    const closing = this.#byNode.get(node)?.channel.close() ?? Promise.resolve();
+    this.#byNode.delete(node);
+    const over = closing.finally(() => this.#closing.delete(over));
+    this.#closing.add(over);
+  }
+}

@@ -1,0 +1,70 @@
+import { randomInt } from 'node:crypto';
+import type { ConnectionOptions } from 'node:tls';
+import { LockConfigurationError } from '../../../core/index.js';
+import type { RedisClient } from './redis-client.js';
+import { cleanError, isReadOnly } from '../error.js';
+import { tlsTo } from './tls-options.js';
+
+const LONGEST_RECONNECT_DELAY_MS = 1_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+const DISCONNECT_TIMEOUT_MS = 50;
+
+export function reconnectDelay(attempt: number): number {
+  const delay = Math.min(20 * 2 ** attempt, LONGEST_RECONNECT_DELAY_MS);
+  return delay / 2 + randomInt(Math.ceil(delay / 2) + 1);
+}
+
+/** Firewalls and load balancers forget connections that are idle for minutes: probes of the system's keep them in mind. */
+const KEEP_ALIVE_AFTER_MS = 10_000;
+
+/**
+ * No offline queue, and no retry: a command either goes out now or fails now. Whatever waited in the client would run later,
+ * after its caller was told that it failed; only what a network has on its way still may. A server that has become a replica
+ * is left: its name may lead to the master by now. No pipelines of its own, which take `ssubscribe` for an ordinary command.
+ */
+export const OWN_CLIENT_OPTIONS = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  maxRetriesPerRequest: 0,
+  autoResubscribe: false,
+  enableAutoPipelining: false,
+  keepAlive: KEEP_ALIVE_AFTER_MS,
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+  connectionName: 'nestjs-distributed-lock',
+  retryStrategy: reconnectDelay,
+  reconnectOnError: isReadOnly,
+};
+
+/** Where a server listens, and what else ioredis is to know. */
+export interface Whereabouts {
+  readonly host?: string;
+  readonly port?: number;
+  readonly tls?: ConnectionOptions | undefined;
+}
+
+/** @throws LockConfigurationError when ioredis is not installed */
+export async function makeClient(where: string | Whereabouts, option: string): Promise<RedisClient> {
+  const Redis = await importRedis(option);
+  if (typeof where === 'string') return new Redis(where, { ...OWN_CLIENT_OPTIONS, ...tlsOf(new URL(where)) });
+  const { host, tls } = where;
+  const named = host !== undefined && tls ? { tls: tlsTo(host, tls) } : {};
+  return new Redis({ ...OWN_CLIENT_OPTIONS, ...where, ...named });
+}
+
+function tlsOf({ protocol, hostname }: URL): { tls?: ConnectionOptions } {
+  return protocol === 'rediss:' ? { tls: tlsTo(hostname, {}) } : {};
+}
+
+async function importRedis(option: string) {
+  try {
+    return (await import('ioredis')).Redis;
+  } catch (error) {
+    const { code } = cleanError(error) as NodeJS.ErrnoException;
+    if (code?.endsWith('MODULE_NOT_FOUND') !== true) throw error;
+    throw new LockConfigurationError(
+      `redis({ ${option} }) needs the package ioredis, version 5 or 6: npm install ioredis`,
+      option,
+    );
+  }
+}

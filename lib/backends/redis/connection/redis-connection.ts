@@ -1,0 +1,279 @@
+import { randomInt } from 'node:crypto';
+import {
+  type Asker,
+  type Clock,
+  LockError,
+  NotSentError,
+  pause,
+  replyTimeout,
+  ReportedHealth,
+  systemClock,
+} from '../../../core/index.js';
+import { CommandWindow, type WindowListener } from './command-window.js';
+import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
+import { cleanError } from '../error.js';
+import type { RedisScript } from '../scripts/redis-script.js';
+import type { RedisRequest } from '../scripts/queue-scripts.js';
+import type { RedisServers } from './redis-servers.js';
+import { evictionAdvice, replicationAdvice } from './server-advice.js';
+
+/** A handshake that takes longer is given up for a new connection: the old one may lead nowhere. */
+const LONGEST_HANDSHAKE_MS = 5_000;
+/** Firewalls forget connections that were idle for minutes, and tell nobody: after this time one is tried before it is used. */
+const IDLE_MS = 30_000;
+/** A time-out below this leaves no time to try a connection and to make another one. */
+const LEAST_TIMEOUT_TO_TRY_MS = 500;
+
+/**
+ * Commands that fail in a bounded time, whatever the client's settings and the server's state. What was not sent by then never
+ * is. What was sent may still run late: a network delivers what is on its way, also after the connection was given up here. A
+ * silent connection of ours is replaced, so that no answer is taken for that to a later question; a given client is never cut,
+ * and is sent nothing while it is not ready or says nothing.
+ */
+export class RedisConnection implements RedisServers, WindowListener {
+  readonly health = new ReportedHealth();
+  readonly #source: ClientSource;
+  readonly #timeoutMs: number;
+  readonly #clock: Clock;
+  readonly #window: CommandWindow;
+  #opening: Promise<RedisClient> | undefined;
+  #client: RedisClient | undefined;
+  /** Whether the client is connected, as far as it knows. */
+  #ready = false;
+  #closed = false;
+  #advised = false;
+  #connectingSince = 0;
+  #lastError: Error | undefined;
+  #endWatch: (() => void) | undefined;
+
+  constructor(
+    source: ClientSource,
+    timeoutMs: number,
+    clock: Clock = systemClock,
+    /** Keys of different groups must not meet in one command. @default one group */
+    private readonly groupOf?: (leaseKey: string) => number,
+  ) {
+    this.#source = source;
+    this.#timeoutMs = timeoutMs;
+    this.#clock = clock;
+    this.#window = new CommandWindow(timeoutMs, clock, this);
+    if (source.given) this.#attach(source.given);
+  }
+
+  async send(...command: RedisCommand): Promise<unknown> {
+    const [reply] = await this.#put([command]);
+    return reply;
+  }
+
+  async run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+    const [reply] = await this.#put([script.call(keys, args)]);
+    return reply;
+  }
+
+  ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    return this.#put(requests, undefined, this.groupOf?.(leaseKey));
+  }
+
+  askFor(asker: Asker | undefined, leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+    return this.#put(requests, asker, this.groupOf?.(leaseKey));
+  }
+
+  /** Makes the client and begins to connect, so that loading it is not taken for silence. @throws LockConfigurationError */
+  async prepare(): Promise<void> {
+    if (!this.#closed && !this.#source.given) await this.#connect();
+  }
+
+  async start(check: () => Promise<unknown>): Promise<void> {
+    await this.prepare();
+    try {
+      await check();
+    } catch (error) {
+      this.health.report('down', cleanError(error).message);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#endWatch?.();
+    this.#window.shut();
+    this.#window.failWaiting(closedError());
+    const client = await this.#opening?.catch(() => undefined);
+    if (client) this.#cut(client);
+    if (this.#source.given) this.#detach(this.#source.given);
+  }
+
+  /** @internal */
+  onNeed(): void {
+    const { given } = this.#source;
+    if (this.#closed) this.#window.failWaiting(closedError());
+    else if (!given) this.#connect().catch(() => undefined);
+    else if (given.status === 'wait') given.connect().catch(() => undefined);
+    else if (given.status === 'end')
+      this.#window.failWaiting(new NotSentError('Connection is closed: the given client was ended'));
+  }
+
+  /** @internal */
+  onHeard(answered: boolean): void {
+    if (this.#closed) return;
+    if (this.#client && this.#ready && !this.#window.isOpen) this.#window.open(this.#client);
+    if (!answered) return;
+    this.health.report('up');
+    if (this.#advised) return;
+    this.#advised = true;
+    void this.#askForAdvice();
+  }
+
+  /** @internal */
+  onSilence(): void {
+    const error = this.#noAnswer();
+    this.#window.failUnderWay(error);
+    this.health.report('down', error.message);
+    if (this.#source.given) this.#window.shut();
+    else this.#replace();
+  }
+
+  /** @internal */
+  onStall(): void {
+    const error = this.#noAnswer();
+    this.#window.failWaiting(new NotSentError(error.message), this.#clock.now());
+    this.health.report('down', error.message);
+    const connecting = !this.#ready && this.#clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
+    if (!connecting) this.#replace();
+  }
+
+  #put(requests: readonly RedisRequest[], asker?: Asker, group = 0): Promise<unknown[]> {
+    if (this.#window.isOpen && this.#window.quietMs > IDLE_MS) this.#try();
+    return this.#window.ask({ requests, asker, group });
+  }
+
+  #noAnswer(): Error {
+    const why = this.#lastError && !this.#ready ? `: ${this.#lastError.message}` : '';
+    return new Error(`no answer within ${this.#timeoutMs} ms${why}`);
+  }
+
+  /** A connection that has been idle for long may lead nowhere by now. What is asked meanwhile has the time for another one. */
+  #try(): void {
+    const client = this.#client;
+    if (!client || this.#source.given || this.#timeoutMs < LEAST_TIMEOUT_TO_TRY_MS) return;
+    this.#window.shut();
+    const alarm = replyTimeout(this.#clock, this.#timeoutMs / 2, () => this.#onDead(client), { background: true });
+    const onAnswer = (): void => {
+      alarm.cancel();
+      if (client === this.#client && this.#ready) this.#window.open(client);
+    };
+    client.call('PING').then(onAnswer, onAnswer);
+  }
+
+  #onDead(client: RedisClient): void {
+    if (client !== this.#client || this.#closed) return;
+    this.health.report('down', 'the connection has died while it was idle');
+    this.#replace();
+  }
+
+  /** What waits fails with what hinders the client from being made; the next question tries again. */
+  #connect(delayMs = 0): Promise<RedisClient> {
+    if (this.#opening) return this.#opening;
+    const opening = this.#open(delayMs);
+    this.#opening = opening;
+    opening.catch((error: unknown) => {
+      if (this.#opening === opening) this.#opening = undefined;
+      this.#window.failWaiting(error instanceof LockError ? error : new NotSentError(cleanError(error).message));
+    });
+    return opening;
+  }
+
+  async #open(delayMs: number): Promise<RedisClient> {
+    if (delayMs > 0) await pause(this.#clock, delayMs, { background: true });
+    if (this.#closed) throw closedError();
+    const client = await this.#source.open();
+    if (this.#closed) throw closedError();
+    this.#endWatch ??= this.#source.watchMaster?.(this.health, this.#onSwitch);
+    this.#attach(client);
+    // What is wrong comes as an event too, and again with every new attempt.
+    client.connect().catch(() => undefined);
+    return client;
+  }
+
+  /** Makes a new connection soon; not at once, because all processes may have reason to. What is under way on the old one fails. */
+  #replace(): void {
+    const old = this.#client;
+    if (!old || this.#closed || this.#source.given) return;
+    this.#client = undefined;
+    this.#ready = false;
+    this.#window.shut();
+    this.#cut(old);
+    this.#opening = undefined;
+    this.#connect(randomInt(Math.ceil(this.#timeoutMs / 10) + 1)).catch(() => undefined);
+  }
+
+  #attach(client: RedisClient): void {
+    this.#client = client;
+    client.on('connecting', this.#onConnecting);
+    client.on('ready', this.#onReady);
+    client.on('close', this.#onClose);
+    client.on('end', this.#onClose);
+    if (!this.#source.given) client.on('error', this.#onError);
+    if (client.status === 'ready') this.#onReady();
+  }
+
+  #detach(client: RedisClient): void {
+    client.off('connecting', this.#onConnecting);
+    client.off('ready', this.#onReady);
+    client.off('close', this.#onClose);
+    client.off('end', this.#onClose);
+  }
+
+  /** Ours only. The error listener stays: a dying socket may still complain. */
+  #cut(client: RedisClient): void {
+    this.#detach(client);
+    client.disconnect();
+  }
+
+  readonly #onConnecting = (): void => {
+    this.#connectingSince = this.#clock.now();
+  };
+
+  readonly #onReady = (): void => {
+    this.#ready = true;
+    this.#advised = false;
+    this.#lastError = undefined;
+    this.health.report('up');
+    if (this.#client) this.#window.open(this.#client);
+  };
+
+  readonly #onClose = (): void => {
+    this.#ready = false;
+    this.#window.shut();
+    const { message } = this.#lastError ?? new Error('the connection is lost');
+    this.health.report('down', message);
+    this.#window.failWaiting(new NotSentError(message));
+  };
+
+  readonly #onSwitch = (): void => {
+    this.health.report('down', 'another server has been made master');
+    this.#replace();
+  };
+
+  readonly #onError = (error: unknown): void => {
+    this.#lastError = cleanError(error);
+  };
+
+  async #askForAdvice(): Promise<void> {
+    try {
+      const [memory, replication] = await this.#put([
+        ['INFO', 'memory'],
+        ['INFO', 'replication'],
+      ]);
+      this.health.advise('eviction', evictionAdvice(String(memory)));
+      this.health.advise('replication', replicationAdvice(String(replication)));
+    } catch {
+      // A user without the right to ask locks just as well.
+    }
+  }
+}
+
+function closedError(): Error {
+  return new Error('the backend is closed');
+}

@@ -1,0 +1,154 @@
+import {
+  type Asker,
+  type HealthSource,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  packHolder,
+  unpackHolder,
+} from '../../../core/index.js';
+import { LockKeys, nobody, splitFields } from '../scripts/lease-value.js';
+import { microseconds } from '../scripts/redis-reply.js';
+import type { RedisServers } from '../connection/redis-servers.js';
+import type { ReplicaCheck } from '../connection/replica-check.js';
+
+interface Present {
+  readonly value: string;
+  readonly expiresAt: number;
+  readonly ttlMs: number;
+  readonly owner: string;
+  readonly metadata: string;
+}
+
+/**
+ * The scheme of `SETNX`, `GET` and `GETSET` (https://redis.io/docs/latest/commands/setnx/), for servers and proxies without
+ * scripting. The lease is `expiry|ttl|owner|metadata`, and the expiry is compared with the server's clock, never with a client's.
+ *
+ * Its limits, which no care here can lift:
+ * - A `GETSET` or `DEL` compares no owners. One that the network delivers late, after its caller was told that it failed, hits
+ *   whichever lease is there by then. `GETSET` puts an expiry of the past over it, and the next one to ask finds it expired: two
+ *   believe that they hold the key, until the first fails to renew, which takes up to a third of the TTL. The other modes have
+ *   no such gap.
+ * - Two that find the same expired lease both write. The second learns from the answer that it was second, but has put its own
+ *   name over the first one's, who loses the lock at its next renewal though nobody took it. The second waits for the end of
+ *   what it wrote, as does one that never hears whether it was second.
+ * - The expiry that stays is the second one's, and so all processes must use the same `ttlMs` for a key.
+ * - A renewal or release is a look and then a write, safe as long as the write arrives while the lease it saw still lives. With
+ *   little of it left neither is tried.
+ * - A lease whose holder died stays on the server, expired, until the next acquisition.
+ */
+export class GetsetLeaseStore implements LeaseStore {
+  readonly name = 'redis';
+  readonly guarantee = 'best-effort';
+  readonly #servers: RedisServers;
+  readonly #replicas: ReplicaCheck;
+  readonly #keys: LockKeys;
+  /** Owners that wrote their name over a lease which may be another's by now, and when what they wrote ends. */
+  readonly #doubtful = new Map<string, number>();
+  /** What must be left of a lease for a write to arrive while it lives. */
+  readonly #marginMs: number;
+
+  constructor(servers: RedisServers, replicas: ReplicaCheck, prefix: string, commandTimeoutMs: number) {
+    this.#servers = servers;
+    this.#replicas = replicas;
+    this.#keys = new LockKeys(prefix);
+    this.#marginMs = commandTimeoutMs / 4;
+  }
+
+  start(): Promise<void> {
+    return this.#servers.start(() => this.#look(this.#keys.lease(nobody())));
+  }
+
+  async tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    asker?: Asker,
+  ): Promise<LeaseAttempt> {
+    const leaseKey = this.#keys.lease(key);
+    const { now, present } = await this.#look(leaseKey, asker);
+    const ours = present?.owner === owner && !this.#doubtful.has(owner);
+    if (present && present.expiresAt > now && !ours) return refusal(now, present);
+    const lease = pack(now, ttlMs, owner, packHolder(metadata));
+    if (present) this.#doubt(owner, now, ttlMs);
+    const write = present ? 'GETSET' : 'SETNX';
+    const [before, time, copies] = await this.#servers.ask(
+      leaseKey,
+      [write, leaseKey, lease],
+      ['TIME'],
+      ...this.#replicas.requests,
+    );
+    const won = present ? before === present.value : Number(before) === 1;
+    if (!won) return { acquired: false, retryAfterMs: null };
+    this.#doubtful.delete(owner);
+    this.#replicas.assert(copies);
+    return { acquired: true, fencingToken: microseconds(time) };
+  }
+
+  /** @throws when too little of the lease is left to write it again safely: it may be anybody's by then */
+  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const leaseKey = this.#keys.lease(key);
+    const { now, present } = await this.#look(leaseKey);
+    if (present?.owner !== owner) return false;
+    if (present.expiresAt - now < Math.min(this.#marginMs, ttlMs / 10))
+      throw new Error('the lease ends too soon to be renewed');
+    const lease = pack(now, ttlMs, owner, present.metadata);
+    const [before, copies] = await this.#servers.ask(leaseKey, ['GETSET', leaseKey, lease], ...this.#replicas.requests);
+    if (before !== present.value) return false;
+    this.#replicas.assert(copies);
+    return true;
+  }
+
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { now, present } = await this.#look(this.#keys.lease(key));
+    return present?.owner === owner && present.expiresAt > now;
+  }
+
+  /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */
+  async release(key: string, owner: string): Promise<boolean> {
+    if (this.#doubtful.has(owner)) return false;
+    const leaseKey = this.#keys.lease(key);
+    const { now, present } = await this.#look(leaseKey);
+    if (present?.owner !== owner) return false;
+    if (present.expiresAt - now >= Math.min(this.#marginMs, present.ttlMs / 3))
+      await this.#servers.ask(leaseKey, ['DEL', leaseKey]);
+    return present.expiresAt > now;
+  }
+
+  close(): Promise<void> {
+    return this.#servers.close();
+  }
+
+  get health(): HealthSource {
+    return this.#servers.health;
+  }
+
+  /** Until `GETSET` has answered that it was first, its owner's name on the key proves nothing. */
+  #doubt(owner: string, now: number, ttlMs: number): void {
+    for (const [other, endsAt] of this.#doubtful) if (endsAt < now) this.#doubtful.delete(other);
+    this.#doubtful.set(owner, now + ttlMs);
+  }
+
+  /** With a write that changes nothing: a server that may not write must not tell who has the key either. */
+  async #look(leaseKey: string, asker?: Asker): Promise<{ now: number; present: Present | undefined }> {
+    const requests = [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]] as const;
+    const [time, value] = await this.#servers.askFor(asker, leaseKey, ...requests);
+    return { now: Number(microseconds(time)) / 1_000, present: typeof value === 'string' ? parse(value) : undefined };
+  }
+}
+
+function refusal(now: number, present: Present): LeaseAttempt {
+  const holder = unpackHolder(present.metadata);
+  return { acquired: false, retryAfterMs: present.expiresAt - now, ...(holder ? { holder } : {}) };
+}
+
+function pack(now: number, ttlMs: number, owner: string, metadata: string): string {
+  return `${Math.ceil(now + ttlMs)}|${Math.ceil(ttlMs)}|${owner}|${metadata}`;
+}
+
+/** What is none of ours never expires: better to wait for ever than to overwrite it. */
+function parse(value: string): Present {
+  const [expiry = '', ttl = '', owner = '', metadata = ''] = splitFields(value, 4) ?? [];
+  return { value, expiresAt: /^\d+$/u.test(expiry) ? Number(expiry) : Infinity, ttlMs: Number(ttl), owner, metadata };
+}

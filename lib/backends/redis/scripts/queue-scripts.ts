@@ -1,0 +1,218 @@
+import type { RedisCommand } from '../connection/redis-client.js';
+import { RedisScript, type ScriptCall } from './redis-script.js';
+
+/** What is asked once for all that goes out together, after it. Each instance for itself. */
+export interface SharedRequest {
+  readonly once: RedisCommand;
+}
+
+export type RedisRequest = RedisCommand | ScriptCall | SharedRequest;
+
+/** For how long a waiter that was handed the key has it, until it says that it is there. */
+const GRANT_MS = 5_000;
+/** The same where nobody gave the key up: a holder has died, or a waiter before this one did not say that it is there. */
+const NEXT_GRANT_MS = 2_000;
+/** Waiters ask more often than that, also when nobody wakes them: whoever does not is not waited for again. */
+const SILENT_MS = 4_800;
+/** How long a queue, and a place in it, outlive the last question of a waiter. */
+const QUEUE_MS = 120_000;
+/**
+ * How long the last token is remembered after the lease; later, the server's clock alone makes tokens grow. Redis keeps the end
+ * of that time by the same clock: one that is set back keeps the token for as much longer. A server that counts otherwise may
+ * set its clock back by this much, and tokens still grow.
+ */
+const FENCE_MS = 3_600_000;
+
+/**
+ * Sends a message, unless nobody listens. The count of PUBLISH includes whoever subscribes to a pattern, as monitoring tools do.
+ * Where NUMSUB is refused, everybody counts as listening.
+ */
+const PUBLISH = `
+local function reaches(channel, message)
+  local listeners = redis.pcall('PUBSUB', 'NUMSUB', channel)
+  if listeners[2] == 0 then return false end
+  redis.call('PUBLISH', channel, message)
+  return true
+end
+`;
+
+/** The same on a cluster. A channel whose slot has gone to another node cannot be reached from here; who listens knows that. */
+const SHARDED_PUBLISH = `
+local function reaches(channel, message)
+  local reached = redis.pcall('SPUBLISH', channel, message)
+  return type(reached) == 'number' and reached > 0
+end
+`;
+
+/**
+ * What the scripts of the queue share, after `reaches`. KEYS: lease, and on a cluster queue, fence and waiters, whose names begin
+ * with the lease's. A single server does not need to be sent what it can put together.
+ *
+ * lease = `owner|token|metadata`. queue = list of owners, first come first. waiters = hash by owner, `channel|seen|ttl|metadata`,
+ * where seen is when the waiter asked last, in ms, and negative once it was passed over. fence = the last token.
+ * Messages are `owner|0`: ask again, the key is yours.
+ */
+const QUEUE_FUNCTIONS = `
+local LEASE, QUEUE, FENCE, WAITERS
+local function name_keys()
+  LEASE = KEYS[1]
+  QUEUE, FENCE, WAITERS = LEASE .. ':q', LEASE .. ':f', LEASE .. ':w'
+end
+
+-- A token is greater than the one before, and not less than the server's clock in microseconds, so that it grows even when
+-- the fence is lost. Both are below 2^53, where doubles are exact.
+local function grant(owner, metadata, ttl)
+  local now = redis.call('TIME')
+  local last = tonumber(redis.call('GET', FENCE)) or 0
+  local token = string.format('%.0f', math.max(last + 1, now[1] * 1000000 + now[2]))
+  redis.call('SET', FENCE, token, 'PX', ttl + ${FENCE_MS})
+  redis.call('SET', LEASE, owner .. '|' .. token .. '|' .. metadata, 'PX', ttl)
+  return token
+end
+
+local function now_ms()
+  local now = redis.call('TIME')
+  return now[1] * 1000 + math.floor(now[2] / 1000)
+end
+
+local function note(owner, channel, seen, ttl, metadata)
+  redis.call('HSET', WAITERS, owner, channel .. '|' .. string.format('%.0f', seen) .. '|' .. ttl .. '|' .. metadata)
+end
+
+local function leave(owner)
+  redis.call('LREM', QUEUE, 1, owner)
+  redis.call('HDEL', WAITERS, owner)
+end
+
+-- Takes the first waiter out of the queue that is there, and tells it so unless it is the one who asks. Those who do not listen
+-- any more leave too. Those who were silent for longer than the limit keep their places, and are passed over until they ask.
+local function next_waiter(asker, limit)
+  local place, now = 0, nil
+  while true do
+    local owner = redis.call('LINDEX', QUEUE, place)
+    if not owner then return nil end
+    local entry = redis.call('HGET', WAITERS, owner) or ''
+    local channel, seen, ttl, metadata = string.match(entry, '^([^|]*)|(%-?%d+)|(%d+)|(.*)$')
+    now, seen = now or now_ms(), tonumber(seen)
+    local silent = seen and now - math.abs(seen)
+    if owner ~= asker and seen and silent <= ${QUEUE_MS} and (seen < 0 or silent > limit) then
+      if seen > 0 then note(owner, channel, -seen, ttl, metadata) end
+      place = place + 1
+    else
+      local is_there = owner == asker or seen and silent <= limit and reaches(channel, owner .. '|0')
+      leave(owner)
+      if is_there then return owner, tonumber(ttl), metadata end
+    end
+  end
+end
+
+-- Gives the key to a waiter for a short time; it confirms by asking.
+local function hand_over(owner, ttl, metadata, atMost)
+  if owner then grant(owner, metadata, math.min(ttl, atMost)) end
+  return owner
+end
+`;
+
+/**
+ * KEYS: lease. ARGV: owner, ttl in ms, `channel|metadata`, where the waiter is woken on the channel ('' = do not queue).
+ * Returns {1, token} or {0, ms left of the lease, lease, place in the queue from 0 or -1}.
+ */
+const ACQUIRE = `
+name_keys()
+local owner, ttl = ARGV[1], tonumber(ARGV[2])
+local channel, metadata = string.match(ARGV[3], '^([^|]*)|(.*)$')
+local lease = redis.call('GET', LEASE)
+if not lease then
+  local first, its_ttl, its_metadata = next_waiter(owner, ${SILENT_MS})
+  if not first or first == owner then return {1, grant(owner, metadata, ttl)} end
+  hand_over(first, its_ttl, its_metadata, ${NEXT_GRANT_MS})
+  lease = redis.call('GET', LEASE)
+end
+local holder, token = string.match(lease, '^([^|]*)|([^|]*)|')
+if holder == owner then
+  redis.call('PEXPIRE', LEASE, ttl)
+  return {1, token}
+end
+local place = -1
+if channel ~= '' then
+  place = redis.call('LPOS', QUEUE, owner) or redis.call('RPUSH', QUEUE, owner) - 1
+  note(owner, channel, now_ms(), ARGV[2], metadata)
+  redis.call('PEXPIRE', WAITERS, ${QUEUE_MS})
+end
+-- Also where there is no queue: a server that may not write says so now, instead of who had the key when it last knew.
+redis.call('PEXPIRE', QUEUE, ${QUEUE_MS})
+return {0, redis.call('PTTL', LEASE), lease, place}
+`;
+
+/**
+ * KEYS: lease. ARGV: owner. Passes the key on, or leaves the queue. A key that is free, because somebody
+ * deleted it, is passed on as well.
+ * Returns 1 if the key was the owner's, else 0.
+ */
+const RELEASE = `
+name_keys()
+local owner = ARGV[1]
+local lease = redis.call('GET', LEASE)
+local ours = lease and string.match(lease, '^[^|]*') == owner
+if not ours then leave(owner) end
+if lease and not ours then return 0 end
+local first, ttl, metadata = next_waiter(nil, ${QUEUE_MS})
+if not hand_over(first, ttl, metadata, ${GRANT_MS}) and lease then redis.call('DEL', LEASE) end
+return ours and 1 or 0
+`;
+
+/** The two scripts of the queue, for one server or for a cluster. */
+export class QueueScripts {
+  readonly acquire: RedisScript;
+  readonly release: RedisScript;
+  readonly #sharded: boolean;
+
+  constructor({ sharded }: { readonly sharded: boolean }) {
+    this.#sharded = sharded;
+    const keys = sharded ? 4 : 1;
+    const functions = `${sharded ? SHARDED_PUBLISH : PUBLISH}${QUEUE_FUNCTIONS}`;
+    this.acquire = new RedisScript({ keys, args: 3, mostInACommand: 50 }, ACQUIRE, functions);
+    this.release = new RedisScript({ keys, args: 1, mostInACommand: 50 }, RELEASE, functions);
+  }
+
+  /** A node of a cluster has to know all keys, or a slot that is on its way would be found in the middle of a script. */
+  keysOf(leaseKey: string): readonly string[] {
+    return this.#sharded ? [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`] : [leaseKey];
+  }
+}
+
+/**
+ * KEYS: lease. ARGV: what the lease is to be, ttl in ms. `SET NX PX`, in a script for the sake of the clock that goes with it.
+ * Returns {1, the server's clock} or {0, the server's clock, what is there, ms left of it}.
+ */
+export const SET_IF_FREE = new RedisScript(
+  { keys: 1, args: 2, mostInACommand: 50 },
+  `
+local set, now = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]), redis.call('TIME')
+if set then return {1, now} end
+return {0, now, redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
+`,
+);
+
+/** KEYS: lease. ARGV: owner. Returns 1 if the key was the owner's and is now free, else 0. */
+export const COMPARE_AND_DELETE = new RedisScript(
+  { keys: 1, args: 1, mostInACommand: 50 },
+  `
+local lease = redis.call('GET', KEYS[1])
+if not lease or string.sub(lease, 1, #ARGV[1] + 1) ~= ARGV[1] .. '|' then return 0 end
+return redis.call('DEL', KEYS[1])
+`,
+);
+
+/**
+ * KEYS: lease. ARGV: owner, ttl in ms. Returns 1 if the lease is still the owner's, for another ttl, else 0. A value that is not a
+ * string is nobody's lease: hence pcall.
+ */
+export const RENEW = new RedisScript(
+  { keys: 1, args: 2, mostInACommand: 250 },
+  `
+local lease = redis.pcall('GET', KEYS[1])
+local ours = type(lease) == 'string' and string.sub(lease, 1, #ARGV[1] + 1) == ARGV[1] .. '|'
+return ours and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0
+`,
+);

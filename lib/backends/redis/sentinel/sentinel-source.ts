@@ -1,0 +1,88 @@
+import type { ReportedHealth } from '../../../core/index.js';
+import { makeClient, reconnectDelay } from '../connection/client-factory.js';
+import type { ClientSource, RedisClient } from '../connection/redis-client.js';
+import { cleanError } from '../error.js';
+import type { RedisAddress, SentinelOptions } from '../options.js';
+import { tlsOptions } from '../connection/tls-options.js';
+
+const SENTINEL_PORT = 26_379;
+/** One that does not answer within this time is passed over for the next. */
+const SENTINEL_TIMEOUT_MS = 1_000;
+
+/** Connections to whichever server the Sentinels call master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
+export function sentinelSource(options: SentinelOptions): ClientSource {
+  const make = (): Promise<RedisClient> => makeClient(masterOptions(options), 'sentinels');
+  return {
+    open: make,
+    openSubscriber: make,
+    watchMaster: (health, onSwitch) => {
+      const onNews = newsOnly(onSwitch);
+      const stops = options.sentinels.map((address) => watchSentinel(address, options, health, onNews));
+      return () => stops.forEach((stop) => stop());
+    },
+  };
+}
+
+/** Each Sentinel tells of the same switch. */
+function newsOnly(listener: () => void): (switched: string) => void {
+  let last = '';
+  return (switched) => {
+    if (switched === last) return;
+    last = switched;
+    listener();
+  };
+}
+
+function masterOptions(options: SentinelOptions): object {
+  const { name, username, password, db, natMap, sentinelUsername, sentinelPassword } = options;
+  const tls = tlsOptions(options.tls);
+  return {
+    name,
+    username,
+    password,
+    db,
+    natMap,
+    tls,
+    enableTLSForSentinelMode: tls !== undefined,
+    sentinels: options.sentinels.map(({ host, port = SENTINEL_PORT }) => ({ host, port })),
+    sentinelUsername,
+    sentinelPassword,
+    sentinelTLS: tlsOptions(options.sentinelTls),
+    connectTimeout: SENTINEL_TIMEOUT_MS,
+    sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
+    // Without a number it would give up for good.
+    sentinelRetryStrategy: reconnectDelay,
+  };
+}
+
+/**
+ * A connection to one Sentinel, which says when it has switched masters. Not left to ioredis (`failoverDetector`): it prints
+ * the failures of these connections, and gives up the client for good if the switch comes while it looks for the master.
+ */
+function watchSentinel(
+  { host, port = SENTINEL_PORT }: RedisAddress,
+  { name, sentinelUsername, sentinelPassword, sentinelTls }: SentinelOptions,
+  health: ReportedHealth,
+  onSwitch: (switched: string) => void,
+): () => void {
+  const topic = `Sentinel ${host}:${port}`;
+  const complain = (error: unknown): void => health.advise(topic, `${topic}: ${cleanError(error).message}`);
+  const access = { username: sentinelUsername, password: sentinelPassword, tls: tlsOptions(sentinelTls) };
+  let stopped = false;
+  const watching = makeClient({ host, port, ...access }, 'sentinels').then((client) => {
+    client.on('error', complain);
+    client.on('ready', () => {
+      health.advise(topic, undefined);
+      client.call('subscribe', '+switch-master').catch(complain);
+    });
+    client.on('message', (_channel, text) => String(text).startsWith(`${name} `) && onSwitch(String(text)));
+    if (!stopped) client.connect().catch(() => undefined);
+    return client;
+  });
+  // What is wrong with the package, the connection for commands says.
+  watching.catch(() => undefined);
+  return () => {
+    stopped = true;
+    watching.then((client) => client.disconnect()).catch(() => undefined);
+  };
+}

@@ -1,0 +1,26 @@
+import type { QuorumCall } from './quorum-call.js';
+import type { RedlockNode } from './redlock-node.js';
+
+/** Why there is no quorum: an error for each node that is of no use. The message names the others too. */
+export function quorumError(
+  { nodes, quorum, answers, failures }: QuorumCall<RedlockNode, unknown>,
+  refusals: ReadonlyMap<RedlockNode, Error> = new Map(),
+): AggregateError {
+  const errors: Error[] = [];
+  const others: string[] = [];
+  for (const node of nodes) {
+    const error = failures.get(node) ?? refusals.get(node) ?? (answers.has(node) ? undefined : downError(node));
+    if (error) errors.push(error);
+    else others.push(node.name);
+  }
+  return new AggregateError(
+    errors,
+    `no quorum of ${quorum} among ${nodes.length} nodes: ${errors.map(({ message }) => message).join('; ')}` +
+      (others.length > 0 ? `; nothing is known against ${others.join(' and ')}` : ''),
+  );
+}
+
+/** One that has not answered yet; no fault, unless it is known to be down. */
+function downError({ name, down, health }: RedlockNode): Error | undefined {
+  return down ? new Error(`${name}: ${health.current.detail ?? 'is down'}`) : undefined;
+}
