@@ -8,7 +8,7 @@ import {
   parentOf,
   readNode,
 } from '../../lib/backends/zookeeper/nodes.js';
-import { SessionKeeper } from '../../lib/backends/zookeeper/client-session.js';
+import { ClientSession } from '../../lib/backends/zookeeper/client-session.js';
 import type { ZooKeeperConnection } from '../../lib/backends/zookeeper/transport/connection.js';
 import { isRefusal, NO_NODE } from '../../lib/backends/zookeeper/error.js';
 import { PERSISTENT } from '../../lib/backends/zookeeper/transport/wire.js';
@@ -19,12 +19,12 @@ const EVERYBODY = [{ scheme: 'world', id: 'anyone', permissions: 31 }];
 
 /** What an operator does by hand, in a session of his own. */
 export class ZookeeperOperator {
-  readonly #keeper: SessionKeeper;
+  readonly #session: ClientSession;
 
   constructor(connectString: string, auth?: string) {
     const { servers } = parseConnectString(connectString);
     const credentials = auth === undefined ? undefined : Buffer.from(auth);
-    this.#keeper = new SessionKeeper({ servers, sessionTimeoutMs: SESSION_MS, auth: credentials });
+    this.#session = new ClientSession({ servers, sessionTimeoutMs: SESSION_MS, auth: credentials });
   }
 
   /** Up to date, whichever server answers. Nothing where there is no such node. */
@@ -51,11 +51,11 @@ export class ZookeeperOperator {
   }
 
   close(): Promise<void> {
-    return this.#keeper.close();
+    return this.#session.close();
   }
 
   async #upToDate(): Promise<ZooKeeperConnection> {
-    const { connection } = await eventually(() => this.#keeper.connected(), { withinMs: SESSION_MS });
+    const { connection } = await eventually(() => this.#session.connected(), { withinMs: SESSION_MS });
     await connection.ask('sync', { path: '/' });
     return connection;
   }

@@ -1,4 +1,4 @@
-import { LockNames } from '../../lib/backends/etcd/lock-names.js';
+import { EtcdLockNames } from '../../lib/backends/etcd/lock-names.js';
 import type { BackendHarness } from '../conformance/backend-harness.js';
 import { EtcdServer } from '../servers/etcd-server.js';
 import { EtcdOperator } from './etcd-operator.js';
@@ -12,7 +12,7 @@ export interface EtcdHarness extends BackendHarness {
   readonly operator: () => EtcdOperator;
 }
 
-const names = new LockNames('lock');
+const names = new EtcdLockNames('lock');
 
 /** Longer than a restart takes, with the election of a leader. */
 const TTL_MS = { 1: 2_000, 3: 3_000 };

@@ -6,7 +6,7 @@ import {
   LockBackendError,
   LockConfigurationError,
 } from '../../core/index.js';
-import { CurrentSession } from './current-session.js';
+import { ClientSession } from './client-session.js';
 import { DatabaseSize } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
 import { EtcdClient } from './transport/client.js';
@@ -14,8 +14,8 @@ import { EtcdError, isFull } from './error.js';
 import type { ResolvedEtcdOptions } from './options.js';
 import { StaleConnectionError } from './transport/grpc-connection.js';
 import { isOwn, packLease } from './lease-value.js';
-import { LockNames } from './lock-names.js';
-import { Place, type PlaceSettings } from './queue-entry.js';
+import { EtcdLockNames } from './lock-names.js';
+import { QueueEntry, type QueueEntrySettings } from './queue-entry.js';
 import { Recovery } from './recovery.js';
 import { TokenCount } from './token-count.js';
 
@@ -37,21 +37,21 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly guarantee = 'consensus';
   readonly endsWith = 'session';
   readonly #client: EtcdClient;
-  readonly #sessions: CurrentSession;
-  readonly #settings: PlaceSettings;
+  readonly #sessions: ClientSession;
+  readonly #settings: QueueEntrySettings;
   readonly #size: DatabaseSize;
   readonly #recovery: Recovery;
-  readonly #places = new Map<string, Place>();
+  readonly #entries = new Map<string, QueueEntry>();
   readonly #wakes = new Map<string, () => void>();
   #closed = false;
 
   constructor(options: ResolvedEtcdOptions) {
     const client = new EtcdClient(options);
-    const names = new LockNames(options.prefix);
+    const names = new EtcdLockNames(options.prefix);
     this.#client = client;
     this.#size = new DatabaseSize(client);
     this.#recovery = new Recovery(client, names.session(0n));
-    this.#sessions = new CurrentSession(client, names, options.ttlSeconds);
+    this.#sessions = new ClientSession(client, names, options.ttlSeconds);
     this.#settings = { client, names, watch: new DeletionWatch(client), tokens: new TokenCount(client, names) };
   }
 
@@ -78,15 +78,15 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async renew(_key: string, owner: string): Promise<boolean> {
-    return (await this.#places.get(owner)?.isOurs()) ?? false;
+    return (await this.#entries.get(owner)?.isHeld()) ?? false;
   }
 
   async release(_key: string, owner: string): Promise<boolean> {
-    const place = this.#places.get(owner);
-    if (!place) return false;
-    const left = await onceMore(() => place.leave());
-    this.#places.delete(owner);
-    return left;
+    const entry = this.#entries.get(owner);
+    if (!entry) return false;
+    const released = await onceMore(() => entry.release());
+    this.#entries.delete(owner);
+    return released;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
@@ -99,7 +99,7 @@ export class EtcdLeaseStore implements LeaseStore {
     this.#wakes.set(owner, wake);
     return () => {
       this.#wakes.delete(owner);
-      this.#places.get(owner)?.unwatch();
+      this.#entries.get(owner)?.unwatch();
     };
   }
 
@@ -116,21 +116,21 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     if (this.#closed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
-    const place = await this.#placeOf(key, owner, metadata);
+    const entry = await this.#entryOf(key, owner, metadata);
     const wake = this.#wakes.get(owner);
-    const attempt = await place.ask(wake);
+    const attempt = await entry.ask(wake);
     if (!attempt.acquired && !wake) await this.release(key, owner);
     return attempt;
   }
 
-  async #placeOf(key: string, owner: string, metadata: HolderMetadata): Promise<Place> {
+  async #entryOf(key: string, owner: string, metadata: HolderMetadata): Promise<QueueEntry> {
     const session = await this.#sessions.get();
-    const present = this.#places.get(owner);
+    const present = this.#entries.get(owner);
     if (present?.session === session) return present;
     present?.unwatch();
-    const place = new Place(this.#settings, session, key, packLease(owner, metadata));
-    this.#places.set(owner, place);
-    return place;
+    const entry = new QueueEntry(this.#settings, session, key, packLease(owner, metadata));
+    this.#entries.set(owner, entry);
+    return entry;
   }
 }
 

@@ -2,7 +2,7 @@
  * Where the locks are on the server: `<prefix>/<key>/<number>@<lease>` for each one who holds or waits for `key`. No key's range
  * has a part of another one's, because no key has a slash left.
  */
-export class LockNames {
+export class EtcdLockNames {
   constructor(private readonly prefix: string) {}
 
   /** From `key` up to, not including, `end` are those who hold or wait for a key. */
@@ -13,7 +13,7 @@ export class LockNames {
   }
 
   /** @param number tells apart those who hold or wait for `key` under the same lease */
-  place(key: string, number: number, lease: bigint): string {
+  entry(key: string, number: number, lease: bigint): string {
     return `${this.queue(key).key}${number}@${lease.toString(16)}`;
   }
 

@@ -3,14 +3,14 @@ import type { DeletionWatch } from './deletion-watch.js';
 import type { EtcdClient } from './transport/client.js';
 import { EtcdError, isFull, isRefusal } from './error.js';
 import type { EtcdSession } from './session.js';
-import type { LockNames } from './lock-names.js';
+import type { EtcdLockNames } from './lock-names.js';
 import type { Condition, KeyValue, OneOf, Outcome, Transaction } from './transport/messages.js';
 import type { TokenCount } from './token-count.js';
 import type { Watch } from './transport/watch-stream.js';
 
-export interface PlaceSettings {
+export interface QueueEntrySettings {
   readonly client: EtcdClient;
-  readonly names: LockNames;
+  readonly names: EtcdLockNames;
   readonly watch: DeletionWatch;
   readonly tokens: TokenCount;
 }
@@ -24,7 +24,7 @@ export interface PlaceSettings {
  * place demands that this key is as he knows it. What is to be created late comes to nothing; what is to be deleted late would
  * not, so that nobody else gets the name of a place that was left in doubt.
  */
-export class Place {
+export class QueueEntry {
   readonly #name: string;
   /** etcd's revision at the time: the number in the queue. Unknown until an answer said so. */
   #createdAt: bigint | undefined;
@@ -34,12 +34,12 @@ export class Place {
   #watched: { readonly createdAt: bigint; readonly watch: Watch; readonly end: () => void } | undefined;
 
   constructor(
-    private readonly settings: PlaceSettings,
+    private readonly settings: QueueEntrySettings,
     readonly session: EtcdSession,
     private readonly key: string,
     private readonly value: string,
   ) {
-    this.#name = session.placeNames.take(key);
+    this.#name = session.entryNames.take(key);
   }
 
   /** Takes the lock if it is free, or has become so. Otherwise stands in line and has `wake` called, if there is one to call. */
@@ -48,16 +48,16 @@ export class Place {
   }
 
   /** Whether the lock is still ours, for a whole TTL from when this was called. */
-  async isOurs(): Promise<boolean> {
+  async isHeld(): Promise<boolean> {
     return this.#createdAt !== undefined && this.session.isThere(this.#name, this.#createdAt);
   }
 
   /** Leaves it, or the queue. Whether it was ours. */
-  async leave(): Promise<boolean> {
+  async release(): Promise<boolean> {
     this.unwatch();
     if (this.session.gone.aborted) return false;
-    const left = this.#inDoubt ? await this.#leaveInDoubt() : await this.#leaveForSure();
-    return left && this.#hasLock;
+    const released = this.#inDoubt ? await this.#releaseInDoubt() : await this.#releaseForSure();
+    return released && this.#hasLock;
   }
 
   unwatch(): void {
@@ -156,13 +156,13 @@ export class Place {
     return succeeded;
   }
 
-  async #leaveForSure(): Promise<boolean> {
-    const left = this.#createdAt !== undefined && (await this.#remove(this.#createdAt));
-    this.session.placeNames.giveBack(this.#name);
-    return left;
+  async #releaseForSure(): Promise<boolean> {
+    const released = this.#createdAt !== undefined && (await this.#remove(this.#createdAt));
+    this.session.entryNames.free(this.#name);
+    return released;
   }
 
-  async #leaveInDoubt(): Promise<boolean> {
+  async #releaseInDoubt(): Promise<boolean> {
     const { client, names } = this.settings;
     const { lease } = this.session;
     try {

@@ -1,9 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { type Clock, systemClock, type Timer, trustedUntil } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
-import type { LockNames } from './lock-names.js';
+import type { EtcdLockNames } from './lock-names.js';
 import { METHOD } from './transport/messages.js';
-import { PlaceNames } from './entry-names.js';
+import { EntryNames } from './entry-names.js';
 import { encode } from './transport/protobuf.js';
 
 /** A transaction may have 128 steps, unless the server is told otherwise. */
@@ -23,7 +23,7 @@ interface Question {
 export class EtcdSession {
   /** What late requests of ours are told from: see `EtcdLeaseStore`. The revision of the session's own key; 0 without one. */
   epoch = 0n;
-  readonly placeNames: PlaceNames;
+  readonly entryNames: EntryNames;
   readonly #gone = new AbortController();
   #sentAt: number;
   #questions: Question[] = [];
@@ -33,7 +33,7 @@ export class EtcdSession {
 
   private constructor(
     private readonly client: EtcdClient,
-    private readonly names: LockNames,
+    private readonly names: EtcdLockNames,
     readonly lease: bigint,
     /** The server's word: it may have a minimum. */
     readonly ttlMs: number,
@@ -41,7 +41,7 @@ export class EtcdSession {
     private readonly clock: Clock,
   ) {
     this.#sentAt = sentAt;
-    this.placeNames = new PlaceNames(names, lease);
+    this.entryNames = new EntryNames(names, lease);
     // Every lease listens to it: many are no leak.
     setMaxListeners(0, this.gone);
     this.#forgetHealth = client.health.onChange(({ status }) => status === 'down' && this.#beatIn(this.ttlMs / 50));
@@ -50,7 +50,7 @@ export class EtcdSession {
 
   static async grant(
     client: EtcdClient,
-    names: LockNames,
+    names: EtcdLockNames,
     ttlSeconds: number,
     clock = systemClock,
   ): Promise<EtcdSession> {

@@ -1,5 +1,5 @@
 import type { EtcdClient } from './transport/client.js';
-import type { LockNames } from './lock-names.js';
+import type { EtcdLockNames } from './lock-names.js';
 import type { KeyValue } from './transport/messages.js';
 
 /** The year 2096: a clock that shows more is wrong. Up to 2^52, where tokens end, there is room for 500 trillion revisions. */
@@ -13,7 +13,7 @@ const LATEST_US = 4e15;
 export class TokenCount {
   constructor(
     private readonly client: EtcdClient,
-    private readonly names: LockNames,
+    private readonly names: EtcdLockNames,
   ) {}
 
   get key(): string {

@@ -1,26 +1,26 @@
 import type { Command } from './transport/command.js';
 import { areCredentials, type MemcachedCredentials } from './credentials.js';
 import { type Given, given } from './given.js';
-import type { Link, LinkOptions } from './transport/connection.js';
-import { MemcachedFailure, unexpected } from './error.js';
+import type { MemcachedConnection, MemcachedConnectionOptions } from './transport/connection.js';
+import { MemcachedError, unexpected } from './error.js';
 
-export interface AuthenticationOptions extends LinkOptions {
+export interface AuthenticationOptions extends MemcachedConnectionOptions {
   readonly credentials: Given<MemcachedCredentials> | undefined;
 }
 
 /**
  * Says who we are, if the server asks for it: one that does not would keep the password as an item, for everybody to read. It
  * answers one question at a time until then.
- * @throws MemcachedFailure that does not repeat the credentials
+ * @throws MemcachedError that does not repeat the credentials
  */
-export async function authenticate(link: Link, options: AuthenticationOptions): Promise<void> {
+export async function authenticate(connection: MemcachedConnection, options: AuthenticationOptions): Promise<void> {
   if (options.credentials === undefined) return;
-  const [isOpen] = await link.exchange(ASKS_NOBODY);
+  const [isOpen] = await connection.exchange(ASKS_NOBODY);
   if (isOpen) return;
   const credentials = await given('credentials', options.credentials, options);
   if (!areCredentials(credentials)) throw refused('the credentials are not { user, password }, without blanks');
   const text = `${credentials.user} ${credentials.password}`;
-  await link.exchange({
+  await connection.exchange({
     text: `set auth 0 0 ${Buffer.byteLength(text)}\r\n${text}\r\n`,
     read: ({ line }) => {
       if (line === 'STORED') return true;
@@ -41,6 +41,6 @@ const ASKS_NOBODY: Command<boolean> = {
   },
 };
 
-function refused(why: string): MemcachedFailure {
-  return new MemcachedFailure('refused', why);
+function refused(why: string): MemcachedError {
+  return new MemcachedError('refused', why);
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Dialect } from './dialect.js';
+import type { MemcachedDialect } from './dialect.js';
 import { itemNames } from './item-names.js';
-import { MemcachedFailure } from './error.js';
+import { MemcachedError } from './error.js';
 import type { ServerClock } from './server-clock.js';
 
 const TTL_MS = 2_000;
@@ -9,12 +9,17 @@ const TTL_MS = 2_000;
 /**
  * Goes once, on an item of its own, through all that locks rest on: an add, a write and a delete that compare cas ids, and a
  * date to expire on. There are servers and versions that take the commands and do not compare, as memcached does with -C.
- * @throws MemcachedFailure
+ * @throws MemcachedError
  */
-export async function rehearse(dialect: Dialect, prefix: string, clock: ServerClock, now: number): Promise<void> {
+export async function probeCapabilities(
+  dialect: MemcachedDialect,
+  prefix: string,
+  clock: ServerClock,
+  now: number,
+): Promise<void> {
   const expiresAt = clock.expiryAfter(TTL_MS, now);
-  const names = itemNames(prefix, `rehearsal ${randomUUID()}`);
-  const value = 'rehearsal';
+  const names = itemNames(prefix, `probe ${randomUUID()}`);
+  const value = 'probe';
   const { added, present } = await dialect.add(names.lease, value, expiresAt);
   if (!added || present?.value !== value) throw unfit('does not keep what it stores');
   if (present.remainingS !== undefined && present.remainingS * 1_000 < TTL_MS)
@@ -32,6 +37,6 @@ export async function rehearse(dialect: Dialect, prefix: string, clock: ServerCl
   if (!deleted || left !== null) throw unfit('does not delete by cas id');
 }
 
-function unfit(why: string): MemcachedFailure {
-  return new MemcachedFailure('protocol', `the server cannot keep locks: it ${why}`);
+function unfit(why: string): MemcachedError {
+  return new MemcachedError('protocol', `the server cannot keep locks: it ${why}`);
 }

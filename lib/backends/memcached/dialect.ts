@@ -9,7 +9,7 @@ export interface Present {
   readonly remainingS?: number;
 }
 
-export interface Lease {
+export interface MemcachedLease {
   readonly names: ItemNames;
   readonly value: string;
   /** By the server's clock, in seconds since 1970: such an item cannot end early, whatever the server's timers do. */
@@ -17,16 +17,19 @@ export interface Lease {
 }
 
 /** How leases are asked for. Each method is one round trip, and nothing in it trusts what another process may have done since. */
-export interface Dialect {
+export interface MemcachedDialect {
   /**
    * Stores the lease unless something is there, counts one up, and tells what is there then. Without a counter the token is
    * `firstToken` or the next, which may cost a second round trip.
    */
-  acquire(lease: Lease, firstToken: bigint): Promise<{ added: boolean; token: bigint; present: Present | null }>;
+  acquire(
+    lease: MemcachedLease,
+    firstToken: bigint,
+  ): Promise<{ added: boolean; token: bigint; present: Present | null }>;
   /** The next token. */
   count(names: ItemNames, firstToken: bigint): Promise<bigint>;
-  /** Writes the lease in the place of the very item that has this cas id. Never creates one. Tells what is there then. */
-  renew(lease: Lease, cas: string): Promise<Present | null>;
+  /** Writes the lease in the index of the very item that has this cas id. Never creates one. Tells what is there then. */
+  renew(lease: MemcachedLease, cas: string): Promise<Present | null>;
   look(name: string): Promise<Present | null>;
   /** Deletes the very item that has this cas id. False: it is another one, or none. */
   remove(name: string, cas: string): Promise<boolean>;

@@ -2,14 +2,14 @@
  * `not-sent`: the server has seen nothing of it. `unknown`: it may have been carried out, or may still be. `protocol`: what
  * came back is no answer of a memcached server. `refused`: the server answered that it cannot.
  */
-export type FailureKind = 'not-sent' | 'unknown' | 'protocol' | 'refused';
+export type MemcachedErrorKind = 'not-sent' | 'unknown' | 'protocol' | 'refused';
 
 /** Why a server did not do what it was asked; the `cause` of a `LockBackendError`. */
-export class MemcachedFailure extends Error {
-  override readonly name = 'MemcachedFailure';
+export class MemcachedError extends Error {
+  override readonly name = 'MemcachedError';
 
   constructor(
-    readonly kind: FailureKind,
+    readonly kind: MemcachedErrorKind,
     message: string,
     options?: { readonly cause?: unknown },
   ) {
@@ -20,7 +20,7 @@ export class MemcachedFailure extends Error {
 const SHOWN_LENGTH = 100;
 
 /** An answer that makes no sense here. What else is on its way on that connection makes none either. */
-export function unexpected(line: string): MemcachedFailure {
+export function unexpected(line: string): MemcachedError {
   const shown = line.length > SHOWN_LENGTH ? `${line.slice(0, SHOWN_LENGTH)}…` : line;
-  return new MemcachedFailure('protocol', `no answer of a memcached server: ${JSON.stringify(shown)}`);
+  return new MemcachedError('protocol', `no answer of a memcached server: ${JSON.stringify(shown)}`);
 }

@@ -3,10 +3,10 @@ import { MemcachedLeaseStore } from './lease-store.js';
 import { type MemcachedOptions, resolveMemcachedOptions } from './options.js';
 import { MemcachedRing } from './ring.js';
 
-export { type FailureKind, MemcachedFailure } from './error.js';
+export { type MemcachedErrorKind, MemcachedError } from './error.js';
 export { type MemcachedCredentials } from './credentials.js';
 export { type Given } from './given.js';
-export { type MemcachedOptions, type Protocol } from './options.js';
+export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
 
 /**
  * Locks on memcached, by its own text protocol and without a client library. Connects at `start()`, or when first asked. No SASL:

@@ -10,15 +10,15 @@ import {
 import type { Present } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
 import { extended, holderIn, isOwn, packLease } from './lease-value.js';
-import { MemcachedFailure } from './error.js';
-import type { Session } from './session.js';
+import { MemcachedError } from './error.js';
+import type { MemcachedSession } from './session.js';
 
 /** The servers, and which one has a key. */
 interface Servers {
   readonly health: ReportedHealth;
   start(): Promise<void>;
   agree(): Promise<void>;
-  nodeOf(key: string): { run<T>(work: (session: Session) => Promise<T>, onDoubt?: () => void): Promise<T> };
+  nodeOf(key: string): { run<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt?: () => void): Promise<T> };
   close(): void;
 }
 
@@ -68,7 +68,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     await this.servers.agree();
     const names = itemNames(this.prefix, key);
-    const acquire = (session: Session): Promise<LeaseAttempt> =>
+    const acquire = (session: MemcachedSession): Promise<LeaseAttempt> =>
       this.#acquire(session, names, { owner, ttlMs, metadata });
     return this.servers.nodeOf(key).run(acquire, () => this.#doubt(owner, ttlMs));
   }
@@ -114,7 +114,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     this.clock.schedule(LATEST_ARRIVAL_MS, again, { background: true });
   }
 
-  async #acquire(session: Session, names: ItemNames, asked: Asked): Promise<LeaseAttempt> {
+  async #acquire(session: MemcachedSession, names: ItemNames, asked: Asked): Promise<LeaseAttempt> {
     const { owner, ttlMs, metadata } = asked;
     const sentAt = this.clock.now();
     const firstToken = session.clock.microseconds(sentAt);
@@ -122,7 +122,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     const value = packLease(owner, expiresAt, metadata);
     const { added, token, present } = await session.dialect.acquire({ names, value, expiresAt }, firstToken);
     if (present === null) {
-      if (added) throw new MemcachedFailure('refused', 'the server did not keep the lease that it had stored');
+      if (added) throw new MemcachedError('refused', 'the server did not keep the lease that it had stored');
       return { acquired: false, retryAfterMs: 0 };
     }
     if (!isOwn(present.value, owner)) return refusalBy(present);
@@ -136,7 +136,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     return { acquired: true, fencingToken: plausible(await session.dialect.count(names, firstToken), firstToken) };
   }
 
-  async #renew(session: Session, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
+  async #renew(session: MemcachedSession, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
     let known: Known | null = session.leases.get(owner) ?? (await session.dialect.look(names.lease));
     for (let looks = 0; known !== null && isOwn(known.value, owner); looks += 1) {
       if (looks === MOST_LOOKS) throw restless();
@@ -155,7 +155,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 }
 
-async function release(session: Session, lease: string, owner: string): Promise<boolean> {
+async function release(session: MemcachedSession, lease: string, owner: string): Promise<boolean> {
   let known: Known | null | undefined = session.leases.get(owner);
   session.leases.delete(owner);
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
@@ -173,17 +173,17 @@ function refusalBy({ value }: Present): LeaseAttempt {
 }
 
 /** The server says how long it keeps the lease: nobody trusts it for longer, whatever we believe of the server's clock. */
-function assertKept({ clock }: Session, { remainingS = Infinity }: Present, trustedMs: number): void {
+function assertKept({ clock }: MemcachedSession, { remainingS = Infinity }: Present, trustedMs: number): void {
   if (remainingS * 1_000 >= trustedMs) return;
   clock.doubt();
-  throw new MemcachedFailure('refused', `the server would keep the lease for ${remainingS} s only`);
+  throw new MemcachedError('refused', `the server would keep the lease for ${remainingS} s only`);
 }
 
 function plausible(token: bigint, time: bigint): bigint {
   if (token > time - TOKEN_RANGE && token < time + TOKEN_RANGE) return token;
-  throw new MemcachedFailure('refused', `the counter of fencing tokens shows ${token}: delete it, it is none of ours`);
+  throw new MemcachedError('refused', `the counter of fencing tokens shows ${token}: delete it, it is none of ours`);
 }
 
-function restless(): MemcachedFailure {
-  return new MemcachedFailure('refused', 'the lease is ours and changes all the time');
+function restless(): MemcachedError {
+  return new MemcachedError('refused', 'the lease is ours and changes all the time');
 }

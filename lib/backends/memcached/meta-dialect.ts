@@ -1,7 +1,7 @@
 import type { Command } from './transport/command.js';
-import { type Dialect, FENCE_TTL_S, type Lease, type Present } from './dialect.js';
+import { type MemcachedDialect, FENCE_TTL_S, type MemcachedLease, type Present } from './dialect.js';
 import type { ItemNames } from './item-names.js';
-import type { Link } from './transport/connection.js';
+import type { MemcachedConnection } from './transport/connection.js';
 import { unexpected } from './error.js';
 import { refusal } from './transport/pipeline.js';
 import type { ReplyPart } from './transport/reply-parser.js';
@@ -17,14 +17,17 @@ interface MetaReply {
  * The meta commands (https://github.com/memcached/memcached/blob/master/doc/protocol.txt): they tell cas ids and remaining
  * times with every answer, and every answer repeats the number of its question.
  */
-export class MetaDialect implements Dialect {
+export class MetaDialect implements MemcachedDialect {
   #questions = 0;
 
-  constructor(private readonly link: Pick<Link, 'exchange'>) {}
+  constructor(private readonly connection: Pick<MemcachedConnection, 'exchange'>) {}
 
-  async acquire(lease: Lease, firstToken: bigint): Promise<{ added: boolean; token: bigint; present: Present | null }> {
+  async acquire(
+    lease: MemcachedLease,
+    firstToken: bigint,
+  ): Promise<{ added: boolean; token: bigint; present: Present | null }> {
     const { names, value, expiresAt } = lease;
-    const [added, token, present] = await this.link.exchange(
+    const [added, token, present] = await this.connection.exchange(
       this.#set(names.lease, value, `ME T${expiresAt}`),
       this.#count(names.fence, firstToken),
       this.#get(names.lease),
@@ -33,12 +36,12 @@ export class MetaDialect implements Dialect {
   }
 
   async count({ fence }: ItemNames, firstToken: bigint): Promise<bigint> {
-    const [token] = await this.link.exchange(this.#count(fence, firstToken));
+    const [token] = await this.connection.exchange(this.#count(fence, firstToken));
     return token;
   }
 
-  async renew({ names, value, expiresAt }: Lease, cas: string): Promise<Present | null> {
-    const [, present] = await this.link.exchange(
+  async renew({ names, value, expiresAt }: MemcachedLease, cas: string): Promise<Present | null> {
+    const [, present] = await this.connection.exchange(
       this.#set(names.lease, value, `C${cas} T${expiresAt}`),
       this.#get(names.lease),
     );
@@ -46,17 +49,20 @@ export class MetaDialect implements Dialect {
   }
 
   async look(name: string): Promise<Present | null> {
-    const [present] = await this.link.exchange(this.#get(name));
+    const [present] = await this.connection.exchange(this.#get(name));
     return present;
   }
 
   async remove(name: string, cas: string): Promise<boolean> {
-    const [removed] = await this.link.exchange(this.#ask(`md ${name} C${cas}`, ({ code }) => done(code)));
+    const [removed] = await this.connection.exchange(this.#ask(`md ${name} C${cas}`, ({ code }) => done(code)));
     return removed;
   }
 
   async add(name: string, value: string, expiresAt: number): Promise<{ added: boolean; present: Present | null }> {
-    const [added, present] = await this.link.exchange(this.#set(name, value, `ME T${expiresAt}`), this.#get(name));
+    const [added, present] = await this.connection.exchange(
+      this.#set(name, value, `ME T${expiresAt}`),
+      this.#get(name),
+    );
     return { added, present };
   }
 

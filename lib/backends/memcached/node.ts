@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { LockConfigurationError, LockError, type Timer } from '../../core/index.js';
-import { type FailureKind, MemcachedFailure } from './error.js';
+import { type MemcachedErrorKind, MemcachedError } from './error.js';
 import { openSession, type SessionOptions } from './open-session.js';
-import type { Session } from './session.js';
+import type { MemcachedSession } from './session.js';
 
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 500;
@@ -15,8 +15,8 @@ export class MemcachedNode {
   agrees = false;
   /** What is wrong; `undefined` while it is connected, and before it was asked. */
   trouble: string | undefined;
-  #session: Session | undefined;
-  #opening: Promise<Session> | undefined;
+  #session: MemcachedSession | undefined;
+  #opening: Promise<MemcachedSession> | undefined;
   #failure: Error | undefined;
   #failures = 0;
   #notBefore = -Infinity;
@@ -37,18 +37,18 @@ export class MemcachedNode {
   /**
    * Whatever of `work` the server has not seen is tried again on a new connection, and so is what was lost on one that was idle:
    * networks forget those without a word. So it may be done twice, and late: `onDoubt` is called when some of it was lost.
-   * @throws MemcachedFailure, LockError
+   * @throws MemcachedError, LockError
    */
-  async run<T>(work: (session: Session) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {
+  async run<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {
     const session = await this.#current();
     const since = this.options.clock.now();
     try {
       return await doOn(session, work);
     } catch (error) {
-      if (!(error instanceof MemcachedFailure)) throw this.#named(error);
+      if (!(error instanceof MemcachedError)) throw this.#named(error);
       const isLost = error.kind === 'unknown';
       if (isLost) onDoubt();
-      const onIdle = isLost && session.link.heardAt <= since - this.options.commandTimeoutMs;
+      const onIdle = isLost && session.connection.heardAt <= since - this.options.commandTimeoutMs;
       if (error.kind !== 'not-sent' && !onIdle) throw this.#named(error);
       return await this.#again(work, onDoubt, isLost);
     }
@@ -62,37 +62,38 @@ export class MemcachedNode {
   close(): void {
     this.#closed = true;
     this.#retry?.cancel();
-    this.#session?.link.end(closedFailure());
+    this.#session?.connection.end(closedError());
   }
 
   /** @param isLost whether some of the first try was, whatever becomes of this one */
-  async #again<T>(work: (session: Session) => Promise<T>, onDoubt: () => void, isLost: boolean): Promise<T> {
+  async #again<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt: () => void, isLost: boolean): Promise<T> {
     try {
       return await doOn(await this.#current(), work);
     } catch (error) {
-      if (error instanceof MemcachedFailure && error.kind === 'unknown') onDoubt();
+      if (error instanceof MemcachedError && error.kind === 'unknown') onDoubt();
       throw this.#named(error, isLost ? 'unknown' : undefined);
     }
   }
 
-  async #current(): Promise<Session> {
+  async #current(): Promise<MemcachedSession> {
     return this.#session ?? (await this.#open());
   }
 
-  async #open(): Promise<Session> {
-    if (this.#closed) throw closedFailure();
+  async #open(): Promise<MemcachedSession> {
+    if (this.#closed) throw closedError();
     if (this.#failure && this.options.clock.now() < this.#notBefore) throw this.#failure;
     this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
     return this.#opening;
   }
 
-  async #connect(): Promise<Session> {
+  async #connect(): Promise<MemcachedSession> {
     this.#retry?.cancel();
     try {
       const session = await openSession(this.options);
-      session.link.onLost = (error) => this.#onLost(error);
-      if (this.#closed) session.link.end(closedFailure());
-      if (!session.link.alive) throw this.#closed ? closedFailure() : new MemcachedFailure('not-sent', 'lost at once');
+      session.connection.onLost = (error) => this.#onLost(error);
+      if (this.#closed) session.connection.end(closedError());
+      if (!session.connection.alive)
+        throw this.#closed ? closedError() : new MemcachedError('not-sent', 'lost at once');
       this.#session = session;
       this.agrees = true;
       this.#failures = 0;
@@ -107,7 +108,7 @@ export class MemcachedNode {
     }
   }
 
-  #onLost(error: MemcachedFailure): void {
+  #onLost(error: MemcachedError): void {
     this.#session = undefined;
     if (this.#closed) return;
     this.#report(this.#named(error));
@@ -135,21 +136,21 @@ export class MemcachedNode {
     this.onChange();
   }
 
-  #named(error: unknown, kind?: FailureKind): Error {
+  #named(error: unknown, kind?: MemcachedErrorKind): Error {
     if (error instanceof LockError) return error;
-    const failure = error instanceof MemcachedFailure ? error : new MemcachedFailure('unknown', String(error));
+    const failure = error instanceof MemcachedError ? error : new MemcachedError('unknown', String(error));
     const isNamed = failure.message.startsWith(`${this.name}: `);
     if (isNamed && (kind ?? failure.kind) === failure.kind) return failure;
     const message = isNamed ? failure.message : `${this.name}: ${failure.message}`;
-    return new MemcachedFailure(kind ?? failure.kind, message, { cause: error });
+    return new MemcachedError(kind ?? failure.kind, message, { cause: error });
   }
 }
 
-async function doOn<T>(session: Session, work: (session: Session) => Promise<T>): Promise<T> {
+async function doOn<T>(session: MemcachedSession, work: (session: MemcachedSession) => Promise<T>): Promise<T> {
   await session.prepare();
   return work(session);
 }
 
-function closedFailure(): MemcachedFailure {
-  return new MemcachedFailure('not-sent', 'the backend is closed');
+function closedError(): MemcachedError {
+  return new MemcachedError('not-sent', 'the backend is closed');
 }

@@ -1,19 +1,19 @@
 import { LockConfigurationError } from '../../core/index.js';
 import { authenticate, type AuthenticationOptions } from './authentication.js';
 import { ClassicDialect } from './classic/classic-dialect.js';
-import type { Dialect } from './dialect.js';
+import type { MemcachedDialect } from './dialect.js';
 import { serversName } from './item-names.js';
-import { Link } from './transport/connection.js';
-import { MemcachedFailure } from './error.js';
-import type { Protocol } from './options.js';
+import { MemcachedConnection } from './transport/connection.js';
+import { MemcachedError } from './error.js';
+import type { MemcachedProtocol } from './options.js';
 import { MetaDialect } from './meta-dialect.js';
-import { rehearse } from './capability-probe.js';
+import { probeCapabilities } from './capability-probe.js';
 import { ServerClock } from './server-clock.js';
 import { adviceOn, ask, secondsIn, statistics } from './server-statistics.js';
-import { Session } from './session.js';
+import { MemcachedSession } from './session.js';
 
 export interface SessionOptions extends AuthenticationOptions {
-  readonly protocol: Protocol;
+  readonly protocol: MemcachedProtocol;
   readonly prefix: string;
   /** All that the keys are spread over, in one text. */
   readonly servers: string;
@@ -21,7 +21,7 @@ export interface SessionOptions extends AuthenticationOptions {
 
 type DialectName = 'meta' | 'classic';
 
-const DIALECTS: Readonly<Record<Protocol, readonly [DialectName, DialectName?]>> = {
+const DIALECTS: Readonly<Record<MemcachedProtocol, readonly [DialectName, DialectName?]>> = {
   auto: ['meta', 'classic'],
   meta: ['meta'],
   classic: ['classic'],
@@ -29,45 +29,49 @@ const DIALECTS: Readonly<Record<Protocol, readonly [DialectName, DialectName?]>>
 
 /**
  * Connects, and tries whether the server can keep locks.
- * @throws MemcachedFailure; LockConfigurationError when other processes look for the same locks on other servers
+ * @throws MemcachedError; LockConfigurationError when other processes look for the same locks on other servers
  */
-export async function openSession(options: SessionOptions): Promise<Session> {
+export async function openSession(options: SessionOptions): Promise<MemcachedSession> {
   const [first, second] = DIALECTS[options.protocol];
   try {
     return await connect(options, first);
   } catch (error) {
-    if (second === undefined || !(error instanceof MemcachedFailure) || error.kind !== 'protocol') throw error;
+    if (second === undefined || !(error instanceof MemcachedError) || error.kind !== 'protocol') throw error;
     return connect(options, second);
   }
 }
 
-async function connect(options: SessionOptions, name: DialectName): Promise<Session> {
-  const link = await Link.open(options);
+async function connect(options: SessionOptions, name: DialectName): Promise<MemcachedSession> {
+  const connection = await MemcachedConnection.open(options);
   try {
-    await authenticate(link, options);
-    return await tryOut(link, name, options);
+    await authenticate(connection, options);
+    return await tryOut(connection, name, options);
   } catch (error) {
-    link.end(new MemcachedFailure('not-sent', 'the connection was of no use'));
+    connection.end(new MemcachedError('not-sent', 'the connection was of no use'));
     throw error;
   }
 }
 
-async function tryOut(link: Link, name: DialectName, options: SessionOptions): Promise<Session> {
-  const dialect = name === 'meta' ? new MetaDialect(link) : new ClassicDialect(link);
+async function tryOut(
+  connection: MemcachedConnection,
+  name: DialectName,
+  options: SessionOptions,
+): Promise<MemcachedSession> {
+  const dialect = name === 'meta' ? new MetaDialect(connection) : new ClassicDialect(connection);
   const sentAt = options.clock.now();
   const [, , [found], [settings]] = await Promise.all([
-    link.exchange(ask('version', /^VERSION /u)),
-    name === 'meta' ? link.exchange(ask('mn', /^MN/u)) : undefined,
-    link.exchange(statistics('')),
-    link.exchange(statistics(' settings')),
+    connection.exchange(ask('version', /^VERSION /u)),
+    name === 'meta' ? connection.exchange(ask('mn', /^MN/u)) : undefined,
+    connection.exchange(statistics('')),
+    connection.exchange(statistics(' settings')),
   ]);
   const clock = new ServerClock(secondsIn(found), sentAt);
-  await Promise.all([rehearse(dialect, options.prefix, clock, sentAt), compareServers(dialect, options)]);
-  return new Session(link, dialect, clock, settings, options.clock, adviceOn(found, settings));
+  await Promise.all([probeCapabilities(dialect, options.prefix, clock, sentAt), compareServers(dialect, options)]);
+  return new MemcachedSession(connection, dialect, clock, settings, options.clock, adviceOn(found, settings));
 }
 
 /** All processes must find a key on the same server: the first one leaves a note of where it looks. */
-async function compareServers(dialect: Dialect, { prefix, servers }: SessionOptions): Promise<void> {
+async function compareServers(dialect: MemcachedDialect, { prefix, servers }: SessionOptions): Promise<void> {
   const name = serversName(prefix);
   const { present } = await dialect.add(name, servers, 0);
   if (present === null || present.value === servers) return;

@@ -3,12 +3,12 @@ import { type Clock, LockConfigurationError, systemClock } from '../../core/inde
 import { areCredentials, type MemcachedCredentials } from './credentials.js';
 import type { Given } from './given.js';
 
-export type Protocol = 'auto' | 'meta' | 'classic';
+export type MemcachedProtocol = 'auto' | 'meta' | 'classic';
 
 export interface MemcachedOptions {
   /**
    * `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them, so all processes must
-   * name the same servers in the same words; a server that is down takes its keys with it. Another list is another place for
+   * name the same servers in the same words; a server that is down takes its keys with it. Another list is another index for
    * most keys: to change it, stop all processes, delete `<prefix>:servers` on every server, and start them with the new one.
    */
   readonly servers: string | readonly string[];
@@ -23,7 +23,7 @@ export interface MemcachedOptions {
    */
   readonly commandTimeoutMs?: number;
   /** `auto`: the meta commands where the server has them, else the classic ones. Processes may differ. @default 'auto' */
-  readonly protocol?: Protocol;
+  readonly protocol?: MemcachedProtocol;
   /**
    * Speaks TLS, with these options of `node:tls`. A server is told the name it was given by, unless that is an address or
    * there is a `servername` here. A function is asked for each connection. @default plain text
@@ -52,7 +52,7 @@ export interface ResolvedMemcachedOptions extends Required<Omit<MemcachedOptions
 
 const DEFAULT_PORT = 11_211;
 const LONGEST_TIMEOUT_MS = 60_000;
-const PROTOCOLS: readonly string[] = ['auto', 'meta', 'classic'] satisfies Protocol[];
+const PROTOCOLS: readonly string[] = ['auto', 'meta', 'classic'] satisfies MemcachedProtocol[];
 const OPTIONS: ReadonlySet<string> = new Set([
   'servers',
   'prefix',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { ReportedHealth } from '../../core/index.js';
-import { MemcachedFailure } from './error.js';
+import { MemcachedError } from './error.js';
 import { MemcachedNode } from './node.js';
 import type { ResolvedMemcachedOptions } from './options.js';
 
@@ -39,7 +39,7 @@ export class MemcachedRing {
     return best;
   }
 
-  /** Connects to all. @throws as `agree`; MemcachedFailure when the only server does not answer */
+  /** Connects to all. @throws as `agree`; MemcachedError when the only server does not answer */
   async start(): Promise<void> {
     const [only, second] = this.#nodes;
     if (only && !second) await only.run(async () => undefined);
@@ -49,7 +49,7 @@ export class MemcachedRing {
   /**
    * More than half of the servers have said that other processes look for keys on the same ones: then a list that some servers
    * were added to, or removed from, is noticed before anybody locks by it, also while a few are down.
-   * @throws LockConfigurationError when others use another list; MemcachedFailure when too few can be asked
+   * @throws LockConfigurationError when others use another list; MemcachedError when too few can be asked
    */
   async agree(): Promise<void> {
     const all = this.#nodes.length;
@@ -59,7 +59,7 @@ export class MemcachedRing {
     for (const { misconfigured } of this.#nodes) if (misconfigured) throw misconfigured;
     const agreed = this.#nodes.filter(({ agrees }) => agrees).length;
     if (agreed * 2 > all) return;
-    throw new MemcachedFailure('not-sent', `only ${agreed} of ${all} servers could be asked which servers others use`);
+    throw new MemcachedError('not-sent', `only ${agreed} of ${all} servers could be asked which servers others use`);
   }
 
   close(): void {

@@ -1,4 +1,4 @@
-import { MemcachedFailure } from './error.js';
+import { MemcachedError } from './error.js';
 
 /**
  * How far a reading may be behind the time: the server's clock shows whole seconds (one), moves once a second (another one),
@@ -64,5 +64,5 @@ export class ServerClock {
 
 function offset(seconds: number, sentAt: number): number {
   if (seconds >= DATES_FROM && seconds <= DATES_TO) return seconds - sentAt / 1_000;
-  throw new MemcachedFailure('protocol', `the server's clock shows ${seconds} seconds since 1970`);
+  throw new MemcachedError('protocol', `the server's clock shows ${seconds} seconds since 1970`);
 }

@@ -1,6 +1,6 @@
 import { UNAUTHENTICATED } from './authentication.js';
 import type { Command } from './transport/command.js';
-import { MemcachedFailure, unexpected } from './error.js';
+import { MemcachedError, unexpected } from './error.js';
 import { refusal } from './transport/pipeline.js';
 
 /** All that `stats` or `stats settings` says. */
@@ -27,7 +27,7 @@ export function ask(request: 'version' | 'mn', expected: RegExp): Command<string
       if (line === UNAUTHENTICATED)
         throw refusal('CLIENT_ERROR whoever has no credentials: see the option "credentials"');
       throw line === 'ERROR'
-        ? new MemcachedFailure('protocol', `the server does not know "${request}"`)
+        ? new MemcachedError('protocol', `the server does not know "${request}"`)
         : unexpected(line);
     },
   };

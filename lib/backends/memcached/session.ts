@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/index.js';
-import type { Dialect } from './dialect.js';
-import type { Link } from './transport/connection.js';
+import type { MemcachedDialect } from './dialect.js';
+import type { MemcachedConnection } from './transport/connection.js';
 import type { ServerClock } from './server-clock.js';
 import { adviceOn, secondsIn, statistics } from './server-statistics.js';
 
@@ -8,14 +8,14 @@ import { adviceOn, secondsIn, statistics } from './server-statistics.js';
 const READ_AGAIN_MS = 30_000;
 
 /** A connection to a server that has shown it can keep locks, and all that is true on this connection only. */
-export class Session {
+export class MemcachedSession {
   /** The cas ids of our leases, by owner: they die with the connection, because the next server gives the same ones again. */
   readonly leases = new Map<string, { readonly cas: string; readonly value: string }>();
   #reading: Promise<void> | undefined;
 
   constructor(
-    readonly link: Link,
-    readonly dialect: Dialect,
+    readonly connection: MemcachedConnection,
+    readonly dialect: MemcachedDialect,
     readonly clock: ServerClock,
     private readonly settings: ReadonlyMap<string, string>,
     private readonly ourClock: Clock,
@@ -32,7 +32,7 @@ export class Session {
 
   async #read(): Promise<void> {
     const sentAt = this.ourClock.now();
-    const [found] = await this.link.exchange(statistics(''));
+    const [found] = await this.connection.exchange(statistics(''));
     this.clock.read(secondsIn(found), sentAt);
     this.advice = adviceOn(found, this.settings);
   }

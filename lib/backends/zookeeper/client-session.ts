@@ -9,7 +9,7 @@ import { ConnectionLostError, SessionExpiredError, SessionRefusedError } from '.
 import { ZooKeeperSession } from './session.js';
 import { ZooKeeperWire } from './transport/wire.js';
 
-export interface KeeperOptions {
+export interface ClientSessionOptions {
   readonly servers: readonly ServerAddress[];
   readonly sessionTimeoutMs: number;
   readonly auth: Buffer | undefined;
@@ -25,7 +25,7 @@ const LONGEST_FAREWELL_MS = 1_000;
  * The one session of a process: made when first asked for, carried over to the next server when a connection ends, made anew
  * when it has expired. Servers are asked one after the other, from a random one on.
  */
-export class SessionKeeper {
+export class ClientSession {
   readonly health = new ReportedHealth();
   readonly #clock: Clock = systemClock;
   readonly #requests = new SessionRequests<ZooKeeperSession>(this.#clock);
@@ -43,7 +43,7 @@ export class SessionKeeper {
   #closing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(private readonly options: KeeperOptions) {
+  constructor(private readonly options: ClientSessionOptions) {
     this.#nextServer = randomInt(options.servers.length);
   }
 

@@ -14,15 +14,15 @@ import {
 } from '../../core/index.js';
 import { HeldNode } from './held-node.js';
 import type { OwnNode } from './nodes.js';
-import type { Place } from './queue-entry.js';
-import { SequentialPlace } from './sequential-entry.js';
-import { SessionKeeper } from './client-session.js';
-import { SimplePlace } from './simple/ephemeral-entry.js';
+import type { QueueEntry } from './queue-entry.js';
+import { SequentialEntry } from './sequential-entry.js';
+import { ClientSession } from './client-session.js';
+import { EphemeralEntry } from './simple/ephemeral-entry.js';
 import { ConnectionLostError, isFinal, SessionExpiredError } from './error.js';
 import type { ResolvedOptions } from './options.js';
 import type { ZooKeeperSession } from './session.js';
 
-const PLACES = { sequential: SequentialPlace, simple: SimplePlace };
+const ENTRIES = { sequential: SequentialEntry, simple: EphemeralEntry };
 
 /** A caller that asks for a key. */
 interface Contender {
@@ -34,22 +34,22 @@ interface Contender {
   readonly wake: (() => void) | undefined;
 }
 
-/** An owner's node on the server, and the same as a lease when it has the key. */
-interface Entry {
-  readonly place: Place;
+/** An owner's entry in the queue, and its lease once it has the key. */
+interface Acquisition {
+  readonly entry: QueueEntry;
   held: HeldNode | undefined;
-  leaving: Promise<boolean> | undefined;
+  releasing: Promise<boolean> | undefined;
 }
 
-/** The places of one process in the queues of its keys, all in one session. */
+/** The queue entries of one process, all in one session. */
 export class ZooKeeperLeaseStore implements LeaseStore {
   readonly name = 'zookeeper';
   readonly guarantee: Guarantee;
   readonly endsWith = 'session';
   readonly #options: ResolvedOptions;
-  readonly #keeper: SessionKeeper;
+  readonly #session: ClientSession;
   readonly #clock: Clock = systemClock;
-  readonly #entries = new Map<string, Entry>();
+  readonly #acquisitions = new Map<string, Acquisition>();
   readonly #wakes = new Map<string, () => void>();
   /** Waiters that were told that no server can be reached. */
   readonly #wakesOnceUp = new Set<() => void>();
@@ -57,17 +57,17 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   constructor(options: ResolvedOptions) {
     this.#options = options;
     this.guarantee = options.servers.length > 1 ? 'consensus' : 'durable';
-    this.#keeper = new SessionKeeper(options);
+    this.#session = new ClientSession(options);
     this.health.onChange(({ status }) => status === 'up' && this.#onUp());
   }
 
   get health(): HealthSource {
-    return this.#keeper.health;
+    return this.#session.health;
   }
 
   /** Connects. */
   async start(): Promise<void> {
-    await this.#keeper.connected();
+    await this.#session.connected();
   }
 
   async tryAcquire(
@@ -88,15 +88,15 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   async renew(_key: string, owner: string): Promise<boolean> {
-    return (await this.#entries.get(owner)?.held?.renew()) ?? false;
+    return (await this.#acquisitions.get(owner)?.held?.renew()) ?? false;
   }
 
   /** Two releases at once are one. In mode `simple` the second could delete the next holder's node. */
   async release(_key: string, owner: string): Promise<boolean> {
-    const entry = this.#entries.get(owner);
-    if (!entry) return false;
-    entry.leaving ??= this.#leave(owner, entry);
-    return entry.leaving;
+    const acquisition = this.#acquisitions.get(owner);
+    if (!acquisition) return false;
+    acquisition.releasing ??= this.#release(owner, acquisition);
+    return acquisition.releasing;
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -104,21 +104,21 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     return () => {
       this.#wakes.delete(owner);
       this.#wakesOnceUp.delete(wake);
-      this.#entries.get(owner)?.place.unwatch();
+      this.#acquisitions.get(owner)?.entry.unwatch();
     };
   }
 
   /** A follower may lag behind its leader, so it syncs first, in the same write. */
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const { base, mode } = this.#options;
-    const { connection } = await this.#keeper.connected();
+    const { connection } = await this.#session.connected();
     const synced = connection.ask('sync', { path: base });
-    const [present] = await Promise.all([PLACES[mode].ownerOf(connection, base, key), synced]);
+    const [present] = await Promise.all([ENTRIES[mode].ownerOf(connection, base, key), synced]);
     return present === owner;
   }
 
   close(): Promise<void> {
-    return this.#keeper.close();
+    return this.#session.close();
   }
 
   /** A caller that does not wait looks once more when the first answer is lost. */
@@ -126,32 +126,32 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     try {
       return await this.#attempt(contender);
     } catch (error) {
-      if (!(error instanceof ConnectionLostError) || !this.#entries.has(contender.owner)) throw error;
+      if (!(error instanceof ConnectionLostError) || !this.#acquisitions.has(contender.owner)) throw error;
       return this.#attempt(contender);
     }
   }
 
   async #attempt(contender: Contender): Promise<LeaseAttempt> {
     const { owner, asker, wake } = contender;
-    const session = await this.#session(wake);
-    const mayBeThere = this.#entries.has(owner);
+    const session = await this.#connected(wake);
+    const mayBeThere = this.#acquisitions.has(owner);
     if (asker?.onSend() === false) throw mayBeThere ? new Error('nobody waits for it any more') : new NotSentError();
-    const entry = this.#entryOf(contender, session);
+    const acquisition = this.#acquisitionOf(contender, session);
     for (;;) {
       const askedAt = this.#clock.now();
-      const standing = await entry.place.look(wake);
-      if (!standing.node) return this.#refused(contender, standing.holder);
+      const position = await acquisition.entry.look(wake);
+      if (!position.node) return this.#refused(contender, position.holder);
       const sentAt = session.trustedFrom(askedAt);
       const isTrusted = this.#clock.now() < trustedUntil(sentAt, session.times.trustMs);
-      if (isTrusted) return this.#granted(entry, standing.node, sentAt);
+      if (isTrusted) return this.#granted(acquisition, position.node, sentAt);
       await session.prove();
     }
   }
 
   /** Once it is known that no server can be reached, a waiter is told at once. It is woken when one can. */
-  #session(wake: (() => void) | undefined): Promise<ZooKeeperSession> {
-    const { failure } = this.#keeper;
-    if (!wake || !failure) return this.#keeper.connected();
+  #connected(wake: (() => void) | undefined): Promise<ZooKeeperSession> {
+    const { failure } = this.#session;
+    if (!wake || !failure) return this.#session.connected();
     this.#wakesOnceUp.add(wake);
     return Promise.reject(failure);
   }
@@ -162,30 +162,30 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     for (const wake of wakes) wake();
   }
 
-  #entryOf({ key, owner, metadata }: Contender, session: ZooKeeperSession): Entry {
-    const present = this.#entries.get(owner);
-    if (present?.place.session === session) return present;
-    present?.place.unwatch();
+  #acquisitionOf({ key, owner, metadata }: Contender, session: ZooKeeperSession): Acquisition {
+    const present = this.#acquisitions.get(owner);
+    if (present?.entry.session === session) return present;
+    present?.entry.unwatch();
     const { base, acl, mode } = this.#options;
-    const place = new PLACES[mode](session, { key, owner, metadata, base, acl });
-    const entry = { place, held: undefined, leaving: undefined };
-    this.#entries.set(owner, entry);
-    return entry;
+    const entry = new ENTRIES[mode](session, { key, owner, metadata, base, acl });
+    const acquisition = { entry, held: undefined, releasing: undefined };
+    this.#acquisitions.set(owner, acquisition);
+    return acquisition;
   }
 
-  #granted(entry: Entry, node: OwnNode, sentAt: number): LeaseAttempt {
-    const { session } = entry.place;
+  #granted(acquisition: Acquisition, node: OwnNode, sentAt: number): LeaseAttempt {
+    const { session } = acquisition.entry;
     if (session.ended.aborted) throw new SessionExpiredError();
-    if (entry.held?.node.czxid !== node.czxid) {
-      entry.held?.forget();
-      entry.held = new HeldNode(session, node, this.#clock);
+    if (acquisition.held?.node.czxid !== node.czxid) {
+      acquisition.held?.forget();
+      acquisition.held = new HeldNode(session, node, this.#clock);
     }
     return {
       acquired: true,
       fencingToken: node.czxid,
       ttlMs: session.times.trustMs,
       sentAt,
-      revoked: entry.held.revoked,
+      revoked: acquisition.held.revoked,
     };
   }
 
@@ -202,19 +202,19 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     }
   }
 
-  /** Whether the key was ours. The end of the session is the end of all that was made in it. */
-  async #leave(owner: string, entry: Entry): Promise<boolean> {
-    const { place, held } = entry;
-    place.unwatch();
+  /** Whether the key was the owner's. The end of the session is the end of all that was made in it. */
+  async #release(owner: string, acquisition: Acquisition): Promise<boolean> {
+    const { entry, held } = acquisition;
+    entry.unwatch();
     held?.forget();
     try {
-      const left = !place.session.ended.aborted && (await place.leave());
-      this.#entries.delete(owner);
-      return left && held !== undefined;
+      const released = !entry.session.ended.aborted && (await entry.release());
+      this.#acquisitions.delete(owner);
+      return released && held !== undefined;
     } catch (error) {
-      entry.leaving = undefined;
+      acquisition.releasing = undefined;
       // Asking again would be of no use.
-      if (isFinal(error)) this.#entries.delete(owner);
+      if (isFinal(error)) this.#acquisitions.delete(owner);
       throw error;
     }
   }

@@ -6,7 +6,7 @@ import type { ZooKeeperConnection } from './transport/connection.js';
 import type { ZooKeeperSession } from './session.js';
 import type { AclEntry } from './transport/wire.js';
 
-export interface PlaceSettings {
+export interface QueueEntrySettings {
   readonly key: string;
   readonly owner: string;
   readonly metadata: HolderMetadata;
@@ -16,29 +16,29 @@ export interface PlaceSettings {
 }
 
 /** The owner has the key, or somebody is in the way. */
-export type Standing = { readonly node: OwnNode } | { readonly node: null; readonly holder: Holder | undefined };
+export type QueuePosition = { readonly node: OwnNode } | { readonly node: null; readonly holder: Holder | undefined };
 
 /** The node that an owner has on the server within one session, or may have. */
-export interface Place {
+export interface QueueEntry {
   readonly session: ZooKeeperSession;
   /**
    * Creates the node if there is none. After a lost connection it first finds out whether it was created. `wake` is called when
    * another look is worth it.
    * @throws ConnectionLostError: look again over the next one; ServerRefusalError
    */
-  look(wake: (() => void) | undefined): Promise<Standing>;
+  look(wake: (() => void) | undefined): Promise<QueuePosition>;
   /** Deletes our node, and no other. Whether there was one. @throws as `look` */
-  leave(): Promise<boolean>;
+  release(): Promise<boolean>;
   /** `wake` is called no more. */
   unwatch(): void;
 }
 
 /** Reads another owner's node, and has `wake` called at its end. `null`: it is gone. `holderPath`: the holder's node. */
-export async function standingBehind(
+export async function watchPredecessor(
   connection: ZooKeeperConnection,
   path: string,
   { watch, wake, holderPath = path }: { watch: NodeWatch; wake: (() => void) | undefined; holderPath?: string },
-): Promise<(Standing & { node: null }) | null> {
+): Promise<(QueuePosition & { node: null }) | null> {
   const asked = wake ? watch.read(connection, path, wake) : readNode(connection, path);
   const askedForHolder = holderPath === path ? asked : readNode(connection, holderPath);
   const [state, first] = await Promise.all([asked, askedForHolder]);

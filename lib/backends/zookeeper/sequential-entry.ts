@@ -2,7 +2,7 @@ import { LockConfigurationError, quote } from '../../core/index.js';
 import { contenderPrefix, dataOf, nameOfKey, ownerInName } from './node-name.js';
 import { NodeWatch } from './node-watch.js';
 import { childrenOf, createNode, createParents, deleteNode, nameOf, type OwnNode, readNode } from './nodes.js';
-import { type Place, type PlaceSettings, type Standing, standingBehind } from './queue-entry.js';
+import { type QueueEntry, type QueueEntrySettings, type QueuePosition, watchPredecessor } from './queue-entry.js';
 import { inOrder, numbersAreUsedUp } from './queue-order.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import { isRefusal, NO_CHILDREN_FOR_EPHEMERALS, NO_NODE, ServerRefusalError } from './error.js';
@@ -13,7 +13,7 @@ import { CONTAINER, EPHEMERAL_SEQUENTIAL } from './transport/wire.js';
  * An ephemeral node that the server numbers, among those of the other contenders: the lowest number has the key, everybody else
  * waits for the end of the one before. https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks
  */
-export class SequentialPlace implements Place {
+export class SequentialEntry implements QueueEntry {
   /** The owner that has `key` now. */
   static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<string | undefined> {
     const parent = `${base}/${nameOfKey(key)}`;
@@ -31,37 +31,37 @@ export class SequentialPlace implements Place {
 
   constructor(
     readonly session: ZooKeeperSession,
-    private readonly settings: PlaceSettings,
+    private readonly settings: QueueEntrySettings,
   ) {
     this.#parent = `${settings.base}/${nameOfKey(settings.key)}`;
     this.#prefix = contenderPrefix(settings.metadata, settings.owner);
   }
 
-  async look(wake: (() => void) | undefined): Promise<Standing> {
+  async look(wake: (() => void) | undefined): Promise<QueuePosition> {
     for (;;) {
       const { connection } = this.session;
       const names = await this.#contenders(connection);
       const node = this.#node;
       const order = await ordered(connection, this.#parent, names);
-      const place = node ? order.indexOf(nameOf(node.path)) : -1;
-      const [first, before] = [order[0], order[place - 1]];
-      if (node && place === 0) return { node };
+      const index = node ? order.indexOf(nameOf(node.path)) : -1;
+      const [first, before] = [order[0], order[index - 1]];
+      if (node && index === 0) return { node };
       // Somebody has deleted our node: back to the end of the queue.
-      if (place === -1) this.#node = undefined;
+      if (index === -1) this.#node = undefined;
       if (first === undefined || before === undefined) continue;
       const holderPath = `${this.#parent}/${first}`;
       const how = { watch: this.#watch, wake, holderPath };
-      const standing = await standingBehind(connection, `${this.#parent}/${before}`, how);
-      if (standing) return standing;
+      const position = await watchPredecessor(connection, `${this.#parent}/${before}`, how);
+      if (position) return position;
     }
   }
 
-  async leave(): Promise<boolean> {
+  async release(): Promise<boolean> {
     const { connection } = this.session;
     if (this.#isUncertain) await this.#find(connection);
-    const left = this.#node !== undefined && (await deleteNode(connection, this.#node.path));
+    const released = this.#node !== undefined && (await deleteNode(connection, this.#node.path));
     this.#node = undefined;
-    return left;
+    return released;
   }
 
   unwatch(): void {

@@ -8,13 +8,13 @@ import {
   type LockServiceOptions,
 } from 'nestjs-distributed-lock/core';
 import { etcd, type EtcdOptions } from 'nestjs-distributed-lock/etcd';
-import { LockNames } from '../../../lib/backends/etcd/lock-names.js';
+import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 import { EtcdServer, type EtcdServerOptions } from '../../servers/etcd-server.js';
 import { EtcdOperator, type StoredKey } from '../../support/etcd-operator.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 
-const names = new LockNames('lock');
+const names = new EtcdLockNames('lock');
 
 /** A cluster of its own, with a proxy in front of its first member: who goes through it suffers, who does not sees the truth. */
 export class EtcdWorld implements AsyncDisposable {

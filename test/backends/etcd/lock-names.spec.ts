@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { LockNames } from '../../../lib/backends/etcd/lock-names.js';
+import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 
-const names = new LockNames('lock');
+const names = new EtcdLockNames('lock');
 /** With the characters that could matter more often than by chance. */
 const key = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1 }),
@@ -19,7 +19,7 @@ describe('the names of locks on etcd', () => {
   it('E6: are of one key each: no two keys share a place, and no range has a part of another', () => {
     fc.assert(
       fc.property(key, key, fc.nat(), fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }), (one, other, number, lease) => {
-        const place = names.place(one, number, lease);
+        const place = names.entry(one, number, lease);
         expect(contains(names.queue(one), place)).toBe(true);
         expect(contains(names.queue(other), place)).toBe(one === other);
         expect(contains(names.queue(one), names.session(lease))).toBe(false);
@@ -30,11 +30,11 @@ describe('the names of locks on etcd', () => {
   });
 
   it('E6: are apart for "a" and "a/b"', () => {
-    expect(contains(names.queue('a'), names.place('a/b', 0, 1n))).toBe(false);
+    expect(contains(names.queue('a'), names.entry('a/b', 0, 1n))).toBe(false);
   });
 
   it('can be read', () => {
-    expect(names.place('sale:42 é', 0, 255n)).toBe('lock/sale:42 é/0@ff');
-    expect(names.place('a/b\n%', 7, 1n)).toBe('lock/a%2Fb%0A%25/7@1');
+    expect(names.entry('sale:42 é', 0, 255n)).toBe('lock/sale:42 é/0@ff');
+    expect(names.entry('a/b\n%', 7, 1n)).toBe('lock/a%2Fb%0A%25/7@1');
   });
 });

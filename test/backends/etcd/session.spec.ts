@@ -4,7 +4,7 @@ import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { EtcdClient } from '../../../lib/backends/etcd/transport/client.js';
 import { resolveEtcdOptions } from '../../../lib/backends/etcd/options.js';
 import { EtcdSession } from '../../../lib/backends/etcd/session.js';
-import { LockNames } from '../../../lib/backends/etcd/lock-names.js';
+import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 import { aborted, failureOf, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { serverToken } from '../../support/fencing-token.js';
@@ -67,7 +67,7 @@ wantedOf(['etcd']).forEach(() =>
       const clock = new ManualClock();
       const client = new EtcdClient(resolveEtcdOptions({ endpoints: world.server.urls }));
       try {
-        const session = await EtcdSession.grant(client, new LockNames('lock'), 2, clock);
+        const session = await EtcdSession.grant(client, new EtcdLockNames('lock'), 2, clock);
         clock.stall(2_000);
         await expect(session.isThere('lock/of/nobody', 1n)).rejects.toThrow('the session is over');
         session.end();

@@ -5,10 +5,10 @@ import { createServer } from 'node:tls';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import type { Commands } from '../../../lib/backends/memcached/transport/command.js';
-import type { Link } from '../../../lib/backends/memcached/transport/connection.js';
+import type { MemcachedConnection } from '../../../lib/backends/memcached/transport/connection.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
-import { Session } from '../../../lib/backends/memcached/session.js';
+import { MemcachedSession } from '../../../lib/backends/memcached/session.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
@@ -118,8 +118,15 @@ for (const name of wantedOf(['memcached'])) {
         },
       };
       const serverClock = new ServerClock(1_800_000_000, clock.now());
-      const dialect = new MetaDialect(link as unknown as Link);
-      const session = new Session(link as unknown as Link, dialect, serverClock, new Map(), clock, undefined);
+      const dialect = new MetaDialect(link as unknown as MemcachedConnection);
+      const session = new MemcachedSession(
+        link as unknown as MemcachedConnection,
+        dialect,
+        serverClock,
+        new Map(),
+        clock,
+        undefined,
+      );
       await clock.advance(29_999);
       await session.prepare();
       expect(asked).toEqual([]);

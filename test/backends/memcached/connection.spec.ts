@@ -1,8 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from 'nestjs-distributed-lock/core';
 import type { Command } from '../../../lib/backends/memcached/transport/command.js';
-import { Link, type LinkOptions } from '../../../lib/backends/memcached/transport/connection.js';
-import { MemcachedFailure, unexpected } from '../../../lib/backends/memcached/error.js';
+import {
+  MemcachedConnection,
+  type MemcachedConnectionOptions,
+} from '../../../lib/backends/memcached/transport/connection.js';
+import { MemcachedError, unexpected } from '../../../lib/backends/memcached/error.js';
 import { ask } from '../../../lib/backends/memcached/server-statistics.js';
 import { blockEventLoop, failureOf } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
@@ -24,8 +27,8 @@ function say(name: string): Command<string> {
   };
 }
 
-function open(port: number, options: Partial<LinkOptions> = {}): Promise<Link> {
-  return Link.open({
+function open(port: number, options: Partial<MemcachedConnectionOptions> = {}): Promise<MemcachedConnection> {
+  return MemcachedConnection.open({
     host: '127.0.0.1',
     port,
     tls: undefined,
@@ -48,7 +51,7 @@ for (const _ of wantedOf(['memcached'])) {
       ]);
       expect(answers).toEqual([['a', 'b'], ['c'], ['d']]);
       expect(server.received).toEqual(['a\r\nb\r\nc\r\nd\r\n']);
-      link.end(new MemcachedFailure('not-sent', 'over'));
+      link.end(new MemcachedError('not-sent', 'over'));
     });
 
     it('takes a thousand answers byte by byte', async () => {
@@ -58,7 +61,7 @@ for (const _ of wantedOf(['memcached'])) {
       const link = await open(server.port, { commandTimeoutMs: 5_000 });
       const names = Array.from({ length: 1_000 }, (__, i) => `n${i}`);
       await expect(Promise.all(names.map((name) => link.exchange(say(name))))).resolves.toEqual(names.map((n) => [n]));
-      link.end(new MemcachedFailure('not-sent', 'over'));
+      link.end(new MemcachedError('not-sent', 'over'));
     });
 
     it.each<[string, (write: (text: string) => void) => void]>([
@@ -113,7 +116,7 @@ for (const _ of wantedOf(['memcached'])) {
       await using server = await ScriptedServer.start(() => undefined);
       const link = await open(server.port);
       const asked = failureOf(link.exchange(say('a')));
-      link.end(new MemcachedFailure('not-sent', 'over'));
+      link.end(new MemcachedError('not-sent', 'over'));
       await expect(asked).resolves.toMatchObject({ kind: 'not-sent' });
       await eventually(() => server.closed === 1);
       expect(server.received).toEqual([]);
@@ -129,7 +132,7 @@ for (const _ of wantedOf(['memcached'])) {
       blockEventLoop(TIMEOUT_MS * 2);
       await expect(answer).resolves.toEqual(['MN']);
       expect(link.alive).toBe(true);
-      link.end(new MemcachedFailure('not-sent', 'over'));
+      link.end(new MemcachedError('not-sent', 'over'));
     });
 
     it('that does not come about is an error in time, and nothing was sent', async () => {

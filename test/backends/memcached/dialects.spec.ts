@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ClassicDialect } from '../../../lib/backends/memcached/classic/classic-dialect.js';
 import type { Commands } from '../../../lib/backends/memcached/transport/command.js';
-import type { Dialect } from '../../../lib/backends/memcached/dialect.js';
+import type { MemcachedDialect } from '../../../lib/backends/memcached/dialect.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { Pipeline } from '../../../lib/backends/memcached/transport/pipeline.js';
 import { failureOf } from '../../conformance/contract.js';
@@ -30,7 +30,7 @@ class Script {
   }
 }
 
-type Question = (dialect: Dialect) => Promise<unknown>;
+type Question = (dialect: MemcachedDialect) => Promise<unknown>;
 const acquire: Question = (dialect) => dialect.acquire(LEASE, 100n);
 const count: Question = (dialect) => dialect.count(NAMES, 100n);
 const renew: Question = (dialect) => dialect.renew(LEASE, '7');
@@ -163,7 +163,11 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
   });
 }
 
-function answered(DialectClass: new (script: Script) => Dialect, question: Question, reply: string): Promise<unknown> {
+function answered(
+  DialectClass: new (script: Script) => MemcachedDialect,
+  question: Question,
+  reply: string,
+): Promise<unknown> {
   const script = new Script();
   const asked = question(new DialectClass(script));
   script.receive(reply);

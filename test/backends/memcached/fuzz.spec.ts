@@ -2,17 +2,17 @@ import { describe, expect, it } from '@jest/globals';
 import assert from 'node:assert/strict';
 import { randomInt, randomUUID } from 'node:crypto';
 import { ReportedHealth, systemClock } from 'nestjs-distributed-lock/core';
-import { MemcachedFailure } from 'nestjs-distributed-lock/memcached';
+import { MemcachedError } from 'nestjs-distributed-lock/memcached';
 import { ClassicDialect } from '../../../lib/backends/memcached/classic/classic-dialect.js';
-import type { Link } from '../../../lib/backends/memcached/transport/connection.js';
+import type { MemcachedConnection } from '../../../lib/backends/memcached/transport/connection.js';
 import { MemcachedLeaseStore } from '../../../lib/backends/memcached/lease-store.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
-import { rehearse } from '../../../lib/backends/memcached/capability-probe.js';
+import { probeCapabilities } from '../../../lib/backends/memcached/capability-probe.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
-import { Session } from '../../../lib/backends/memcached/session.js';
+import { MemcachedSession } from '../../../lib/backends/memcached/session.js';
 import { wantedOf } from '../describe-backend.js';
 import { FAULT_NAMES } from './mangled.js';
-import { MangledLink } from './mangled-connection.js';
+import { MangledConnection } from './mangled-connection.js';
 import { ModelServer } from './model-server.js';
 import { Random } from '../../support/random.js';
 
@@ -52,17 +52,24 @@ const COUNTER = ['absent', 'absent', 'ours', 'ours', 'ours', 'ours', 'low', 'tex
 class World {
   readonly #server = new ModelServer();
   readonly #store: MemcachedLeaseStore;
-  readonly #session: Session;
+  readonly #session: MemcachedSession;
 
   constructor(
     Dialect: typeof MetaDialect | typeof ClassicDialect,
     private readonly fault: string,
     random: Random,
   ) {
-    const link = new MangledLink(this.#server, fault, random);
+    const link = new MangledConnection(this.#server, fault, random);
     const clock = new ServerClock(this.#server.now, systemClock.now());
-    this.#session = new Session(link as unknown as Link, new Dialect(link), clock, new Map(), systemClock, undefined);
-    const node = { run: <T>(work: (session: Session) => Promise<T>) => work(this.#session) };
+    this.#session = new MemcachedSession(
+      link as unknown as MemcachedConnection,
+      new Dialect(link),
+      clock,
+      new Map(),
+      systemClock,
+      undefined,
+    );
+    const node = { run: <T>(work: (session: MemcachedSession) => Promise<T>) => work(this.#session) };
     const health = new ReportedHealth();
     const nothing = async (): Promise<undefined> => undefined;
     const servers = { health, start: nothing, agree: nothing, nodeOf: () => node, close: () => undefined };
@@ -72,9 +79,9 @@ class World {
   /** One or two callers, at once, over one connection. */
   async play(random: Random): Promise<Outcome[]> {
     const keys = ['k', 'other'].slice(0, 1 + random.below(2));
-    const rehearsal = random.below(10) === 0 ? [this.#rehearse()] : [];
+    const probe = random.below(10) === 0 ? [this.#probeCapabilities()] : [];
     const calls = keys.map((key) => this.#call(key, random));
-    return (await Promise.all([...calls, ...rehearsal])).flat();
+    return (await Promise.all([...calls, ...probe])).flat();
   }
 
   async #call(key: string, random: Random): Promise<Outcome[]> {
@@ -88,7 +95,7 @@ class World {
     try {
       return [await random.oneOf([this.#acquire, this.#acquire, this.#renew, this.#release])(key, owner)];
     } catch (error) {
-      if (!(error instanceof MemcachedFailure)) throw error;
+      if (!(error instanceof MemcachedError)) throw error;
       if (this.#honest) assert(counter === 'low' || counter === 'text', error);
       return ['failed'];
     }
@@ -126,12 +133,12 @@ class World {
     return released ? 'released' : 'not released';
   };
 
-  async #rehearse(): Promise<Outcome[]> {
+  async #probeCapabilities(): Promise<Outcome[]> {
     const { dialect, clock } = this.#session;
     try {
-      await rehearse(dialect, 'lock', clock, systemClock.now());
+      await probeCapabilities(dialect, 'lock', clock, systemClock.now());
     } catch (error) {
-      assert(error instanceof MemcachedFailure && !this.#honest, String(error));
+      assert(error instanceof MemcachedError && !this.#honest, String(error));
     }
     return [];
   }

@@ -1,13 +1,13 @@
 import type { Commands } from '../../../lib/backends/memcached/transport/command.js';
-import type { Link } from '../../../lib/backends/memcached/transport/connection.js';
-import { MemcachedFailure } from '../../../lib/backends/memcached/error.js';
+import type { MemcachedConnection } from '../../../lib/backends/memcached/transport/connection.js';
+import { MemcachedError } from '../../../lib/backends/memcached/error.js';
 import { Pipeline } from '../../../lib/backends/memcached/transport/pipeline.js';
 import { mangle } from './mangled.js';
 import type { ModelServer } from './model-server.js';
 import type { Random } from '../../support/random.js';
 
 /** A connection to the model whose answers arrive with a fault; what has not arrived then never does. */
-export class MangledLink implements Pick<Link, 'exchange'> {
+export class MangledConnection implements Pick<MemcachedConnection, 'exchange'> {
   readonly #pipeline = new Pipeline();
   #outbox = '';
   #lost = false;
@@ -19,7 +19,7 @@ export class MangledLink implements Pick<Link, 'exchange'> {
   ) {}
 
   exchange<Results extends readonly unknown[]>(...commands: Commands<Results>): Promise<Results> {
-    if (this.#lost) return Promise.reject(new MemcachedFailure('not-sent', 'lost'));
+    if (this.#lost) return Promise.reject(new MemcachedError('not-sent', 'lost'));
     if (this.#outbox === '') queueMicrotask(() => this.#flush());
     this.#outbox += commands.map(({ text }) => text).join('');
     return this.#pipeline.expect(commands, 0);
@@ -30,7 +30,7 @@ export class MangledLink implements Pick<Link, 'exchange'> {
     this.#outbox = '';
     try {
       for (const chunk of mangle(this.fault, answers, this.random)) this.#pipeline.receive(chunk);
-      if (this.#pipeline.oldest !== undefined) throw new MemcachedFailure('unknown', 'no answer');
+      if (this.#pipeline.oldest !== undefined) throw new MemcachedError('unknown', 'no answer');
     } catch (error) {
       this.#lost = true;
       this.#pipeline.fail(error);

@@ -1,7 +1,7 @@
 import type { Command } from '../transport/command.js';
-import { type Dialect, FENCE_TTL_S, type Lease, type Present } from '../dialect.js';
+import { type MemcachedDialect, FENCE_TTL_S, type MemcachedLease, type Present } from '../dialect.js';
 import type { ItemNames } from '../item-names.js';
-import type { Link } from '../transport/connection.js';
+import type { MemcachedConnection } from '../transport/connection.js';
 import { unexpected } from '../error.js';
 import { isCas } from '../meta-dialect.js';
 import { refusal } from '../transport/pipeline.js';
@@ -10,12 +10,15 @@ import { refusal } from '../transport/pipeline.js';
  * The commands that every memcached knows. Answers do not repeat their question, except to `gets`, so that what lets anybody in
  * is read by `gets`: the lease, with its owner, and the counter.
  */
-export class ClassicDialect implements Dialect {
-  constructor(private readonly link: Pick<Link, 'exchange'>) {}
+export class ClassicDialect implements MemcachedDialect {
+  constructor(private readonly connection: Pick<MemcachedConnection, 'exchange'>) {}
 
-  async acquire(lease: Lease, firstToken: bigint): Promise<{ added: boolean; token: bigint; present: Present | null }> {
+  async acquire(
+    lease: MemcachedLease,
+    firstToken: bigint,
+  ): Promise<{ added: boolean; token: bigint; present: Present | null }> {
     const { names, value, expiresAt } = lease;
-    const [added, counted, items] = await this.link.exchange(
+    const [added, counted, items] = await this.connection.exchange(
       add(names.lease, value, expiresAt),
       increment(names.fence),
       gets(names.lease, names.fence),
@@ -25,7 +28,7 @@ export class ClassicDialect implements Dialect {
   }
 
   async count(names: ItemNames, firstToken: bigint): Promise<bigint> {
-    const [, counted, items] = await this.link.exchange(
+    const [, counted, items] = await this.connection.exchange(
       add(names.fence, String(firstToken), FENCE_TTL_S),
       increment(names.fence),
       gets(names.fence),
@@ -34,8 +37,8 @@ export class ClassicDialect implements Dialect {
     return tokenIn(items, names);
   }
 
-  async renew({ names, value, expiresAt }: Lease, cas: string): Promise<Present | null> {
-    const [, items] = await this.link.exchange(
+  async renew({ names, value, expiresAt }: MemcachedLease, cas: string): Promise<Present | null> {
+    const [, items] = await this.connection.exchange(
       store(`cas ${names.lease} 0 ${expiresAt} ${Buffer.byteLength(value)} ${cas}`, value),
       gets(names.lease),
     );
@@ -43,18 +46,18 @@ export class ClassicDialect implements Dialect {
   }
 
   async look(name: string): Promise<Present | null> {
-    const [items] = await this.link.exchange(gets(name));
+    const [items] = await this.connection.exchange(gets(name));
     return items.get(name) ?? null;
   }
 
   /** There is no delete that compares; a write that has expired already is one. */
   async remove(name: string, cas: string): Promise<boolean> {
-    const [removed] = await this.link.exchange(store(`cas ${name} 0 -1 0 ${cas}`, ''));
+    const [removed] = await this.connection.exchange(store(`cas ${name} 0 -1 0 ${cas}`, ''));
     return removed;
   }
 
   async add(name: string, value: string, expiresAt: number): Promise<{ added: boolean; present: Present | null }> {
-    const [added, items] = await this.link.exchange(add(name, value, expiresAt), gets(name));
+    const [added, items] = await this.connection.exchange(add(name, value, expiresAt), gets(name));
     return { added, present: items.get(name) ?? null };
   }
 }
@@ -95,9 +98,9 @@ function gets(...names: readonly string[]): Command<ReadonlyMap<string, Present>
     read: ({ line, data }) => {
       if (line === 'END') return items;
       const [code, name = '', , , cas] = line.split(' ');
-      const place = names.indexOf(name, next);
-      if (code !== 'VALUE' || data === undefined || place === -1 || !isCas(cas)) throw unexpected(line);
-      next = place + 1;
+      const index = names.indexOf(name, next);
+      if (code !== 'VALUE' || data === undefined || index === -1 || !isCas(cas)) throw unexpected(line);
+      next = index + 1;
       items.set(name, { value: data, cas });
       return undefined;
     },

@@ -6,12 +6,12 @@ export interface Command<Result> {
   readonly text: string;
   /**
    * Takes the next part of the reply; `undefined` until it was the last one.
-   * @throws MemcachedFailure: `refused` when that was the answer, `protocol` when it is none to this command
+   * @throws MemcachedError: `refused` when that was the answer, `protocol` when it is none to this command
    */
   read(part: ReplyPart): Result | undefined;
 }
 
 /** The commands of one round trip. */
 export type Commands<Results extends readonly unknown[]> = {
-  readonly [Place in keyof Results]: Command<Results[Place]>;
+  readonly [Index in keyof Results]: Command<Results[Index]>;
 };

@@ -3,10 +3,10 @@ import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { type Clock, errorText, replyTimeout } from '../../../core/index.js';
 import type { Commands } from './command.js';
 import { type Given, given } from '../given.js';
-import { MemcachedFailure } from '../error.js';
+import { MemcachedError } from '../error.js';
 import { Pipeline } from './pipeline.js';
 
-export interface LinkOptions {
+export interface MemcachedConnectionOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: Given<ConnectionOptions> | undefined;
@@ -22,29 +22,29 @@ const KEEP_ALIVE_MS = 10_000;
  * One connection. An answer that is overdue, or is none, ends it, so that replies never mix: what was under way then has an
  * unknown outcome. It is reset, not closed, which takes back what is still on its way to the server.
  */
-export class Link {
+export class MemcachedConnection {
   /** Called once, when it can no longer be used. */
-  onLost: (error: MemcachedFailure) => void = () => undefined;
+  onLost: (error: MemcachedError) => void = () => undefined;
   readonly #pipeline = new Pipeline();
   #outbox: (() => string)[] = [];
-  #lost: MemcachedFailure | undefined;
+  #lost: MemcachedError | undefined;
   #watched = false;
   #heardAt: number;
 
   private constructor(
     private readonly socket: Socket,
-    private readonly options: LinkOptions,
+    private readonly options: MemcachedConnectionOptions,
   ) {
     this.#heardAt = options.clock.now();
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
-    socket.on('error', (error) => this.#lose(new MemcachedFailure('unknown', errorText(error))));
-    socket.on('close', () => this.#lose(new MemcachedFailure('unknown', 'the server closed the connection')));
+    socket.on('error', (error) => this.#lose(new MemcachedError('unknown', errorText(error))));
+    socket.on('close', () => this.#lose(new MemcachedError('unknown', 'the server closed the connection')));
   }
 
-  /** @throws MemcachedFailure */
-  static async open(options: LinkOptions): Promise<Link> {
+  /** @throws MemcachedError */
+  static async open(options: MemcachedConnectionOptions): Promise<MemcachedConnection> {
     const { host, port, connectTimeoutMs, clock } = options;
     const tls = options.tls && (await given('tls', options.tls, options));
     // An address is no name that a certificate could be chosen by.
@@ -55,7 +55,7 @@ export class Link {
         timer.cancel();
         // It may go on to complain.
         socket.on('error', () => undefined).destroy();
-        reject(new MemcachedFailure('not-sent', why));
+        reject(new MemcachedError('not-sent', why));
       };
       const timer = clock.schedule(connectTimeoutMs, () => fail(`no connection within ${connectTimeoutMs} ms`));
       const onError = (error: Error): void => fail(errorText(error));
@@ -63,7 +63,7 @@ export class Link {
       socket.once(tls ? 'secureConnect' : 'connect', () => {
         timer.cancel();
         socket.off('error', onError);
-        resolve(new Link(socket, options));
+        resolve(new MemcachedConnection(socket, options));
       });
     });
   }
@@ -77,13 +77,13 @@ export class Link {
     return this.#heardAt;
   }
 
-  /** One round trip, in one write with all others of this turn. @throws MemcachedFailure */
+  /** One round trip, in one write with all others of this turn. @throws MemcachedError */
   exchange<Results extends readonly unknown[]>(...commands: Commands<Results>): Promise<Results> {
     return new Promise((resolve, reject) => {
       if (this.#outbox.length === 0) queueMicrotask(() => this.#flush());
       this.#outbox.push(() => {
         if (this.#lost) {
-          reject(new MemcachedFailure('not-sent', this.#lost.message));
+          reject(new MemcachedError('not-sent', this.#lost.message));
           return '';
         }
         this.#pipeline.expect(commands, this.options.clock.now()).then(resolve, reject);
@@ -93,7 +93,7 @@ export class Link {
   }
 
   /** Nothing is sent any more, and what is under way fails with `error`. */
-  end(error: MemcachedFailure): void {
+  end(error: MemcachedError): void {
     if (this.#pipeline.oldest === undefined) this.socket.destroy();
     this.#lose(error);
   }
@@ -113,7 +113,7 @@ export class Link {
     try {
       this.#pipeline.receive(chunk);
     } catch (error) {
-      this.#lose(error instanceof MemcachedFailure ? error : new MemcachedFailure('protocol', String(error)));
+      this.#lose(error instanceof MemcachedError ? error : new MemcachedError('protocol', String(error)));
     }
   }
 
@@ -131,10 +131,10 @@ export class Link {
     const { clock, commandTimeoutMs } = this.options;
     const leftMs = oldest + commandTimeoutMs - clock.now();
     if (leftMs > 0) this.#watch(leftMs);
-    else this.#lose(new MemcachedFailure('unknown', `no answer within ${commandTimeoutMs} ms`));
+    else this.#lose(new MemcachedError('unknown', `no answer within ${commandTimeoutMs} ms`));
   }
 
-  #lose(error: MemcachedFailure): void {
+  #lose(error: MemcachedError): void {
     if (this.#lost) return;
     this.#lost = error;
     // Only TCP can be reset.

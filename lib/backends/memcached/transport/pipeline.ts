@@ -1,5 +1,5 @@
 import type { Command, Commands } from './command.js';
-import { MemcachedFailure, unexpected } from '../error.js';
+import { MemcachedError, unexpected } from '../error.js';
 import { type ReplyPart, ReplyParser } from './reply-parser.js';
 
 /** Commands that were sent together and are answered together. */
@@ -13,7 +13,7 @@ interface Exchange {
 interface Pending {
   readonly command: Command<unknown>;
   readonly exchange: Exchange;
-  readonly place: number;
+  readonly index: number;
   readonly since: number;
 }
 
@@ -32,11 +32,11 @@ export class Pipeline {
   expect(commands: readonly Command<unknown>[], now: number): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
       const exchange: Exchange = { results: [], missing: commands.length, resolve, reject };
-      for (const [place, command] of commands.entries()) this.#pending.push({ command, exchange, place, since: now });
+      for (const [index, command] of commands.entries()) this.#pending.push({ command, exchange, index, since: now });
     });
   }
 
-  /** @throws MemcachedFailure when this is no sequence of replies: whoever catches it calls `fail` */
+  /** @throws MemcachedError when this is no sequence of replies: whoever catches it calls `fail` */
   receive(chunk: Buffer): void {
     for (const part of this.#parser.push(chunk)) this.#onPart(part);
   }
@@ -51,14 +51,14 @@ export class Pipeline {
   #onPart(part: ReplyPart): void {
     const [head] = this.#pending;
     if (head === undefined) throw unexpected(part.line);
-    const { exchange, place } = head;
+    const { exchange, index } = head;
     try {
       if (part.line.startsWith('SERVER_ERROR')) throw refusal(part.line);
       const result = head.command.read(part);
       if (result === undefined) return;
-      exchange.results[place] = result;
+      exchange.results[index] = result;
     } catch (error) {
-      if (!(error instanceof MemcachedFailure) || error.kind !== 'refused') throw error;
+      if (!(error instanceof MemcachedError) || error.kind !== 'refused') throw error;
       exchange.reject(error);
     }
     this.#pending.shift();
@@ -68,6 +68,6 @@ export class Pipeline {
 }
 
 /** The server could not, and is ready for the next command. */
-export function refusal(line: string): MemcachedFailure {
-  return new MemcachedFailure('refused', `the server refused: ${line.replace(/^\w+ /u, '')}`);
+export function refusal(line: string): MemcachedError {
+  return new MemcachedError('refused', `the server refused: ${line.replace(/^\w+ /u, '')}`);
 }

@@ -1,4 +1,4 @@
-import { MemcachedFailure, unexpected } from '../error.js';
+import { MemcachedError, unexpected } from '../error.js';
 
 /** One line of a reply, without its end, and the block of data that it announced. */
 export interface ReplyPart {
@@ -22,7 +22,7 @@ export class ReplyParser {
   #rest: Buffer = EMPTY;
   #line: string | undefined;
 
-  /** The parts that `chunk` completes. @throws MemcachedFailure for what no server of this kind would send */
+  /** The parts that `chunk` completes. @throws MemcachedError for what no server of this kind would send */
   *push(chunk: Buffer): Generator<ReplyPart, void, undefined> {
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk]);
     for (let part = this.#take(); part !== undefined; part = this.#take()) yield part;
@@ -39,7 +39,7 @@ export class ReplyParser {
     if (this.#rest.length < size + 2) return undefined;
     const data = this.#rest.toString('utf8', 0, size);
     if (this.#rest.toString('latin1', size, size + 2) !== '\r\n') {
-      throw new MemcachedFailure('protocol', `a block that does not end after ${size} bytes`);
+      throw new MemcachedError('protocol', `a block that does not end after ${size} bytes`);
     }
     this.#rest = this.#rest.subarray(size + 2);
     this.#line = undefined;

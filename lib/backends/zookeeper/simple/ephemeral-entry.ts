@@ -2,7 +2,7 @@ import { LockConfigurationError, quote } from '../../../core/index.js';
 import { dataOf, nameOfKey, ownerOf } from '../node-name.js';
 import { NodeWatch } from '../node-watch.js';
 import { createNode, createParents, deleteNode, type OwnNode, readNode } from '../nodes.js';
-import { type Place, type PlaceSettings, type Standing, standingBehind } from '../queue-entry.js';
+import { type QueueEntry, type QueueEntrySettings, type QueuePosition, watchPredecessor } from '../queue-entry.js';
 import type { ZooKeeperConnection } from '../transport/connection.js';
 import { isRefusal, NO_NODE, NODE_EXISTS, ServerRefusalError } from '../error.js';
 import type { ZooKeeperSession } from '../session.js';
@@ -15,7 +15,7 @@ const NO_SESSION = Buffer.alloc(8);
  * only be deleted by its path, which all holders share, so a release reads first whose it is. An operator who deletes a node in
  * between lets that release free the next holder's: `sequential` has no such gap.
  */
-export class SimplePlace implements Place {
+export class EphemeralEntry implements QueueEntry {
   /** The owner that has `key` now. */
   static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<unknown> {
     const state = await readNode(connection, `${base}/${nameOfKey(key)}`);
@@ -31,29 +31,29 @@ export class SimplePlace implements Place {
 
   constructor(
     readonly session: ZooKeeperSession,
-    private readonly settings: PlaceSettings,
+    private readonly settings: QueueEntrySettings,
   ) {
     this.#path = `${settings.base}/${nameOfKey(settings.key)}`;
   }
 
-  async look(wake: (() => void) | undefined): Promise<Standing> {
+  async look(wake: (() => void) | undefined): Promise<QueuePosition> {
     for (;;) {
       const { connection } = this.session;
       if (this.#isUncertain || this.#node) await this.#find(connection);
       const node = this.#node ?? (await this.#create(connection));
       if (node) return { node };
-      const standing = await standingBehind(connection, this.#path, { watch: this.#watch, wake });
-      if (standing && !standing.holder) await this.#assertMode(connection);
-      if (standing) return standing;
+      const position = await watchPredecessor(connection, this.#path, { watch: this.#watch, wake });
+      if (position && !position.holder) await this.#assertMode(connection);
+      if (position) return position;
     }
   }
 
-  async leave(): Promise<boolean> {
+  async release(): Promise<boolean> {
     const { connection } = this.session;
     if (this.#isUncertain || this.#node) await this.#find(connection);
-    const left = this.#node !== undefined && (await deleteNode(connection, this.#path));
+    const released = this.#node !== undefined && (await deleteNode(connection, this.#path));
     this.#node = undefined;
-    return left;
+    return released;
   }
 
   unwatch(): void {

@@ -1,16 +1,16 @@
 import { type Clock, systemClock } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 import { EtcdSession } from './session.js';
-import type { LockNames } from './lock-names.js';
+import type { EtcdLockNames } from './lock-names.js';
 
 /** The session that new places belong to: a new one when the last is over. */
-export class CurrentSession {
+export class ClientSession {
   #session: EtcdSession | undefined;
   #opening: Promise<EtcdSession> | undefined;
 
   constructor(
     private readonly client: EtcdClient,
-    private readonly names: LockNames,
+    private readonly names: EtcdLockNames,
     private readonly ttlSeconds: number,
     private readonly clock: Clock = systemClock,
   ) {}
