@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
+import { Acquisition } from './waiting/acquisition.js';
 import { Busy } from './waiting/busy.js';
 import { currentLocks } from './holding/current-locks.js';
 import { detached } from './kit/detached.js';
@@ -108,7 +109,7 @@ export class LockService implements AsyncDisposable {
       state,
       fencingToken,
       heldMs: this.#clock.now() - since,
-      waitersHere: this.#holds.waiting(key),
+      waitersHere: this.#holds.queue.waiting(key),
     }));
   }
 
@@ -252,7 +253,7 @@ export class LockService implements AsyncDisposable {
     const inner = findHold(this.#holds.keeper, fullKey);
     if (inner) return this.#reenter(inner, options) ? inner : new Busy(this.#metadata);
     if (this.#end.refusesCaller) throw new LockShutdownError(key);
-    return this.#holds.take(fullKey, options);
+    return new Acquisition(fullKey, options, this.#holds).run();
   }
 
   #completed(options?: AcquireOptions): Readonly<ResolvedOptions> {

@@ -1,31 +1,35 @@
-import type { Deadline } from '../time/deadline.js';
-import type { AcquireRequest, Place } from '../leasing/lease-request.js';
+import { Busy } from './busy.js';
+import { Deadline } from '../time/deadline.js';
+import { LockShutdownError, quote } from '../contract/errors.js';
+import { Hold } from '../holding/hold.js';
+import type { Holds } from '../holding/holds.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
+import type { Lease } from '../leasing/lease.js';
+import type { AcquireRequest, Place } from '../leasing/lease-request.js';
+import { isAlike, type LinePlace } from './local-queue.js';
 import type { ResolvedOptions } from '../lock-options.js';
+import { newOwner } from '../holding/process-identity.js';
+import { outside } from '../holding/reentrancy.js';
 
-/** Where an acquisition stands in its process. */
-export interface AcquisitionListener {
-  readonly metadata: HolderMetadata;
-  /** Whether the next caller of the key takes the place in the backend's line. */
-  passPlace(acquisition: Acquisition): boolean;
-  blockedBy(key: string, by: Holder | Error | undefined): void;
-}
-
-/** A caller's wish for a key, and the request that asks the backend for it. */
+/** One caller's way to a hold: its turn in this process, then the lease of the caller before, or one of the backend. */
 export class Acquisition implements AcquireRequest, Place {
   owner = '';
   inherited = false;
   yields = false;
+  readonly deadline: Deadline;
+  readonly #since: number;
   /** The next caller has our place, and our turn with it. */
-  passed = false;
+  #passed = false;
 
   constructor(
     readonly key: string,
     readonly options: ResolvedOptions,
-    readonly since: number,
-    readonly deadline: Deadline,
-    private readonly listener: AcquisitionListener,
-  ) {}
+    private readonly holds: Holds,
+  ) {
+    const { clock } = holds.settings;
+    this.#since = clock.now();
+    this.deadline = Deadline.after(options.waitMs, clock, this.#since);
+  }
 
   get ttlMs(): number {
     return this.options.ttlMs + this.options.lockDelayMs;
@@ -40,19 +44,104 @@ export class Acquisition implements AcquireRequest, Place {
   }
 
   get metadata(): HolderMetadata {
-    return this.listener.metadata;
+    return this.holds.settings.metadata;
   }
 
   get place(): Place {
     return this;
   }
 
+  /** Order of arrival is that of the processes' callers, not of the one that asks for them. */
   pass(): boolean {
-    this.passed ||= this.listener.passPlace(this);
-    return this.passed;
+    const { key, options, owner, holds } = this;
+    this.#passed ||= isAlike(holds.queue.next(key), options) && holds.queue.leave(key, { owner });
+    return this.#passed;
   }
 
   blockedBy(by: Holder | Error | undefined): void {
-    this.listener.blockedBy(this.key, by);
+    this.holds.blockers.see(this.key, by);
+  }
+
+  /** Waits for our turn in this process, then inherits the lease of the caller before us or asks the backend. */
+  run(): Promise<Hold | Busy> {
+    return outside(() => (this.holds.queue.enter(this.key) ? this.#ask(newOwner()) : this.#takeInTurn()));
+  }
+
+  async #takeInTurn(): Promise<Hold | Busy> {
+    const previous = await this.#waitForTurn();
+    if (previous instanceof Busy) return previous;
+    if (previous === 'late') return this.holds.late(this.key);
+    if (previous && 'owner' in previous) {
+      this.inherited = true;
+      return this.#ask(previous.owner);
+    }
+    const inherited = previous && this.holds.inherit(previous, this.options);
+    return inherited ? this.#begin(inherited) : this.#ask(newOwner());
+  }
+
+  #waitForTurn(): Promise<Hold | LinePlace | null | 'late'> | 'late' | Busy {
+    const { key, options, deadline, holds } = this;
+    const { maxWaiters, observers } = holds.settings;
+    if (options.waitMs === 0) return 'late';
+    const waitersHere = holds.queue.waiting(key);
+    if (waitersHere >= maxWaiters) {
+      const message = `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`;
+      return new Busy(holds.holderOf(key), message);
+    }
+    observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
+    return holds.queue.wait(key, options, deadline);
+  }
+
+  /** Asks the backend. Unless it gives us a lease, our turn is over. */
+  #ask(owner: string): Promise<Hold | Busy> {
+    const { key, holds } = this;
+    const { backend, stopped } = holds.settings;
+    this.owner = owner;
+    this.yields = holds.yielding.delete(key);
+    holds.returns.underWay.begin();
+    const lease = stopped.aborted ? Promise.reject(stopped.reason) : backend.acquire(key, this);
+    return lease.then(
+      (granted) => this.#onLease(granted),
+      (error: unknown) => this.#onRejected(error),
+    );
+  }
+
+  #onLease(lease: Lease | null): Hold | Busy | Promise<never> {
+    const { key, options, owner, holds } = this;
+    holds.returns.underWay.end();
+    if (lease) return this.#begin(holds.holdOf(key, options, owner, lease));
+    const busy = new Busy(holds.holderOf(key));
+    if (!this.#passed) holds.endTurn(key, null);
+    return busy;
+  }
+
+  #onRejected(error: unknown): never {
+    const { key, deadline, signal, holds } = this;
+    holds.returns.underWay.end();
+    const calledOff = (signal?.aborted === true && error === signal.reason) || error instanceof LockShutdownError;
+    const failure: unknown = calledOff ? error : holds.reported(key, 'acquire', error);
+    if (!this.#passed) holds.onFailure(key, failure, deadline);
+    throw failure;
+  }
+
+  /** Unless the caller has given up meanwhile, or the service. */
+  #begin(hold: Hold): Hold | Promise<never> {
+    const { key, signal, holds } = this;
+    const { clock, observers, stopped } = holds.settings;
+    holds.add(hold);
+    if (signal?.aborted === true) return this.#rejected(hold, signal.reason);
+    if (stopped.aborted) return this.#rejected(hold, stopped.reason);
+    observers.notify('acquired', () => ({
+      key,
+      fencingToken: hold.fencingToken,
+      waitedMs: clock.now() - this.#since,
+      from: hold.handOff === 0 ? 'backend' : 'hand-off',
+    }));
+    return hold;
+  }
+
+  async #rejected(hold: Hold, reason: unknown): Promise<never> {
+    await this.holds.giveUp(hold);
+    throw reason;
   }
 }

@@ -14,6 +14,11 @@ export function isAlike(next: Wishes | undefined, { ttlMs, lockDelayMs }: Wishes
   return next?.ttlMs === ttlMs && next.lockDelayMs === lockDelayMs;
 }
 
+/** What the caller of a key leaves to the next one here when it gives up. */
+export interface LinePlace {
+  readonly owner: string;
+}
+
 type Request = Wishes & { readonly signal?: AbortSignal | undefined };
 
 interface Outcome<Gift> {
