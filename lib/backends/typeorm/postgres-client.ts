@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { idIn } from './greeted-id.js';
 
 type Row = Record<string, unknown>;
 
@@ -43,3 +44,8 @@ export function heard(extra: unknown): object {
   };
   return { ...given, verify };
 }
+
+/** Whether the server that answers is the one that greeted us. A pooler introduces itself, with an id of its own. */
+export const IS_OUR_SESSION = (parameter: string): string =>
+  `pg_backend_pid() = coalesce(${parameter}::int, pg_backend_pid())`;
+export const greetedPid = (client: unknown): string | null => idIn(client, 'processID') ?? null;

@@ -1,13 +1,10 @@
-import { createHash } from 'node:crypto';
-import { LockConfigurationError } from '../../core/index.js';
-import { idIn } from './greeted-id.js';
-import { heard, isPostgresClient, runPrepared } from './postgres-client.js';
+import { greetedPid, heard, IS_OUR_SESSION, isPostgresClient, runPrepared } from './postgres-client.js';
 import { inMs, NOW, NOW_US } from './postgres-clock.js';
+import { GRANT_MS, handOver, isInLine, isNext, othersInLine, postgresLine, tell } from './postgres-line.js';
 import { refusalOf } from './refusal-of.js';
 import { streamIn } from './sockets.js';
 import type { SqlDialect } from './sql-dialect.js';
 import { storedText } from './stored-key.js';
-import { plainTable } from './table-name.js';
 
 const BUSY: ReadonlySet<string | undefined> = new Set([
   '40001', // serialization_failure
@@ -15,29 +12,8 @@ const BUSY: ReadonlySet<string | undefined> = new Set([
   '55P03', // lock_not_available
 ]);
 
-/** For how long a waiter that was handed the key has it, until it says that it is there. One that died costs the others so long, once. */
-const GRANT_MS = 1_000;
-
 /** undefined_table, undefined_column, insufficient_privilege, invalid_schema_name */
 const ABOUT_TABLE: ReadonlySet<string | undefined> = new Set(['42P01', '42703', '42501', '3F000']);
-
-/** Whether the server that answers is the one that greeted us. A pooler introduces itself, with an id of its own. */
-const IS_OUR_SESSION = (parameter: string): string =>
-  `pg_backend_pid() = coalesce(${parameter}::int, pg_backend_pid())`;
-const greetedPid = (client: unknown): string | null => idIn(client, 'processID') ?? null;
-
-const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
-
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
-
-/** Where grants of the table's keys are told. The server takes 63 bytes, and a data source's schema may have any name. */
-function channelOf(table: string): string {
-  const plain = plainTable(table);
-  return /^[\w$.]{1,63}$/u.test(plain) ? plain : `distributed_lock_${sha256(table).slice(0, 40)}`;
-}
-
-/** `WaitingLine.nameOf`, in SQL. */
-const named = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UTF8')), 'hex')`;
 
 export const postgres: SqlDialect = {
   connections: 2,
@@ -68,7 +44,7 @@ export const postgres: SqlDialect = {
   },
 
   runPrepared,
-  quote,
+  quote: (name) => `"${name.replaceAll('"', '""')}"`,
 
   lockColumns: {
     lock_key: /^text primary key$/u,
@@ -122,9 +98,10 @@ export const postgres: SqlDialect = {
          values ($1, $2, ${NOW_US}, ${inMs('$3')}, ${NOW}, $4)
          on conflict (lock_key) do update set
            token = case when held.owner = excluded.owner then held.token else greatest(held.token + 1, excluded.token) end,
-           waiting = array_remove(held.waiting, excluded.owner), owner = excluded.owner, expires_at = excluded.expires_at,
+           waiting = ${othersInLine('excluded.owner', 'held.waiting')}, owner = excluded.owner, expires_at = excluded.expires_at,
            acquired_at = excluded.acquired_at, metadata = excluded.metadata
-         where held.owner is null or held.owner = excluded.owner or held.expires_at <= ${NOW}
+         where held.owner = excluded.owner
+           or (held.owner is null or held.expires_at <= ${NOW}) and ${isNext('excluded.owner', 'held.waiting')}
          returning token
        )
        select token::text as token, null as metadata, null as since, null as remaining from granted
@@ -146,23 +123,19 @@ export const postgres: SqlDialect = {
     return rows.length === 1;
   },
 
-  // Locked first, because whoever leaves the line may be handed the key while it waits for the row.
+  // Locked first, because who leaves the line may be handed the key while it waits for the row.
   async release(query, table, { key, owner }) {
     const [row] = await query(
       `with before as (
-         select owner is not distinct from $2 as ours from ${table}
-         where lock_key = $1 and (owner = $2 or $2 = any(waiting)) for update
+         select owner is not distinct from $2 as ours, ${othersInLine('$2')} as line from ${table}
+         where lock_key = $1 and (owner = $2 or ${isInLine('$2')}) for update
        ), freed as (
-         update ${table} set owner = waiting[1], waiting = waiting[2:], metadata = null, acquired_at = ${NOW},
-           token = case when waiting = '{}' then token else greatest(token + 1, ${NOW_US}) end,
-           expires_at = case when waiting = '{}' then ${NOW} else ${inMs(`${GRANT_MS}`)} end
-         from before where ours and lock_key = $1 returning owner as next, waiting[1] as after
+         update ${table} set ${handOver(GRANT_MS)} from before where ours and lock_key = $1
+           returning owner as next, substr(waiting[cardinality(waiting)], 15) as last
        ), left_line as (
-         update ${table} set waiting = array_remove(waiting, $2) from before where not ours and lock_key = $1
+         update ${table} set waiting = line from before where not ours and lock_key = $1
        )
-       select case when next is not null then pg_notify('${channelOf(table)}', ${named('next')} || '|0')::text end,
-         case when after is not null then pg_notify('${channelOf(table)}', ${named('after')} || '|${GRANT_MS}')::text end
-       from freed`,
+       select ${tell(table, 'next', 0)}, ${tell(table, 'last', GRANT_MS)} from freed`,
       [storedText(key), owner],
     );
     return row !== undefined;
@@ -201,41 +174,5 @@ export const postgres: SqlDialect = {
   isBusy: ({ code }) => BUSY.has(code),
   isAboutTable: ({ code }) => ABOUT_TABLE.has(code),
 
-  line: {
-    async join(query, table, key, owner) {
-      const rows = await query(
-        `with joined as (
-           update ${table} set waiting = waiting || $2::text where lock_key = $1 and owner is not null and $2 <> all(waiting) returning 1
-         )
-         select from joined union all
-         select from ${table} where lock_key = $1 and owner is not null and $2 = any(waiting)`,
-        [storedText(key), owner],
-      );
-      return rows.length === 1;
-    },
-
-    nameOf: sha256,
-
-    async look(query, table, keys) {
-      const rows = await query(
-        `select ${named('waiter.owner')} as name from unnest($1::text[], $2::text[]) as waiter(lock_key, owner)
-         left join ${table} as held on held.lock_key = waiter.lock_key
-         where held.owner is null or held.owner = waiter.owner or held.expires_at <= ${NOW} or waiter.owner <> all(held.waiting)`,
-        [Array.from(keys.values(), storedText), [...keys.keys()]],
-      );
-      return rows.map(({ name }) => `${String(name)}|0`);
-    },
-
-    /** Whoever listens through a pooler listens on somebody else's connection, for good. */
-    async listen(query, client, table, deliver) {
-      if (!isPostgresClient(client)) {
-        throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');
-      }
-      const session = await query(`select where ${IS_OUR_SESSION('$1')}`, [greetedPid(client)]);
-      if (session.length === 0) return false;
-      client.on('notification', ({ payload }: { readonly payload?: string }) => deliver(payload ?? ''));
-      await query(`listen ${quote(channelOf(table))}`, []);
-      return true;
-    },
-  },
+  line: postgresLine,
 };

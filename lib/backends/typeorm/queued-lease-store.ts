@@ -7,7 +7,8 @@ import type { SqlLeaseStore } from './sql-lease-store.js';
 
 /** How soon to ask again as long as grants are not heard of. */
 const DEAF_POLL_MS = 50;
-const LONGEST_POLL_MS = 5_000;
+/** With jitter it is less than the time after which a waiter loses its place. */
+const LONGEST_POLL_MS = 3_000;
 
 /** A lease store whose server keeps those who wait in line, on the row, and hands the key to the first of them. */
 export class QueuedLeaseStore implements LeaseStore {
@@ -33,11 +34,11 @@ export class QueuedLeaseStore implements LeaseStore {
     const { lookOut } = this.channel;
     if (attempt.acquired || !lookOut.has(owner)) return attempt;
     const hears = this.channel.listen();
-    const inLine = await this.line.join(this.connections.query, this.table, key, owner);
-    if (!inLine) return { ...attempt, retryAfterMs: 0 };
+    const retryAfterMs = await this.line.join(this.connections.query, this.table, key, owner);
+    if (retryAfterMs === 0) return { ...attempt, retryAfterMs };
     lookOut.joined(owner);
     if (hears) this.channel.trust();
-    return hears ? attempt : { ...attempt, retryAfterMs: this.#askAgainAfter(attempt.retryAfterMs) };
+    return { ...attempt, retryAfterMs: hears ? retryAfterMs : this.#askAgainAfter(retryAfterMs) };
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -74,9 +75,9 @@ export class QueuedLeaseStore implements LeaseStore {
   }
 
   /** The more keys are waited for, the later, as whoever polls a store does. */
-  #askAgainAfter(retryAfterMs: number | null): number {
+  #askAgainAfter(retryAfterMs: number): number {
     const shared = this.channel.lookOut.size * this.store.pollMsPerWaiter;
     const pollMs = Math.min(LONGEST_POLL_MS, Math.max(DEAF_POLL_MS, shared));
-    return Math.min(retryAfterMs ?? pollMs, pollMs / 2 + randomInt(pollMs));
+    return Math.min(retryAfterMs, pollMs / 2 + randomInt(pollMs));
   }
 }

@@ -65,11 +65,14 @@ export interface SqlDialect extends LeaseStatements {
  * asking. Messages are those of `WakeUps`.
  */
 export interface WaitingLine {
-  /** Puts the owner at the end, unless it is in line already; false when nobody holds the key any more. */
-  join(query: Query, table: string, key: string, owner: string): Promise<boolean>;
+  /**
+   * Puts the owner at the end, or notes that it is still there. A key that is free goes to the first who was seen of late.
+   * Resolves to how many milliseconds whoever has the key may keep it: 0 when it is the owner's turn to ask.
+   */
+  join(query: Query, table: string, key: string, owner: string): Promise<number>;
   /** What an owner is called in messages: anybody who may connect to the database may hear them, and an owner's id is a secret. */
   nameOf(owner: string): string;
-  /** The messages that those who wait should have heard: of keys that are free or theirs, and to who is not in line any more. */
+  /** Notes that they wait. The messages that they should have heard: of keys that are free or theirs, and to who is not in line any more. */
   look(query: Query, table: string, keys: ReadonlyMap<string, string>): Promise<readonly string[]>;
   /** From now on calls `deliver` with the messages of the connection; false where none would ever arrive. */
   listen(query: Query, client: unknown, table: string, deliver: (message: string) => void): Promise<boolean>;
