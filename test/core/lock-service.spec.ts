@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { runInNewContext } from 'node:vm';
 import { getEventListeners, getMaxListeners } from 'node:events';
 import {
   LockBackendError,
@@ -229,11 +230,21 @@ describe('LockService', () => {
             },
           },
           Object.assign({}, { acquired: async () => Promise.reject(new Error('late metrics')) }),
+          Object.assign({}, { acquired: () => runInNewContext(`Promise.reject(new Error('foreign metrics'))`) }),
+          Object.assign({}, { released: async () => Promise.reject(Object.create(null)) }),
+          {
+            released: () => {
+              throw Object.create(null);
+            },
+          },
         ],
       });
       await (await watched.acquire('k')).release();
-      for (const text of ['broken metrics', 'late metrics'])
+      await clock.advance(0);
+      for (const text of ['broken metrics', 'late metrics', 'foreign metrics'])
         expect(warned).toHaveBeenCalledWith(expect.stringContaining(text));
+      const withoutText = warned.mock.calls.filter(([warning]) => String(warning).includes('in released: an object'));
+      expect(withoutText).toHaveLength(2);
       warned.mockRestore();
     });
   });

@@ -28,12 +28,21 @@ export class Observers {
 }
 
 function tell<Name extends keyof LockEvents>(observer: LockObserver, name: Name, event: LockEvents[Name]): void {
-  const warn = (error: unknown): void => process.emitWarning(`a lock observer threw in ${name}: ${String(error)}`);
+  const warn = (error: unknown): void => process.emitWarning(`a lock observer threw in ${name}: ${textOf(error)}`);
   try {
     const told: unknown = observer[name]?.(event);
-    // An async function fits the type of an observer, too.
-    if (told instanceof Promise) told.catch(warn);
+    // An async function fits the type of an observer, too. Its promise may be of another library.
+    if (typeof told === 'object' && told !== null) Promise.resolve(told).catch(warn);
   } catch (error) {
     warn(error);
+  }
+}
+
+/** An object without a prototype cannot become a string. */
+function textOf(error: unknown): string {
+  try {
+    return String(error);
+  } catch {
+    return 'an object that has no text';
   }
 }
