@@ -51,7 +51,7 @@ export interface LockServiceOptions extends HandOffOptions {
   maxWaiters?: number;
   /**
    * How long `shutdown` waits for the work under locks, in milliseconds. Nobody waits longer for a lock meanwhile. `0` waits for
-   * nothing. @default 10_000
+   * nothing. In an application of Nest it begins before the server waits for its requests. @default 10_000
    */
   shutdownGraceMs?: number;
   observers?: readonly LockObserver[];

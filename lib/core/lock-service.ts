@@ -212,7 +212,10 @@ export class LockService implements AsyncDisposable {
     this.#end.stop();
   }
 
-  /** @internal Nobody waits longer than this from now on, not even those who wait already: a server finishes its requests. */
+  /**
+   * @internal The grace time begins, and a server finishes its requests meanwhile. Nobody waits longer than this from now on,
+   * not even those who wait already. Who still holds a lock then is told, as by `shutdown`; who gets one later has as long.
+   */
   limitWaits(ms = this.#shutdownGraceMs): void {
     this.#end.limitWaits(ms);
   }
@@ -227,7 +230,8 @@ export class LockService implements AsyncDisposable {
 
   /**
    * Drains; then closes the backend. Work that has not ended within `graceMs` is told that its lock is lost (`shutdown`). Its
-   * key is not given back under it: the key frees itself when the work ends, or with its TTL. Idempotent.
+   * key is not given back under it: the key frees itself when the work ends, or with its TTL. Called again, a grace time that
+   * ends earlier counts, and a later one changes nothing.
    */
   shutdown(graceMs = this.#shutdownGraceMs): Promise<void> {
     return this.#end.shutdown(graceMs, CLOSE_MS);
@@ -236,7 +240,8 @@ export class LockService implements AsyncDisposable {
   /**
    * Stops at once, for whoever knows that no work runs under a lock; `shutdown` waits for it. Tells those who still hold a lock
    * that it is lost (`shutdown`), gives it back, and closes the backend. A server has `withinMs` to answer, and the backend as
-   * long again; the TTL ends what is left undone. Idempotent.
+   * long again; the TTL ends what is left undone. During a `shutdown` it is `shutdown(0)`: holders are told now, and their keys
+   * are not given back under their work. Idempotent.
    */
   close(withinMs = CLOSE_MS): Promise<void> {
     return this.#end.close(withinMs);

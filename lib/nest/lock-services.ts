@@ -55,7 +55,10 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
     }
   }
 
-  /** The server closes next, and waits for its requests. Those who wait for a lock for ever would keep it open. */
+  /**
+   * The server closes next, and waits for its requests. The grace time begins here: an event stream, or a handler that hangs,
+   * would never let it begin later.
+   */
   beforeApplicationShutdown(): void {
     this.#each((service) => service.limitWaits());
   }
@@ -63,7 +66,7 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
   async onApplicationShutdown(): Promise<void> {
     const keys = this.#each((service) => service.inspect().map(({ key }) => JSON.stringify(key))).flat();
     if (keys.length > 0) this.#logger.log(`waits for the work under ${keys.slice(0, 10).join(', ')} to end`);
-    // Work that holds a lock of one service may need one of another: so all are drained before any is closed.
+    // Work that holds a lock of one service may need one of another. Hence all are drained before any is closed.
     await Promise.all(this.#each((service) => service.drain()));
     await Promise.all(this.#each((service) => service.shutdown(0)));
   }

@@ -13,6 +13,17 @@ function working(locks: LockService, key: string): { readonly done: Promise<void
   return { done: locks.withLock(key, () => ended), end };
 }
 
+/** Whether the backend was closed. */
+function closing(backend: TestLockBackend): () => boolean {
+  let closed = false;
+  const close = backend.close.bind(backend);
+  backend.close = async () => {
+    closed = true;
+    await close();
+  };
+  return () => closed;
+}
+
 describe('LockService.shutdown', () => {
   let world: ServiceWorld;
   let clock: ManualClock;
@@ -84,18 +95,43 @@ describe('LockService.shutdown', () => {
   });
 
   it('gives the key back when the work ends after all, and closes the backend only then', async () => {
-    let closed = false;
-    const close = backend.close.bind(backend);
-    backend.close = async () => {
-      closed = true;
-      await close();
-    };
+    const isClosed = closing(backend);
     const lock = await locks.acquire('k', { ttlMs: TTL_MS });
     await locks.shutdown(0);
-    expect([lock.state, closed, backend.held]).toEqual(['lost', false, ['k']]);
+    expect([lock.state, isClosed(), backend.held]).toEqual(['lost', false, ['k']]);
     await lock.release();
     await clock.advance(0);
-    expect([closed, backend.held]).toEqual([true, []]);
+    expect([isClosed(), backend.held]).toEqual([true, []]);
+  });
+
+  it.each([
+    ['shutdown(1_000)', (): Promise<void> => locks.shutdown(1_000), 1_000],
+    ['shutdown(0)', (): Promise<void> => locks.shutdown(0), 0],
+    ['close()', (): Promise<void> => locks.close(), 0],
+  ])('is hurried by a later %s, which frees nothing under the work', async (_, hurry, graceMs) => {
+    const isClosed = closing(backend);
+    const lock = await locks.acquire('k', { ttlMs: TTL_MS });
+    let over = false;
+    const shutdown = locks.shutdown(8_000).then(() => (over = true));
+    const hurried = hurry();
+    await clock.advance(Math.max(0, graceMs - 1));
+    expect([over, lock.isHeld]).toEqual(graceMs > 0 ? [false, true] : [true, false]);
+    await clock.advance(1);
+    await Promise.all([shutdown, hurried]);
+    expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'shutdown' });
+    expect([isClosed(), backend.held]).toEqual([false, ['k']]);
+    await lock.release();
+    await clock.advance(0);
+    expect([isClosed(), backend.held]).toEqual([true, []]);
+  });
+
+  it('is not prolonged by a later demand that waits longer', async () => {
+    const lock = await locks.acquire('k');
+    const shutdown = locks.shutdown(1_000);
+    void locks.shutdown(8_000);
+    await clock.advance(1_000);
+    await shutdown;
+    expect(lock.isHeld).toBe(false);
   });
 
   it('takes its grace time from the options', async () => {
@@ -134,5 +170,44 @@ describe('LockService.shutdown', () => {
     const late = expect(locks.acquire('k', { waitMs: Infinity })).rejects.toMatchObject({ waitMs: GRACE_MS });
     await clock.advance(GRACE_MS);
     await late;
+  });
+
+  it('tells work under a request that never ends when the grace time is over, and waits no second one for it', async () => {
+    const isClosed = closing(backend);
+    const lock = await locks.acquire('k', { ttlMs: TTL_MS });
+    locks.limitWaits();
+    await clock.advance(GRACE_MS - 1);
+    expect(lock.isHeld).toBe(true);
+    await clock.advance(1);
+    expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'shutdown' });
+    expect(locks.inspect()).toMatchObject([{ key: 'k', state: 'lost' }]);
+    await expect(locks.drain()).resolves.toBe(false);
+    await locks.shutdown(0);
+    expect([isClosed(), backend.held]).toEqual([false, ['k']]);
+    await lock.release();
+    await clock.advance(0);
+    expect([isClosed(), backend.held, locks.inspect()]).toEqual([true, [], []]);
+  });
+
+  it('gives a lock that is taken after the grace time as long again', async () => {
+    locks.limitWaits();
+    await clock.advance(GRACE_MS);
+    const [lock, brief] = [await locks.acquire('k'), await locks.acquire('brief')];
+    await brief.release();
+    await clock.advance(GRACE_MS - 1);
+    expect(lock.isHeld).toBe(true);
+    await clock.advance(1);
+    expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'shutdown' });
+    expect([locks.inspect(), backend.held]).toMatchObject([[{ key: 'k' }], ['k']]);
+  });
+
+  it('gives the key of such work back with close()', async () => {
+    const lock = await locks.acquire('k');
+    locks.limitWaits(0);
+    await clock.advance(0);
+    expect([lock.state, backend.held]).toEqual(['lost', ['k']]);
+    await locks.close();
+    expect(backend.held).toEqual([]);
+    await lock.release();
   });
 });

@@ -1,4 +1,7 @@
-/** An application with a queue, a database and locks, whose modules are imported in the order of its argument. */
+/**
+ * An application with a queue, a database and locks, whose modules are imported in the order of its first argument. The second
+ * is the grace time of its locks.
+ */
 import { InjectQueue, BullModule, Processor, WorkerHost } from '@nestjs/bullmq';
 import { Controller, Get, Injectable, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -8,7 +11,14 @@ import { Redis } from 'ioredis';
 import Database from 'libsql';
 import { argv, env } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { currentLock, DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
+import {
+  CurrentLock,
+  currentLock,
+  DistributedLockModule,
+  Locked,
+  type LockHandle,
+  LockService,
+} from 'nestjs-distributed-lock';
 import { redis } from 'nestjs-distributed-lock/redis';
 
 const WORK_MS = 2_000;
@@ -66,10 +76,21 @@ class Requests {
   async request(): Promise<string> {
     return this.report.work('request', this.locks);
   }
+
+  @Get('hung')
+  @Locked('hung')
+  async hang(@CurrentLock() lock?: LockHandle): Promise<void> {
+    lock?.signal.addEventListener(
+      'abort',
+      () => void this.report.rpush('report', `told: ${lock.signal.reason.reason}`),
+    );
+    await this.report.rpush('report', 'hangs');
+    await new Promise(() => undefined);
+  }
 }
 
 const IMPORTS = {
-  lock: () => [DistributedLockModule.forRoot(redis({ url }))],
+  lock: () => [DistributedLockModule.forRoot({ backend: redis({ url }), shutdownGraceMs: Number(argv[3] ?? 10_000) })],
   bull: () => [
     BullModule.forRoot({ connection: { host, port: Number(port) } }),
     BullModule.registerQueue({ name: 'jobs' }),

@@ -67,6 +67,21 @@ describe('SIGTERM during a job of BullMQ and a request, with locks in Redis', ()
     60_000,
   );
 
+  it('tells a request that never ends, when the grace time is over, and frees no key under it', async () => {
+    const { child, url } = await start('lock,bull,typeorm', server.url, 500);
+    try {
+      const answer = fetch(`${url}/hung`).catch(() => undefined);
+      await eventually(async () => expect(await report()).toEqual(['hangs']));
+      child.kill('SIGTERM');
+      await eventually(async () => expect(await report()).toEqual(['hangs', 'told: shutdown']));
+      await expect(rivals.tryAcquire('hung')).resolves.toBeNull();
+      child.kill('SIGKILL');
+      await answer;
+    } finally {
+      child.kill('SIGKILL');
+    }
+  }, 60_000);
+
   async function expectNoJobLost(): Promise<void> {
     const queue = new Queue('jobs', { connection: { host: '127.0.0.1', port: server.port } });
     try {
@@ -79,10 +94,10 @@ describe('SIGTERM during a job of BullMQ and a request, with locks in Redis', ()
   }
 });
 
-async function start(order: string, redisUrl: string): Promise<{ child: ChildProcess; url: string }> {
+async function start(order: string, redisUrl: string, graceMs = 10_000): Promise<{ child: ChildProcess; url: string }> {
   const register = new URL('../support/ts-register.mjs', import.meta.url).href;
   const file = new URL('./bull-application.ts', import.meta.url).pathname;
-  const child = fork(file, [order], {
+  const child = fork(file, [order, String(graceMs)], {
     execArgv: ['--import', register],
     env: { ...process.env, NODE_OPTIONS: '', REDIS_URL: redisUrl },
     silent: true,

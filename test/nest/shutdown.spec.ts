@@ -1,7 +1,26 @@
 import { describe, expect, it } from '@jest/globals';
-import { Controller, Get, Injectable, Module, type OnApplicationShutdown, Param } from '@nestjs/common';
-import { DistributedLockModule, type LockBackend, Locked, LockService } from 'nestjs-distributed-lock';
+import {
+  Controller,
+  Get,
+  Injectable,
+  type MessageEvent,
+  Module,
+  type OnApplicationShutdown,
+  Param,
+  Sse,
+} from '@nestjs/common';
+import {
+  CurrentLock,
+  DistributedLockModule,
+  type LockBackend,
+  Locked,
+  type LockHandle,
+  type LockObserver,
+  LockService,
+  type LossReason,
+} from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
+import { NEVER, type Observable } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { application, context, listen, providing } from './apps.js';
 import { Crossing, Deferred } from './crossing.js';
@@ -93,6 +112,45 @@ describe('the end of an application', () => {
     await closed;
     expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'shutdown' });
   });
+
+  it.each(['stream', 'hung'])(
+    'tells the work under a request that never ends (%s), after the grace time',
+    async (path) => {
+      const inside = new Deferred<LockHandle>();
+      const told = new Deferred<LossReason>();
+      const signalled = (lock?: LockHandle): void => {
+        if (lock) inside.resolve(lock);
+      };
+      @Controller()
+      class Sales {
+        @Sse('stream')
+        @Locked('sale')
+        stream(@CurrentLock() lock?: LockHandle): Observable<MessageEvent> {
+          signalled(lock);
+          return NEVER;
+        }
+
+        @Get('hung')
+        @Locked('sale')
+        async hang(@CurrentLock() lock?: LockHandle): Promise<void> {
+          signalled(lock);
+          await new Promise(() => undefined);
+        }
+      }
+      const observers: LockObserver[] = [{ lost: ({ reason }) => told.resolve(reason) }];
+      const module = DistributedLockModule.forRoot({ backend: memory(), observers, shutdownGraceMs: 100 });
+      const app = await application({ imports: [module], controllers: [Sales] });
+      const url = await listen(app);
+      const client = new AbortController();
+      const answer = fetch(`${url}/${path}`, { signal: client.signal }).catch(() => undefined);
+      const lock = await inside.promise;
+      const closed = app.close();
+      await expect(told.promise).resolves.toBe('shutdown');
+      expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'shutdown' });
+      client.abort();
+      await Promise.all([answer, closed]);
+    },
+  );
 
   it.each(['before', 'after'])('comes after the end of a global module that is imported %s', async (place) => {
     const order: string[] = [];

@@ -43,8 +43,10 @@ export class Holds {
   readonly returns: LeaseReturns;
   readonly #grid: TimerGrid;
   readonly #holds = new Map<string, Hold>();
-  /** Those that a shutdown ended while their work still ran. */
+  /** Those whose grace time ended before their work did. They keep their turn until it ends. */
   readonly #abandoned = new Set<Hold>();
+  /** For holds that begin when the grace time is over. */
+  #laterGraceMs = Infinity;
 
   constructor(readonly settings: HoldsSettings) {
     this.#grid = TimerGrid.of(settings.clock);
@@ -69,9 +71,7 @@ export class Holds {
   readonly giveUp = (hold: Hold): Promise<void> => {
     const { key } = hold;
     if (!hold.leave()) {
-      if (!hold.ended || !this.#abandoned.delete(hold)) return DONE;
-      this.#holds.delete(key);
-      return outside(() => this.#giveBack(hold));
+      return hold.ended && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
     }
     const { clock, observers } = this.settings;
     this.#holds.delete(key);
@@ -103,20 +103,24 @@ export class Holds {
 
   /** Ends every hold, and resolves when all is given back. */
   async end(): Promise<void> {
-    for (const hold of this) hold.onLost('shutdown');
+    for (const hold of this) {
+      hold.onLost('shutdown');
+      if (this.#abandoned.has(hold)) void this.#endAbandoned(hold);
+    }
     await this.returns.underWay.idle();
   }
 
   /**
    * Ends every hold and leaves its key to the TTL, because the work under it still runs. A key is given back when its work ends
-   * in time. Returns the longest of these TTLs.
+   * in time. Returns the longest of these TTLs, with those of holds that were abandoned before.
+   * @param laterGraceMs after which a hold that begins from now on is abandoned, too
    */
-  abandon(): number {
+  abandon(laterGraceMs = Infinity): number {
+    this.#laterGraceMs = laterGraceMs;
     let leftMs = 0;
     for (const hold of this) {
       leftMs = Math.max(leftMs, hold.watchdog.leftMs + hold.options.lockDelayMs);
-      this.#abandoned.add(hold);
-      hold.onLost('shutdown');
+      this.#abandon(hold);
     }
     return leftMs;
   }
@@ -152,6 +156,8 @@ export class Holds {
 
   add(hold: Hold): void {
     this.#holds.set(hold.key, hold);
+    if (this.#laterGraceMs === Infinity) return;
+    this.settings.clock.schedule(this.#laterGraceMs, () => this.#abandon(hold), { background: true });
   }
 
   /** Tells observers. */
@@ -199,11 +205,24 @@ export class Holds {
     return this.returns.giveBack(hold, () => this.endTurn(hold.key, null), early);
   }
 
+  #abandon(hold: Hold): void {
+    if (this.#holds.get(hold.key) !== hold) return;
+    this.#abandoned.add(hold);
+    hold.onLost('shutdown');
+  }
+
+  #endAbandoned(hold: Hold): Promise<void> {
+    this.#abandoned.delete(hold);
+    this.#holds.delete(hold.key);
+    return outside(() => this.#giveBack(hold));
+  }
+
   #onLost(hold: Hold, reason: LossReason): void {
     const { key } = hold;
-    this.#holds.delete(key);
+    const isAbandoned = this.#abandoned.has(hold);
+    if (!isAbandoned) this.#holds.delete(key);
     this.settings.observers.notify('lost', () => ({ ...hold.observed, reason }));
-    if (this.#abandoned.has(hold)) return void hold.watchdog.stop();
+    if (isAbandoned) return void hold.watchdog.stop();
     void (hold.options.lockDelayMs > 0 ? this.returns.giveBackLater(hold) : this.returns.giveBack(hold));
     this.endTurn(key, null);
   }

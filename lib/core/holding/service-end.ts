@@ -23,8 +23,13 @@ export class ServiceEnd {
   longestWaitMs = Infinity;
   #draining = false;
   #closed: Promise<void> | undefined;
+  /** The shortest of the grace times that were demanded has ended. */
+  readonly #graceOver: Promise<void>;
+  #endGrace = (): void => undefined;
 
-  constructor(private readonly parts: ServiceParts) {}
+  constructor(private readonly parts: ServiceParts) {
+    this.#graceOver = new Promise((resolve) => (this.#endGrace = resolve));
+  }
 
   /** While the service drains, work that it let in before may need another lock in order to end. */
   get refusesCaller(): boolean {
@@ -42,28 +47,36 @@ export class ServiceEnd {
   limitWaits(ms: number): void {
     const { clock, holds } = this.parts;
     this.longestWaitMs = ms;
-    clock.schedule(ms, () => holds.dismiss(new LockShutdownError()), { background: true });
+    const onEnd = (): void => {
+      holds.dismiss(new LockShutdownError());
+      holds.abandon(ms);
+      this.#endGrace();
+    };
+    clock.schedule(ms, onEnd, { background: true });
   }
 
   async drain(graceMs: number): Promise<boolean> {
     const { clock, holds } = this.parts;
     this.#draining = true;
-    if (!holds.busy) return true;
-    return graceMs > 0 && (await within(clock, graceMs, holds.idle()));
+    if (holds.busy && graceMs > 0) await within(clock, graceMs, Promise.race([holds.idle(), this.#graceOver]));
+    return !holds.busy;
   }
 
   shutdown(graceMs: number, withinMs: number): Promise<void> {
-    this.#closed ??= outside(() => this.#shutdown(graceMs, withinMs));
-    return this.#closed;
+    return outside(() => {
+      this.#closed ??= this.#graceOver.then(() => this.#shutdown(withinMs));
+      void this.drain(graceMs).then(this.#endGrace);
+      return this.#closed;
+    });
   }
 
   close(withinMs: number): Promise<void> {
     this.#closed ??= outside(() => this.#close(withinMs));
+    this.#endGrace();
     return this.#closed;
   }
 
-  async #shutdown(graceMs: number, withinMs: number): Promise<void> {
-    await this.drain(graceMs);
+  async #shutdown(withinMs: number): Promise<void> {
     this.stop();
     const { backend, clock, holds, observers, unsubscribe } = this.parts;
     const leftMs = holds.abandon();
