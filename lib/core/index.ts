@@ -1,7 +1,12 @@
 // The service, and what an application sees of it.
 export { LockService, type LockSnapshot } from './lock-service.js';
 export { LockHandle } from './holding/lock-handle.js';
-export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './lock-options.js';
+export {
+  type AcquireOptions,
+  type LockServiceOptions,
+  resolveOptions,
+  type TryAcquireOptions,
+} from './lock-options.js';
 export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './events/lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './events/lock-event-stream.js';
 export { readSequencer, type Sequencer, type SequencerState } from './holding/sequencer.js';

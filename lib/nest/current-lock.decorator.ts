@@ -1,5 +1,5 @@
 import type { LockHandle } from '../core/index.js';
-import { addParameterNotes } from './parameter-notes.js';
+import { addParameterMetadata } from './parameter-metadata.js';
 
 /** Whether a parameter of a method that can be seen takes a `LockHandle`; others are not checked. */
 type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
@@ -20,6 +20,8 @@ export function CurrentLock() {
     method: Name,
     index: Index & TakesLock<Target, Name, Index>,
   ): void => {
-    addParameterNotes('@CurrentLock()', target, method, ({ locks }) => ({ locks: new Set<number>(locks).add(index) }));
+    addParameterMetadata('@CurrentLock()', target, method, ({ locks }) => ({
+      locks: new Set<number>(locks).add(index),
+    }));
   };
 }

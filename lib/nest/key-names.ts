@@ -11,7 +11,7 @@ import {
   parameterTypes,
   routeNames,
 } from './method-metadata.js';
-import { parameterNotes } from './parameter-notes.js';
+import { parameterMetadata } from './parameter-metadata.js';
 import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from './request-values.js';
 
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
@@ -33,7 +33,7 @@ export class KeyNames {
     method: Method,
     private readonly owner: string,
   ) {
-    const { keys, locks } = parameterNotes(declaration);
+    const { keys, locks } = parameterMetadata(declaration);
     this.#arguments = argumentNames(Function.prototype.toString.call(unwrapped(declaredMethod(declaration) ?? method)));
     this.#locks = locks;
     this.#types = parameterTypes(declaration);

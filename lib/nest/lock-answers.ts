@@ -1,6 +1,5 @@
 import { STATUS_CODES } from 'node:http';
 import { LockConfigurationError, type LockError, type OptimisticConflictError } from '../core/index.js';
-import { isRequestFault } from './request-fault.js';
 
 /** What clients are told about; everything else is this application's own business, and a 500. */
 export type AnsweredCode =
@@ -45,9 +44,16 @@ const BAD_KEY = {
 };
 const INTERNAL = { status: 500, message: 'Internal server error', retryAfterSeconds: 0 };
 
+const faults = new WeakSet<object>();
+
+/** Notes that a request which came from outside is to blame for `error`, rather than this application. */
+export function blameRequest(error: object): void {
+  faults.add(error);
+}
+
 export function answerTo(error: AnsweredError, changed: LockAnswers = {}): Answer {
   const { code } = error;
-  if (isRequestFault(error)) return { ...BAD_KEY, code };
+  if (faults.has(error)) return { ...BAD_KEY, code };
   return isAnswered(code) ? { ...ANSWERS[code], ...changed[code], code } : { ...INTERNAL, code };
 }
 

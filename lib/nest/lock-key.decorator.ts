@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../core/index.js';
-import { addParameterNotes } from './parameter-notes.js';
+import { addParameterMetadata } from './parameter-metadata.js';
 
 /**
  * Names a parameter for the key: with `@LockKey('id') orderId: string`, `:id` is its value, and `:id.part` a property of
@@ -8,7 +8,7 @@ import { addParameterNotes } from './parameter-notes.js';
  */
 export function LockKey(name: string): ParameterDecorator {
   return (target, method, index) => {
-    addParameterNotes(`@LockKey('${name}')`, target, method, ({ keys }) => {
+    addParameterMetadata(`@LockKey('${name}')`, target, method, ({ keys }) => {
       if (keys.has(name)) throw new LockConfigurationError(`${String(method)} has two @LockKey('${name}')`, 'key');
       return { keys: new Map(keys).set(name, index) };
     });

@@ -1,9 +1,16 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { assertKey, LockConfigurationError } from '../core/index.js';
+import {
+  type AcquireOptions,
+  assertKey,
+  Deadline,
+  LockConfigurationError,
+  type LockHandle,
+  type LockService,
+} from '../core/index.js';
 import { KeyNames } from './key-names.js';
 import { KeyTemplate } from './key-template.js';
 import type { Declaration } from './method-metadata.js';
-import { blameRequest } from './request-fault.js';
+import { blameRequest } from './lock-answers.js';
 
 export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly string[];
 export type KeySource = string | readonly string[] | KeyFunction;
@@ -62,4 +69,28 @@ export class LockedKeys {
 function checked(key: unknown): string {
   assertKey(key);
   return key;
+}
+
+/**
+ * `withLock` for several keys: all of them or none, waiting at most `waitMs` altogether. Give them sorted: whoever takes
+ * keys in one order never waits for somebody who waits for him.
+ */
+export function withLocks<T>(
+  service: LockService,
+  keys: readonly string[],
+  work: (locks: readonly LockHandle[]) => Promise<T>,
+  options: AcquireOptions,
+): Promise<T> {
+  const [only = ''] = keys;
+  if (keys.length === 1) return service.withLock(only, (lock) => work([lock]), options);
+  const deadline = Deadline.after(options.waitMs ?? service.defaults.waitMs);
+  const take = (locks: readonly LockHandle[]): Promise<T> => {
+    const key = keys[locks.length];
+    if (key !== undefined) {
+      return service.withLock(key, (lock) => take([...locks, lock]), { ...options, waitMs: deadline.remainingMs });
+    }
+    for (const lock of locks) lock.throwIfLost();
+    return work(locks);
+  };
+  return take([]);
 }

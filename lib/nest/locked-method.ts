@@ -6,18 +6,18 @@ import {
   type LockHandle,
   type LockService,
   LockTimeoutError,
+  resolveOptions,
 } from '../core/index.js';
-import { resolveOptions } from '../core/lock-options.js';
 import { ClientDeparture } from './client-departure.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
-import { type KeySource, LockedKeys } from './locked-keys.js';
+import { type KeySource, LockedKeys, withLocks } from './locked-keys.js';
 import type { LockedOptions } from './locked-options.js';
 import { ownContext } from './locked.interceptor.js';
 import { lockedStream, toObservable } from './locked-stream.js';
 import { type Declaration, isEventStream, returnsObservable } from './method-metadata.js';
 import type { MethodStep } from './method-step.js';
-import { parameterNotes } from './parameter-notes.js';
-import { withLocks } from './with-locks.js';
+import { parameterMetadata } from './parameter-metadata.js';
+import { isObject } from './request-values.js';
 
 export type Method = (...args: never[]) => unknown;
 type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
@@ -39,8 +39,8 @@ export class LockedMethod {
   readonly backend: string;
   readonly #keys: LockedKeys;
   readonly #acquire: AcquireOptions;
-  /** The same as each service completes it, so that no call has to. */
-  readonly #acquireBy = new WeakMap<LockService, AcquireOptions>();
+  /** By service, so that no call has to resolve them. */
+  readonly #resolved = new WeakMap<LockService, AcquireOptions>();
   readonly #onBusy: NonNullable<LockedOptions['onBusy']>;
   readonly #outlivesClient: boolean;
   readonly #lockArguments: ReadonlySet<number>;
@@ -66,7 +66,7 @@ export class LockedMethod {
     this.#acquire = onBusy === 'skip' ? { waitMs: 0, ...acquire } : acquire;
     resolveOptions(this.#acquire);
     this.#keys = new LockedKeys(key, declaration, method, this.label);
-    this.#lockArguments = parameterNotes(declaration).locks;
+    this.#lockArguments = parameterMetadata(declaration).locks;
     this.#returnsObservable = returnsObservable(declaration);
   }
 
@@ -79,7 +79,7 @@ export class LockedMethod {
     service?: LockService,
     prefixes?: readonly string[],
   ): void {
-    if (service) this.#acquireBy.set(service, service.resolve(this.#acquire));
+    if (service) this.#resolved.set(service, service.resolve(this.#acquire));
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
     if (typeof method !== 'function') return;
     this.#keys.validate(method, classRef, prefixes);
@@ -168,7 +168,7 @@ export class LockedMethod {
       const options =
         signals.length > 0
           ? { ...this.#acquire, signal: AbortSignal.any(signals) }
-          : (this.#acquireBy.get(service) ?? this.#acquire);
+          : (this.#resolved.get(service) ?? this.#acquire);
       return { result: await withLocks(service, keys, enter, options) };
     } catch (error) {
       if (entered || this.#onBusy === 'throw' || !(error instanceof LockTimeoutError)) throw error;
@@ -198,6 +198,15 @@ export class LockedMethod {
   }
 }
 
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
+const METHODS = Symbol('methods that @Locked stands before');
+
+/** Those that the class of `prototype` declares or inherits. */
+export function lockedMethods(prototype: object): readonly LockedMethod[] {
+  const methods: unknown = Reflect.getMetadata(METHODS, prototype);
+  return Array.isArray(methods) ? methods : [];
+}
+
+export function addLockedMethod(method: LockedMethod): void {
+  const { target } = method.declaration;
+  Reflect.defineMetadata(METHODS, [...lockedMethods(target), method], target);
 }

@@ -4,9 +4,9 @@ import { LockConfigurationError, type LockService } from '../core/index.js';
 import { assertStepsLocked } from '../decorators/locked-step.js';
 import { getLockServiceToken } from './inject-lock-service.decorator.js';
 import { LockServices } from './lock-services.js';
-import type { LockedMethod } from './locked-method.js';
-import { lockedMethods } from './locked-methods.js';
+import { type LockedMethod, lockedMethods } from './locked-method.js';
 import type { MethodStep } from './method-step.js';
+import { isObject } from './request-values.js';
 import { assertNotUnlocked } from './unlocked.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -135,8 +135,4 @@ function modulePaths(module: object | undefined): string[] {
   return keys
     .filter((key) => typeof key === 'string' && key.startsWith('__module_path__'))
     .map((key) => String(Reflect.getMetadata(key, module)));
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

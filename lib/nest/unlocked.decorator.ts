@@ -1,4 +1,3 @@
-import 'reflect-metadata';
 import { SetMetadata } from '@nestjs/common';
 import { LockConfigurationError } from '../core/index.js';
 import type { LockedMethod } from './locked-method.js';
