@@ -325,6 +325,60 @@ describe('LockBackend', () => {
     }
   });
 
+  describe('with more callers than a store is asked for at a time', () => {
+    const MOST_ASKED = 5_000;
+    let answers: (() => void)[];
+
+    beforeEach(() => {
+      answers = [];
+      store.carry = async (call) => {
+        await new Promise<void>((answer) => answers.push(answer));
+        return call();
+      };
+      for (let i = 0; i < MOST_ASKED; i += 1) backend.acquire(`first ${i}`, request(10_000)).catch(() => undefined);
+    });
+
+    it('asks for the others as answers come, in their order', async () => {
+      const granted: string[] = [];
+      const acquiring = ['a', 'b', 'c'].map(async (key) => {
+        await backend.acquire(key, request(10_000));
+        granted.push(key);
+      });
+      expect(answers).toHaveLength(MOST_ASKED);
+      for (const answer of answers) answer();
+      await eventually(() => expect(answers).toHaveLength(MOST_ASKED + 3));
+      for (const answer of answers) answer();
+      await Promise.all(acquiring);
+      expect(granted).toEqual(['a', 'b', 'c']);
+    });
+
+    it('lets each of the others have its own deadline, patience, signal and dismissal', async () => {
+      const controller = new AbortController();
+      const said = 'lossy could not acquire "k": 5000 acquisitions of this process wait for an answer already';
+      const late = expect(backend.acquire('k', request(200))).rejects.toThrow(said);
+      const impatient = expect(backend.acquire('k', request(0))).rejects.toThrow(said);
+      const calledOff = expect(backend.acquire('k', request(9_000, { signal: controller.signal }))).rejects.toBe(
+        'enough',
+      );
+      const dismissed = expect(backend.acquire('k', request(9_000))).rejects.toBe('over');
+      controller.abort('enough');
+      await calledOff;
+      await clock.advance(300);
+      await late;
+      await clock.advance(300);
+      await impatient;
+      backend.dismiss('over');
+      await dismissed;
+      expect(store.asked).toHaveLength(MOST_ASKED);
+    });
+
+    it('asks at once for whoever inherits a place in the line', () => {
+      const place = { inherited: true, pass: () => false };
+      backend.acquire('k', request(10_000, { place })).catch(() => undefined);
+      expect(answers).toHaveLength(MOST_ASKED + 1);
+    });
+  });
+
   it('asks as soon as the store wakes it, also when that happens while it asks', async () => {
     let wake = (): void => undefined;
     let watching = 0;

@@ -27,7 +27,8 @@ export class LockBackend {
     this.#contending = contending;
     this.#context = {
       store,
-      unanswered: new FirstQuestions(),
+      questions: new FirstQuestions(),
+      patienceMs: contending.patienceMs,
       leaseOf: (question, granted) => leaseOf(contending, question, granted),
       contend: (question) => new Contender(contending, question.key, question.request, question).run(),
     };
@@ -49,19 +50,18 @@ export class LockBackend {
    * @throws LockBackendError when the backend cannot answer; `request.signal.reason` when the caller gives up
    */
   acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
-    return new Promise<Lease | null>((resolve) => {
+    return new Promise<Lease | null>((resolve, reject) => {
       if (this.#closed) throw new Error(CLOSED);
       assertTtl(request.ttlMs, this.store);
       request.signal?.throwIfAborted();
       if (request.yields === true) resolve(new Contender(this.#contending, key, request).run());
-      else new FirstQuestion(key, request, this.#context, resolve).begin();
+      else this.#context.questions.add(new FirstQuestion(key, request, this.#context, resolve, reject));
     });
   }
 
   /** Calls off all who ask, or wait, now. */
   dismiss(reason: unknown): void {
-    const { unanswered } = this.#context;
-    for (let first = unanswered.first; first; first = unanswered.first) first.goOn();
+    this.#context.questions.callOff(reason);
     for (const contender of this.#contending.contenders) contender.callOff(reason);
   }
 

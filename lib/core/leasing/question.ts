@@ -2,6 +2,8 @@ import { AbortListener } from '../kit/abort-listener.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Asker, GrantedLease, LeaseAttempt, LeaseStore, RefusedLease } from '../contract/lease-store.js';
 import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
+import { LockBackendError } from '../contract/errors.js';
+import { NotSentError } from '../contract/not-sent-error.js';
 import type { AcquireRequest } from './lease-request.js';
 import type { Lease } from './lease.js';
 import type { OwnedKey } from './store-lease.js';
@@ -10,10 +12,15 @@ import { trustedUntil } from '../holding/watchdog.js';
 
 /** A store that answers does so within this time. */
 export const SILENCE_MS = 100;
+/**
+ * So many first questions of a process are under way at a time. With all that they need, 100,000 would take 0.4 GB; those
+ * that stand behind take half of that, and a server is no slower for it.
+ */
+const MOST_ASKED = 5_000;
 
 /** One question to a store. */
 export class Question implements Asker, OwnedKey {
-  readonly askedAt: number;
+  askedAt: number;
   /** The lease counts from here. */
   sentAt: number;
   /** Nobody waits for the answer any more. */
@@ -54,10 +61,12 @@ export class Question implements Asker, OwnedKey {
   }
 }
 
-/** All questions of a backend share this. */
+/** All first questions of a backend share this. */
 export interface FirstQuestionContext {
   readonly store: LeaseStore;
-  readonly unanswered: FirstQuestions;
+  readonly questions: FirstQuestions;
+  /** How long whoever does not wait may stand behind others before it is asked. */
+  readonly patienceMs: number;
   leaseOf(question: FirstQuestion, granted: GrantedLease): Lease;
   /** Goes on with a question whose caller has to wait, which failed, or which nothing answers soon. */
   contend(question: FirstQuestion): Promise<Lease | null>;
@@ -71,8 +80,9 @@ export class FirstQuestion extends Question implements Linked<FirstQuestion> {
   after: FirstQuestion | undefined;
   /** @internal */
   queue: object | undefined;
-  readonly unwatch: (() => void) | undefined;
-  readonly answer: Promise<LeaseAttempt>;
+  /** `undefined` while it stands behind others. */
+  answer: Promise<LeaseAttempt> | undefined;
+  unwatch: (() => void) | undefined;
   /** The caller does not wait. */
   readonly once: boolean;
   woken = false;
@@ -86,35 +96,60 @@ export class FirstQuestion extends Question implements Linked<FirstQuestion> {
     request: AcquireRequest,
     private readonly context: FirstQuestionContext,
     private readonly resolve: (lease: Lease | null | Promise<Lease | null>) => void,
+    private readonly reject: (error: unknown) => void,
   ) {
     super(key, request);
-    const { store } = context;
-    const { owner, deadline, signal } = request;
+    const { deadline, signal } = request;
     this.once = deadline.passed;
-    if (!this.once) this.unwatch = store.watch?.(key, owner, () => this.#wake());
-    this.answer = this.ask(store);
-    if (signal) this.#abortListener = new AbortListener(signal, () => this.goOn());
+    if (signal) this.#abortListener = new AbortListener(signal, () => this.callOff(signal.reason));
   }
 
+  /** Asks the store. */
   begin(): void {
-    this.context.unanswered.add(this);
-    this.answer.then(
-      (attempt) => this.#onAnswer(attempt),
-      () => this.goOn(),
-    );
+    const { store, questions } = this.context;
+    if (!this.once) this.unwatch = store.watch?.(this.key, this.owner, () => this.#wake());
+    this.askedAt = this.sentAt = this.clock.now();
+    this.answer = this.ask(store);
+    const onAnswer = (attempt: LeaseAttempt): void => {
+      questions.onAnswer();
+      this.#onAnswer(attempt);
+    };
+    const onFailure = (): void => {
+      questions.onAnswer();
+      this.#goOn();
+    };
+    this.answer.then(onAnswer, onFailure);
   }
 
-  /** A contender takes over, unless there is one already. */
-  goOn(): void {
-    if (this.#end()) this.resolve(this.context.contend(this));
+  callOff(reason: unknown): void {
+    if (this.answer) this.#goOn();
+    else this.#refuse(reason);
   }
 
   /** A contender takes over at the deadline. Until then nothing is done but to wait: there may be very many of these. */
   onSilence(): void {
     if (this.once) return;
     const { passed, remainingMs } = this.deadline;
-    if (passed) this.goOn();
-    else this.#alarm = this.clock.schedule(remainingMs, () => this.goOn(), { background: true });
+    if (passed) this.#goOn();
+    else this.#alarm = this.clock.schedule(remainingMs, () => this.#goOn(), { background: true });
+  }
+
+  /** Stands behind others still. */
+  onDelay(): void {
+    const { deadline, clock, once, context } = this;
+    const isLate = once ? clock.now() >= this.askedAt + context.patienceMs : deadline.passed;
+    if (!isLate) return;
+    const { name } = context.store;
+    const cause = new NotSentError(`${MOST_ASKED} acquisitions of this process wait for an answer already`);
+    this.#refuse(new LockBackendError(this.key, { backend: name, operation: 'acquire', cause }));
+  }
+
+  #goOn(): void {
+    if (this.#end()) this.resolve(this.context.contend(this));
+  }
+
+  #refuse(error: unknown): void {
+    if (this.#end()) this.reject(error);
   }
 
   #onAnswer(attempt: LeaseAttempt): void {
@@ -125,7 +160,7 @@ export class FirstQuestion extends Question implements Linked<FirstQuestion> {
     } else if (!attempt.acquired && this.#isPlain(attempt)) {
       this.request.blockedBy?.(attempt.holder);
       if (this.#end()) this.resolve(null);
-    } else this.goOn();
+    } else this.#goOn();
   }
 
   /** Nothing of a caller who does not wait is left on the server, and nothing more is to be said. */
@@ -133,7 +168,7 @@ export class FirstQuestion extends Question implements Linked<FirstQuestion> {
     return this.once && !obstacle && staysInLine !== true && this.request.place?.inherited !== true;
   }
 
-  #isInTime({ ttlMs = this.request.ttlMs, sentAt = this.sentAt, revoked }: GrantedLease): boolean {
+  #isInTime({ ttlMs = this.ttlMs, sentAt = this.sentAt, revoked }: GrantedLease): boolean {
     const { lockDelayMs = 0 } = this.request;
     return revoked?.aborted !== true && this.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs);
   }
@@ -144,36 +179,57 @@ export class FirstQuestion extends Question implements Linked<FirstQuestion> {
   }
 
   #end(): boolean {
-    if (!this.context.unanswered.delete(this)) return false;
+    if (!this.context.questions.delete(this)) return false;
     this.#alarm?.cancel();
     this.#abortListener?.end();
     return true;
   }
 }
 
-/** Those that are not answered yet. One timer looks after all that were asked lately. */
+/** Those that are not answered yet: a bounded number are asked, the others stand behind. One timer looks after all. */
 export class FirstQuestions {
+  /** In the order of arrival. */
+  readonly #unasked = new LinkedQueue<FirstQuestion>();
   /** In the order in which they were asked. */
   readonly #fresh = new LinkedQueue<FirstQuestion>();
   /** A store lets them wait: each until its own deadline. */
   readonly #silent = new LinkedQueue<FirstQuestion>();
+  #asked = 0;
   #timer: Timer | undefined;
 
-  get first(): FirstQuestion | undefined {
-    return this.#fresh.first ?? this.#silent.first;
-  }
-
   add(first: FirstQuestion): void {
-    this.#fresh.push(first);
+    // Whoever inherits a place has something on the server, which would have to be cleaned up.
+    if (this.#asked < MOST_ASKED || first.request.place?.inherited === true) this.#begin(first);
+    else this.#unasked.push(first);
     if (!this.#timer) this.#lookIn(SILENCE_MS, first.clock);
   }
 
   /** Whether it was here. */
   delete(first: FirstQuestion): boolean {
     if (first.queue === undefined) return false;
-    this.#fresh.delete(first);
-    this.#silent.delete(first);
+    for (const queue of [this.#unasked, this.#fresh, this.#silent]) queue.delete(first);
     return true;
+  }
+
+  callOff(reason: unknown): void {
+    for (const queue of [this.#unasked, this.#fresh, this.#silent]) {
+      for (let first = queue.first; first; first = queue.first) first.callOff(reason);
+    }
+  }
+
+  /** Of one that was asked, whoever waits for it by now. */
+  onAnswer(): void {
+    this.#asked -= 1;
+    const next = this.#unasked.first;
+    if (!next || this.#asked >= MOST_ASKED) return;
+    this.#unasked.delete(next);
+    this.#begin(next);
+  }
+
+  #begin(first: FirstQuestion): void {
+    this.#asked += 1;
+    this.#fresh.push(first);
+    first.begin();
   }
 
   #lookIn(delayMs: number, clock: Clock): void {
@@ -182,12 +238,18 @@ export class FirstQuestions {
 
   #look(clock: Clock): void {
     this.#timer = undefined;
+    for (let first = this.#unasked.first; first;) {
+      const { after } = first;
+      first.onDelay();
+      first = after;
+    }
     const silentSince = clock.now() - SILENCE_MS;
-    for (let first = this.#fresh.first; first; first = this.#fresh.first) {
-      if (first.askedAt > silentSince) return this.#lookIn(first.askedAt - silentSince, clock);
+    for (let first = this.#fresh.first; first && first.askedAt <= silentSince; first = this.#fresh.first) {
       this.#fresh.delete(first);
       this.#silent.push(first);
       first.onSilence();
     }
+    if (this.#unasked.first) this.#lookIn(SILENCE_MS, clock);
+    else if (this.#fresh.first) this.#lookIn(this.#fresh.first.askedAt - silentSince, clock);
   }
 }
