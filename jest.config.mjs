@@ -38,7 +38,7 @@ export default {
   },
   testPathIgnorePatterns: ['/node_modules/', ...leftOut.flat().map((name) => `<rootDir>/test/backends/${name}[/.-]`)],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
-  testMatch: ['<rootDir>/{lib,test,sample-app}/**/*.spec.ts'],
+  testMatch: ['<rootDir>/{bench,test}/**/*.spec.ts'],
   // Most of the time tests wait; more at once, and those with short TTLs would meet a machine that is busy with others.
   maxWorkers: 2,
   // A process for each file: an AsyncLocalStorage that one file leaves behind costs every promise of the next ones.

@@ -11,11 +11,11 @@ const root = join(import.meta.dirname, '..');
 process.exitCode = installServers() && installPeers() ? bench() : 1;
 
 function installPeers() {
-  return existsSync(join(root, 'test/bench/node_modules')) || run('npm', ['ci', '--prefix', 'test/bench']) === 0;
+  return existsSync(join(root, 'bench/node_modules')) || run('npm', ['ci', '--prefix', 'bench']) === 0;
 }
 
 function bench() {
-  return run(execPath, ['--import', './test/support/ts-register.mjs', 'test/bench/main.ts', ...argv.slice(2)]);
+  return run(execPath, ['--import', './test/support/ts-register.mjs', 'bench/main.ts', ...argv.slice(2)]);
 }
 
 function run(command, args) {

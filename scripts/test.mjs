@@ -18,8 +18,8 @@ const unitOnly = jestArgs.length < argv.length - 2;
 
 /** Where specs live that need no server. */
 const UNIT = [
-  '<rootDir>/lib/**/*.spec.ts',
-  '<rootDir>/test/{bench,clients,core,nest,simulation,support,types}/**/*.spec.ts',
+  '<rootDir>/bench/**/*.spec.ts',
+  '<rootDir>/test/{clients,core,nest,simulation,support,types}/**/*.spec.ts',
 ];
 
 /** What other versions of Node run: all that needs no server, and a contract for each kind of connection. */

@@ -17,13 +17,14 @@ const OPTIONS: Options = {
 };
 
 export interface CompiledSample extends AsyncDisposable {
-  /** The compiled application, next to the compiled stampede. */
+  /** The compiled application. */
   readonly main: string;
+  /** The compiled stampede, which starts the application beside it. */
   readonly stampede: string;
 }
 
 /**
- * The library and the sample application, compiled as the package would have them into a directory of its own: nobody else
+ * The library, the sample application and the stampede, compiled as the package would have them into a directory of its own: nobody else
  * builds or removes it meanwhile, as happens to `dist`.
  */
 export async function compileSample(): Promise<CompiledSample> {
@@ -31,11 +32,13 @@ export async function compileSample(): Promise<CompiledSample> {
   await cp(join(ROOT, 'package.json'), join(directory, 'package.json'));
   await symlink(join(ROOT, 'node_modules'), join(directory, 'node_modules'));
   await compile(join(ROOT, 'lib'), join(directory, 'dist/esm'));
-  await compile(join(ROOT, 'sample-app'), join(directory, 'dist/sample-app'));
+  for (const folder of ['sample-app', 'servers', 'stampede']) {
+    await compile(join(ROOT, folder), join(directory, 'dist', folder));
+  }
   await cp(join(ROOT, 'sample-app/public'), join(directory, 'dist/sample-app/public'), { recursive: true });
   return {
     main: join(directory, 'dist/sample-app/main.js'),
-    stampede: join(directory, 'dist/sample-app/stampede/main.js'),
+    stampede: join(directory, 'dist/stampede/main.js'),
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
   };
 }

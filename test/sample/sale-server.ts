@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DatabaseType } from '../../sample-app/database/database-type.js';
-import { newDatabase } from '../../sample-app/stampede/new-database.js';
+import { newDatabase } from '../../stampede/new-database.js';
 import { MariadbServer } from '../servers/mariadb-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readArguments, UsageError } from '../../sample-app/stampede/arguments.js';
+import { readArguments, UsageError } from '../../stampede/arguments.js';
 
 describe('the arguments of a stampede', () => {
   it('are all optional', () => {

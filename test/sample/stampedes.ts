@@ -4,7 +4,7 @@ import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import type { Report } from '../../sample-app/stampede/report.js';
+import type { Report } from '../../stampede/report.js';
 import { type CompiledSample, compileSample } from './compiled-sample.js';
 
 export interface Outcome {

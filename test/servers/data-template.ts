@@ -5,7 +5,7 @@ import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import type { ServerRecipe } from '../../sample-app/stampede/servers/recipe.js';
+import type { ServerRecipe } from '../../servers/recipe.js';
 
 /**
  * A fresh data directory of a database server. Making one takes the server seconds, so it is made once, stays in the

@@ -1,1 +1,1 @@
-export { freePort } from '../../sample-app/stampede/servers/free-port.js';
+export { freePort } from '../../servers/free-port.js';

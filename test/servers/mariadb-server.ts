@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 
-import { mariadb } from '../../sample-app/stampede/servers/mariadb.js';
+import { mariadb } from '../../servers/mariadb.js';
 import { DataTemplate } from './data-template.js';
 import { freePort } from './free-port.js';
 import { ServerProcess } from './server-process.js';

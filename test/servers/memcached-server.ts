@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-import { memcached } from '../../sample-app/stampede/servers/memcached.js';
+import { memcached } from '../../servers/memcached.js';
 import { eventually } from '../support/eventually.js';
 import { askMemcached } from './ask-memcached.js';
 import { freePort } from './free-port.js';

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-import type { CommandLine } from '../../sample-app/stampede/servers/account.js';
+import type { CommandLine } from '../../servers/account.js';
 
 const hasSetpriv = (process.env.PATH ?? '').split(delimiter).some((directory) => {
   try {

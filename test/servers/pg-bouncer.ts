@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 
-import { Account } from '../../sample-app/stampede/servers/account.js';
+import { Account } from '../../servers/account.js';
 import { freePort } from './free-port.js';
 import { ServerProcess } from './server-process.js';
 

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 
-import { postgres } from '../../sample-app/stampede/servers/postgres.js';
+import { postgres } from '../../servers/postgres.js';
 import { DataTemplate } from './data-template.js';
 import { freePort } from './free-port.js';
 import { ProcessFamily } from './process-family.js';

@@ -1,12 +1,12 @@
-import { etcd } from './etcd.js';
-import { mariadb } from './mariadb.js';
-import { memcached } from './memcached.js';
-import { postgres } from './postgres.js';
-import { redis } from './redis.js';
+import { etcd } from '../../servers/etcd.js';
+import { mariadb } from '../../servers/mariadb.js';
+import { memcached } from '../../servers/memcached.js';
+import { postgres } from '../../servers/postgres.js';
+import { redis } from '../../servers/redis.js';
 import { startCluster } from './redis-cluster.js';
 import { startSentinels } from './redis-sentinels.js';
 import { type Server, startServer, startServers } from './server.js';
-import { zookeeper } from './zookeeper.js';
+import { zookeeper } from '../../servers/zookeeper.js';
 
 /** How to start a server of our own, by the variable that tells the application of it. */
 const PRIVATE_SERVERS: Readonly<Record<string, () => Promise<Server>>> = {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { EtcdClient } from '../../../lib/backends/etcd/transport/client.js';
-import { resolveEtcdOptions } from '../../../lib/backends/etcd/options.js';
+import { EtcdClient } from '../../lib/backends/etcd/transport/client.js';
+import { resolveEtcdOptions } from '../../lib/backends/etcd/options.js';
 import { type Contestant, retried } from '../contestants/contestant.js';
 
 /** One transaction and one deletion, on our own connection: no other client that we know costs less. */

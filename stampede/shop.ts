@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Way } from './arguments.js';
 
-const MAIN = join(import.meta.dirname, '..', 'main.js');
+const MAIN = join(import.meta.dirname, '../sample-app/main.js');
 const ANSWER_WITHIN_MS = 30_000;
 
 /** What a shop said to a buyer. `again`: nothing is known, ask somebody, with the reason as far as there is one. */

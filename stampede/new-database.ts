@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
-import { databaseOptions } from '../database/database-options.js';
-import { databaseType } from '../database/database-type.js';
+import { databaseOptions } from '../sample-app/database/database-options.js';
+import { databaseType } from '../sample-app/database/database-type.js';
 
 /**
  * An empty database, which ends with the stampede.

@@ -1,7 +1,7 @@
 /** One process of a contestant: what the scenarios ask of it. */
-import { serve } from '../support/serve.js';
-import type { Connection } from '../support/harness-connection.js';
-import { liveBytes } from '../support/live-bytes.js';
+import { serve } from '../test/support/serve.js';
+import type { Connection } from '../test/support/harness-connection.js';
+import { liveBytes } from '../test/support/live-bytes.js';
 import type { Locker, Terms } from './contestants/contestant.js';
 import { contend } from './contend.js';
 import { now } from './monotonic-clock.js';

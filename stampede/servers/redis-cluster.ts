@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { redisWith } from './redis.js';
+import { redisWith } from '../../servers/redis.js';
 import { type Server, startServers } from './server.js';
 
 const FLAGS = {

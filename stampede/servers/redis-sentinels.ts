@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import type { ServerRecipe } from './recipe.js';
-import { redis, redisWith } from './redis.js';
+import type { ServerRecipe } from '../../servers/recipe.js';
+import { redis, redisWith } from '../../servers/redis.js';
 import { type Server, startServer, startServers, together } from './server.js';
 
 const NAME = 'mymaster';

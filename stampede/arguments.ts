@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { BACKEND_NAMES, type BackendName } from '../lock-backends.js';
+import { BACKEND_NAMES, type BackendName } from '../sample-app/lock-backends.js';
 
 /** The ways to buy, as their routes are called. */
 export const WAYS = ['locked', 'with-lock', 'by-service', 'optimistic'] as const;

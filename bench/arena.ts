@@ -1,5 +1,5 @@
-import { askRedis } from '../servers/ask-redis.js';
-import { type Child, spawnChild } from '../support/processes.js';
+import { askRedis } from '../test/servers/ask-redis.js';
+import { type Child, spawnChild } from '../test/support/processes.js';
 import type { Contestant, Terms } from './contestants/contestant.js';
 import { sum } from './measures.js';
 import { type BackendName, competitionOf, type Place } from './places.js';

@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
-import { LockKeys } from '../../../lib/backends/redis/scripts/lease-value.js';
-import type { RedisScript } from '../../../lib/backends/redis/scripts/redis-script.js';
-import { COMPARE_AND_DELETE, QueueScripts, SET_IF_FREE } from '../../../lib/backends/redis/scripts/queue-scripts.js';
+import { LockKeys } from '../../lib/backends/redis/scripts/lease-value.js';
+import type { RedisScript } from '../../lib/backends/redis/scripts/redis-script.js';
+import { COMPARE_AND_DELETE, QueueScripts, SET_IF_FREE } from '../../lib/backends/redis/scripts/queue-scripts.js';
 import type { Contestant } from './contestant.js';
 import { urlOf } from './url-of.js';
 

@@ -1,4 +1,4 @@
-import type { Connection } from '../../support/harness-connection.js';
+import type { Connection } from '../../test/support/harness-connection.js';
 
 /** The same for all, so that nobody wins by waiting less or by letting go sooner. */
 export interface Terms {

@@ -1,7 +1,7 @@
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { randomUUID } from 'node:crypto';
-import type { Connection } from '../../support/harness-connection.js';
+import type { Connection } from '../../test/support/harness-connection.js';
 import { type Contestant, type Locker, retried, type Terms } from '../contestants/contestant.js';
 import { urlOf } from '../contestants/url-of.js';
 

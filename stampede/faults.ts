@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { LOCK_BACKENDS } from '../lock-backends.js';
+import { LOCK_BACKENDS } from '../sample-app/lock-backends.js';
 import type { Plan } from './arguments.js';
 import type { PaymentWatch } from './payment-watch.js';
 import type { Progress } from './progress.js';

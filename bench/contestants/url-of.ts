@@ -1,4 +1,4 @@
-import type { Connection } from '../../support/harness-connection.js';
+import type { Connection } from '../../test/support/harness-connection.js';
 
 export function urlOf(to: Connection): string {
   if ('url' in to) return to.url;

@@ -35,6 +35,6 @@ async function versionOfPackage(name: string): Promise<string> {
 }
 
 function versionOfServer([command, ...args]: readonly [string, ...string[]]): string {
-  const output = execFileSync(command, args, { encoding: 'utf8', cwd: new URL('../../', import.meta.url) });
+  const output = execFileSync(command, args, { encoding: 'utf8', cwd: new URL('../', import.meta.url) });
   return /\d+(?:\.\d+)+/u.exec(output)?.[0] ?? 'unknown';
 }

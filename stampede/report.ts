@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
-import { databaseOptions } from '../database/database-options.js';
-import { Order } from '../database/order.entity.js';
+import { databaseOptions } from '../sample-app/database/database-options.js';
+import { Order } from '../sample-app/database/order.entity.js';
 import type { Plan } from './arguments.js';
 import type { Answers } from './buyers.js';
 import type { Faults } from './faults.js';

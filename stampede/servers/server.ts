@@ -3,8 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { keep, letGo, NOT_FOUND } from '../kept/kept.js';
-import { freePort } from './free-port.js';
-import type { ServerRecipe } from './recipe.js';
+import { freePort } from '../../servers/free-port.js';
+import type { ServerRecipe } from '../../servers/recipe.js';
 
 const ATTEMPTS = 5;
 

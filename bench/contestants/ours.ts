@@ -1,5 +1,5 @@
 import { type AcquireOptions, LockService } from 'nestjs-distributed-lock/core';
-import { type Connection, connectBackend } from '../../support/harness-connection.js';
+import { type Connection, connectBackend } from '../../test/support/harness-connection.js';
 import type { Contestant } from './contestant.js';
 
 type Way = (to: Connection) => Connection;

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 
-import { askRedis } from '../servers/ask-redis.js';
+import { askRedis } from '../test/servers/ask-redis.js';
 
 /**
  * How many requests clients send to a Redis server during `work`: https://redis.io/docs/latest/commands/monitor/. Telling us of

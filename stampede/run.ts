@@ -1,9 +1,9 @@
 import { join } from 'node:path';
 import { DataSource } from 'typeorm';
-import { databaseOptions } from '../database/database-options.js';
-import { assertDatabase } from '../database/database-type.js';
-import { seed } from '../database/seed.js';
-import { LOCK_BACKENDS } from '../lock-backends.js';
+import { databaseOptions } from '../sample-app/database/database-options.js';
+import { assertDatabase } from '../sample-app/database/database-type.js';
+import { seed } from '../sample-app/database/seed.js';
+import { LOCK_BACKENDS } from '../sample-app/lock-backends.js';
 import type { Plan } from './arguments.js';
 import { stampede } from './buyers.js';
 import { doomedNodes, inflictFaults, killServers } from './faults.js';
