@@ -82,7 +82,7 @@ const COMPETITIONS = {
         connection: {
           backend: 'zookeeper',
           connectString: server.address,
-          sessionTimeoutMs: TTL_SECONDS * 1_000,
+          sessionTtlMs: TTL_SECONDS * 1_000,
           mode: 'sequential',
         },
         stop: () => server.stop(),
@@ -95,7 +95,7 @@ const COMPETITIONS = {
     start: async () => {
       const server = await EtcdServer.start();
       return {
-        connection: { backend: 'etcd', endpoints: server.urls, ttlSeconds: TTL_SECONDS },
+        connection: { backend: 'etcd', endpoints: server.urls, sessionTtlMs: TTL_SECONDS * 1_000 },
         stop: () => server.stop(),
       };
     },

@@ -78,12 +78,12 @@ const CHOICES = {
   zookeeper: {
     variable: 'ZOOKEEPER_URL',
     fallback: '127.0.0.1:2181',
-    create: ({ server, ttlMs }) => zookeeper({ connectString: server, sessionTimeoutMs: ttlMs }),
+    create: ({ server, ttlMs }) => zookeeper({ connectString: server, sessionTtlMs: ttlMs }),
   },
   etcd: {
     variable: 'ETCD_ENDPOINTS',
     fallback: 'http://127.0.0.1:2379',
-    create: ({ server, ttlMs }) => etcd({ endpoints: server.split(','), ttlSeconds: Math.ceil(ttlMs / 1_000) }),
+    create: ({ server, ttlMs }) => etcd({ endpoints: server.split(','), sessionTtlMs: ttlMs }),
   },
   memory: { create: () => memory() },
 } satisfies Record<string, LockBackendChoice>;

@@ -36,6 +36,16 @@ export { type GivenBackend, isBackend, openBackend } from './leasing/open-backen
 // For writers of stores: what most of them need.
 export { AbortListener } from './kit/abort-listener.js';
 export { within } from './time/within.js';
+export { areCredentials, type Credentials } from './kit/credentials.js';
+export { type Given, given } from './kit/given.js';
+export {
+  assertNumber,
+  assertOneOf,
+  assertOptions,
+  assertText,
+  refuseOption,
+  shownOption,
+} from './kit/option-checks.js';
 export { Deadline } from './time/deadline.js';
 export { detached } from './kit/detached.js';
 export { errorText } from './kit/error-text.js';

@@ -16,7 +16,7 @@ export interface MemcachedServerOptions {
   /** Further arguments of memcached. */
   readonly args?: readonly string[];
   /** The only user it lets in (`-Y`). @default it lets everybody in */
-  readonly credentials?: { readonly user: string; readonly password: string };
+  readonly credentials?: { readonly username: string; readonly password: string };
   /** In addition to this process's own environment. */
   readonly env?: Readonly<Record<string, string>>;
 }
@@ -55,7 +55,7 @@ export class MemcachedServer {
   async ask(commands: string): Promise<string> {
     const { credentials } = this.options;
     if (!credentials) return askMemcached(this.port, commands);
-    const text = `${credentials.user} ${credentials.password}`;
+    const text = `${credentials.username} ${credentials.password}`;
     const reply = await askMemcached(this.port, `set auth 0 0 ${Buffer.byteLength(text)}\r\n${text}\r\n${commands}`);
     return reply.replace(/^STORED\r\n/, '');
   }
@@ -100,7 +100,7 @@ export class MemcachedServer {
   async #launch(env = this.options.env ?? {}): Promise<void> {
     const { persistent = false, args = [], credentials } = this.options;
     const users = join(this.directory, 'users');
-    if (credentials) await writeFile(users, `${credentials.user}:${credentials.password}\n`);
+    if (credentials) await writeFile(users, `${credentials.username}:${credentials.password}\n`);
     const authentication = credentials ? ['-Y', users] : [];
     const memory = persistent ? ['-m', '64', '-e', join(this.directory, 'memory')] : ['-m', '16'];
     const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);

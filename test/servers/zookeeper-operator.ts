@@ -23,8 +23,13 @@ export class ZookeeperOperator {
 
   constructor(connectString: string, auth?: string) {
     const { servers } = parseConnectString(connectString);
-    const credentials = auth === undefined ? undefined : Buffer.from(auth);
-    this.#session = new ClientSession({ servers, sessionTimeoutMs: SESSION_MS, auth: credentials });
+    this.#session = new ClientSession({
+      servers,
+      sessionTtlMs: SESSION_MS,
+      requestTimeoutMs: SESSION_MS,
+      patienceMs: SESSION_MS,
+      auth: auth === undefined ? undefined : Buffer.from(auth),
+    });
   }
 
   /** Up to date, whichever server answers. Nothing where there is no such node. */

@@ -7,13 +7,13 @@ import type { DataSourceOptions } from 'typeorm';
 interface Connections {
   redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisPlace;
   redlock: { readonly urls: readonly string[] };
-  memcached: Pick<MemcachedOptions, 'servers' | 'protocol' | 'commandTimeoutMs'>;
+  memcached: Pick<MemcachedOptions, 'servers' | 'protocol' | 'requestTimeoutMs'>;
   zookeeper: {
     readonly connectString: string;
-    readonly sessionTimeoutMs: number;
+    readonly sessionTtlMs: number;
     readonly mode: 'sequential' | 'simple';
   };
-  etcd: { readonly endpoints: readonly string[]; readonly ttlSeconds: number };
+  etcd: { readonly endpoints: readonly string[]; readonly sessionTtlMs: number };
   sqlite: { readonly database: string };
   postgres: SqlPlace;
   mariadb: SqlPlace;

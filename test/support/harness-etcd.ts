@@ -27,7 +27,7 @@ export function etcdHarness(
   const connection: EtcdHarness['connection'] = (through): EtcdConnection => ({
     backend: 'etcd',
     endpoints: through ? [`http://127.0.0.1:${through.port}`] : server.urls,
-    ttlSeconds: sessionTtlMs / 1_000,
+    sessionTtlMs,
   });
   return {
     server: () => server,

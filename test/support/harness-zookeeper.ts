@@ -22,7 +22,7 @@ export function zookeeperHarness(
   size: 'single' | 'ensemble',
   { sessionTtlMs: ttlMs = TTL_MS }: ZookeeperHarnessOptions = {},
 ): BackendHarness {
-  const sessionTimeoutMs = ttlMs * 1.5;
+  const sessionTtlMs = ttlMs * 1.5;
   let servers: readonly ZookeeperServer[] = [];
   let operator: ZookeeperOperator;
   const connectString = (listeners: readonly Listener[]): string =>
@@ -30,7 +30,7 @@ export function zookeeperHarness(
   const connection = (through?: Listener): ZookeeperConnection => ({
     backend: 'zookeeper',
     connectString: connectString(through ? [through] : servers),
-    sessionTimeoutMs,
+    sessionTtlMs,
     mode,
   });
   /** The paths of the nodes that have the key, or wait for it, in this order. */
@@ -70,7 +70,7 @@ export function zookeeperHarness(
     namesHolder: true,
     shortTtlMs: ttlMs,
     // The server ends a session later than its holder does, and looks for such sessions with every tick.
-    expiresLateMs: sessionTimeoutMs - ttlMs + TICK_MS,
+    expiresLateMs: sessionTtlMs - ttlMs + TICK_MS,
     wakesWithinMs: 250,
   };
 }

@@ -11,7 +11,7 @@ export class ClientSession {
   constructor(
     private readonly client: EtcdClient,
     private readonly names: EtcdLockNames,
-    private readonly ttlSeconds: number,
+    private readonly sessionTtlMs: number,
     private readonly clock: Clock = systemClock,
   ) {}
 
@@ -31,7 +31,7 @@ export class ClientSession {
   /** What is left of the last one would stand in the way of the next one's. */
   async #open(): Promise<EtcdSession> {
     await this.close().catch(() => undefined);
-    this.#session = await EtcdSession.grant(this.client, this.names, this.ttlSeconds, this.clock);
+    this.#session = await EtcdSession.grant(this.client, this.names, this.sessionTtlMs, this.clock);
     return this.#session;
   }
 }

@@ -2,7 +2,8 @@ import { type BackendFactory, LockBackend } from '../../core/index.js';
 import { EtcdLeaseStore } from './lease-store.js';
 import { type EtcdOptions, resolveEtcdOptions } from './options.js';
 
-export { type EtcdCredentials, type EtcdOptions, type EtcdTls } from './options.js';
+export { type Credentials, type Given } from '../../core/index.js';
+export { type EtcdOptions, type EtcdTls } from './options.js';
 
 /**
  * Give or take half. Should a wake-up be missing: nobody hears from a connection that the network has forgotten, and looking
@@ -21,7 +22,7 @@ const LOOK_AGAIN_MS = 3_000;
  * `--auto-compaction-retention` (such as `1h`) its database grows up to its quota, and then it refuses every write of everybody.
  * `health` says so when the database grows beyond four fifths of that.
  *
- * All locks of a process live by one lease, and so have one TTL: `ttlSeconds`. Each heartbeat reads every lock that is held:
+ * All locks of a process live by one lease, and so have one TTL: `sessionTtlMs`. Each heartbeat reads every lock that is held:
  * 10,000 of them cost about 8 % of a core, and 100,000 are too many for one process.
  *
  * Connect to the members themselves, or by a proxy or load balancer that passes HTTP/2 on. etcd's own `grpc-proxy` is none of

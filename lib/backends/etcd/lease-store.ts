@@ -51,7 +51,7 @@ export class EtcdLeaseStore implements LeaseStore {
     this.#client = client;
     this.#size = new DatabaseSize(client);
     this.#recovery = new Recovery(client, names.session(0n));
-    this.#sessions = new ClientSession(client, names, options.ttlSeconds);
+    this.#sessions = new ClientSession(client, names, options.sessionTtlMs);
     this.#settings = { client, names, watch: new DeletionWatch(client), tokens: new TokenCount(client, names) };
   }
 

@@ -51,11 +51,11 @@ export class EtcdSession {
   static async grant(
     client: EtcdClient,
     names: EtcdLockNames,
-    ttlSeconds: number,
+    ttlMs: number,
     clock = systemClock,
   ): Promise<EtcdSession> {
     const sentAt = clock.now();
-    const reply = await client.call(METHOD.grant, encode([1, ttlSeconds]));
+    const reply = await client.call(METHOD.grant, encode([1, Math.ceil(ttlMs / 1_000)]));
     return new EtcdSession(client, names, reply.integer(2), Number(reply.integer(3)) * 1_000, sentAt, clock);
   }
 

@@ -4,8 +4,7 @@ import { type MemcachedOptions, resolveMemcachedOptions } from './options.js';
 import { MemcachedRing } from './ring.js';
 
 export { type MemcachedErrorKind, MemcachedError } from './error.js';
-export { type MemcachedCredentials } from './credentials.js';
-export { type Given } from './given.js';
+export { type Credentials, type Given } from '../../core/index.js';
 export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
 
 /**
@@ -19,5 +18,6 @@ export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
  */
 export function memcached(options: MemcachedOptions): BackendFactory {
   const resolved = resolveMemcachedOptions(options);
-  return () => new LockBackend(new MemcachedLeaseStore(new MemcachedRing(resolved), resolved.prefix, resolved.clock));
+  const { prefix, patienceMs } = resolved;
+  return () => new LockBackend(new MemcachedLeaseStore(new MemcachedRing(resolved), prefix), { patienceMs });
 }

@@ -1,10 +1,10 @@
 import {
   type HealthSource,
-  type Clock,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
   type ReportedHealth,
+  systemClock,
   type TtlLimits,
 } from '../../core/index.js';
 import type { Present } from './dialect.js';
@@ -57,7 +57,6 @@ export class MemcachedLeaseStore implements LeaseStore {
   constructor(
     private readonly servers: Servers,
     private readonly prefix: string,
-    private readonly clock: Clock,
   ) {}
 
   /** Connects, and tries whether the servers can keep locks. */
@@ -105,18 +104,18 @@ export class MemcachedLeaseStore implements LeaseStore {
 
   #doubt(owner: string, ttlMs: number): void {
     this.#inDoubt.add(owner);
-    this.clock.schedule(ttlMs, () => this.#inDoubt.delete(owner), { background: true });
+    systemClock.schedule(ttlMs, () => this.#inDoubt.delete(owner), { background: true });
   }
 
   /** A question of an owner that is not asked any more may arrive after its release, which found nothing. */
   #releaseAgain(key: string, owner: string): void {
     const again = (): unknown => this.#release(key, owner).catch(() => undefined);
-    this.clock.schedule(LATEST_ARRIVAL_MS, again, { background: true });
+    systemClock.schedule(LATEST_ARRIVAL_MS, again, { background: true });
   }
 
   async #acquire(session: MemcachedSession, names: ItemNames, asked: Asked): Promise<LeaseAttempt> {
     const { owner, ttlMs, metadata } = asked;
-    const sentAt = this.clock.now();
+    const sentAt = systemClock.now();
     const firstToken = session.clock.microseconds(sentAt);
     const expiresAt = session.clock.expiryAfter(ttlMs, sentAt);
     const value = packLease(owner, expiresAt, metadata);
@@ -128,7 +127,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     if (!isOwn(present.value, owner)) return refusalBy(present);
     session.leases.set(owner, present);
     if (added && present.value === value) {
-      assertKept(session, present, ttlMs - (this.clock.now() - sentAt));
+      assertKept(session, present, ttlMs - (systemClock.now() - sentAt));
       return { acquired: true, fencingToken: plausible(token, firstToken) };
     }
     // The answer to an earlier question of ours was lost: what it made may end sooner, and what it counted may be outdated.
@@ -140,14 +139,14 @@ export class MemcachedLeaseStore implements LeaseStore {
     let known: Known | null = session.leases.get(owner) ?? (await session.dialect.look(names.lease));
     for (let looks = 0; known !== null && isOwn(known.value, owner); looks += 1) {
       if (looks === MOST_LOOKS) throw restless();
-      const sentAt = this.clock.now();
+      const sentAt = systemClock.now();
       const expiresAt = session.clock.expiryAfter(ttlMs, sentAt);
       const value = extended(known.value, owner, expiresAt);
       const present = await session.dialect.renew({ names, value, expiresAt }, known.cas);
       known = present;
       if (present?.value !== value) continue;
       session.leases.set(owner, present);
-      assertKept(session, present, ttlMs - (this.clock.now() - sentAt));
+      assertKept(session, present, ttlMs - (systemClock.now() - sentAt));
       return true;
     }
     session.leases.delete(owner);

@@ -1,4 +1,4 @@
-import type { Command } from './transport/command.js';
+import type { Command } from './transport/pipeline.js';
 import { type MemcachedDialect, FENCE_TTL_S, type MemcachedLease, type Present } from './dialect.js';
 import type { ItemNames } from './item-names.js';
 import type { MemcachedConnection } from './transport/connection.js';

@@ -1,8 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { LockConfigurationError, LockError, type Timer } from '../../core/index.js';
+import { errorText, LockConfigurationError, LockError, systemClock, type Timer } from '../../core/index.js';
 import { type MemcachedErrorKind, MemcachedError } from './error.js';
-import { openSession, type SessionOptions } from './open-session.js';
-import type { MemcachedSession } from './session.js';
+import { MemcachedSession, type SessionOptions } from './session.js';
 
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 500;
@@ -41,14 +40,14 @@ export class MemcachedNode {
    */
   async run<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {
     const session = await this.#current();
-    const since = this.options.clock.now();
+    const since = systemClock.now();
     try {
       return await doOn(session, work);
     } catch (error) {
       if (!(error instanceof MemcachedError)) throw this.#named(error);
       const isLost = error.kind === 'unknown';
       if (isLost) onDoubt();
-      const onIdle = isLost && session.connection.heardAt <= since - this.options.commandTimeoutMs;
+      const onIdle = isLost && session.connection.heardAt <= since - this.options.requestTimeoutMs;
       if (error.kind !== 'not-sent' && !onIdle) throw this.#named(error);
       return await this.#again(work, onDoubt, isLost);
     }
@@ -81,7 +80,7 @@ export class MemcachedNode {
 
   async #open(): Promise<MemcachedSession> {
     if (this.#closed) throw closedError();
-    if (this.#failure && this.options.clock.now() < this.#notBefore) throw this.#failure;
+    if (this.#failure && systemClock.now() < this.#notBefore) throw this.#failure;
     this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
     return this.#opening;
   }
@@ -89,7 +88,7 @@ export class MemcachedNode {
   async #connect(): Promise<MemcachedSession> {
     this.#retry?.cancel();
     try {
-      const session = await openSession(this.options);
+      const session = await MemcachedSession.open(this.options);
       session.connection.onLost = (error) => this.#onLost(error);
       if (this.#closed) session.connection.end(closedError());
       if (!session.connection.alive)
@@ -117,7 +116,7 @@ export class MemcachedNode {
   }
 
   #retryIn(ms: number): void {
-    this.#notBefore = this.options.clock.now() + ms;
+    this.#notBefore = systemClock.now() + ms;
     if (!this.#closed) this.#schedule(ms);
   }
 
@@ -126,7 +125,7 @@ export class MemcachedNode {
       this.#notBefore = -Infinity;
       this.#open().catch(() => undefined);
     };
-    this.#retry = this.options.clock.schedule(ms, retry, { background: true });
+    this.#retry = systemClock.schedule(ms, retry, { background: true });
   }
 
   #report(failure: Error | undefined): void {
@@ -138,7 +137,7 @@ export class MemcachedNode {
 
   #named(error: unknown, kind?: MemcachedErrorKind): Error {
     if (error instanceof LockError) return error;
-    const failure = error instanceof MemcachedError ? error : new MemcachedError('unknown', String(error));
+    const failure = error instanceof MemcachedError ? error : new MemcachedError('unknown', errorText(error));
     const isNamed = failure.message.startsWith(`${this.name}: `);
     if (isNamed && (kind ?? failure.kind) === failure.kind) return failure;
     const message = isNamed ? failure.message : `${this.name}: ${failure.message}`;

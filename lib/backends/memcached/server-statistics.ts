@@ -1,5 +1,5 @@
 import { UNAUTHENTICATED } from './authentication.js';
-import type { Command } from './transport/command.js';
+import type { Command } from './transport/pipeline.js';
 import { MemcachedError, unexpected } from './error.js';
 import { refusal } from './transport/pipeline.js';
 

@@ -1,15 +1,38 @@
-import type { Clock } from '../../core/index.js';
+import { type Clock, type Credentials, type Given, LockConfigurationError, systemClock } from '../../core/index.js';
+import { authenticate } from './authentication.js';
+import { probeCapabilities } from './capability-probe.js';
+import { ClassicDialect } from './classic/classic-dialect.js';
 import type { MemcachedDialect } from './dialect.js';
-import type { MemcachedConnection } from './transport/connection.js';
-import type { ServerClock } from './server-clock.js';
-import { adviceOn, secondsIn, statistics } from './server-statistics.js';
+import { MemcachedError } from './error.js';
+import { serversName } from './item-names.js';
+import { MetaDialect } from './meta-dialect.js';
+import type { MemcachedProtocol } from './options.js';
+import { ServerClock } from './server-clock.js';
+import { adviceOn, ask, secondsIn, statistics } from './server-statistics.js';
+import { MemcachedConnection, type MemcachedConnectionOptions } from './transport/connection.js';
 
-/** Our clock and the server's drift apart: what is known of it is read again when it is older than this. */
+export interface SessionOptions extends MemcachedConnectionOptions {
+  readonly credentials: Given<Credentials> | undefined;
+  readonly protocol: MemcachedProtocol;
+  readonly prefix: string;
+  /** All servers that the keys are spread over, in one text. */
+  readonly servers: string;
+}
+
+type DialectName = 'meta' | 'classic';
+
+const DIALECTS: Readonly<Record<MemcachedProtocol, readonly [DialectName, DialectName?]>> = {
+  auto: ['meta', 'classic'],
+  meta: ['meta'],
+  classic: ['classic'],
+};
+
+/** The two clocks drift apart: a reading of the server's clock that is older than this is taken again. */
 const READ_AGAIN_MS = 30_000;
 
 /** A connection to a server that has shown it can keep locks, and all that is true on this connection only. */
 export class MemcachedSession {
-  /** The cas ids of our leases, by owner: they die with the connection, because the next server gives the same ones again. */
+  /** The cas ids of leases, by owner: they die with the connection, because the next server gives the same ones again. */
   readonly leases = new Map<string, { readonly cas: string; readonly value: string }>();
   #reading: Promise<void> | undefined;
 
@@ -18,10 +41,24 @@ export class MemcachedSession {
     readonly dialect: MemcachedDialect,
     readonly clock: ServerClock,
     private readonly settings: ReadonlyMap<string, string>,
-    private readonly ourClock: Clock,
     /** What an operator should change. */
-    public advice: string | undefined,
+    public advice?: string,
+    private readonly ourClock: Clock = systemClock,
   ) {}
+
+  /**
+   * Connects, and probes whether the server can keep locks.
+   * @throws MemcachedError; LockConfigurationError when other processes look for the same locks on other servers
+   */
+  static async open(options: SessionOptions): Promise<MemcachedSession> {
+    const [first, second] = DIALECTS[options.protocol];
+    try {
+      return await connect(options, first);
+    } catch (error) {
+      if (second === undefined || !(error instanceof MemcachedError) || error.kind !== 'protocol') throw error;
+      return connect(options, second);
+    }
+  }
 
   /** Makes sure that the server's clock is known well enough to ask for a lease. */
   async prepare(): Promise<void> {
@@ -36,4 +73,45 @@ export class MemcachedSession {
     this.clock.read(secondsIn(found), sentAt);
     this.advice = adviceOn(found, this.settings);
   }
+}
+
+async function connect(options: SessionOptions, name: DialectName): Promise<MemcachedSession> {
+  const connection = await MemcachedConnection.open(options);
+  try {
+    await authenticate(connection, options.credentials, options.connectTimeoutMs);
+    return await tryOut(connection, name, options);
+  } catch (error) {
+    connection.end(new MemcachedError('not-sent', 'the connection was of no use'));
+    throw error;
+  }
+}
+
+async function tryOut(
+  connection: MemcachedConnection,
+  name: DialectName,
+  options: SessionOptions,
+): Promise<MemcachedSession> {
+  const dialect = name === 'meta' ? new MetaDialect(connection) : new ClassicDialect(connection);
+  const sentAt = systemClock.now();
+  const [, , [found], [settings]] = await Promise.all([
+    connection.exchange(ask('version', /^VERSION /u)),
+    name === 'meta' ? connection.exchange(ask('mn', /^MN/u)) : undefined,
+    connection.exchange(statistics('')),
+    connection.exchange(statistics(' settings')),
+  ]);
+  const clock = new ServerClock(secondsIn(found), sentAt);
+  await Promise.all([probeCapabilities(dialect, options.prefix, clock, sentAt), compareServers(dialect, options)]);
+  return new MemcachedSession(connection, dialect, clock, settings, adviceOn(found, settings));
+}
+
+/** All processes must find a key on the same server: the first one leaves a note of where it looks. */
+async function compareServers(dialect: MemcachedDialect, { prefix, servers }: SessionOptions): Promise<void> {
+  const name = serversName(prefix);
+  const { present } = await dialect.add(name, servers, 0);
+  if (present === null || present.value === servers) return;
+  throw new LockConfigurationError(
+    `another process looks for the locks of "${prefix}" on other servers: on ${present.value}; here they are ${servers}. ` +
+      `Stop all processes and delete "${name}" on every server, or use another prefix`,
+    'servers',
+  );
 }

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { type Clock, LockError, pause, ReportedHealth, systemClock, within } from '../../core/index.js';
 import type { ServerAddress } from './connect-string.js';
 import { SessionRequests } from './session-requests.js';
-import { adviceOn, patienceMsOf, timesOf } from './session-times.js';
+import { adviceOn, silenceMsOf } from './session-times.js';
 import type { Handshake } from './transport/single-connection-client.js';
 import { ZooKeeperConnection } from './transport/connection.js';
 import { ConnectionLostError, SessionExpiredError, SessionRefusedError } from './error.js';
@@ -11,7 +11,10 @@ import { ZooKeeperWire } from './transport/wire.js';
 
 export interface ClientSessionOptions {
   readonly servers: readonly ServerAddress[];
-  readonly sessionTimeoutMs: number;
+  readonly sessionTtlMs: number;
+  readonly requestTimeoutMs: number;
+  /** How long a caller waits for a session. */
+  readonly patienceMs: number;
   readonly auth: Buffer | undefined;
 }
 
@@ -61,7 +64,7 @@ export class ClientSession {
     if (this.#session && this.#up) return this.#session;
     if (!this.#started) void this.#run();
     const silent = (): Error => new ConnectionLostError(this.health.current.detail ?? 'no server has let us in yet');
-    return this.#requests.wait(patienceMsOf(this.options.sessionTimeoutMs), silent);
+    return this.#requests.wait(this.options.patienceMs, silent);
   }
 
   /** Ends the session on the server, and so all its nodes, if that can be done soon. Idempotent. */
@@ -76,7 +79,7 @@ export class ClientSession {
 
   async #close(): Promise<void> {
     this.#requests.rejectAll(closed());
-    const farewellMs = Math.min(this.options.sessionTimeoutMs / 3, LONGEST_FAREWELL_MS);
+    const farewellMs = Math.min(this.options.sessionTtlMs / 3, LONGEST_FAREWELL_MS);
     if (this.#session) await within(this.#clock, farewellMs, this.#sayFarewell(this.#clock.now() + farewellMs));
     this.#closed = true;
     this.#connection?.cut(closed());
@@ -135,7 +138,8 @@ export class ClientSession {
   }
 
   async #letIn(connection: ZooKeeperConnection): Promise<void> {
-    const longest = Math.max(timesOf(this.options.sessionTimeoutMs).silenceMs, SHORTEST_HANDSHAKE_MS);
+    const { sessionTtlMs, requestTimeoutMs } = this.options;
+    const longest = Math.max(silenceMsOf(sessionTtlMs, requestTimeoutMs), SHORTEST_HANDSHAKE_MS);
     try {
       await connection.ready;
     } finally {
@@ -145,18 +149,18 @@ export class ClientSession {
   }
 
   #handshake(wire: ZooKeeperWire): Handshake {
-    const { servers, sessionTimeoutMs, auth } = this.options;
+    const { servers, sessionTtlMs, requestTimeoutMs, auth } = this.options;
     const server = servers[this.#nextServer % servers.length];
     if (!server) throw new Error('there is no server');
     this.#nextServer += 1;
-    return { wire, server, sessionTimeoutMs, ticket: this.#session?.ticket, auth };
+    return { wire, server, sessionTtlMs, requestTimeoutMs, ticket: this.#session?.ticket, auth };
   }
 
   #onConnected(connection: ZooKeeperConnection): void {
     this.#isUp = true;
     if (this.#session) this.#session.resume(connection);
     else this.#session = new ZooKeeperSession(connection, this.#clock);
-    this.health.advise('session', adviceOn(connection.sessionMs, this.options.sessionTimeoutMs));
+    this.health.advise('session', adviceOn(connection.sessionMs, this.options.sessionTtlMs));
     this.#failure = undefined;
     this.health.report('up');
     this.#requests.resolveAll(this.#session);

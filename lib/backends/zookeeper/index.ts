@@ -1,8 +1,8 @@
 import { type BackendFactory, LockBackend } from '../../core/index.js';
-import { patienceMsOf } from './session-times.js';
 import { ZooKeeperLeaseStore } from './lease-store.js';
 import { resolveZooKeeperOptions, type ZooKeeperOptions } from './options.js';
 
+export { type Credentials } from '../../core/index.js';
 export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './options.js';
 
 /** Give or take half. A waiter that is not told of a release looks by itself within five seconds. */
@@ -16,6 +16,6 @@ const LOOK_AGAIN_MS = 3_300;
  */
 export function zookeeper(options: ZooKeeperOptions): BackendFactory {
   const resolved = resolveZooKeeperOptions(options);
-  const polling = { pollMs: LOOK_AGAIN_MS, patienceMs: patienceMsOf(resolved.sessionTimeoutMs) };
+  const polling = { pollMs: LOOK_AGAIN_MS, patienceMs: resolved.patienceMs };
   return () => new LockBackend(new ZooKeeperLeaseStore(resolved), polling);
 }

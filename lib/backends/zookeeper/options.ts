@@ -1,22 +1,30 @@
-import { LockConfigurationError } from '../../core/index.js';
+import {
+  areCredentials,
+  assertNumber,
+  assertOneOf,
+  assertOptions,
+  type Credentials,
+  refuseOption,
+  shownOption,
+} from '../../core/index.js';
 import { isPath, parseConnectString, type ServerAddress } from './connect-string.js';
 import type { AclEntry } from './transport/wire.js';
 
 export type ZooKeeperMode = 'sequential' | 'simple';
 
-/** Rights on the nodes that we make, as `setAcl` of zkCli takes them. */
+/** Rights on the nodes of the locks, as `setAcl` of zkCli takes them. */
 export interface ZooKeeperAcl {
-  /** `auth` with an empty id: whoever is authenticated as we are; `digest` with `user:hash`; `world` with `anyone`; `ip`. */
+  /** `auth` with an empty id: whoever is authenticated as this process; `digest` with `user:hash`; `world` with `anyone`; `ip`. */
   readonly scheme: string;
   readonly id: string;
-  /** Letters of `cdrwa`: create, delete, read, write, admin. We need create, delete and read. */
+  /** Letters of `cdrwa`: create, delete, read, write, admin. Locks need create, delete and read. */
   readonly permissions: string;
 }
 
 export interface ZooKeeperOptions {
   /**
-   * All servers of the ensemble, and a path that everything lies under, if you like: `zk1:2181,zk2:2181,zk3:2181/shop`. What of
-   * the path is missing is created.
+   * All servers of the ensemble, and a path that everything lies under, if you like: `zk1:2181,zk2:2181,zk3:2181/shop`. Nodes
+   * of the path that are missing are created.
    */
   readonly connectString: string;
   /**
@@ -26,15 +34,19 @@ export interface ZooKeeperOptions {
    * server is cut off from the others may trust it for too long: `health` warns below 12 s.
    * @default 15_000
    */
-  readonly sessionTimeoutMs?: number;
-  /** Where the keys are. Created when missing. @default '/locks' */
-  readonly root?: string;
+  readonly sessionTtlMs?: number;
+  /** The path that the keys lie under. Created when missing. @default '/locks' */
+  readonly prefix?: string;
+  /** How long a server may say nothing before the next one is asked: at most a quarter of the session. @default 3_000 */
+  readonly requestTimeoutMs?: number;
+  /** How long a caller waits for a server that lets the process in, before `LockBackendError`. @default the TTL, at least 2_000 */
+  readonly patienceMs?: number;
   /**
    * Digest authentication. Nodes then belong to this user with this password, unless `acl` says otherwise: another password is
    * another owner, who may not touch them.
    */
-  readonly auth?: { readonly user: string; readonly password: string };
-  /** @default everything for `auth`'s user, or for the whole world without `auth` */
+  readonly credentials?: Credentials;
+  /** @default everything for the user of `credentials`, or for the whole world without */
   readonly acl?: readonly ZooKeeperAcl[];
   /**
    * `sequential`: waiters stand in line on the server, and each release wakes the next one only. `simple`: one node for a key,
@@ -44,85 +56,73 @@ export interface ZooKeeperOptions {
   readonly mode?: ZooKeeperMode;
 }
 
-export interface ResolvedOptions {
+export interface ResolvedOptions extends Required<
+  Pick<ZooKeeperOptions, 'sessionTtlMs' | 'requestTimeoutMs' | 'patienceMs' | 'mode'>
+> {
   readonly servers: readonly ServerAddress[];
-  /** The chroot and the root. */
+  /** The chroot and the prefix. */
   readonly base: string;
-  readonly sessionTimeoutMs: number;
-  readonly mode: ZooKeeperMode;
+  /** As the digest scheme has it on the wire. */
   readonly auth: Buffer | undefined;
   readonly acl: readonly AclEntry[];
 }
 
-const OPTIONS: ReadonlySet<string> = new Set(['connectString', 'sessionTimeoutMs', 'root', 'auth', 'acl', 'mode']);
-const MODES: readonly string[] = ['sequential', 'simple'] satisfies ZooKeeperMode[];
+const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
+const TIMES = ['sessionTtlMs', 'requestTimeoutMs', 'patienceMs'];
+const OPTIONS = ['connectString', ...TIMES, 'prefix', 'credentials', 'acl', 'mode'];
 const PERMISSIONS: Readonly<Record<string, number>> = { r: 1, w: 2, c: 4, d: 8, a: 16 };
 const SHORTEST_SESSION_MS = 100;
-const LONGEST_SESSION_MS = 2 ** 31 - 1;
+/** However short the session is: a process that starts has to load the client, too. */
+const SHORTEST_PATIENCE_MS = 2_000;
+const LONGEST_MS = 2 ** 31 - 1;
 
-/** Fills in what was left open. @throws LockConfigurationError naming the option; a password is never repeated */
-export function resolveZooKeeperOptions(given: ZooKeeperOptions): ResolvedOptions {
-  if (typeof given !== 'object' || given === null) refuse('options', `must be an object; they were ${show(given)}`);
-  for (const name of Object.keys(given)) {
-    if (!OPTIONS.has(name)) refuse(name, `is no zookeeper option; there are ${[...OPTIONS].join(', ')}`);
-  }
-  const { connectString, sessionTimeoutMs = 15_000, root = '/locks', auth, mode = 'sequential' } = given;
+/** Fills in what was left open. @throws LockConfigurationError naming the option; it repeats no password */
+export function resolveZooKeeperOptions(options: ZooKeeperOptions): ResolvedOptions {
+  assertOptions(options, OPTIONS, 'zookeeper');
+  const { connectString, sessionTtlMs = 15_000, requestTimeoutMs = 3_000, prefix = '/locks' } = options;
+  const { patienceMs = Math.max(sessionTtlMs, SHORTEST_PATIENCE_MS), credentials, mode = 'sequential' } = options;
   const { servers, chroot } = parseConnectString(connectString);
-  const isTime = typeof sessionTimeoutMs === 'number' && sessionTimeoutMs >= SHORTEST_SESSION_MS;
-  if (!isTime || sessionTimeoutMs > LONGEST_SESSION_MS) {
-    refuse(
-      'sessionTimeoutMs',
-      `must be a number from ${SHORTEST_SESSION_MS} to 2^31 - 1; it was ${show(sessionTimeoutMs)}`,
-    );
+  assertNumber('sessionTtlMs', sessionTtlMs, SHORTEST_SESSION_MS, LONGEST_MS);
+  assertNumber('requestTimeoutMs', requestTimeoutMs, 1, LONGEST_MS);
+  assertNumber('patienceMs', patienceMs, 0, LONGEST_MS);
+  if (!isPath(prefix)) {
+    refuseOption('prefix', `must be a path such as /locks, without blanks; it was ${shownOption(prefix)}`);
   }
-  if (!isPath(root)) refuse('root', `must be a path such as /locks, without blanks; it was ${show(root)}`);
-  if (!MODES.includes(mode)) refuse('mode', `must be one of ${MODES.join(', ')}; it was ${show(mode)}`);
-  const credentials = auth === undefined ? undefined : digestOf(auth);
+  assertOneOf('mode', mode, MODES);
+  const auth = credentials === undefined ? undefined : digestOf(credentials);
+  const acl = aclOf(options.acl ?? [{ ...(auth ? OWNER : EVERYBODY), permissions: 'cdrwa' }]);
   return {
     servers,
-    base: chroot + root,
-    sessionTimeoutMs: Math.ceil(sessionTimeoutMs),
+    base: chroot + prefix,
+    sessionTtlMs: Math.ceil(sessionTtlMs),
+    requestTimeoutMs,
+    patienceMs,
     mode,
-    auth: credentials,
-    acl: aclOf(given.acl ?? defaultAcl(credentials !== undefined)),
+    auth,
+    acl,
   };
 }
 
-function digestOf(auth: unknown): Buffer {
-  const given = typeof auth === 'object' && auth !== null ? auth : {};
-  const { user, password }: { user?: unknown; password?: unknown } = given;
-  if (typeof user !== 'string' || user === '' || user.includes(':') || typeof password !== 'string') {
-    refuse('auth', 'must be { user, password }, two texts, the first without a colon');
-  }
-  return Buffer.from(`${user}:${password}`);
-}
+const OWNER = { scheme: 'auth', id: '' };
+const EVERYBODY = { scheme: 'world', id: 'anyone' };
 
-function defaultAcl(authenticated: boolean): readonly ZooKeeperAcl[] {
-  return [
-    { ...(authenticated ? { scheme: 'auth', id: '' } : { scheme: 'world', id: 'anyone' }), permissions: 'cdrwa' },
-  ];
+function digestOf(credentials: unknown): Buffer {
+  if (!areCredentials(credentials) || credentials.username.includes(':')) {
+    refuseOption('credentials', 'must be { username, password }, two texts, the first without a colon');
+  }
+  return Buffer.from(`${credentials.username}:${credentials.password}`);
 }
 
 function aclOf(entries: readonly ZooKeeperAcl[]): readonly AclEntry[] {
-  if (!Array.isArray(entries) || entries.length === 0) refuse('acl', 'must be a list of { scheme, id, permissions }');
+  if (!Array.isArray(entries) || entries.length === 0) refuseAcl();
   return entries.map((entry: Partial<ZooKeeperAcl> | null) => {
     const { scheme, id, permissions = '' } = entry ?? {};
-    if (typeof scheme !== 'string' || typeof id !== 'string' || !/^[cdrwa]{1,5}$/u.test(permissions)) {
-      refuse('acl', 'must be a list of { scheme, id, permissions }, permissions of the letters c, d, r, w and a');
-    }
-    return { scheme, id, permissions: bitsOf(permissions) };
+    if (typeof scheme !== 'string' || typeof id !== 'string' || !/^[cdrwa]{1,5}$/u.test(permissions)) refuseAcl();
+    const letters = new Set(permissions);
+    return { scheme, id, permissions: [...letters].reduce((bits, letter) => bits | (PERMISSIONS[letter] ?? 0), 0) };
   });
 }
 
-function bitsOf(permissions: string): number {
-  const letters = Object.entries(PERMISSIONS).filter(([letter]) => permissions.includes(letter));
-  return letters.reduce((sum, [, bit]) => sum + bit, 0);
-}
-
-function show(value: unknown): string {
-  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value);
-}
-
-function refuse(option: string, problem: string): never {
-  throw new LockConfigurationError(`${option} ${problem}`, option);
+function refuseAcl(): never {
+  refuseOption('acl', 'must be a list of { scheme, id, permissions }, permissions of the letters c, d, r, w and a');
 }

@@ -6,18 +6,12 @@ export interface SessionTimes {
   readonly beatMs: number;
   /** A connection on which nothing was answered for so long is asked for a life sign. */
   readonly quietMs: number;
-  /** A server that has not answered for so long is given up for another one. */
-  readonly silenceMs: number;
   /** The leader, which ends sessions, hears of a life sign within this time after a follower has received it. */
   readonly lagMs: number;
 }
 
-/** However long the session is: another server may answer at once. */
-const LONGEST_SILENCE_MS = 3_000;
-/** Likewise: a connection that the network has forgotten is noticed after so long and a silence. */
+/** However long the session is: a connection that the network has forgotten is noticed after this and a silence. */
 const LONGEST_QUIET_MS = 2_500;
-/** However short the session is: a process that starts has to load the client, too. */
-const SHORTEST_PATIENCE_MS = 2_000;
 /** A server's `tickTime`, by default. */
 const USUAL_TICK_MS = 2_000;
 const LEAST_TICKS = 6;
@@ -33,21 +27,20 @@ export function timesOf(sessionMs: number): SessionTimes {
     trustMs: (sessionMs * 2) / 3,
     beatMs: (sessionMs * 2) / 9,
     quietMs: LONGEST_QUIET_MS,
-    silenceMs: Math.min(sessionMs / 4, LONGEST_SILENCE_MS),
     lagMs: sessionMs / 12,
   };
 }
 
-/** How long we look for a server that accepts us. After it the session has ended anyway. */
-export function patienceMsOf(sessionTimeoutMs: number): number {
-  return Math.max(sessionTimeoutMs, SHORTEST_PATIENCE_MS);
+/** After so long without an answer another server is asked, while the session lasts. */
+export function silenceMsOf(sessionMs: number, requestTimeoutMs: number): number {
+  return Math.min(sessionMs / 4, requestTimeoutMs);
 }
 
 /** Advice for an operator on a session that was requested with `askedMs`; `undefined` when all is well. */
 export function adviceOn(sessionMs: number, askedMs: number): string | undefined {
   const advice: string[] = [];
   if (sessionMs !== askedMs) {
-    advice.push(`the server has made a session of ${sessionMs} ms of the sessionTimeoutMs ${askedMs}: see its limits`);
+    advice.push(`the server has made a session of ${sessionMs} ms of the sessionTtlMs ${askedMs}: see its limits`);
   }
   const leastMs = LEAST_TICKS * USUAL_TICK_MS;
   if (sessionMs < leastMs) {

@@ -14,7 +14,7 @@ import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../../suppo
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld } from './etcd-world.js';
 
-const TTL = { ttlSeconds: 3 };
+const TTL = { sessionTtlMs: 3_000 };
 
 wantedOf(['etcd-cluster']).forEach(() =>
   describe('a cluster of three', () => {
@@ -40,7 +40,7 @@ wantedOf(['etcd-cluster']).forEach(() =>
       process.stdout.write(
         `etcd: first grant ${Math.round(performance.now() - killedAt)} ms after its leader was killed\n`,
       );
-      await throughout(TTL.ttlSeconds * 1_000, async () => {
+      await throughout(TTL.sessionTtlMs, async () => {
         expect(lock.isHeld).toBe(true);
         expect(await theirs.tryAcquire('k').catch(() => null)).toBeNull();
       });
@@ -76,7 +76,7 @@ wantedOf(['etcd-cluster']).forEach(() =>
       const killedAt = performance.now();
       await Promise.all(majority.map((member) => member.kill()));
       await expect(failureOf(theirs.acquire('k'))).resolves.toBeInstanceOf(LockBackendError);
-      expect((await told) - killedAt).toBeLessThan(TTL.ttlSeconds * 1_000);
+      expect((await told) - killedAt).toBeLessThan(TTL.sessionTtlMs);
       expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
       expect([...new Set(events)]).toEqual(['jeopardy', 'lost']);
       await Promise.all(majority.map((member) => member.launch()));
@@ -169,7 +169,7 @@ wantedOf(['etcd-cluster']).forEach(() =>
       const lock = await service.acquire('held');
       await smaller.operator.removeMember(removed.url);
       await eventually(() => !removed.running, { withinMs: 10_000 });
-      await throughout(TTL.ttlSeconds * 1_500, () => expect(lock.isHeld).toBe(true));
+      await throughout(TTL.sessionTtlMs * 1.5, () => expect(lock.isHeld).toBe(true));
       await (await service.acquire('k')).release();
       await lock.release();
     }, 60_000);

@@ -38,7 +38,7 @@ export class EtcdWorld implements AsyncDisposable {
   }
 
   backend(options: Partial<EtcdOptions> = {}): LockBackend {
-    const backend = etcd({ endpoints: this.server.urls, ttlSeconds: 2, ...options })();
+    const backend = etcd({ endpoints: this.server.urls, sessionTtlMs: 2_000, ...options })();
     this.#opened.push(backend);
     return backend;
   }

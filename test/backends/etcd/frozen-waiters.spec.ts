@@ -17,8 +17,12 @@ wantedOf(['etcd']).forEach(() =>
       '%d of them: whoever is next has the key when all their leases have ended',
       async (frozen) => {
         await using world = await EtcdWorld.start();
-        const connection = { backend: 'etcd', endpoints: world.server.urls, ttlSeconds: TTL_SECONDS } as const;
-        const [holder, live] = [world.service(), world.service({ ttlSeconds: 10 })];
+        const connection = {
+          backend: 'etcd',
+          endpoints: world.server.urls,
+          sessionTtlMs: TTL_SECONDS * 1_000,
+        } as const;
+        const [holder, live] = [world.service(), world.service({ sessionTtlMs: 10_000 })];
         const lock = await holder.acquire('k');
         while (waiters.length < frozen) waiters.push(await Holder.start(connection));
         for (const waiter of waiters) void handled(waiter.acquire('k', { waitMs: 60_000 }));

@@ -6,7 +6,7 @@ import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld, lineOf } from './etcd-world.js';
 
-const LONG = { ttlSeconds: 10, requestTimeoutMs: 300 };
+const LONG = { sessionTtlMs: 10_000, requestTimeoutMs: 300 };
 
 wantedOf(['etcd']).forEach(() =>
   describe('the network, with etcd', () => {
@@ -164,7 +164,7 @@ wantedOf(['etcd']).forEach(() =>
 
     it('A9: reply of acquire later than the lease: never returned as held', async () => {
       await using world = await EtcdWorld.start();
-      const service = await world.proxied({ ttlSeconds: 1, requestTimeoutMs: 5_000 });
+      const service = await world.proxied({ sessionTtlMs: 1_000, requestTimeoutMs: 5_000 });
       world.proxy.delay(1_200, 'down');
       await expect(failureOf(service.tryAcquire('k'))).resolves.toBeInstanceOf(LockBackendError);
       world.proxy.delay(0);
@@ -173,7 +173,7 @@ wantedOf(['etcd']).forEach(() =>
 
     it('A10: a server slow to renew: the lock stays held', async () => {
       await using world = await EtcdWorld.start();
-      const service = await world.proxied({ ttlSeconds: 2, requestTimeoutMs: 1_000 });
+      const service = await world.proxied({ sessionTtlMs: 2_000, requestTimeoutMs: 1_000 });
       const lock = await service.acquire('k');
       // A heartbeat is two round trips, one after the other.
       world.proxy.delay(100);
@@ -187,7 +187,7 @@ wantedOf(['etcd']).forEach(() =>
       const events: string[] = [];
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
-      const service = await world.proxied({ ttlSeconds: 3 }, { observers });
+      const service = await world.proxied({ sessionTtlMs: 3_000 }, { observers });
       const lock = await service.acquire('k');
       world.proxy.refuse();
       world.proxy.reset();
@@ -201,7 +201,7 @@ wantedOf(['etcd']).forEach(() =>
 
     it('A12: renewals that fail until the end: told by our own timer, and nothing then blocks the release', async () => {
       await using world = await EtcdWorld.start();
-      const service = await world.proxied({ ttlSeconds: 1 });
+      const service = await world.proxied({ sessionTtlMs: 1_000 });
       const lock = await service.acquire('k');
       world.proxy.pause();
       const pausedAt = performance.now();

@@ -49,8 +49,8 @@ wantedOf(['etcd', 'etcd-cluster']).forEach((name) =>
 
 async function cutOff(world: EtcdWorld, key: string): Promise<Round> {
   const proxy = await FaultProxy.start(world.server);
-  const alone = world.service({ endpoints: `http://127.0.0.1:${proxy.port}`, ttlSeconds: TTL_S });
-  const other = world.service({ ttlSeconds: TTL_S });
+  const alone = world.service({ endpoints: `http://127.0.0.1:${proxy.port}`, sessionTtlMs: TTL_S * 1_000 });
+  const other = world.service({ sessionTtlMs: TTL_S * 1_000 });
   try {
     const lock = await alone.acquire(key);
     const told = aborted(lock.signal);

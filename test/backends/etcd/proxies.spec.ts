@@ -23,7 +23,10 @@ wantedOf(['etcd']).forEach(() =>
       const observers = [{ healthChanged: ({ detail = '' }) => void said.push(detail) }];
       // Which one is asked first is left to chance.
       while (proxy.counts['LeaseGrant'] === undefined) {
-        const service = world.service({ endpoints: [proxy.url, ...world.server.urls], ttlSeconds: 10 }, { observers });
+        const service = world.service(
+          { endpoints: [proxy.url, ...world.server.urls], sessionTtlMs: 10_000 },
+          { observers },
+        );
         await (await service.acquire('k', { waitMs: 5_000 })).release();
         await service.close();
       }
@@ -51,7 +54,7 @@ wantedOf(['etcd']).forEach(() =>
       await using world = await EtcdWorld.start();
       await using proxy = await Http2Proxy.start(world.server.urls[0] ?? '');
       proxy.answer = (path) => (path.endsWith('/Watch') ? answer : undefined);
-      const [ours, theirs] = [world.service(), world.service({ endpoints: proxy.url, ttlSeconds: 10 })];
+      const [ours, theirs] = [world.service(), world.service({ endpoints: proxy.url, sessionTtlMs: 10_000 })];
       const lock = await ours.acquire('k');
       const waiting = theirs.acquire('k', { waitMs: 20_000 });
       await lineOf(world, 'k', 2);
@@ -72,7 +75,7 @@ wantedOf(['etcd']).forEach(() =>
       await using world = await EtcdWorld.start();
       await using proxy = await Http2Proxy.start(world.server.urls[0] ?? '');
       proxy.answer = (path) => (path.endsWith('/Watch') ? pageOf(403) : undefined);
-      const [ours, theirs] = [world.service(), world.service({ endpoints: proxy.url, ttlSeconds: 10 })];
+      const [ours, theirs] = [world.service(), world.service({ endpoints: proxy.url, sessionTtlMs: 10_000 })];
       const lock = await ours.acquire('k');
       const waiting = theirs.acquire('k', { waitMs: 30_000 });
       await eventually(() => expect(theirs.health.detail).toContain('HTTP 403'), { withinMs: 10_000 });
@@ -89,7 +92,7 @@ wantedOf(['etcd']).forEach(() =>
       const events: string[] = [];
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), lost: note('lost'), backendFailed: note('failed') }];
-      const service = world.service({ endpoints: proxy.url, ttlSeconds: 3 }, { observers });
+      const service = world.service({ endpoints: proxy.url, sessionTtlMs: 3_000 }, { observers });
       const held = await Promise.all(Array.from({ length: 20 }, (_, index) => service.acquire(`held-${index}`)));
       const work = async (worker: number): Promise<void> => {
         for (let round = 0; round < 50; round += 1) await service.withLock(`k-${worker}-${round % 3}`, () => undefined);
@@ -106,7 +109,7 @@ wantedOf(['etcd']).forEach(() =>
       await using world = await EtcdWorld.start();
       await using proxy = await Http2Proxy.start(world.server.urls[0] ?? '');
       proxy.requestsPerConnection = 10;
-      const [ours, theirs] = [world.service(), world.service({ endpoints: proxy.url, ttlSeconds: 10 })];
+      const [ours, theirs] = [world.service(), world.service({ endpoints: proxy.url, sessionTtlMs: 10_000 })];
       for (let round = 0; round < 10; round += 1) {
         const lock = await ours.acquire('k', { waitMs: 0 });
         const waiting = theirs.acquire('k', { waitMs: 20_000 });

@@ -6,7 +6,7 @@ import { wantedOf } from '../describe-backend.js';
 import { contend, EtcdWorld, lineOf, win } from './etcd-world.js';
 
 /** Many at once keep a busy machine busy for a while. */
-const PATIENT = { ttlSeconds: 60, patienceMs: 60_000 };
+const PATIENT = { sessionTtlMs: 60_000, patienceMs: 60_000 };
 
 wantedOf(['etcd']).forEach(() =>
   describe('the queue on etcd', () => {
@@ -17,7 +17,7 @@ wantedOf(['etcd']).forEach(() =>
     afterAll(() => world[Symbol.asyncDispose]());
 
     it('costs one request to acquire and one to release, once there is a session', async () => {
-      const backend = world.backend({ ttlSeconds: 60 });
+      const backend = world.backend({ sessionTtlMs: 60_000 });
       await (await win(backend, 'warm-up')).release();
       const before = await world.server.requests();
       const pairs = 50;
@@ -28,7 +28,7 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('uses the same name again, for etcd would look through all those that were ever used', async () => {
-      const backend = world.backend({ ttlSeconds: 60 });
+      const backend = world.backend({ sessionTtlMs: 60_000 });
       const names = new Set<string | undefined>();
       for (let i = 0; i < 5; i += 1) {
         const lease = await win(backend, 'again');
@@ -40,7 +40,7 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('costs one request to be refused, and leaves nothing', async () => {
-      const [ours, theirs] = [world.backend({ ttlSeconds: 60 }), world.backend({ ttlSeconds: 60 })];
+      const [ours, theirs] = [world.backend({ sessionTtlMs: 60_000 }), world.backend({ sessionTtlMs: 60_000 })];
       await (await win(theirs, 'warm-up')).release();
       const lease = await win(ours, 'taken');
       const before = await world.server.requests();
@@ -52,7 +52,7 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('costs one request to check a sequencer', async () => {
-      const [ours, theirs] = [1, 2].map(() => new LockService(world.backend({ ttlSeconds: 60 })));
+      const [ours, theirs] = [1, 2].map(() => new LockService(world.backend({ sessionTtlMs: 60_000 })));
       const shown = (await ours?.acquire('shown'))?.sequencer() ?? '';
       await theirs?.checkSequencer(shown);
       const before = await world.server.requests();

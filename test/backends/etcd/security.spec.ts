@@ -36,7 +36,7 @@ wantedOf(['etcd']).forEach(() => {
 
     it('E8: auth token expired, or unknown: a new one is asked for, and nobody notices', async () => {
       const authentications = async (): Promise<number> => (await world.server.requests())['Authenticate'] ?? 0;
-      const service = world.service({ credentials: CREDENTIALS, ttlSeconds: 60 });
+      const service = world.service({ credentials: CREDENTIALS, sessionTtlMs: 60_000 });
       await (await service.acquire('k')).release();
       const before = await authentications();
       // Longer than a token lives that is not used.
@@ -48,7 +48,7 @@ wantedOf(['etcd']).forEach(() => {
     });
 
     it('E8: rights changed meanwhile: nobody notices', async () => {
-      const service = world.service({ credentials: CREDENTIALS, ttlSeconds: 60 });
+      const service = world.service({ credentials: CREDENTIALS, sessionTtlMs: 60_000 });
       await (await service.acquire('k')).release();
       root = await asRoot(world);
       await root.ask('auth/user/add', { name: 'another', password: 'one' });
@@ -56,7 +56,7 @@ wantedOf(['etcd']).forEach(() => {
     });
 
     it('are woken when a key is free, also after an administrator has set their password', async () => {
-      const [ours, theirs] = [1, 2].map(() => world.service({ credentials: CREDENTIALS, ttlSeconds: 60 }));
+      const [ours, theirs] = [1, 2].map(() => world.service({ credentials: CREDENTIALS, sessionTtlMs: 60_000 }));
       if (!ours || !theirs) throw new Error('there are two');
       root = await asRoot(world);
       const woken = [await msToWake(root, ours, theirs)];
@@ -75,12 +75,9 @@ wantedOf(['etcd']).forEach(() => {
       let password: string = CREDENTIALS.password;
       const asked: string[] = [];
       const service = world.service({
-        credentials: {
-          username: CREDENTIALS.username,
-          password: () => {
-            asked.push(password);
-            return Promise.resolve(password);
-          },
+        credentials: () => {
+          asked.push(password);
+          return Promise.resolve({ username: CREDENTIALS.username, password });
         },
       });
       await (await service.acquire('k')).release();
@@ -130,7 +127,7 @@ wantedOf(['etcd']).forEach(() => {
       await using world = await EtcdWorld.start({ args: ['--auth-token', token] });
       rmSync(directory, { recursive: true });
       await enableUsers(world);
-      const [ours, theirs] = [1, 2].map(() => world.service({ credentials: CREDENTIALS, ttlSeconds: 60 }));
+      const [ours, theirs] = [1, 2].map(() => world.service({ credentials: CREDENTIALS, sessionTtlMs: 60_000 }));
       if (!ours || !theirs) throw new Error('there are two');
       const woken: number[] = [];
       for (let round = 0; round < 4; round += 1) {

@@ -53,7 +53,7 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('E1: one who waits for longer than the TTL keeps the place', async () => {
-      const [ours, theirs] = [world.service({ ttlSeconds: 2 }), world.service({ ttlSeconds: 2 })];
+      const [ours, theirs] = [world.service({ sessionTtlMs: 2_000 }), world.service({ sessionTtlMs: 2_000 })];
       const lock = await ours.acquire('k');
       const waiting = theirs.acquire('k', { waitMs: 20_000 });
       const line = await lineOf(world, 'k', 2);
@@ -67,7 +67,7 @@ wantedOf(['etcd']).forEach(() =>
       const clock = new ManualClock();
       const client = new EtcdClient(resolveEtcdOptions({ endpoints: world.server.urls }));
       try {
-        const session = await EtcdSession.grant(client, new EtcdLockNames('lock'), 2, clock);
+        const session = await EtcdSession.grant(client, new EtcdLockNames('lock'), 2_000, clock);
         clock.stall(2_000);
         await expect(session.isThere('lock/of/nobody', 1n)).rejects.toThrow('the session is over');
         session.end();
@@ -110,7 +110,7 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('E9: one lease for all locks of a process; when it is revoked all of them are told, and the next ones are granted', async () => {
-      const [ours, theirs] = [world.service({ ttlSeconds: 3 }), world.service({ ttlSeconds: 3 })];
+      const [ours, theirs] = [world.service({ sessionTtlMs: 3_000 }), world.service({ sessionTtlMs: 3_000 })];
       const keys = Array.from({ length: 50 }, (_, i) => `many-${i}`);
       const locks = await Promise.all(keys.map((key) => ours.acquire(key)));
       const others = await theirs.acquire('other');
@@ -131,7 +131,7 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('renews 1,000 locks with a few requests', async () => {
-      const service = world.service({ ttlSeconds: 9, patienceMs: 30_000 });
+      const service = world.service({ sessionTtlMs: 9_000, patienceMs: 30_000 });
       const locks = await Promise.all(Array.from({ length: 1_000 }, (_, i) => service.acquire(`held-${i}`)));
       const before = await world.server.requests();
       const since = performance.now();
@@ -179,7 +179,7 @@ wantedOf(['etcd']).forEach(() =>
     });
 
     it('gives a lease that nobody renews back at its end, although the session lives on', async () => {
-      const backend = world.backend({ ttlSeconds: 1 });
+      const backend = world.backend({ sessionTtlMs: 1_000 });
       const lease = await win(backend, 'forgotten');
       const kept = await win(backend, 'kept');
       const renewing = setInterval(() => void kept.renew(), 200);
@@ -197,10 +197,13 @@ wantedOf(['etcd']).forEach(() =>
 );
 
 wantedOf(['etcd']).forEach(() =>
-  it("takes the server's word for the TTL, which may have a minimum", async () => {
+  it("takes the server's word for the TTL, which is in whole seconds and may have a minimum", async () => {
     await using world = await EtcdWorld.start({ args: ['--heartbeat-interval', '200', '--election-timeout', '2000'] });
-    const lease = await win(world.backend({ ttlSeconds: 1 }), 'k');
+    const lease = await win(world.backend({ sessionTtlMs: 1_000 }), 'k');
     expect(lease.ttlMs).toBe(3_000);
     await lease.release();
+    const longer = await win(world.backend({ sessionTtlMs: 3_001 }), 'k');
+    expect(longer.ttlMs).toBe(4_000);
+    await longer.release();
   }),
 );

@@ -15,7 +15,7 @@ wantedOf(['etcd']).forEach(() =>
     it('E5: history compacted before a watch of it began: looks again', async () => {
       await using world = await EtcdWorld.start();
       const ours = world.service();
-      const theirs = await world.proxied({ requestTimeoutMs: 2_000, ttlSeconds: 10 });
+      const theirs = await world.proxied({ requestTimeoutMs: 2_000, sessionTtlMs: 10_000 });
       const lock = await ours.acquire('k');
       world.proxy.pause('down');
       const waiting = theirs.acquire('k', { waitMs: 20_000 });
@@ -32,7 +32,7 @@ wantedOf(['etcd']).forEach(() =>
     it('E5: the stream of the watches cut, the predecessor gone meanwhile and compacted away: looks again', async () => {
       await using world = await EtcdWorld.start();
       const ours = world.service();
-      const theirs = await world.proxied({ ttlSeconds: 10 });
+      const theirs = await world.proxied({ sessionTtlMs: 10_000 });
       const lock = await ours.acquire('k');
       const waiting = theirs.acquire('k', { waitMs: 20_000 });
       await lineOf(world, 'k', 2);
@@ -149,7 +149,7 @@ wantedOf(['etcd']).forEach(() =>
 
     it('closed: refuses at once, and sends those who wait away', async () => {
       await using world = await EtcdWorld.start();
-      const backend = etcd({ endpoints: world.server.urls, ttlSeconds: 2 })();
+      const backend = etcd({ endpoints: world.server.urls, sessionTtlMs: 2_000 })();
       const service = new LockService(backend);
       const lock = await world.service().acquire('k');
       const waiting = handled(service.acquire('k', { waitMs: Infinity }));

@@ -4,7 +4,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { createServer } from 'node:tls';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import type { Commands } from '../../../lib/backends/memcached/transport/command.js';
+import type { Commands } from '../../../lib/backends/memcached/transport/pipeline.js';
 import type { MemcachedConnection } from '../../../lib/backends/memcached/transport/connection.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
@@ -72,7 +72,7 @@ for (const name of wantedOf(['memcached'])) {
 
     it('settles everything on a frozen server in time, and nothing of it is left when the server goes on', async () => {
       await using world = await MemcachedWorld.start();
-      const service = world.service({ commandTimeoutMs: 200 });
+      const service = world.service({ requestTimeoutMs: 200 });
       await (await service.acquire('warm-up')).release();
       world.server.freeze();
       const since = performance.now();
@@ -124,8 +124,8 @@ for (const name of wantedOf(['memcached'])) {
         dialect,
         serverClock,
         new Map(),
-        clock,
         undefined,
+        clock,
       );
       await clock.advance(29_999);
       await session.prepare();

@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { systemClock } from 'nestjs-distributed-lock/core';
-import type { Command } from '../../../lib/backends/memcached/transport/command.js';
+import type { Command } from '../../../lib/backends/memcached/transport/pipeline.js';
 import {
   MemcachedConnection,
   type MemcachedConnectionOptions,
@@ -33,8 +32,7 @@ function open(port: number, options: Partial<MemcachedConnectionOptions> = {}): 
     port,
     tls: undefined,
     connectTimeoutMs: TIMEOUT_MS,
-    commandTimeoutMs: TIMEOUT_MS,
-    clock: systemClock,
+    requestTimeoutMs: TIMEOUT_MS,
     ...options,
   });
 }
@@ -58,7 +56,7 @@ for (const _ of wantedOf(['memcached'])) {
       await using server = await ScriptedServer.start((socket, text) => {
         for (const byte of text) socket.write(byte);
       });
-      const link = await open(server.port, { commandTimeoutMs: 5_000 });
+      const link = await open(server.port, { requestTimeoutMs: 5_000 });
       const names = Array.from({ length: 1_000 }, (__, i) => `n${i}`);
       await expect(Promise.all(names.map((name) => link.exchange(say(name))))).resolves.toEqual(names.map((n) => [n]));
       link.end(new MemcachedError('not-sent', 'over'));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ClassicDialect } from '../../../lib/backends/memcached/classic/classic-dialect.js';
-import type { Commands } from '../../../lib/backends/memcached/transport/command.js';
+import type { Commands } from '../../../lib/backends/memcached/transport/pipeline.js';
 import type { MemcachedDialect } from '../../../lib/backends/memcached/dialect.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { Pipeline } from '../../../lib/backends/memcached/transport/pipeline.js';

@@ -61,19 +61,12 @@ class World {
   ) {
     const link = new MangledConnection(this.#server, fault, random);
     const clock = new ServerClock(this.#server.now, systemClock.now());
-    this.#session = new MemcachedSession(
-      link as unknown as MemcachedConnection,
-      new Dialect(link),
-      clock,
-      new Map(),
-      systemClock,
-      undefined,
-    );
+    this.#session = new MemcachedSession(link as unknown as MemcachedConnection, new Dialect(link), clock, new Map());
     const node = { run: <T>(work: (session: MemcachedSession) => Promise<T>) => work(this.#session) };
     const health = new ReportedHealth();
     const nothing = async (): Promise<undefined> => undefined;
     const servers = { health, start: nothing, agree: nothing, nodeOf: () => node, close: () => undefined };
-    this.#store = new MemcachedLeaseStore(servers, 'lock', systemClock);
+    this.#store = new MemcachedLeaseStore(servers, 'lock');
   }
 
   /** One or two callers, at once, over one connection. */

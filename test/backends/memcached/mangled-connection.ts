@@ -1,4 +1,4 @@
-import type { Commands } from '../../../lib/backends/memcached/transport/command.js';
+import type { Commands } from '../../../lib/backends/memcached/transport/pipeline.js';
 import type { MemcachedConnection } from '../../../lib/backends/memcached/transport/connection.js';
 import { MemcachedError } from '../../../lib/backends/memcached/error.js';
 import { Pipeline } from '../../../lib/backends/memcached/transport/pipeline.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { LockConfigurationError } from 'nestjs-distributed-lock/core';
+import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { memcached, type MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import { resolveMemcachedOptions } from '../../../lib/backends/memcached/options.js';
 import { wantedOf } from '../describe-backend.js';
@@ -21,14 +21,19 @@ for (const _ of wantedOf(['memcached'])) {
       [{ servers: 'a', prefix: 'a:b' }, 'prefix', 'must be 1 to 100 letters, digits, "_", "." or "-"; it was "a:b"'],
       [{ servers: 'a', prefix: 'a\r\nflush_all' }, 'prefix', 'it was "a\\r\\nflush_all"'],
       [{ servers: 'a', prefix: '' }, 'prefix', 'it was ""'],
-      [{ servers: 'a', commandTimeoutMs: 0 }, 'commandTimeoutMs', 'must be a number from 1 to 60000; it was 0'],
+      [{ servers: 'a', requestTimeoutMs: 0 }, 'requestTimeoutMs', 'must be a number from 1 to 60000; it was 0'],
+      [{ servers: 'a', patienceMs: -1 }, 'patienceMs', 'must be a number from 0 to Infinity; it was -1'],
       [{ servers: 'a', connectTimeoutMs: Number.NaN }, 'connectTimeoutMs', 'it was NaN'],
       [{ servers: 'a', protocol: 'binary' }, 'protocol', 'must be one of auto, meta, classic; it was "binary"'],
       [{ servers: 'a', tls: true }, 'tls', 'must be an object of options for node:tls'],
       [{ servers: 'a', tls: null }, 'tls', 'or a function that returns one'],
-      [{ servers: 'a', credentials: 'user:canary' }, 'credentials', 'must be { user, password } without blanks'],
-      [{ servers: 'a', credentials: { user: 'a:b', password: 'canary' } }, 'credentials', 'without a colon'],
-      [{ servers: 'a', credentials: { user: 'a', password: 'canary\r\nflush_all' } }, 'credentials', 'without blanks'],
+      [{ servers: 'a', credentials: 'user:canary' }, 'credentials', 'must be { username, password } without blanks'],
+      [{ servers: 'a', credentials: { username: 'a:b', password: 'canary' } }, 'credentials', 'without a colon'],
+      [
+        { servers: 'a', credentials: { username: 'a', password: 'canary\r\nflush_all' } },
+        'credentials',
+        'without blanks',
+      ],
       [{ servers: 'a', ttl: 1 }, 'ttl', 'ttl is no memcached option; there are servers, prefix'],
     ])('are refused at once: %j', (options, option, message) => {
       expect(() => memcached(options as MemcachedOptions)).toThrow(LockConfigurationError);
@@ -46,9 +51,17 @@ for (const _ of wantedOf(['memcached'])) {
         ],
         prefix: 'lock',
         connectTimeoutMs: 1_000,
-        commandTimeoutMs: 1_000,
+        requestTimeoutMs: 1_000,
         protocol: 'auto',
       });
+    });
+
+    it('say how long a server that is away is asked again', async () => {
+      const service = new LockService(memcached({ servers: '127.0.0.1:1', patienceMs: 200 }));
+      const since = performance.now();
+      await expect(service.acquire('k', { waitMs: 60_000 })).rejects.toBeInstanceOf(LockBackendError);
+      expect(performance.now() - since).toBeLessThan(1_500);
+      await service.close();
     });
 
     it('connect nowhere before somebody asks', async () => {

@@ -9,7 +9,7 @@ import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
 import { MemcachedWorld } from './memcached-world.js';
 
-const credentials = { user: 'locks', password: 'canary:pass-wörd' };
+const credentials = { username: 'locks', password: 'canary:pass-wörd' };
 
 for (const name of wantedOf(['memcached'])) {
   describe(`${name}: a server that lets in its users only`, () => {
@@ -27,9 +27,9 @@ for (const name of wantedOf(['memcached'])) {
 
     it.each([
       ['another password', { ...credentials, password: 'canary' }, 'does not take these credentials'],
-      ['another user', { ...credentials, user: 'canary' }, 'does not take these credentials'],
+      ['another user', { ...credentials, username: 'canary' }, 'does not take these credentials'],
       ['no credentials', undefined, 'see the option "credentials"'],
-      ['credentials that are none', () => ({ user: 'a b', password: 'canary' }), 'are not { user, password }'],
+      ['credentials that are none', () => ({ username: 'a b', password: 'canary' }), 'are not { username, password }'],
       ['a function that fails', () => Promise.reject(new Error('no such file')), 'no such file'],
       ['a function that says nothing', () => new Promise<never>(() => undefined), 'said nothing within 300 ms'],
     ])('keeps out one with %s, which is told and no secret', async (_who, wrong, why) => {

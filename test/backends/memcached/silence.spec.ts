@@ -27,7 +27,7 @@ for (const name of wantedOf(['memcached'])) {
             backendFailed: ({ error }: { error: unknown }) => failures.push(String(error)),
           },
         ];
-        const service = world.service({ servers, protocol, commandTimeoutMs: TIMEOUT_MS }, { observers });
+        const service = world.service({ servers, protocol, requestTimeoutMs: TIMEOUT_MS }, { observers });
         const held = await service.acquire('held', { ttlMs: 60_000 });
         await idle();
         proxy.forget();
@@ -48,7 +48,7 @@ for (const name of wantedOf(['memcached'])) {
 
     it('are told from a server that has stopped: that is a failure at once, and after an idle time not much later', async () => {
       await using world = await MemcachedWorld.start();
-      const service = world.service({ commandTimeoutMs: TIMEOUT_MS });
+      const service = world.service({ requestTimeoutMs: TIMEOUT_MS });
       await (await service.acquire('k')).release();
       world.server.freeze();
       let since = performance.now();
@@ -84,7 +84,7 @@ for (const name of wantedOf(['memcached'])) {
     it('leave none behind a lock that was got at the second try, and given back', async () => {
       await using world = await MemcachedWorld.start();
       await using relay = await LateRelay.start(world.server.port, 'ms lock:l:late ');
-      const service = world.service({ servers: `127.0.0.1:${relay.port}`, commandTimeoutMs: TIMEOUT_MS });
+      const service = world.service({ servers: `127.0.0.1:${relay.port}`, requestTimeoutMs: TIMEOUT_MS });
       await (await service.acquire('warm-up')).release();
       await idle();
       const lock = await service.acquire('late', { ttlMs: 60_000 });
@@ -115,7 +115,7 @@ for (const name of wantedOf(['memcached'])) {
       await using world = await MemcachedWorld.start();
       const failures: string[] = [];
       const observers = [{ backendFailed: ({ error }: { error: unknown }) => failures.push(String(error)) }];
-      const options = { servers: await address(world), connectTimeoutMs: TIMEOUT_MS, commandTimeoutMs: TIMEOUT_MS };
+      const options = { servers: await address(world), connectTimeoutMs: TIMEOUT_MS, requestTimeoutMs: TIMEOUT_MS };
       const service = world.service(options, { observers });
       const since = performance.now();
       await service.start();

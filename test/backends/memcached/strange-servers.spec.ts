@@ -22,7 +22,7 @@ for (const _ of wantedOf(['memcached'])) {
   describe('a server that is none', () => {
     /** What becomes of an acquisition there, in what time. */
     async function refusal(port: number): Promise<LockBackendError> {
-      const options = { servers: `127.0.0.1:${port}`, connectTimeoutMs: 300, commandTimeoutMs: 300 };
+      const options = { servers: `127.0.0.1:${port}`, connectTimeoutMs: 300, requestTimeoutMs: 300 };
       await using service = new LockService(memcached(options));
       const since = performance.now();
       const error = await failureOf(service.tryAcquire('k'));

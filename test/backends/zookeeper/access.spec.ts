@@ -9,8 +9,8 @@ import { ownerName } from '../../support/owner-name.js';
 import { wantedOf } from '../describe-backend.js';
 import { ZookeeperWorld } from './zookeeper-world.js';
 
-const AUTH = { user: 'locks', password: 'canary-password' };
-const OTHER = { user: 'other', password: 'canary-password' };
+const AUTH = { username: 'locks', password: 'canary-password' };
+const OTHER = { username: 'other', password: 'canary-password' };
 
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: who may do what, and where`, () => {
@@ -26,16 +26,16 @@ for (const name of wantedOf(['zookeeper'])) {
       await world.stop();
     });
 
-    it('nodes belong to the user of auth: nobody else reads or deletes them', async () => {
+    it('nodes belong to the user of credentials: nobody else reads or deletes them', async () => {
       const key = world.key();
-      const lock = await world.service({ root: '/ours', auth: AUTH }).acquire(key);
-      const nobody = await failureOf(world.service({ root: '/ours' }).acquire(key));
-      const other = await failureOf(world.service({ root: '/ours', auth: OTHER }).acquire(key));
+      const lock = await world.service({ prefix: '/ours', credentials: AUTH }).acquire(key);
+      const nobody = await failureOf(world.service({ prefix: '/ours' }).acquire(key));
+      const other = await failureOf(world.service({ prefix: '/ours', credentials: OTHER }).acquire(key));
       for (const error of [nobody, other]) {
         expect(error).toBeInstanceOf(LockBackendError);
         expect(String(error)).toContain('NO_AUTH: its ACL does not give this user the right');
       }
-      const same = world.service({ root: '/ours', auth: AUTH });
+      const same = world.service({ prefix: '/ours', credentials: AUTH });
       await expect(same.tryAcquire(key)).resolves.toBeNull();
       await lock.release();
       await (await same.acquire(key)).release();
@@ -44,13 +44,13 @@ for (const name of wantedOf(['zookeeper'])) {
     it.each(['sequential', 'simple'] as const)(
       'the right to create, delete and read below the root is enough, %s',
       async (mode) => {
-        const root = `/least-${mode}`;
+        const prefix = `/least-${mode}`;
         const permissions = { scheme: 'digest', id: digest(AUTH), permissions: mode === 'simple' ? 4 | 8 : 4 };
-        await administrator.create(root, '', [permissions]);
+        await administrator.create(prefix, '', [permissions]);
         const acl = [{ scheme: 'auth', id: '', permissions: 'cdr' }];
         const [ours, theirs] = [
-          world.service({ root, mode, auth: AUTH, acl }),
-          world.service({ root, mode, auth: AUTH, acl }),
+          world.service({ prefix, mode, credentials: AUTH, acl }),
+          world.service({ prefix, mode, credentials: AUTH, acl }),
         ];
         const key = world.key();
         const lock = await ours.acquire(key);
@@ -58,7 +58,7 @@ for (const name of wantedOf(['zookeeper'])) {
         await expect(theirs.tryAcquire(key)).resolves.toBeNull();
         await lock.release();
         await (await waiting).release();
-        await expect(failureOf(world.service({ root, mode }).acquire(key))).resolves.toMatchObject({
+        await expect(failureOf(world.service({ prefix, mode }).acquire(key))).resolves.toMatchObject({
           code: 'LOCK_BACKEND',
         });
       },
@@ -66,7 +66,7 @@ for (const name of wantedOf(['zookeeper'])) {
 
     it('Z12: without the right to create, an error that says so; others are not disturbed', async () => {
       await administrator.create('/closed', '', [{ scheme: 'digest', id: digest(AUTH), permissions: 1 }]);
-      const service = world.service({ root: '/closed', auth: AUTH });
+      const service = world.service({ prefix: '/closed', credentials: AUTH });
       for (const attempt of [() => service.acquire('k'), () => service.tryAcquire('k')]) {
         const error = await failureOf(attempt());
         expect(error).toBeInstanceOf(LockBackendError);
@@ -81,9 +81,9 @@ for (const name of wantedOf(['zookeeper'])) {
       const failures: string[] = [];
       const observers = [{ backendFailed: ({ error }: { error: unknown }) => failures.push(String(error)) }];
       const acl = [{ scheme: 'world', id: 'anyone', permissions: 'cr' }];
-      const service = world.service({ root: '/undeletable', acl }, { observers });
+      const service = world.service({ prefix: '/undeletable', acl }, { observers });
       const key = world.key();
-      const other = world.service({ root: '/undeletable', acl });
+      const other = world.service({ prefix: '/undeletable', acl });
       await (await service.acquire(key)).release();
       expect(failures.join()).toMatch(
         /could not release .*the server refused to delete a node in \/undeletable.*NO_AUTH/u,
@@ -91,19 +91,19 @@ for (const name of wantedOf(['zookeeper'])) {
       // It could not take its place in the queue away either.
       await expect(failureOf(other.tryAcquire(key))).resolves.toMatchObject({ code: 'LOCK_BACKEND' });
       await Promise.all([service.close(), other.close()]);
-      await expect(world.service({ root: '/undeletable', acl }).tryAcquire(key)).resolves.not.toBeNull();
+      await expect(world.service({ prefix: '/undeletable', acl }).tryAcquire(key)).resolves.not.toBeNull();
     });
 
     it('an ACL that is none is refused by the server, with its reason', async () => {
       const acl = [{ scheme: 'auth', id: '', permissions: 'r' }];
-      const error = await failureOf(world.service({ root: '/none', acl }).acquire('k'));
+      const error = await failureOf(world.service({ prefix: '/none', acl }).acquire('k'));
       expect(String(error)).toContain('INVALID_ACL');
     });
 
-    it('a chroot and a root keep applications apart, and are created when missing', async () => {
+    it('a chroot and a prefix keep applications apart, and are created when missing', async () => {
       const { address } = world.server;
-      const one = world.service({ connectString: `${address}/shop/eu`, root: '/locks' });
-      const same = world.service({ connectString: `${address}/shop`, root: '/eu/locks' });
+      const one = world.service({ connectString: `${address}/shop/eu`, prefix: '/locks' });
+      const same = world.service({ connectString: `${address}/shop`, prefix: '/eu/locks' });
       const apart = world.service({ connectString: `${address}/shop/us` });
       const key = world.key();
       const lock = await one.acquire(key);
@@ -120,10 +120,10 @@ for (const name of wantedOf(['zookeeper'])) {
       const observers = [
         { backendFailed: (event: unknown) => told.push(event), healthChanged: (event: unknown) => told.push(event) },
       ];
-      const refused = world.service({ root: '/closed', auth: OTHER }, { observers });
-      const nowhere = world.service({ connectString: '127.0.0.1:1', auth: AUTH }, { observers });
-      const { proxy, service } = await world.proxied({ auth: AUTH }, { observers });
-      const backend = world.backend({ connectString: `127.0.0.1:${proxy.port}`, auth: AUTH });
+      const refused = world.service({ prefix: '/closed', credentials: OTHER }, { observers });
+      const nowhere = world.service({ connectString: '127.0.0.1:1', credentials: AUTH }, { observers });
+      const { proxy, service } = await world.proxied({ credentials: AUTH }, { observers });
+      const backend = world.backend({ connectString: `127.0.0.1:${proxy.port}`, credentials: AUTH });
       told.push(await failureOf(refused.acquire('k')), await failureOf(nowhere.acquire('k', { waitMs: 300 })));
       proxy.pause();
       told.push(await failureOf(service.acquire('k', { waitMs: 300 })));
@@ -143,6 +143,6 @@ for (const name of wantedOf(['zookeeper'])) {
 }
 
 /** As ZooKeeper keeps it in an ACL. */
-function digest({ user, password }: { user: string; password: string }): string {
-  return `${user}:${createHash('sha1').update(`${user}:${password}`).digest('base64')}`;
+function digest({ username, password }: { username: string; password: string }): string {
+  return `${username}:${createHash('sha1').update(`${username}:${password}`).digest('base64')}`;
 }

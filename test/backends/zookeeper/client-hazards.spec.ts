@@ -20,10 +20,7 @@ const LONGEST_REQUEST = 100_000;
 for (const name of wantedOf(['zookeeper'])) {
   let world: ZookeeperWorld;
   beforeAll(async () => {
-    world = await ZookeeperWorld.start(
-      { sessionTimeoutMs: SESSION_MS },
-      { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] },
-    );
+    world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS }, { jvm: [`-Djute.maxbuffer=${LONGEST_REQUEST}`] });
   });
   afterEach(() => world.endTest());
   afterAll(() => world.stop());
@@ -70,7 +67,7 @@ for (const name of wantedOf(['zookeeper'])) {
   });
 
   it('a server that is starting says nothing on one connection, and answers on the next: here that is soon, however long the session', async () => {
-    const { proxy, service } = await world.proxied({ sessionTimeoutMs: 60_000 });
+    const { proxy, service } = await world.proxied({ sessionTtlMs: 60_000 });
     const lock = await service.acquire(world.key());
     const since = performance.now();
     void proxy.delayReplyOf(/^/u, 60_000);
@@ -167,8 +164,8 @@ for (const name of wantedOf(['zookeeper'])) {
   it('watches beyond the longest request make it flap for ever: here a connection comes back with more than that', async () => {
     const changes: string[] = [];
     const observers = [{ healthChanged: ({ status }: { status: string }) => changes.push(status) }];
-    const { proxy, service } = await world.proxied({ sessionTimeoutMs: 15_000 }, { observers });
-    const others = world.service({ sessionTimeoutMs: 15_000 });
+    const { proxy, service } = await world.proxied({ sessionTtlMs: 15_000 }, { observers });
+    const others = world.service({ sessionTtlMs: 15_000 });
     const keys = Array.from({ length: LONGEST_REQUEST / 900 }, (_, i) => `${i}-${'k'.repeat(900)}`);
     const locks = await Promise.all(keys.map((key) => others.acquire(key, { waitMs: 20_000 })));
     const waits = keys.map((key) => handled(service.acquire(key, { waitMs: 30_000 })));

@@ -9,7 +9,7 @@ interface Contention {
   readonly key: string;
   readonly count: number;
   /** @default 60_000 */
-  readonly sessionTimeoutMs?: number;
+  readonly sessionTtlMs?: number;
 }
 
 let granted = 0;
@@ -23,10 +23,10 @@ function onGranted(lease: Lease | null): unknown {
 
 const api = {
   /** Each over a connection of its own, as if it were a process. Resolves when all of them wait on the server. */
-  contend: async ({ connectString, mode, key, count, sessionTimeoutMs = 60_000 }: Contention) => {
+  contend: async ({ connectString, mode, key, count, sessionTtlMs = 60_000 }: Contention) => {
     const one = (): Promise<void> =>
       new Promise((resolve, reject) => {
-        const backend = zookeeper({ connectString, mode, sessionTimeoutMs })();
+        const backend = zookeeper({ connectString, mode, sessionTtlMs })();
         contend(backend, key, { waitMs: 60_000, blockedBy: () => resolve() })
           .then(onGranted)
           .catch(reject);

@@ -22,8 +22,8 @@ for (const name of wantedOf(['zookeeper-ensemble'])) {
     });
     afterAll(() => ensemble.stop());
 
-    const service = (connectString: string, sessionTimeoutMs: number, options?: LockServiceOptions): LockService => {
-      const opened = new LockService(zookeeper({ connectString, sessionTimeoutMs }), options);
+    const service = (connectString: string, sessionTtlMs: number, options?: LockServiceOptions): LockService => {
+      const opened = new LockService(zookeeper({ connectString, sessionTtlMs }), options);
       services.push(opened);
       return opened;
     };

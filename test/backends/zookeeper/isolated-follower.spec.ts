@@ -37,7 +37,7 @@ async function oneRound(ensemble: ZookeeperEnsemble, follower: ZookeeperServer, 
   const proxy = await FaultProxy.start(follower);
   const { address } = await ensemble.leader();
   const [alone, other] = [`127.0.0.1:${proxy.port}`, address].map(
-    (connectString) => new LockService(zookeeper({ connectString, sessionTimeoutMs: SESSION_MS })),
+    (connectString) => new LockService(zookeeper({ connectString, sessionTtlMs: SESSION_MS })),
   );
   if (!alone || !other) throw new Error('two services were made');
   try {

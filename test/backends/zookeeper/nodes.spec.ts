@@ -14,7 +14,7 @@ for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: nodes`, () => {
     let world: ZookeeperWorld;
     beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTimeoutMs: SESSION_MS });
+      world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS });
     });
     afterEach(() => world.endTest());
     afterAll(() => world.stop());
@@ -22,14 +22,14 @@ for (const name of wantedOf(['zookeeper'])) {
     it.each(MODES)(
       'Z5: own node deleted by an operator, %s: told with the next life sign, and from then on at once',
       async (mode) => {
-        const sessionTimeoutMs = 4_500;
-        const service = world.service({ mode, sessionTimeoutMs });
+        const sessionTtlMs = 4_500;
+        const service = world.service({ mode, sessionTtlMs });
         const key = world.key();
         const path = async (): Promise<string> => (mode === 'simple' ? `/locks/${key}` : world.holderPath(key));
         const young = await service.acquire(key);
         await world.operator.delete(await path());
         const deletedAt = performance.now();
-        expect((await aborted(young.signal)) - deletedAt).toBeLessThan((sessionTimeoutMs * 2) / 9 + SLACK_MS);
+        expect((await aborted(young.signal)) - deletedAt).toBeLessThan((sessionTtlMs * 2) / 9 + SLACK_MS);
         expect(young.signal.reason).toMatchObject({ reason: 'revoked' });
         const watched = await world.server.metric('zk_watch_count');
         const old = await service.acquire(key);
@@ -119,7 +119,7 @@ for (const name of wantedOf(['zookeeper'])) {
     });
 
     it('Z9: abort while waiting, with the connection just lost: the node goes in the background', async () => {
-      const { proxy, service } = await world.proxied({ sessionTimeoutMs: 10_000 });
+      const { proxy, service } = await world.proxied({ sessionTtlMs: 10_000 });
       const key = world.key();
       const lock = await world.service().acquire(key);
       const giveUp = new AbortController();
@@ -137,7 +137,7 @@ for (const name of wantedOf(['zookeeper'])) {
     });
 
     it('Z9: release with the connection just lost: the node goes as soon as there is one again', async () => {
-      const { proxy, service } = await world.proxied({ sessionTimeoutMs: 10_000 });
+      const { proxy, service } = await world.proxied({ sessionTtlMs: 10_000 });
       const key = world.key();
       const lock = await service.acquire(key);
       proxy.refuse();

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { LockConfigurationError } from 'nestjs-distributed-lock/core';
+import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { zookeeper, type ZooKeeperOptions } from 'nestjs-distributed-lock/zookeeper';
 import { parseConnectString } from '../../../lib/backends/zookeeper/connect-string.js';
 import { contenderPrefix, dataOf, holderOf, nameOfKey, ownerOf } from '../../../lib/backends/zookeeper/node-name.js';
@@ -28,26 +28,28 @@ const REFUSED: readonly (readonly [option: string, given: unknown])[] = [
   ['connectString', { connectString: 'a/../b' }],
   ['connectString', { connectString: 'a//b' }],
   ['connectString', { connectString: 'a/b c' }],
-  ['sessionTimeoutMs', { connectString, sessionTimeoutMs: 0 }],
-  ['sessionTimeoutMs', { connectString, sessionTimeoutMs: -1 }],
-  ['sessionTimeoutMs', { connectString, sessionTimeoutMs: Number.NaN }],
-  ['sessionTimeoutMs', { connectString, sessionTimeoutMs: Infinity }],
-  ['sessionTimeoutMs', { connectString, sessionTimeoutMs: 2 ** 31 }],
-  ['sessionTimeoutMs', { connectString, sessionTimeoutMs: '10s' }],
-  ['root', { connectString, root: '' }],
-  ['root', { connectString, root: '/' }],
-  ['root', { connectString, root: 'locks' }],
-  ['root', { connectString, root: '/locks/' }],
-  ['root', { connectString, root: '/./locks' }],
-  ['root', { connectString, root: '/lo\0cks' }],
-  ['root', { connectString, root: ['/locks'] }],
+  ['sessionTtlMs', { connectString, sessionTtlMs: 0 }],
+  ['sessionTtlMs', { connectString, sessionTtlMs: -1 }],
+  ['sessionTtlMs', { connectString, sessionTtlMs: Number.NaN }],
+  ['sessionTtlMs', { connectString, sessionTtlMs: Infinity }],
+  ['sessionTtlMs', { connectString, sessionTtlMs: 2 ** 31 }],
+  ['sessionTtlMs', { connectString, sessionTtlMs: '10s' }],
+  ['prefix', { connectString, prefix: '' }],
+  ['prefix', { connectString, prefix: '/' }],
+  ['prefix', { connectString, prefix: 'locks' }],
+  ['prefix', { connectString, prefix: '/locks/' }],
+  ['prefix', { connectString, prefix: '/./locks' }],
+  ['prefix', { connectString, prefix: '/lo\0cks' }],
+  ['prefix', { connectString, prefix: ['/locks'] }],
+  ['requestTimeoutMs', { connectString, requestTimeoutMs: 0 }],
+  ['patienceMs', { connectString, patienceMs: -1 }],
   ['mode', { connectString, mode: 'plain' }],
   ['mode', { connectString, mode: 'constructor' }],
-  ['auth', { connectString, auth: 'user:canary-password' }],
-  ['auth', { connectString, auth: { user: 'us:er', password: 'canary-password' } }],
-  ['auth', { connectString, auth: { user: '', password: 'canary-password' } }],
-  ['auth', { connectString, auth: { user: 'user' } }],
-  ['auth', { connectString, auth: null }],
+  ['credentials', { connectString, credentials: 'user:canary-password' }],
+  ['credentials', { connectString, credentials: { username: 'us:er', password: 'canary-password' } }],
+  ['credentials', { connectString, credentials: { username: '', password: 'canary-password' } }],
+  ['credentials', { connectString, credentials: { username: 'user' } }],
+  ['credentials', { connectString, credentials: null }],
   ['acl', { connectString, acl: [] }],
   ['acl', { connectString, acl: 'world:anyone:r' }],
   ['acl', { connectString, acl: [null] }],
@@ -62,6 +64,14 @@ describe('zookeeper options', () => {
     const make = (): unknown => zookeeper(given as ZooKeeperOptions);
     expect(make).toThrow(LockConfigurationError);
     expect(make).toThrow(expect.objectContaining({ option, message: expect.not.stringContaining('canary') }));
+  });
+
+  it('patienceMs is how long a server that is away is asked again', async () => {
+    const service = new LockService(zookeeper({ connectString: '127.0.0.1:1', patienceMs: 300 }));
+    const since = performance.now();
+    await expect(service.acquire('k', { waitMs: 60_000 })).rejects.toBeInstanceOf(LockBackendError);
+    expect(performance.now() - since).toBeLessThan(2_000);
+    await service.close();
   });
 
   it('connect strings name servers and a chroot', () => {

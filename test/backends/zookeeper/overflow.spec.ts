@@ -9,7 +9,7 @@ const JVM = ['-Dznode.container.checkIntervalMs=600000', '-Dzookeeper.digest.ena
 
 for (const name of wantedOf(['zookeeper'])) {
   it(`${name}: Z8: when the server repeats the last number of the queue, the order of creation decides`, async () => {
-    const world = await ZookeeperWorld.start({ sessionTimeoutMs: 20_000 }, { jvm: JVM });
+    const world = await ZookeeperWorld.start({ sessionTtlMs: 20_000 }, { jvm: JVM });
     try {
       const key = world.key();
       const backend = world.backend();

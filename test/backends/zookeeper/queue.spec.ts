@@ -15,7 +15,7 @@ for (const name of wantedOf(['zookeeper'])) {
     let world: ZookeeperWorld;
     beforeAll(async () => {
       // So long that nobody's life sign falls into a test: from the first one on a holder watches its own node too.
-      world = await ZookeeperWorld.start({ sessionTimeoutMs: 60_000 });
+      world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
     });
     afterEach(() => world.endTest());
     afterAll(() => world.stop());

@@ -15,7 +15,7 @@ for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: requests that cannot be sent, or are refused`, () => {
     let world: ZookeeperWorld;
     beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTimeoutMs: 60_000 });
+      world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
     });
     afterEach(async () => {
       jest.restoreAllMocks();

@@ -11,7 +11,7 @@ for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: requests to the server`, () => {
     let world: ZookeeperWorld;
     beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTimeoutMs: 60_000 });
+      world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
     });
     afterEach(() => world.endTest());
     afterAll(() => world.stop());
@@ -59,7 +59,7 @@ for (const name of wantedOf(['zookeeper'])) {
 
     it('a hundred locks held cost one life sign each beat, and one look at each node', async () => {
       const beatMs = 400;
-      const service = world.service({ sessionTimeoutMs: (beatMs * 9) / 2 });
+      const service = world.service({ sessionTtlMs: (beatMs * 9) / 2 });
       const locks = await Promise.all(Array.from({ length: 100 }, () => service.acquire(world.key())));
       await eventually(async () => expect(await world.server.metric('zk_watch_count')).toBe(100));
       const beats = await during(() => new Promise((resolve) => setTimeout(resolve, 3 * beatMs)));

@@ -15,7 +15,7 @@ for (const name of wantedOf(['zookeeper'])) {
     afterEach(() => world.stop());
 
     it('A27: server killed and restarted with all its data: nothing is lost, those who wait keep their place, tokens grow', async () => {
-      world = await ZookeeperWorld.start({ sessionTimeoutMs: SESSION_MS });
+      world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS });
       const events: string[] = [];
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
@@ -38,7 +38,7 @@ for (const name of wantedOf(['zookeeper'])) {
     });
 
     it('A26, Z13: server killed and restarted empty: told right after the reconnect, and a new session does not wait for the old one', async () => {
-      world = await ZookeeperWorld.start({ sessionTimeoutMs: SESSION_MS });
+      world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS });
       const [ours, theirs, key] = [world.service(), world.service(), world.key()];
       const lock = await ours.acquire(key);
       const waiting = handled(theirs.acquire(key, { waitMs: 30_000 }));
@@ -57,14 +57,14 @@ for (const name of wantedOf(['zookeeper'])) {
 
     it('A23: a server frozen, killed and restarted empty leaves no unhandled rejection, and the backend closes in each state', async () => {
       world = await ZookeeperWorld.start();
-      const sessionTimeoutMs = 1_200;
+      const sessionTtlMs = 1_200;
       const connectString = world.server.address;
-      const open = (): LockService => new LockService(zookeeper({ connectString, sessionTimeoutMs }));
+      const open = (): LockService => new LockService(zookeeper({ connectString, sessionTtlMs }));
       const closeInTime = async (service: LockService): Promise<void> => {
         const since = performance.now();
         await service.close();
         // Two thirds of it for giving back what is held, one for ending the session.
-        expect(performance.now() - since).toBeLessThan(sessionTimeoutMs + SLACK_MS);
+        expect(performance.now() - since).toBeLessThan(sessionTtlMs + SLACK_MS);
       };
       await closeInTime(open());
       const connecting = open();
@@ -88,7 +88,7 @@ for (const name of wantedOf(['zookeeper'])) {
     });
 
     it('close() while the connection is down ends the session over the next one, if that comes in time', async () => {
-      world = await ZookeeperWorld.start({ sessionTimeoutMs: SESSION_MS });
+      world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS });
       const { proxy, service } = await world.proxied();
       const key = world.key();
       await service.acquire(key);

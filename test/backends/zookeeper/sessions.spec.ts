@@ -14,7 +14,7 @@ for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: sessions`, () => {
     let world: ZookeeperWorld;
     beforeAll(async () => {
-      world = await ZookeeperWorld.start({ sessionTimeoutMs: SESSION_MS });
+      world = await ZookeeperWorld.start({ sessionTtlMs: SESSION_MS });
     });
     afterEach(() => world.endTest());
     afterAll(() => world.stop());
@@ -57,7 +57,7 @@ for (const name of wantedOf(['zookeeper'])) {
     });
 
     it('Z1, Z9: reply of create lost, and nobody waits for it any more: the node goes with the reconnect', async () => {
-      const { proxy, service } = await world.proxied({ sessionTimeoutMs: 10_000 });
+      const { proxy, service } = await world.proxied({ sessionTtlMs: 10_000 });
       const key = world.key();
       await service.withLock(key, () => undefined);
       const lost = proxy.dropReplyAfter(key);

@@ -19,7 +19,7 @@ for (const name of wantedOf(['zookeeper'])) {
   it(
     `${name}: after ${CYCLES} locks over ${KEYS} keys there is no node left, and no more watches and memory than before`,
     async () => {
-      const world = await ZookeeperWorld.start({ sessionTimeoutMs: 30_000 });
+      const world = await ZookeeperWorld.start({ sessionTtlMs: 30_000 });
       try {
         // Two sessions, so that they meet on the server.
         const services = [world.service(), world.service()];

@@ -22,8 +22,8 @@ for (const name of wantedOf(['zookeeper'])) {
         /^the server has made a session of 200 ms of the .* 100: .*ticks/u,
       ],
       ['a session that the server makes shorter', 300_000, /^the server has made a session of 120000 ms of[^;]*$/u],
-    ])('%s: an operator is told what to change, if anything', async (_what, sessionTimeoutMs, detail) => {
-      const service = world.service({ sessionTimeoutMs });
+    ])('%s: an operator is told what to change, if anything', async (_what, sessionTtlMs, detail) => {
+      const service = world.service({ sessionTtlMs });
       await service.start();
       const expected = { status: 'up', ...(detail ? { detail: expect.stringMatching(detail) } : {}) };
       expect(service.health).toEqual(expected);

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { ReportedHealth, Semaphore } from '../../../core/index.js';
+import { areCredentials, type Credentials, type Given, given, ReportedHealth, Semaphore } from '../../../core/index.js';
 import { connectionError, EtcdError } from '../error.js';
-import type { EtcdCredentials, ResolvedEtcdOptions } from '../options.js';
+import type { ResolvedEtcdOptions } from '../options.js';
 import { type CallSettings, GrpcConnection } from './grpc-connection.js';
 import { HttpError, type MessageStream, NotProcessedError, type StreamListener } from './grpc-stream.js';
 import { METHOD, type Outcome, readOutcome, transaction, type Transaction } from './messages.js';
@@ -146,10 +146,12 @@ export class EtcdClient {
     }
   }
 
-  async #authenticate({ username, password }: EtcdCredentials): Promise<string> {
-    const settings = { headers: NEEDS_A_LEADER, longestMs: this.#options.requestTimeoutMs };
-    const said = typeof password === 'function' ? await password() : password;
-    const reply = await this.#ask(METHOD.authenticate, encode([1, username], [2, said]), settings);
+  async #authenticate(credentials: Given<Credentials>): Promise<string> {
+    const longestMs = this.#options.requestTimeoutMs;
+    const current = await given('credentials', credentials, longestMs);
+    if (!areCredentials(current)) throw new Error('the credentials are not { username, password }, both of them text');
+    const request = encode([1, current.username], [2, current.password]);
+    const reply = await this.#ask(METHOD.authenticate, request, { headers: NEEDS_A_LEADER, longestMs });
     this.#route += 1;
     return reply.text(2);
   }

@@ -1,18 +1,15 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls, type ConnectionOptions } from 'node:tls';
-import { type Clock, errorText, replyTimeout } from '../../../core/index.js';
-import type { Commands } from './command.js';
-import { type Given, given } from '../given.js';
+import { errorText, type Given, given, replyTimeout, systemClock } from '../../../core/index.js';
 import { MemcachedError } from '../error.js';
-import { Pipeline } from './pipeline.js';
+import { type Commands, Pipeline } from './pipeline.js';
 
 export interface MemcachedConnectionOptions {
   readonly host: string;
   readonly port: number;
   readonly tls: Given<ConnectionOptions> | undefined;
   readonly connectTimeoutMs: number;
-  readonly commandTimeoutMs: number;
-  readonly clock: Clock;
+  readonly requestTimeoutMs: number;
 }
 
 /** Sooner than networks forget a connection on which nothing moves. */
@@ -35,7 +32,7 @@ export class MemcachedConnection {
     private readonly socket: Socket,
     private readonly options: MemcachedConnectionOptions,
   ) {
-    this.#heardAt = options.clock.now();
+    this.#heardAt = systemClock.now();
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
@@ -45,8 +42,8 @@ export class MemcachedConnection {
 
   /** @throws MemcachedError */
   static async open(options: MemcachedConnectionOptions): Promise<MemcachedConnection> {
-    const { host, port, connectTimeoutMs, clock } = options;
-    const tls = options.tls && (await given('tls', options.tls, options));
+    const { host, port, connectTimeoutMs } = options;
+    const tls = options.tls && (await given('tls', options.tls, connectTimeoutMs));
     // An address is no name that a certificate could be chosen by.
     const name = isIP(host) === 0 ? { servername: host } : {};
     const socket = tls ? connectTls({ host, port, ...name, ...tls }) : connectTcp({ host, port });
@@ -57,7 +54,7 @@ export class MemcachedConnection {
         socket.on('error', () => undefined).destroy();
         reject(new MemcachedError('not-sent', why));
       };
-      const timer = clock.schedule(connectTimeoutMs, () => fail(`no connection within ${connectTimeoutMs} ms`));
+      const timer = systemClock.schedule(connectTimeoutMs, () => fail(`no connection within ${connectTimeoutMs} ms`));
       const onError = (error: Error): void => fail(errorText(error));
       socket.once('error', onError);
       socket.once(tls ? 'secureConnect' : 'connect', () => {
@@ -86,7 +83,7 @@ export class MemcachedConnection {
           reject(new MemcachedError('not-sent', this.#lost.message));
           return '';
         }
-        this.#pipeline.expect(commands, this.options.clock.now()).then(resolve, reject);
+        this.#pipeline.expect(commands, systemClock.now()).then(resolve, reject);
         return commands.map(({ text }) => text).join('');
       });
     });
@@ -104,12 +101,12 @@ export class MemcachedConnection {
     const text = outbox.map((send) => send()).join('');
     if (text === '') return;
     this.socket.write(text);
-    this.#watch(this.options.commandTimeoutMs);
+    this.#watch(this.options.requestTimeoutMs);
   }
 
   #onData(chunk: Buffer): void {
     if (this.#lost) return;
-    this.#heardAt = this.options.clock.now();
+    this.#heardAt = systemClock.now();
     try {
       this.#pipeline.receive(chunk);
     } catch (error) {
@@ -121,17 +118,17 @@ export class MemcachedConnection {
   #watch(delayMs: number): void {
     if (this.#watched) return;
     this.#watched = true;
-    replyTimeout(this.options.clock, delayMs, () => this.#onTimer(), { background: true });
+    replyTimeout(systemClock, delayMs, () => this.#onTimer(), { background: true });
   }
 
   #onTimer(): void {
     this.#watched = false;
     const { oldest } = this.#pipeline;
     if (oldest === undefined || this.#lost) return;
-    const { clock, commandTimeoutMs } = this.options;
-    const leftMs = oldest + commandTimeoutMs - clock.now();
+    const { requestTimeoutMs } = this.options;
+    const leftMs = oldest + requestTimeoutMs - systemClock.now();
     if (leftMs > 0) this.#watch(leftMs);
-    else this.#lose(new MemcachedError('unknown', `no answer within ${commandTimeoutMs} ms`));
+    else this.#lose(new MemcachedError('unknown', `no answer within ${requestTimeoutMs} ms`));
   }
 
   #lose(error: MemcachedError): void {

@@ -1,6 +1,21 @@
-import type { Command, Commands } from './command.js';
 import { MemcachedError, unexpected } from '../error.js';
 import { type ReplyPart, ReplyParser } from './reply-parser.js';
+
+/** One request, and how its reply is read. */
+export interface Command<Result> {
+  /** As it goes over the wire. */
+  readonly text: string;
+  /**
+   * Takes the next part of the reply; `undefined` until it was the last one.
+   * @throws MemcachedError: `refused` when that was the answer, `protocol` when the part is no reply to this command
+   */
+  read(part: ReplyPart): Result | undefined;
+}
+
+/** The commands of one round trip. */
+export type Commands<Results extends readonly unknown[]> = {
+  readonly [Index in keyof Results]: Command<Results[Index]>;
+};
 
 /** Commands that were sent together and are answered together. */
 interface Exchange {

@@ -1,5 +1,5 @@
 import { type Clock, replyTimeout, type Timer } from '../../../core/index.js';
-import { timesOf } from '../session-times.js';
+import { silenceMsOf } from '../session-times.js';
 import { connectOnce, type Handshake, type SessionTicket } from './single-connection-client.js';
 import { WatchList } from './watch-list.js';
 import {
@@ -189,7 +189,7 @@ export class ZooKeeperConnection {
   #watchSilence(): void {
     const [oldest] = this.#pending;
     if (!oldest || this.#silence) return;
-    const { silenceMs } = timesOf(this.sessionMs);
+    const silenceMs = silenceMsOf(this.sessionMs, this.handshake.requestTimeoutMs);
     const leftMs = oldest.sentAt + silenceMs - this.clock.now();
     this.#silence = replyTimeout(this.clock, leftMs, () => this.#onSilence(silenceMs), { background: true });
   }

@@ -11,7 +11,8 @@ export interface SessionTicket {
 export interface Handshake {
   readonly wire: ZooKeeperWire;
   readonly server: ServerAddress;
-  readonly sessionTimeoutMs: number;
+  readonly sessionTtlMs: number;
+  readonly requestTimeoutMs: number;
   readonly ticket: SessionTicket | undefined;
   readonly auth: Buffer | undefined;
 }
@@ -43,9 +44,9 @@ const NODE_DELETED = 2;
  * its retries are replaced.
  */
 export function connectOnce(handshake: Handshake, listener: ClientListener): Client {
-  const { wire, server, sessionTimeoutMs, ticket, auth } = handshake;
+  const { wire, server, sessionTtlMs, ticket, auth } = handshake;
   const client = wire.client.createClient('replaced below', {
-    sessionTimeout: sessionTimeoutMs,
+    sessionTimeout: sessionTtlMs,
     retries: 0,
     ...(ticket && { sessionId: ticket.id, sessionPassword: ticket.password }),
   });
