@@ -1,5 +1,5 @@
-import { KEY_ROWS } from '../../lib/backends/typeorm/row/databases.js';
-import { advisoryLockId, userLockName } from '../../lib/backends/typeorm/session/session-lock-name.js';
+import { rowLocksOf } from '../../lib/backends/typeorm/databases.js';
+import { advisoryLockId, userLockName } from '../../lib/backends/typeorm/tables/session-lock-name.js';
 import { eventually } from './eventually.js';
 
 export type Ask = (sql: string, parameters?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
@@ -15,7 +15,7 @@ export interface SqlOperator {
 /** MariaDB makes its list of transactions anew when nobody has asked for it for a tenth of a second. */
 export const LIST_MS = 120;
 
-const columnOf = (type: 'postgres' | 'mariadb', key: string): unknown => KEY_ROWS[type].columnOf(key);
+const columnOf = (type: 'postgres' | 'mariadb', key: string): unknown => rowLocksOf(type).row.columnOf(key);
 
 function lease(type: 'postgres' | 'mariadb'): SqlOperator {
   const ofKey = `lock_key = ${type === 'postgres' ? '$1' : '?'}`;

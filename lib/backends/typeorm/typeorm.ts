@@ -1,8 +1,8 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
-import { leaseBackend, type LeaseBackendOptions } from './lease-backend.js';
-import { rowBackend, type RowBackendOptions } from './row/index.js';
-import { sessionBackend, type SessionBackendOptions } from './session/index.js';
+import { leaseBackend, type LeaseBackendOptions } from './lease/lease-backend.js';
+import { rowBackend, type RowBackendOptions } from './row/row-backend.js';
+import { sessionBackend, type SessionBackendOptions } from './session/session-backend.js';
 
 interface Where {
   /** The application's data source. Only its options are used: the locks have connections of their own, closed by `close()`. */

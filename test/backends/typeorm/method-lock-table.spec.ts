@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
-import { addLockColumns, type MethodLockColumns } from 'nestjs-distributed-lock/typeorm';
+import { addLockColumns, type ExistingTableColumns } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { failureOf } from '../../conformance/contract.js';
 import { wantedOf } from '../describe-backend.js';
 import { type DatabaseType, MethodLockWorld } from './method-lock-world.js';
 
-const COLUMNS: MethodLockColumns = { key: 'methodName', owner: 'desc', updatedAt: 'order', expiresAt: 'until' };
+const COLUMNS: ExistingTableColumns = { key: 'methodName', owner: 'desc', updatedAt: 'order', expiresAt: 'until' };
 
 /** With names that need quotes. */
 class ExtendMethodLock1760000000001 implements MigrationInterface {

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { LockConfigurationError, OptimisticConflictError } from 'nestjs-distributed-lock/core';
 import { DataSource, type EntityManager } from 'typeorm';
-import { isConflict } from '../../../lib/backends/typeorm/is-conflict.js';
-import { Optimistic } from '../../../lib/backends/typeorm/optimistic-method.js';
-import { updateVersioned } from '../../../lib/backends/typeorm/optimistic-update.js';
-import { optimistic } from '../../../lib/backends/typeorm/optimistic.js';
+import { isConflict } from '../../../lib/backends/typeorm/optimistic/conflict.js';
+import { Optimistic } from '../../../lib/backends/typeorm/optimistic/optimistic-method.js';
+import { updateVersioned } from '../../../lib/backends/typeorm/optimistic/optimistic-update.js';
+import { optimistic } from '../../../lib/backends/typeorm/optimistic/optimistic.js';
 import { Gate } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { databases, type TestDatabase } from './optimistic-databases.js';

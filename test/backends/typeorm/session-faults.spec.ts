@@ -4,7 +4,7 @@ import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { sqlHarness } from '../../support/harness-sql.js';
 import { sessionBackend, type SessionBackendOptions } from '../../../lib/backends/typeorm/session/session-backend.js';
-import { advisoryLockId } from '../../../lib/backends/typeorm/session/session-lock-name.js';
+import { advisoryLockId } from '../../../lib/backends/typeorm/tables/session-lock-name.js';
 import { wantedOf } from '../describe-backend.js';
 
 const OUR_SESSIONS = {

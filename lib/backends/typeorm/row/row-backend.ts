@@ -1,13 +1,12 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockBackend } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
-import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
-import { OwnConnections } from '../own-connections.js';
-import { dialectOf } from '../databases.js';
-import type { Query } from '../sql-dialect.js';
-import { assertTableName, quotedTable } from '../table-name.js';
+import { DEFAULT_LOCK_TABLE } from '../tables/lock-table.js';
+import { OwnConnections } from '../connections/own-connections.js';
+import { dialectOf, rowLocksOf } from '../databases.js';
+import type { Query } from '../dialect/sql-dialect.js';
+import { assertTableName, quotedTable } from '../tables/table-name.js';
 import { RowLeaseStore } from './row-lease-store.js';
-import { rowLocksOf } from './databases.js';
 import { RowPool } from './row-pool.js';
 
 export interface RowBackendOptions {

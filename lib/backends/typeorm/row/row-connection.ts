@@ -1,14 +1,14 @@
 import { EventEmitter } from 'node:events';
 import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
-import { cleanError } from '../clean-error.js';
-import { checkLockTable } from '../lock-table.js';
-import { makeDataSource } from '../make-data-source.js';
-import { rowsOf } from '../rows-of.js';
-import { Sockets } from '../sockets.js';
+import { cleanError } from '../connections/database-error.js';
+import { checkLockTable } from '../tables/lock-table.js';
+import { makeDataSource } from '../connections/data-source.js';
+import { rowsOf } from '../connections/query-result.js';
+import { Sockets } from '../connections/sockets.js';
 import { dialectOf } from '../databases.js';
-import type { Query } from '../sql-dialect.js';
-import { within } from '../time-limit.js';
+import type { Query } from '../dialect/sql-dialect.js';
+import { within } from '../connections/timeout.js';
 
 const NOTHING_AT_START = { migrations: [], synchronize: false, dropSchema: false, migrationsRun: false, cache: false };
 /** How long saying goodbye may take. */

@@ -1,5 +1,5 @@
 import type { Deadline, RefusedLease } from '../../../core/index.js';
-import { TimeLimitError } from '../time-limit.js';
+import { TimeLimitError } from '../connections/timeout.js';
 import type { RowConnection } from './row-connection.js';
 import type { PoolLine } from './row-pool.js';
 import { LONGEST_WAIT_MS, type RowTarget, RowTransaction } from './row-transaction.js';

@@ -10,8 +10,8 @@ import {
   pause,
   systemClock,
 } from '../../../core/index.js';
-import { DatabaseError } from '../clean-error.js';
-import type { OwnConnections } from '../own-connections.js';
+import { DatabaseError } from '../connections/database-error.js';
+import type { OwnConnections } from '../connections/own-connections.js';
 import { RowContender, type RowNews, type RowWaiter } from './row-contender.js';
 import { RowLease } from './row-lease.js';
 import { type RowTarget, RowTransaction } from './row-transaction.js';

@@ -1,10 +1,10 @@
 import type { EntityManager } from 'typeorm';
 import { Deadline, type GrantedLease, type HolderMetadata, LockLostError } from '../../../core/index.js';
-import { cleanError, DatabaseError } from '../clean-error.js';
-import { rowsOf } from '../rows-of.js';
-import type { Query } from '../sql-dialect.js';
-import { TimeLimitError, within } from '../time-limit.js';
-import type { TokenOfRow } from './row-locks.js';
+import { cleanError, DatabaseError } from '../connections/database-error.js';
+import { rowsOf } from '../connections/query-result.js';
+import type { Query } from '../dialect/sql-dialect.js';
+import { TimeLimitError, within } from '../connections/timeout.js';
+import type { TokenOfRow } from '../dialect/row-locks.js';
 import type { RowTransaction } from './row-transaction.js';
 
 /**

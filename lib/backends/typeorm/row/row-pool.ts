@@ -1,7 +1,7 @@
 import { Semaphore, systemClock } from '../../../core/index.js';
-import { DatabaseError } from '../clean-error.js';
-import { DatabaseHealth } from '../database-health.js';
-import { LONGEST_IDLE_MS } from '../own-connections.js';
+import { DatabaseError } from '../connections/database-error.js';
+import { DatabaseHealth } from '../connections/database-health.js';
+import { LONGEST_IDLE_MS } from '../connections/own-connections.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
 /** Called before a caller waits until a connection is free. The signal aborts when it does no longer. */

@@ -1,10 +1,10 @@
 import type { QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
-import { cleanError, DatabaseError } from '../clean-error.js';
-import type { Query } from '../sql-dialect.js';
-import { TimeLimitError, within } from '../time-limit.js';
+import { cleanError, DatabaseError } from '../connections/database-error.js';
+import type { Query } from '../dialect/sql-dialect.js';
+import { TimeLimitError, within } from '../connections/timeout.js';
 import type { RowConnection } from './row-connection.js';
-import type { RowLocks } from './row-locks.js';
+import type { RowLocks } from '../dialect/row-locks.js';
 import type { RowPool } from './row-pool.js';
 
 /** InnoDB counts whole seconds; whoever gives up meanwhile leaves a wait of this length behind, and then nothing. */

@@ -1,12 +1,11 @@
 import { setMaxListeners } from 'node:events';
 import type { DataSourceOptions } from 'typeorm';
 import { type Clock, LockConfigurationError } from '../../../core/index.js';
-import { checkLockTable } from '../lock-table.js';
-import { OwnConnection } from '../own-connection.js';
-import { dialectOf } from '../databases.js';
-import type { Query } from '../sql-dialect.js';
-import { sessionDialectOf } from './databases.js';
-import type { LockNames, SessionDialect } from './session-dialect.js';
+import { checkLockTable } from '../tables/lock-table.js';
+import { OwnConnection } from '../connections/own-connection.js';
+import { dialectOf, sessionLocksOf } from '../databases.js';
+import type { Query } from '../dialect/sql-dialect.js';
+import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
 
 export interface SessionSettings {
   readonly options: DataSourceOptions;
@@ -19,7 +18,7 @@ export interface SessionSettings {
 
 /** One connection whose end is the end of every lock taken on it. Used until it ends, and never again. */
 export class LockSession {
-  readonly dialect: SessionDialect;
+  readonly locks: SessionLocks;
   readonly #connection: OwnConnection;
   readonly #end = new AbortController();
   #scope = '';
@@ -30,7 +29,7 @@ export class LockSession {
 
   constructor(private readonly settings: SessionSettings) {
     const { options, ttlMs, clock } = settings;
-    this.dialect = sessionDialectOf(options.type);
+    this.locks = sessionLocksOf(options.type);
     this.#heardAt = clock.now();
     // Every lease listens to it: many are no leak.
     setMaxListeners(0, this.#end.signal);
@@ -62,7 +61,7 @@ export class LockSession {
   }
 
   namesOf(key: string, owner: string): LockNames {
-    const { locks } = this.dialect;
+    const { locks } = this;
     return { lock: locks.nameOf(this.#scope, key), mark: locks.nameOf(`${this.#scope}\0${owner}`, key) };
   }
 
@@ -105,12 +104,12 @@ export class LockSession {
   }
 
   async #assertSameSession(): Promise<void> {
-    if ((await this.dialect.locks.sessionId(this.query)) !== this.#id) this.cut();
+    if ((await this.locks.sessionId(this.query)) !== this.#id) this.cut();
   }
 
   async #prepare(query: Query): Promise<void> {
     const { options, table, synchronize, ttlMs } = this.settings;
-    const { locks } = this.dialect;
+    const { locks } = this;
     this.#id = await locks.sessionId(query);
     const greeted = locks.greetedId(this.#connection.client);
     if (greeted !== undefined && greeted !== this.#id) throw behindPooler();

@@ -1,10 +1,9 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockBackend, type PollingOptions, systemClock } from '../../../core/index.js';
 import { assertNumbers } from '../assert-numbers.js';
-import { DEFAULT_LOCK_TABLE } from '../lock-table.js';
-import { dialectOf } from '../databases.js';
-import { assertTableName, quotedTable } from '../table-name.js';
-import { sessionDialectOf } from './databases.js';
+import { DEFAULT_LOCK_TABLE } from '../tables/lock-table.js';
+import { dialectOf, sessionLocksOf } from '../databases.js';
+import { assertTableName, quotedTable } from '../tables/table-name.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
 export interface SessionBackendOptions extends PollingOptions {
@@ -40,7 +39,7 @@ export function sessionBackend(
 ): BackendFactory {
   const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { statementTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
-  const { locks } = sessionDialectOf(dataSource.options.type);
+  const locks = sessionLocksOf(dataSource.options.type);
   assertTableName('tableName', tableName);
   assertNumbers('from 1 to 2147483647', { statementTimeoutMs, sessionTtlMs });
   assertNumbers('above 0', { pollMs: options.pollMs });

@@ -5,10 +5,10 @@ import {
   type LeaseAttempt,
   type LeaseStore,
 } from '../../../core/index.js';
-import { DatabaseError } from '../clean-error.js';
-import { DatabaseHealth } from '../database-health.js';
-import { refusalOf } from '../refusal-of.js';
-import { TimeLimitError, within } from '../time-limit.js';
+import { DatabaseError } from '../connections/database-error.js';
+import { DatabaseHealth } from '../connections/database-health.js';
+import { refusalOf } from '../dialect/refusal.js';
+import { TimeLimitError, within } from '../connections/timeout.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
 /** Who of this process has a key, or is asking for it. The session itself would let everybody of us in. */
@@ -79,7 +79,7 @@ export class SessionLeaseStore implements LeaseStore {
       if (place?.owner !== owner) return false;
       const { acquired } = await place.attempt.catch(() => ({ acquired: false }));
       if (!acquired || this.#places.get(key) !== place) return false;
-      await place.session.dialect.locks.unlock(place.session.query, place.session.namesOf(key, owner));
+      await place.session.locks.unlock(place.session.query, place.session.namesOf(key, owner));
       this.#leave(key, place);
       return true;
     });
@@ -89,7 +89,7 @@ export class SessionLeaseStore implements LeaseStore {
   isHeldBy(key: string, owner: string): Promise<boolean> {
     return this.#inTime(async () => {
       const session = await this.#connected();
-      return session.dialect.locks.isLocked(session.query, session.namesOf(key, owner).mark);
+      return session.locks.isLocked(session.query, session.namesOf(key, owner).mark);
     });
   }
 
@@ -146,11 +146,10 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   async #lock(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const { query, dialect } = session;
-    const { locks, row } = dialect;
+    const { query, locks } = session;
     const names = session.namesOf(key, owner);
     try {
-      const [answer] = await locks.tryLock(query, this.settings.table, names, row.columnOf(key));
+      const [answer] = await locks.tryLock(query, this.settings.table, names, locks.row.columnOf(key));
       // A boolean, or a number, or one as text; `GET_LOCK` answers NULL when it failed.
       const locked = String(Number(answer?.['locked'] ?? Number.NaN));
       if (locked === '0') return { ...refusalOf(answer), acquired: false, retryAfterMs: null };
@@ -164,12 +163,12 @@ export class SessionLeaseStore implements LeaseStore {
     }
   }
 
-  async #raiseToken({ dialect, query }: LockSession, key: string, metadata: HolderMetadata): Promise<bigint> {
+  async #raiseToken({ locks: { row }, query }: LockSession, key: string, metadata: HolderMetadata): Promise<bigint> {
     const { table } = this.settings;
-    const token = await dialect.row.raise(query, table, key, metadata);
+    const token = await row.raise(query, table, key, metadata);
     if (token !== undefined) return token;
-    await dialect.row.create(query, table, key);
-    const first = await dialect.row.raise(query, table, key, metadata);
+    await row.create(query, table, key);
+    const first = await row.raise(query, table, key, metadata);
     if (first === undefined) throw new DatabaseError('the row of the key vanished', undefined);
     return first;
   }

@@ -1,0 +1,157 @@
+import { randomInt } from 'node:crypto';
+import { EventEmitter } from 'node:events';
+import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
+import { Deadline, pause, systemClock } from '../../../core/index.js';
+import { cleanError, DatabaseError } from './database-error.js';
+import { makeDataSource } from './data-source.js';
+import { rowsOf } from './query-result.js';
+import { Sockets } from './sockets.js';
+import type { Query, SqlDialect } from '../dialect/sql-dialect.js';
+import { TimeLimitError, within } from './timeout.js';
+
+const BUSY_PAUSE_MS = 10;
+
+/** How long saying goodbye may take. */
+const CLOSE_MS = 200;
+
+const NOTHING_OF_THE_APPLICATION = {
+  entities: [],
+  subscribers: [],
+  migrations: [],
+  synchronize: false,
+  dropSchema: false,
+  migrationsRun: false,
+  logging: false,
+  cache: false,
+} satisfies Partial<DataSourceOptions>;
+
+export interface ConnectionSettings {
+  readonly options: DataSourceOptions;
+  readonly dialect: SqlDialect;
+  readonly connectTimeoutMs: number;
+  readonly statementTimeoutMs: number;
+  /** Runs on each new connection before anything else. */
+  readonly onOpen: (query: Query) => Promise<void>;
+}
+
+/**
+ * One connection of the locks' own, made like the application's. On the application's, a lock could end up inside one of its
+ * transactions (SQLite has a single connection for all of them), where a rollback would undo it, and would have to wait for
+ * its turn in a pool that those who wait for locks have exhausted.
+ */
+export class OwnConnection {
+  readonly #dataSource: DataSource;
+  readonly #sockets = new Sockets(() => this.#onSocketClosed());
+  #runner: QueryRunner | undefined;
+  #client: unknown;
+  #ended = false;
+  #keepsPlans = false;
+  #answeredAt = systemClock.now();
+
+  constructor(
+    private readonly settings: ConnectionSettings,
+    /** Told when the connection ends and nobody here ended it. */
+    private readonly onLost: () => void,
+  ) {
+    const options = settings.dialect.connection(settings.options, this.#sockets);
+    this.#dataSource = makeDataSource(Object.assign({ ...options }, NOTHING_OF_THE_APPLICATION));
+  }
+
+  /** The driver's own connection. */
+  get client(): unknown {
+    return this.#client;
+  }
+
+  /** How long it has said nothing, where there is a network to forget it. */
+  get idleMs(): number {
+    return this.settings.dialect.runAlone ? 0 : systemClock.now() - this.#answeredAt;
+  }
+
+  /** Within `connectTimeoutMs`, or nothing stays open. */
+  async open(connectTimeoutMs = this.settings.connectTimeoutMs): Promise<void> {
+    const { dialect, statementTimeoutMs, onOpen } = this.settings;
+    try {
+      await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect());
+      this.#keepsPlans = await dialect.prepare(this.run, statementTimeoutMs, this.#client);
+      await onOpen(this.run);
+    } catch (error) {
+      this.destroy();
+      throw cleanError(error);
+    }
+  }
+
+  /** One statement at a time. A database too busy for it is asked again; one that is silent for too long is hung up on. */
+  readonly run: Query = async (sql, parameters) => {
+    const retries = Deadline.after(this.settings.statementTimeoutMs);
+    for (;;) {
+      try {
+        return await this.#ask(sql, parameters);
+      } catch (error) {
+        const cause = cleanError(error);
+        if (retries.passed || !this.isBusy(cause)) throw cause;
+        await pause(systemClock, randomInt(BUSY_PAUSE_MS, 2 * BUSY_PAUSE_MS));
+      }
+    }
+  };
+
+  /** Whether the connection is as good as before after this failure of `run`. */
+  isBusy(error: unknown): boolean {
+    return error instanceof DatabaseError && this.settings.dialect.isBusy(error);
+  }
+
+  /** Says goodbye, and hangs up on a server that does not answer to it. */
+  async close(): Promise<void> {
+    if (this.#ended) return;
+    this.#ended = true;
+    const goodbye = this.#disconnect();
+    await within(Deadline.after(CLOSE_MS), 'no goodbye', goodbye).catch(() => undefined);
+    this.#sockets.destroy();
+  }
+
+  destroy(): void {
+    this.#ended = true;
+    this.#sockets.destroy();
+    this.#disconnect().catch(() => undefined);
+  }
+
+  async #connect(): Promise<void> {
+    await this.#dataSource.initialize();
+    this.#runner = this.#dataSource.createQueryRunner('master');
+    const client: unknown = await this.#runner.connect();
+    // Some drivers report a lost connection more than once, and an 'error' without a listener ends the process.
+    if (client instanceof EventEmitter) client.on('error', () => undefined);
+    this.#client = client;
+    if (this.#ended) await this.#disconnect();
+  }
+
+  async #ask(sql: string, parameters: readonly unknown[]): ReturnType<Query> {
+    if (!this.#runner || this.#ended) throw new DatabaseError('the connection is closed', undefined);
+    const { dialect, statementTimeoutMs } = this.settings;
+    if (dialect.runAlone) return dialect.runAlone(this.#client, sql, parameters);
+    const deadline = Deadline.after(statementTimeoutMs);
+    try {
+      const answer =
+        this.#keepsPlans && dialect.runPrepared
+          ? dialect.runPrepared(this.#client, sql, parameters)
+          : this.#runner.query(sql, [...parameters]);
+      const rows = rowsOf(await within(deadline, 'the database gave no answer', answer));
+      this.#answeredAt = systemClock.now();
+      return rows;
+    } catch (error) {
+      if (error instanceof TimeLimitError) this.destroy();
+      throw error;
+    }
+  }
+
+  async #disconnect(): Promise<void> {
+    await this.#runner?.release();
+    if (this.#dataSource.isInitialized) await this.#dataSource.destroy();
+  }
+
+  #onSocketClosed(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#disconnect().catch(() => undefined);
+    this.onLost();
+  }
+}

@@ -1,0 +1,137 @@
+import { Deadline, Semaphore, systemClock } from '../../../core/index.js';
+import { DatabaseError } from './database-error.js';
+import { DatabaseHealth } from './database-health.js';
+import { type ConnectionSettings, OwnConnection } from './own-connection.js';
+import type { Query } from '../dialect/sql-dialect.js';
+import { TimeLimitError } from './timeout.js';
+
+/** A connection that was idle for so long is replaced before it is used: whatever is on the way may have forgotten it. */
+export const LONGEST_IDLE_MS = 30_000;
+
+type Statement<T> = (connection: OwnConnection) => Promise<T>;
+
+/** The few connections that all statements of the locks share. Opened when needed, and again when lost. */
+export class OwnConnections {
+  readonly #all = new Set<OwnConnection>();
+  readonly #idle: OwnConnection[] = [];
+  readonly #permits: Semaphore;
+  readonly health = new DatabaseHealth(() => this.query('select 1', []));
+  #answeredAt = -Infinity;
+  #closed = false;
+
+  constructor(private readonly settings: ConnectionSettings) {
+    this.#permits = new Semaphore(settings.dialect.connections);
+  }
+
+  /**
+   * Settles within a few times its time-outs, whatever the server does: waiting, connecting and the statement. While the
+   * server answers, it may have to wait for more than that behind others.
+   */
+  readonly query: Query = (sql, parameters) => this.#ask(sql, parameters, false);
+
+  /** For who has a lock: goes before all that wait for a connection to ask for one. */
+  readonly urgent: Query = (sql, parameters) => this.#ask(sql, parameters, true);
+
+  /** The next statements find new ones. */
+  retireIdle(): void {
+    for (const connection of this.#idle.splice(0)) this.#retire(connection);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.health.end();
+    await Promise.all(Array.from(this.#all, (connection) => connection.close()));
+  }
+
+  async #ask(sql: string, parameters: readonly unknown[], inHurry: boolean): ReturnType<Query> {
+    return this.health.note(async () => {
+      const calledAt = systemClock.now();
+      const patience = (): Deadline =>
+        Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#answeredAt));
+      const entered = await this.#permits.enter({ deadline: patience, inHurry });
+      if (!entered) throw new TimeLimitError('the locks had no connection free');
+      try {
+        return await this.#onSome((connection) => connection.run(sql, parameters));
+      } finally {
+        this.#permits.leave();
+      }
+    });
+  }
+
+  /** A connection may have died in its sleep, or lead to a server that takes no writes. All statements may be sent twice. */
+  async #onSome<T>(statement: Statement<T>): Promise<T> {
+    const deadline = Deadline.after(this.settings.statementTimeoutMs);
+    for (let used = this.#takeIdle(); used; used = this.#takeIdle()) {
+      try {
+        return await this.#on(used, statement);
+      } catch (error) {
+        if (this.#closed || used.isBusy(error)) throw error;
+        if (error instanceof TimeLimitError) return this.#afterSilence(statement);
+        if (deadline.passed) throw error;
+      }
+    }
+    return this.#on(await this.#open(this.settings.connectTimeoutMs), statement);
+  }
+
+  /** One try on a new connection: the others have slept for as long as the one that died. */
+  async #afterSilence<T>(statement: Statement<T>): Promise<T> {
+    const { connectTimeoutMs, statementTimeoutMs } = this.settings;
+    this.retireIdle();
+    const result = await this.#on(await this.#open(Math.min(connectTimeoutMs, statementTimeoutMs)), statement);
+    this.health.replaced('a connection that was used before');
+    return result;
+  }
+
+  async #on<T>(connection: OwnConnection, statement: Statement<T>): Promise<T> {
+    try {
+      const result = await statement(connection);
+      this.#answeredAt = systemClock.now();
+      if (this.#all.has(connection)) this.#idle.push(connection);
+      return result;
+    } catch (error) {
+      if (connection.isBusy(error) && this.#all.has(connection)) this.#idle.push(connection);
+      else this.#drop(connection);
+      throw error;
+    }
+  }
+
+  /** The one that was used last, and none that has slept for too long. */
+  #takeIdle(): OwnConnection | undefined {
+    const connection = this.#idle.pop();
+    if (!connection || connection.idleMs < LONGEST_IDLE_MS) return connection;
+    this.#retire(connection);
+    this.retireIdle();
+    return undefined;
+  }
+
+  async #open(withinMs: number): Promise<OwnConnection> {
+    if (this.#closed) throw new DatabaseError('the lock connection is closed', undefined);
+    const connection = new OwnConnection(this.settings, () => this.#onLost(connection));
+    this.#all.add(connection);
+    try {
+      await connection.open(withinMs);
+      return connection;
+    } catch (error) {
+      this.#all.delete(connection);
+      throw error;
+    }
+  }
+
+  #retire(connection: OwnConnection): void {
+    this.#all.delete(connection);
+    void connection.close();
+  }
+
+  #drop(connection: OwnConnection): void {
+    this.#all.delete(connection);
+    connection.destroy();
+    this.health.recover();
+  }
+
+  #onLost(connection: OwnConnection): void {
+    this.#all.delete(connection);
+    const place = this.#idle.indexOf(connection);
+    if (place >= 0) this.#idle.splice(place, 1);
+    this.health.down('the connection was lost');
+  }
+}

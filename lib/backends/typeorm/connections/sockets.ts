@@ -1,0 +1,75 @@
+import { connect, Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { LockConfigurationError } from '../../../core/index.js';
+
+/** Where a server is, as a driver knows it. */
+export interface Address {
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly socketPath?: string | undefined;
+}
+
+/** After so long without a word the system asks whether the other side is there: sooner than routers forget a connection. */
+const KEEP_ALIVE_MS = 10_000;
+
+/**
+ * The sockets of one connection. Whoever made them can end them whatever the driver is doing: a driver that says goodbye
+ * to a frozen server waits for ever, and keeps the process alive.
+ */
+export class Sockets {
+  readonly #open = new Set<Duplex>();
+
+  /** @param onClose told of every socket that closes, by whomever */
+  constructor(private readonly onClose: () => void) {}
+
+  /** One that the driver connects itself. */
+  create(): Socket {
+    return this.#watch(new Socket());
+  }
+
+  connect({ socketPath, host = 'localhost', port = 0 }: Address): Socket {
+    const socket = socketPath === undefined ? connect({ host, port }) : connect({ path: socketPath });
+    return this.#watch(socket.setNoDelay(true));
+  }
+
+  /**
+   * What the application's `extra.stream` made, such as a tunnel, or the connector of a cloud.
+   * @throws LockConfigurationError when that is no stream
+   */
+  adopt(stream: unknown): Duplex {
+    if (isStream(stream)) return this.#watch(stream);
+    throw new LockConfigurationError(
+      `extra.stream of the data source must be a function that returns a new stream each time; it returned ${typeof stream}`,
+      'dataSource',
+    );
+  }
+
+  destroy(): void {
+    for (const socket of this.#open) socket.destroy();
+  }
+
+  #watch<T extends Duplex>(socket: T): T {
+    this.#open.add(socket);
+    if (socket instanceof Socket) socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    return socket.once('close', () => {
+      this.#open.delete(socket);
+      this.onClose();
+    });
+  }
+}
+
+/** The `stream` among the driver's own options, where it makes the connections. */
+export function streamIn(extra: unknown): ((config: unknown) => unknown) | undefined {
+  const given: unknown = typeof extra === 'object' && extra ? Reflect.get(extra, 'stream') : undefined;
+  return typeof given === 'function' ? (config) => Reflect.apply(given, extra, [config]) : undefined;
+}
+
+/** A number that a driver keeps about its connection, as text; `undefined` where it keeps none. */
+export function idIn(client: unknown, property: string): string | undefined {
+  const id: unknown = typeof client === 'object' && client ? Reflect.get(client, property) : undefined;
+  return typeof id === 'number' ? String(id) : undefined;
+}
+
+function isStream(value: unknown): value is Duplex {
+  return typeof value === 'object' && value !== null && 'destroy' in value && 'once' in value && 'write' in value;
+}

@@ -1,0 +1,24 @@
+import type { Deadline } from '../../../core/index.js';
+import { DatabaseError } from './database-error.js';
+
+export class TimeLimitError extends DatabaseError {
+  constructor(what: string) {
+    super(`${what} in time`, 'ETIMEDOUT');
+  }
+}
+
+/**
+ * Settles as `promise` does, or rejects at the deadline. After a blocked event loop the timer is late, and the promise has as
+ * long again: unlike with `replyTimeout` several statements may follow each other.
+ */
+export async function within<T>(deadline: Deadline, what: string, promise: Promise<T>): Promise<T> {
+  const { clock } = deadline;
+  promise.catch(() => undefined);
+  return new Promise<T>((resolve, reject) => {
+    const late = (): void => reject(new TimeLimitError(what));
+    let timer = clock.schedule(deadline.remainingMs, () => {
+      timer = clock.schedule(clock.now() - deadline.at, late);
+    });
+    promise.then(resolve, reject).finally(() => timer.cancel());
+  });
+}

@@ -1,0 +1,72 @@
+import { DataSource } from 'typeorm';
+import { LockConfigurationError } from '../../../core/index.js';
+import { addLockedStep, type LockedStep, withoutLock } from '../../../decorators/locked-step.js';
+import { wrapMethod } from '../../../decorators/wrapped-method.js';
+import { fenced, type FencedOptions } from './fenced.js';
+import { checkFenceTable, DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
+import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from '../optimistic/promise-method.js';
+import { rowsOf } from '../connections/query-result.js';
+import { dialectOf } from '../databases.js';
+import type { Query } from '../dialect/sql-dialect.js';
+import { assertTableName, quotedTable } from '../tables/table-name.js';
+
+export interface FencedMethodOptions extends FencedOptions {
+  /** The token of the data source's provider, for `getDataSourceToken('ledger')` and the like. @default DataSource */
+  dataSource?: LockedStep['needs'];
+}
+
+/**
+ * Runs the method of a `@Locked` in a transaction that a former holder cannot commit: `fenced()` with the lock that was taken
+ * for this call. It begins when the lock is there and commits before the lock is given back, whichever of the two decorators
+ * is written first. The method writes through `fencedManager()`.
+ *
+ * `resource` is a template as that of `@Locked`, with the same names and the same escaping. The lock must have one key: the
+ * tokens of several cannot be compared. The fence's row stays locked until the method ends, so keep slow work out of it.
+ * @throws LockConfigurationError at decoration: a static method, a second `@Fenced`. At the application's start: no `@Locked`
+ * beside it, several keys, a resource that can never be resolved, no data source. What is not seen there the call rejects with
+ */
+export function Fenced(resource: string, options: FencedMethodOptions = {}): PromiseMethodDecorator {
+  const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
+  assertTableName('tableName', tableName);
+  return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
+    const label = `${target.constructor.name}.${String(name)}`;
+    const method: unknown = descriptor?.value;
+    if (typeof target === 'function' || !descriptor || !isPromiseMethod(method)) {
+      throw new LockConfigurationError(`@Fenced belongs on a method of instances, which ${label} is not`, 'method');
+    }
+    const declaration = { target, name };
+    const isLocked = addLockedStep(declaration, {
+      decorator: '@Fenced',
+      resource,
+      needs: dataSource,
+      advice: `DataSource of @Fenced ${label}: import TypeOrmModule.forRoot(…), or name its provider, @Fenced('…', { dataSource: token })`,
+      start: (needed) => assertFenceTable(asDataSource(needed, label), tableName),
+      run: (work, { resource: resolved, lock, needed }) => {
+        const { manager } = asDataSource(needed, label);
+        const stillHeld = async (): ReturnType<typeof work> => {
+          const result = await work();
+          // What is committed after a loss would be reported as lost, and stand.
+          lock.throwIfLost();
+          return result;
+        };
+        return fenced(manager, resolved, lock, stillHeld, { tableName });
+      },
+    });
+    const wrapper: PromiseMethod = function (...args) {
+      return isLocked() ? method.apply(this, args) : Promise.reject(withoutLock('@Fenced', declaration));
+    };
+    descriptor.value = wrapMethod(method, wrapper);
+  };
+}
+
+async function assertFenceTable(dataSource: DataSource, tableName: string): Promise<void> {
+  if (!dataSource.isInitialized) return;
+  const query: Query = async (sql, parameters) => rowsOf(await dataSource.query(sql, [...parameters]));
+  const dialect = dialectOf(dataSource.options.type);
+  await checkFenceTable(query, dialect, quotedTable(dialect, dataSource.options, tableName));
+}
+
+function asDataSource(value: unknown, label: string): DataSource {
+  if (value instanceof DataSource) return value;
+  throw new LockConfigurationError(`what @Fenced ${label} was given as dataSource is no DataSource`, 'dataSource');
+}

@@ -1,0 +1,111 @@
+import { randomInt } from 'node:crypto';
+import type { EntityManager } from 'typeorm';
+import {
+  assertKey,
+  Deadline,
+  LockConfigurationError,
+  pause,
+  StaleFenceError,
+  systemClock,
+} from '../../../core/index.js';
+import { openTransaction, runFenced } from './fenced-transactions.js';
+import { DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
+import { isConflict } from '../optimistic/conflict.js';
+import { inTransaction } from '../optimistic/transaction-turns.js';
+import { rowsOf } from '../connections/query-result.js';
+import { dialectOf } from '../databases.js';
+import type { Query } from '../dialect/sql-dialect.js';
+import { assertTableName, quotedTable } from '../tables/table-name.js';
+
+export interface FencedOptions {
+  /** `schema.name` is in another schema than that of the data source. @default 'distributed_lock_fence' */
+  tableName?: string;
+}
+
+/** How long a database that is busy, or that breaks a deadlock, is asked again for a transaction of ours. */
+const PATIENCE_MS = 2_000;
+const RETRY_MS = 20;
+
+/**
+ * Runs `work` in a transaction that a former holder cannot commit: before anything else the transaction raises the fence of
+ * `resource` to the lock's token, and is refused when a newer token was there. Works with the locks of every backend. This
+ * is what makes a lease safe against a holder that was paused and does not know yet that it lost the lock.
+ *
+ * Joins the transaction of `manager` if there is one, or the one in which this call tree has raised the same fence; else
+ * opens one, and asks again for a while when the database is too busy to begin it. On SQLite, where TypeORM has one
+ * connection for everybody, the transactions opened here take turns. The fence table is made by the migration
+ * `CreateDistributedLock1760000000000`.
+ * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
+ * @throws StaleFenceError a newer token was seen: `work` did not run; what `work` throws. The transaction is then rolled back,
+ * by us if we opened it. LockConfigurationError for a resource that could be no key, and for what is no lock
+ */
+export async function fenced<T>(
+  manager: EntityManager,
+  resource: string,
+  lock: { readonly fencingToken: bigint },
+  work: (manager: EntityManager) => Promise<T>,
+  options: FencedOptions = {},
+): Promise<T> {
+  const { tableName = DEFAULT_FENCE_TABLE } = options;
+  assertTableName('tableName', tableName);
+  assertKey(resource);
+  assertToken(lock);
+  const fence = { manager, tableName, resource };
+  const inside = isInTransaction(manager) ? manager : openTransaction(fence);
+  if (!inside) return inOwnTransaction(manager, (own, begun) => run({ ...fence, manager: own }, lock, work, begun));
+  return run({ ...fence, manager: inside }, lock, work);
+}
+
+/** Raises the fence, then tells `begun`, then does the work. */
+async function run<T>(
+  fence: { manager: EntityManager; tableName: string; resource: string },
+  lock: { readonly fencingToken: bigint },
+  work: (manager: EntityManager) => Promise<T>,
+  begun?: () => void,
+): Promise<T> {
+  const { manager, tableName, resource } = fence;
+  const { options } = manager.connection;
+  const dialect = dialectOf(options.type);
+  const table = quotedTable(dialect, options, tableName);
+  await dialect.lockForWriting?.(manager, table);
+  const query: Query = async (sql, parameters) => rowsOf(await manager.query(sql, [...parameters]));
+  if (!(await dialect.raiseFence(query, table, resource, lock.fencingToken))) {
+    const newest = await dialect.newestFence(query, table, resource);
+    throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
+  }
+  begun?.();
+  return runFenced(fence, () => work(manager));
+}
+
+/** What fails before `work` has begun did nothing, and is tried again where that may help. */
+async function inOwnTransaction<T>(
+  manager: EntityManager,
+  attempt: (own: EntityManager, begun: () => void) => Promise<T>,
+): Promise<T> {
+  const patience = Deadline.after(PATIENCE_MS);
+  for (;;) {
+    let begun = false;
+    try {
+      return await inTransaction(manager, (own) => attempt(own, () => (begun = true)));
+    } catch (error) {
+      if (begun || patience.passed || !isConflict(error)) throw error;
+      await pause(systemClock, randomInt(RETRY_MS));
+    }
+  }
+}
+
+function isInTransaction(manager: EntityManager): boolean {
+  return manager.queryRunner?.isTransactionActive === true;
+}
+
+const LARGEST_TOKEN = 2n ** 63n - 1n;
+
+/** Not every caller has a compiler, and a token that is missing must not pass for an old one. */
+function assertToken(lock: { readonly fencingToken?: unknown } | undefined): void {
+  const token = lock?.fencingToken;
+  if (typeof token === 'bigint' && token >= 0n && token <= LARGEST_TOKEN) return;
+  throw new LockConfigurationError(
+    `fenced() needs a lock with its fencingToken, a bigint; it was ${String(token)}`,
+    'lock',
+  );
+}

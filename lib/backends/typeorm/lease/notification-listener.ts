@@ -1,0 +1,136 @@
+import { systemClock, untilAnswered, type WakeUps } from '../../../core/index.js';
+import { cleanError } from '../connections/database-error.js';
+import { LookOut } from './look-out.js';
+import { type ConnectionSettings, OwnConnection } from '../connections/own-connection.js';
+import type { OwnConnections } from '../connections/own-connections.js';
+import type { WaitingLine } from '../dialect/sql-dialect.js';
+import { TimeLimitError } from '../connections/timeout.js';
+
+/** A server that is silent for so long, on a connection that only listens, is not there any more. */
+const LONGEST_SILENCE_MS = 1_000;
+
+/** A connection that was quiet for longer is looked at by whoever begins to rely on it. */
+const TRUSTED_QUIET_MS = 3_000;
+
+/** The connection on which the server tells those who wait of their turn. Opened once somebody has to. */
+export class NotificationListener {
+  /** Whoever waits has to stand on it. */
+  readonly lookOut: LookOut;
+  readonly #settings: ConnectionSettings;
+  #connection: OwnConnection | undefined;
+  #listening = false;
+  /** Nothing would ever be heard from here. */
+  #deaf = false;
+  #opening = false;
+  #looking = false;
+  /** Some may sleep until they hear something. */
+  #relied = false;
+  #closed = false;
+  #heardAt = 0;
+
+  constructor(
+    settings: ConnectionSettings,
+    private readonly line: WaitingLine,
+    private readonly table: string,
+    private readonly wakeUps: WakeUps,
+    private readonly connections: OwnConnections,
+  ) {
+    this.lookOut = new LookOut(() => void this.#look());
+    this.#settings = { ...settings, statementTimeoutMs: Math.min(settings.statementTimeoutMs, LONGEST_SILENCE_MS) };
+  }
+
+  /** Whether grants are heard of. If not, they may soon be, and until then whoever waits must ask. */
+  listen(): boolean {
+    if (!this.#listening && !this.#deaf) void this.#listen();
+    return this.#listening;
+  }
+
+  /** Somebody begins to rely on it. */
+  trust(): void {
+    if (systemClock.now() - this.#heardAt > TRUSTED_QUIET_MS) void this.#look();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#connection?.close();
+  }
+
+  /**
+   * Wakes those whose turn has come without their hearing of it. An answer is a sign of life too: a connection without one is
+   * replaced, as the network may have forgotten it and would never say so.
+   */
+  async #look(): Promise<void> {
+    const { line } = this.lookOut;
+    const connection = this.#connection;
+    if (line.size === 0 || !connection || !this.#listening || this.#looking) return;
+    this.#looking = true;
+    try {
+      for (const message of await this.line.look(connection.run, this.table, line)) this.wakeUps.deliver(message);
+      this.#heardAt = systemClock.now();
+    } catch (error) {
+      connection.destroy();
+      if (error instanceof TimeLimitError) this.#onSilence();
+      this.#onLost(connection);
+    } finally {
+      this.#looking = false;
+    }
+  }
+
+  async #listen(): Promise<void> {
+    if (this.#opening) return;
+    this.#opening = true;
+    await untilAnswered(
+      () => this.#open(),
+      () => !this.#closed && this.wakeUps.any,
+    );
+    this.#opening = false;
+    this.connections.health.advise('listener', undefined);
+  }
+
+  async #open(): Promise<boolean> {
+    const connection = new OwnConnection(this.#settings, () => this.#onLost(connection));
+    this.#connection = connection;
+    try {
+      await connection.open();
+      const { run, client } = connection;
+      this.#deaf = !(await this.line.listen(run, client, this.table, (message) => this.#hear(message)));
+    } catch (error) {
+      connection.destroy();
+      // They ask by themselves until the next one listens.
+      if (this.#relied) this.wakeUps.wakeAll();
+      this.#relied = false;
+      const why = `nobody listens for releases, so those who wait ask again and again: ${cleanError(error).message}`;
+      this.connections.health.advise('listener', why);
+      return false;
+    }
+    if (this.#deaf) {
+      await connection.close();
+      return true;
+    }
+    if (this.#connection !== connection) return false;
+    this.#listening = true;
+    this.#relied = true;
+    this.#heardAt = systemClock.now();
+    // What was granted before was not heard.
+    void this.#look();
+    return true;
+  }
+
+  #hear(message: string): void {
+    this.#heardAt = systemClock.now();
+    this.wakeUps.deliver(message);
+  }
+
+  /** The others may have been forgotten with it. */
+  #onSilence(): void {
+    this.connections.health.replaced('the connection that listens for releases');
+    this.connections.retireIdle();
+  }
+
+  #onLost(connection: OwnConnection): void {
+    if (this.#connection !== connection) return;
+    this.#connection = undefined;
+    this.#listening = false;
+    void this.#listen();
+  }
+}

@@ -1,0 +1,83 @@
+import type { DatabaseError } from '../connections/database-error.js';
+import type { Query } from '../dialect/sql-dialect.js';
+import { storedBytes } from '../tables/stored-key.js';
+import { mysqlKeyRow, raiseFor } from './key-row.js';
+import { type RowLocks, type TokenOfRow, SAVEPOINT } from '../dialect/row-locks.js';
+
+const isVictim = ({ code }: DatabaseError): boolean => code === 'ER_LOCK_DEADLOCK' || code === 'ER_CHECKREAD';
+
+/** What `idle_transaction_timeout` and the like of MariaDB would end sooner than the TTL; MySQL takes it for a comment. */
+const NO_OTHER_LIMIT =
+  '/*M!100300 , session idle_transaction_timeout = 0, session idle_write_transaction_timeout = 0 */';
+
+/** How MariaDB and MySQL are told, for one statement, that nothing but the wait for the lock limits its time. */
+const PATIENT = {
+  before: '/*M!100102 set statement max_statement_time = 0 for */',
+  hint: '/*+ max_execution_time(60000) */',
+};
+
+/** InnoDB waits for whole seconds. */
+export const mysqlRowLocks: RowLocks = {
+  row: mysqlKeyRow,
+  ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,
+  token: (table) => `select cast(token as char) as token from ${table} where lock_key = ?`,
+
+  lock(table, how) {
+    const select = `${this.token(table)} for update`;
+    if (how === 'nowait') return `${select} nowait`;
+    return `${PATIENT.before} ${select.replace('select', `select ${PATIENT.hint}`)}`;
+  },
+
+  /** MySQL takes 0 for 1. */
+  async create(query, table, key) {
+    await query('set session innodb_lock_wait_timeout = 0', []);
+    try {
+      await mysqlKeyRow.create(query, table, key);
+    } finally {
+      await this.settle(query);
+    }
+  },
+
+  limit: (query, { ttlMs, waitMs }) => {
+    const lockTimeout = waitMs > 0 ? `, session innodb_lock_wait_timeout = ${Math.ceil(waitMs / 1000)}` : '';
+    return query(`set session wait_timeout = ${ttlMs / 1000}${lockTimeout} ${NO_OTHER_LIMIT}`, []);
+  },
+  settle: (query) => query('set session innodb_lock_wait_timeout = default', []),
+
+  async take(query, table, { key, owner }, metadata) {
+    const token = await raiseFor(owner, query, table, key, metadata);
+    await query(`savepoint ${SAVEPOINT}`, []);
+    return token;
+  },
+  leave,
+  async undo(query, table, grant) {
+    await query(`rollback to savepoint ${SAVEPOINT}`, []);
+    await leave(query, table, grant);
+    await query('commit', []);
+  },
+
+  async prepareToLook(query) {
+    await query('set session transaction isolation level read uncommitted', []);
+  },
+  /** The owner that nobody commits: whoever reads it, reads it while the transaction lasts. */
+  async isHeldBy(query, table, { key, owner }) {
+    const rows = await query(`select 1 from ${table} where lock_key = ? and owner = ?`, [
+      storedBytes(key),
+      Buffer.from(owner),
+    ]);
+    return rows.length === 1;
+  },
+
+  isHeld: ({ code }) => code === 'ER_LOCK_WAIT_TIMEOUT' || code === 'ER_LOCK_NOWAIT',
+  isBusy: isVictim,
+  isRolledBack: isVictim,
+  isAborted: () => false,
+};
+
+async function leave(query: Query, table: string, { key, fencingToken }: TokenOfRow): Promise<boolean> {
+  const [answer] = await query(`update ${table} set owner = null where lock_key = ? and token = ?`, [
+    storedBytes(key),
+    String(fencingToken),
+  ]);
+  return Number(answer?.['affectedRows']) === 1;
+}

@@ -1,0 +1,42 @@
+import { idIn } from '../connections/sockets.js';
+import { mysqlKeyRow } from './key-row.js';
+import { partsOf } from '../tables/table-name.js';
+import type { SessionLocks } from '../dialect/session-locks.js';
+import { userLockName } from '../tables/session-lock-name.js';
+
+/** `GET_LOCK`, whose names belong to the whole server, so the database's name is hashed too. Not for Galera clusters. */
+export const mysqlSessionLocks: SessionLocks = {
+  row: mysqlKeyRow,
+  ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,
+
+  async limitSilence(query, ttlMs) {
+    await query(`set session wait_timeout = ${ttlMs / 1000}`, []);
+  },
+
+  async scopeOf(query, table) {
+    const { schema, name } = partsOf(table);
+    const [row] = await query('select coalesce(?, database()) as scope', [schema]);
+    return `${String(row?.['scope'])}\0${name}`;
+  },
+
+  sessionId: async (query) => String((await query('select connection_id() as id', []))[0]?.['id']),
+  greetedId: (client) => idIn(client, 'threadId'),
+  nameOf: userLockName,
+
+  tryLock: (query, table, { lock, mark }, column) =>
+    query(
+      `select case get_lock(?, 0) when 1 then get_lock(?, 0) when 0 then 0 end as locked, cast(metadata as char) as metadata,
+         timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since
+       from (select 1) as once left join ${table} on lock_key = ?`,
+      [lock, mark, column],
+    ),
+
+  async unlock(query, { lock, mark }) {
+    await query('select release_lock(?), release_lock(?)', [mark, lock]);
+  },
+
+  async isLocked(query, name) {
+    const [row] = await query('select is_used_lock(?) is not null as locked', [name]);
+    return Number(row?.['locked']) === 1;
+  },
+};

@@ -1,0 +1,26 @@
+import { LockConfigurationError } from '../../../core/index.js';
+import { wrapMethod } from '../../../decorators/wrapped-method.js';
+import { type OptimisticOptions, repeatOnConflict, resolveOptimisticOptions } from './optimistic-retries.js';
+import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from './promise-method.js';
+
+/**
+ * Runs the method again, with the same arguments, when it rejects with a conflict: that of `updateVersioned`, or a deadlock
+ * or serialization failure of the database. The method opens its transaction itself, in each run; called inside of the
+ * caller's, every run would read the same old rows. Put it below `@Locked()`, and above `@Transactional()`.
+ *
+ * A plain method decorator, for any class: it needs no Nest. Metadata of decorators written below it is kept.
+ * @throws LockConfigurationError at decoration; the method rejects with OptimisticConflictError after `retries` repetitions
+ */
+export function Optimistic(options: OptimisticOptions = {}): PromiseMethodDecorator {
+  const resolved = resolveOptimisticOptions(options);
+  return (_target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
+    const method: unknown = descriptor?.value;
+    if (!descriptor || !isPromiseMethod(method)) {
+      throw new LockConfigurationError(`@Optimistic belongs on a method, which ${String(name)} is not`, 'method');
+    }
+    const repeated: PromiseMethod = function (...args) {
+      return repeatOnConflict(() => method.apply(this, args), resolved);
+    };
+    descriptor.value = wrapMethod(method, repeated);
+  };
+}

@@ -1,0 +1,38 @@
+import type { EntityManager, EntityTarget, ObjectLiteral, UpdateQueryBuilder } from 'typeorm';
+import { LockConfigurationError, OptimisticConflictError } from '../../../core/index.js';
+
+/** What TypeORM's `update` takes. Its own name for that is not exported by 0.3.20. */
+type Changes<Row extends ObjectLiteral> = Parameters<UpdateQueryBuilder<Row>['set']>[0];
+
+/**
+ * `UPDATE … SET …, version = version + 1 WHERE id = … AND version = …`, with the id and the version that `row` was read
+ * with. TypeORM's `save()` counts the version up too, but does not compare it. `row` itself stays as it is: read it again
+ * before a second update.
+ * @throws OptimisticConflictError the row is gone or has another version: inside `optimistic()` the work then runs again;
+ * LockConfigurationError the entity has no `@VersionColumn()`, or `row` was read without its id or version
+ */
+export async function updateVersioned<Row extends ObjectLiteral>(
+  manager: EntityManager,
+  entity: EntityTarget<Row>,
+  row: Row,
+  changes: Changes<Row>,
+): Promise<void> {
+  const metadata = manager.connection.getMetadata(entity);
+  const { versionColumn, name } = metadata;
+  if (!versionColumn) throw misuse(`${name} needs a column with @VersionColumn()`);
+  const id = metadata.getEntityIdMap(row);
+  const version: unknown = versionColumn.getEntityValue(row);
+  if (!id || typeof version !== 'number') throw misuse(`the row of ${name} must be read with its id and version`);
+
+  // Without a value of its own TypeORM counts the version up; `{ ...row, stock }` must not write the old one back.
+  const values = { ...changes };
+  Reflect.deleteProperty(values, versionColumn.propertyName);
+  const update = manager.createQueryBuilder().update(entity).set(values);
+  const { affected } = await update.where({ ...id, ...versionColumn.createValueMap(version) }).execute();
+  if (affected === 1) return;
+  throw new OptimisticConflictError(`${name} ${JSON.stringify(id)} is no longer at version ${version}`, 1);
+}
+
+function misuse(message: string): LockConfigurationError {
+  return new LockConfigurationError(message, 'entity');
+}

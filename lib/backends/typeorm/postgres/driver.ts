@@ -1,0 +1,51 @@
+import { EventEmitter } from 'node:events';
+import { idIn } from '../connections/sockets.js';
+
+type Row = Record<string, unknown>;
+
+interface PostgresClient {
+  query(statement: {
+    readonly name: string;
+    readonly text: string;
+    readonly values: readonly unknown[];
+  }): Promise<{ readonly rows: Row[] }>;
+}
+
+/** Of at most 63 characters, and such that `pg_prepared_statements` can be read. */
+const names = new Map<string, string>();
+
+/**
+ * Runs a statement under a name, so that the server parses and plans it once for each connection: planning ours takes several
+ * times as long as running them. https://node-postgres.com/features/queries#prepared-statements
+ */
+export async function runPrepared(client: unknown, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+  if (!isPostgresClient(client)) throw new TypeError('the driver is not pg');
+  const name = names.get(text) ?? `${text.replace(/\W+/gu, '_').slice(0, 50)}_${names.size}`;
+  names.set(text, name);
+  return (await client.query({ name, text, values })).rows;
+}
+
+export function isPostgresClient(client: unknown): client is EventEmitter & PostgresClient {
+  return client instanceof EventEmitter && 'query' in client && typeof client.query === 'function';
+}
+
+/**
+ * The driver's own options, with a listener for the errors of each client. `pg` takes its own away when it hands a new client out,
+ * and whoever gets it can listen only later. A server that ends the session in the same packet as its greeting is in between, and
+ * an 'error' without a listener ends the process. The end of the socket tells what it means.
+ */
+export function heard(extra: unknown): object {
+  const given: object = typeof extra === 'object' && extra ? extra : {};
+  const theirs: unknown = Reflect.get(given, 'verify');
+  const verify = (client: unknown, done: (error?: unknown) => void): void => {
+    if (client instanceof EventEmitter) client.on('error', () => undefined);
+    if (typeof theirs === 'function') Reflect.apply(theirs, given, [client, done]);
+    else done();
+  };
+  return { ...given, verify };
+}
+
+/** Whether the server that answers is the one that greeted us. A pooler introduces itself, with an id of its own. */
+export const IS_OUR_SESSION = (parameter: string): string =>
+  `pg_backend_pid() = coalesce(${parameter}::int, pg_backend_pid())`;
+export const greetedPid = (client: unknown): string | null => idIn(client, 'processID') ?? null;

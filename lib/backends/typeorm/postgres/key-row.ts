@@ -1,0 +1,24 @@
+import { NOW, NOW_US } from './clock.js';
+import { storedText } from '../tables/stored-key.js';
+import type { KeyRow } from '../dialect/key-row.js';
+
+export const postgresKeyRow: KeyRow = {
+  columnOf: storedText,
+
+  async create(query, table, key) {
+    await query(
+      `insert into ${table} (lock_key, token, expires_at, acquired_at) values ($1, 0, ${NOW}, ${NOW})
+       on conflict (lock_key) do nothing`,
+      [storedText(key)],
+    );
+  },
+
+  async raise(query, table, key, metadata) {
+    const [row] = await query(
+      `update ${table} set token = greatest(token + 1, ${NOW_US}), expires_at = ${NOW}, acquired_at = ${NOW}, metadata = $2
+       where lock_key = $1 returning token::text as token`,
+      [storedText(key), JSON.stringify(metadata)],
+    );
+    return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
+  },
+};

@@ -1,0 +1,48 @@
+import { postgresSessionLocks } from './session-locks.js';
+import { advisoryLockId } from '../tables/session-lock-name.js';
+import { postgresKeyRow } from './key-row.js';
+import { type RowLocks, type RowOwner, SAVEPOINT } from '../dialect/row-locks.js';
+
+/** PostgreSQL 17 can end a transaction for its age alone; those before it do not know the setting. */
+const NO_OTHER_LIMIT = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
+
+export const postgresRowLocks: RowLocks = {
+  row: postgresKeyRow,
+  ttlMs: Math.ceil,
+  token: (table) => `select token::text as token from ${table} where lock_key = $1`,
+  async create(query, table, key) {
+    await query('set local lock_timeout = 1', []);
+    await postgresKeyRow.create(query, table, key);
+  },
+
+  lock(table, how) {
+    return `${this.token(table)} for update${how === 'nowait' ? ' nowait' : ''}`;
+  },
+
+  limit: (query, { ttlMs, waitMs }) => {
+    const wait = waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}; set local statement_timeout = 0` : '';
+    return query(`set local idle_in_transaction_session_timeout = ${ttlMs}; ${NO_OTHER_LIMIT}${wait}`, []);
+  },
+  settle: (query) => query('set local lock_timeout to default; set local statement_timeout to default', []),
+
+  async take(query, table, lock, metadata) {
+    const token = await postgresKeyRow.raise(query, table, lock.key, metadata);
+    await query(`select pg_advisory_xact_lock(${markOf(table, lock)}); savepoint ${SAVEPOINT}`, []);
+    return token;
+  },
+  async undo(query) {
+    await query(`rollback to savepoint ${SAVEPOINT}; commit`, []);
+  },
+
+  isHeldBy: (query, table, lock) => postgresSessionLocks.isLocked(query, String(markOf(table, lock))),
+
+  isHeld: ({ code }) => code === '55P03',
+  isBusy: ({ code }) => code === '40001' || code === '40P01',
+  isRolledBack: () => false,
+  isAborted: ({ code }) => code === '25P02',
+};
+
+/** Nobody sees into a transaction, but everybody sees the advisory lock that it has, and loses as it loses the row. */
+function markOf(table: string, { key, owner }: RowOwner): bigint {
+  return advisoryLockId(`row\0${table}\0${owner}`, key);
+}

@@ -1,0 +1,48 @@
+import { greetedPid } from './driver.js';
+import { postgresKeyRow } from './key-row.js';
+import type { SessionLocks } from '../dialect/session-locks.js';
+import { advisoryLockId } from '../tables/session-lock-name.js';
+
+/** Advisory locks, which belong to one database. `idle_session_timeout` came with PostgreSQL 14. */
+export const postgresSessionLocks: SessionLocks = {
+  row: postgresKeyRow,
+  ttlMs: Math.ceil,
+
+  async limitSilence(query, ttlMs) {
+    await query(`select set_config('idle_session_timeout', $1, false)`, [String(ttlMs)]);
+  },
+
+  async scopeOf(query, table) {
+    const [row] = await query(
+      `select nspname as schema, relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
+       where pg_class.oid = to_regclass($1)`,
+      [table],
+    );
+    return `${String(row?.['schema'])}\0${String(row?.['name'])}`;
+  },
+
+  sessionId: async (query) => String((await query('select pg_backend_pid() as id', []))[0]?.['id']),
+  greetedId: (client) => greetedPid(client) ?? undefined,
+  nameOf: (scope, key) => String(advisoryLockId(scope, key)),
+
+  tryLock: (query, table, { lock, mark }, column) =>
+    query(
+      `select case when pg_try_advisory_lock($1::bigint) then pg_try_advisory_lock($3::bigint) else false end as locked, metadata, (extract(epoch from acquired_at) * 1000)::text as since
+       from (select) as once left join ${table} on lock_key = $2`,
+      [lock, column, mark],
+    ),
+
+  async unlock(query, { lock, mark }) {
+    await query('select pg_advisory_unlock($1::bigint), pg_advisory_unlock($2::bigint)', [mark, lock]);
+  },
+
+  async isLocked(query, name) {
+    const locks = await query(
+      `select from pg_locks where locktype = 'advisory' and objsubid = 1 and granted
+         and database = (select oid from pg_database where datname = current_database())
+         and classid::bigint = ($1::bigint >> 32) & 4294967295 and objid::bigint = $1::bigint & 4294967295`,
+      [name],
+    );
+    return locks.length > 0;
+  },
+};

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { LockConfigurationError } from '../../../core/index.js';
+import { greetedPid, IS_OUR_SESSION, isPostgresClient } from './driver.js';
+import { inMs, NOW, NOW_MS, NOW_US } from './clock.js';
+import type { WaitingLine } from '../dialect/sql-dialect.js';
+import { storedText } from '../tables/stored-key.js';
+import { plainTable } from '../tables/table-name.js';
+
+/** How long a waiter that was handed the key has it until it asks for it. */
+export const GRANT_MS = 1_000;
+
+/** The same where the one before did not ask, or the holder has died. */
+const NEXT_GRANT_MS = 500;
+
+/** A waiter that was not seen for so long is not waited for, and loses its place. All are looked after more often. */
+const SILENT_MS = 5_000;
+
+/** A waiter that asks more often than this is not noted each time. */
+const NOTED_MS = 1_000;
+
+/** An entry of `waiting` is when the waiter was last seen, in thirteen digits of milliseconds, a bar, and its owner. */
+const entryOf = (owner: string): string => `${NOW_MS}::text || '|' || ${owner}`;
+const OWNER = 'substr(entry, 15)';
+const seenWithin = (ms: number): string => `left(entry, 13) collate "C" > (select (${NOW_MS} - ${ms})::text)`;
+
+/** Those in line that were seen of late, without `owner`. */
+export const othersInLine = (owner: string, waiting = 'waiting'): string =>
+  `array(select entry from unnest(${waiting}) as entries(entry) where ${OWNER} <> ${owner} and ${seenWithin(SILENT_MS)})`;
+
+export const isInLine = (owner: string): string =>
+  `exists (select from unnest(waiting) as entries(entry) where ${OWNER} = ${owner})`;
+
+/** Whether nobody who was seen of late came before `owner`. */
+export const isNext = (owner: string, waiting: string): string => `(${waiting} = '{}' or coalesce((
+  select ${OWNER} = ${owner} from unnest(${waiting}) as entries(entry) where ${seenWithin(SILENT_MS)} limit 1), true))`;
+
+/** Gives a row to the first of `line` for so long, or frees it. */
+export const handOver = (
+  grantMs: number,
+): string => `owner = substr(line[1], 15), waiting = line[2:], metadata = null, acquired_at = ${NOW},
+  token = case when line = '{}' then token else greatest(token + 1, ${NOW_US}) end,
+  expires_at = case when line = '{}' then ${NOW} else ${inMs(String(grantMs))} end`;
+
+const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
+
+/** Where grants of the table's keys are told. The server takes 63 bytes, and a data source's schema may have any name. */
+function channelOf(table: string): string {
+  const plain = plainTable(table);
+  return /^[\w$.]{1,63}$/u.test(plain) ? plain : `distributed_lock_${sha256(table).slice(0, 40)}`;
+}
+
+/** `WaitingLine.nameOf`, in SQL. */
+const named = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UTF8')), 'hex')`;
+
+/** Has `owner`, where there is one, look after so long. */
+export const tell = (table: string, owner: string, afterMs: number): string =>
+  `case when ${owner} is not null then pg_notify('${channelOf(table)}', ${named(owner)} || '|${afterMs}')::text end`;
+
+export const postgresLine: WaitingLine = {
+  // Who asks for a key that nobody confirmed passes it on, so that waiters that died in a row hold up nobody for long.
+  async join(query, table, key, owner) {
+    const [row] = await query(
+      `with held as (
+         select owner is null or expires_at <= ${NOW} as free,
+           case when ${isInLine('$2')} then array(
+             select case ${OWNER} when $2 then ${entryOf('$2')} else entry end from unnest(waiting) as entries(entry)
+             where ${OWNER} = $2 or ${seenWithin(SILENT_MS)}
+           ) else ${othersInLine('$2')} || (${entryOf('$2')}) end as line
+         from ${table} where lock_key = $1 and owner is distinct from $2 and (owner is null or expires_at <= ${NOW}
+           or not exists (select from unnest(waiting) as entries(entry) where ${OWNER} = $2 and ${seenWithin(NOTED_MS)}))
+         for update
+       ), joined as (
+         update ${table} set waiting = line from held where not free and lock_key = $1
+       ), handed as (
+         update ${table} set ${handOver(NEXT_GRANT_MS)} from held where free and lock_key = $1 returning owner as next
+       )
+       select case next when $2 then 0 else ${NEXT_GRANT_MS} end as remaining, ${tell(table, 'next', 0)} from handed
+       union all
+       select greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::float, null
+       from ${table} where lock_key = $1 and owner <> $2 and not exists (select from handed)`,
+      [storedText(key), owner],
+    );
+    return Number(row?.['remaining'] ?? 0);
+  },
+
+  nameOf: sha256,
+
+  async look(query, table, keys) {
+    const rows = await query(
+      `with seen as (
+         select lock_key from ${table} where lock_key = any($1::text[]) and waiting <> '{}' order by lock_key for update
+       ), held as (
+         update ${table} as held set waiting = array(
+           select case when ${OWNER} = any($2::text[]) then ${entryOf(OWNER)} else entry end
+           from unnest(held.waiting) as entries(entry)
+         ) from seen where held.lock_key = seen.lock_key returning held.*
+       )
+       select ${named('waiter.owner')} as name from unnest($1::text[], $2::text[]) as waiter(lock_key, owner)
+       left join held on held.lock_key = waiter.lock_key
+       where held.owner is null or held.owner = waiter.owner or held.expires_at <= ${NOW} or not exists (
+         select from unnest(held.waiting) as entries(entry) where ${OWNER} = waiter.owner)`,
+      [Array.from(keys.values(), storedText), [...keys.keys()]],
+    );
+    return rows.map(({ name }) => `${String(name)}|0`);
+  },
+
+  /** Whoever listens through a pooler listens on somebody else's connection, for good. */
+  async listen(query, client, table, deliver) {
+    if (!isPostgresClient(client)) {
+      throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');
+    }
+    const session = await query(`select where ${IS_OUR_SESSION('$1')}`, [greetedPid(client)]);
+    if (session.length === 0) return false;
+    client.on('notification', ({ payload }: { readonly payload?: string }) => deliver(payload ?? ''));
+    await query(`listen ${quote(channelOf(table))}`, []);
+    return true;
+  },
+};

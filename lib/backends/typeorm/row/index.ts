@@ -1,2 +1,0 @@
-export { rowBackend, type RowBackendOptions } from './row-backend.js';
-export { rowManager } from './row-manager.js';

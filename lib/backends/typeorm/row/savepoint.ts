@@ -1,2 +1,0 @@
-/** Where what the holder writes begins. */
-export const SAVEPOINT = 'lock_taken';

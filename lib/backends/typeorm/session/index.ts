@@ -1,1 +1,0 @@
-export { sessionBackend, type SessionBackendOptions } from './session-backend.js';

@@ -1,0 +1,24 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { dialectOf } from '../databases.js';
+import { DEFAULT_FENCE_TABLE, DEFAULT_LOCK_TABLE } from './lock-table.js';
+import { quotedTable } from './table-name.js';
+
+/** Creates the lock table and the fence table under their default names, in the schema of the data source. Put it into the data source's `migrations`. */
+export class CreateDistributedLock1760000000000 implements MigrationInterface {
+  readonly name = 'CreateDistributedLock1760000000000';
+
+  async up(queryRunner: QueryRunner): Promise<void> {
+    const { options } = queryRunner.connection;
+    const dialect = dialectOf(options.type);
+    await queryRunner.query(dialect.createLockTable(quotedTable(dialect, options, DEFAULT_LOCK_TABLE)));
+    await queryRunner.query(dialect.createFenceTable(quotedTable(dialect, options, DEFAULT_FENCE_TABLE)));
+  }
+
+  /** Tokens start again afterwards: run it only when nothing compares them any more. */
+  async down(queryRunner: QueryRunner): Promise<void> {
+    const { options } = queryRunner.connection;
+    const dialect = dialectOf(options.type);
+    await queryRunner.query(`drop table ${quotedTable(dialect, options, DEFAULT_FENCE_TABLE)}`);
+    await queryRunner.query(`drop table ${quotedTable(dialect, options, DEFAULT_LOCK_TABLE)}`);
+  }
+}
