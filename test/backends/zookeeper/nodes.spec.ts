@@ -9,7 +9,7 @@ import { contend, win, ZookeeperWorld } from './zookeeper-world.js';
 const SESSION_MS = 1_200;
 const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 
-/** Rows Z5, Z6 and Z8 to Z11 of the catalogue of faults: nodes that come and go. */
+/** Rows Z5, Z6 and Z8 to Z11 of docs/faults.md: nodes that come and go. */
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: nodes`, () => {
     let world: ZookeeperWorld;

@@ -9,7 +9,7 @@ import { win, ZookeeperWorld } from './zookeeper-world.js';
 const SESSION_MS = 1_200;
 const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 
-/** Rows Z1 to Z4 of the catalogue of faults: connections and sessions that are lost. */
+/** Rows Z1 to Z4 of docs/faults.md: connections and sessions that are lost. */
 for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: sessions`, () => {
     let world: ZookeeperWorld;
