@@ -1,20 +1,21 @@
 import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
-import { LockKeys } from '../../lib/backends/redis/scripts/lease-value.js';
+import { leaseKeyOf } from '../../lib/backends/redis/scripts/lease-value.js';
 import type { RedisScript } from '../../lib/backends/redis/scripts/redis-script.js';
-import { COMPARE_AND_DELETE, QueueScripts, SET_IF_FREE } from '../../lib/backends/redis/scripts/queue-scripts.js';
+import { COMPARE_AND_DELETE, SET_IF_FREE } from '../../lib/backends/redis/scripts/lease-scripts.js';
+import { QueueScripts } from '../../lib/backends/redis/scripts/queue-scripts.js';
 import type { Contestant } from './contestant.js';
 import { urlOf } from './url-of.js';
 
 const METADATA = 'a-host|12345|';
-const KEYS = new LockKeys('lock');
 
 /** Our scripts, called by the raw client on keys that nobody else wants: as fast as their mode could be if we did nothing else. */
 export const BARE_SCRIPTS: readonly Contestant[] = [
   bare('queue', ({ acquire, release }) => ({
     scripts: [acquire, release],
-    take: (redis, key, owner, ttlMs) => redis.evalsha(acquire.sha1, 1, KEYS.lease(key), owner, ttlMs, `|${METADATA}`),
-    give: (redis, key, owner) => redis.evalsha(release.sha1, 1, KEYS.lease(key), owner),
+    take: (redis, key, owner, ttlMs) =>
+      redis.evalsha(acquire.sha1, 1, leaseKeyOf('lock', key), owner, ttlMs, `|${METADATA}`),
+    give: (redis, key, owner) => redis.evalsha(release.sha1, 1, leaseKeyOf('lock', key), owner),
   })),
   bare('plain', () => ({
     scripts: [SET_IF_FREE, COMPARE_AND_DELETE],

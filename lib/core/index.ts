@@ -53,7 +53,6 @@ export { replyTimeout } from './kit/reply-timeout.js';
 export { Semaphore } from './kit/semaphore.js';
 export { untilAnswered } from './kit/until-answered.js';
 export { assertKey } from './contract/key.js';
-export { type Linked, LinkedQueue } from './kit/linked-queue.js';
 export { packHolder, packMetadata, unpackHolder } from './contract/packed-holder.js';
 export { outside } from './holding/reentrancy.js';
 export { ReportedHealth } from './contract/reported-health.js';

@@ -35,7 +35,7 @@ function failureOf(error: unknown): Failure {
 
 /** Whether the server has said so. */
 export function isReply(error: unknown): boolean {
-  return failureOf(error).name === 'ReplyError';
+  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'ReplyError';
 }
 
 /** The server does not know a script by its name. */

@@ -52,7 +52,7 @@ function open(resolved: ResolvedRedisOptions): LockBackend {
   const { servers, channels } = connect(resolved);
   const queue = (): LeaseStore => {
     const wakeUps = new WakeUps();
-    return new QueueLeaseStore(servers, replicas, channels(wakeUps), wakeUps, prefix);
+    return new QueueLeaseStore(servers, replicas, prefix, channels(wakeUps), wakeUps);
   };
   const stores: Record<typeof mode, () => LeaseStore> = {
     queue,

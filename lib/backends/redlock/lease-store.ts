@@ -8,7 +8,7 @@ import {
   pause,
   systemClock,
 } from '../../core/index.js';
-import { LockKeys } from '../redis/scripts/lease-value.js';
+import { leaseKeyOf } from '../redis/scripts/lease-value.js';
 import { VoteTally, isDecided } from './vote-tally.js';
 import { ask, type QuorumCall } from './quorum-call.js';
 import { quorumError } from './error.js';
@@ -38,7 +38,6 @@ export class RedlockLeaseStore implements LeaseStore {
   readonly name = 'redlock';
   readonly guarantee = 'best-effort';
   readonly #health: QuorumHealth;
-  readonly #keys: LockKeys;
   readonly #sinceKey: string;
   readonly #tokens = new TokenClock();
   readonly #background = new Set<Promise<unknown>>();
@@ -51,7 +50,6 @@ export class RedlockLeaseStore implements LeaseStore {
     private readonly settings: RedlockSettings,
   ) {
     this.#health = new QuorumHealth(nodes);
-    this.#keys = new LockKeys(settings.prefix);
     this.#sinceKey = `${settings.prefix}:since`;
   }
 
@@ -69,7 +67,7 @@ export class RedlockLeaseStore implements LeaseStore {
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     this.#greeting ??= this.#greet();
     await this.#greeting;
-    const leaseKey = this.#keys.lease(key);
+    const leaseKey = leaseKeyOf(this.settings.prefix, key);
     this.#attempts += 1;
     const candidacy: Candidacy = {
       keys: [leaseKey, `${leaseKey}:f`, this.#sinceKey],
@@ -94,7 +92,7 @@ export class RedlockLeaseStore implements LeaseStore {
    * @throws AggregateError that names every node
    */
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const leaseKey = this.#keys.lease(key);
+    const leaseKey = leaseKeyOf(this.settings.prefix, key);
     const outcome = await ask(
       this.nodes,
       (node) => node.renew(leaseKey, owner, ttlMs),
@@ -107,7 +105,7 @@ export class RedlockLeaseStore implements LeaseStore {
 
   /** As a quorum has it. @throws AggregateError that names every node, when none has it either way */
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const leaseKey = this.#keys.lease(key);
+    const leaseKey = leaseKeyOf(this.settings.prefix, key);
     const call = await ask(
       this.nodes,
       (node) => node.isHeldBy(leaseKey, owner),
@@ -123,7 +121,7 @@ export class RedlockLeaseStore implements LeaseStore {
    * @throws AggregateError when no quorum has answered: another owner may be kept out until the lease ends
    */
   async release(key: string, owner: string): Promise<boolean> {
-    const leaseKey = this.#keys.lease(key);
+    const leaseKey = leaseKeyOf(this.settings.prefix, key);
     const call = await ask(
       this.nodes,
       (node) => node.release(leaseKey, owner),

@@ -3,7 +3,7 @@ import { isOwn, splitFields } from '../redis/scripts/lease-value.js';
 import type { ClientSource } from '../redis/connection/redis-client.js';
 import { RedisConnection } from '../redis/connection/redis-connection.js';
 import { asList } from '../redis/scripts/redis-reply.js';
-import { RENEW } from '../redis/scripts/queue-scripts.js';
+import { RENEW } from '../redis/scripts/lease-scripts.js';
 import type { Asked } from './quorum-call.js';
 import { TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';

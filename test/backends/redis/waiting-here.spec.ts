@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { type Clock, Deadline, LockService, systemClock } from 'nestjs-distributed-lock/core';
+import { type Asker, type Clock, Deadline, LockService, systemClock } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { givenSource, urlSource } from '../../../lib/backends/redis/connection/client-source.js';
 import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
@@ -44,13 +44,9 @@ describe('what waits here until it can be sent', () => {
     const connection = world.closing(new RedisConnection(urlSource(world.server.url), 1_000));
     const asker = { deadline: Deadline.after(Infinity), onSend: () => true };
     const order: string[] = [];
-    const note = (name: string) => () => void order.push(name);
-    await Promise.all([
-      connection.askFor(asker, '', ['PING']).then(note('first lease')),
-      connection.askFor(asker, '', ['PING']).then(note('second lease')),
-      connection.ask('', ['PING']).then(note('renewal')),
-      connection.ask('', ['PING']).then(note('release')),
-    ]);
+    const ping = (name: string, by?: Asker) =>
+      connection.ask('', { requests: [['PING']], read: () => order.push(name), asker: by });
+    await Promise.all([ping('first lease', asker), ping('second lease', asker), ping('renewal'), ping('release')]);
     expect(order).toEqual(['renewal', 'release', 'first lease', 'second lease']);
   });
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { TAKE_BACK, VOTE } from '../../../lib/backends/redlock/redlock-scripts.js';
-import { RENEW } from '../../../lib/backends/redis/scripts/queue-scripts.js';
+import { RENEW } from '../../../lib/backends/redis/scripts/lease-scripts.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { wantedOf } from '../describe-backend.js';
 import { type Answer, type Candidate, EMPTY, free, type NodeState, takeBack, vote } from './model/node.js';

@@ -1,9 +1,9 @@
-import { type Asker, type Clock, pause, systemClock } from '../../../core/index.js';
+import { type Clock, pause, systemClock } from '../../../core/index.js';
 import type { ClusterHealth } from './cluster-health.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { hostOf, slotOf } from './cluster-slots.js';
 import { cleanError } from '../error.js';
-import type { RedisRequest } from '../scripts/queue-scripts.js';
+import type { Question, RedisRequest } from '../connection/question.js';
 import type { RedisServers } from '../connection/redis-servers.js';
 
 const MOST_REDIRECTIONS = 5;
@@ -38,16 +38,12 @@ export class ClusterConnection implements RedisServers {
     }
   }
 
-  ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
-    return this.askFor(undefined, leaseKey, ...requests);
-  }
-
-  async askFor(asker: Asker | undefined, leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
+  async ask<T>(leaseKey: string, question: Question<T>): Promise<T> {
     const giveUpAt = this.clock.now() + this.timeoutMs;
     let [address, asking] = [await this.#find(leaseKey), false];
     for (let redirections = 0; ;) {
       try {
-        return await this.#askAt(address, { asking, asker }, leaseKey, requests);
+        return await this.#askAt(address, asking, leaseKey, question);
       } catch (error) {
         const redirection = redirectionIn(error, address);
         if (redirection?.kind === 'MOVED' || isOutOfService(error)) this.nodes.refresh();
@@ -77,18 +73,14 @@ export class ClusterConnection implements RedisServers {
   }
 
   /** `asking`: the slot is on its way there, and these commands, and no later ones, may go where it goes. */
-  async #askAt(
-    address: string,
-    { asking, asker }: { readonly asking: boolean; readonly asker: Asker | undefined },
-    leaseKey: string,
-    requests: readonly RedisRequest[],
-  ): Promise<unknown[]> {
+  async #askAt<T>(address: string, asking: boolean, leaseKey: string, question: Question<T>): Promise<T> {
     const node = this.nodes.at(address);
-    if (!asking) return node.askFor(asker, leaseKey, ...requests);
+    if (!asking) return node.ask(leaseKey, question);
     // What is shared comes after other requests, and has no key.
-    const asked = requests.flatMap((request): RedisRequest[] => ('once' in request ? [request] : [ASKING, request]));
-    const answers = await node.askFor(asker, leaseKey, ...asked);
-    return answers.filter((_, place) => asked[place] !== ASKING);
+    const requests = question.requests.flatMap((one): RedisRequest[] => ('once' in one ? [one] : [ASKING, one]));
+    const read: typeof question.read = (replies) =>
+      question.read(replies.filter((_, index) => requests[index] !== ASKING));
+    return node.ask(leaseKey, { ...question, requests, read });
   }
 }
 

@@ -1,6 +1,5 @@
 import { randomInt } from 'node:crypto';
 import {
-  type Asker,
   type Clock,
   LockError,
   NotSentError,
@@ -9,18 +8,15 @@ import {
   ReportedHealth,
   systemClock,
 } from '../../../core/index.js';
-import { CommandWindow, type WindowListener } from './command-window.js';
-import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError } from '../error.js';
 import type { RedisScript } from '../scripts/redis-script.js';
-import type { RedisRequest } from '../scripts/queue-scripts.js';
+import { CommandWindow } from './command-window.js';
+import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisServers } from './redis-servers.js';
 import { evictionAdvice, replicationAdvice } from './server-advice.js';
 
 /** A handshake that takes longer is given up for a new connection: the old one may lead nowhere. */
 const LONGEST_HANDSHAKE_MS = 5_000;
-/** Firewalls forget connections that were idle for minutes, and tell nobody: after this time one is tried before it is used. */
-const IDLE_MS = 30_000;
 /** A time-out below this leaves no time to try a connection and to make another one. */
 const LEAST_TIMEOUT_TO_TRY_MS = 500;
 
@@ -30,12 +26,9 @@ const LEAST_TIMEOUT_TO_TRY_MS = 500;
  * silent connection of ours is replaced, so that no answer is taken for that to a later question; a given client is never cut,
  * and is sent nothing while it is not ready or says nothing.
  */
-export class RedisConnection implements RedisServers, WindowListener {
+export class RedisConnection extends CommandWindow implements RedisServers {
   readonly health = new ReportedHealth();
   readonly #source: ClientSource;
-  readonly #timeoutMs: number;
-  readonly #clock: Clock;
-  readonly #window: CommandWindow;
   #opening: Promise<RedisClient> | undefined;
   #client: RedisClient | undefined;
   /** Whether the client is connected, as far as it knows. */
@@ -50,32 +43,19 @@ export class RedisConnection implements RedisServers, WindowListener {
     source: ClientSource,
     timeoutMs: number,
     clock: Clock = systemClock,
-    /** Keys of different groups must not meet in one command. @default one group */
-    private readonly groupOf?: (leaseKey: string) => number,
+    groupOf?: (leaseKey: string) => number,
   ) {
+    super(timeoutMs, clock, groupOf);
     this.#source = source;
-    this.#timeoutMs = timeoutMs;
-    this.#clock = clock;
-    this.#window = new CommandWindow(timeoutMs, clock, this);
     if (source.given) this.#attach(source.given);
   }
 
-  async send(...command: RedisCommand): Promise<unknown> {
-    const [reply] = await this.#put([command]);
-    return reply;
+  send(...command: RedisCommand): Promise<unknown> {
+    return this.ask('', { requests: [command], read: ([reply]) => reply });
   }
 
-  async run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
-    const [reply] = await this.#put([script.call(keys, args)]);
-    return reply;
-  }
-
-  ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
-    return this.#put(requests, undefined, this.groupOf?.(leaseKey));
-  }
-
-  askFor(asker: Asker | undefined, leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]> {
-    return this.#put(requests, asker, this.groupOf?.(leaseKey));
+  run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
+    return this.ask('', { requests: [script.call(keys, args)], read: ([reply]) => reply });
   }
 
   /** Makes the client and begins to connect, so that loading it is not taken for silence. @throws LockConfigurationError */
@@ -97,27 +77,25 @@ export class RedisConnection implements RedisServers, WindowListener {
     if (this.#closed) return;
     this.#closed = true;
     this.#endWatch?.();
-    this.#window.shut();
-    this.#window.failWaiting(closedError());
+    this.shut();
+    this.failWaiting(closedError());
     const client = await this.#opening?.catch(() => undefined);
     if (client) this.#cut(client);
     if (this.#source.given) this.#detach(this.#source.given);
   }
 
-  /** @internal */
-  onNeed(): void {
+  protected override onNeed(): void {
     const { given } = this.#source;
-    if (this.#closed) this.#window.failWaiting(closedError());
+    if (this.#closed) this.failWaiting(closedError());
     else if (!given) this.#connect().catch(() => undefined);
     else if (given.status === 'wait') given.connect().catch(() => undefined);
     else if (given.status === 'end')
-      this.#window.failWaiting(new NotSentError('Connection is closed: the given client was ended'));
+      this.failWaiting(new NotSentError('Connection is closed: the given client was ended'));
   }
 
-  /** @internal */
-  onHeard(answered: boolean): void {
+  protected override onSign(answered: boolean): void {
     if (this.#closed) return;
-    if (this.#client && this.#ready && !this.#window.isOpen) this.#window.open(this.#client);
+    if (this.#client && this.#ready && !this.isOpen) this.open(this.#client);
     if (!answered) return;
     this.health.report('up');
     if (this.#advised) return;
@@ -125,45 +103,38 @@ export class RedisConnection implements RedisServers, WindowListener {
     void this.#askForAdvice();
   }
 
-  /** @internal */
-  onSilence(): void {
+  /** What is asked meanwhile has the time for another connection. */
+  protected override onIdle(): void {
+    const client = this.#client;
+    if (!client || this.#source.given || this.timeoutMs < LEAST_TIMEOUT_TO_TRY_MS) return;
+    this.shut();
+    const alarm = replyTimeout(this.clock, this.timeoutMs / 2, () => this.#onDead(client), { background: true });
+    const onAnswer = (): void => {
+      alarm.cancel();
+      if (client === this.#client && this.#ready) this.open(client);
+    };
+    client.call('PING').then(onAnswer, onAnswer);
+  }
+
+  protected override onSilence(): void {
     const error = this.#noAnswer();
-    this.#window.failUnderWay(error);
+    this.failUnderWay(error);
     this.health.report('down', error.message);
-    if (this.#source.given) this.#window.shut();
+    if (this.#source.given) this.shut();
     else this.#replace();
   }
 
-  /** @internal */
-  onStall(): void {
+  protected override onStall(): void {
     const error = this.#noAnswer();
-    this.#window.failWaiting(new NotSentError(error.message), this.#clock.now());
+    this.failWaiting(new NotSentError(error.message), this.clock.now());
     this.health.report('down', error.message);
-    const connecting = !this.#ready && this.#clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
+    const connecting = !this.#ready && this.clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
     if (!connecting) this.#replace();
-  }
-
-  #put(requests: readonly RedisRequest[], asker?: Asker, group = 0): Promise<unknown[]> {
-    if (this.#window.isOpen && this.#window.quietMs > IDLE_MS) this.#try();
-    return this.#window.ask({ requests, asker, group });
   }
 
   #noAnswer(): Error {
     const why = this.#lastError && !this.#ready ? `: ${this.#lastError.message}` : '';
-    return new Error(`no answer within ${this.#timeoutMs} ms${why}`);
-  }
-
-  /** A connection that has been idle for long may lead nowhere by now. What is asked meanwhile has the time for another one. */
-  #try(): void {
-    const client = this.#client;
-    if (!client || this.#source.given || this.#timeoutMs < LEAST_TIMEOUT_TO_TRY_MS) return;
-    this.#window.shut();
-    const alarm = replyTimeout(this.#clock, this.#timeoutMs / 2, () => this.#onDead(client), { background: true });
-    const onAnswer = (): void => {
-      alarm.cancel();
-      if (client === this.#client && this.#ready) this.#window.open(client);
-    };
-    client.call('PING').then(onAnswer, onAnswer);
+    return new Error(`no answer within ${this.timeoutMs} ms${why}`);
   }
 
   #onDead(client: RedisClient): void {
@@ -179,13 +150,13 @@ export class RedisConnection implements RedisServers, WindowListener {
     this.#opening = opening;
     opening.catch((error: unknown) => {
       if (this.#opening === opening) this.#opening = undefined;
-      this.#window.failWaiting(error instanceof LockError ? error : new NotSentError(cleanError(error).message));
+      this.failWaiting(error instanceof LockError ? error : new NotSentError(cleanError(error).message));
     });
     return opening;
   }
 
   async #open(delayMs: number): Promise<RedisClient> {
-    if (delayMs > 0) await pause(this.#clock, delayMs, { background: true });
+    if (delayMs > 0) await pause(this.clock, delayMs, { background: true });
     if (this.#closed) throw closedError();
     const client = await this.#source.open();
     if (this.#closed) throw closedError();
@@ -202,10 +173,10 @@ export class RedisConnection implements RedisServers, WindowListener {
     if (!old || this.#closed || this.#source.given) return;
     this.#client = undefined;
     this.#ready = false;
-    this.#window.shut();
+    this.shut();
     this.#cut(old);
     this.#opening = undefined;
-    this.#connect(randomInt(Math.ceil(this.#timeoutMs / 10) + 1)).catch(() => undefined);
+    this.#connect(randomInt(Math.ceil(this.timeoutMs / 10) + 1)).catch(() => undefined);
   }
 
   #attach(client: RedisClient): void {
@@ -232,7 +203,7 @@ export class RedisConnection implements RedisServers, WindowListener {
   }
 
   readonly #onConnecting = (): void => {
-    this.#connectingSince = this.#clock.now();
+    this.#connectingSince = this.clock.now();
   };
 
   readonly #onReady = (): void => {
@@ -240,15 +211,15 @@ export class RedisConnection implements RedisServers, WindowListener {
     this.#advised = false;
     this.#lastError = undefined;
     this.health.report('up');
-    if (this.#client) this.#window.open(this.#client);
+    if (this.#client) this.open(this.#client);
   };
 
   readonly #onClose = (): void => {
     this.#ready = false;
-    this.#window.shut();
+    this.shut();
     const { message } = this.#lastError ?? new Error('the connection is lost');
     this.health.report('down', message);
-    this.#window.failWaiting(new NotSentError(message));
+    this.failWaiting(new NotSentError(message));
   };
 
   readonly #onSwitch = (): void => {
@@ -262,12 +233,8 @@ export class RedisConnection implements RedisServers, WindowListener {
 
   async #askForAdvice(): Promise<void> {
     try {
-      const [memory, replication] = await this.#put([
-        ['INFO', 'memory'],
-        ['INFO', 'replication'],
-      ]);
-      this.health.advise('eviction', evictionAdvice(String(memory)));
-      this.health.advise('replication', replicationAdvice(String(replication)));
+      this.health.advise('eviction', evictionAdvice(String(await this.send('INFO', 'memory'))));
+      this.health.advise('replication', replicationAdvice(String(await this.send('INFO', 'replication'))));
     } catch {
       // A user without the right to ask locks just as well.
     }

@@ -1,20 +1,16 @@
-import type { Asker, ReportedHealth } from '../../../core/index.js';
-import type { RedisRequest } from '../scripts/queue-scripts.js';
+import type { ReportedHealth } from '../../../core/index.js';
+import type { Question } from './question.js';
 
-/** What the stores know of where their keys are: one server, or a cluster of them. */
+/** Where the keys of a store are: one server, or a cluster of them. */
 export interface RedisServers {
   readonly health: Pick<ReportedHealth, 'current' | 'onChange'>;
   /** Connects, and has `check` ask. Rejects when either fails, which health shows. @throws LockConfigurationError no client is installed */
   start(check: () => Promise<unknown>): Promise<void>;
   /**
-   * Has the server of `leaseKey` answer all requests, in order and on one connection. Rejects with the first failure; the
-   * other requests may have been carried out. Settles in a bounded time, also on a server that does not answer.
-   */
-  ask(leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]>;
-  /**
-   * The same for whoever wants a lease: with very much to do, all that keeps or frees one goes first.
+   * Has the server of `leaseKey` answer on one connection. Settles in a bounded time, also on a server that does not answer.
+   * After a failure the requests may have been carried out nevertheless.
    * @throws NotSentError the asker gave up before it was its turn
    */
-  askFor(asker: Asker | undefined, leaseKey: string, ...requests: readonly RedisRequest[]): Promise<unknown[]>;
+  ask<T>(leaseKey: string, question: Question<T>): Promise<T>;
   close(): Promise<void>;
 }

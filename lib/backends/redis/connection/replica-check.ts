@@ -1,22 +1,24 @@
-import type { SharedRequest } from '../scripts/queue-scripts.js';
+import type { RedisRequest, SharedRequest } from './question.js';
 
 /** Whether enough replicas have what was written just before, on the same connection: https://redis.io/docs/latest/commands/wait/ */
 export class ReplicaCheck {
-  /** What to ask after a write: nothing where no replica is required. The server says nothing else until it is answered. */
-  readonly requests: readonly SharedRequest[];
+  readonly #wait: SharedRequest | undefined;
 
   constructor(
     private readonly minReplicas: number,
     private readonly timeoutMs: number,
   ) {
-    this.requests = minReplicas > 0 ? [{ once: ['WAIT', minReplicas, timeoutMs] }] : [];
+    if (minReplicas > 0) this.#wait = { once: ['WAIT', minReplicas, timeoutMs] };
   }
 
-  /** @throws when they are too few, so that a "yes" they do not share is none */
+  /** The writes, and the check where replicas are required. Until it is answered the server says nothing else. */
+  after(...writes: readonly RedisRequest[]): readonly RedisRequest[] {
+    return this.#wait ? [...writes, this.#wait] : writes;
+  }
+
+  /** @throws when they are too few, so that the write counts as failed */
   assert(answer: unknown): void {
     if (this.minReplicas === 0 || Number(answer) >= this.minReplicas) return;
     throw new Error(`only ${Number(answer)} of ${this.minReplicas} replicas had it within ${this.timeoutMs} ms`);
   }
 }
-
-export const NO_REPLICAS = new ReplicaCheck(0, 0);

@@ -1,29 +1,38 @@
-import type { Exchange } from './exchange.js';
-import type { RedisClient, RedisCommand } from './redis-client.js';
 import { cleanError, isReply } from '../error.js';
 import { asList } from '../scripts/redis-reply.js';
 import type { RedisScript, ScriptCall } from '../scripts/redis-script.js';
-import type { RedisRequest, SharedRequest } from '../scripts/queue-scripts.js';
+import type { PendingQuestion } from './pending-question.js';
+import type { RedisRequest, SharedRequest } from './question.js';
+import type { RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 
 export interface WriteListener {
-  /** The server has said something, also after an exchange is over. */
+  /** The server has said something. `answered`: it was no error. */
   onHeard(answered: boolean): void;
 }
 
 /** Calls of one script, all by its name or all by its source, that share a command. */
 class Batch {
-  readonly calls: ScriptCall[] = [];
-  readonly exchanges: Exchange[] = [];
+  readonly calls: ScriptCall[];
+  readonly questions: PendingQuestion[];
+  readonly script: RedisScript;
+  readonly bySource: boolean;
+  readonly group: number;
 
-  constructor(
-    readonly script: RedisScript,
-    readonly bySource: boolean,
-    readonly group: number,
-  ) {}
+  constructor(call: ScriptCall, question: PendingQuestion) {
+    this.calls = [call];
+    this.questions = [question];
+    this.script = call.script;
+    this.bySource = question.bySource;
+    this.group = question.group;
+  }
 
-  fits(script: RedisScript, bySource: boolean, group: number): boolean {
-    const fits = this.script === script && this.group === group && this.bySource === bySource;
-    return fits && this.calls.length < script.shape.mostInACommand;
+  /** Whether it has taken the call. */
+  take(call: ScriptCall, question: PendingQuestion): boolean {
+    const fits = this.script === call.script && this.bySource === question.bySource && this.group === question.group;
+    if (!fits || this.calls.length >= this.script.shape.mostInACommand) return false;
+    this.calls.push(call);
+    this.questions.push(question);
+    return true;
   }
 }
 
@@ -33,80 +42,71 @@ class Batch {
  */
 export class Write {
   /** In the order in which they began: an acquisition must not overtake the release of its key. */
-  readonly #parts: (Batch | Exchange)[] = [];
-  /** A call may join a batch from here on, and would overtake something else before. */
+  readonly #parts: (Batch | PendingQuestion)[] = [];
+  /** A call may join a batch from here on. In an earlier one it would overtake something else. */
   #joinFrom = 0;
-  #shared: Map<SharedRequest, Exchange[]> | undefined;
+  #shared: Map<SharedRequest, PendingQuestion[]> | undefined;
 
   constructor(
     private readonly client: RedisClient,
     private readonly listener: WriteListener,
   ) {}
 
-  add(exchange: Exchange): void {
-    const { soleCall, sharedRequest } = exchange;
-    if (soleCall) this.#join(exchange, soleCall);
-    else this.#joinFrom = this.#parts.push(exchange);
-    if (sharedRequest) this.#share(exchange, sharedRequest);
+  add(question: PendingQuestion): void {
+    const { soleCall, sharedRequest } = question;
+    if (soleCall) this.#join(soleCall, question);
+    else this.#joinFrom = this.#parts.push(question);
+    if (sharedRequest) this.#share(sharedRequest, question);
   }
 
-  /** Sends all parts, and last what is asked once for everybody. */
+  /** Sends all parts, and after them the requests that are shared. */
   end(): void {
     for (const part of this.#parts) {
       if (part instanceof Batch) this.#sendBatch(part);
-      else part.question.requests.forEach((request, index) => this.#ask(part, index, request));
+      else part.question.requests.forEach((request, index) => this.#sendAlone(part, index, request));
     }
-    for (const [{ once }, exchanges] of this.#shared ?? []) {
-      this.#send(once, exchanges, (reply) => {
-        for (const exchange of exchanges) exchange.onReply(exchange.size - 1, reply);
+    this.#shared?.forEach((questions, { once }) => {
+      this.#send(once, questions, (reply) => {
+        for (const question of questions) question.onReply(question.size - 1, reply);
       });
-    }
-  }
-
-  #join(exchange: Exchange, call: ScriptCall): void {
-    const { bySource, question } = exchange;
-    const { group = 0 } = question;
-    let batch = this.#openBatch(call.script, bySource, group);
-    if (!batch) this.#parts.push((batch = new Batch(call.script, bySource, group)));
-    batch.calls.push(call);
-    batch.exchanges.push(exchange);
-  }
-
-  #openBatch(script: RedisScript, bySource: boolean, group: number): Batch | undefined {
-    for (let i = this.#parts.length - 1; i >= this.#joinFrom; i -= 1) {
-      const part = this.#parts[i];
-      if (part instanceof Batch && part.fits(script, bySource, group)) return part;
-    }
-    return undefined;
-  }
-
-  #sendBatch({ script, calls, bySource, exchanges }: Batch): void {
-    this.#send(script.command(calls, bySource), exchanges, (reply) => {
-      const answers = asList(reply);
-      for (let i = 0; i < exchanges.length; i += 1) exchanges[i]?.onReply(0, answers[i]);
     });
   }
 
-  #ask(exchange: Exchange, index: number, request: RedisRequest): void {
-    if ('once' in request) return;
-    const isCall = 'script' in request;
-    const command = isCall ? request.script.command([request], exchange.bySource) : request;
-    this.#send(command, [exchange], (reply) => exchange.onReply(index, isCall ? asList(reply)[0] : reply));
+  #join(call: ScriptCall, question: PendingQuestion): void {
+    for (let i = this.#parts.length - 1; i >= this.#joinFrom; i -= 1) {
+      const part = this.#parts[i];
+      if (part instanceof Batch && part.take(call, question)) return;
+    }
+    this.#parts.push(new Batch(call, question));
   }
 
-  #share(exchange: Exchange, request: SharedRequest): void {
+  #share(request: SharedRequest, question: PendingQuestion): void {
     this.#shared ??= new Map();
     const others = this.#shared.get(request);
-    if (others) others.push(exchange);
-    else this.#shared.set(request, [exchange]);
+    if (others) others.push(question);
+    else this.#shared.set(request, [question]);
+  }
+
+  #sendBatch({ script, calls, bySource, questions }: Batch): void {
+    this.#send(commandOf(script, calls, bySource), questions, (reply) => {
+      const answers = asList(reply);
+      for (let i = 0; i < questions.length; i += 1) questions[i]?.onReply(0, answers[i]);
+    });
+  }
+
+  #sendAlone(question: PendingQuestion, index: number, request: RedisRequest): void {
+    if ('once' in request) return;
+    const isCall = 'script' in request;
+    const command = isCall ? commandOf(request.script, [request], question.bySource) : request;
+    this.#send(command, [question], (reply) => question.onReply(index, isCall ? asList(reply)[0] : reply));
   }
 
   /** @param onReply may throw what is wrong with the reply */
-  #send(command: RedisCommand, exchanges: readonly Exchange[], onReply: (reply: unknown) => void): void {
+  #send(command: RedisCommand, questions: readonly PendingQuestion[], onReply: (reply: unknown) => void): void {
     const onFailure = (error: unknown): void => {
       if (isReply(error)) this.listener.onHeard(false);
       const failure = cleanError(error);
-      for (const exchange of exchanges) exchange.fail(failure);
+      for (const question of questions) question.fail(failure);
     };
     const onAnswer = (reply: unknown): void => {
       this.listener.onHeard(!(Array.isArray(reply) && reply.some(isReply)));
@@ -122,4 +122,17 @@ export class Write {
       onFailure(error);
     }
   }
+}
+
+/** One command for calls of one script: first the keys of all, then their arguments. */
+function commandOf(
+  { source, sha1, shape }: RedisScript,
+  calls: readonly ScriptCall[],
+  bySource: boolean,
+): RedisCommand {
+  const [name, script] = bySource ? ['EVAL', source] : ['EVALSHA', sha1];
+  const command: [string, ...RedisArgument[]] = [name, script, calls.length * shape.keys];
+  for (const { keys } of calls) command.push(...keys);
+  for (const { args } of calls) command.push(...args);
+  return command;
 }

@@ -1,16 +1,9 @@
-import {
-  type Asker,
-  type HealthSource,
-  type HolderMetadata,
-  type LeaseAttempt,
-  type LeaseStore,
-  packHolder,
-  unpackHolder,
-} from '../../../core/index.js';
-import { LockKeys, nobody, splitFields } from '../scripts/lease-value.js';
-import { microseconds } from '../scripts/redis-reply.js';
+import { type Asker, type HolderMetadata, type LeaseAttempt, packHolder, unpackHolder } from '../../../core/index.js';
+import { leaseKeyOf, nobody, splitFields } from '../scripts/lease-value.js';
+import { isOne, microseconds } from '../scripts/redis-reply.js';
 import type { RedisServers } from '../connection/redis-servers.js';
 import type { ReplicaCheck } from '../connection/replica-check.js';
+import { RedisLeaseStore } from '../lease-store.js';
 
 interface Present {
   readonly value: string;
@@ -37,91 +30,76 @@ interface Present {
  *   little of it left neither is tried.
  * - A lease whose holder died stays on the server, expired, until the next acquisition.
  */
-export class GetsetLeaseStore implements LeaseStore {
-  readonly name = 'redis';
-  readonly guarantee = 'best-effort';
-  readonly #servers: RedisServers;
-  readonly #replicas: ReplicaCheck;
-  readonly #keys: LockKeys;
+export class GetsetLeaseStore extends RedisLeaseStore {
+  override readonly keepsOrder = false;
+  protected override readonly acquisition = undefined;
   /** Owners that wrote their name over a lease which may be another's by now, and when what they wrote ends. */
   readonly #doubtful = new Map<string, number>();
   /** What must be left of a lease for a write to arrive while it lives. */
   readonly #marginMs: number;
 
-  constructor(servers: RedisServers, replicas: ReplicaCheck, prefix: string, commandTimeoutMs: number) {
-    this.#servers = servers;
-    this.#replicas = replicas;
-    this.#keys = new LockKeys(prefix);
-    this.#marginMs = commandTimeoutMs / 4;
+  constructor(servers: RedisServers, replicas: ReplicaCheck, prefix: string, requestTimeoutMs: number) {
+    super(servers, replicas, prefix);
+    this.#marginMs = requestTimeoutMs / 4;
   }
 
-  start(): Promise<void> {
-    return this.#servers.start(() => this.#look(this.#keys.lease(nobody())));
-  }
-
-  async tryAcquire(
+  override async tryAcquire(
     key: string,
     owner: string,
     ttlMs: number,
     metadata: HolderMetadata,
     asker?: Asker,
   ): Promise<LeaseAttempt> {
-    const leaseKey = this.#keys.lease(key);
+    const leaseKey = leaseKeyOf(this.prefix, key);
     const { now, present } = await this.#look(leaseKey, asker);
     const ours = present?.owner === owner && !this.#doubtful.has(owner);
     if (present && present.expiresAt > now && !ours) return refusal(now, present);
     const lease = pack(now, ttlMs, owner, packHolder(metadata));
     if (present) this.#doubt(owner, now, ttlMs);
     const write = present ? 'GETSET' : 'SETNX';
-    const [before, time, copies] = await this.#servers.ask(
-      leaseKey,
-      [write, leaseKey, lease],
-      ['TIME'],
-      ...this.#replicas.requests,
-    );
+    const requests = this.replicas.after([write, leaseKey, lease], ['TIME']);
+    const [before, time, copies] = await this.servers.ask(leaseKey, { requests, read: (replies) => replies });
     const won = present ? before === present.value : Number(before) === 1;
     if (!won) return { acquired: false, retryAfterMs: null };
     this.#doubtful.delete(owner);
-    this.#replicas.assert(copies);
+    this.replicas.assert(copies);
     return { acquired: true, fencingToken: microseconds(time) };
   }
 
   /** @throws when too little of the lease is left to write it again safely: it may be anybody's by then */
-  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const leaseKey = this.#keys.lease(key);
+  override async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const leaseKey = leaseKeyOf(this.prefix, key);
     const { now, present } = await this.#look(leaseKey);
     if (present?.owner !== owner) return false;
     if (present.expiresAt - now < Math.min(this.#marginMs, ttlMs / 10))
       throw new Error('the lease ends too soon to be renewed');
     const lease = pack(now, ttlMs, owner, present.metadata);
-    const [before, copies] = await this.#servers.ask(leaseKey, ['GETSET', leaseKey, lease], ...this.#replicas.requests);
+    const requests = this.replicas.after(['GETSET', leaseKey, lease]);
+    const [before, copies] = await this.servers.ask(leaseKey, { requests, read: (replies) => replies });
     if (before !== present.value) return false;
-    this.#replicas.assert(copies);
+    this.replicas.assert(copies);
     return true;
   }
 
-  async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { now, present } = await this.#look(this.#keys.lease(key));
+  override async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { now, present } = await this.#look(leaseKeyOf(this.prefix, key));
     return present?.owner === owner && present.expiresAt > now;
   }
 
   /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */
-  async release(key: string, owner: string): Promise<boolean> {
+  override async release(key: string, owner: string): Promise<boolean> {
     if (this.#doubtful.has(owner)) return false;
-    const leaseKey = this.#keys.lease(key);
+    const leaseKey = leaseKeyOf(this.prefix, key);
     const { now, present } = await this.#look(leaseKey);
     if (present?.owner !== owner) return false;
-    if (present.expiresAt - now >= Math.min(this.#marginMs, present.ttlMs / 3))
-      await this.#servers.ask(leaseKey, ['DEL', leaseKey]);
+    if (present.expiresAt - now >= Math.min(this.#marginMs, present.ttlMs / 3)) {
+      await this.servers.ask(leaseKey, { requests: [['DEL', leaseKey]], read: isOne });
+    }
     return present.expiresAt > now;
   }
 
-  close(): Promise<void> {
-    return this.#servers.close();
-  }
-
-  get health(): HealthSource {
-    return this.#servers.health;
+  protected override check(): Promise<unknown> {
+    return this.#look(leaseKeyOf(this.prefix, nobody()));
   }
 
   /** Until `GETSET` has answered that it was first, its owner's name on the key proves nothing. */
@@ -131,10 +109,15 @@ export class GetsetLeaseStore implements LeaseStore {
   }
 
   /** With a write that changes nothing: a server that may not write must not tell who has the key either. */
-  async #look(leaseKey: string, asker?: Asker): Promise<{ now: number; present: Present | undefined }> {
-    const requests = [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]] as const;
-    const [time, value] = await this.#servers.askFor(asker, leaseKey, ...requests);
-    return { now: Number(microseconds(time)) / 1_000, present: typeof value === 'string' ? parse(value) : undefined };
+  #look(leaseKey: string, asker?: Asker): Promise<{ now: number; present: Present | undefined }> {
+    return this.servers.ask(leaseKey, {
+      requests: [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]],
+      read: ([time, value]) => ({
+        now: Number(microseconds(time)) / 1_000,
+        present: typeof value === 'string' ? parse(value) : undefined,
+      }),
+      asker,
+    });
   }
 }
 

@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
 
-/** The keys of one lock. They share a hash tag, so that a script may touch all of them wherever keys are spread over slots. */
-export class LockKeys {
-  constructor(private readonly prefix: string) {}
-
-  lease(key: string): string {
-    return `${this.prefix}:{${escape(key)}}`;
-  }
+/** The key of a lock's lease. Its other keys share the hash tag, and so the slot of a cluster. */
+export function leaseKeyOf(prefix: string, key: string): string {
+  return `${prefix}:{${escape(key)}}`;
 }
 
 /** A `}` would end the hash tag early: `a}b` and `a}c` in one slot, and the lock `a}:q` in the place of the queue of `a`. */

@@ -1,12 +1,4 @@
-import type { RedisCommand } from '../connection/redis-client.js';
-import { RedisScript, type ScriptCall } from './redis-script.js';
-
-/** What is asked once for all that goes out together, after it. Each instance for itself. */
-export interface SharedRequest {
-  readonly once: RedisCommand;
-}
-
-export type RedisRequest = RedisCommand | ScriptCall | SharedRequest;
+import { RedisScript } from './redis-script.js';
 
 /** For how long a waiter that was handed the key has it, until it says that it is there. */
 const GRANT_MS = 5_000;
@@ -180,39 +172,3 @@ export class QueueScripts {
     return this.#sharded ? [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`] : [leaseKey];
   }
 }
-
-/**
- * KEYS: lease. ARGV: what the lease is to be, ttl in ms. `SET NX PX`, in a script for the sake of the clock that goes with it.
- * Returns {1, the server's clock} or {0, the server's clock, what is there, ms left of it}.
- */
-export const SET_IF_FREE = new RedisScript(
-  { keys: 1, args: 2, mostInACommand: 50 },
-  `
-local set, now = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]), redis.call('TIME')
-if set then return {1, now} end
-return {0, now, redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
-`,
-);
-
-/** KEYS: lease. ARGV: owner. Returns 1 if the key was the owner's and is now free, else 0. */
-export const COMPARE_AND_DELETE = new RedisScript(
-  { keys: 1, args: 1, mostInACommand: 50 },
-  `
-local lease = redis.call('GET', KEYS[1])
-if not lease or string.sub(lease, 1, #ARGV[1] + 1) ~= ARGV[1] .. '|' then return 0 end
-return redis.call('DEL', KEYS[1])
-`,
-);
-
-/**
- * KEYS: lease. ARGV: owner, ttl in ms. Returns 1 if the lease is still the owner's, for another ttl, else 0. A value that is not a
- * string is nobody's lease: hence pcall.
- */
-export const RENEW = new RedisScript(
-  { keys: 1, args: 2, mostInACommand: 250 },
-  `
-local lease = redis.pcall('GET', KEYS[1])
-local ours = type(lease) == 'string' and string.sub(lease, 1, #ARGV[1] + 1) == ARGV[1] .. '|'
-return ours and redis.call('PEXPIRE', KEYS[1], ARGV[2]) or 0
-`,
-);

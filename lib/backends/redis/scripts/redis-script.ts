@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { RedisArgument, RedisCommand } from '../connection/redis-client.js';
+import type { RedisArgument } from '../connection/redis-client.js';
 
 /** How many keys and arguments one call of a script has, and how many calls may share a command. */
 export interface ScriptShape {
@@ -30,19 +30,6 @@ export class RedisScript {
 
   call(keys: readonly string[], args: readonly RedisArgument[]): ScriptCall {
     return { script: this, keys, args };
-  }
-
-  /** One command for all these calls. @param bySource for a server that does not know the script */
-  command(calls: readonly ScriptCall[], bySource: boolean): RedisCommand {
-    const { keys, args } = this.shape;
-    const command: [string, ...RedisArgument[]] = [
-      bySource ? 'EVAL' : 'EVALSHA',
-      bySource ? this.source : this.sha1,
-      calls.length * keys,
-    ];
-    for (const call of calls) for (let i = 0; i < keys; i += 1) command.push(call.keys[i] ?? '');
-    for (const call of calls) for (let i = 0; i < args; i += 1) command.push(call.args[i] ?? '');
-    return command;
   }
 }
 
