@@ -43,6 +43,7 @@ export {
   assertOneOf,
   assertOptions,
   assertText,
+  assertWhole,
   refuseOption,
   shownOption,
 } from './kit/option-checks.js';

@@ -1,6 +1,15 @@
-import { inspect } from 'node:util';
 import { type HandOffOptions, MAX_HAND_OFFS } from './waiting/hand-off-limits.js';
 import { LockConfigurationError } from './contract/errors.js';
+import {
+  assertBoolean,
+  assertNumber,
+  assertOptions,
+  assertText,
+  assertWhole,
+  isObject,
+  refuseOption,
+  shownOption,
+} from './kit/option-checks.js';
 import type { LeaseStore } from './contract/lease-store.js';
 import type { LockObserver } from './events/lock-observer.js';
 import type { Clock } from './time/timers.js';
@@ -71,8 +80,8 @@ const DEFAULTS: ResolvedOptions = {
   awaitRelease: true,
 };
 
-const ACQUIRE_OPTIONS: ReadonlySet<string> = new Set([...Object.keys(DEFAULTS), 'signal']);
-const SERVICE_OPTIONS: ReadonlySet<string> = new Set([
+const ACQUIRE_OPTIONS = [...Object.keys(DEFAULTS), 'signal'];
+const SERVICE_OPTIONS = [
   'defaults',
   'namespace',
   'label',
@@ -82,7 +91,7 @@ const SERVICE_OPTIONS: ReadonlySet<string> = new Set([
   'shutdownGraceMs',
   'observers',
   'clock',
-]);
+];
 
 /** The shortest time to live in which a renewal can be sent, answered and trusted. */
 const MIN_TTL_MS = 10;
@@ -99,7 +108,7 @@ export function resolveOptions(
   defaults: ResolvedOptions = DEFAULTS,
 ): ResolvedOptions {
   if (given === undefined) return defaults;
-  refuseUnknown(given, ACQUIRE_OPTIONS, 'acquire');
+  assertOptions(given, ACQUIRE_OPTIONS, 'acquire');
   const {
     ttlMs = defaults.ttlMs,
     waitMs = defaults.waitMs,
@@ -112,15 +121,15 @@ export function resolveOptions(
   } = given;
   const resolved: ResolvedOptions = { ttlMs, waitMs, lockDelayMs, watchdog, maxHoldMs, reentrant, awaitRelease };
   if (signal !== undefined) resolved.signal = signal;
-  inRange('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
-  inRange('lockDelayMs', resolved.lockDelayMs, 0, MAX_TTL_MS - resolved.ttlMs);
-  inRange('waitMs', resolved.waitMs, 0, Infinity);
-  inRange('maxHoldMs', resolved.maxHoldMs, 1, Infinity);
-  isBoolean('watchdog', resolved.watchdog);
-  isBoolean('reentrant', resolved.reentrant);
-  isBoolean('awaitRelease', resolved.awaitRelease);
+  assertNumber('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
+  assertNumber('lockDelayMs', resolved.lockDelayMs, 0, MAX_TTL_MS - resolved.ttlMs);
+  assertNumber('waitMs', resolved.waitMs, 0, Infinity);
+  assertNumber('maxHoldMs', resolved.maxHoldMs, 1, Infinity);
+  assertBoolean('watchdog', resolved.watchdog);
+  assertBoolean('reentrant', resolved.reentrant);
+  assertBoolean('awaitRelease', resolved.awaitRelease);
   if (resolved.signal !== undefined && !(resolved.signal instanceof AbortSignal)) {
-    throw new LockConfigurationError('signal must be an AbortSignal', 'signal');
+    refuseOption('signal', 'must be an AbortSignal');
   }
   return resolved;
 }
@@ -139,9 +148,9 @@ export function assertLock({ ttlMs, lockDelayMs }: ResolvedOptions, backend: Lea
   }
   const maxMs = (backend.ttlLimits?.maxMs ?? Infinity) - ttlMs;
   if (lockDelayMs > maxMs) {
-    throw new LockConfigurationError(
-      `lockDelayMs must be from 0 to ${maxMs} with ${backend.name} and a ttlMs of ${ttlMs}; it was ${lockDelayMs}`,
+    refuseOption(
       'lockDelayMs',
+      `must be from 0 to ${maxMs} with ${backend.name} and a ttlMs of ${ttlMs}; it was ${lockDelayMs}`,
     );
   }
 }
@@ -149,97 +158,50 @@ export function assertLock({ ttlMs, lockDelayMs }: ResolvedOptions, backend: Lea
 /** @throws LockConfigurationError when `backend` cannot keep such a lease */
 export function assertTtl(ttlMs: number, { name, ttlLimits }: Pick<LeaseStore, 'name' | 'ttlLimits'>): void {
   if (ttlLimits === undefined || (ttlMs >= ttlLimits.minMs && ttlMs <= ttlLimits.maxMs)) return;
-  throw new LockConfigurationError(
-    `ttlMs must be from ${ttlLimits.minMs} to ${ttlLimits.maxMs} with ${name}; it was ${ttlMs}`,
-    'ttlMs',
-  );
+  refuseOption('ttlMs', `must be from ${ttlLimits.minMs} to ${ttlLimits.maxMs} with ${name}; it was ${ttlMs}`);
 }
 
 /** @throws LockConfigurationError when the delay leaves its holder nothing of a lease, which may be a session's */
 export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: Pick<LeaseStore, 'name'>): void {
   if (lockDelayMs === 0 || leaseMs - lockDelayMs >= MIN_TTL_MS) return;
-  throw new LockConfigurationError(
-    `lockDelayMs is a part of a lease of ${name}, and must be less than ${leaseMs - MIN_TTL_MS}; it was ${lockDelayMs}`,
+  const mostMs = leaseMs - MIN_TTL_MS;
+  refuseOption(
     'lockDelayMs',
+    `is a part of a lease of ${name}, and must be less than ${mostMs}; it was ${lockDelayMs}`,
   );
 }
 
 /** @throws LockConfigurationError naming the option, what it was and what it may be */
 export function assertServiceOptions(options: LockServiceOptions): void {
-  refuseUnknown(options, SERVICE_OPTIONS, 'lock service');
-  if (options.maxHandOffs !== undefined) inRange('maxHandOffs', options.maxHandOffs, 0, MAX_HAND_OFFS, 'whole');
-  if (options.maxHandOffMs !== undefined) inRange('maxHandOffMs', options.maxHandOffMs, 0, Infinity);
-  if (options.maxWaiters !== undefined) inRange('maxWaiters', options.maxWaiters, 0, Infinity);
-  if (options.shutdownGraceMs !== undefined) inRange('shutdownGraceMs', options.shutdownGraceMs, 0, Infinity);
+  assertOptions(options, SERVICE_OPTIONS, 'lock service');
+  if (options.maxHandOffs !== undefined) assertWhole('maxHandOffs', options.maxHandOffs, 0, MAX_HAND_OFFS);
+  if (options.maxHandOffMs !== undefined) assertNumber('maxHandOffMs', options.maxHandOffMs, 0, Infinity);
+  if (options.maxWaiters !== undefined) assertNumber('maxWaiters', options.maxWaiters, 0, Infinity);
+  if (options.shutdownGraceMs !== undefined) assertNumber('shutdownGraceMs', options.shutdownGraceMs, 0, Infinity);
   assertParts(options);
   const { namespace } = options;
-  if (namespace !== undefined && (typeof namespace !== 'string' || !/^[\w.-]+$/u.test(namespace))) {
-    throw new LockConfigurationError(
-      `namespace must be letters, digits, "_", "." and "-", because a colon ends it; it was ${JSON.stringify(namespace)}`,
-      'namespace',
-    );
+  if (namespace !== undefined) {
+    assertText('namespace', namespace, /^[\w.-]+$/u, 'letters, digits, "_", "." and "-", because a colon ends it');
   }
 }
 
 function assertParts({ label, observers, clock }: LockServiceOptions): void {
   if (label !== undefined && (typeof label !== 'string' || label === '' || label.length > MAX_LABEL_LENGTH)) {
-    throw new LockConfigurationError(
-      `label must be a text of 1 to ${MAX_LABEL_LENGTH} characters; it was ${shown(label)}`,
-      'label',
-    );
+    refuseOption('label', `must be a text of 1 to ${MAX_LABEL_LENGTH} characters; it was ${shownOption(label)}`);
   }
   if (observers !== undefined && !(Array.isArray(observers) && observers.every(isObject))) {
-    throw new LockConfigurationError(
-      `observers must be a list of objects with methods named after events; it was ${shown(observers)}`,
+    refuseOption(
       'observers',
+      `must be a list of objects with methods named after events; it was ${shownOption(observers)}`,
     );
   }
   if (clock !== undefined && !isClock(clock)) {
-    throw new LockConfigurationError(
-      `clock must be an object with the methods now and schedule; it was ${shown(clock)}`,
-      'clock',
-    );
+    refuseOption('clock', `must be an object with the methods now and schedule; it was ${shownOption(clock)}`);
   }
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }
 
 function isClock(value: unknown): boolean {
   if (!isObject(value)) return false;
   const { now, schedule }: { now?: unknown; schedule?: unknown } = value;
   return typeof now === 'function' && typeof schedule === 'function';
-}
-
-function shown(value: unknown): string {
-  return inspect(value, { depth: 0, maxStringLength: 50, breakLength: Infinity });
-}
-
-function inRange(option: string, value: unknown, min: number, max: number, kind: 'whole' | 'any' = 'any'): void {
-  const ok = typeof value === 'number' && value >= min && value <= max && (kind === 'any' || Number.isInteger(value));
-  if (ok) return;
-  const given = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value);
-  const expected = max === Infinity ? `a number from ${min} up, or Infinity` : `a number from ${min} to ${max}`;
-  throw new LockConfigurationError(`${option} must be ${expected}; it was ${given}`, option);
-}
-
-function isBoolean(option: string, value: unknown): void {
-  if (typeof value !== 'boolean') {
-    throw new LockConfigurationError(`${option} must be true or false; it was ${JSON.stringify(value)}`, option);
-  }
-}
-
-function refuseUnknown(given: object, known: ReadonlySet<string>, what: string): void {
-  if (given === null || typeof given !== 'object') {
-    throw new LockConfigurationError(
-      `${what} options must be an object; they were ${JSON.stringify(given)}`,
-      'options',
-    );
-  }
-  for (const name of Object.keys(given)) {
-    if (!known.has(name)) {
-      throw new LockConfigurationError(`${name} is no ${what} option; there are ${[...known].join(', ')}`, name);
-    }
-  }
 }

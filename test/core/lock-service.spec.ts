@@ -289,7 +289,7 @@ describe('LockService', () => {
 
     it('refuses impossible service options', () => {
       expect(() => world.service({ maxHandOffs: 2_048 })).toThrow(
-        'maxHandOffs must be a number from 0 to 2047; it was 2048',
+        'maxHandOffs must be a whole number from 0 to 2047; it was 2048',
       );
       expect(() => world.service({ namespace: 'a:b' })).toThrow('because a colon ends it');
     });

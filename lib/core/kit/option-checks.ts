@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { LockConfigurationError } from '../contract/errors.js';
 
 // Options may come from JavaScript or from the environment, so their types are checked, too.
@@ -7,23 +8,31 @@ export function refuseOption(option: string, problem: string): never {
   throw new LockConfigurationError(`${option} ${problem}`, option);
 }
 
-/** A value for a message. Never of a secret. */
+/** A value for a message, short and on one line. Never of a secret. */
 export function shownOption(value: unknown): string {
-  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value);
+  if (typeof value === 'string') return JSON.stringify(value);
+  return inspect(value, { depth: 1, maxStringLength: 50, breakLength: Infinity });
 }
 
-/** Refuses what is no object, and every option that `backend` does not have. */
-export function assertOptions(given: unknown, known: readonly string[], backend: string): void {
-  if (typeof given !== 'object' || given === null) {
-    refuseOption('options', `must be an object; they were ${shownOption(given)}`);
-  }
+/** Refuses what is no object, and every option that `owner` does not have. */
+export function assertOptions(given: unknown, known: readonly string[], owner: string): void {
+  if (!isObject(given)) refuseOption('options', `must be an object; they were ${shownOption(given)}`);
   const unknown = Object.keys(given).find((name) => !known.includes(name));
-  if (unknown !== undefined) refuseOption(unknown, `is no ${backend} option; there are ${known.join(', ')}`);
+  if (unknown !== undefined) refuseOption(unknown, `is no ${owner} option; there are ${known.join(', ')}`);
 }
 
 export function assertNumber(option: string, value: unknown, min: number, max: number): void {
   if (typeof value === 'number' && value >= min && value <= max) return;
-  refuseOption(option, `must be a number from ${min} to ${max}; it was ${shownOption(value)}`);
+  refuseOption(option, `must be ${range('a number', min, max)}; it was ${shownOption(value)}`);
+}
+
+export function assertWhole(option: string, value: unknown, min: number, max: number): void {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return;
+  refuseOption(option, `must be ${range('a whole number', min, max)}; it was ${shownOption(value)}`);
+}
+
+export function assertBoolean(option: string, value: unknown): void {
+  if (typeof value !== 'boolean') refuseOption(option, `must be true or false; it was ${shownOption(value)}`);
 }
 
 /** @param expected what `pattern` says, in words */
@@ -35,4 +44,12 @@ export function assertText(option: string, value: unknown, pattern: RegExp, expe
 export function assertOneOf(option: string, value: unknown, choices: readonly string[]): void {
   if (choices.some((choice) => choice === value)) return;
   refuseOption(option, `must be one of ${choices.join(', ')}; it was ${shownOption(value)}`);
+}
+
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
+}
+
+function range(kind: string, min: number, max: number): string {
+  return max === Infinity ? `${kind} from ${min} up, or Infinity` : `${kind} from ${min} to ${max}`;
 }
