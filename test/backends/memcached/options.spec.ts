@@ -22,7 +22,7 @@ for (const _ of wantedOf(['memcached'])) {
       [{ servers: 'a', prefix: 'a\r\nflush_all' }, 'prefix', 'it was "a\\r\\nflush_all"'],
       [{ servers: 'a', prefix: '' }, 'prefix', 'it was ""'],
       [{ servers: 'a', requestTimeoutMs: 0 }, 'requestTimeoutMs', 'must be a number from 1 to 60000; it was 0'],
-      [{ servers: 'a', patienceMs: -1 }, 'patienceMs', 'must be a number from 0 to Infinity; it was -1'],
+      [{ servers: 'a', patienceMs: -1 }, 'patienceMs', 'must be a number from 0 up, or Infinity; it was -1'],
       [{ servers: 'a', connectTimeoutMs: Number.NaN }, 'connectTimeoutMs', 'it was NaN'],
       [{ servers: 'a', protocol: 'binary' }, 'protocol', 'must be one of auto, meta, classic; it was "binary"'],
       [{ servers: 'a', tls: true }, 'tls', 'must be an object of options for node:tls'],
