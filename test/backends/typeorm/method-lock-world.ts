@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
-import { DataSource, type DataSourceOptions } from 'typeorm';
+import { DataSource, type DataSourceOptions, type QueryRunner } from 'typeorm';
 import type { BackendHarness } from '../../conformance/backend-harness.js';
 import { eventually } from '../../support/eventually.js';
 import { sqlHarness, type SqlHarness, type SqlServer } from '../../support/harness-sql.js';
@@ -82,6 +82,14 @@ export class MethodLockWorld {
     let place = 0;
     const text = this.type === 'postgres' ? sql.replaceAll('?', () => `$${(place += 1)}`) : sql;
     return this.#program.query(text, [...parameters]);
+  }
+
+  /** A transaction of an older program, and what it is told. SQLite has one connection for all. */
+  async transaction(): Promise<QueryRunner> {
+    if (!this.#program) throw new Error('the world has not started');
+    const runner = this.#program.createQueryRunner();
+    await runner.startTransaction();
+    return runner;
   }
 
   /** What an older program does to get a lock: whether it has it now. */

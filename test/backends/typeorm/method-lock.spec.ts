@@ -40,6 +40,33 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
       await (await waiting).release();
     });
 
+    const blocked = {
+      postgres: `select count(*) as n from pg_stat_activity where wait_event_type = 'Lock'`,
+      mariadb: `select count(*) as n from information_schema.innodb_trx where trx_state = 'LOCK WAIT'`,
+    };
+    const nowUs = {
+      postgres: 'floor(extract(epoch from clock_timestamp()) * 1000000)::bigint::text',
+      mariadb: `timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))`,
+    };
+
+    if (type !== 'sqlite') {
+      it('gives a greater token than whoever had the key while the statement waited for its row', async () => {
+        const service = world.service();
+        await (await service.acquire('Report.run')).release();
+        const other = await world.transaction();
+        await other.query(`insert into method_lock (method_name, client_id) values ('Report.run', 'client-7')`);
+        const waiting = service.acquire('Report.run', { ttlMs: TTL_MS });
+        await eventually(async () => expect(Number((await world.ask(blocked[type]))[0]?.['n'])).toBe(1));
+        const [row] = await world.ask(`select ${nowUs[type]} as token`);
+        await other.query(`delete from method_lock where method_name = 'Report.run'`);
+        await other.commitTransaction();
+        await other.release();
+        const lock = await waiting;
+        expect(serverToken(lock.fencingToken)).toBeGreaterThan(BigInt(String(row?.['token'])));
+        await lock.release();
+      });
+    }
+
     it('is held for an older program while we hold it, and free for it afterwards', async () => {
       const service = world.service();
       const lock = await service.acquire('Report.run', { ttlMs: TTL_MS });

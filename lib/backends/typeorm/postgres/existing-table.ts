@@ -1,6 +1,14 @@
 import { inMs, NOW, NOW_US } from './clock.js';
+import { DatabaseError } from '../connections/database-error.js';
+import type { Query } from '../dialect/sql-dialect.js';
 import { refusalOf } from '../dialect/refusal.js';
 import { type ExistingTableDialect, quotedNames } from '../dialect/existing-table-dialect.js';
+
+/**
+ * A row that was made so much later than its token had to wait. Another holder may have come and gone meanwhile, with a
+ * greater token and without leaving a row. None does so in less.
+ */
+const LATE_US = 100;
 
 const quote = (name: string): string => `"${name}"`;
 
@@ -39,6 +47,15 @@ export const postgresExistingTable: ExistingTableDialect = {
         : 'false';
     const over = (row: string): string =>
       `(${row}.${its.owner} = $2 or coalesce(${row}.${its.expiresAt} <= ${NOW}, ${abandoned(row)}))`;
+    const raise = async (query: Query, key: string, owner: string): Promise<string> => {
+      const [row] = await query(
+        `update ${rows} set ${its.token} = greatest(${its.token} + 1, ${NOW_US}) where ${its.key} = $1 and ${its.owner} = $2
+         returning ${its.token}::text as token`,
+        [key, owner],
+      );
+      if (typeof row?.['token'] !== 'string') throw new DatabaseError('the row of the key vanished', undefined);
+      return row['token'];
+    };
     return {
       async tryAcquire(query, _table, { key, owner, ttlMs, metadata }) {
         // Not even tried where somebody has the key: each insert that conflicts uses up a number of the row's sequence.
@@ -51,17 +68,19 @@ export const postgresExistingTable: ExistingTableDialect = {
                ${its.token} = case when held.${its.owner} = excluded.${its.owner} then held.${its.token} else greatest(coalesce(held.${its.token}, 0) + 1, excluded.${its.token}) end,
                ${[its.owner, its.expiresAt, its.metadata, ...touch].map((column) => `${column} = excluded.${column}`).join(', ')}
              where ${over('held')}
-             returning ${its.token}
+             returning ${its.token}, ${NOW_US} - ${its.token} as late
            )
-           select ${its.token}::text as token, null as metadata, null as since, null as remaining, null as stranger from granted
+           select ${its.token}::text as token, late, null as metadata, null as since, null as remaining, null as stranger from granted
            union all
-           select null, ${its.metadata}, ${its.updatedAt === undefined ? 'null' : `(extract(epoch from ${its.updatedAt}) * 1000)::text`},
+           select null, null, ${its.metadata}, ${its.updatedAt === undefined ? 'null' : `(extract(epoch from ${its.updatedAt}) * 1000)::text`},
              greatest(extract(epoch from ${its.expiresAt} - ${NOW}) * 1000, 0)::text, case when ${its.expiresAt} is null then ${its.owner} end
            from ${rows} where ${its.key} = $1 and not exists (select from granted)`,
           [key, owner, ttlMs, JSON.stringify(metadata)],
         );
         const token = row?.['token'];
-        return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : refusalOf(row);
+        if (typeof token !== 'string') return refusalOf(row);
+        const fencingToken = Number(row?.['late']) > LATE_US ? await raise(query, key, owner) : token;
+        return { acquired: true, fencingToken: BigInt(fencingToken) };
       },
 
       async renew(query, _table, { key, owner, ttlMs }) {
