@@ -19,12 +19,13 @@ import { sentinelSource } from './sentinel/sentinel-source.js';
 
 export { type RedisClient, type RedisCluster } from './connection/redis-client.js';
 export {
-  type AccessOptions,
-  type ClusterOptions,
+  type RedisAccessOptions,
+  type RedisClusterOptions,
   type RedisAddress,
+  type RedisCredentials,
   type RedisMode,
   type RedisOptions,
-  type SentinelOptions,
+  type RedisSentinelOptions,
 } from './options.js';
 export { type RedisTls } from './connection/tls-options.js';
 
@@ -47,8 +48,8 @@ export function redis(options: RedisOptions): BackendFactory {
 }
 
 function open(resolved: ResolvedRedisOptions): LockBackend {
-  const { mode, prefix, commandTimeoutMs, patienceMs, minReplicas } = resolved;
-  const replicas = new ReplicaCheck(minReplicas, Math.ceil(commandTimeoutMs / 4));
+  const { mode, prefix, requestTimeoutMs, patienceMs, minReplicas } = resolved;
+  const replicas = new ReplicaCheck(minReplicas, Math.ceil(requestTimeoutMs / 4));
   const { servers, channels } = connect(resolved);
   const queue = (): LeaseStore => {
     const wakeUps = new WakeUps();
@@ -57,7 +58,7 @@ function open(resolved: ResolvedRedisOptions): LockBackend {
   const stores: Record<typeof mode, () => LeaseStore> = {
     queue,
     plain: () => new PlainLeaseStore(servers, replicas, prefix),
-    getset: () => new GetsetLeaseStore(servers, replicas, prefix, commandTimeoutMs),
+    getset: () => new GetsetLeaseStore(servers, replicas, prefix, requestTimeoutMs),
   };
   return new LockBackend(stores[mode](), { patienceMs });
 }
@@ -75,26 +76,26 @@ function connect(options: ResolvedRedisOptions): Installation {
   return isCluster(client) ? manyServers(givenClusterSource(client), options) : oneServer(givenSource(client), options);
 }
 
-function oneServer(source: ClientSource, { prefix, commandTimeoutMs }: ResolvedRedisOptions): Installation {
-  const servers = new RedisConnection(source, commandTimeoutMs);
+function oneServer(source: ClientSource, { prefix, requestTimeoutMs }: ResolvedRedisOptions): Installation {
+  const servers = new RedisConnection(source, requestTimeoutMs);
   const name = `${prefix}:${randomUUID()}`;
   const { health } = servers;
   const countListeners = async (): Promise<number> => {
     const [, listeners] = asList(await servers.send('PUBSUB', 'NUMSUB', name));
     return Number(listeners);
   };
-  const timeoutMs = commandTimeoutMs;
+  const timeoutMs = requestTimeoutMs;
   return {
     servers,
     channels: (wakeUps) => new WakeUpChannel({ source, name, wakeUps, timeoutMs, countListeners, health }),
   };
 }
 
-function manyServers(source: ClusterSource, { prefix, commandTimeoutMs }: ResolvedRedisOptions): Installation {
-  const nodes = new ClusterNodes(source, commandTimeoutMs);
+function manyServers(source: ClusterSource, { prefix, requestTimeoutMs }: ResolvedRedisOptions): Installation {
+  const nodes = new ClusterNodes(source, requestTimeoutMs);
   return {
-    servers: new ClusterConnection(nodes, source.keyPrefix, commandTimeoutMs),
-    channels: (wakeUps) => new ClusterWakeUpChannels(nodes, source, prefix, wakeUps, commandTimeoutMs),
+    servers: new ClusterConnection(nodes, source.keyPrefix, requestTimeoutMs),
+    channels: (wakeUps) => new ClusterWakeUpChannels(nodes, source, prefix, wakeUps, requestTimeoutMs),
   };
 }
 

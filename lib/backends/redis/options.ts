@@ -1,13 +1,12 @@
 import {
-  assertAddress,
-  assertAddresses,
+  areCredentials,
   assertNumber,
-  assertSecret,
-  assertTls,
-  assertWhole,
-  refuse,
-  show,
-} from './option-checks.js';
+  assertOneOf,
+  assertOptions,
+  assertText,
+  refuseOption,
+  shownOption,
+} from '../../core/index.js';
 import type { RedisClient, RedisCluster } from './connection/redis-client.js';
 import type { RedisTls } from './connection/tls-options.js';
 
@@ -27,7 +26,7 @@ interface CommonOptions {
    * How long the server may say nothing at all, while commands are under way, before they count as failed; and how long a command
    * waits here for a connection. Best below a third of the TTL. @default 1_000
    */
-  readonly commandTimeoutMs?: number;
+  readonly requestTimeoutMs?: number;
   /**
    * How long a caller who waits goes on asking servers that fail, before `LockBackendError`: with Sentinel or a cluster longer
    * than a failover takes. @default 2_000, with Sentinel or a cluster 30_000
@@ -36,7 +35,7 @@ interface CommonOptions {
   /**
    * So many replicas must have a grant, or a renewal, before it counts (`WAIT`); until they do it is asked for again, and in the
    * end given back. Narrows what a failover can lose, and never closes it: another replica may be promoted. Each grant waits
-   * for the replicas, at most a quarter of `commandTimeoutMs`. @default 0
+   * for the replicas, at most a quarter of `requestTimeoutMs`. @default 0
    */
   readonly minReplicas?: number;
 }
@@ -48,41 +47,45 @@ export interface RedisAddress {
   readonly port?: number;
 }
 
-/** How to get into servers that are found by asking others. */
-export interface AccessOptions {
+export interface RedisCredentials {
+  /** @default 'default', the user of servers that know a password only */
   readonly username?: string;
-  readonly password?: string;
+  readonly password: string;
+}
+
+/** How to get into servers that are found by asking others. */
+export interface RedisAccessOptions {
+  readonly credentials?: RedisCredentials;
   readonly tls?: RedisTls;
   /** Where the servers are for us, by the `host:port` by which they know each other. */
   readonly natMap?: Readonly<Record<string, { readonly host: string; readonly port: number }>>;
 }
 
 /** A master that Sentinels watch over: https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/ */
-export interface SentinelOptions extends AccessOptions {
+export interface RedisSentinelOptions extends RedisAccessOptions {
   readonly sentinels: readonly RedisAddress[];
   /** What the Sentinels call the master. */
   readonly name: string;
   /** @default 0 */
   readonly db?: number;
-  readonly sentinelUsername?: string;
-  readonly sentinelPassword?: string;
+  readonly sentinelCredentials?: RedisCredentials;
   readonly sentinelTls?: RedisTls;
 }
 
-export interface ClusterOptions extends AccessOptions {
+export interface RedisClusterOptions extends RedisAccessOptions {
   /** Some nodes of the cluster: they know the others. */
   readonly cluster: readonly RedisAddress[];
 }
 
-interface Places {
+interface Topologies {
   readonly url: string;
   readonly client: RedisClient | RedisCluster;
   readonly sentinels: readonly RedisAddress[];
   readonly cluster: readonly RedisAddress[];
 }
 
-type At<Place extends keyof Places> = Pick<Places, Place> & {
-  readonly [Other in Exclude<keyof Places, Place>]?: never;
+type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
+  readonly [Other in Exclude<keyof Topologies, Topology>]?: never;
 };
 
 /**
@@ -92,7 +95,7 @@ type At<Place extends keyof Places> = Pick<Places, Place> & {
  * used: the connections are our own duplicates of its connections.
  */
 export type RedisOptions = CommonOptions &
-  (At<'url'> | At<'client'> | (At<'sentinels'> & SentinelOptions) | (At<'cluster'> & ClusterOptions));
+  (Only<'url'> | Only<'client'> | (Only<'sentinels'> & RedisSentinelOptions) | (Only<'cluster'> & RedisClusterOptions));
 
 export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
 
@@ -103,17 +106,18 @@ interface QueueOptions {
   readonly maxRetriesPerRequest?: number | null;
 }
 
-const MODES: readonly string[] = ['queue', 'plain', 'getset'] satisfies RedisMode[];
-const COMMON = ['mode', 'prefix', 'commandTimeoutMs', 'patienceMs', 'minReplicas'];
-const ACCESS = ['username', 'password', 'tls', 'natMap'];
-/** What may be said about each place, besides what may always be said. */
-const PLACES: Readonly<Record<keyof Places, readonly string[]>> = {
+const MODES = ['queue', 'plain', 'getset'] satisfies RedisMode[];
+const COMMON = ['mode', 'prefix', 'requestTimeoutMs', 'patienceMs', 'minReplicas'];
+const ACCESS = ['credentials', 'tls', 'natMap'];
+/** The options of each topology, besides those of all. */
+const TOPOLOGIES: Readonly<Record<keyof Topologies, readonly string[]>> = {
   url: [],
   client: [],
-  sentinels: [...ACCESS, 'name', 'db', 'sentinelUsername', 'sentinelPassword', 'sentinelTls'],
+  sentinels: [...ACCESS, 'name', 'db', 'sentinelCredentials', 'sentinelTls'],
   cluster: ACCESS,
 };
-const PLACE_NAMES = ['url', 'client', 'sentinels', 'cluster'] as const;
+const TOPOLOGY_NAMES = ['url', 'client', 'sentinels', 'cluster'] as const;
+const REDIS_PORT = 6_379;
 const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
 const CLUSTER_METHODS = ['connect', 'nodes'];
 /** Longer than the servers' own defaults need for a failover. */
@@ -121,14 +125,11 @@ const FAILOVER_MS = 30_000;
 
 /** Fills in what was left open. @throws LockConfigurationError naming the option; a URL is never repeated, for its password */
 export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
-  if (typeof given !== 'object' || given === null) refuse('options', `must be an object; they were ${show(given)}`);
-  const place = placeOf(given);
-  const known = [place, ...PLACES[place], ...COMMON];
-  for (const name of Object.keys(given)) {
-    if (!known.includes(name)) refuse(name, `is no option of redis({ ${place} }); there are ${known.join(', ')}`);
-  }
-  const { mode = 'queue', prefix = 'lock', commandTimeoutMs = 1_000, minReplicas = 0 } = given;
-  const failsOver = place === 'sentinels' || place === 'cluster' || given.client?.isCluster === true;
+  assertOptions(given, Object.keys(Object(given)), 'redis');
+  const topology = topologyOf(given);
+  assertOptions(given, [topology, ...TOPOLOGIES[topology], ...COMMON], `redis({ ${topology} })`);
+  const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0 } = given;
+  const failsOver = topology === 'sentinels' || topology === 'cluster' || given.client?.isCluster === true;
   const { patienceMs = failsOver ? FAILOVER_MS : 2_000 } = given;
   if (given.url !== undefined) assertUrl(given.url);
   if (given.client !== undefined) assertClient(given.client);
@@ -137,44 +138,42 @@ export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
     assertAddresses('cluster', given.cluster);
     assertAccess(given);
   }
-  if (!MODES.includes(mode)) refuse('mode', `must be one of ${MODES.join(', ')}; it was ${show(mode)}`);
-  if (typeof prefix !== 'string' || !/^[\w.:-]{1,100}$/u.test(prefix)) {
-    refuse('prefix', `must be 1 to 100 letters, digits, "_", ".", ":" or "-"; it was ${show(prefix)}`);
-  }
+  assertOneOf('mode', mode, MODES);
+  assertText('prefix', prefix, /^[\w.:-]{1,100}$/u, '1 to 100 letters, digits, "_", ".", ":" or "-"');
   if (mode === 'getset' && given.client !== undefined) assertPrompt(given.client);
-  assertNumber('commandTimeoutMs', commandTimeoutMs, 1, 60_000);
+  assertNumber('requestTimeoutMs', requestTimeoutMs, 1, 60_000);
   assertNumber('patienceMs', patienceMs, 0, Infinity);
   assertWhole('minReplicas', minReplicas, 0, 100);
-  return { ...given, mode, prefix, commandTimeoutMs, patienceMs, minReplicas };
+  return { ...given, mode, prefix, requestTimeoutMs, patienceMs, minReplicas };
 }
 
-function placeOf(given: object): keyof Places {
-  const [place, other] = PLACE_NAMES.filter((name) => Reflect.get(given, name) !== undefined);
-  if (!place) return refuse('url', `or client, sentinels or cluster must be given${urlFor(given)}`);
-  if (other) refuse(other, `and ${place} exclude each other: give one of them`);
-  return place;
+function topologyOf(given: object): keyof Topologies {
+  const [topology, other] = TOPOLOGY_NAMES.filter((name) => Reflect.get(given, name) !== undefined);
+  if (!topology) return refuseOption('url', `or client, sentinels or cluster must be given${urlFor(given)}`);
+  if (other) refuseOption(other, `and ${topology} exclude each other: give one of them`);
+  return topology;
 }
 
-/** What ioredis takes apart, we take as a URL. */
+/** The URL for the options that ioredis takes. */
 function urlFor(given: object): string {
-  const { host, port = 6_379 }: { host?: unknown; port?: unknown } = given;
+  const { host, port = REDIS_PORT }: { host?: unknown; port?: unknown } = given;
   if (host === undefined && !('port' in given)) return '';
-  const place = typeof host === 'string' && /^[\w.-]+$/u.test(host) ? host : 'localhost';
-  const where = `${place}:${typeof port === 'number' ? port : 6_379}`;
-  return `: write url: 'redis://${where}', with a password 'redis://user:password@${where}', with TLS 'rediss://…'`;
+  const name = typeof host === 'string' && /^[\w.-]+$/u.test(host) ? host : 'localhost';
+  const address = `${name}:${typeof port === 'number' ? port : REDIS_PORT}`;
+  return `: write url: 'redis://${address}', with a password 'redis://user:password@${address}', with TLS 'rediss://…'`;
 }
 
 function assertUrl(url: unknown): void {
   const ok = typeof url === 'string' && URL.canParse(url) && /^rediss?:$/u.test(new URL(url).protocol);
-  if (!ok) refuse('url', 'must look like redis://user:password@host:6379/0 or rediss://…');
+  if (!ok) refuseOption('url', 'must look like redis://user:password@host:6379/0 or rediss://…');
 }
 
 function assertClient(client: unknown): void {
   if (typeof client !== 'object' || client === null)
-    refuse('client', `must be an ioredis client; it was ${show(client)}`);
+    refuseOption('client', `must be an ioredis client; it was ${shownOption(client)}`);
   const methods = Reflect.get(client, 'isCluster') === true ? CLUSTER_METHODS : CLIENT_METHODS;
   const missing = methods.filter((name) => typeof Reflect.get(client, name) !== 'function');
-  if (missing.length > 0) refuse('client', `must be an ioredis client; it has no ${missing.join(', ')}`);
+  if (missing.length > 0) refuseOption('client', `must be an ioredis client; it has no ${missing.join(', ')}`);
 }
 
 /** Late is harmless where a command compares owners, and nowhere else. The connections to the nodes of a Cluster are our own. */
@@ -184,29 +183,60 @@ function assertPrompt(client: RedisClient | RedisCluster): void {
     client.options ?? {};
   const resends = autoResendUnfulfilledCommands !== false && maxRetriesPerRequest !== 0;
   if (enableOfflineQueue !== false || resends) {
-    refuse(
+    refuseOption(
       'client',
       "sends commands late, which lets two hold a key in mode 'getset': make it with { enableOfflineQueue: false, maxRetriesPerRequest: 0 }, or give its url",
     );
   }
 }
 
-function assertSentinels(given: SentinelOptions): void {
+function assertSentinels(given: RedisSentinelOptions): void {
   assertAddresses('sentinels', given.sentinels);
   if (typeof given.name !== 'string' || given.name === '')
-    refuse('name', `must say what the Sentinels call the master; it was ${show(given.name)}`);
+    refuseOption('name', `must say what the Sentinels call the master; it was ${shownOption(given.name)}`);
   if (given.db !== undefined) assertWhole('db', given.db, 0, 1e6);
-  assertSecret('sentinelUsername', given.sentinelUsername);
-  assertSecret('sentinelPassword', given.sentinelPassword);
+  assertCredentials('sentinelCredentials', given.sentinelCredentials);
   assertTls('sentinelTls', given.sentinelTls);
   assertAccess(given);
 }
 
-function assertAccess({ username, password, tls, natMap }: AccessOptions): void {
-  assertSecret('username', username);
-  assertSecret('password', password);
+function assertAccess({ credentials, tls, natMap }: RedisAccessOptions): void {
+  assertCredentials('credentials', credentials);
   assertTls('tls', tls);
   if (natMap === undefined) return;
-  if (typeof natMap !== 'object' || natMap === null) refuse('natMap', `must be an object; it was ${show(natMap)}`);
+  if (typeof natMap !== 'object' || natMap === null)
+    refuseOption('natMap', `must be an object; it was ${shownOption(natMap)}`);
   for (const address of Object.values(natMap)) assertAddress('natMap', address);
+}
+
+/** A secret is never shown. */
+function assertCredentials(option: string, value: unknown): void {
+  const { username = 'default', password }: { username?: unknown; password?: unknown } = Object(value);
+  if (value === undefined || areCredentials({ username, password })) return;
+  refuseOption(option, 'must be { username, password }, two texts, the first of which may be left out');
+}
+
+function assertTls(option: string, value: unknown): void {
+  const fits = value === undefined || typeof value === 'boolean' || (typeof value === 'object' && value !== null);
+  if (!fits) refuseOption(option, `must be true, false or options of node:tls; it was ${shownOption(value)}`);
+}
+
+function assertAddresses(option: string, value: unknown): void {
+  if (!Array.isArray(value) || value.length === 0) {
+    refuseOption(option, `must be a list of one or more { host, port }; it was ${shownOption(value)}`);
+  }
+  for (const address of value) assertAddress(option, address);
+}
+
+function assertAddress(option: string, value: unknown): void {
+  const { host, port = 1 }: { host?: unknown; port?: unknown } = Object(value);
+  const fits =
+    typeof host === 'string' && host !== '' && Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536;
+  if (!fits)
+    refuseOption(option, `must have addresses like { host: '10.0.0.1', port: 6379 }; there was ${shownOption(value)}`);
+}
+
+function assertWhole(option: string, value: unknown, min: number, max: number): void {
+  if (Number.isInteger(value)) assertNumber(option, value, min, max);
+  else refuseOption(option, `must be a whole number; it was ${shownOption(value)}`);
 }

@@ -15,11 +15,11 @@ export { type RedlockOptions } from './options.js';
  * @throws LockConfigurationError
  */
 export function redlock(options: RedlockOptions): BackendFactory {
-  const { nodes, nodeTimeoutMs, ...settings } = resolveRedlockOptions(options);
+  const { nodes, requestTimeoutMs, ...settings } = resolveRedlockOptions(options);
   return () => {
     const masters = nodes
-      .map(({ name, where }) => new RedlockNode(name, sourceOf(where), nodeTimeoutMs, settings))
+      .map(({ name, where }) => new RedlockNode(name, sourceOf(where), requestTimeoutMs, settings))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    return new LockBackend(new RedlockLeaseStore(masters, { ...settings, nodeTimeoutMs }));
+    return new LockBackend(new RedlockLeaseStore(masters, { ...settings, requestTimeoutMs }));
   };
 }

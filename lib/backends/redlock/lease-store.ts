@@ -22,7 +22,7 @@ const MOST_ROUNDS = 6;
 export interface RedlockSettings extends VotingRules {
   readonly prefix: string;
   /** How long nodes whose clocks differ are waited for, at most, until they take the same token. */
-  readonly nodeTimeoutMs: number;
+  readonly requestTimeoutMs: number;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { LockConfigurationError } from '../../core/index.js';
+import { assertNumber, assertOptions, assertText, refuseOption } from '../../core/index.js';
 import type { RedisClient } from '../redis/connection/redis-client.js';
 
 interface CommonOptions {
@@ -8,7 +8,7 @@ interface CommonOptions {
    * How long a node may take to answer before it counts as failed. Only a decision that hangs on it waits for so long. Best
    * below a third of the TTL. @default 1_000
    */
-  readonly nodeTimeoutMs?: number;
+  readonly requestTimeoutMs?: number;
   /** How far a token may be from a node's clock. Nodes whose clocks differ by more never make a quorum. @default 1_000 */
   readonly maxSkewMs?: number;
   /**
@@ -36,40 +36,29 @@ export interface ResolvedOptions extends Required<CommonOptions> {
   readonly nodes: readonly { readonly name: string; readonly where: Where }[];
 }
 
-const OPTIONS: ReadonlySet<string> = new Set([
-  'urls',
-  'clients',
-  'prefix',
-  'nodeTimeoutMs',
-  'maxSkewMs',
-  'restartQuarantineMs',
-]);
+const OPTIONS = ['urls', 'clients', 'prefix', 'requestTimeoutMs', 'maxSkewMs', 'restartQuarantineMs'];
 const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'] as const;
 
 /** Fills in what was left open. @throws LockConfigurationError naming the option; a URL is never repeated, for its password */
 export function resolveRedlockOptions(given: RedlockOptions): ResolvedOptions {
-  if (typeof given !== 'object' || given === null) refuse('options', `must be an object; they were ${show(given)}`);
-  for (const name of Object.keys(given)) {
-    if (!OPTIONS.has(name)) refuse(name, `is no redlock option; there are ${[...OPTIONS].join(', ')}`);
-  }
+  assertOptions(given, OPTIONS, 'redlock');
   const { urls, clients, prefix = 'redlock' } = given;
-  const { nodeTimeoutMs = 1_000, maxSkewMs = 1_000, restartQuarantineMs = 0 } = given;
-  if (urls !== undefined && clients !== undefined) refuse('clients', 'and urls exclude each other: give one of them');
-  if (typeof prefix !== 'string' || !/^[\w.:-]{1,100}$/u.test(prefix)) {
-    refuse('prefix', `must be 1 to 100 letters, digits, "_", ".", ":" or "-"; it was ${show(prefix)}`);
-  }
-  inRange('nodeTimeoutMs', nodeTimeoutMs, 1, 60_000);
-  inRange('maxSkewMs', maxSkewMs, 1, 3_600_000);
-  inRange('restartQuarantineMs', restartQuarantineMs, 0, 2 ** 31 - 1);
+  const { requestTimeoutMs = 1_000, maxSkewMs = 1_000, restartQuarantineMs = 0 } = given;
+  if (urls !== undefined && clients !== undefined)
+    refuseOption('clients', 'and urls exclude each other: give one of them');
+  assertText('prefix', prefix, /^[\w.:-]{1,100}$/u, '1 to 100 letters, digits, "_", ".", ":" or "-"');
+  assertNumber('requestTimeoutMs', requestTimeoutMs, 1, 60_000);
+  assertNumber('maxSkewMs', maxSkewMs, 1, 3_600_000);
+  assertNumber('restartQuarantineMs', restartQuarantineMs, 0, 2 ** 31 - 1);
   const nodes = clients === undefined ? nodesAt(urls) : nodesOf(clients);
-  return { nodes, prefix, nodeTimeoutMs, maxSkewMs, restartQuarantineMs };
+  return { nodes, prefix, requestTimeoutMs, maxSkewMs, restartQuarantineMs };
 }
 
 function nodesAt(urls: unknown): ResolvedOptions['nodes'] {
-  if (urls === undefined) refuse('urls', 'or clients must be given');
+  if (urls === undefined) refuseOption('urls', 'or clients must be given');
   const nodes = asList('urls', urls).map((url) => {
     const ok = typeof url === 'string' && URL.canParse(url) && /^rediss?:$/u.test(new URL(url).protocol);
-    if (!ok) refuse('urls', 'must look like redis://user:password@host:6379/0 or rediss://…, each of them');
+    if (!ok) refuseOption('urls', 'must look like redis://user:password@host:6379/0 or rediss://…, each of them');
     return { name: addressOf(new URL(url)), where: { url } };
   });
   return apart('urls', nodes);
@@ -77,7 +66,7 @@ function nodesAt(urls: unknown): ResolvedOptions['nodes'] {
 
 function nodesOf(clients: unknown): ResolvedOptions['nodes'] {
   const nodes = asList('clients', clients).map((client, place) => {
-    if (!isClient(client)) refuse('clients', 'must be ioredis clients, each of one server and none of a Cluster');
+    if (!isClient(client)) refuseOption('clients', 'must be ioredis clients, each of one server and none of a Cluster');
     return { name: nameOf(client) ?? `node ${place + 1}`, where: { client } };
   });
   return apart('clients', nodes);
@@ -85,7 +74,7 @@ function nodesOf(clients: unknown): ResolvedOptions['nodes'] {
 
 function asList(option: string, value: unknown): readonly unknown[] {
   if (!Array.isArray(value) || value.length === 0)
-    refuse(option, 'must be a list, with an entry for each of the masters');
+    refuseOption(option, 'must be a list, with an entry for each of the masters');
   return value;
 }
 
@@ -93,7 +82,7 @@ function asList(option: string, value: unknown): readonly unknown[] {
 function apart<Node extends { readonly name: string }>(option: string, nodes: readonly Node[]): readonly Node[] {
   const names = nodes.map(({ name }) => name);
   const twice = names.find((name, place) => names.indexOf(name) < place);
-  if (twice !== undefined) refuse(option, `must be different servers; ${twice} is there twice`);
+  if (twice !== undefined) refuseOption(option, `must be different servers; ${twice} is there twice`);
   return nodes;
 }
 
@@ -114,17 +103,4 @@ function nameOf(client: RedisClient): string | undefined {
   if (Array.isArray(sentinels)) return typeof name === 'string' ? name : undefined;
   if (typeof path === 'string') return path;
   return typeof host === 'string' && typeof port === 'number' ? `${host}:${port}` : undefined;
-}
-
-function inRange(option: string, value: unknown, min: number, max: number): void {
-  const ok = typeof value === 'number' && value >= min && value <= max;
-  if (!ok) refuse(option, `must be a number from ${min} to ${max}; it was ${show(value)}`);
-}
-
-function show(value: unknown): string {
-  return typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? typeof value);
-}
-
-function refuse(option: string, problem: string): never {
-  throw new LockConfigurationError(`${option} ${problem}`, option);
 }

@@ -30,7 +30,7 @@ export class VoteTally {
     readonly call: QuorumCall<RedlockNode, Vote>,
     readonly token: number,
     private readonly tookMs: number,
-    private readonly rules: { readonly maxSkewMs: number; readonly nodeTimeoutMs: number },
+    private readonly rules: { readonly maxSkewMs: number; readonly requestTimeoutMs: number },
   ) {
     const votes = [...call.answers];
     this.#granted = call.count(({ kind }) => kind === 'granted');
@@ -88,11 +88,11 @@ export class VoteTally {
 
   #betterToken(now: number): NextProposal | undefined {
     if (this.#refused.length === 0) return undefined;
-    const { maxSkewMs, nodeTimeoutMs } = this.rules;
+    const { maxSkewMs, requestTimeoutMs } = this.rules;
     const taken: TokenWindow = { floor: this.token, ceiling: this.token + maxSkewMs * 1_000 };
     const windows = [...this.#refused.map(([, vote]) => vote), ...Array.from({ length: this.#granted }, () => taken)];
     const better = soonestToken(windows, this.call.quorum, now);
-    return better && better.inMs <= nodeTimeoutMs ? better : undefined;
+    return better && better.inMs <= requestTimeoutMs ? better : undefined;
   }
 
   /** Nobody has a quorum, as far as is known. */

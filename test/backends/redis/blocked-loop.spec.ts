@@ -19,7 +19,7 @@ wantedOf(['redis-queue', 'redis-plain', 'redis-getset'] as const).forEach((name)
       const states: string[] = [];
       const failures: string[] = [];
       const locks = world.closing(
-        new LockService(world.backend({ mode: MODES[name], commandTimeoutMs: COMMAND_TIMEOUT_MS }), {
+        new LockService(world.backend({ mode: MODES[name], requestTimeoutMs: COMMAND_TIMEOUT_MS }), {
           observers: [
             {
               healthChanged: ({ status }) => states.push(status),

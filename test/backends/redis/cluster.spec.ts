@@ -139,7 +139,7 @@ describe('a cluster', () => {
         void events.push(`${key} ${event}`);
     const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
     const [silent, well, other] = await Promise.all([keyOn(0), keyOn(1), keyOn(2)]);
-    const service = connect({ commandTimeoutMs: 200 }, { observers });
+    const service = connect({ requestTimeoutMs: 200 }, { observers });
     const locks = [await service.acquire(silent, { ttlMs: 3_000 }), await service.acquire(well, { ttlMs: 3_000 })];
     cluster.servers[0]?.freeze();
     try {
@@ -166,7 +166,7 @@ describe('a cluster', () => {
     it('the rights in the documentation are enough', async () => {
       await everywhere(`ACL SETUSER app reset on >${password} ${RIGHTS}`);
       await everywhere('ACL LOG RESET');
-      const access = { username: 'app', password };
+      const access = { credentials: { username: 'app', password } };
       const [a, b] = [connect(access), connect(access)];
       const lock = await a.acquire('key', { ttlMs: 600 });
       const waiting = b.acquire('key', LONG);
@@ -180,7 +180,7 @@ describe('a cluster', () => {
 
     it('R15: the password is in no error and in nothing that is printed', async () => {
       await everywhere(`ACL SETUSER app reset on >${password} ${RIGHTS}`);
-      const service = connect({ username: 'app', password: `${password}-wrong`, patienceMs: 100 });
+      const service = connect({ credentials: { username: 'app', password: `${password}-wrong` }, patienceMs: 100 });
       const error: unknown = await service.acquire('key', LONG).catch((reason: unknown) => reason);
       const shown = inspect([error, service, service.backend, service.health], { depth: 20 });
       expect(shown).toContain('WRONGPASS');

@@ -70,7 +70,7 @@ describe('redis, mode getset', () => {
   });
 
   it('leaves a lease alone that ends within a moment: the DEL could come too late', async () => {
-    const backend = world.backend({ mode, commandTimeoutMs: 8_000 });
+    const backend = world.backend({ mode, requestTimeoutMs: 8_000 });
     const lease = await win(backend, 'key', { ttlMs: 1_500 });
     const [expiry] = String(await world.operator.get('lock:{key}')).split('|');
     // Until less than a third is left by the server's clock.

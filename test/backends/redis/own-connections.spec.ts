@@ -35,7 +35,7 @@ describe('connections of our own', () => {
   });
 
   it.each(MODES)('everything settles on a frozen server, and nothing runs late (%s)', async (mode) => {
-    const service = world.service({ mode, commandTimeoutMs: 150 });
+    const service = world.service({ mode, requestTimeoutMs: 150 });
     const lock = await service.acquire('held', { ttlMs: 1_000 });
     const told = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
     world.server.freeze();
@@ -56,7 +56,7 @@ describe('connections of our own', () => {
   it('are replaced when an answer is overdue, so that nothing that was given up runs late', async () => {
     const ours = async () =>
       /id=(\d+) .*name=nestjs-distributed-lock/.exec(String(await world.operator.client('LIST')))?.[1];
-    const service = world.service({ commandTimeoutMs: 100 });
+    const service = world.service({ requestTimeoutMs: 100 });
     await service.withLock('key', () => undefined);
     const before = await ours();
     world.server.freeze();
@@ -81,7 +81,7 @@ describe('connections of our own', () => {
   it('a partition that heals leaves the waiter in line', async () => {
     const proxy = await world.proxy();
     const holder = await world.service().acquire('key');
-    const waiter = world.service({ url: proxy.url, commandTimeoutMs: 200 });
+    const waiter = world.service({ url: proxy.url, requestTimeoutMs: 200 });
     const waiting = waiter.acquire('key', { waitMs: 30_000 });
     await world.untilWaiting('key', 1);
     proxy.reset();

@@ -53,7 +53,7 @@ describe('a client that was given', () => {
   it('is never cut, also when an answer is overdue', async () => {
     const client = world.disconnecting(new Redis(world.server.url));
     const id = await client.client('ID');
-    const service = world.closing(new LockService(redis({ client, commandTimeoutMs: 100 })));
+    const service = world.closing(new LockService(redis({ client, requestTimeoutMs: 100 })));
     await service.withLock('warm', () => undefined);
     world.server.freeze();
     try {

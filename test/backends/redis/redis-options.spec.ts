@@ -50,7 +50,13 @@ describe('redis() refuses', () => {
     ['a database of a cluster, which has one only', { cluster: [node], db: 1 }, 'db'],
     ['a database that is no number', { sentinels: [node], name: 'locks', db: '1' }, 'db'],
     ['a password beside a URL', { url, password: 'x' }, 'password'],
-    ['a password that is no text', { cluster: [node], password: 12_345 }, 'password'],
+    ['a password that is no text', { cluster: [node], credentials: { password: 12_345 } }, 'credentials'],
+    ['a user without a password', { cluster: [node], credentials: { username: 'app' } }, 'credentials'],
+    [
+      'credentials of Sentinels as text',
+      { sentinels: [node], name: 'a', sentinelCredentials: 'x' },
+      'sentinelCredentials',
+    ],
     ['TLS by name', { cluster: [node], tls: 'yes' }, 'tls'],
     ['TLS of Sentinels by name', { sentinels: [node], name: 'locks', sentinelTls: 'yes' }, 'sentinelTls'],
     ['a NAT map that leads nowhere', { cluster: [node], natMap: { '10.0.0.1:6379': null } }, 'natMap'],
@@ -62,11 +68,11 @@ describe('redis() refuses', () => {
     ['a prefix with braces', { url, prefix: 'lock{1}' }, 'prefix'],
     ['a prefix with a line break', { url, prefix: 'lock\n' }, 'prefix'],
     ['a prefix that is no string', { url, prefix: 1 }, 'prefix'],
-    ['a time-out of 0', { url, commandTimeoutMs: 0 }, 'commandTimeoutMs'],
-    ['a negative time-out', { url, commandTimeoutMs: -1 }, 'commandTimeoutMs'],
-    ['NaN', { url, commandTimeoutMs: Number.NaN }, 'commandTimeoutMs'],
-    ['a time-out as text', { url, commandTimeoutMs: '1000' }, 'commandTimeoutMs'],
-    ['no end of a time-out', { url, commandTimeoutMs: Infinity }, 'commandTimeoutMs'],
+    ['a time-out of 0', { url, requestTimeoutMs: 0 }, 'requestTimeoutMs'],
+    ['a negative time-out', { url, requestTimeoutMs: -1 }, 'requestTimeoutMs'],
+    ['NaN', { url, requestTimeoutMs: Number.NaN }, 'requestTimeoutMs'],
+    ['a time-out as text', { url, requestTimeoutMs: '1000' }, 'requestTimeoutMs'],
+    ['no end of a time-out', { url, requestTimeoutMs: Infinity }, 'requestTimeoutMs'],
     ['an option that it does not know', { url, timeout: 5 }, 'timeout'],
   ])('%s', (_what, options, option) => {
     const error = attempt(options);
@@ -90,7 +96,7 @@ describe('redis() refuses', () => {
   });
 
   it('a wrong password without repeating it', () => {
-    expect(String(attempt({ cluster: [node], password: 12_345 }))).not.toContain('12345');
+    expect(String(attempt({ cluster: [node], credentials: { password: 12_345 } }))).not.toContain('12345');
   });
 
   it('a wrong URL without repeating it, for its password', () => {
@@ -124,8 +130,11 @@ describe('redis() takes', () => {
       },
     ],
     ['a URL', { url }],
-    ['Sentinels', { sentinels: [node], name: 'locks', sentinelPassword: 'x', tls: true, db: 1 }],
-    ['a cluster', { cluster: [{ host: 'localhost' }], username: 'app', password: 'x', natMap: { 'a:1': node } }],
+    ['Sentinels', { sentinels: [node], name: 'locks', sentinelCredentials: { password: 'x' }, tls: true, db: 1 }],
+    [
+      'a cluster',
+      { cluster: [{ host: 'localhost' }], credentials: { username: 'app', password: 'x' }, natMap: { 'a:1': node } },
+    ],
   ])('%s without connecting to it', async (_what, options) => {
     const backend = redis(options)();
     expect(backend.store.health?.current).toMatchObject({ status: 'idle' });

@@ -10,7 +10,7 @@ import { FaultProxy } from '../../support/fault-proxy.js';
 export interface WorldOptions {
   readonly url?: string;
   readonly mode?: RedisMode;
-  readonly commandTimeoutMs?: number;
+  readonly requestTimeoutMs?: number;
 }
 
 /** One server, an operator who looks at it from outside, and what a test opened. */

@@ -95,14 +95,14 @@ describe('a master and its replica', () => {
     const locks = locksOn(master);
     for (let i = 0; i < 10; i += 1) await locks.withLock('key', () => undefined);
     expect(await waits()).toBe(0);
-    const careful = locksOn(master, { minReplicas: 1, commandTimeoutMs: 20_000 });
+    const careful = locksOn(master, { minReplicas: 1, requestTimeoutMs: 20_000 });
     for (let i = 0; i < 10; i += 1) await careful.withLock('key', () => undefined);
     expect(await waits()).toBe(10);
   });
 
   it('grants of one turn share what waits for the replicas', async () => {
     const waits = async (): Promise<number> => (await master.commandStats()).get('wait') ?? 0;
-    const locks = locksOn(master, { minReplicas: 1, commandTimeoutMs: 20_000 });
+    const locks = locksOn(master, { minReplicas: 1, requestTimeoutMs: 20_000 });
     await locks.withLock('warm-up', () => undefined);
     const before = await waits();
     const held = await Promise.all(Array.from({ length: 20 }, (_, i) => locks.acquire(`key-${i}`)));

@@ -87,7 +87,7 @@ describe('rights and secrets', () => {
       },
     ];
     const failing = async (url: string, before?: () => unknown, after?: () => unknown) => {
-      const service = world.closing(new LockService(redis({ url, commandTimeoutMs: 150 }), { observers }));
+      const service = world.closing(new LockService(redis({ url, requestTimeoutMs: 150 }), { observers }));
       await before?.();
       await service.tryAcquire('key').catch((error: unknown) => show(error));
       show(service, service.backend, service.health);

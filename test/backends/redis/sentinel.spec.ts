@@ -64,13 +64,13 @@ describe('under Sentinel', () => {
 
   it('no Sentinel at all is an error that says so, in time', async () => {
     const sentinels = [{ host: '127.0.0.1', port: await freePort() }];
-    const service = connect({ sentinels, commandTimeoutMs: 300, patienceMs: 500 });
+    const service = connect({ sentinels, requestTimeoutMs: 300, patienceMs: 500 });
     await expect(service.acquire('key', LONG)).rejects.toThrow(/All sentinels are unreachable/);
     expect(service.health.status).toBe('down');
   });
 
   it('an unknown name of the master is an error', async () => {
-    const service = connect({ name: 'nobody', commandTimeoutMs: 300, patienceMs: 500 });
+    const service = connect({ name: 'nobody', requestTimeoutMs: 300, patienceMs: 500 });
     await expect(service.acquire('key', LONG)).rejects.toThrow(/All sentinels are unreachable/);
   });
 
@@ -90,7 +90,9 @@ describe('under Sentinel', () => {
       await askRedis(port, `ACL SETUSER watcher reset on >${sentinelPassword} ${RIGHTS}`);
     const { port } = await set.master();
     await askRedis(port, `ACL SETUSER app reset on >${password} ~lock:* &lock:* +@all`);
-    const access = { username: 'app', password, sentinelUsername: 'watcher', sentinelPassword };
+    const credentials = { username: 'app', password };
+    const sentinelCredentials = { username: 'watcher', password: sentinelPassword };
+    const access = { credentials, sentinelCredentials };
     const service = connect(access);
     await service.withLock('key', () => undefined);
     expect(await askRedis(port, 'CLIENT LIST')).toMatch(/name=nestjs-distributed-lock .*user=app/);
@@ -101,9 +103,12 @@ describe('under Sentinel', () => {
     }
     expect(service.health.status).toBe('up');
 
-    const wrong = [{ password: 'x' }, { sentinelPassword: 'x' }];
+    const wrong = [
+      { credentials: { ...credentials, password: 'x' } },
+      { sentinelCredentials: { ...sentinelCredentials, password: 'x' } },
+    ];
     for (const one of wrong) {
-      const unlucky = connect({ ...access, ...one, commandTimeoutMs: 300, patienceMs: 500 });
+      const unlucky = connect({ ...access, ...one, requestTimeoutMs: 300, patienceMs: 500 });
       const error: unknown = await unlucky.acquire('key', LONG).catch((reason: unknown) => reason);
       const shown = inspect([error, unlucky, unlucky.backend, unlucky.health], { depth: 20 });
       expect(shown).toContain('WRONGPASS');

@@ -38,7 +38,7 @@ describe('the start of a service on Redis', () => {
   it('shows in the health a server that says nothing, after the time-out of a command', async () => {
     world.server.freeze();
     try {
-      const service = await started({ url: world.server.url, commandTimeoutMs: 200 });
+      const service = await started({ url: world.server.url, requestTimeoutMs: 200 });
       expect(service.health).toMatchObject({
         status: 'down',
         detail: expect.stringContaining('no answer within 200 ms'),

@@ -26,7 +26,7 @@ describe('what waits here until it can be sent', () => {
 
   it('is never sent when it was given up, and leaves nothing to take back', async () => {
     const proxy = await world.proxy();
-    const locks = world.service({ url: proxy.url, commandTimeoutMs: 20_000 });
+    const locks = world.service({ url: proxy.url, requestTimeoutMs: 20_000 });
     await locks.withLock('warm-up', () => undefined);
     const before = await scriptsRun();
     proxy.pause();
@@ -66,7 +66,7 @@ describe('what waits here until it can be sent', () => {
       new Redis(world.server.url, { maxRetriesPerRequest: null, retryStrategy: () => 50 }),
     );
     client.on('error', () => undefined);
-    const locks = world.closing(new LockService(redis({ client, commandTimeoutMs: 100 })));
+    const locks = world.closing(new LockService(redis({ client, requestTimeoutMs: 100 })));
     await locks.withLock('warm-up', () => undefined);
     await world.server.kill();
     await eventually(() => expect(client.status).not.toBe('ready'));

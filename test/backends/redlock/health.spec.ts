@@ -23,7 +23,7 @@ wantedOf(['redlock']).forEach((name) =>
     const observed = () => {
       const told: BackendHealth[] = [];
       const observers = [{ healthChanged: (health: BackendHealth) => told.push(health) }];
-      return { told, service: world.service({ nodeTimeoutMs: 200 }, { observers }) };
+      return { told, service: world.service({ requestTimeoutMs: 200 }, { observers }) };
     };
 
     it('is up with a quorum, and has a state for each node', async () => {
@@ -109,7 +109,7 @@ wantedOf(['redlock']).forEach((name) =>
       const observers = [{ backendFailed: show, healthChanged: show, jeopardy: show }];
       const secret = (url: string): string => url.replace('//', `//app:${password}@`);
       for (const urls of [world.urls.map(secret), [secret(`redis://127.0.0.1:${port}`)]]) {
-        const service = world.closing(new LockService(redlock({ urls, nodeTimeoutMs: 300 }), { observers }));
+        const service = world.closing(new LockService(redlock({ urls, requestTimeoutMs: 300 }), { observers }));
         show(await failureOf(service.acquire('key', { waitMs: 0 })), service, service.backend, service.health);
       }
       expect(shown.join()).toContain('WRONGPASS');

@@ -35,8 +35,8 @@ wantedOf(['redlock']).forEach((name) =>
     });
 
     it('R5: one of five frozen: no acquisition fails, and nobody waits for it once it is known', async () => {
-      const nodeTimeoutMs = NODE_TIMEOUT_MS / 5;
-      const service = world.service({ nodeTimeoutMs });
+      const requestTimeoutMs = NODE_TIMEOUT_MS / 5;
+      const service = world.service({ requestTimeoutMs });
       const [healthy, without]: [number[], number[]] = [[], []];
       for (let turn = 0; turn < 4; turn += 1) {
         healthy.push(...(await durations(service, ROUNDS / 4)));

@@ -96,6 +96,6 @@ export class RedlockWorld implements AsyncDisposable {
   }
 
   #connect(options: WorldOptions): LockBackend {
-    return redlock({ urls: this.urls, nodeTimeoutMs: NODE_TIMEOUT_MS, ...options })();
+    return redlock({ urls: this.urls, requestTimeoutMs: NODE_TIMEOUT_MS, ...options })();
   }
 }

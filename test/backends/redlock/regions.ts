@@ -28,7 +28,7 @@ export class Regions implements AsyncDisposable {
       ({ port }, place) =>
         new RedlockNode(`node ${place}`, sourceOf({ url: `redis://127.0.0.1:${port}` }), NODE_TIMEOUT_MS, RULES),
     );
-    const store = new RedlockLeaseStore(nodes, { ...RULES, prefix: 'redlock', nodeTimeoutMs: NODE_TIMEOUT_MS });
+    const store = new RedlockLeaseStore(nodes, { ...RULES, prefix: 'redlock', requestTimeoutMs: NODE_TIMEOUT_MS });
     const service = new LockService(new LockBackend(store), { maxHandOffs: 0 });
     this.#opened.push(...proxies, service);
     await service.withLock('warm-up', () => undefined, { waitMs: 30_000 });

@@ -23,7 +23,7 @@ wantedOf(['redlock']).forEach((name) =>
       events = [];
       const note = (event: string) => () => void events.push(event);
       const observers = [{ jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') }];
-      const service = world.service({ nodeTimeoutMs: 200 }, { observers });
+      const service = world.service({ requestTimeoutMs: 200 }, { observers });
       await service.withLock('warm-up', () => undefined);
       const lock = await service.acquire('key', { ttlMs });
       await eventually(async () => expect(await world.leases('key')).toBe(5));

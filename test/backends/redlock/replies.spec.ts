@@ -23,12 +23,12 @@ wantedOf(['redlock']).forEach((name) =>
     afterEach(() => world.endTest());
 
     /** Behind proxies, with all its connections and scripts. */
-    const behindProxies = async (nodeTimeoutMs = NODE_TIMEOUT_MS): Promise<void> => {
+    const behindProxies = async (requestTimeoutMs = NODE_TIMEOUT_MS): Promise<void> => {
       const { all, urls } = await world.proxies();
       proxies = all;
       failures = [];
       const observers = [{ backendFailed: ({ operation }: { operation: string }) => failures.push(operation) }];
-      service = world.service({ urls, nodeTimeoutMs }, { observers, defaults: { ttlMs: LONG_TTL_MS } });
+      service = world.service({ urls, requestTimeoutMs }, { observers, defaults: { ttlMs: LONG_TTL_MS } });
       await service.withLock('warm-up', () => undefined);
       await eventually(() => expect(service.health.nodes?.filter(({ status }) => status !== 'up')).toEqual([]));
     };

@@ -1,7 +1,7 @@
 import { hostOf, portOf } from './cluster-slots.js';
 import { makeClient, OWN_CLIENT_OPTIONS } from '../connection/client-factory.js';
 import type { ClientSource, NatMap, RedisClient, RedisCluster } from '../connection/redis-client.js';
-import type { ClusterOptions } from '../options.js';
+import type { RedisClusterOptions } from '../options.js';
 import { tlsOptions } from '../connection/tls-options.js';
 
 const REDIS_PORT = 6_379;
@@ -16,12 +16,12 @@ export interface ClusterSource {
   at(address: string): ClientSource;
 }
 
-export function clusterSource({ cluster, username, password, tls, natMap }: ClusterOptions): ClusterSource {
+export function clusterSource({ cluster, credentials, tls, natMap }: RedisClusterOptions): ClusterSource {
   return {
     keyPrefix: '',
     seeds: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
     at: (address) => {
-      const where = { ...located(address, natMap), username, password, tls: tlsOptions(tls) };
+      const where = { ...located(address, natMap), ...credentials, tls: tlsOptions(tls) };
       const make = (): Promise<RedisClient> => makeClient(where, 'cluster');
       return { open: make, openSubscriber: make };
     },

@@ -2,7 +2,7 @@ import type { ReportedHealth } from '../../../core/index.js';
 import { makeClient, reconnectDelay } from '../connection/client-factory.js';
 import type { ClientSource, RedisClient } from '../connection/redis-client.js';
 import { cleanError } from '../error.js';
-import type { RedisAddress, SentinelOptions } from '../options.js';
+import type { RedisAddress, RedisSentinelOptions } from '../options.js';
 import { tlsOptions } from '../connection/tls-options.js';
 
 const SENTINEL_PORT = 26_379;
@@ -10,7 +10,7 @@ const SENTINEL_PORT = 26_379;
 const SENTINEL_TIMEOUT_MS = 1_000;
 
 /** Connections to whichever server the Sentinels call master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
-export function sentinelSource(options: SentinelOptions): ClientSource {
+export function sentinelSource(options: RedisSentinelOptions): ClientSource {
   const make = (): Promise<RedisClient> => makeClient(masterOptions(options), 'sentinels');
   return {
     open: make,
@@ -33,20 +33,19 @@ function newsOnly(listener: () => void): (switched: string) => void {
   };
 }
 
-function masterOptions(options: SentinelOptions): object {
-  const { name, username, password, db, natMap, sentinelUsername, sentinelPassword } = options;
+function masterOptions(options: RedisSentinelOptions): object {
+  const { name, credentials, db, natMap, sentinelCredentials } = options;
   const tls = tlsOptions(options.tls);
   return {
     name,
-    username,
-    password,
+    ...credentials,
     db,
     natMap,
     tls,
     enableTLSForSentinelMode: tls !== undefined,
     sentinels: options.sentinels.map(({ host, port = SENTINEL_PORT }) => ({ host, port })),
-    sentinelUsername,
-    sentinelPassword,
+    sentinelUsername: sentinelCredentials?.username,
+    sentinelPassword: sentinelCredentials?.password,
     sentinelTLS: tlsOptions(options.sentinelTls),
     connectTimeout: SENTINEL_TIMEOUT_MS,
     sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
@@ -61,13 +60,13 @@ function masterOptions(options: SentinelOptions): object {
  */
 function watchSentinel(
   { host, port = SENTINEL_PORT }: RedisAddress,
-  { name, sentinelUsername, sentinelPassword, sentinelTls }: SentinelOptions,
+  { name, sentinelCredentials, sentinelTls }: RedisSentinelOptions,
   health: ReportedHealth,
   onSwitch: (switched: string) => void,
 ): () => void {
   const topic = `Sentinel ${host}:${port}`;
   const complain = (error: unknown): void => health.advise(topic, `${topic}: ${cleanError(error).message}`);
-  const access = { username: sentinelUsername, password: sentinelPassword, tls: tlsOptions(sentinelTls) };
+  const access = { ...sentinelCredentials, tls: tlsOptions(sentinelTls) };
   let stopped = false;
   const watching = makeClient({ host, port, ...access }, 'sentinels').then((client) => {
     client.on('error', complain);
