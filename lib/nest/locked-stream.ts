@@ -1,4 +1,17 @@
-import { from, isObservable, mergeMap, Observable, of, type Subscriber, Subscription } from 'rxjs';
+import {
+  defer,
+  from,
+  fromEvent,
+  ignoreElements,
+  isObservable,
+  lastValueFrom,
+  merge,
+  mergeMap,
+  Observable,
+  of,
+  takeUntil,
+  tap,
+} from 'rxjs';
 import type { LockHandle } from '../core/index.js';
 
 /** Runs the work under the locks. Resolves to what comes after it, or instead of it where the locks are busy. */
@@ -8,19 +21,16 @@ export type LockedRun = (
 ) => Promise<Observable<unknown>>;
 
 /**
- * Locks when it is subscribed to, until `call`'s Observable ends, fails or is unsubscribed; only then does it say so
- * itself. A lock that is lost on the way ends it with `LockLostError`.
+ * Locks when it is subscribed to, until `call`'s Observable ends, fails or is unsubscribed. Only then does it end itself. A
+ * lock that is lost on the way ends it with `LockLostError`.
  */
 export function lockedStream(run: LockedRun, call: (locks: readonly LockHandle[]) => unknown): Observable<unknown> {
   return new Observable((subscriber) => {
     const unsubscribed = new AbortController();
-    const work = (locks: readonly LockHandle[]): Promise<void> =>
-      forward(
-        toObservable(() => call(locks)),
-        locks,
-        subscriber,
-        unsubscribed.signal,
-      );
+    const work = (locks: readonly LockHandle[]): Promise<void> => {
+      const source = toObservable(() => call(locks));
+      return forward(source, locks, (value) => subscriber.next(value), unsubscribed.signal);
+    };
     run(work, unsubscribed.signal).then(
       (rest) => rest.subscribe(subscriber),
       (error: unknown) => subscriber.error(error),
@@ -31,12 +41,10 @@ export function lockedStream(run: LockedRun, call: (locks: readonly LockHandle[]
 
 /** An Observable of what `call` returns, which may also be a promise of one. */
 export function toObservable(call: () => unknown): Observable<unknown> {
-  return new Observable((subscriber) => {
+  return defer(() => {
     const result = call();
-    if (isObservable(result)) return result.subscribe(subscriber);
-    return from(Promise.resolve(result))
-      .pipe(mergeMap((value) => (isObservable(value) ? value : of(value))))
-      .subscribe(subscriber);
+    if (isObservable(result)) return result;
+    return from(Promise.resolve(result)).pipe(mergeMap((value) => (isObservable(value) ? value : of(value))));
   });
 }
 
@@ -44,33 +52,14 @@ export function toObservable(call: () => unknown): Observable<unknown> {
 function forward(
   source: Observable<unknown>,
   locks: readonly LockHandle[],
-  subscriber: Subscriber<unknown>,
+  next: (value: unknown) => void,
   unsubscribed: AbortSignal,
 ): Promise<void> {
-  return new Promise<void>((resolve, reject) => {
-    const signals = locks.map((lock) => lock.signal);
-    // Closed before the source is subscribed to when that emits at once: adding the source then ends it.
-    const subscription = new Subscription();
-    const end = (settle: () => void): void => {
-      for (const signal of signals) signal.removeEventListener('abort', onLost);
-      unsubscribed.removeEventListener('abort', onUnsubscribed);
-      subscription.unsubscribe();
-      settle();
-    };
-    const onLost = (): void => end(() => reject(signals.find((signal) => signal.aborted)?.reason));
-    const onUnsubscribed = (): void => end(resolve);
-    for (const signal of signals) signal.addEventListener('abort', onLost);
-    unsubscribed.addEventListener('abort', onUnsubscribed);
-    const whileHeld = (value: unknown): void => {
-      // Asking a handle is exact; its signal alone may be late when the event loop was blocked.
-      if (locks.every((lock) => !lock.signal.aborted)) subscriber.next(value);
-    };
-    subscription.add(
-      source.subscribe({
-        next: whileHeld,
-        error: (error: unknown) => end(() => reject(error)),
-        complete: () => end(resolve),
-      }),
-    );
-  });
+  const losses = locks.map(({ signal }) => fromEvent(signal, 'abort').pipe(tap(() => signal.throwIfAborted())));
+  const whileHeld = (value: unknown): void => {
+    // A handle knows its loss at once. The event may be late when the event loop was blocked.
+    if (locks.every(({ signal }) => !signal.aborted)) next(value);
+  };
+  const values = source.pipe(takeUntil(merge(fromEvent(unsubscribed, 'abort'), ...losses)), tap(whileHeld));
+  return lastValueFrom(values.pipe(ignoreElements()), { defaultValue: undefined });
 }
