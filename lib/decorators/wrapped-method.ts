@@ -1,12 +1,11 @@
 import 'reflect-metadata';
-
-type Method = (...args: never[]) => unknown;
+import type { Method } from './declaration.js';
 
 const wrapped = new WeakMap<Method, Method>();
 
 /**
- * Gives `wrapper` the name, length and metadata of `method`, for whoever finds routes, schedules and documentation by them;
- * and lets us find the method again, by whose source its arguments are named.
+ * Gives `wrapper` the name, length and metadata of `method`, because routes, schedules and documentation are found by them.
+ * `unwrapped` finds the method again, whose source names its arguments.
  */
 export function wrapMethod<Wrapper extends Method>(method: Method, wrapper: Wrapper): Wrapper {
   for (const property of ['name', 'length'] as const) {
@@ -19,7 +18,7 @@ export function wrapMethod<Wrapper extends Method>(method: Method, wrapper: Wrap
   return wrapper;
 }
 
-/** The method as its class declares it, under all the wrappers of ours. */
+/** The method as its class declares it, below all wrappers of this library. */
 export function unwrapped(method: Method): Method {
   let inner = method;
   for (let next = wrapped.get(inner); next; next = wrapped.get(inner)) inner = next;

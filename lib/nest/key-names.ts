@@ -1,26 +1,18 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError } from '../core/index.js';
+import { type Declaration, isMethod, type Method } from '../decorators/declaration.js';
 import { unwrapped } from '../decorators/wrapped-method.js';
 import { type ArgumentNames, argumentNames } from './argument-names.js';
 import type { Path } from './key-template.js';
-import {
-  type Declaration,
-  isMessageHandler,
-  mayBeHandler,
-  namedParameters,
-  parameterTypes,
-  routeNames,
-} from './method-metadata.js';
+import { isMessageHandler, mayBeHandler, namedParameters, parameterTypes, routeNames } from './method-metadata.js';
 import { parameterMetadata } from './parameter-metadata.js';
 import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from './request-values.js';
 
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 
-type Method = (...args: never[]) => unknown;
-
 /**
- * What the names in a key mean for one method. In this order: `@LockKey('id')`; `@Param('id')` and its kin; the name of an
- * argument; a property of the only argument that is an object; a part of the request that the method handles.
+ * Finds the values of the names in a key, for one method. In this order: `@LockKey('id')`; `@Param('id')` and its like; the
+ * name of an argument; a property of the only argument that is an object; a part of the request that the method handles.
  */
 export class KeyNames {
   readonly #positions: ReadonlyMap<string, number | 'ambiguous'>;
@@ -72,7 +64,7 @@ export class KeyNames {
     );
   }
 
-  /** Of what a minifier made, without the types of its arguments, nothing is known. */
+  /** A minified method without the types of its arguments says nothing about them. */
   #isDoubtful(name: string): boolean {
     const { doubtful, looksMinified } = this.#arguments;
     return doubtful.has(name) || (looksMinified && !this.#types);
@@ -108,12 +100,8 @@ export class KeyNames {
   }
 }
 
-/** As its class declares it: a decorator below may have wrapped it, and is not applied before all of them were called. */
+/** The method as its class declares it. A decorator below may have wrapped it by then. */
 function declaredMethod({ target, name }: Declaration): Method | undefined {
   const value: unknown = Object.getOwnPropertyDescriptor(target, name)?.value;
   return isMethod(value) ? value : undefined;
-}
-
-function isMethod(value: unknown): value is Method {
-  return typeof value === 'function';
 }

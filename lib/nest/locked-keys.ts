@@ -7,25 +7,29 @@ import {
   type LockHandle,
   type LockService,
 } from '../core/index.js';
+import type { Declaration, Method } from '../decorators/declaration.js';
 import { KeyNames } from './key-names.js';
 import { KeyTemplate } from './key-template.js';
-import type { Declaration } from './method-metadata.js';
 import { blameRequest } from './lock-answers.js';
 
 export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly string[];
 export type KeySource = string | readonly string[] | KeyFunction;
 
-/** The keys that the calls of one method take, from what `@Locked` was given. */
+/** The keys that the calls of one method take, by the templates or the function of `@Locked`. */
 export class LockedKeys {
-  readonly #keysOf: (instance: object, args: readonly unknown[], context: ExecutionContext | undefined) => unknown;
+  readonly #keysOf: (
+    instance: object,
+    args: readonly unknown[],
+    context: ExecutionContext | undefined,
+  ) => readonly string[];
   readonly #templates: readonly KeyTemplate[] = [];
   readonly #names: KeyNames;
 
   /** @throws LockConfigurationError with the option `key` */
-  constructor(source: KeySource, declaration: Declaration, method: (...args: never[]) => unknown, owner: string) {
+  constructor(source: KeySource, declaration: Declaration, method: Method, owner: string) {
     this.#names = new KeyNames(declaration, method, owner);
     if (typeof source === 'function') {
-      this.#keysOf = (instance, args) => Reflect.apply(source, instance, args);
+      this.#keysOf = (instance, args) => assertedKeys(Reflect.apply(source, instance, args));
       return;
     }
     const templates = (typeof source === 'string' ? [source] : source).map((template) => new KeyTemplate(template));
@@ -36,24 +40,20 @@ export class LockedKeys {
   }
 
   /**
-   * Sorted, so that two calls that need the same keys never wait for each other; each once. The context is that of the
-   * request that the call handles.
+   * Sorted, and each key once. The context is that of the request that the call handles.
    * @throws LockConfigurationError with the option `key`; what a key function throws
    */
   of(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): readonly string[] {
     try {
-      const found = this.#keysOf(instance, args, context);
-      const keys: readonly unknown[] = Array.isArray(found) ? found : [found];
-      if (keys.length === 0) throw new LockConfigurationError('a key function returned no key at all', 'key');
-      return [...new Set(keys.map(checked))].toSorted();
+      return [...new Set(this.#keysOf(instance, args, context))].toSorted();
     } catch (error) {
-      // Only what a handler was called with came from outside. In a service it is our own code's mistake.
+      // A handler's arguments come from outside. Elsewhere it is the application's own mistake.
       if (context && error instanceof LockConfigurationError) blameRequest(error);
       throw error;
     }
   }
 
-  /** Whether it was given several, as far as that is known before a call. */
+  /** Whether the method has several keys, as far as that is known before a call. */
   get areSeveral(): boolean {
     return this.#templates.length > 1;
   }
@@ -66,14 +66,18 @@ export class LockedKeys {
   }
 }
 
-function checked(key: unknown): string {
-  assertKey(key);
-  return key;
+function assertedKeys(found: unknown): readonly string[] {
+  const keys: readonly unknown[] = Array.isArray(found) ? found : [found];
+  if (keys.length === 0) throw new LockConfigurationError('a key function returned no key at all', 'key');
+  return keys.map((key) => {
+    assertKey(key);
+    return key;
+  });
 }
 
 /**
- * `withLock` for several keys: all of them or none, waiting at most `waitMs` altogether. Give them sorted: whoever takes
- * keys in one order never waits for somebody who waits for him.
+ * `withLock` for several keys: all of them or none, waiting at most `waitMs` altogether. Give them sorted: callers that take
+ * keys in one order never wait for each other.
  */
 export function withLocks<T>(
   service: LockService,

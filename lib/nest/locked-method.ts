@@ -8,35 +8,36 @@ import {
   LockTimeoutError,
   resolveOptions,
 } from '../core/index.js';
+import { type Declaration, labelOf, type Method } from '../decorators/declaration.js';
 import { ClientDeparture } from './client-departure.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
 import { type KeySource, LockedKeys, withLocks } from './locked-keys.js';
 import type { LockedOptions } from './locked-options.js';
 import { ownContext } from './locked.interceptor.js';
 import { lockedStream, toObservable } from './locked-stream.js';
-import { type Declaration, isEventStream, returnsObservable } from './method-metadata.js';
+import { isEventStream, returnsObservable } from './method-metadata.js';
 import type { MethodStep } from './method-step.js';
 import { parameterMetadata } from './parameter-metadata.js';
 import { isObject } from './request-values.js';
 
-export type Method = (...args: never[]) => unknown;
 type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
 type Outcome<T> = { readonly result: T } | { readonly busy: LockTimeoutError };
 
-/** One call of the method, and the locks that it needs. */
 interface Call {
   readonly service: LockService;
   readonly keys: readonly string[];
   readonly args: readonly unknown[];
-  /** Of the request that it handles. */
+  /** The request that the call handles, if it handles one. */
   readonly context: ExecutionContext | undefined;
 }
 
-/** A method that `@Locked` stands before: which keys its calls take, and how. */
+/** A method with `@Locked`: which keys its calls take, and how. */
 export class LockedMethod {
   /** `SaleService.buy`, for messages. */
   readonly label: string;
   readonly backend: string;
+  /** The work of another decorator between the lock and the method. */
+  step: MethodStep | undefined;
   readonly #keys: LockedKeys;
   readonly #acquire: AcquireOptions;
   /** By service, so that no call has to resolve them. */
@@ -45,7 +46,6 @@ export class LockedMethod {
   readonly #outlivesClient: boolean;
   readonly #lockArguments: ReadonlySet<number>;
   readonly #returnsObservable: boolean;
-  #step: MethodStep | undefined;
 
   /** @throws LockConfigurationError naming the option */
   constructor(
@@ -56,7 +56,7 @@ export class LockedMethod {
     /** Where an instance has its `LockService`. */
     readonly property: symbol,
   ) {
-    this.label = `${declaration.target.constructor.name}.${String(declaration.name)}`;
+    this.label = labelOf(declaration);
     this.backend = backend;
     if (typeof onBusy !== 'function' && onBusy !== 'throw' && onBusy !== 'skip') {
       throw new LockConfigurationError(`onBusy of ${this.label} must be 'throw', 'skip' or a function`, 'onBusy');
@@ -84,22 +84,12 @@ export class LockedMethod {
     if (typeof method !== 'function') return;
     this.#keys.validate(method, classRef, prefixes);
     if (this.#streams(method)) this.#refuseStep();
-    this.#step?.validate(method, classRef, this.#keys);
+    this.step?.validate(method, classRef, this.#keys);
   }
 
-  /** What another decorator wants done between the lock and the method. */
-  get step(): MethodStep | undefined {
-    return this.#step;
-  }
-
-  adopt(step: MethodStep): void {
-    this.#step = step;
-  }
-
-  /** Never runs the method without its locks: whatever is missing is thrown into the promise or the Observable. */
+  /** Never runs the method without its locks. What is missing fails the promise or the Observable. */
   call(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
-    const self = isObject(instance) ? Reflect.get(instance, this.declaration.name) : undefined;
-    const streams = this.#streams(self);
+    const streams = this.#streams(isObject(instance) && Reflect.get(instance, this.declaration.name));
     try {
       if (!isObject(instance)) throw this.#withoutService('it was called without its instance');
       const service = this.#serviceOf(instance);
@@ -112,7 +102,7 @@ export class LockedMethod {
         return this.#stream(call, perform);
       }
       const body: Work<unknown> = async (locks) => this.#settled(await perform(locks));
-      const enclose = this.#step?.enclose(instance, args, context);
+      const enclose = this.step?.enclose(instance, args, context);
       return this.#run(call, enclose ? (locks) => enclose(locks, () => body(locks)) : body);
     } catch (error) {
       return streams ? throwError(() => error) : Promise.reject(error);
@@ -121,9 +111,11 @@ export class LockedMethod {
 
   async #run(call: Call, work: Work<unknown>): Promise<unknown> {
     const outcome = await this.#locked(call, work);
-    if ('result' in outcome) return outcome.result;
-    const { args } = call;
-    return typeof this.#onBusy === 'function' ? this.#onBusy({ error: outcome.busy, args }) : undefined;
+    return 'result' in outcome ? outcome.result : this.#instead(outcome.busy, call);
+  }
+
+  #instead(error: LockTimeoutError, { args }: Call): unknown {
+    return typeof this.#onBusy === 'function' ? this.#onBusy({ error, args }) : undefined;
   }
 
   #settled(result: unknown): unknown {
@@ -138,22 +130,20 @@ export class LockedMethod {
     return this.#returnsObservable || (typeof method === 'function' && isEventStream(method));
   }
 
-  /** @throws LockConfigurationError: a step ends, and an Observable may not */
+  /** @throws LockConfigurationError: a step has an end, and an Observable may have none */
   #refuseStep(): void {
-    if (this.#step) throw this.#step.refused('needs a method that returns a promise, not an Observable', 'returns');
+    if (this.step) throw this.step.refused('needs a method that returns a promise, not an Observable', 'returns');
   }
 
   #stream(call: Call, perform: (locks: readonly LockHandle[]) => unknown): Observable<unknown> {
     return lockedStream(async (work, unsubscribed) => {
       const outcome = await this.#locked(call, work, unsubscribed);
-      if ('result' in outcome) return EMPTY;
-      const onBusy = this.#onBusy;
-      const { args } = call;
-      return typeof onBusy === 'function' ? toObservable(() => onBusy({ error: outcome.busy, args })) : EMPTY;
+      if ('result' in outcome || this.#onBusy === 'skip') return EMPTY;
+      return toObservable(() => this.#instead(outcome.busy, call));
     }, perform);
   }
 
-  /** A busy lock is an outcome where `onBusy` asks for one; what the work itself throws never is. */
+  /** A busy lock is an outcome where `onBusy` asks for one. An error of the work never is. */
   async #locked<T>({ service, keys, context }: Call, work: Work<T>, unsubscribed?: AbortSignal): Promise<Outcome<T>> {
     const departure = context && !this.#outlivesClient ? new ClientDeparture(context) : undefined;
     const signals = [this.#acquire.signal, unsubscribed, departure?.signal].filter((signal) => signal !== undefined);
@@ -198,9 +188,9 @@ export class LockedMethod {
   }
 }
 
-const METHODS = Symbol('methods that @Locked stands before');
+const METHODS = Symbol('methods with @Locked');
 
-/** Those that the class of `prototype` declares or inherits. */
+/** The locked methods that the class of `prototype` declares or inherits. */
 export function lockedMethods(prototype: object): readonly LockedMethod[] {
   const methods: unknown = Reflect.getMetadata(METHODS, prototype);
   return Array.isArray(methods) ? methods : [];

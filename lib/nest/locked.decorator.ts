@@ -1,10 +1,11 @@
 import { Inject, UseInterceptors } from '@nestjs/common';
 import { LockConfigurationError } from '../core/index.js';
+import { isMethod, labelOf } from '../decorators/declaration.js';
 import { adoptLockedStep } from '../decorators/locked-step.js';
 import { wrapMethod } from '../decorators/wrapped-method.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import type { KeyFunction, KeySource } from './locked-keys.js';
-import { addLockedMethod, LockedMethod, lockedMethods, type Method } from './locked-method.js';
+import { addLockedMethod, LockedMethod, lockedMethods } from './locked-method.js';
 import type { Lockable, LockedDecorator } from './locked-decorator-type.js';
 import type { LockedOptions, OnBusy } from './locked-options.js';
 import { LockedExceptionFilter } from './locked-exception.filter.js';
@@ -12,7 +13,7 @@ import { LockedInterceptor } from './locked.interceptor.js';
 import { addLastFilter, noteDeclaration } from './method-metadata.js';
 import { MethodStep } from './method-step.js';
 
-/** What the types below admit less of. */
+/** The overloads below admit less. */
 type AnyDecorator = (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => void;
 
 /**
@@ -21,10 +22,10 @@ type AnyDecorator = (target: object, name: string | symbol, descriptor?: Propert
  * `key` is a template such as `lock_sale_:id`, several of them (all or none are taken), or a function of the method's own
  * arguments. A placeholder is, in this order: `@LockKey('id')`; a named parameter, `@Param('id')`; an argument, `:dto.sku`;
  * a property of the only argument that is an object; the request, `:params.id`, `:query.x`, `:body.y`, `:user.id`, or the
- * message, `:data.id`. An argument whose name may be a minifier's is none: one letter, or three where it looks minified.
+ * message, `:data.id`. Names that a minifier may have made do not count: one letter, or up to three in a minified build.
  *
  * Put it above `@Transactional()`, so that the commit comes before the release.
- * @throws LockConfigurationError at decoration: an option or template that can never work, a static method, two locks
+ * @throws LockConfigurationError at decoration: an option or template that can never work; a static method; two locks
  */
 export function Locked<Busy extends OnBusy>(
   key: string | readonly [string, ...string[]],
@@ -37,7 +38,8 @@ export function Locked<Args extends unknown[], Busy extends OnBusy>(
 export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorator {
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     const { backend = DEFAULT_BACKEND } = options;
-    const label = `${target.constructor.name}.${String(name)}`;
+    const declaration = { target, name };
+    const label = labelOf(declaration);
     const method: unknown = descriptor?.value;
     if (typeof target === 'function' || !descriptor || !isMethod(method)) {
       throw new LockConfigurationError(`@Locked belongs on a method of instances, which ${label} is not`, 'method');
@@ -47,14 +49,12 @@ export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorato
       throw new LockConfigurationError(`${label} has two @Locked; give one of them both keys, in an array`, 'key');
     }
     const property = others.find((other) => other.backend === backend)?.property ?? Symbol(advice(label, backend));
-    const declaration = { target, name };
     const locked = new LockedMethod(declaration, method, key, options, property);
     addLockedMethod(locked);
     Inject(getLockServiceToken(backend))(target, property);
     adoptLockedStep(declaration, (step) => {
-      const needs = Symbol(step.advice);
-      locked.adopt(new MethodStep(step, declaration, method, label, needs));
-      Inject(step.needs)(target, needs);
+      locked.step = new MethodStep(step, declaration, method);
+      Inject(step.needs)(target, locked.step.property);
     });
     const wrapper: Lockable = function (this: unknown, ...args: unknown[]) {
       return locked.call(this, args);
@@ -66,11 +66,7 @@ export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorato
   };
 }
 
-function isMethod(value: unknown): value is Method {
-  return typeof value === 'function';
-}
-
-/** What Nest prints when it cannot inject the service. */
+/** Nest prints it when it cannot inject the service. */
 function advice(label: string, backend: string): string {
   const missing =
     backend === DEFAULT_BACKEND

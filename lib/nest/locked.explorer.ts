@@ -99,7 +99,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     return this.services.get(backend) && this.moduleRef.get<LockService>(getLockServiceToken(backend));
   }
 
-  #needed({ needs, advice }: MethodStep): unknown {
+  #needed({ step: { needs, advice } }: MethodStep): unknown {
     try {
       return this.moduleRef.get<unknown>(needs, { strict: false });
     } catch {

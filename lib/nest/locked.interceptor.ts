@@ -8,16 +8,17 @@ import {
   Optional,
 } from '@nestjs/common';
 import { type Observable, tap } from 'rxjs';
+import type { Declaration } from '../decorators/declaration.js';
 import type { LockAnswers } from './lock-answers.js';
 import { LOCK_ANSWERS } from './lock-exception.filter.js';
 import { claim } from './locked-exception.filter.js';
-import { type Declaration, declarationOf } from './method-metadata.js';
+import { declarationOf } from './method-metadata.js';
 
 const contexts = new AsyncLocalStorage<ExecutionContext>();
 
 /**
- * Remembers the request while a locked handler runs, so that a key may be taken from it, and which lock errors came
- * of it. `@Locked` attaches it by itself; it takes no lock: that happens after guards and pipes, around the method.
+ * Remembers the request while a locked handler runs, for keys that come from it, and claims the handler's lock errors.
+ * `@Locked` attaches it. It takes no lock: the method does, after guards and pipes.
  */
 @Injectable()
 export class LockedInterceptor implements NestInterceptor {
@@ -29,7 +30,7 @@ export class LockedInterceptor implements NestInterceptor {
   }
 }
 
-/** The context of the request that this method of `instance` handles itself; not of one that merely led here. */
+/** The context of the request that this method of `instance` handles itself, not of one that merely led here. */
 export function ownContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
   const context = contexts.getStore();
   if (context?.getClass() !== instance.constructor) return undefined;

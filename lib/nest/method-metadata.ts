@@ -1,12 +1,8 @@
 import 'reflect-metadata';
+import type { Declaration } from '../decorators/declaration.js';
+import { isObject } from './request-values.js';
 
-/** The class or its prototype, and the name, that a method is declared under. */
-export interface Declaration {
-  readonly target: object;
-  readonly name: string | symbol;
-}
-
-/** What Nest, its microservices, gateways and GraphQL keep about a handler. Structural: none of them is imported for it. */
+/** Keys under which Nest, its microservices, gateways and GraphQL describe a handler. None of them is imported for it. */
 const PARAMETERS = '__routeArguments__';
 const CUSTOM_PARAMETER = '__customRouteArgs__';
 const SSE = '__sse__';
@@ -16,8 +12,8 @@ const MESSAGES = ['message', 'microservices:pattern'] as const;
 const RESOLVERS = ['graphql:resolver_type', 'graphql:resolve_property'] as const;
 const FILTERS = '__exceptionFilters__';
 const CAUGHT = '__filterCatchExceptions__';
-const DECLARATION = Symbol('declaration that @Locked stands before');
-/** What decorators put on methods that nobody calls from outside, too. */
+const DECLARATION = Symbol('declaration with @Locked');
+/** Decorators put these on methods that nobody calls from outside, too. */
 const ENHANCERS: ReadonlySet<unknown> = new Set(['__interceptors__', '__guards__', '__pipes__', FILTERS, DECLARATION]);
 
 /** Names given by `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')` and the like, and their positions. */
@@ -34,20 +30,20 @@ export function namedParameters({ target, name }: Declaration): ReadonlyMap<stri
 }
 
 function isParameter(value: unknown): value is { readonly index: number; readonly data?: unknown } {
-  return typeof value === 'object' && value !== null && 'index' in value && typeof value.index === 'number';
+  return isObject(value) && 'index' in value && typeof value.index === 'number';
 }
 
-/** The classes of a method's arguments as the compiler wrote them down; `undefined` where it did not. */
+/** The classes of a method's arguments, if the compiler wrote them down. */
 export function parameterTypes({ target, name }: Declaration): readonly unknown[] | undefined {
   const types: unknown = Reflect.getMetadata('design:paramtypes', target, name);
   return Array.isArray(types) ? types : undefined;
 }
 
-/** Whether the compiler wrote down an Observable, of whichever copy of rxjs, as what the method returns. */
+/** Whether the compiler wrote down that the method returns an Observable, of whichever copy of rxjs. */
 export function returnsObservable({ target, name }: Declaration): boolean {
   const type: unknown = Reflect.getMetadata('design:returntype', target, name);
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined;
-  return typeof prototype === 'object' && prototype !== null && 'subscribe' in prototype && 'lift' in prototype;
+  return isObject(prototype) && 'subscribe' in prototype && 'lift' in prototype;
 }
 
 export function isEventStream(method: object): boolean {
@@ -59,7 +55,7 @@ export function mayBeHandler(method: object): boolean {
   return Reflect.getMetadataKeys(method).some((key: unknown) => !ENHANCERS.has(key));
 }
 
-/** Whether `method` answers messages, of a gateway or a microservice: their data has names of its own. */
+/** Whether `method` answers messages of a gateway or a microservice. Their data has names of its own. */
 export function isMessageHandler(method: object): boolean {
   return MESSAGES.some((key) => Reflect.hasMetadata(key, method));
 }
@@ -69,12 +65,12 @@ export function isRoute(method: object): boolean {
   return Reflect.hasMetadata(VERB, method);
 }
 
-/** Whether Nest calls `method` for something else than HTTP. */
+/** Whether Nest calls `method`, but not for HTTP. */
 export function isForeignHandler(method: object): boolean {
   return isMessageHandler(method) || RESOLVERS.some((key) => Reflect.hasMetadata(key, method));
 }
 
-/** Whether the route of `method`, or of the controller that has it, or what is put before both, names the parameter. */
+/** Whether the route of `method`, of its controller, or one of the prefixes names the parameter. */
 export function routeNames(
   method: object,
   controller: object,
@@ -91,7 +87,7 @@ export function routeNames(
     .some((match) => match.groups?.['name'] === parameter);
 }
 
-/** Puts `filter` before those that `method` has; Nest asks the last one first, and those of a class after them. */
+/** Puts `filter` before those of `method`. Nest asks the last one first, and filters of the class after them. */
 export function addLastFilter(method: object, filter: unknown): void {
   Reflect.defineMetadata(FILTERS, [filter, ...filtersOf(method)], method);
 }
@@ -102,14 +98,14 @@ export function filtersOf(target: object): readonly unknown[] {
   return Array.isArray(filters) ? filters : [];
 }
 
-/** What `@Catch` of a filter, or of its class, lists. */
+/** The errors that `@Catch` of a filter, or of its class, lists. */
 export function caughtTypes(filter: unknown): readonly (abstract new (...args: never[]) => unknown)[] {
-  const classRef: unknown = typeof filter === 'object' && filter !== null ? filter.constructor : filter;
+  const classRef: unknown = isObject(filter) ? filter.constructor : filter;
   const types: unknown = typeof classRef === 'function' ? Reflect.getMetadata(CAUGHT, classRef) : undefined;
   return Array.isArray(types) ? types : [];
 }
 
-/** For whoever has only what Nest calls, be it a wrapper that has the metadata of the locked method. */
+/** Nest may call a wrapper that has only the metadata of the locked method. */
 export function noteDeclaration(declaration: Declaration, method: object): void {
   Reflect.defineMetadata(DECLARATION, declaration, method);
 }

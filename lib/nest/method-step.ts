@@ -1,30 +1,26 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError, type LockHandle } from '../core/index.js';
+import { type Declaration, labelOf, type Method } from '../decorators/declaration.js';
 import type { LockedStep } from '../decorators/locked-step.js';
 import { LockedKeys } from './locked-keys.js';
-import type { Declaration } from './method-metadata.js';
 
 /** Calls `work` under the step; `locks` are those of the call. */
 export type Enclosure = <T>(locks: readonly LockHandle[], work: () => Promise<T>) => Promise<T>;
 
-/** A step of one locked method, with its resource in the language of `@Locked`, and what it needs on each instance. */
+/** A step of one locked method, with its resource in the language of `@Locked`. */
 export class MethodStep {
+  /** An instance keeps under it the provider that the step needs. */
+  readonly property: symbol;
   readonly #resource: LockedKeys;
 
   /** @throws LockConfigurationError with the option `key` */
   constructor(
-    private readonly step: LockedStep,
-    declaration: Declaration,
-    method: (...args: never[]) => unknown,
-    private readonly label: string,
-    /** Where an instance has what the step needs. */
-    readonly property: symbol,
+    readonly step: LockedStep,
+    private readonly declaration: Declaration,
+    method: Method,
   ) {
-    this.#resource = new LockedKeys(step.resource, declaration, method, `${step.decorator} ${label}`);
-  }
-
-  get needs(): LockedStep['needs'] {
-    return this.step.needs;
+    this.property = Symbol(step.advice);
+    this.#resource = new LockedKeys(step.resource, declaration, method, this.#label);
   }
 
   /** @throws LockConfigurationError when the step can never work with what it needs */
@@ -32,13 +28,9 @@ export class MethodStep {
     try {
       await this.step.start?.(needed);
     } catch (error) {
-      // Whatever cannot answer now may do so when the method is called, and is that call's error then.
+      // A server that does not answer now may do so when the method is called. That call has the error otherwise.
       if (error instanceof LockConfigurationError) throw error;
     }
-  }
-
-  get advice(): string {
-    return this.step.advice;
   }
 
   /** @throws LockConfigurationError when the step can never work for instances of `controller` */
@@ -51,8 +43,8 @@ export class MethodStep {
   enclose(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): Enclosure {
     const [resource = ''] = this.#resource.of(instance, args, context);
     const needed: unknown = Reflect.get(instance, this.property);
-    if (needed === undefined)
-      throw this.refused(`has not been given what it needs. ${this.step.advice}`, this.step.decorator);
+    const { advice, decorator } = this.step;
+    if (needed === undefined) throw this.refused(`has not been given what it needs. ${advice}`, decorator);
     return (locks, work) => {
       const [lock] = locks;
       if (!lock || locks.length > 1) throw this.#severalKeys();
@@ -61,13 +53,15 @@ export class MethodStep {
   }
 
   refused(why: string, option: string): LockConfigurationError {
-    return new LockConfigurationError(`${this.step.decorator} ${this.label} ${why}`, option);
+    return new LockConfigurationError(`${this.#label} ${why}`, option);
+  }
+
+  get #label(): string {
+    return `${this.step.decorator} ${labelOf(this.declaration)}`;
   }
 
   #severalKeys(): LockConfigurationError {
-    return this.refused(
-      'needs a @Locked with one key: the tokens of several cannot be compared with each other',
-      'key',
-    );
+    const why = 'needs a @Locked with one key: the tokens of several cannot be compared with each other';
+    return this.refused(why, 'key');
   }
 }
