@@ -3,8 +3,6 @@ export {
   DISTRIBUTED_LOCK_OPTIONS,
   type DistributedLockAsyncOptions,
   type DistributedLockExtras,
-} from './nest/distributed-lock.module-definition.js';
-export {
   type DistributedLockOptions,
   type DistributedLockOptionsFactory,
   type NamedBackends,

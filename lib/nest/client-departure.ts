@@ -1,6 +1,7 @@
 import { type ExecutionContext, HttpException } from '@nestjs/common';
+import { isObject } from './request-values.js';
 
-/** What nginx calls "client closed request"; nobody is there to read it, and Nest does not log an `HttpException`. */
+/** "Client closed request" in nginx. Nobody reads it, and Nest does not log an `HttpException`. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 /** A response of Node, of HTTP/1 or 2. */
@@ -27,7 +28,7 @@ export class ClientDeparture {
     return this.#controller.signal;
   }
 
-  /** For when the work begins, which answers by itself. */
+  /** The work begins, and answers by itself. */
   stopWatching(): void {
     this.#response?.off('close', this.#leave);
   }
@@ -56,13 +57,6 @@ function rawResponse(context: ExecutionContext): RawResponse | undefined {
 }
 
 function isRawResponse(value: unknown): value is RawResponse {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    'destroyed' in value &&
-    'once' in value &&
-    typeof value.once === 'function' &&
-    'off' in value &&
-    typeof value.off === 'function'
-  );
+  if (!isObject(value) || !('destroyed' in value)) return false;
+  return ['once', 'off'].every((name) => typeof Reflect.get(value, name) === 'function');
 }

@@ -1,21 +1,46 @@
-import type { LoggerService } from '@nestjs/common';
+import type { ConfigurableModuleAsyncOptions, LoggerService } from '@nestjs/common';
 import { type GivenBackend, isBackend, LockConfigurationError, type LockServiceOptions } from '../core/index.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
+import type { LockAnswers } from './lock-answers.js';
 
 export type NamedBackends = Readonly<Record<string, GivenBackend>> & { readonly default: GivenBackend };
 
 export interface ModuleOptions extends LockServiceOptions {
-  /** Where the module logs, or `false`: see `LockLogger`. @default a Nest logger with the context `LockService` */
+  /** The logger of a `LockLogger`, or `false` for none. @default a Nest logger with the context `LockService` */
   logger?: LoggerService | false;
 }
 
-/** One backend, or several by name; what else a `LockService` takes holds for each of them. */
+/** One backend, or several by name. The other options hold for each of them. */
 export type DistributedLockOptions = ModuleOptions &
   ({ backend: GivenBackend; backends?: never } | { backends: NamedBackends; backend?: never });
 
-/** What a class given as `useClass` or `useExisting` implements. */
+/** For a class given as `useClass` or `useExisting`. */
 export interface DistributedLockOptionsFactory {
   createLockOptions(): GivenBackend | DistributedLockOptions | Promise<GivenBackend | DistributedLockOptions>;
+}
+
+export interface DistributedLockExtras {
+  /** Whether other modules find the services without importing this one. @default true */
+  isGlobal?: boolean;
+  /**
+   * Whether lock errors are answered: see `LockExceptionFilter`. An object changes status and `Retry-After` by the error's
+   * code: `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`. Your own global filter for them needs `false`.
+   * @default true
+   */
+  exceptionFilter?: boolean | LockAnswers;
+}
+
+/**
+ * The token of what `forRoot` was given, or the factory of `forRootAsync` returned. Tests put another backend in its place by
+ * `overrideProvider(DISTRIBUTED_LOCK_OPTIONS).useValue(memory())`. The real one is then neither opened nor started.
+ */
+export const DISTRIBUTED_LOCK_OPTIONS = Symbol('options of DistributedLockModule');
+
+type AsyncOptions = ConfigurableModuleAsyncOptions<GivenBackend | DistributedLockOptions, 'createLockOptions'>;
+
+export interface DistributedLockAsyncOptions extends AsyncOptions, DistributedLockExtras {
+  /** The names of the factory's backends. @default ['default'] */
+  backends?: readonly string[];
 }
 
 /**

@@ -1,17 +1,58 @@
-import { type DynamicModule, Module } from '@nestjs/common';
-import { DiscoveryModule } from '@nestjs/core';
+import { ConfigurableModuleBuilder, type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { APP_FILTER, DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import type { GivenBackend } from '../core/index.js';
-import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
 import {
-  ConfigurableModuleClass,
+  DISTRIBUTED_LOCK_OPTIONS,
   type DistributedLockAsyncOptions,
   type DistributedLockExtras,
-} from './distributed-lock.module-definition.js';
+  type DistributedLockOptions,
+  resolveModuleOptions,
+} from './distributed-lock-options.js';
+import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
+import { assertAnswers } from './lock-answers.js';
+import { LOCK_ANSWERS, LockExceptionFilter } from './lock-exception.filter.js';
+import { LockServices } from './lock-services.js';
 import { LockedExplorer } from './locked.explorer.js';
+
+interface Extras extends DistributedLockExtras {
+  names?: readonly string[];
+}
+
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend | DistributedLockOptions>({
+  optionsInjectionToken: DISTRIBUTED_LOCK_OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setFactoryMethodName('createLockOptions')
+  .setExtras<Extras>(
+    { isGlobal: true, exceptionFilter: true, names: [DEFAULT_BACKEND] },
+    (definition, { isGlobal = true, exceptionFilter = true, names = [DEFAULT_BACKEND] }) => {
+      const services = names.map((name) => serviceProvider(name));
+      const answers = exceptionFilter === true ? {} : exceptionFilter;
+      if (answers) assertAnswers(answers);
+      return {
+        ...definition,
+        global: isGlobal,
+        providers: [
+          ...(definition.providers ?? []),
+          {
+            provide: LockServices,
+            useFactory: (options: GivenBackend | DistributedLockOptions, modules: ModulesContainer) =>
+              new LockServices(options, names, modules),
+            inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
+          },
+          ...services,
+          { provide: LOCK_ANSWERS, useValue: answers },
+          ...(answers ? [{ provide: APP_FILTER, useClass: LockExceptionFilter }] : []),
+        ],
+        exports: [...services, LOCK_ANSWERS],
+      };
+    },
+  )
+  .build();
 
 /**
  * Provides a `LockService` for each backend and makes `@Locked` work. Import it once, in the root module. It closes the
- * backends when the application shuts down; call `app.enableShutdownHooks()` so that signals do that too.
+ * backends when the application shuts down: call `app.enableShutdownHooks()`, so that signals shut it down.
  */
 @Module({ imports: [DiscoveryModule], providers: [LockedExplorer] })
 export class DistributedLockModule extends ConfigurableModuleClass {
@@ -32,10 +73,18 @@ export class DistributedLockModule extends ConfigurableModuleClass {
    *   useFactory: (config: ConfigService) => redis({ url: config.getOrThrow('REDIS_URL') }),
    * })
    * ```
-   * `backends` names what the factory returns, if that is more than `default`: providers are known before a factory runs.
-   * `isGlobal` and `exceptionFilter` stand beside the factory, because it comes too late for them.
+   * `backends` lists the names, if there are others than `default`: providers are known before a factory runs. `isGlobal` and
+   * `exceptionFilter` stand beside the factory, which comes too late for them.
    */
   static override forRootAsync({ backends, ...options }: DistributedLockAsyncOptions): DynamicModule {
     return super.forRootAsync({ ...options, ...(backends ? { names: backends } : {}) });
   }
+}
+
+function serviceProvider(name: string): Provider {
+  return {
+    provide: getLockServiceToken(name),
+    useFactory: (services: LockServices) => services.get(name),
+    inject: [LockServices],
+  };
 }

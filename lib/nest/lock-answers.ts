@@ -1,12 +1,11 @@
-import { STATUS_CODES } from 'node:http';
 import { LockConfigurationError, type LockError, type OptimisticConflictError } from '../core/index.js';
 
-/** What clients are told about; everything else is this application's own business, and a 500. */
+/** Errors that clients are told about. Others are this application's own, and a 500. */
 export type AnsweredCode =
   'LOCK_TIMEOUT' | 'LOCK_BACKEND' | 'LOCK_SHUTDOWN' | 'LOCK_LOST' | 'LOCK_STALE_FENCE' | 'OPTIMISTIC_CONFLICT';
 
 export interface LockAnswer {
-  /** Of HTTP, from 400 to 599. */
+  /** An HTTP status, from 400 to 599. */
   readonly status?: number;
   /** The header `Retry-After`; 0 leaves it out. */
   readonly retryAfterSeconds?: number;
@@ -20,7 +19,7 @@ export type AnsweredError = LockError | OptimisticConflictError;
 export interface Answer {
   readonly status: number;
   readonly code: string;
-  /** For clients: says nothing about hosts, processes or keys. */
+  /** Says nothing about hosts, processes or keys. */
   readonly message: string;
   readonly retryAfterSeconds: number;
 }
@@ -37,16 +36,12 @@ const ANSWERS: Readonly<Record<AnsweredCode, Omit<Answer, 'code'>>> = {
     retryAfterSeconds: 0,
   },
 };
-const BAD_KEY = {
-  status: 400,
-  message: 'What to lock is missing from the request, or invalid',
-  retryAfterSeconds: 0,
-};
+const BAD_KEY = { status: 400, message: 'What to lock is missing from the request, or invalid', retryAfterSeconds: 0 };
 const INTERNAL = { status: 500, message: 'Internal server error', retryAfterSeconds: 0 };
 
 const faults = new WeakSet<object>();
 
-/** Notes that a request which came from outside is to blame for `error`, rather than this application. */
+/** Blames `error` on the request, which came from outside. */
 export function blameRequest(error: object): void {
   faults.add(error);
 }
@@ -57,12 +52,7 @@ export function answerTo(error: AnsweredError, changed: LockAnswers = {}): Answe
   return isAnswered(code) ? { ...ANSWERS[code], ...changed[code], code } : { ...INTERNAL, code };
 }
 
-/** As Nest's own exceptions name it: `Locked` for 423. */
-export function reasonPhrase(status: number): string | undefined {
-  return STATUS_CODES[status];
-}
-
-/** @throws LockConfigurationError naming the code that is none, or the figure that cannot be */
+/** @throws LockConfigurationError naming the unknown code, or the figure out of range */
 export function assertAnswers(answers: LockAnswers): void {
   for (const [code, { status, retryAfterSeconds, ...rest }] of Object.entries(answers)) {
     if (!isAnswered(code)) throw refused(`${code} is none of ${Object.keys(ANSWERS).join(', ')}`);

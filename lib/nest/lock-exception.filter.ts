@@ -1,10 +1,20 @@
-import { type ArgumentsHost, Catch, type ExceptionFilter, Inject, Logger, Optional } from '@nestjs/common';
+import {
+  type ArgumentsHost,
+  Catch,
+  type ExceptionFilter,
+  type ExecutionContext,
+  Inject,
+  Logger,
+  Optional,
+} from '@nestjs/common';
+import { STATUS_CODES } from 'node:http';
 import { HttpAdapterHost } from '@nestjs/core';
 import { type Observable, throwError } from 'rxjs';
 import { LockError, OptimisticConflictError } from '../core/index.js';
-import { type Answer, type AnsweredError, answerTo, type LockAnswers, reasonPhrase } from './lock-answers.js';
+import { type Answer, type AnsweredError, answerTo, type LockAnswers } from './lock-answers.js';
+import { caughtTypes, filtersOf } from './method-metadata.js';
 
-/** How `exceptionFilter` changes the answers; `false` when it turns them off. */
+/** The token of the answers that `exceptionFilter` changes, or of `false`. */
 export const LOCK_ANSWERS = Symbol('exceptionFilter of DistributedLockModule');
 
 /** A socket of `ws`, whose `emit` stays in this process, or one of socket.io. */
@@ -14,7 +24,7 @@ interface Socket {
   emit(event: string, payload: unknown): unknown;
 }
 
-/** Others were there first. It happens, and the caller is told. */
+/** These are no faults, and the caller is told. */
 const EXPECTED: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'LOCK_SHUTDOWN', 'OPTIMISTIC_CONFLICT']);
 
 /**
@@ -22,10 +32,10 @@ const EXPECTED: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'LOCK_SHUTDOWN', 
  * a request whose values name no lock, 409 for a stale fencing token and for a conflict that outlasted its retries, 500 for
  * the rest. RPC, WebSocket and GraphQL callers get `{ code, message }` in the shape they know; any other caller the error.
  *
- * A method with `@Locked` has it at once, in every kind of application. For errors of a `LockService` in other handlers it is
+ * `@Locked` attaches it to its method, in every kind of application. For errors of a `LockService` in other handlers it is
  * global for HTTP only, as every filter; gateways and microservices of hybrid applications take
  * `@UseFilters(LockExceptionFilter)`. Filters of the method itself come first, and those of its class that name the error.
- * The log has what clients are not told: at `error` what is no fault of theirs.
+ * Keys, hosts and processes stand in the log only, at `error` where the client is not at fault.
  */
 @Catch(LockError, OptimisticConflictError)
 export class LockExceptionFilter implements ExceptionFilter<AnsweredError> {
@@ -67,15 +77,44 @@ export class LockExceptionFilter implements ExceptionFilter<AnsweredError> {
       return;
     }
     if (retryAfterSeconds > 0) httpAdapter.setHeader(response, 'Retry-After', String(retryAfterSeconds));
-    httpAdapter.reply(response, { statusCode: status, error: reasonPhrase(status), code, message }, status);
+    httpAdapter.reply(response, { statusCode: status, error: STATUS_CODES[status], code, message }, status);
   }
 }
 
-/** As Nest tells of its own exceptions, with the message that it is about. */
+/** In the shape of Nest's own exceptions, with the message that failed. */
 function tell(host: ArgumentsHost, payload: { status: string; code: string; message: string }): void {
   const ws = host.switchToWs();
   const socket = ws.getClient<Socket>();
   const data = { ...payload, cause: { pattern: ws.getPattern(), data: ws.getData<unknown>() } };
   if (typeof socket.readyState === 'number') socket.send(JSON.stringify({ event: 'exception', data }));
   else socket.emit('exception', data);
+}
+
+const claimed = new WeakSet<object>();
+
+/** Nest picks a filter by `instanceof` alone, which is true for claimed errors only. */
+abstract class ClaimedError extends Error {
+  static override [Symbol.hasInstance](error: unknown): boolean {
+    return isAnsweredError(error) && claimed.has(error);
+  }
+}
+
+/**
+ * The filter that `@Locked` puts on its method, before gateways, hybrid applications and global catch-all filters hide the
+ * error. It answers in applications that want that.
+ */
+@Catch(ClaimedError)
+export class LockedExceptionFilter extends LockExceptionFilter {}
+
+/** Has `LockedExceptionFilter` answer for `error`, unless the class of the handler has a filter for just such errors. */
+export function claim(error: unknown, context: ExecutionContext): void {
+  if (!isAnsweredError(error)) return;
+  const types = filtersOf(context.getClass()).flatMap(caughtTypes);
+  // A filter for everything, or for every Error, knows nothing of locks.
+  const isNamed = types.some((type) => type !== Error && type !== Object && error instanceof type);
+  if (!isNamed) claimed.add(error);
+}
+
+function isAnsweredError(error: unknown): error is AnsweredError {
+  return error instanceof LockError || error instanceof OptimisticConflictError;
 }

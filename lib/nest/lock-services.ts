@@ -1,14 +1,13 @@
 import { type BeforeApplicationShutdown, Logger, type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
 import type { ModulesContainer } from '@nestjs/core';
-import { LockConfigurationError, LockService, openBackend } from '../core/index.js';
-import type { GivenBackend } from '../core/index.js';
+import { type GivenBackend, LockConfigurationError, LockService, openBackend } from '../core/index.js';
 import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
 import { LockLogger } from './lock-logger.js';
 
 /**
- * A module's services, and their end. Requests in flight, and all other work that the application waits for, end with their
- * locks: the services end last, after the server and after all other modules.
+ * A module's services, and their end. They end last, after the server and all other modules: requests in flight, and other
+ * work that the application waits for, keep their locks.
  */
 export class LockServices implements BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #services: ReadonlyMap<string, LockService>;
@@ -45,7 +44,7 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
     return this.#services.get(name);
   }
 
-  /** Has each backend look for what can never work. @throws LockConfigurationError: all are closed, so that the process can end */
+  /** @throws LockConfigurationError a backend can never work; all are closed then, so that the process can end */
   async start(): Promise<void> {
     try {
       await Promise.all(this.#each((service) => service.start()));
@@ -77,8 +76,8 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
 }
 
 /**
- * Nest ends global modules after all others, in the reverse order of their imports. Ours has to end after those that still run
- * work, such as BullMQ's: so we move it behind them, in whichever order they are imported.
+ * Nest ends global modules after all others, in the reverse order of their imports. This one has to end after modules that
+ * still run work, such as BullMQ's, in whichever order they are imported.
  */
 function endLast(modules: ModulesContainer): void {
   for (const module of modules.values()) {
@@ -86,7 +85,7 @@ function endLast(modules: ModulesContainer): void {
   }
 }
 
-/** @throws LockConfigurationError: which of two global modules has the locks would depend on who asks */
+/** @throws LockConfigurationError: with two global modules it depends on the caller which of them has the locks */
 function assertOnce(modules: ModulesContainer): void {
   const global = Array.from(modules.values()).filter((module) => module.isGlobal && module.hasProvider(LockServices));
   if (global.length < 2) return;

@@ -177,7 +177,7 @@ export class LockedMethod {
   }
 
   #withoutService(why: string): LockConfigurationError {
-    return new LockConfigurationError(`${this.label} is locked and has no LockService: ${why}`, 'service');
+    return new LockConfigurationError(`${this.label} is locked and has no LockService: ${why}`, 'backend');
   }
 
   #fill(args: readonly unknown[], locks: readonly LockHandle[]): readonly unknown[] {

@@ -3,12 +3,12 @@ import { LockConfigurationError } from '../core/index.js';
 import { isMethod, labelOf } from '../decorators/declaration.js';
 import { adoptLockedStep } from '../decorators/locked-step.js';
 import { wrapMethod } from '../decorators/wrapped-method.js';
+import { LockedExceptionFilter } from './lock-exception.filter.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import type { KeyFunction, KeySource } from './locked-keys.js';
 import { addLockedMethod, LockedMethod, lockedMethods } from './locked-method.js';
 import type { Lockable, LockedDecorator } from './locked-decorator-type.js';
 import type { LockedOptions, OnBusy } from './locked-options.js';
-import { LockedExceptionFilter } from './locked-exception.filter.js';
 import { LockedInterceptor } from './locked.interceptor.js';
 import { addLastFilter, noteDeclaration } from './method-metadata.js';
 import { MethodStep } from './method-step.js';
@@ -45,7 +45,7 @@ export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorato
       throw new LockConfigurationError(`@Locked belongs on a method of instances, which ${label} is not`, 'method');
     }
     const others = lockedMethods(target);
-    if (others.some(({ declaration }) => declaration.target === target && declaration.name === name)) {
+    if (others.some((other) => other.declaration.target === target && other.declaration.name === name)) {
       throw new LockConfigurationError(`${label} has two @Locked; give one of them both keys, in an array`, 'key');
     }
     const property = others.find((other) => other.backend === backend)?.property ?? Symbol(advice(label, backend));

@@ -11,17 +11,17 @@ import { assertNotUnlocked } from './unlocked.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Instances that Nest injects nothing into. A value may belong to one application after the other, and then has each one's. */
+/** Instances that Nest injects nothing into. A value may serve several applications, and then has the service of the last. */
 const adopted = new WeakSet<object>();
 
 /**
  * Looks at every locked method when the application starts: a key that can never be resolved stops it. Gives the service
- * to instances made by factories, to which Nest injects no properties. Then has the backends look too. Locking does not
- * depend on it: a method that it does not reach throws when it is called.
+ * to instances of factories, into which Nest injects no properties. Then starts the services. Locking does not depend on it:
+ * a method that it does not reach throws when it is called.
  */
 @Injectable()
 export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
-  /** With what each was given: instances of one class may have been given different things. */
+  /** Steps and the providers of their instances: those of one class may have been given different ones. */
   readonly #steps = new Map<MethodStep, Set<unknown>>();
 
   constructor(
@@ -39,7 +39,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     }
   }
 
-  /** When every module is initialised, and may have run its migrations. @throws LockConfigurationError */
+  /** By then every module is initialised, and may have run its migrations. @throws LockConfigurationError */
   async onApplicationBootstrap(): Promise<void> {
     for (const [step, given] of this.#steps) for (const needed of given) await step.start(needed);
     await this.services.start();
@@ -66,13 +66,9 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
   #adoptAll(wrapper: Wrapper): void {
     this.#adopt(wrapper.instance);
     for (const transient of wrapper.getStaticTransientInstances()) this.#adopt(transient?.instance);
-    const { metatype } = wrapper;
-    if (
-      !wrapper.isFactory ||
-      typeof metatype !== 'function' ||
-      (wrapper.isDependencyTreeStatic() && !wrapper.isTransient)
-    )
-      return;
+    const { metatype, isFactory, isTransient } = wrapper;
+    const isMadeOnce = wrapper.isDependencyTreeStatic() && !isTransient;
+    if (!isFactory || isMadeOnce || typeof metatype !== 'function') return;
     wrapper.metatype = async (...args: unknown[]): Promise<unknown> => {
       const instance: unknown = await Reflect.apply(metatype, undefined, args);
       this.#adopt(instance);
@@ -94,41 +90,31 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     }
   }
 
-  /** By its token, so that a service that a test overrides is overridden here too. */
-  #service({ backend }: LockedMethod): LockService | undefined {
-    return this.services.get(backend) && this.moduleRef.get<LockService>(getLockServiceToken(backend));
-  }
-
-  #needed({ step: { needs, advice } }: MethodStep): unknown {
+  #adoptStep(instance: object, { property, step }: MethodStep): void {
+    if (this.#given(instance, property) !== undefined) return;
     try {
-      return this.moduleRef.get<unknown>(needs, { strict: false });
+      Reflect.set(instance, property, this.moduleRef.get<unknown>(step.needs, { strict: false }));
     } catch {
-      throw new LockConfigurationError(advice, 'dataSource');
+      throw new LockConfigurationError(step.advice, 'dataSource');
     }
-  }
-
-  #adoptStep(instance: object, step: MethodStep): void {
-    if (this.#given(instance, step.property) === undefined) Reflect.set(instance, step.property, this.#needed(step));
   }
 
   #given(instance: object, property: symbol): unknown {
     return adopted.has(instance) ? undefined : Reflect.get(instance, property);
   }
 
-  /** A factory, or another name of a provider, may hand on what Nest made: with the service of another module. */
-  #injected(instance: object, method: LockedMethod): unknown {
-    const { property, backend, label } = method;
-    const service: unknown =
-      this.#given(instance, property) ?? this.#service(method) ?? Reflect.get(instance, property);
+  /** A factory, or another name of a provider, may return an instance that Nest gave the service of another module. */
+  #injected(instance: object, { property, backend, label }: LockedMethod): unknown {
+    // By its token, so that a service that a test overrides is overridden here, too.
+    const ours = this.services.get(backend) && this.moduleRef.get<LockService>(getLockServiceToken(backend));
+    const service: unknown = this.#given(instance, property) ?? ours ?? Reflect.get(instance, property);
     if (service !== undefined) return service;
-    throw new LockConfigurationError(
-      `${label} is locked by the backend "${backend}", and DistributedLockModule has none`,
-      'service',
-    );
+    const why = `${label} is locked by the backend "${backend}", and DistributedLockModule has none`;
+    throw new LockConfigurationError(why, 'backend');
   }
 }
 
-/** What `RouterModule` puts before the routes of a module, and notes on it for each application. */
+/** The prefixes that `RouterModule` puts before the routes of a module. It notes them there for each application. */
 function modulePaths(module: object | undefined): string[] {
   if (!module) return [];
   const keys: readonly unknown[] = Reflect.getMetadataKeys(module);

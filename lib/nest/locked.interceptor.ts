@@ -10,8 +10,7 @@ import {
 import { type Observable, tap } from 'rxjs';
 import type { Declaration } from '../decorators/declaration.js';
 import type { LockAnswers } from './lock-answers.js';
-import { LOCK_ANSWERS } from './lock-exception.filter.js';
-import { claim } from './locked-exception.filter.js';
+import { claim, LOCK_ANSWERS } from './lock-exception.filter.js';
 import { declarationOf } from './method-metadata.js';
 
 const contexts = new AsyncLocalStorage<ExecutionContext>();

@@ -6,9 +6,9 @@ import {
   Inject,
   Injectable,
   type OnModuleInit,
-  type Type,
   UseGuards,
 } from '@nestjs/common';
+import { MetadataScanner } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../core/index.js';
 import { getLockServiceToken } from './inject-lock-service.decorator.js';
 import { isForeignHandler, isRoute } from './method-metadata.js';
@@ -16,7 +16,7 @@ import { isForeignHandler, isRoute } from './method-metadata.js';
 export interface RequireSequencerOptions {
   /** The name of the backend that the locks are kept by. @default 'default' */
   readonly backend?: string;
-  /** Of which key the sequencer has to be, without the namespace. @default any */
+  /** The key of the sequencer, without the namespace. @default any */
   readonly key?: (request: { readonly params: unknown; readonly query: unknown; readonly body: unknown }) => string;
 }
 
@@ -31,11 +31,11 @@ interface HttpRequest {
 const HEADER = /^[!#$%&'*+.^_`|~\w-]+$/u;
 
 /**
- * Lets only those in who hold a lock: `@RequireSequencer('x-lock-sequencer')` on a controller or a handler, for requests that
- * carry `lock.sequencer()` in that header. 409 when the lock is no longer held, 400 without a sequencer, for one of another
- * backend, or of another key than `key` says; 503 when the backend does not answer. It is checked once, before the handler:
- * what is written later is protected by the fencing token only.
- * @throws LockConfigurationError when the name of the header is none; at the start where there is no HTTP
+ * Lets only holders of a lock in: `@RequireSequencer('x-lock-sequencer')` on a controller or a handler, for requests that
+ * carry `lock.sequencer()` in that header. 409 when the lock is no longer held; 400 without a sequencer, or for one of another
+ * backend or key; 503 when the backend does not answer. It is checked once, before the handler: only the fencing token
+ * protects later writes.
+ * @throws LockConfigurationError when the header cannot have that name; at the start where there is no HTTP
  */
 export function RequireSequencer(
   header: string,
@@ -55,16 +55,12 @@ export function RequireSequencer(
   };
 }
 
-function guardClass(
-  header: string,
-  { backend, key }: RequireSequencerOptions,
-  assertUsable: () => void,
-): Type<CanActivate> {
+function guardClass(header: string, { backend, key }: RequireSequencerOptions, assertUsable: () => void) {
   @Injectable()
   class SequencerGuard implements CanActivate, OnModuleInit {
     constructor(@Inject(getLockServiceToken(backend)) private readonly locks: LockService) {}
 
-    /** The other decorators of what it guards are known by then. */
+    /** By then the other decorators of the handler have been called. */
     onModuleInit(): void {
       assertUsable();
     }
@@ -73,7 +69,7 @@ function guardClass(
       if (context.getType() !== 'http') throw withoutHttp(context.getHandler().name);
       const request = context.switchToHttp().getRequest<HttpRequest>();
       const shown = request.headers[header];
-      // A request that leaves out what its key is made of must not choose the key.
+      // The key comes from the request, which may leave it out. It must not match any key then.
       const wanted: { key?: string } = key ? { key: key(request) } : {};
       const state = typeof shown === 'string' ? await this.locks.checkSequencer(shown, wanted) : 'unknown';
       if (state === 'stale') throw new ConflictException('The lock that this request was made under is no longer held');
@@ -85,26 +81,18 @@ function guardClass(
   return SequencerGuard;
 }
 
-/** @throws LockConfigurationError when Nest will never ask the guard, or with something that has no headers */
+/** @throws LockConfigurationError when Nest never asks the guard, or asks it about something that has no headers */
 function assertHttp(target: object, method: string | symbol | undefined): void {
   if (method === undefined) {
-    const prototype: unknown = Reflect.get(target, 'prototype');
-    const foreign = methodsOf(prototype).find(([, handler]) => isForeignHandler(handler));
-    if (foreign) throw withoutHttp(`${nameOf(target)}.${foreign[0]}`);
+    const prototype: object = Reflect.get(target, 'prototype');
+    const names = new MetadataScanner().getAllMethodNames(prototype);
+    const foreign = names.find((name) => isForeignHandler(Reflect.get(prototype, name)));
+    if (foreign !== undefined) throw withoutHttp(`${nameOf(target)}.${foreign}`);
     return;
   }
   const handler: unknown = Reflect.get(target, method);
   if (typeof handler !== 'function' || !isRoute(handler))
     throw withoutHttp(`${nameOf(target.constructor)}.${String(method)}`);
-}
-
-/** With those that a class inherits. */
-function methodsOf(prototype: unknown): readonly [name: string, method: object][] {
-  if (typeof prototype !== 'object' || prototype === null) return [];
-  const own = Object.entries(Object.getOwnPropertyDescriptors(prototype)).flatMap(
-    ([name, { value }]): [string, object][] => (typeof value === 'function' ? [[name, value]] : []),
-  );
-  return [...own, ...methodsOf(Object.getPrototypeOf(prototype))];
 }
 
 function nameOf(target: object): string {

@@ -232,7 +232,7 @@ describe('a @Fenced method that nobody looked at before', () => {
       }
     }
     await providing(crossing);
-    await expect(new Sale().sell()).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'service' });
+    await expect(new Sale().sell()).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'backend' });
     expect(await shop.stock()).toBe(10);
   });
 

@@ -234,7 +234,7 @@ describe('@Locked without a service', () => {
   it('never runs the method of an instance that nobody provided', async () => {
     crossing = new Crossing();
     await providing(crossing, Singleton);
-    await expect(new Made().sell('1')).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'service' });
+    await expect(new Made().sell('1')).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'backend' });
     expect(crossing.most).toBe(0);
   });
 
