@@ -1,6 +1,7 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
 import { leaseBackend, type LeaseBackendOptions } from './lease/lease-backend.js';
+import { assertOptions } from './options.js';
 import { rowBackend, type RowBackendOptions } from './row/row-backend.js';
 import { sessionBackend, type SessionBackendOptions } from './session/session-backend.js';
 
@@ -17,13 +18,6 @@ export type TypeOrmOptions = Where &
     | ({ strategy: 'session' } & SessionBackendOptions)
   );
 
-const COMMON = ['dataSource', 'strategy', 'tableName', 'synchronize', 'statementTimeoutMs', 'patienceMs'];
-const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  lease: [...COMMON, 'connectTimeoutMs', 'reapIdleAfterMs', 'pollMs', 'columns', 'abandonedAfterMs'],
-  row: [...COMMON, 'connectTimeoutMs', 'poolSize'],
-  session: [...COMMON, 'sessionTtlMs', 'pollMs'],
-};
-
 /**
  * Locks in the application's own database. `lease`: a row with an expiry, on PostgreSQL, MySQL, MariaDB and SQLite; renewed
  * while held. `row`: `SELECT … FOR UPDATE` in a transaction that the holder writes through. `session`: advisory locks of a
@@ -35,15 +29,7 @@ export function typeorm(options: TypeOrmOptions): BackendFactory {
   if (dataSource?.options?.type === undefined) {
     throw new LockConfigurationError('dataSource must be a TypeORM DataSource', 'dataSource');
   }
-  const known = Object.hasOwn(OPTIONS, strategy) ? OPTIONS[strategy] : undefined;
-  if (!known) {
-    const all = Object.keys(OPTIONS).join(', ');
-    throw new LockConfigurationError(`strategy must be one of ${all}; it was ${JSON.stringify(strategy)}`, 'strategy');
-  }
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue;
-    throw new LockConfigurationError(`${name} is no option of strategy ${strategy}; it has ${known.join(', ')}`, name);
-  }
+  assertOptions(strategy, options);
   if (options.strategy === 'row') return rowBackend(dataSource, options);
   if (options.strategy === 'session') return sessionBackend(dataSource, options);
   return leaseBackend(dataSource, options);

@@ -30,7 +30,7 @@ function answersInTime(contract: Contract, harness: SqlHarness): void {
     await (await (await contract.service()).acquire(contract.key())).release();
     const backend = await connectBackend({
       ...connection,
-      options: { strategy: 'lease', ...options, statementTimeoutMs: STATEMENT_TIMEOUT_MS },
+      options: { strategy: 'lease', ...options, requestTimeoutMs: STATEMENT_TIMEOUT_MS },
     });
     const [states, failures]: [string[], string[]] = [[], []];
     const observer = {

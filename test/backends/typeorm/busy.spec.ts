@@ -79,7 +79,7 @@ function failures(contract: Contract, harness: SqlHarness, codes: readonly strin
   });
 
   it.each(codes)('%s without an end is an error in time, and the connection stays usable', async (code) => {
-    const service = contract.closing(new LockService(await harness.connectWith({ statementTimeoutMs: 300 })));
+    const service = contract.closing(new LockService(await harness.connectWith({ requestTimeoutMs: 300 })));
     const key = contract.key();
     await (await service.acquire(key)).release();
     await askAll(FAILING[type](code, 1_000_000));

@@ -152,7 +152,7 @@ describeServers('lease faults', (type) => {
   });
 
   it('S14: a statement that is not answered in time ends its connection, and the next one opens another', async () => {
-    const service = await world.proxied({ statementTimeoutMs: 200 });
+    const service = await world.proxied({ requestTimeoutMs: 200 });
     world.proxy.pause();
     const since = performance.now();
     const error = await failureOf(service.tryAcquire('silent'));

@@ -57,7 +57,7 @@ describeServers('secrets', (type) => {
     'a user that does not exist': async () =>
       failureOf(ask(world.service({ url: world.urlOf({ username: 'nobody', password: PASSWORD }) }).backend)),
     'a server that is silent': async () => {
-      const { backend } = world.service({ url: asSpy(), synchronize: false, statementTimeoutMs: 100 });
+      const { backend } = world.service({ url: asSpy(), synchronize: false, requestTimeoutMs: 100 });
       await (await ask(backend))?.release();
       world.proxy.pause();
       return failureOf(ask(backend));

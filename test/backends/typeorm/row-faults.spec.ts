@@ -155,7 +155,7 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
     });
 
     it('renews behind a statement of the holder that takes longer than one of ours may', async () => {
-      const lease = await win('slow', connect({ statementTimeoutMs: 300 }));
+      const lease = await win('slow', connect({ requestTimeoutMs: 300 }));
       const slow = { postgres: 'select pg_sleep(1)', mariadb: 'select sleep(1)' };
       const working = rowManager(lease).query(slow[type]);
       await expect(lease.renew()).resolves.toBe(true);

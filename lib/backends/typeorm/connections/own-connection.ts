@@ -7,7 +7,7 @@ import { makeDataSource } from './data-source.js';
 import { rowsOf } from './query-result.js';
 import { Sockets } from './sockets.js';
 import type { Query, SqlDialect } from '../dialect/sql-dialect.js';
-import { TimeLimitError, within } from './timeout.js';
+import { TimeoutError, within } from './timeout.js';
 
 const BUSY_PAUSE_MS = 10;
 
@@ -29,7 +29,7 @@ export interface ConnectionSettings {
   readonly options: DataSourceOptions;
   readonly dialect: SqlDialect;
   readonly connectTimeoutMs: number;
-  readonly statementTimeoutMs: number;
+  readonly requestTimeoutMs: number;
   /** Runs on each new connection before anything else. */
   readonly onOpen: (query: Query) => Promise<void>;
 }
@@ -69,10 +69,10 @@ export class OwnConnection {
 
   /** Within `connectTimeoutMs`, or nothing stays open. */
   async open(connectTimeoutMs = this.settings.connectTimeoutMs): Promise<void> {
-    const { dialect, statementTimeoutMs, onOpen } = this.settings;
+    const { dialect, requestTimeoutMs, onOpen } = this.settings;
     try {
       await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect());
-      this.#keepsPlans = await dialect.prepare(this.run, statementTimeoutMs, this.#client);
+      this.#keepsPlans = await dialect.prepare(this.run, requestTimeoutMs, this.#client);
       await onOpen(this.run);
     } catch (error) {
       this.destroy();
@@ -82,7 +82,7 @@ export class OwnConnection {
 
   /** One statement at a time. A database too busy for it is asked again; one that is silent for too long is hung up on. */
   readonly run: Query = async (sql, parameters) => {
-    const retries = Deadline.after(this.settings.statementTimeoutMs);
+    const retries = Deadline.after(this.settings.requestTimeoutMs);
     for (;;) {
       try {
         return await this.#ask(sql, parameters);
@@ -126,9 +126,9 @@ export class OwnConnection {
 
   async #ask(sql: string, parameters: readonly unknown[]): ReturnType<Query> {
     if (!this.#runner || this.#ended) throw new DatabaseError('the connection is closed', undefined);
-    const { dialect, statementTimeoutMs } = this.settings;
+    const { dialect, requestTimeoutMs } = this.settings;
     if (dialect.runAlone) return dialect.runAlone(this.#client, sql, parameters);
-    const deadline = Deadline.after(statementTimeoutMs);
+    const deadline = Deadline.after(requestTimeoutMs);
     try {
       const answer =
         this.#keepsPlans && dialect.runPrepared
@@ -138,7 +138,7 @@ export class OwnConnection {
       this.#answeredAt = systemClock.now();
       return rows;
     } catch (error) {
-      if (error instanceof TimeLimitError) this.destroy();
+      if (error instanceof TimeoutError) this.destroy();
       throw error;
     }
   }

@@ -3,7 +3,7 @@ import { DatabaseError } from './database-error.js';
 import { DatabaseHealth } from './database-health.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import type { Query } from '../dialect/sql-dialect.js';
-import { TimeLimitError } from './timeout.js';
+import { TimeoutError } from './timeout.js';
 
 /** A connection that was idle for so long is replaced before it is used: whatever is on the way may have forgotten it. */
 export const LONGEST_IDLE_MS = 30_000;
@@ -49,7 +49,7 @@ export class OwnConnections {
       const patience = (): Deadline =>
         Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#answeredAt));
       const entered = await this.#permits.enter({ deadline: patience, inHurry });
-      if (!entered) throw new TimeLimitError('the locks had no connection free');
+      if (!entered) throw new TimeoutError('the locks had no connection free');
       try {
         return await this.#onSome((connection) => connection.run(sql, parameters));
       } finally {
@@ -60,13 +60,13 @@ export class OwnConnections {
 
   /** A connection may have died in its sleep, or lead to a server that takes no writes. All statements may be sent twice. */
   async #onSome<T>(statement: Statement<T>): Promise<T> {
-    const deadline = Deadline.after(this.settings.statementTimeoutMs);
+    const deadline = Deadline.after(this.settings.requestTimeoutMs);
     for (let used = this.#takeIdle(); used; used = this.#takeIdle()) {
       try {
         return await this.#on(used, statement);
       } catch (error) {
         if (this.#closed || used.isBusy(error)) throw error;
-        if (error instanceof TimeLimitError) return this.#afterSilence(statement);
+        if (error instanceof TimeoutError) return this.#afterSilence(statement);
         if (deadline.passed) throw error;
       }
     }
@@ -75,9 +75,9 @@ export class OwnConnections {
 
   /** One try on a new connection: the others have slept for as long as the one that died. */
   async #afterSilence<T>(statement: Statement<T>): Promise<T> {
-    const { connectTimeoutMs, statementTimeoutMs } = this.settings;
+    const { connectTimeoutMs, requestTimeoutMs } = this.settings;
     this.retireIdle();
-    const result = await this.#on(await this.#open(Math.min(connectTimeoutMs, statementTimeoutMs)), statement);
+    const result = await this.#on(await this.#open(Math.min(connectTimeoutMs, requestTimeoutMs)), statement);
     this.health.replaced('a connection that was used before');
     return result;
   }

@@ -1,7 +1,7 @@
 import type { Deadline } from '../../../core/index.js';
 import { DatabaseError } from './database-error.js';
 
-export class TimeLimitError extends DatabaseError {
+export class TimeoutError extends DatabaseError {
   constructor(what: string) {
     super(`${what} in time`, 'ETIMEDOUT');
   }
@@ -15,7 +15,7 @@ export async function within<T>(deadline: Deadline, what: string, promise: Promi
   const { clock } = deadline;
   promise.catch(() => undefined);
   return new Promise<T>((resolve, reject) => {
-    const late = (): void => reject(new TimeLimitError(what));
+    const late = (): void => reject(new TimeoutError(what));
     let timer = clock.schedule(deadline.remainingMs, () => {
       timer = clock.schedule(clock.now() - deadline.at, late);
     });

@@ -30,7 +30,7 @@ export interface SqlDialect extends LeaseStatements {
    * What a connection needs before its first statement; `client` is the driver's own. Whether the session is ours for as long
    * as the connection, and `runPrepared` may leave something in it.
    */
-  prepare(query: Query, statementTimeoutMs: number, client: unknown): Promise<boolean>;
+  prepare(query: Query, requestTimeoutMs: number, client: unknown): Promise<boolean>;
   quote(name: string): string;
   /** The columns of the lock table, and what `describe` says of their types. */
   readonly lockColumns: Readonly<Record<string, RegExp>>;

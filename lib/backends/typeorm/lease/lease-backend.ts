@@ -7,7 +7,7 @@ import {
   type PollingOptions,
   WakeUps,
 } from '../../../core/index.js';
-import { assertNumbers } from '../assert-numbers.js';
+import type { CommonOptions } from '../options.js';
 import { NotificationListener } from './notification-listener.js';
 import { checkLockTable, DEFAULT_LOCK_TABLE } from '../tables/lock-table.js';
 import { checkExistingTable } from '../existing-table/check-existing-table.js';
@@ -23,11 +23,7 @@ import type { LeaseStatements, Query, SqlDialect } from '../dialect/sql-dialect.
 import { SqlLeaseStore } from './sql-lease-store.js';
 import { assertTableName, quotedTable } from '../tables/table-name.js';
 
-export interface LeaseBackendOptions extends PollingOptions {
-  /** `schema.name` is in another schema (on MySQL: database) than that of the data source. @default 'distributed_lock' */
-  tableName?: string;
-  /** Creates the table where it is missing. Else run the migration `CreateDistributedLock1760000000000`. @default false */
-  synchronize?: boolean;
+export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
   /**
    * The locks are in a table that was there before, one row for each key that is held, and `tableName` is its name. Programs
    * that only insert and delete rows there may go on: we hold what they hold, and they what we do. `addLockColumns`, or
@@ -42,8 +38,6 @@ export interface LeaseBackendOptions extends PollingOptions {
   abandonedAfterMs?: number;
   /** How long to wait for one of our connections to be free, and for a new one to be ready. @default 2_000 */
   connectTimeoutMs?: number;
-  /** How long to wait for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
-  statementTimeoutMs?: number;
   /**
    * Deletes rows that nobody has held for so long. Without it every key ever used keeps its row. A token goes on growing
    * without its row, by the database's clock: longer than that clock could ever step back. @default Infinity
@@ -77,10 +71,7 @@ export function leaseBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: LeaseBackendOptions = {},
 ): BackendFactory {
-  const { connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
-  const { pollMs, patienceMs, abandonedAfterMs } = options;
-  assertNumbers('above 0', { connectTimeoutMs, statementTimeoutMs, reapIdleAfterMs, pollMs, abandonedAfterMs });
-  assertNumbers('of 0 or more', { patienceMs });
+  const { connectTimeoutMs = 2_000, requestTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
 
   const dialect = dialectOf(dataSource.options.type);
   dialect.connection(dataSource.options, new Sockets(() => undefined));
@@ -91,7 +82,7 @@ export function leaseBackend(
     options: dataSource.options,
     dialect,
     connectTimeoutMs,
-    statementTimeoutMs,
+    requestTimeoutMs,
     onOpen: rows.onOpen,
   };
   return () => new LockBackend(storeOf(rows, reapIdleAfterMs, settings), options);

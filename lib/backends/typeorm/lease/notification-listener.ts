@@ -4,7 +4,7 @@ import { LookOut } from './look-out.js';
 import { type ConnectionSettings, OwnConnection } from '../connections/own-connection.js';
 import type { OwnConnections } from '../connections/own-connections.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
-import { TimeLimitError } from '../connections/timeout.js';
+import { TimeoutError } from '../connections/timeout.js';
 
 /** A server that is silent for so long, on a connection that only listens, is not there any more. */
 const LONGEST_SILENCE_MS = 1_000;
@@ -36,7 +36,7 @@ export class NotificationListener {
     private readonly connections: OwnConnections,
   ) {
     this.lookOut = new LookOut(() => void this.#look());
-    this.#settings = { ...settings, statementTimeoutMs: Math.min(settings.statementTimeoutMs, LONGEST_SILENCE_MS) };
+    this.#settings = { ...settings, requestTimeoutMs: Math.min(settings.requestTimeoutMs, LONGEST_SILENCE_MS) };
   }
 
   /** Whether grants are heard of. If not, they may soon be, and until then whoever waits must ask. */
@@ -69,7 +69,7 @@ export class NotificationListener {
       this.#heardAt = systemClock.now();
     } catch (error) {
       connection.destroy();
-      if (error instanceof TimeLimitError) this.#onSilence();
+      if (error instanceof TimeoutError) this.#onSilence();
       this.#onLost(connection);
     } finally {
       this.#looking = false;

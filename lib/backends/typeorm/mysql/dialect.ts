@@ -38,8 +38,8 @@ export const mysql: SqlDialect = {
    * The server gives up what we no longer wait for, or it would take the key for nobody. It keeps an idle connection for
    * eight hours: every one that it ends puts the locks in doubt for a moment.
    */
-  async prepare(query, statementTimeoutMs) {
-    const seconds = Math.max(1, Math.floor(statementTimeoutMs / 1000));
+  async prepare(query, requestTimeoutMs) {
+    const seconds = Math.max(1, Math.floor(requestTimeoutMs / 1000));
     await query(
       `set session autocommit = 1, session wait_timeout = 28800,
          session innodb_lock_wait_timeout = ${seconds}, session lock_wait_timeout = ${seconds}`,

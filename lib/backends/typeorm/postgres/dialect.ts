@@ -32,13 +32,13 @@ export const postgres: SqlDialect = {
    * undo would let a second holder in. An idle connection that it ended would put the locks in doubt for a moment. Behind a
    * pooler all that would stay for whoever of the application gets the connection next: there the server's own settings hold.
    */
-  async prepare(query, statementTimeoutMs, client) {
+  async prepare(query, requestTimeoutMs, client) {
     const settings = await query(
       `select set_config('statement_timeout', $1, false), set_config('default_transaction_isolation', 'read committed', false),
          case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', false) end,
          (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')
        where ${IS_OUR_SESSION('$2')}`,
-      [String(Math.ceil(statementTimeoutMs)), greetedPid(client)],
+      [String(Math.ceil(requestTimeoutMs)), greetedPid(client)],
     );
     return settings.length > 0 && greetedPid(client) !== null && isPostgresClient(client);
   },

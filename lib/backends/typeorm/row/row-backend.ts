@@ -1,6 +1,6 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockBackend } from '../../../core/index.js';
-import { assertNumbers } from '../assert-numbers.js';
+import type { CommonOptions } from '../options.js';
 import { DEFAULT_LOCK_TABLE } from '../tables/lock-table.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import { dialectOf, rowLocksOf } from '../databases.js';
@@ -9,11 +9,7 @@ import { assertTableName, quotedTable } from '../tables/table-name.js';
 import { RowLeaseStore } from './row-lease-store.js';
 import { RowPool } from './row-pool.js';
 
-export interface RowBackendOptions {
-  /** `schema.name` is in another schema (on MySQL: database) than that of the data source. @default 'distributed_lock' */
-  tableName?: string;
-  /** Creates the table where it is missing. @default false */
-  synchronize?: boolean;
+export interface RowBackendOptions extends CommonOptions {
   /**
    * How many connections of their own row locks may use: one for each lock held, and for each waited for. Up to
    * two more serve `checkSequencer`. @default 10
@@ -21,10 +17,6 @@ export interface RowBackendOptions {
   poolSize?: number;
   /** How long a new connection may take, until it is ready for statements. @default 2_000 */
   connectTimeoutMs?: number;
-  /** How long to wait for the answer to one of our statements. @default 1_000 */
-  statementTimeoutMs?: number;
-  /** How long deadlocks and the like are tried again. @default 2_000 */
-  patienceMs?: number;
 }
 
 /**
@@ -45,12 +37,9 @@ export function rowBackend(
   options: RowBackendOptions = {},
 ): BackendFactory {
   const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
-  const { poolSize = 10, connectTimeoutMs = 2_000, statementTimeoutMs = 1_000, patienceMs = 2_000 } = options;
+  const { poolSize = 10, connectTimeoutMs = 2_000, requestTimeoutMs = 1_000, patienceMs = 2_000 } = options;
   const locks = rowLocksOf(dataSource.options.type);
   assertTableName('tableName', tableName);
-  assertNumbers('above 0, and whole', { poolSize });
-  assertNumbers('above 0', { connectTimeoutMs, statementTimeoutMs });
-  assertNumbers('of 0 or more', { patienceMs });
   const dialect = dialectOf(dataSource.options.type);
   const table = quotedTable(dialect, dataSource.options, tableName);
   const onOpen = async (query: Query): Promise<void> => locks.prepareToLook?.(query);
@@ -60,11 +49,11 @@ export function rowBackend(
       options: dataSource.options,
       dialect,
       connectTimeoutMs,
-      statementTimeoutMs,
+      requestTimeoutMs,
       onOpen,
     });
     const name = `typeorm:${dataSource.options.type}-row`;
-    const store = new RowLeaseStore(name, { table, locks, pool, statementTimeoutMs }, lookouts);
+    const store = new RowLeaseStore(name, { table, locks, pool, requestTimeoutMs }, lookouts);
     return new LockBackend(store, { patienceMs });
   };
 }

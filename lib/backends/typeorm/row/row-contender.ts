@@ -1,5 +1,5 @@
 import type { Deadline, RefusedLease } from '../../../core/index.js';
-import { TimeLimitError } from '../connections/timeout.js';
+import { TimeoutError } from '../connections/timeout.js';
 import type { RowConnection } from './row-connection.js';
 import type { PoolLine } from './row-pool.js';
 import { LONGEST_WAIT_MS, type RowTarget, RowTransaction } from './row-transaction.js';
@@ -72,7 +72,7 @@ export class RowContender {
         return row;
       } catch (error) {
         if (!served || !connection.ended.aborted || this.#isGivenUp) throw error;
-        if (error instanceof TimeLimitError) pool.replaceIdle();
+        if (error instanceof TimeoutError) pool.replaceIdle();
       } finally {
         if (!row) pool.giveBack(connection);
       }

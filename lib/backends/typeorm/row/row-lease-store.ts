@@ -107,8 +107,8 @@ export class RowLeaseStore implements LeaseStore {
 
   /** The core asks again for an owner who waits. For others a busy database is asked again here, for a while. */
   async #insist(owner: string, ask: () => Promise<LeaseAttempt>): Promise<LeaseAttempt> {
-    const { locks, statementTimeoutMs } = this.target;
-    const patience = Deadline.after(this.#waiters.has(owner) ? 0 : statementTimeoutMs);
+    const { locks, requestTimeoutMs } = this.target;
+    const patience = Deadline.after(this.#waiters.has(owner) ? 0 : requestTimeoutMs);
     for (;;) {
       try {
         return await ask();

@@ -3,7 +3,7 @@ import { Deadline, type GrantedLease, type HolderMetadata, LockLostError } from 
 import { cleanError, DatabaseError } from '../connections/database-error.js';
 import { rowsOf } from '../connections/query-result.js';
 import type { Query } from '../dialect/sql-dialect.js';
-import { TimeLimitError, within } from '../connections/timeout.js';
+import { TimeoutError, within } from '../connections/timeout.js';
 import type { TokenOfRow } from '../dialect/row-locks.js';
 import type { RowTransaction } from './row-transaction.js';
 
@@ -124,7 +124,7 @@ export class RowLease implements GrantedLease {
       await within(Deadline.after(this.ttlMs), 'the database did not confirm the commit', this.#commit());
     } catch (error) {
       // Or it would go on where it was when the server comes back.
-      if (error instanceof TimeLimitError) this.transaction.connection.cut();
+      if (error instanceof TimeoutError) this.transaction.connection.cut();
       throw error;
     }
   }
@@ -142,7 +142,7 @@ export class RowLease implements GrantedLease {
     const { connection, target } = this.transaction;
     try {
       const undone = target.locks.undo(this.#query, target.table, this.#token);
-      await within(Deadline.after(target.statementTimeoutMs), 'the database did not roll back', undone);
+      await within(Deadline.after(target.requestTimeoutMs), 'the database did not roll back', undone);
     } catch (error) {
       const wasLost = this.revoked.aborted;
       // The end of its connection rolls the transaction back, whatever state it is in.

@@ -2,7 +2,7 @@ import type { QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
 import { cleanError, DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../dialect/sql-dialect.js';
-import { TimeLimitError, within } from '../connections/timeout.js';
+import { TimeoutError, within } from '../connections/timeout.js';
 import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from '../dialect/row-locks.js';
 import type { RowPool } from './row-pool.js';
@@ -16,7 +16,7 @@ export interface RowTarget {
   readonly table: string;
   readonly locks: RowLocks;
   readonly pool: RowPool;
-  readonly statementTimeoutMs: number;
+  readonly requestTimeoutMs: number;
   readonly ttlMs: number;
 }
 
@@ -53,11 +53,11 @@ export class RowTransaction {
 
   /** False: nobody has made the row yet. */
   async #lock(waitMs: number): Promise<boolean> {
-    const { key, table, locks, ttlMs, statementTimeoutMs } = this.target;
+    const { key, table, locks, ttlMs, requestTimeoutMs } = this.target;
     await this.#inTime(this.runner.startTransaction('READ COMMITTED'));
     await locks.limit(this.query, { ttlMs, waitMs });
     const select = locks.lock(table, waitMs > 0 ? 'wait' : 'nowait');
-    const limitMs = statementTimeoutMs + (waitMs > 0 ? LONGEST_WAIT_MS : 0);
+    const limitMs = requestTimeoutMs + (waitMs > 0 ? LONGEST_WAIT_MS : 0);
     const [row] = await this.connection.ask(limitMs, select, [locks.row.columnOf(key)]);
     if (row && waitMs > 0) await locks.settle(this.query);
     return row !== undefined;
@@ -72,7 +72,7 @@ export class RowTransaction {
 
   async #end(cause: unknown): Promise<void> {
     try {
-      if (cause instanceof TimeLimitError) this.connection.cut();
+      if (cause instanceof TimeoutError) this.connection.cut();
       else if (this.runner.isTransactionActive) await this.#inTime(this.runner.rollbackTransaction());
     } catch {
       this.connection.cut();
@@ -81,9 +81,9 @@ export class RowTransaction {
   }
 
   /** Each in its time. */
-  readonly query: Query = (...statement) => this.connection.ask(this.target.statementTimeoutMs, ...statement);
+  readonly query: Query = (...statement) => this.connection.ask(this.target.requestTimeoutMs, ...statement);
 
   #inTime<T>(statement: Promise<T>): Promise<T> {
-    return within(Deadline.after(this.target.statementTimeoutMs), 'the database gave no answer', statement);
+    return within(Deadline.after(this.target.requestTimeoutMs), 'the database gave no answer', statement);
   }
 }

@@ -35,7 +35,7 @@ export class LockSession {
     setMaxListeners(0, this.#end.signal);
     const onOpen = (query: Query): Promise<void> => this.#prepare(query);
     // A statement without an answer for a whole TTL is the end: by then nobody trusts a lock of this session any more.
-    const timeouts = { connectTimeoutMs: ttlMs, statementTimeoutMs: ttlMs };
+    const timeouts = { connectTimeoutMs: ttlMs, requestTimeoutMs: ttlMs };
     const connection = { options, dialect: dialectOf(options.type), ...timeouts, onOpen };
     this.#connection = new OwnConnection(connection, () => this.#end.abort());
   }

@@ -1,18 +1,12 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockBackend, type PollingOptions, systemClock } from '../../../core/index.js';
-import { assertNumbers } from '../assert-numbers.js';
+import type { CommonOptions } from '../options.js';
 import { DEFAULT_LOCK_TABLE } from '../tables/lock-table.js';
 import { dialectOf, sessionLocksOf } from '../databases.js';
 import { assertTableName, quotedTable } from '../tables/table-name.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
-export interface SessionBackendOptions extends PollingOptions {
-  /** Holds the fencing tokens, and who has a key. `schema.name` is in another schema (on MySQL: database). @default 'distributed_lock' */
-  tableName?: string;
-  /** Creates the table where it is missing. @default false */
-  synchronize?: boolean;
-  /** How long to wait for the connection, or for the answer to one statement. @default 1_000 */
-  statementTimeoutMs?: number;
+export interface SessionBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
   /**
    * How long the server keeps all locks of this process without a sign of life from it, and so the TTL of every lease,
    * whatever `ttlMs` a caller asks for. The heartbeat is a third of it. MySQL and MariaDB count whole seconds. @default 10_000
@@ -38,15 +32,12 @@ export function sessionBackend(
   options: SessionBackendOptions = {},
 ): BackendFactory {
   const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
-  const { statementTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
+  const { requestTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
   const locks = sessionLocksOf(dataSource.options.type);
   assertTableName('tableName', tableName);
-  assertNumbers('from 1 to 2147483647', { statementTimeoutMs, sessionTtlMs });
-  assertNumbers('above 0', { pollMs: options.pollMs });
-  assertNumbers('of 0 or more', { patienceMs: options.patienceMs });
   const ttlMs = locks.ttlMs(sessionTtlMs);
   const table = quotedTable(dialectOf(dataSource.options.type), dataSource.options, tableName);
   const settings = { options: dataSource.options, table, synchronize, ttlMs, clock: systemClock };
-  const answerTimeoutMs = Math.min(statementTimeoutMs, ttlMs);
+  const answerTimeoutMs = Math.min(requestTimeoutMs, ttlMs);
   return () => new LockBackend(new SessionLeaseStore(settings, answerTimeoutMs), options);
 }

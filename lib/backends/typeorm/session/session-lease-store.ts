@@ -8,7 +8,7 @@ import {
 import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import { refusalOf } from '../dialect/refusal.js';
-import { TimeLimitError, within } from '../connections/timeout.js';
+import { TimeoutError, within } from '../connections/timeout.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
 /** Who of this process has a key, or is asking for it. The session itself would let everybody of us in. */
@@ -37,7 +37,7 @@ export class SessionLeaseStore implements LeaseStore {
 
   constructor(
     private readonly settings: SessionSettings,
-    private readonly statementTimeoutMs: number,
+    private readonly requestTimeoutMs: number,
   ) {
     this.name = `typeorm:${settings.options.type}-session`;
   }
@@ -106,7 +106,7 @@ export class SessionLeaseStore implements LeaseStore {
 
   /** Whether another session would do better. One that is silent is ended if nobody has a lock in it. */
   #hasEnded(session: LockSession, error: unknown): boolean {
-    const silent = error instanceof TimeLimitError && session.quietMs >= this.statementTimeoutMs;
+    const silent = error instanceof TimeoutError && session.quietMs >= this.requestTimeoutMs;
     if (silent && !session.ended.aborted && !this.#holds(session)) {
       session.cut();
       this.#health.replaced('the connection for the locks');
@@ -214,8 +214,8 @@ export class SessionLeaseStore implements LeaseStore {
     return this.#health.note(() => this.#limited(step));
   }
 
-  /** Within `statementTimeoutMs`, whatever the server does. */
+  /** Within `requestTimeoutMs`, whatever the server does. */
   #limited<T>(step: () => Promise<T>): Promise<T> {
-    return within(Deadline.after(this.statementTimeoutMs), 'the database gave no answer', step());
+    return within(Deadline.after(this.requestTimeoutMs), 'the database gave no answer', step());
   }
 }

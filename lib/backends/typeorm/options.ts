@@ -1,0 +1,52 @@
+import { LockConfigurationError, type PollingOptions } from '../../core/index.js';
+
+/** What every strategy takes. */
+export interface CommonOptions extends Pick<PollingOptions, 'patienceMs'> {
+  /** `schema.name` is in another schema (on MySQL: database) than that of the data source. @default 'distributed_lock' */
+  tableName?: string;
+  /** Creates the table where it is missing. Else run the migration `CreateDistributedLock1760000000000`. @default false */
+  synchronize?: boolean;
+  /** How long to wait for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
+  requestTimeoutMs?: number;
+}
+
+interface Kind {
+  readonly words: string;
+  readonly fits: (value: number) => boolean;
+}
+
+const ABOVE_0: Kind = { words: 'above 0', fits: (value) => value > 0 };
+const FROM_0: Kind = { words: 'of 0 or more', fits: (value) => value >= 0 };
+const WHOLE: Kind = { words: 'above 0, and whole', fits: (value) => Number.isInteger(value) && value > 0 };
+/** Servers count in these. */
+const INT_32: Kind = { words: 'from 1 to 2147483647', fits: (value) => value >= 1 && value <= 2 ** 31 - 1 };
+/** Checked where it is used. */
+const ANY = undefined;
+
+const COMMON = { dataSource: ANY, strategy: ANY, tableName: ANY, synchronize: ANY, patienceMs: FROM_0 };
+const TIMEOUTS = { requestTimeoutMs: ABOVE_0, connectTimeoutMs: ABOVE_0 };
+
+const STRATEGIES: Readonly<Record<string, Readonly<Record<string, Kind | undefined>>>> = {
+  lease: { ...COMMON, ...TIMEOUTS, reapIdleAfterMs: ABOVE_0, pollMs: ABOVE_0, columns: ANY, abandonedAfterMs: ABOVE_0 },
+  row: { ...COMMON, ...TIMEOUTS, poolSize: WHOLE },
+  session: { ...COMMON, requestTimeoutMs: INT_32, sessionTtlMs: INT_32, pollMs: ABOVE_0 },
+};
+
+/** @throws LockConfigurationError for a strategy that there is not, an option that it has not, or a number that it cannot take */
+export function assertOptions(strategy: string, options: object): void {
+  const known = Object.hasOwn(STRATEGIES, strategy) ? STRATEGIES[strategy] : undefined;
+  if (!known) {
+    const all = Object.keys(STRATEGIES).join(', ');
+    throw new LockConfigurationError(`strategy must be one of ${all}; it was ${JSON.stringify(strategy)}`, 'strategy');
+  }
+  for (const [option, value] of Object.entries(options)) {
+    if (!Object.hasOwn(known, option)) {
+      const names = Object.keys(known).join(', ');
+      throw new LockConfigurationError(`${option} is no option of strategy ${strategy}; it has ${names}`, option);
+    }
+    const kind = known[option];
+    if (!kind || value === undefined || (typeof value === 'number' && kind.fits(value))) continue;
+    const given = typeof value === 'number' ? String(value) : JSON.stringify(value);
+    throw new LockConfigurationError(`${option} must be a number ${kind.words}; it was ${given}`, option);
+  }
+}
