@@ -20,8 +20,9 @@ export interface LeaseStorePromise {
 }
 
 /**
- * `for (const { name, check } of leaseStorePromises(harness)) it(name, check)`, in the place of tests, with a time limit of 30
- * seconds. The server of `harness` has to run by the time of the first check. Keys are random, and free after each check.
+ * `for (const { name, check } of leaseStorePromises(harness)) it(name, check)`, in the place of tests, with a time
+ * limit of 30 seconds. The server of `harness` has to run by the time of the first check. Keys are random, and free
+ * after each check.
  */
 export function leaseStorePromises(harness: LeaseStoreHarness): readonly LeaseStorePromise[] {
   const themes = [

@@ -89,7 +89,7 @@ export class Trial {
     return `conformance-${randomBytes(9).toString('base64url')}`;
   }
 
-  /** Of the form that the core gives to owners. */
+  /** An owner in the form that the core gives them. */
   owner(): string {
     this.#names += 1;
     return `${randomBytes(16).toString('base64url')}.${this.#names.toString(36)}`;
@@ -126,7 +126,7 @@ export class Trial {
     assert.ok(!attempt.acquired, `${JSON.stringify(key)} was granted to a second owner`);
   }
 
-  /** What is released already, or was by a client that is closed, is released in vain. */
+  /** A second release is in vain, and so is one through a client that is closed. */
   async #end(): Promise<void> {
     await Promise.allSettled(this.#granted.map(({ store, key, owner }) => store.release(key, owner)));
     await Promise.all(this.#opened.map((opened) => opened.close()));
@@ -140,7 +140,7 @@ export function wonBy({ ttlMs, ...answer }: Answer & { readonly ttlMs: number })
   return { ...answer, token: attempt.fencingToken, ttlMs: attempt.ttlMs ?? ttlMs };
 }
 
-/** What `look` finds, asked again until it finds something. */
+/** Asks `look` again until it finds something, and returns that. */
 export async function soon<T>(failure: string, look: () => Promise<T | undefined>): Promise<T> {
   const giveUpAt = performance.now() + PATIENCE_MS;
   for (;;) {

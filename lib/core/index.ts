@@ -22,7 +22,7 @@ export {
   type LeaseStore,
   type RefusedLease,
 } from './contract/lease-store.js';
-export { type AcquireRequest, type Place } from './leasing/lease-request.js';
+export { type AcquireRequest, type QueueEntry } from './leasing/lease-request.js';
 export { type BackendFactory } from './leasing/open-backend.js';
 export { type BackendHealth, type HealthSource, type NodeHealth } from './contract/health.js';
 export { type Guarantee, type TtlLimits } from './contract/lease-store.js';
@@ -52,9 +52,9 @@ export { detached } from './kit/detached.js';
 export { errorText } from './kit/error-text.js';
 export { replyTimeout } from './kit/reply-timeout.js';
 export { Semaphore } from './kit/semaphore.js';
-export { untilAnswered } from './kit/until-answered.js';
+export { retryUntilAnswered } from './kit/retry-until-answered.js';
 export { assertKey } from './contract/key.js';
-export { packHolder, packMetadata, unpackHolder } from './contract/packed-holder.js';
+export { packHolder, packMetadata, unpackHolder } from './contract/holder-metadata.js';
 export { outside } from './holding/reentrancy.js';
 export { ReportedHealth } from './contract/reported-health.js';
 export { type Clock, pause, systemClock, type Timer } from './time/timers.js';

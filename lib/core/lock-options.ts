@@ -18,18 +18,21 @@ export interface TryAcquireOptions {
   /** How long the key stays locked if this process dies. Sessions have their own. @default 30_000 */
   ttlMs?: number;
   /**
-   * How much longer the server keeps the key closed than its holder trusts it: time for what a holder that crashed, or lost the
-   * lock, had sent before to arrive. Not after a release. Where a session is the TTL it is a part of that; refused where a lock
-   * ends with its holder's connection, which a crash does at once. @default 0
+   * How much longer the server keeps the key closed than its holder trusts it: time for what a holder that crashed, or
+   * lost the lock, had sent before to arrive. Not after a release. Where a session is the TTL it is a part of that;
+   * refused where a lock ends with its holder's connection, which a crash does at once. @default 0
    */
   lockDelayMs?: number;
-  /** Renews while held, every `ttlMs / 3`. `false`: the lock ends after `ttlMs`, whatever the work does. @default true */
+  /**
+   * Renews while held, every `ttlMs / 3`. `false`: the lock ends after `ttlMs`, whatever the work does. @default true
+   */
   watchdog?: boolean;
   /** After this time the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
   maxHoldMs?: number;
   /**
-   * Whether the same async call tree may take the key again. It then enters the lock that it has, which keeps the options it was
-   * taken with: those of an inner call, such as its `ttlMs` and `maxHoldMs`, count only where that call is the outermost.
+   * Whether the same async call tree may take the key again. It then enters the lock that it has, which keeps the
+   * options it was taken with: those of an inner call, such as its `ttlMs` and `maxHoldMs`, count only where that call
+   * is the outermost.
    * @default true
    */
   reentrant?: boolean;
@@ -40,8 +43,9 @@ export interface AcquireOptions extends TryAcquireOptions {
   waitMs?: number;
   /**
    * `false`: `withLock` does not wait for its release, and the turn of the next caller here begins when that is sent.
-   * Saves a round trip. The key may then be held for a moment after `withLock` has resolved; a release that fails is told to
-   * observers, as always. Where a store does not keep the order of what it is asked, the next turn begins with the answer.
+   * Saves a round trip. The key may then be held for a moment after `withLock` has resolved; a release that fails is
+   * told to observers, as always. Where a store does not keep the order of what it is asked, the next turn begins with
+   * the answer.
    * @default true
    */
   awaitRelease?: boolean;
@@ -50,17 +54,20 @@ export interface AcquireOptions extends TryAcquireOptions {
 }
 
 export interface LockServiceOptions extends HandOffOptions {
-  /** What `acquire`, `tryAcquire` and `withLock` assume where a call does not say. */
+  /** Defaults of `acquire`, `tryAcquire` and `withLock`. */
   defaults?: AcquireOptions;
   /** Put before every key with a colon, so that applications which share a server do not share locks. */
   namespace?: string;
   /** How this process is named to those who wait for it. @default the host's name */
   label?: string;
-  /** How many callers may wait for one key in this process before the next is refused with `LockTimeoutError`. @default 100_000 */
+  /**
+   * How many callers may wait for one key in this process before the next is refused with `LockTimeoutError`. @default
+   * 100_000
+   */
   maxWaiters?: number;
   /**
-   * How long `shutdown` waits for the work under locks, in milliseconds. Nobody waits longer for a lock meanwhile. `0` waits for
-   * nothing. In an application of Nest it begins before the server waits for its requests. @default 10_000
+   * How long `shutdown` waits for the work under locks, in milliseconds. Nobody waits longer for a lock meanwhile. `0`
+   * waits for nothing. In an application of Nest it begins before the server waits for its requests. @default 10_000
    */
   shutdownGraceMs?: number;
   observers?: readonly LockObserver[];

@@ -1,12 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { Acquisition } from './waiting/acquisition.js';
-import { Busy } from './waiting/busy.js';
+import { KeyHeld } from './waiting/key-held.js';
 import { currentLocks } from './holding/current-locks.js';
 import { detached } from './kit/detached.js';
 import { LockConfigurationError, LockDeadlockError, LockShutdownError, LockTimeoutError } from './contract/errors.js';
 import type { Hold } from './holding/hold.js';
-import { Holds } from './holding/holds.js';
+import { HoldRegistry } from './holding/hold-registry.js';
 import { assertKey } from './contract/key.js';
 import type { BackendHealth } from './contract/health.js';
 import type { HolderMetadata } from './contract/holder.js';
@@ -33,7 +33,7 @@ import { type Clock, systemClock } from './time/timers.js';
 const CLOSE_MS = 5_000;
 const SHUTDOWN_GRACE_MS = 10_000;
 
-/** What a lock service is doing, for inspectors and health pages. */
+/** One lock that a service holds, for inspectors and health pages. */
 export interface LockSnapshot {
   readonly key: string;
   readonly state: 'held' | 'jeopardy' | 'lost';
@@ -44,12 +44,12 @@ export interface LockSnapshot {
 }
 
 /**
- * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend, the one
- * that it opened by a factory as well as a live one that it was given: `close()` closes both.
+ * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend,
+ * the one that it opened by a factory as well as a live one that it was given: `close()` closes both.
  */
 export class LockService implements AsyncDisposable {
   readonly backend: LockBackend;
-  /** What a call assumes that does not say. */
+  /** Options of a call that does not say. */
   readonly defaults: Readonly<ResolvedOptions>;
   /** Those that were checked: whoever passes them again pays nothing. */
   readonly #resolvedOptions = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
@@ -58,7 +58,7 @@ export class LockService implements AsyncDisposable {
   readonly #metadata: HolderMetadata;
   readonly #prefix: string;
   readonly #stopped = new AbortController();
-  readonly #holds: Holds;
+  readonly #holds: HoldRegistry;
   readonly #end: ServiceEnd;
   readonly #shutdownGraceMs: number;
 
@@ -75,7 +75,7 @@ export class LockService implements AsyncDisposable {
     this.#metadata = { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
     this.#shutdownGraceMs = options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS;
     this.#prefix = namespace === undefined ? '' : `${namespace}:`;
-    this.#holds = new Holds({
+    this.#holds = new HoldRegistry({
       backend,
       clock: this.#clock,
       observers: this.#observers,
@@ -114,8 +114,8 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * What happens to the locks of this service from now on, for `for await`: ends with its signal, the reader's `break`, or the
-   * service. Holds nothing up: a reader that is too slow misses the oldest events, see `limit` and `dropped`.
+   * The events of the locks of this service from now on, for `for await`: ends with its signal, the reader's `break`,
+   * or the service. Holds nothing up: a reader that is too slow misses the oldest events, see `limit` and `dropped`.
    * @throws LockConfigurationError
    */
   events(options?: EventStreamOptions): LockEventStream {
@@ -123,8 +123,8 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * What a call with these options would use. Asks nothing of the backend. A call that is given the result, which nobody can
-   * change any more, need not work it out again.
+   * The options that a call with these would use. Asks nothing of the backend. A call that is given the result, which
+   * nobody can change any more, need not work it out again.
    * @throws LockConfigurationError no such call can ever work, here and with this backend
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
@@ -135,9 +135,9 @@ export class LockService implements AsyncDisposable {
 
   /**
    * Waits for the key, at most `waitMs`. Whoever calls this releases the handle, best by `await using`.
-   * @throws LockTimeoutError somebody else has it; LockBackendError the backend does not answer; LockDeadlockError this call
-   * tree has it and `reentrant` is false; LockLostError this call tree had it; LockShutdownError the service is stopped;
-   * `options.signal.reason`. Nothing stays behind.
+   * @throws LockTimeoutError somebody else has it; LockBackendError the backend does not answer; LockDeadlockError this
+   * call tree has it and `reentrant` is false; LockLostError this call tree had it; LockShutdownError the service is
+   * stopped; `options.signal.reason`. Nothing stays behind.
    */
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
     const resolved = this.#resolved(options);
@@ -151,12 +151,13 @@ export class LockService implements AsyncDisposable {
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
     const resolved = { ...this.#completed(options), waitMs: 0 };
     const hold = await this.#take(key, resolved);
-    return hold instanceof Busy ? null : this.#handle(key, hold);
+    return hold instanceof KeyHeld ? null : this.#handle(key, hold);
   }
 
   /**
    * Runs `work` under the lock and gives it back whatever happens. An error of `work` reaches the caller untouched.
-   * @throws what `acquire` throws; LockLostError when the lock ended before `work` did: what it returned is then discarded
+   * @throws what `acquire` throws; LockLostError when the lock ended before `work` did: what it returned is then
+   * discarded
    */
   async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
     const resolved = this.#resolved(options);
@@ -173,9 +174,9 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Whether a lock that was shown to us by its `sequencer()` is still held, by one reading of the backend; for `unknown` by none.
-   * With `key` only a sequencer of that key will do, and with one that is no string none. What is valid may be lost the moment after: compare fencing tokens where
-   * you write, if you can.
+   * Whether a lock that was shown to us by its `sequencer()` is still held, by one reading of the backend; for
+   * `unknown` by none. With `key` only a sequencer of that key will do, and with one that is no string none. What is
+   * valid may be lost the moment after: compare fencing tokens where you write, if you can.
    * @throws LockBackendError the backend does not answer
    */
   async checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
@@ -193,8 +194,9 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Has the backend look for what can never work. `DistributedLockModule` does so when the application starts. A backend that
-   * cannot be reached is no reason not to start: observers hear of it, `health` shows it, and `acquire` says it.
+   * Has the backend look for what can never work. `DistributedLockModule` does so when the application starts. A
+   * backend that cannot be reached is no reason not to start: observers hear of it, `health` shows it, and `acquire`
+   * says it.
    * @throws LockConfigurationError
    */
   async start(): Promise<void> {
@@ -213,35 +215,37 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * @internal The grace time begins, and a server finishes its requests meanwhile. Nobody waits longer than this from now on,
-   * not even those who wait already. Who still holds a lock then is told, as by `shutdown`; who gets one later has as long.
+   * @internal The grace time begins, and a server finishes its requests meanwhile. Nobody waits longer than this from
+   * now on, not even those who wait already. Who still holds a lock then is told, as by `shutdown`; who gets one later
+   * has as long.
    */
   limitWaits(ms = this.#shutdownGraceMs): void {
     this.#end.limitWaits(ms);
   }
 
   /**
-   * Refuses newcomers with `LockShutdownError`. Resolves to true when nobody holds a lock, or waits for one, and to false when
-   * `graceMs` end first. Until then those who wait get their turn, and a call tree that holds a lock may take others.
+   * Refuses newcomers with `LockShutdownError`. Resolves to true when nobody holds a lock, or waits for one, and to
+   * false when `graceMs` end first. Until then those who wait get their turn, and a call tree that holds a lock may
+   * take others.
    */
   drain(graceMs = this.#shutdownGraceMs): Promise<boolean> {
     return this.#end.drain(graceMs);
   }
 
   /**
-   * Drains; then closes the backend. Work that has not ended within `graceMs` is told that its lock is lost (`shutdown`). Its
-   * key is not given back under it: the key frees itself when the work ends, or with its TTL. Called again, a grace time that
-   * ends earlier counts, and a later one changes nothing.
+   * Drains; then closes the backend. Work that has not ended within `graceMs` is told that its lock is lost
+   * (`shutdown`). Its key is not given back under it: the key frees itself when the work ends, or with its TTL. Called
+   * again, a grace time that ends earlier counts, and a later one changes nothing.
    */
   shutdown(graceMs = this.#shutdownGraceMs): Promise<void> {
     return this.#end.shutdown(graceMs, CLOSE_MS);
   }
 
   /**
-   * Stops at once, for whoever knows that no work runs under a lock; `shutdown` waits for it. Tells those who still hold a lock
-   * that it is lost (`shutdown`), gives it back, and closes the backend. A server has `withinMs` to answer, and the backend as
-   * long again; the TTL ends what is left undone. During a `shutdown` it is `shutdown(0)`: holders are told now, and their keys
-   * are not given back under their work. Idempotent.
+   * Stops at once, for whoever knows that no work runs under a lock; `shutdown` waits for it. Tells those who still
+   * hold a lock that it is lost (`shutdown`), gives it back, and closes the backend. A server has `withinMs` to answer,
+   * and the backend as long again; the TTL ends what is left undone. During a `shutdown` it is `shutdown(0)`: holders
+   * are told now, and their keys are not given back under their work. Idempotent.
    */
   close(withinMs = CLOSE_MS): Promise<void> {
     return this.#end.close(withinMs);
@@ -251,12 +255,12 @@ export class LockService implements AsyncDisposable {
     await this.close();
   }
 
-  #take(key: string, options: ResolvedOptions): Promise<Hold | Busy> | Hold | Busy {
+  #take(key: string, options: ResolvedOptions): Promise<Hold | KeyHeld> | Hold | KeyHeld {
     assertKey(key);
     options.signal?.throwIfAborted();
     const fullKey = this.#prefix + key;
-    const inner = findHold(this.#holds.keeper, fullKey);
-    if (inner) return this.#reenter(inner, options) ? inner : new Busy(this.#metadata);
+    const inner = findHold(this.#holds.listener, fullKey);
+    if (inner) return this.#reenter(inner, options) ? inner : new KeyHeld(this.#metadata);
     if (this.#end.refusesCaller) throw new LockShutdownError(key);
     return new Acquisition(fullKey, options, this.#holds).run();
   }
@@ -276,8 +280,8 @@ export class LockService implements AsyncDisposable {
     return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
   }
 
-  #entered(key: string, { waitMs }: ResolvedOptions, hold: Hold | Busy): LockHandle {
-    if (!(hold instanceof Busy)) return this.#handle(key, hold);
+  #entered(key: string, { waitMs }: ResolvedOptions, hold: Hold | KeyHeld): LockHandle {
+    if (!(hold instanceof KeyHeld)) return this.#handle(key, hold);
     const { holder, message } = hold;
     this.#observers.notify('timedOut', () => ({ key, waitMs, holder }));
     throw new LockTimeoutError(key, { waitMs, holder, ...(message === undefined ? {} : { message }) });
@@ -291,7 +295,7 @@ export class LockService implements AsyncDisposable {
   }
 
   #handle(key: string, hold: Hold): LockHandle {
-    return new LockHandle(key, hold, this.#holds.giveUp);
+    return new LockHandle(key, hold, this.#holds.release);
   }
 
   /** False: the key is held by this very call tree, which asked not to re-enter and not to wait. */

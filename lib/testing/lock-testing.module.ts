@@ -11,15 +11,15 @@ export interface LockTestingOptions extends Omit<LockServiceOptions, 'clock'> {
   backends?: readonly string[];
 }
 
-/** What the `TestLockBackend` of a named backend is provided under: the class itself for the default one. */
+/** The token of a named backend's `TestLockBackend`: the class itself for the default one. */
 export function getTestLockBackendToken(backend = 'default'): typeof TestLockBackend | string {
   return backend === 'default' ? TestLockBackend : `TestLockBackend(${backend})`;
 }
 
 /**
  * Stands in for `DistributedLockModule` in tests of parts of an application; a test of the whole application overrides
- * `DISTRIBUTED_LOCK_OPTIONS` instead. Get `TestLockBackend` from it to let things fail, and `ManualClock` to move time. The
- * grace time of a shutdown is 0 unless given: while time stands still it would not end.
+ * `DISTRIBUTED_LOCK_OPTIONS` instead. Get `TestLockBackend` from it to let things fail, and `ManualClock` to move time.
+ * The grace time of a shutdown is 0 unless given: while time stands still it would not end.
  */
 @Module({})
 export class LockTestingModule {

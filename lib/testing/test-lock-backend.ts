@@ -85,7 +85,9 @@ export class TestLockBackend implements LeaseStore {
     this.#revocations.get(key)?.abort();
   }
 
-  /** Another process holds `key` from now on, until what this resolves to is called. Rejects when it is held already. */
+  /**
+   * Another process holds `key` from now on, until what this resolves to is called. Rejects when it is held already.
+   */
   async occupy(key: string): Promise<() => Promise<void>> {
     this.#strangers += 1;
     const owner = `stranger ${this.#strangers}`;

@@ -373,8 +373,8 @@ describe('LockBackend', () => {
     });
 
     it('asks at once for whoever inherits a place in the line', () => {
-      const place = { inherited: true, pass: () => false };
-      backend.acquire('k', request(10_000, { place })).catch(() => undefined);
+      const queueEntry = { inherited: true, pass: () => false };
+      backend.acquire('k', request(10_000, { queueEntry })).catch(() => undefined);
       expect(answers).toHaveLength(MOST_ASKED + 1);
     });
   });

@@ -1,30 +1,30 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Clock } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { GridTimer, TimerGrid } from '../../lib/core/time/timer-grid.js';
+import { WheelTimer, TimerWheel } from '../../lib/core/time/timer-wheel.js';
 import { eventually } from '../support/eventually.js';
 import { liveBytes } from '../support/live-bytes.js';
 
 describe('timers', () => {
   let clock: ManualClock;
-  let grid: TimerGrid;
+  let grid: TimerWheel;
 
   beforeEach(() => {
     clock = new ManualClock();
-    grid = new TimerGrid(clock);
+    grid = new TimerWheel(clock);
   });
 
   describe('on the grid', () => {
     it('run in the same turn when they were set for about the same time', async () => {
       const turns = new Set<number>();
-      for (let i = 0; i < 100; i += 1) new GridTimer(grid, () => turns.add(clock.now())).setBy(400 + i, 100);
+      for (let i = 0; i < 100; i += 1) new WheelTimer(grid, () => turns.add(clock.now())).setBy(400 + i, 100);
       await clock.advance(1_000);
       expect([...turns]).toEqual([400]);
     });
 
     it('run at most once when they are set again, and not when they are cancelled', async () => {
       const ran: string[] = [];
-      const timers = ['a', 'b', 'c', 'd'].map((name) => new GridTimer(grid, () => ran.push(`${name} ${clock.now()}`)));
+      const timers = ['a', 'b', 'c', 'd'].map((name) => new WheelTimer(grid, () => ran.push(`${name} ${clock.now()}`)));
       for (const timer of timers) timer.setFrom(301, 100);
       const [a, b, c] = timers;
       a?.cancel();
@@ -38,10 +38,10 @@ describe('timers', () => {
     });
 
     it('leave out one that another of the same turn cancels', async () => {
-      const ran: GridTimer[] = [];
-      const timers: GridTimer[] = [];
+      const ran: WheelTimer[] = [];
+      const timers: WheelTimer[] = [];
       for (let i = 0; i < 3; i += 1) {
-        const timer = new GridTimer(grid, () => {
+        const timer = new WheelTimer(grid, () => {
           ran.push(timer);
           for (const other of timers) if (other !== timer) other.cancel();
         });
@@ -66,7 +66,7 @@ describe('timers', () => {
         for (let place = 1; place < 100; place += 1) {
           const gridMs = ttlMs / 12;
           const time = gridMs * place * (1 + Number.EPSILON);
-          new GridTimer(new TimerGrid(exact), () => undefined).setFrom(time, gridMs);
+          new WheelTimer(new TimerWheel(exact), () => undefined).setFrom(time, gridMs);
           if (at < time || at > time + gridMs * (1 + 1e-9)) early.push(`${time} on ${gridMs}: ${at}`);
         }
       }
@@ -76,8 +76,8 @@ describe('timers', () => {
     it('run in several turns when they are very many, so that other work comes in between', async () => {
       let [ran, meanwhile] = [0, 0];
       for (let i = 0; i < 600; i += 1) {
-        if (i === 300) new GridTimer(grid, () => setImmediate(() => (meanwhile = ran))).setBy(400, 100);
-        new GridTimer(grid, () => (ran += 1)).setBy(400, 100);
+        if (i === 300) new WheelTimer(grid, () => setImmediate(() => (meanwhile = ran))).setBy(400, 100);
+        new WheelTimer(grid, () => (ran += 1)).setBy(400, 100);
       }
       await clock.advance(400);
       await eventually(() => expect(ran).toBe(600));
@@ -88,7 +88,7 @@ describe('timers', () => {
     it('keep nothing once they are cancelled', async () => {
       const setAndCancel = (): void => {
         const large = Array.from({ length: 100 }, () => 1);
-        const timer = new GridTimer(grid, () => void large.length);
+        const timer = new WheelTimer(grid, () => void large.length);
         timer.setBy(400, 100);
         timer.cancel();
       };

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { Lease } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { TimerGrid } from '../../lib/core/time/timer-grid.js';
+import { TimerWheel } from '../../lib/core/time/timer-wheel.js';
 import { Watchdog } from '../../lib/core/holding/watchdog.js';
 
 const TTL = 1_200;
@@ -22,7 +22,7 @@ describe('Watchdog', () => {
     revocation = new AbortController();
   });
 
-  const watch = (renews = true, sentAt = 0, grid = new TimerGrid(clock)): Watchdog => {
+  const watch = (renews = true, sentAt = 0, grid = new TimerWheel(clock)): Watchdog => {
     const lease: Lease = {
       fencingToken: 1n,
       ttlMs: TTL,
@@ -149,7 +149,7 @@ describe('Watchdog', () => {
   });
 
   it('repeats renewals that failed together, so that they share a request again', async () => {
-    const grid = new TimerGrid(clock);
+    const grid = new TimerWheel(clock);
     const watchdogs = Array.from({ length: 50 }, () => {
       revocation = new AbortController();
       return watch(true, 0, grid);

@@ -1,4 +1,4 @@
-import { untilAnswered } from '../../core/index.js';
+import { retryUntilAnswered } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 
 /**
@@ -31,7 +31,7 @@ export class Recovery {
     if (this.#asking) return;
     this.#asking = true;
     while (this.#isWanted) {
-      await untilAnswered(
+      await retryUntilAnswered(
         () => this.#isAnswered(),
         () => this.#isWanted,
       );

@@ -1,7 +1,7 @@
 import { errorText } from '../kit/error-text.js';
 import type { Holder } from './holder.js';
 
-/** What every error of this library is. `code` is stable and fit for comparison; the message is for people. */
+/** The base of every error of this library. `code` is stable and fit for comparison; the message is for people. */
 export abstract class LockError extends Error {
   abstract readonly code: string;
   /** Written out in each class: bundlers that shorten the names of classes must not change it. */
@@ -9,7 +9,7 @@ export abstract class LockError extends Error {
 
   constructor(
     message: string,
-    /** The key concerned; empty where there is none. */
+    /** The key concerned; empty for an error without one. */
     readonly key: string,
     options?: { readonly cause?: unknown },
   ) {
@@ -62,7 +62,10 @@ export class LockLostError extends LockError {
   }
 }
 
-/** The backend gave no usable answer, which says nothing about who holds the key. What was asked is undone in the background. */
+/**
+ * The backend gave no usable answer, which says nothing about who holds the key. What was asked is undone in the
+ * background.
+ */
 export class LockBackendError extends LockError {
   override readonly name = 'LockBackendError';
   readonly code = 'LOCK_BACKEND';

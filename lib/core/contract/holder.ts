@@ -5,8 +5,11 @@ export interface HolderMetadata {
   readonly label?: string;
 }
 
-/** What a backend could find out about the present holder of a key. */
+/** The present holder of a key, as far as a backend could find out. */
 export interface Holder extends HolderMetadata {
-  /** When the holder got the key, or stood in line for it: by the backend's clock, or by the holder's where that keeps no time. */
+  /**
+   * When the holder got the key, or stood in line for it: by the backend's clock, or by the holder's where that keeps
+   * no time.
+   */
   readonly since?: Date;
 }

@@ -4,8 +4,8 @@ import { LockConfigurationError, quote } from './errors.js';
 const MAX_KEY_BYTES = 4096;
 
 /**
- * Refuses what two backends could take for different keys, or for the same. Anything else is a key: blanks, line breaks,
- * `*`, slashes and every Unicode text, compared byte by byte (NFC and NFD differ).
+ * Refuses what two backends could take for different keys, or for the same. Anything else is a key: blanks, line
+ * breaks, `*`, slashes and every Unicode text, compared byte by byte (NFC and NFD differ).
  * @throws LockConfigurationError
  */
 export function assertKey(key: unknown): asserts key is string {

@@ -3,8 +3,9 @@ import type { HealthSource } from './health.js';
 import type { Holder, HolderMetadata } from './holder.js';
 
 /**
- * What a holder may rely on. `consensus`: a majority of servers remembers it. `durable`: one server's disk does.
- * `best-effort`: a restart, an eviction or a failover may let a second holder in; only the fencing token protects then.
+ * The promise that a holder may rely on. `consensus`: a majority of servers remembers it. `durable`: one server's disk
+ * does. `best-effort`: a restart, an eviction or a failover may let a second holder in; only the fencing token protects
+ * then.
  */
 export type Guarantee = 'consensus' | 'durable' | 'best-effort';
 
@@ -15,37 +16,42 @@ export interface TtlLimits {
 }
 
 /**
- * All that the core asks of a server: "write if absent, with a time to live", or what comes to the same. `LockBackend` adds the
- * rest: waiting, lost replies, late replies and giving up.
+ * All that the core asks of a server: "write if absent, with a time to live", or what comes to the same. `LockBackend`
+ * adds the rest: waiting, lost replies, late replies and giving up.
  */
 export interface LeaseStore {
   /** Shown in errors, events and metrics: `redis`, `zookeeper`. */
   readonly name: string;
   readonly guarantee: Guarantee;
-  /** Other TTLs are refused where they are given, with `LockConfigurationError`. @default all that a lock service takes */
+  /**
+   * Other TTLs are refused where they are given, with `LockConfigurationError`. @default all that a lock service takes
+   */
   readonly ttlLimits?: TtlLimits;
   /** Carries out what it is asked in the order of the calls, on the same key. @default false */
   readonly keepsOrder?: boolean;
   /**
-   * What ends the lease of a holder that renews it no more. `session`: that of its process, which all its leases share, and which
-   * a single lease need not wait for: the core gives back what nobody renews. `connection`: the same, and a crash ends it at once.
+   * Ends the lease of a holder that renews it no more. `session`: that of its process, which all its leases share, and
+   * which a single lease need not wait for: the core gives back what nobody renews. `connection`: the same, and a crash
+   * ends it at once.
    * @default 'ttl', each lease by itself
    */
   readonly endsWith?: 'ttl' | 'session' | 'connection';
   /**
-   * With each caller that asks, all of them pause for so much longer between two questions, up to five seconds: a store that
-   * many ask has to answer those who hold its keys too. @default 0
+   * With each caller that asks, all of them pause for so much longer between two questions, up to five seconds: a store
+   * that many ask has to answer those who hold its keys too. @default 0
    */
   readonly pollMsPerWaiter?: number;
   /**
    * Looks, before anybody needs a lock, for what can never work, such as a table that is missing. Called once when an
    * application starts, and nothing depends on it. Must settle within a bounded time.
-   * @throws LockConfigurationError; anything else when the backend cannot answer, which may pass and is then seen in `health`
+   * @throws LockConfigurationError; anything else when the backend cannot answer, which may pass and is then seen in
+   * `health`
    */
   start?(): Promise<void>;
   /**
-   * One atomic step. Asking again with the same owner succeeds, with a full `ttlMs` and the same token, or a greater one: a
-   * lost reply is retried, never a self-made deadlock. Must settle within a bounded time, also on a server that does not answer.
+   * One atomic step. Asking again with the same owner succeeds, with a full `ttlMs` and the same token, or a greater
+   * one: a lost reply is retried, never a self-made deadlock. Must settle within a bounded time, also on a server that
+   * does not answer.
    */
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata, asker?: Asker): Promise<LeaseAttempt>;
   /** Still `owner`'s, for another `ttlMs`? Never re-creates. */
@@ -53,27 +59,29 @@ export interface LeaseStore {
   /** Whether the key was `owner`'s. A store that queues takes `owner` out of the queue too. */
   release(key: string, owner: string): Promise<boolean>;
   /**
-   * Whether the server keeps `key` for `owner` now: one reading that changes nothing, and sees what was decided before it. For
-   * sequencers, which come from outside: both may be anything. Without it they are of no use with this backend.
+   * Whether the server keeps `key` for `owner` now: one reading that changes nothing, and sees what was decided before
+   * it. For sequencers, which come from outside: both may be anything. Without it they are of no use with this backend.
    */
   isHeldBy?(key: string, owner: string): Promise<boolean>;
   /**
-   * `owner` waits from now on: call `wake` when `key` may have become free. Only a hint: a missing one costs latency, never
-   * safety. A store that queues lets the watched owners queue in `tryAcquire`. What it returns ends the watch.
+   * `owner` waits from now on: call `wake` when `key` may have become free. Only a hint: a missing one costs latency,
+   * never safety. A store that queues lets the watched owners queue in `tryAcquire`. What it returns ends the watch.
    */
   watch?(key: string, owner: string, wake: () => void): () => void;
-  /** Closes what it opened itself (sessions, subscriptions, clients it made), never a client it was given. Idempotent. */
+  /**
+   * Closes what it opened itself (sessions, subscriptions, clients it made), never a client it was given. Idempotent.
+   */
   close(): Promise<void>;
   readonly health?: HealthSource;
 }
 
-/** Whoever asks for a lease, for stores that let a request wait before they send it. */
+/** The caller who asks for a lease, for stores that let a request wait before they send it. */
 export interface Asker {
   /** Until when it waits, for stores whose server bounds a wait. Past: it does not wait. */
   readonly deadline: Deadline;
   /**
-   * A store calls this right before it sends the request from which the lease counts. `false`: nobody waits for the answer any
-   * more, and the store rejects with `NotSentError` instead.
+   * A store calls this right before it sends the request from which the lease counts. `false`: nobody waits for the
+   * answer any more, and the store rejects with `NotSentError` instead.
    */
   onSend(): boolean;
 }
@@ -91,23 +99,24 @@ export interface GrantedLease {
   readonly sentAt?: number;
   /** Aborts when the server says that the lease is over: its session expired, its node was deleted. */
   readonly revoked?: AbortSignal;
-  /** What the holder works with, such as the transaction that has the lock. */
+  /** Serves the holder's work, such as the transaction that has the lock. */
   readonly attachment?: unknown;
   /**
-   * The work succeeded: makes what it did through `attachment` last, before the release. Rejecting fails the work. A lease
-   * with this is one holder's own, and is never handed on to the next caller.
+   * The work succeeded: makes what it did through `attachment` last, before the release. Rejecting fails the work. A
+   * lease with this is one holder's own, and is never handed on to the next caller.
    */
   complete?(): Promise<void>;
 }
 
 export interface RefusedLease {
   readonly acquired: false;
-  /** What is left of the holder's lease, when the store knows. */
+  /** The rest of the holder's lease, when the store knows it. */
   readonly retryAfterMs: number | null;
   readonly holder?: Holder;
   /**
-   * For a watched owner: why the store could not ask yet, such as a pool with no connection free. It asks as soon as it can, and
-   * wakes the caller, who waits on as for a holder. At the end of its time the caller is told this, not that somebody has the key.
+   * For a watched owner: why the store could not ask yet, such as a pool with no connection free. It asks as soon as it
+   * can, and wakes the caller, who waits on as for a holder. At the end of its time the caller is told this, not that
+   * somebody has the key.
    */
   readonly obstacle?: Error;
   /** The owner is still in the store's queue, though it does not watch, and has to be released. */

@@ -1,6 +1,6 @@
 /**
- * Others changed the same rows first, each time. Nothing was written, and trying again later makes sense. No `LockError`,
- * because nobody holds anything.
+ * Others changed the same rows first, each time. Nothing was written, and trying again later makes sense. No
+ * `LockError`, because nobody holds anything.
  */
 export class OptimisticConflictError extends Error {
   readonly code = 'OPTIMISTIC_CONFLICT';

@@ -1,6 +1,9 @@
 import type { BackendHealth } from './health.js';
 
-/** What is known of the server without asking it, for health pages and for holders who must look after their leases. */
+/**
+ * The state of the server as far as it is known without asking, for health pages and for holders who must look after
+ * their leases.
+ */
 export class ReportedHealth {
   #status: BackendHealth['status'] = 'idle';
   #trouble: string | undefined;
@@ -19,7 +22,7 @@ export class ReportedHealth {
     if (changed) for (const listener of this.#listeners) listener(this.current);
   }
 
-  /** What an operator should change about `topic`; `undefined` when nothing is left to change. */
+  /** Says what an operator should change about `topic`; `undefined` when nothing is left to change. */
   advise(topic: string, advice: string | undefined): void {
     if (advice === undefined) this.#advice.delete(topic);
     else this.#advice.set(topic, advice);

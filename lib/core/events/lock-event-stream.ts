@@ -10,7 +10,7 @@ export interface EventStreamOptions {
 
 /** Events for `for await`, from the moment at which it was made. Keeps no process alive. */
 export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncDisposable {
-  /** @internal What the service tells of everything. */
+  /** @internal The service tells it everything. */
   readonly observer: Required<LockObserver> = {
     waiting: (event) => this.#push({ type: 'waiting', ...event }),
     acquired: (event) => this.#push({ type: 'acquired', ...event }),
@@ -67,7 +67,7 @@ export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncD
     return { done: true, value: undefined };
   }
 
-  /** What waits to be read can still be read. Again = nothing. */
+  /** Events that wait to be read can still be read. Again = nothing. */
   end(): void {
     if (this.#ended) return;
     this.#ended = true;

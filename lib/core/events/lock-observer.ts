@@ -11,7 +11,7 @@ export interface HoldState {
   readonly leftMs: number;
 }
 
-/** What happens to the locks of one process. Keys carry the service's namespace. */
+/** The events of the locks of one process. Keys carry the service's namespace. */
 export interface LockEvents {
   /** A caller has to wait for another one of this process. */
   waiting: { readonly key: string; readonly waitersHere: number };
@@ -19,7 +19,10 @@ export interface LockEvents {
     readonly key: string;
     readonly fencingToken: bigint;
     readonly waitedMs: number;
-    /** `backend`: a round trip; `hand-off`: from the caller before us in this process; `re-entry`: this call tree has it. */
+    /**
+     * `backend`: a round trip; `hand-off`: from the caller before us in this process; `re-entry`: this call tree has
+     * it.
+     */
     readonly from: 'backend' | 'hand-off' | 're-entry';
   };
   released: { readonly key: string; readonly fencingToken: bigint; readonly heldMs: number };
@@ -39,7 +42,7 @@ export interface LockEvents {
 export type LockEvent = { [Name in keyof LockEvents]: { readonly type: Name } & LockEvents[Name] }[keyof LockEvents];
 
 /**
- * What logs, metrics and inspectors implement: a method for each event they want, called synchronously, so be quick. What an
- * observer throws becomes a process warning and disturbs neither the lock nor the other observers.
+ * Logs, metrics and inspectors implement it: a method for each event they want, called synchronously, so be quick. What
+ * an observer throws becomes a process warning and disturbs neither the lock nor the other observers.
  */
 export type LockObserver = { [Name in keyof LockEvents]?: (event: LockEvents[Name]) => void };

@@ -9,8 +9,8 @@ import { writeSequencer } from './sequencer.js';
 import type { Clock, Timer } from '../time/timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
 
-/** What all holds of one service share: its clock, and what it does when something happens to a hold. */
-export interface HoldKeeper {
+/** The service of a hold: its clock, and its answer to what happens to the hold. */
+export interface HoldListener {
   readonly backend: LockBackend;
   readonly clock: Clock;
   jeopardy(hold: Hold, cause?: unknown): void;
@@ -20,7 +20,7 @@ export interface HoldKeeper {
   limitsOf(lease: Lease): HandOffLimits;
 }
 
-/** What the callers have in common who pass one lease on. */
+/** The part that callers share who pass one lease on. */
 export interface Tenure {
   /** The lease's. */
   readonly owner: string;
@@ -35,22 +35,22 @@ export class Hold implements WatchdogListener {
   #isShown = false;
   #entries = 1;
   #lostBy: LossReason | undefined;
-  #givenBack = false;
+  #released = false;
   #abort: AbortController | undefined;
   #maxHold: Timer | undefined;
 
   constructor(
     readonly key: string,
     readonly options: ResolvedOptions,
-    readonly keeper: HoldKeeper,
+    readonly listener: HoldListener,
     readonly tenure: Tenure,
     /** Which caller of this lease we are. */
     readonly handOff = 0,
   ) {
-    this.since = keeper.clock.now();
+    this.since = listener.clock.now();
     this.watchdog.listener = this;
     if (options.maxHoldMs !== Infinity) {
-      this.#maxHold = keeper.clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
+      this.#maxHold = listener.clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
     }
   }
 
@@ -66,8 +66,8 @@ export class Hold implements WatchdogListener {
   /** Whether callers of this process have had the lease for as often and as long as they may. */
   get exhausted(): boolean {
     const { since, watchdog } = this.tenure;
-    const { times, ms } = this.keeper.limitsOf(watchdog.lease);
-    return this.handOff >= times || this.keeper.clock.now() - since >= ms;
+    const { times, ms } = this.listener.limitsOf(watchdog.lease);
+    return this.handOff >= times || this.listener.clock.now() - since >= ms;
   }
 
   get state(): 'held' | 'jeopardy' | 'lost' {
@@ -77,7 +77,7 @@ export class Hold implements WatchdogListener {
 
   /** Exact now: compares clocks, waits for no timer. */
   get isHeld(): boolean {
-    return this.#lostBy === undefined && (this.#givenBack || this.watchdog.trusted);
+    return this.#lostBy === undefined && (this.#released || this.watchdog.trusted);
   }
 
   /** Nobody is inside any more. */
@@ -91,7 +91,10 @@ export class Hold implements WatchdogListener {
     return abort.signal;
   }
 
-  /** Whether the next caller may have the lease that `leave` has just found good: not while in doubt, nor once shown as ours. */
+  /**
+   * Whether the next caller may have the lease that `exit` has just found good: not while in doubt, nor once shown as
+   * ours.
+   */
   get mayHandOver(): boolean {
     const { inJeopardy, lease } = this.watchdog;
     return !inJeopardy && !lease.complete && !this.#isShown;
@@ -101,7 +104,7 @@ export class Hold implements WatchdogListener {
   show(): string {
     const { key, fencingToken } = this;
     const { owner } = this.tenure;
-    const { backend } = this.keeper;
+    const { backend } = this.listener;
     if (!backend.store.isHeldBy) {
       throw new LockConfigurationError(
         `locks of ${backend.name} have no sequencers: nobody could check one`,
@@ -115,8 +118,8 @@ export class Hold implements WatchdogListener {
 
   /** For observers. */
   get observed(): HoldState {
-    const { key, fencingToken, since, watchdog, keeper } = this;
-    return { key, fencingToken, heldMs: keeper.clock.now() - since, leftMs: this.isHeld ? watchdog.leftMs : 0 };
+    const { key, fencingToken, since, watchdog, listener } = this;
+    return { key, fencingToken, heldMs: listener.clock.now() - since, leftMs: this.isHeld ? watchdog.leftMs : 0 };
   }
 
   lossError(): LockLostError {
@@ -137,32 +140,32 @@ export class Hold implements WatchdogListener {
   }
 
   /** Whether this was the last way out of a hold that is not lost: the lease is then the caller's to pass on. */
-  leave(): boolean {
+  exit(): boolean {
     this.#entries -= 1;
     if (this.#entries > 0 || this.#lostBy !== undefined) return false;
     if (!this.watchdog.trusted) {
       this.onLost(this.#lossReason);
       return false;
     }
-    this.#givenBack = true;
+    this.#released = true;
     this.#maxHold?.cancel();
     return true;
   }
 
   onJeopardy(cause?: unknown): void {
-    if (!this.#givenBack) detached(() => this.keeper.jeopardy(this, cause));
+    if (!this.#released) detached(() => this.listener.jeopardy(this, cause));
   }
 
   onSafe(): void {
-    if (!this.#givenBack) detached(() => this.keeper.safe(this));
+    if (!this.#released) detached(() => this.listener.safe(this));
   }
 
   onLost(reason: LossReason): void {
-    if (this.#lostBy !== undefined || this.#givenBack) return;
+    if (this.#lostBy !== undefined || this.#released) return;
     this.#lostBy = reason;
     this.#maxHold?.cancel();
     detached(() => {
-      this.keeper.lost(this, reason);
+      this.listener.lost(this, reason);
       this.#abort?.abort(this.lossError());
     });
   }

@@ -2,7 +2,7 @@ import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import type { Hold } from './hold.js';
 import { runInside } from './reentrancy.js';
 
-/** What a caller has between acquire and release. Made by `LockService` only. */
+/** A caller's lock between acquire and release. Made by `LockService` only. */
 export class LockHandle implements AsyncDisposable {
   #released = false;
 
@@ -11,10 +11,13 @@ export class LockHandle implements AsyncDisposable {
     /** As the caller wrote it, without the namespace. */
     readonly key: string,
     private readonly hold: Hold,
-    private readonly giveUp: (hold: Hold) => Promise<void>,
+    private readonly onRelease: (hold: Hold) => Promise<void>,
   ) {}
 
-  /** Grows with every acquisition of this key, anywhere. Give it to every write the lock protects, and refuse smaller ones there. */
+  /**
+   * Grows with every acquisition of this key, anywhere. Give it to every write the lock protects, and refuse smaller
+   * ones there.
+   */
   get fencingToken(): bigint {
     return this.hold.fencingToken;
   }
@@ -29,9 +32,10 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * Exact now: a comparison of monotonic clocks, also in the first step after the event loop was blocked. They stand still, as
-   * the wall clock may, while a virtual machine is suspended, migrated or brought back from a snapshot, and nothing inside it
-   * can tell. After that a former holder believes until its next renewal: only the fencing token protects then.
+   * Exact now: a comparison of monotonic clocks, also in the first step after the event loop was blocked. They stand
+   * still, as the wall clock may, while a virtual machine is suspended, migrated or brought back from a snapshot, and
+   * nothing inside it can tell. After that a former holder believes until its next renewal: only the fencing token
+   * protects then.
    */
   get isHeld(): boolean {
     return !this.#released && this.hold.isHeld;
@@ -52,9 +56,9 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * What shows others that they are asked in the name of this lock: a text for a header or a message, which
-   * `LockService.checkSequencer` and `@RequireSequencer` understand wherever the same backend is reached. A lease that was shown
-   * is not handed on to the next caller of this process.
+   * Shows others that they are asked in the name of this lock: a text for a header or a message, which
+   * `LockService.checkSequencer` and `@RequireSequencer` understand wherever the same backend is reached. A lease that
+   * was shown is not handed on to the next caller of this process.
    * @throws LockLostError; LockConfigurationError after the release, and with a backend that could not check it
    */
   sequencer(): string {
@@ -63,7 +67,7 @@ export class LockHandle implements AsyncDisposable {
     throw new LockConfigurationError('a lock that was released has no sequencer any more', 'sequencer', this.key);
   }
 
-  /** What the backend gives its holders to work with, if anything: with `strategy: 'row'`, see `rowManager`. */
+  /** The means of work that the backend gives its holders, if any: with `strategy: 'row'`, see `rowManager`. */
   get attachment(): unknown {
     return this.hold.watchdog.lease.attachment;
   }
@@ -74,29 +78,31 @@ export class LockHandle implements AsyncDisposable {
   }
 
   /**
-   * Makes what was done through `attachment` last; `withLock` does so by itself. Does nothing for other backends, after the
-   * release, and inside a re-entry. @throws what the backend says: nothing was done then
+   * Makes what was done through `attachment` last; `withLock` does so by itself. Does nothing for other backends, after
+   * the release, and inside a re-entry. @throws what the backend says: nothing was done then
    */
   async complete(): Promise<void> {
     if (!this.#released) await this.hold.complete();
   }
 
   /**
-   * Runs `work` as the call tree that has this lock: `currentLock()` finds it there, and the same key may be taken again.
-   * `withLock` does so by itself; after a bare `acquire` only what runs in here re-enters, because a call has no visible end.
+   * Runs `work` as the call tree that has this lock: `currentLock()` finds it there, and the same key may be taken
+   * again. `withLock` does so by itself; after a bare `acquire` only what runs in here re-enters, because a call has no
+   * visible end.
    */
   run<T>(work: () => T): T {
     return runInside(this.hold, this, work);
   }
 
   /**
-   * Gives this caller's part of the lock back; the last part frees the key, or passes it to the next caller in this process.
-   * Never rejects: if the server does not answer, observers hear of it and the key frees itself within its TTL. Again = nothing.
+   * Gives this caller's part of the lock back; the last part frees the key, or passes it to the next caller in this
+   * process. Never rejects: if the server does not answer, observers hear of it and the key frees itself within its
+   * TTL. Again = nothing.
    */
   release(): Promise<void> {
     if (this.#released) return Promise.resolve();
     this.#released = true;
-    return this.giveUp(this.hold);
+    return this.onRelease(this.hold);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

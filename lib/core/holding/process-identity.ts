@@ -20,8 +20,8 @@ let identity: Identity | undefined;
 let owners = 0;
 
 /**
- * An owner that was never used before: the process' name and a number. The name is a hash of its public key, as random as the
- * key. So a server that names the owner of a key says who may have signed what is shown for it.
+ * An owner that was never used before: the process' name and a number. The name is a hash of its public key, as random
+ * as the key. So a server that names the owner of a key says who may have signed what is shown for it.
  */
 export function newOwner(): string {
   owners += 1;
@@ -34,7 +34,7 @@ export function signed(text: string): Signature {
   return { publicKey, signature: sign(null, Buffer.from(text), privateKey).toString('base64url') };
 }
 
-/** Whether the process of `owner` has signed `text`. @throws when the key is none */
+/** Whether the process of `owner` has signed `text`. @throws when that is not a key */
 export function isSignedBy(owner: string, text: string, { publicKey, signature }: Signature): boolean {
   if (!owner.startsWith(`${nameOf(publicKey)}.`)) return false;
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });

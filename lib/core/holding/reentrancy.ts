@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Hold, HoldKeeper } from './hold.js';
+import type { Hold, HoldListener } from './hold.js';
 
 /** A `LockHandle`, as far as re-entrancy looks at one. */
 interface Handle {
@@ -21,8 +21,8 @@ export function runInside<T>(hold: Hold, handle: Handle, work: () => T): T {
 }
 
 /**
- * What a new entry goes into, without what is over. A task that starts itself anew from inside its lock would else drag along
- * all its former locks for ever.
+ * The entry around a new one, without those that are over. A task that starts itself anew from inside its lock would
+ * else drag along all its former locks for ever.
  */
 function outerOf(hold: Hold): Entry | undefined {
   let outer = entries.getStore();
@@ -34,17 +34,17 @@ function outerOf(hold: Hold): Entry | undefined {
 }
 
 /**
- * Runs `work` as a call tree that has no lock. What many share is begun in here, such as a connection, a batch or a timer:
- * else all that it ever calls back would run inside the lock of whoever happened to be the first.
+ * Runs `work` as a call tree that has no lock. What many share is begun in here, such as a connection, a batch or a
+ * timer: else all that it ever calls back would run inside the lock of whoever happened to be the first.
  */
 export function outside<T>(work: () => T): T {
   return entries.run(undefined, work);
 }
 
-/** The hold of `key` that the current call tree has from `keeper`'s service, unless everybody left it meanwhile. */
-export function findHold(keeper: HoldKeeper, key: string): Hold | undefined {
+/** The hold of `key` that the current call tree has from `listener`'s service, unless everybody left it meanwhile. */
+export function findHold(listener: HoldListener, key: string): Hold | undefined {
   for (let entry = entries.getStore(); entry; entry = entry.outer) {
-    if (entry.hold.keeper === keeper && entry.hold.key === key && !entry.hold.ended) return entry.hold;
+    if (entry.hold.listener === listener && entry.hold.key === key && !entry.hold.ended) return entry.hold;
   }
   return undefined;
 }

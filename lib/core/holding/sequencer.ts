@@ -15,8 +15,8 @@ export interface Sequencer {
 }
 
 /**
- * `valid`: the backend keeps the key for that very acquisition, so nobody else has had it since. `stale`: it does not, and never
- * will again. `unknown`: what was shown is no sequencer, or one of another backend or key.
+ * `valid`: the backend keeps the key for that very acquisition, so nobody else has had it since. `stale`: it does not,
+ * and never will again. `unknown`: what was shown is no sequencer, or one of another backend or key.
  */
 export type SequencerState = 'valid' | 'stale' | 'unknown';
 
@@ -33,8 +33,8 @@ export function writeSequencer(sequencer: Sequencer): string {
 }
 
 /**
- * `undefined` for whatever `LockHandle.sequencer` did not write: it may come from anybody. Whoever has an owner of their own can
- * write one; `LockService.checkSequencer` asks whether that owner has the key.
+ * `undefined` for whatever `LockHandle.sequencer` did not write: it may come from anybody. Whoever has an owner of
+ * their own can write one; `LockService.checkSequencer` asks whether that owner has the key.
  */
 export function readSequencer(text: unknown): Sequencer | undefined {
   const fields = typeof text === 'string' ? FORM.exec(text)?.groups?.['fields'] : undefined;
@@ -63,7 +63,7 @@ function fieldsOf({ backend, key, fencingToken, owner }: Sequencer): string[] {
   return [backend, key, String(fencingToken), owner];
 }
 
-/** @throws when it is none */
+/** @throws when it is no sequencer */
 function partsOf(fields: unknown): { readonly sequencer: Sequencer; readonly signature: Signature } {
   if (!Array.isArray(fields)) throw new TypeError('no list');
   const [backend, key, token, owner, publicKey, signature]: unknown[] = fields;

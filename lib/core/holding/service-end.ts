@@ -1,7 +1,7 @@
 import { currentLocks } from './current-locks.js';
 import { within } from '../time/within.js';
 import { LockShutdownError } from '../contract/errors.js';
-import type { Holds } from './holds.js';
+import type { HoldRegistry } from './hold-registry.js';
 import { LockBackend } from '../leasing/lock-backend.js';
 import type { Observers } from '../events/observers.js';
 import { outside } from './reentrancy.js';
@@ -11,7 +11,7 @@ export interface ServiceParts {
   readonly backend: LockBackend;
   readonly clock: Clock;
   readonly observers: Observers;
-  readonly holds: Holds;
+  readonly holds: HoldRegistry;
   /** Aborts when nobody may get a lock any more. */
   readonly stopped: AbortController;
   readonly unsubscribe: () => void;

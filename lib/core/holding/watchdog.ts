@@ -1,7 +1,7 @@
 import { AbortListener } from '../kit/abort-listener.js';
 import type { LossReason } from '../contract/errors.js';
 import type { Lease } from '../leasing/lease.js';
-import { GridTimer, type TimerGrid } from '../time/timer-grid.js';
+import { WheelTimer, type TimerWheel } from '../time/timer-wheel.js';
 import type { Clock, Timer } from '../time/timers.js';
 
 /** Whom a watchdog tells. Exactly one `onLost` comes, or none if the watchdog was stopped first. */
@@ -11,7 +11,10 @@ export interface WatchdogListener {
   onLost(reason: LossReason): void;
 }
 
-/** Clock rates of two machines may differ by this much, and a timer may be this late, before two processes trust one lease. */
+/**
+ * Clock rates of two machines may differ by this much, and a timer may be this late, before two processes trust one
+ * lease.
+ */
 const TRUSTED_SHARE = 0.99;
 const TRUST_MARGIN_MS = 2;
 
@@ -24,9 +27,10 @@ const SHORTEST_RETRY_MS = 10;
 const LONGEST_RETRY_MS = 1_000;
 
 /**
- * Keeps a lease alive and says when it can no longer be trusted. Renewals go out at a third of the TTL, one at a time; a
- * failed one is repeated, in jeopardy, for as long as the lease is trusted. The end of trust comes from a timer of its own
- * and from a comparison of clocks, never from a reply: a server that says nothing is noticed as fast as one that says no.
+ * Keeps a lease alive and says when it can no longer be trusted. Renewals go out at a third of the TTL, one at a time;
+ * a failed one is repeated, in jeopardy, for as long as the lease is trusted. The end of trust comes from a timer of
+ * its own and from a comparison of clocks, never from a reply: a server that says nothing is noticed as fast as one
+ * that says no.
  */
 export class Watchdog {
   listener: WatchdogListener | undefined;
@@ -34,12 +38,14 @@ export class Watchdog {
   #trustedUntil: number;
   #sentAt: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
-  /** Of the renewal in flight. */
+  /** When the renewal in flight was sent. */
   #renewalSentAt: number | undefined;
   #onRenewalOver: (() => void) | undefined;
   #onLimit: (() => void) | undefined;
-  /** For the next renewal, or for a look whether the one in flight is late. A thousand locks share its time on the grid. */
-  readonly #timer: GridTimer;
+  /**
+   * For the next renewal, or for a look whether the one in flight is late. A thousand locks share its time on the grid.
+   */
+  readonly #timer: WheelTimer;
   #endOfTrust: Timer | undefined;
   readonly #revocation: AbortListener | undefined;
 
@@ -47,11 +53,11 @@ export class Watchdog {
     readonly lease: Lease,
     private readonly renews: boolean,
     private readonly clock: Clock,
-    grid: TimerGrid,
+    grid: TimerWheel,
     /** How much longer than we trust it the server keeps the lease. */
     lockDelayMs = 0,
   ) {
-    this.#timer = new GridTimer(grid, () => this.#onTime());
+    this.#timer = new WheelTimer(grid, () => this.#onTime());
     this.#ttlMs = lease.ttlMs - lockDelayMs;
     this.#sentAt = lease.sentAt;
     this.#trustedUntil = trustedUntil(lease.sentAt, this.#ttlMs);
@@ -155,7 +161,10 @@ export class Watchdog {
     return this.#sentAt + (this.#ttlMs * 2) / 3;
   }
 
-  /** Calls `onTime` after a TTL, give or take an eighth of it, unless what it returns is called first. Only after `stop`. */
+  /**
+   * Calls `onTime` after a TTL, give or take an eighth of it, unless what it returns is called first. Only after
+   * `stop`.
+   */
   limit(onTime: () => void): () => void {
     this.#onLimit = onTime;
     this.#timer.setFrom(this.clock.now() + this.#ttlMs, this.#ttlMs / 8);

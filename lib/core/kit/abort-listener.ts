@@ -5,8 +5,9 @@ type Crowd = LinkedQueue<AbortListener>;
 const crowds = new WeakMap<AbortSignal, { readonly crowd: Crowd; readonly onAbort: () => void }>();
 
 /**
- * Calls `onAbort` when a signal aborts to which very many may listen, until `end`. Node walks through all listeners of a signal
- * for every one that is added, and takes more than ten for a leak: so all of these share one, which goes with the last of them.
+ * Calls `onAbort` when a signal aborts to which very many may listen, until `end`. Node walks through all listeners of
+ * a signal for every one that is added, and takes more than ten for a leak: so all of these share one, which goes with
+ * the last of them.
  */
 export class AbortListener implements Linked<AbortListener> {
   /** @internal */

@@ -1,4 +1,4 @@
-/** What can stand in a `LinkedQueue`, in one at a time. */
+/** An item of a `LinkedQueue`; it stands in one at a time. */
 export interface Linked<T> {
   before: T | undefined;
   after: T | undefined;
@@ -7,9 +7,9 @@ export interface Linked<T> {
 }
 
 /**
- * First in, first out, and out of the middle as fast, without any allocation. A `Set` or an array from which very much comes
- * and goes leaves its former tables behind: in the old part of the heap, where they keep alive what they last had, and that
- * again what came after it, until the next full collection.
+ * First in, first out, and out of the middle as fast, without any allocation. A `Set` or an array from which very much
+ * comes and goes leaves its former tables behind: in the old part of the heap, where they keep alive what they last
+ * had, and that again what came after it, until the next full collection.
  */
 export class LinkedQueue<T extends Linked<T>> {
   #first: T | undefined;

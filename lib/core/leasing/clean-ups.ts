@@ -1,4 +1,4 @@
-import { Background } from '../kit/background.js';
+import { WaitGroup } from '../kit/wait-group.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
 import { NotSentError } from '../contract/not-sent-error.js';
@@ -24,12 +24,12 @@ class Owed implements Linked<Owed> {
 }
 
 /**
- * Frees owners whose requests may have been carried out, until the store confirms it or the lease has run out by itself. The
- * callers have their errors already: this only makes such leases end sooner.
+ * Frees owners whose requests may have been carried out, until the store confirms it or the lease has run out by
+ * itself. The callers have their errors already: this only makes such leases end sooner.
  */
 export class CleanUps {
   readonly #owed = new LinkedQueue<Owed>();
-  readonly #open = new Background();
+  readonly #open = new WaitGroup();
   readonly #closed = new AbortController();
   #workers = 0;
   /** The store failed after we were closed, and is asked for nothing more. */
@@ -70,7 +70,7 @@ export class CleanUps {
     this.#workers -= 1;
   }
 
-  /** What ends with its session is owed until the store confirms it. */
+  /** A lease that ends with its session is owed until the store confirms its release. */
   #endOf({ clock, ttlMs }: OwnedKey): number {
     return hasSessions(this.store) ? Infinity : clock.now() + ttlMs;
   }

@@ -40,7 +40,7 @@ export class Contender {
   #slowestMs: number | undefined;
   /** The failures in a row, by the last of them. */
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
-  /** Of the last refusal. */
+  /** The obstacle of the last refusal. */
   #obstacle: Error | undefined;
 
   constructor(
@@ -50,7 +50,7 @@ export class Contender {
     private readonly first?: FirstQuestion,
   ) {
     this.#once = first?.once ?? request.deadline.passed;
-    this.#mayHaveLeftSomething = request.place?.inherited === true;
+    this.#mayHaveLeftSomething = request.queueEntry?.inherited === true;
   }
 
   /** See `LockBackend.acquire`. */
@@ -74,7 +74,7 @@ export class Contender {
       this.#unwatch?.();
       this.#abortListener?.end();
       const leftSomething = !lease && this.#mayHaveLeftSomething;
-      if (leftSomething && !this.#passesPlace()) this.#cleanUp();
+      if (leftSomething && !this.#passesEntry()) this.#cleanUp();
     }
   }
 
@@ -103,8 +103,8 @@ export class Contender {
   }
 
   /** Not while a request is under way, which the next one's release could overtake. */
-  #passesPlace(): boolean {
-    return this.#queued && !this.#underWay && this.request.place?.pass() === true;
+  #passesEntry(): boolean {
+    return this.#queued && !this.#underWay && this.request.queueEntry?.pass() === true;
   }
 
   #assertWanted(): void {
@@ -120,11 +120,11 @@ export class Contender {
   async #attemptAfter(delayMs: number): Promise<Lease | null | number> {
     await this.#wait(delayMs);
     this.#assertWanted();
-    return this.request.deadline.passed ? this.#giveUp() : this.#attempt();
+    return this.request.deadline.passed ? this.#timedOut() : this.#attempt();
   }
 
   /** "Somebody has it" and "nobody answers" are different news, also when the time is up. */
-  #giveUp(): null {
+  #timedOut(): null {
     if (this.#failing) throw this.#failing.error;
     if (this.#obstacle) throw this.#obstacle;
     return null;
@@ -165,7 +165,7 @@ export class Contender {
     this.#obstacle = obstacle;
     this.#underWay = false;
     this.#queued = this.#unwatch !== undefined;
-    this.#mayHaveLeftSomething = this.#queued || staysInLine || this.request.place?.inherited === true;
+    this.#mayHaveLeftSomething = this.#queued || staysInLine || this.request.queueEntry?.inherited === true;
     this.request.blockedBy?.(obstacle ?? holder);
     const { pollMs, random } = this.contending;
     const poll = pollMs / 2 + random() * pollMs;
@@ -204,8 +204,8 @@ export class Contender {
   };
 
   /**
-   * Rejects when the caller gives up, or at the deadline. That may fall into the question, which is open for `SILENCE_MS` at
-   * least. `null`: at the deadline the answer was merely on its way, and all before it were refusals.
+   * Rejects when the caller gives up, or at the deadline. That may fall into the question, which is open for
+   * `SILENCE_MS` at least. `null`: at the deadline the answer was merely on its way, and all before it were refusals.
    */
   #inTime<T>(answer: Promise<T>, askedAt: number): Promise<T | null> {
     const { clock, at } = this.request.deadline;

@@ -4,7 +4,10 @@ import { systemRandom } from '../kit/system-random.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
 export interface PollingOptions {
-  /** The pause between two questions, give or take half, at most what is left of the holder's lease. @default 50, or 30_000 where the store wakes its waiters */
+  /**
+   * The pause between two questions, give or take half, at most what is left of the holder's lease. @default 50, or
+   * 30_000 where the store wakes its waiters
+   */
   pollMs?: number;
   /** How long failures in a row are asked again, with the same owner, before `LockBackendError`. @default 2_000 */
   patienceMs?: number;

@@ -6,32 +6,35 @@ export interface AcquireRequest {
   readonly owner: string;
   /** How long the server keeps the key ours without a renewal; backends with sessions use their own. */
   readonly ttlMs: number;
-  /** So much of it the holder will not trust: an answer that comes in the last part of the lease comes too late. @default 0 */
+  /**
+   * The part of it that the holder will not trust: an answer that comes in this last part comes too late. @default 0
+   */
   readonly lockDelayMs?: number;
   readonly deadline: Deadline;
   readonly signal?: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
   /**
-   * Callers of this process have just had the key for as long as they may: whoever asks again and again must now let others
-   * ask first. A backend that queues its contenders has nothing to do.
+   * Callers of this process have just had the key for as long as they may: whoever asks again and again must now let
+   * others ask first. A backend that queues its contenders has nothing to do.
    */
   readonly yields?: boolean;
   /** A backend that does not know it has each caller stand in line anew. */
-  readonly place?: Place;
+  readonly queueEntry?: QueueEntry;
   /**
-   * Tells the core what is in the way, each time the backend learns it: who has the key, as far as it knows (`undefined`: it does
-   * not), or the failure for which nobody can say. A caller whose time is up is then told the one or the other.
+   * Tells the core what is in the way, each time the backend learns it: who has the key, as far as it knows
+   * (`undefined`: it does not), or the failure for which nobody can say. A caller whose time is up is then told the one
+   * or the other.
    */
   readonly blockedBy?: (by: Holder | Error | undefined) => void;
 }
 
 /** Where a process stands in the backend's line, whoever of its callers it is for. */
-export interface Place {
+export interface QueueEntry {
   /** The `owner` stands in line already: the caller before gave up and left its place. */
   readonly inherited: boolean;
   /**
-   * For one who gives up, stands in line, and has nothing under way: whether the next caller of this process goes on at once with
-   * the same `owner`. If so, what is on the server is left there.
+   * For one who gives up, stands in line, and has nothing under way: whether the next caller of this process goes on at
+   * once with the same `owner`. If so, what is on the server is left there.
    */
   pass(): boolean;
 }

@@ -44,9 +44,9 @@ export class LockBackend {
   }
 
   /**
-   * Resolves to a lease once `key` is ours alone, or to `null` when `request.deadline` passes first; a deadline already past
-   * means: try once. Unless it resolves to a lease, nothing of ours stays behind on the server: what could not be taken back
-   * at once is taken back in the background.
+   * Resolves to a lease once `key` is ours alone, or to `null` when `request.deadline` passes first; a deadline already
+   * past means: try once. Unless it resolves to a lease, nothing of ours stays behind on the server: what could not be
+   * taken back at once is taken back in the background.
    * @throws LockBackendError when the backend cannot answer; `request.signal.reason` when the caller gives up
    */
   acquire(key: string, request: AcquireRequest): Promise<Lease | null> {

@@ -3,14 +3,14 @@ import type { LeaseStore } from '../contract/lease-store.js';
 import { LockBackend } from './lock-backend.js';
 
 /**
- * Opens a backend with connections of its own. `redis({ url })` and its like return one, so that a single setting serves any
- * number of lock services: side by side, or one after the other has been closed.
+ * Opens a backend with connections of its own. `redis({ url })` and its like return one, so that a single setting
+ * serves any number of lock services: side by side, or one after the other has been closed.
  */
 export type BackendFactory = () => LockBackend;
 
 /**
- * A factory such as `redis({ url })`, of which each service opens a backend of its own; or a live backend, for one. A bare store
- * is waited for by the defaults of `PollingOptions`.
+ * A factory such as `redis({ url })`, of which each service opens a backend of its own; or a live backend, for one. A
+ * bare store is waited for by the defaults of `PollingOptions`.
  */
 export type GivenBackend = LockBackend | LeaseStore | BackendFactory | (() => LeaseStore);
 

@@ -13,7 +13,7 @@ import { trustedUntil } from '../holding/watchdog.js';
 /** A store that answers does so within this time. */
 export const SILENCE_MS = 100;
 /**
- * So many first questions of a process are under way at a time. With all that they need, 100,000 would take 0.4 GB; those
+ * The most first questions of a process under way at a time. With all that they need, 100,000 would take 0.4 GB; those
  * that stand behind take half of that, and a server is no slower for it.
  */
 const MOST_ASKED = 5_000;
@@ -126,7 +126,9 @@ export class FirstQuestion extends Question implements Linked<FirstQuestion> {
     else this.#refuse(reason);
   }
 
-  /** A contender takes over at the deadline. Until then nothing is done but to wait: there may be very many of these. */
+  /**
+   * A contender takes over at the deadline. Until then nothing is done but to wait: there may be very many of these.
+   */
   onSilence(): void {
     if (this.once) return;
     const { passed, remainingMs } = this.deadline;
@@ -165,7 +167,7 @@ export class FirstQuestion extends Question implements Linked<FirstQuestion> {
 
   /** Nothing of a caller who does not wait is left on the server, and nothing more is to be said. */
   #isPlain({ obstacle, staysInLine }: RefusedLease): boolean {
-    return this.once && !obstacle && staysInLine !== true && this.request.place?.inherited !== true;
+    return this.once && !obstacle && staysInLine !== true && this.request.queueEntry?.inherited !== true;
   }
 
   #isInTime({ ttlMs = this.ttlMs, sentAt = this.sentAt, revoked }: GrantedLease): boolean {
@@ -198,8 +200,8 @@ export class FirstQuestions {
   #timer: Timer | undefined;
 
   add(first: FirstQuestion): void {
-    // Whoever inherits a place has something on the server, which would have to be cleaned up.
-    if (this.#asked < MOST_ASKED || first.request.place?.inherited === true) this.#begin(first);
+    // An inherited queue entry stands on the server, and would have to be cleaned up.
+    if (this.#asked < MOST_ASKED || first.request.queueEntry?.inherited === true) this.#begin(first);
     else this.#unasked.push(first);
     if (!this.#timer) this.#lookIn(SILENCE_MS, first.clock);
   }
@@ -217,7 +219,7 @@ export class FirstQuestions {
     }
   }
 
-  /** Of one that was asked, whoever waits for it by now. */
+  /** An asked one is answered, or failed; a contender may wait for it by now. */
   onAnswer(): void {
     this.#asked -= 1;
     const next = this.#unasked.first;

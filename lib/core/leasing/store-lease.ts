@@ -11,8 +11,8 @@ export interface OwnedKey {
 }
 
 /**
- * Frees an owner in the background, whose request may have been carried out. `lastAttempt` has to be over first; where that is
- * all there was, and it was not sent, there is nothing to free.
+ * Frees an owner in the background, whose request may have been carried out. `lastAttempt` has to be over first; where
+ * that is all there was, and it was not sent, there is nothing to free.
  */
 export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;
 

@@ -5,13 +5,15 @@ export interface Timer {
   cancel(): void;
 }
 
-/** The monotonic time that a lock service lives by. Replaced only by tests: see `ManualClock` in the `testing` sub-path. */
+/**
+ * The monotonic time that a lock service lives by. Replaced only by tests: see `ManualClock` in the `testing` sub-path.
+ */
 export interface Clock {
   /** Milliseconds since an arbitrary start; never steps back, whatever happens to the wall clock. */
   now(): number;
   /**
-   * Runs `callback` once, `delayMs` from now. Any delay is allowed; `Infinity` never runs.
-   * A background timer does not keep the process alive: a waiter needs its wake-up, a watchdog must not outlive the program.
+   * Runs `callback` once, `delayMs` from now. Any delay is allowed; `Infinity` never runs. A background timer does not
+   * keep the process alive: a waiter needs its wake-up, a watchdog must not outlive the program.
    */
   schedule(delayMs: number, callback: () => void, options?: { readonly background?: boolean }): Timer;
 }

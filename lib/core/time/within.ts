@@ -1,7 +1,7 @@
 import { replyTimeout } from '../kit/reply-timeout.js';
 import type { Clock } from './timers.js';
 
-/** Whether `task` was over within `ms`; what becomes of it later is nobody's concern. Rejects as `task` does in time. */
+/** Whether `task` was over within `ms`. Rejects when `task` does in time; later its outcome is ignored. */
 export function within(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = replyTimeout(clock, ms, () => resolve(false), { background: true });

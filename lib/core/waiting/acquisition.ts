@@ -1,30 +1,30 @@
-import { Busy } from './busy.js';
+import { KeyHeld } from './key-held.js';
 import { Deadline } from '../time/deadline.js';
 import { LockShutdownError, quote } from '../contract/errors.js';
 import { Hold } from '../holding/hold.js';
-import type { Holds } from '../holding/holds.js';
+import type { HoldRegistry } from '../holding/hold-registry.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { Lease } from '../leasing/lease.js';
-import type { AcquireRequest, Place } from '../leasing/lease-request.js';
-import { isAlike, type LinePlace } from './local-queue.js';
+import type { AcquireRequest, QueueEntry } from '../leasing/lease-request.js';
+import { isAlike, type LeftEntry } from './local-queue.js';
 import type { ResolvedOptions } from '../lock-options.js';
 import { newOwner } from '../holding/process-identity.js';
 import { outside } from '../holding/reentrancy.js';
 
 /** One caller's way to a hold: its turn in this process, then the lease of the caller before, or one of the backend. */
-export class Acquisition implements AcquireRequest, Place {
+export class Acquisition implements AcquireRequest, QueueEntry {
   owner = '';
   inherited = false;
   yields = false;
   readonly deadline: Deadline;
   readonly #since: number;
-  /** The next caller has our place, and our turn with it. */
+  /** The next caller has our queue entry, and our turn with it. */
   #passed = false;
 
   constructor(
     readonly key: string,
     readonly options: ResolvedOptions,
-    private readonly holds: Holds,
+    private readonly holds: HoldRegistry,
   ) {
     const { clock } = holds.settings;
     this.#since = clock.now();
@@ -47,14 +47,14 @@ export class Acquisition implements AcquireRequest, Place {
     return this.holds.settings.metadata;
   }
 
-  get place(): Place {
+  get queueEntry(): QueueEntry {
     return this;
   }
 
   /** Order of arrival is that of the processes' callers, not of the one that asks for them. */
   pass(): boolean {
     const { key, options, owner, holds } = this;
-    this.#passed ||= isAlike(holds.queue.next(key), options) && holds.queue.leave(key, { owner });
+    this.#passed ||= isAlike(holds.queue.next(key), options) && holds.queue.endTurn(key, { owner });
     return this.#passed;
   }
 
@@ -63,14 +63,14 @@ export class Acquisition implements AcquireRequest, Place {
   }
 
   /** Waits for our turn in this process, then inherits the lease of the caller before us or asks the backend. */
-  run(): Promise<Hold | Busy> {
+  run(): Promise<Hold | KeyHeld> {
     return outside(() => (this.holds.queue.enter(this.key) ? this.#ask(newOwner()) : this.#takeInTurn()));
   }
 
-  async #takeInTurn(): Promise<Hold | Busy> {
+  async #takeInTurn(): Promise<Hold | KeyHeld> {
     const previous = await this.#waitForTurn();
-    if (previous instanceof Busy) return previous;
-    if (previous === 'late') return this.holds.late(this.key);
+    if (previous instanceof KeyHeld) return previous;
+    if (previous === 'timed-out') return this.holds.late(this.key);
     if (previous && 'owner' in previous) {
       this.inherited = true;
       return this.#ask(previous.owner);
@@ -79,26 +79,26 @@ export class Acquisition implements AcquireRequest, Place {
     return inherited ? this.#begin(inherited) : this.#ask(newOwner());
   }
 
-  #waitForTurn(): Promise<Hold | LinePlace | null | 'late'> | 'late' | Busy {
+  #waitForTurn(): Promise<Hold | LeftEntry | null | 'timed-out'> | 'timed-out' | KeyHeld {
     const { key, options, deadline, holds } = this;
     const { maxWaiters, observers } = holds.settings;
-    if (options.waitMs === 0) return 'late';
+    if (options.waitMs === 0) return 'timed-out';
     const waitersHere = holds.queue.waiting(key);
     if (waitersHere >= maxWaiters) {
       const message = `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`;
-      return new Busy(holds.holderOf(key), message);
+      return new KeyHeld(holds.holderOf(key), message);
     }
     observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
     return holds.queue.wait(key, options, deadline);
   }
 
   /** Asks the backend. Unless it gives us a lease, our turn is over. */
-  #ask(owner: string): Promise<Hold | Busy> {
+  #ask(owner: string): Promise<Hold | KeyHeld> {
     const { key, holds } = this;
     const { backend, stopped } = holds.settings;
     this.owner = owner;
     this.yields = holds.yielding.delete(key);
-    holds.returns.underWay.begin();
+    holds.releases.underWay.begin();
     const lease = stopped.aborted ? Promise.reject(stopped.reason) : backend.acquire(key, this);
     return lease.then(
       (granted) => this.#onLease(granted),
@@ -106,18 +106,18 @@ export class Acquisition implements AcquireRequest, Place {
     );
   }
 
-  #onLease(lease: Lease | null): Hold | Busy | Promise<never> {
+  #onLease(lease: Lease | null): Hold | KeyHeld | Promise<never> {
     const { key, options, owner, holds } = this;
-    holds.returns.underWay.end();
+    holds.releases.underWay.end();
     if (lease) return this.#begin(holds.holdOf(key, options, owner, lease));
-    const busy = new Busy(holds.holderOf(key));
+    const busy = new KeyHeld(holds.holderOf(key));
     if (!this.#passed) holds.endTurn(key, null);
     return busy;
   }
 
   #onRejected(error: unknown): never {
     const { key, deadline, signal, holds } = this;
-    holds.returns.underWay.end();
+    holds.releases.underWay.end();
     const calledOff = (signal?.aborted === true && error === signal.reason) || error instanceof LockShutdownError;
     const failure: unknown = calledOff ? error : holds.reported(key, 'acquire', error);
     if (!this.#passed) holds.onFailure(key, failure, deadline);
@@ -141,7 +141,7 @@ export class Acquisition implements AcquireRequest, Place {
   }
 
   async #rejected(hold: Hold, reason: unknown): Promise<never> {
-    await this.holds.giveUp(hold);
+    await this.holds.release(hold);
     throw reason;
   }
 }

@@ -1,6 +1,6 @@
 import type { Holder } from '../contract/holder.js';
 
-/** What stands in the way of a key's callers, as the one of them sees it that asks the backend. */
+/** The holder or failure in the way of a key's callers, as the caller sees it that asks the backend. */
 export class Blockers {
   readonly #byKey = new Map<string, Holder | Error>();
 

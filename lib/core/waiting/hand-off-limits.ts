@@ -8,13 +8,13 @@ export interface HandOffLimits {
 
 export interface HandOffOptions {
   /**
-   * How often a lease may pass from caller to caller inside this process before others get their turn; at most 2,047, which
-   * is what a fencing token has bits for. @default 2_047
+   * How often a lease may pass from caller to caller inside this process before others get their turn; at most 2,047,
+   * which is what a fencing token has bits for. @default 2_047
    */
   maxHandOffs?: number;
   /**
-   * How long a lease may pass from caller to caller inside this process before others get their turn, in milliseconds. @default
-   * 100; 20 where the backend has its waiters stand in line, and the lease was waited for
+   * How long a lease may pass from caller to caller inside this process before others get their turn, in milliseconds.
+   * @default 100; 20 where the backend has its waiters stand in line, and the lease was waited for
    */
   maxHandOffMs?: number;
 }
@@ -26,8 +26,8 @@ export const MAX_HAND_OFFS = 2_047;
 const MAX_HAND_OFF_MS = 100;
 
 /**
- * A turn has to be long, so that few of its callers are those who waited for it, and a round of the processes short, since
- * one of them waits for all the others' turns.
+ * A turn has to be long, so that few of its callers are those who waited for it, and a round of the processes short,
+ * since one of them waits for all the others' turns.
  */
 const MAX_HAND_OFF_MS_IN_LINE = 20;
 

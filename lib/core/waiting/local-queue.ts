@@ -2,7 +2,7 @@ import { AbortListener } from '../kit/abort-listener.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Timer } from '../time/timers.js';
 
-/** What decides whether a lease fits the next caller. */
+/** The options that decide whether a lease fits the next caller. */
 interface Wishes {
   readonly ttlMs: number;
   readonly lockDelayMs: number;
@@ -14,37 +14,37 @@ export function isAlike(next: Wishes | undefined, { ttlMs, lockDelayMs }: Wishes
   return next?.ttlMs === ttlMs && next.lockDelayMs === lockDelayMs;
 }
 
-/** What the caller of a key leaves to the next one here when it gives up. */
-export interface LinePlace {
+/** The queue entry that a caller leaves to the next one here when it gives up. */
+export interface LeftEntry {
   readonly owner: string;
 }
 
 type Request = Wishes & { readonly signal?: AbortSignal | undefined };
 
-interface Outcome<Gift> {
-  readonly resolve: (gift: Gift | null | 'late') => void;
+interface Outcome<Handed> {
+  readonly resolve: (handed: Handed | null | 'timed-out') => void;
   readonly reject: (reason: unknown) => void;
 }
 
-/** Gets the turn, alone or with what the one before left us, unless the deadline or the signal comes first. */
-class Waiter<Gift> {
+/** Gets the turn, alone or with what the one before hands on, unless the deadline or the signal comes first. */
+class Waiter<Handed> {
   readonly #timer: Timer;
   readonly #abortListener: AbortListener | undefined;
 
   constructor(
     readonly request: Request,
     deadline: Deadline,
-    private readonly line: Set<Waiter<Gift>>,
-    private readonly outcome: Outcome<Gift>,
+    private readonly line: Set<Waiter<Handed>>,
+    private readonly outcome: Outcome<Handed>,
   ) {
-    this.#timer = deadline.clock.schedule(deadline.remainingMs, () => this.resolve('late'));
+    this.#timer = deadline.clock.schedule(deadline.remainingMs, () => this.resolve('timed-out'));
     const { signal } = request;
     if (signal) this.#abortListener = new AbortListener(signal, () => this.reject(signal.reason));
   }
 
-  resolve(gift: Gift | null | 'late'): void {
+  resolve(handed: Handed | null | 'timed-out'): void {
     this.#leave();
-    this.outcome.resolve(gift);
+    this.outcome.resolve(handed);
   }
 
   reject(reason: unknown): void {
@@ -61,14 +61,15 @@ class Waiter<Gift> {
 
 /**
  * First come, first served inside this process: for each key one caller at a time has the *turn*, which is the right to
- * talk to the backend about it. So a hot key costs the server one contender per process, however many callers there are.
+ * talk to the backend about it. So a hot key costs the server one contender per process, however many callers there
+ * are.
  */
-export class LocalQueue<Gift> {
+export class LocalQueue<Handed> {
   /**
-   * A key is present while somebody has its turn, with a set once somebody waits. Sets keep the order of arrival and forget a
-   * waiter in constant time.
+   * A key is present while somebody has its turn, with a set once somebody waits. Sets keep the order of arrival and
+   * forget a waiter in constant time.
    */
-  readonly #turns = new Map<string, Set<Waiter<Gift>> | undefined>();
+  readonly #turns = new Map<string, Set<Waiter<Handed>> | undefined>();
   #onIdle: (() => void)[] = [];
 
   get busy(): boolean {
@@ -92,10 +93,11 @@ export class LocalQueue<Gift> {
   }
 
   /**
-   * Waits for a turn that `enter` refused. Resolves to the gift of the one before, to `null` for a bare turn, to `'late'`
-   * when the deadline passed, and rejects with the signal's reason; in the last two cases the caller has no turn.
+   * Waits for a turn that `enter` refused. Resolves to what the one before hands on, to `null` for a bare turn, to
+   * `'timed-out'` when the deadline passed, and rejects with the signal's reason; in the last two cases the caller has
+   * no turn.
    */
-  wait(key: string, request: Request, deadline: Deadline): Promise<Gift | null | 'late'> {
+  wait(key: string, request: Request, deadline: Deadline): Promise<Handed | null | 'timed-out'> {
     return new Promise((resolve, reject) => {
       const line = this.#lineOf(key);
       line.add(new Waiter(request, deadline, line, { resolve, reject }));
@@ -117,11 +119,14 @@ export class LocalQueue<Gift> {
     for (const waiter of this.#turns.get(key) ?? []) waiter.reject(reason);
   }
 
-  /** Ends the caller's turn; the next waiter has it, with the gift. Without a waiter there must be no gift. Whether there was one. */
-  leave(key: string, gift: Gift | null): boolean {
+  /**
+   * Ends the caller's turn; the next waiter has it, with the handed. Without a waiter there must be no handed. Whether
+   * there was one.
+   */
+  endTurn(key: string, handed: Handed | null): boolean {
     const next = this.#first(key);
     if (next) {
-      next.resolve(gift);
+      next.resolve(handed);
       return true;
     }
     this.#turns.delete(key);
@@ -129,11 +134,11 @@ export class LocalQueue<Gift> {
     return false;
   }
 
-  #first(key: string): Waiter<Gift> | undefined {
+  #first(key: string): Waiter<Handed> | undefined {
     return this.#turns.get(key)?.values().next().value;
   }
 
-  #lineOf(key: string): Set<Waiter<Gift>> {
+  #lineOf(key: string): Set<Waiter<Handed>> {
     if (!this.#turns.has(key)) throw new Error('wait() comes after enter() refused the turn');
     const line = this.#turns.get(key) ?? new Set();
     this.#turns.set(key, line);

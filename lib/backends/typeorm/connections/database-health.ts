@@ -4,7 +4,7 @@ import {
   ReportedHealth,
   systemClock,
   type Timer,
-  untilAnswered,
+  retryUntilAnswered,
 } from '../../../core/index.js';
 
 /** How long a connection that died silently is spoken of. */
@@ -88,7 +88,7 @@ export class DatabaseHealth {
 
   async #ask(): Promise<void> {
     this.#asking = true;
-    await untilAnswered(
+    await retryUntilAnswered(
       () => this.#isAnswered(),
       () => !this.#over,
     );

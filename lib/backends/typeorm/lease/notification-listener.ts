@@ -1,4 +1,4 @@
-import { systemClock, untilAnswered, type WakeUps } from '../../../core/index.js';
+import { systemClock, retryUntilAnswered, type WakeUps } from '../../../core/index.js';
 import { cleanError } from '../connections/database-error.js';
 import { LookOut } from './look-out.js';
 import { type ConnectionSettings, OwnConnection } from '../connections/own-connection.js';
@@ -79,7 +79,7 @@ export class NotificationListener {
   async #listen(): Promise<void> {
     if (this.#opening) return;
     this.#opening = true;
-    await untilAnswered(
+    await retryUntilAnswered(
       () => this.#open(),
       () => !this.#closed && this.wakeUps.any,
     );

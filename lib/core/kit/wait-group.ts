@@ -1,5 +1,5 @@
 /** Counts what is under way, for the one who closes and has to wait for it. */
-export class Background {
+export class WaitGroup {
   #underWay = 0;
   #onIdle: (() => void)[] = [];
 

@@ -1,23 +1,23 @@
 import { Blockers } from '../waiting/blockers.js';
-import { Busy } from '../waiting/busy.js';
+import { KeyHeld } from '../waiting/key-held.js';
 import { Deadline } from '../time/deadline.js';
 import { LockBackendError, LockError, type LossReason } from '../contract/errors.js';
 import { handOffLimits, type HandOffOptions } from '../waiting/hand-off-limits.js';
-import { Hold, type HoldKeeper } from './hold.js';
+import { Hold, type HoldListener } from './hold.js';
 import { LockBackend } from '../leasing/lock-backend.js';
 import type { Observers } from '../events/observers.js';
 import type { Clock } from '../time/timers.js';
-import { LeaseReturns } from './lease-returns.js';
-import { isAlike, type LinePlace, LocalQueue } from '../waiting/local-queue.js';
+import { LeaseReleases } from './lease-releases.js';
+import { isAlike, type LeftEntry, LocalQueue } from '../waiting/local-queue.js';
 import type { BackendHealth } from '../contract/health.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { Lease } from '../leasing/lease.js';
 import type { ResolvedOptions } from '../lock-options.js';
 import { outside } from './reentrancy.js';
-import { TimerGrid } from '../time/timer-grid.js';
+import { TimerWheel } from '../time/timer-wheel.js';
 import { Watchdog } from './watchdog.js';
 
-export interface HoldsSettings {
+export interface HoldRegistrySettings {
   readonly backend: LockBackend;
   readonly clock: Clock;
   readonly observers: Observers;
@@ -31,29 +31,29 @@ export interface HoldsSettings {
 const DONE = Promise.resolve();
 
 /**
- * The holds of one service: whose turn each key is, when a lease passes from one caller to the next, how it is given back, and
- * what a loss sets in motion. An `Acquisition` makes them.
+ * The holds of one service: whose turn each key is, and when a lease passes from one caller to the next. Releases
+ * leases, and acts on losses. An `Acquisition` makes the holds.
  */
-export class Holds {
-  readonly keeper: HoldKeeper;
-  readonly queue = new LocalQueue<Hold | LinePlace>();
+export class HoldRegistry {
+  readonly listener: HoldListener;
+  readonly queue = new LocalQueue<Hold | LeftEntry>();
   readonly blockers = new Blockers();
   /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
   readonly yielding = new Set<string>();
-  readonly returns: LeaseReturns;
-  readonly #grid: TimerGrid;
+  readonly releases: LeaseReleases;
+  readonly #wheel: TimerWheel;
   readonly #holds = new Map<string, Hold>();
   /** Those whose grace time ended before their work did. They keep their turn until it ends. */
   readonly #abandoned = new Set<Hold>();
   /** For holds that begin when the grace time is over. */
   #laterGraceMs = Infinity;
 
-  constructor(readonly settings: HoldsSettings) {
-    this.#grid = TimerGrid.of(settings.clock);
+  constructor(readonly settings: HoldRegistrySettings) {
+    this.#wheel = TimerWheel.of(settings.clock);
     const { backend, clock, observers } = settings;
     const failed = (key: string, error: unknown): void => void this.reported(key, 'release', error);
-    this.returns = new LeaseReturns({ ...settings, failed });
-    this.keeper = {
+    this.releases = new LeaseReleases({ ...settings, failed });
+    this.listener = {
       backend,
       clock,
       jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observed, cause })),
@@ -67,10 +67,12 @@ export class Holds {
     return this.#holds.values();
   }
 
-  /** A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. Never rejects. */
-  readonly giveUp = (hold: Hold): Promise<void> => {
+  /**
+   * A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. Never rejects.
+   */
+  readonly release = (hold: Hold): Promise<void> => {
     const { key } = hold;
-    if (!hold.leave()) {
+    if (!hold.exit()) {
       return hold.ended && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
     }
     const { clock, observers } = this.settings;
@@ -80,7 +82,7 @@ export class Holds {
       fencingToken: hold.fencingToken,
       heldMs: clock.now() - hold.since,
     }));
-    if (!this.#mayHandOver(hold)) return outside(() => this.#giveBack(hold));
+    if (!this.#mayHandOver(hold)) return outside(() => this.#release(hold));
     this.endTurn(key, hold);
     return DONE;
   };
@@ -107,12 +109,12 @@ export class Holds {
       hold.onLost('shutdown');
       if (this.#abandoned.has(hold)) void this.#endAbandoned(hold);
     }
-    await this.returns.underWay.idle();
+    await this.releases.underWay.idle();
   }
 
   /**
-   * Ends every hold and leaves its key to the TTL, because the work under it still runs. A key is given back when its work ends
-   * in time. Returns the longest of these TTLs, with those of holds that were abandoned before.
+   * Ends every hold and leaves its key to the TTL, because the work under it still runs. A key is given back when its
+   * work ends in time. Returns the longest of these TTLs, with those of holds that were abandoned before.
    * @param laterGraceMs after which a hold that begins from now on is abandoned, too
    */
   abandon(laterGraceMs = Infinity): number {
@@ -142,15 +144,15 @@ export class Holds {
   /** The hold of a lease that the backend has just granted. */
   holdOf(key: string, options: ResolvedOptions, owner: string, lease: Lease): Hold {
     const { clock } = this.settings;
-    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#grid, options.lockDelayMs);
-    return new Hold(key, options, this.keeper, { owner, watchdog, since: clock.now() });
+    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, options.lockDelayMs);
+    return new Hold(key, options, this.listener, { owner, watchdog, since: clock.now() });
   }
 
   /** The hold that goes on with the lease of the caller before, if that one is still good. */
   inherit(previous: Hold, options: ResolvedOptions): Hold | undefined {
     const { key, tenure, handOff } = previous;
-    if (tenure.watchdog.trusted) return new Hold(key, options, this.keeper, tenure, handOff + 1);
-    void this.returns.giveBack(previous);
+    if (tenure.watchdog.trusted) return new Hold(key, options, this.listener, tenure, handOff + 1);
+    void this.releases.release(previous);
     return undefined;
   }
 
@@ -177,8 +179,9 @@ export class Holds {
   }
 
   /**
-   * Ends the turn of a caller that the backend failed. Unless it was our time that was too short, whoever waits here is told the
-   * same: each would need as long again, one after the other, and most would be told that somebody has the key.
+   * Ends the turn of a caller that the backend failed. Unless it was our time that was too short, whoever waits here is
+   * told the same: each would need as long again, one after the other, and most would be told that somebody has the
+   * key.
    */
   onFailure(key: string, failure: unknown, deadline: Deadline): void {
     if (!(failure instanceof LockBackendError)) return this.endTurn(key, null);
@@ -188,21 +191,21 @@ export class Holds {
     if (hasNext) this.blockers.see(key, failure);
   }
 
-  endTurn(key: string, gift: Hold | null): void {
+  endTurn(key: string, handed: Hold | null): void {
     this.blockers.forget(key);
-    if (!this.queue.leave(key, gift)) this.yielding.delete(key);
+    if (!this.queue.endTurn(key, handed)) this.yielding.delete(key);
   }
 
   /** The time of one is up who could not ask the backend. */
-  late(key: string): Busy {
+  late(key: string): KeyHeld {
     const failure = this.#holds.has(key) ? undefined : this.blockers.failure(key);
     if (failure) throw this.reported(key, 'acquire', failure);
-    return new Busy(this.holderOf(key));
+    return new KeyHeld(this.holderOf(key));
   }
 
-  #giveBack(hold: Hold): Promise<void> {
+  #release(hold: Hold): Promise<void> {
     const early = !hold.options.awaitRelease && this.settings.backend.store.keepsOrder === true;
-    return this.returns.giveBack(hold, () => this.endTurn(hold.key, null), early);
+    return this.releases.release(hold, () => this.endTurn(hold.key, null), early);
   }
 
   #abandon(hold: Hold): void {
@@ -214,7 +217,7 @@ export class Holds {
   #endAbandoned(hold: Hold): Promise<void> {
     this.#abandoned.delete(hold);
     this.#holds.delete(hold.key);
-    return outside(() => this.#giveBack(hold));
+    return outside(() => this.#release(hold));
   }
 
   #onLost(hold: Hold, reason: LossReason): void {
@@ -223,7 +226,7 @@ export class Holds {
     if (!isAbandoned) this.#holds.delete(key);
     this.settings.observers.notify('lost', () => ({ ...hold.observed, reason }));
     if (isAbandoned) return void hold.watchdog.stop();
-    void (hold.options.lockDelayMs > 0 ? this.returns.giveBackLater(hold) : this.returns.giveBack(hold));
+    void (hold.options.lockDelayMs > 0 ? this.releases.releaseLater(hold) : this.releases.release(hold));
     this.endTurn(key, null);
   }
 

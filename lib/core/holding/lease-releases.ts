@@ -1,30 +1,33 @@
-import { Background } from '../kit/background.js';
+import { WaitGroup } from '../kit/wait-group.js';
 import type { Hold } from './hold.js';
 import { type Clock, pause } from '../time/timers.js';
 import type { Watchdog } from './watchdog.js';
 
 const nothing = (): void => undefined;
 
-export interface LeaseReturnsSettings {
+export interface LeaseReleasesSettings {
   readonly clock: Clock;
   /** Aborts when nobody may get a lock any more. */
   readonly stopped: AbortSignal;
   readonly failed: (key: string, error: unknown) => void;
 }
 
-/** Gives the leases of former holds back to the backend, and knows what somebody has to wait for before the backend closes. */
-export class LeaseReturns {
+/**
+ * Gives the leases of former holds back to the backend, and knows what somebody has to wait for before the backend
+ * closes.
+ */
+export class LeaseReleases {
   /** Requests to the backend that are under way. */
-  readonly underWay = new Background();
+  readonly underWay = new WaitGroup();
 
-  constructor(private readonly settings: LeaseReturnsSettings) {}
+  constructor(private readonly settings: LeaseReleasesSettings) {}
 
   /**
    * Never rejects.
    * @param onOver is called when the next caller may ask for the key
    * @param early which is as soon as the release is sent, because the store keeps the order of what it is asked
    */
-  giveBack({ key, watchdog }: Hold, onOver: () => void = nothing, early = false): Promise<void> {
+  release({ key, watchdog }: Hold, onOver: () => void = nothing, early = false): Promise<void> {
     this.underWay.begin();
     const renewal = watchdog.stop();
     if (!renewal) return this.#release(key, watchdog, onOver, early);
@@ -32,12 +35,12 @@ export class LeaseReturns {
   }
 
   /** Requests of the former holder may still be on their way. When the service is closed, the key is free at once. */
-  async giveBackLater(hold: Hold): Promise<void> {
+  async releaseLater(hold: Hold): Promise<void> {
     const { clock, stopped } = this.settings;
     this.underWay.begin();
     await hold.watchdog.stop();
     await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
-    await this.giveBack(hold);
+    await this.release(hold);
     this.underWay.end();
   }
 

@@ -2,27 +2,27 @@ import { detached } from '../kit/detached.js';
 import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
 import type { Clock, Timer } from './timers.js';
 
-type Slot = LinkedQueue<GridTimer>;
+type Slot = LinkedQueue<WheelTimer>;
 
-/** So many callbacks are one turn's work; with more of them whatever else happens would have to wait. */
+/** The most callbacks of one turn of the event loop; more would keep everything else waiting. */
 const MOST_IN_A_TURN = 250;
 
-const grids = new WeakMap<Clock, TimerGrid>();
+const grids = new WeakMap<Clock, TimerWheel>();
 
 /**
- * Runs callbacks on a coarse grid, all of one grid point together in one turn of the event loop: a thousand locks that are
- * renewed in the same turn share a request, and have a timer together. In the background only.
+ * Runs callbacks on a coarse grid, all of one grid point together in one turn of the event loop: a thousand locks that
+ * are renewed in the same turn share a request, and have a timer together. In the background only.
  */
-export class TimerGrid {
+export class TimerWheel {
   readonly #slots = new Map<number, Slot>();
 
   constructor(private readonly clock: Clock) {}
 
   /** The one that all users of a clock share. */
-  static of(clock: Clock): TimerGrid {
+  static of(clock: Clock): TimerWheel {
     const known = grids.get(clock);
     if (known) return known;
-    const grid = new TimerGrid(clock);
+    const grid = new TimerWheel(clock);
     grids.set(clock, grid);
     return grid;
   }
@@ -55,16 +55,16 @@ function runInTurns(slot: Slot): void {
 }
 
 /** A timer on the grid that can be set again and again. */
-export class GridTimer implements Timer, Linked<GridTimer> {
+export class WheelTimer implements Timer, Linked<WheelTimer> {
   /** @internal */
-  before: GridTimer | undefined;
+  before: WheelTimer | undefined;
   /** @internal */
-  after: GridTimer | undefined;
+  after: WheelTimer | undefined;
   /** @internal */
   queue: Slot | undefined;
 
   constructor(
-    private readonly grid: TimerGrid,
+    private readonly grid: TimerWheel,
     private readonly callback: () => void,
   ) {}
 

@@ -1,7 +1,7 @@
 import type { Holder } from '../contract/holder.js';
 
 /** Why there is no hold: somebody else's, as far as we know whose. */
-export class Busy {
+export class KeyHeld {
   constructor(
     readonly holder?: Holder,
     /** Where "is held" would not be the whole truth. */

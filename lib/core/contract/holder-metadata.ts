@@ -2,7 +2,10 @@ import type { Holder, HolderMetadata } from './holder.js';
 
 const packed = new WeakMap<HolderMetadata, string>();
 
-/** What a store writes beside the owner. A process has one metadata object for all its locks, so this is worked out once. */
+/**
+ * The text that a store writes beside the owner. A process has one metadata object for all its locks, so this is worked
+ * out once.
+ */
 export function packMetadata(metadata: HolderMetadata): string {
   const known = packed.get(metadata);
   if (known !== undefined) return known;
