@@ -6,8 +6,7 @@ import { LiveEvents } from './live/live-events.js';
 import { LiveModule } from './live/live.module.js';
 import { LOCK_BACKENDS } from './lock-backends.js';
 import { SaleModule } from './sale/sale.module.js';
-import { SettingsModule } from './settings.module.js';
-import type { Settings } from './settings.js';
+import { type Settings, SettingsModule } from './settings.js';
 
 @Module({})
 export class AppModule {

@@ -6,7 +6,6 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
-import { addresses } from './addresses.js';
 import { databaseOptions } from './database/database-options.js';
 import type { DatabaseType } from './database/database-type.js';
 
@@ -87,6 +86,14 @@ const CHOICES = {
   },
   memory: { create: () => memory() },
 } satisfies Record<string, LockBackendChoice>;
+
+/** @param text `host:port`, or several with commas between them */
+function addresses(text: string): { readonly host: string; readonly port: number }[] {
+  return text.split(',').map((address) => {
+    const { hostname, port } = new URL(`tcp://${address}`);
+    return { host: hostname.replace(/^\[|\]$/gu, ''), port: Number(port) };
+  });
+}
 
 /** @param text where they are, and what they call the master: `host:port,host:port/name` */
 function sentinels(text: string) {

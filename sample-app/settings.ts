@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import { type DynamicModule, Module } from '@nestjs/common';
 import { assertDatabase } from './database/database-type.js';
 import { BACKEND_NAMES, type BackendName, LOCK_BACKENDS } from './lock-backends.js';
 
@@ -18,6 +19,16 @@ export interface Settings {
   readonly label: string;
   /** Sells without lock and fence, to show what happens then. */
   readonly unsafe: boolean;
+}
+
+export const SETTINGS = Symbol('SETTINGS');
+
+@Module({})
+export class SettingsModule {
+  static with(settings: Settings): DynamicModule {
+    const provider = { provide: SETTINGS, useValue: settings };
+    return { module: SettingsModule, global: true, providers: [provider], exports: [SETTINGS] };
+  }
 }
 
 /** @throws Error that names the variable, what it was and what it may be */

@@ -2,8 +2,7 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { LockHandle } from 'nestjs-distributed-lock';
 import { fenced, optimistic, rowManager } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type EntityManager } from 'typeorm';
-import { SETTINGS } from '../settings.module.js';
-import type { Settings } from '../settings.js';
+import { SETTINGS, type Settings } from '../settings.js';
 
 /** Many seconds: a process may be stopped while it has the write lock of a SQLite file, and hundreds want the same row. */
 const RETRIES = 100;

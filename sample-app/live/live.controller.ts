@@ -16,8 +16,7 @@ import { databaseType } from '../database/database-type.js';
 import { Order } from '../database/order.entity.js';
 import { Sale } from '../database/sale.entity.js';
 import { Transactions } from '../database/transactions.js';
-import { SETTINGS } from '../settings.module.js';
-import type { Settings } from '../settings.js';
+import { SETTINGS, type Settings } from '../settings.js';
 import { LiveEvents } from './live-events.js';
 
 const STATE_EVERY_MS = 200;

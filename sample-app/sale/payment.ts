@@ -1,8 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Inject, Injectable } from '@nestjs/common';
 import { LiveEvents } from '../live/live-events.js';
-import { SETTINGS } from '../settings.module.js';
-import type { Settings } from '../settings.js';
+import { SETTINGS, type Settings } from '../settings.js';
 
 /** Stands for the slow call in the middle of every real purchase, between reading the stock and writing it. */
 @Injectable()

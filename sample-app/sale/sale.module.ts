@@ -3,7 +3,6 @@ import { LiveModule } from '../live/live.module.js';
 import { OptimisticSaleController } from './optimistic-sale.controller.js';
 import { Payment } from './payment.js';
 import { Restock } from './restock.js';
-import { RestockJob } from './restock.job.js';
 import { SaleController } from './sale.controller.js';
 import { Sales } from './sales.js';
 import { UnsafeSaleController } from './unsafe-sale.controller.js';
@@ -15,7 +14,7 @@ export class SaleModule {
       module: SaleModule,
       imports: [LiveModule],
       controllers: [unsafe ? UnsafeSaleController : SaleController, OptimisticSaleController],
-      providers: [Sales, Payment, Restock, RestockJob],
+      providers: [Sales, Payment, Restock],
     };
   }
 }

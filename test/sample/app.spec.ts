@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
 import { LiveEvents } from '../../sample-app/live/live-events.js';
-import { RestockJob } from '../../sample-app/sale/restock.job.js';
+import { Restock } from '../../sample-app/sale/restock.js';
 import { readSettings } from '../../sample-app/settings.js';
 import { Sale } from './sale.js';
 
@@ -10,7 +10,7 @@ describe('the restock job', () => {
     await using one = await Sale.open();
     await using other = await Sale.open({}, one.directory);
     await one.app.get(DataSource).query('update sale set stock = 0');
-    await Promise.all([one, other, one, other].map(({ app }) => app.get(RestockJob).run()));
+    await Promise.all([one, other, one, other].map(({ app }) => app.get(Restock).run()));
     const restocks = [one, other]
       .flatMap(({ app }) => app.get(LiveEvents).recent)
       .filter(({ kind }) => kind === 'restocked');
