@@ -1,7 +1,7 @@
 import type { LockHandle } from '../core/index.js';
 import { addParameterMetadata } from './parameter-metadata.js';
 
-/** Whether a parameter of a method that can be seen takes a `LockHandle`; others are not checked. */
+/** Whether the parameter takes a `LockHandle`. Private methods are not checked. */
 type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
   ? Target[Name] extends (...args: infer Args) => unknown
     ? LockHandle extends Args[Index]
@@ -11,8 +11,8 @@ type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
   : number;
 
 /**
- * The `LockHandle` that `@Locked` took for this call; with several keys the last of them. Whoever calls the method leaves
- * the argument out, so declare it optional: `buy(id: string, @CurrentLock() lock?: LockHandle)`.
+ * The `LockHandle` that `@Locked` took for this call; with several keys the last of them. Callers leave the argument out,
+ * so declare it optional: `buy(id: string, @CurrentLock() lock?: LockHandle)`.
  */
 export function CurrentLock() {
   return <Target extends object, Name extends string | symbol | undefined, Index extends number>(

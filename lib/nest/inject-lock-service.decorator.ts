@@ -1,10 +1,10 @@
 import { Inject } from '@nestjs/common';
 import { LockService } from '../core/index.js';
 
-/** What a module's only backend is called. */
+/** The name of a module's only backend. */
 export const DEFAULT_BACKEND = 'default';
 
-/** What the `LockService` of a backend is provided under: the class itself for the default one. */
+/** The token of the `LockService` of a backend: the class itself for the default one. */
 export function getLockServiceToken(backend = DEFAULT_BACKEND): typeof LockService | string {
   return backend === DEFAULT_BACKEND ? LockService : `LockService(${backend})`;
 }

@@ -29,14 +29,11 @@ export class KeyNames {
     this.#arguments = argumentNames(Function.prototype.toString.call(unwrapped(declaredMethod(declaration) ?? method)));
     this.#locks = locks;
     this.#types = parameterTypes(declaration);
-    const positions = new Map<string, number | 'ambiguous'>();
-    for (const [index, name] of this.#arguments.names.entries()) if (name !== undefined) positions.set(name, index);
-    for (const [name, index] of namedParameters(declaration)) positions.set(name, index);
-    for (const [name, index] of keys) positions.set(name, index);
-    this.#positions = positions;
+    const named = this.#arguments.names.flatMap((name, index): [string, number][] => (name ? [[name, index]] : []));
+    this.#positions = new Map([...named, ...namedParameters(declaration), ...keys]);
   }
 
-  /** `undefined` when nothing of that name is there. */
+  /** `undefined` when nothing has that name. */
   value([head, ...rest]: Path, args: readonly unknown[], context: ExecutionContext | undefined): unknown {
     const position = this.#positions.get(head);
     if (typeof position === 'number') return walk(args[position], rest);
@@ -45,10 +42,7 @@ export class KeyNames {
     return context && fromRequest(context, head, rest);
   }
 
-  /**
-   * Refuses a name that can mean nothing, whatever the method is called with.
-   * @throws LockConfigurationError that says what could have been meant
-   */
+  /** @throws LockConfigurationError when no call can ever have a value for the name */
   assertResolvable([head, ...rest]: Path, method: object, controller: object, prefixes?: readonly string[]): void {
     const position = this.#positions.get(head);
     if (position === 'ambiguous') {

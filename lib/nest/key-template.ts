@@ -4,13 +4,13 @@ import { assertKey, LockConfigurationError, quote } from '../core/index.js';
 export type Path = readonly [head: string, ...rest: string[]];
 
 const PATH = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[\p{ID_Continue}$]+)*`;
-/** Without braces a name ends before trailing underscores, so that `:a_:b` reads as it looks. */
+/** Without braces a name ends before trailing underscores: `:a_:b` has two placeholders. */
 const TOKEN = new RegExp(String.raw`\\(?<escaped>[\\:])|:\{(?<braced>[^}]*)\}|:(?<bare>${PATH}(?<!_))`, 'gu');
 const WHOLE_PATH = new RegExp(`^${PATH}$`, 'u');
 
-/** Longer than any key may be, so it is refused before it is worked on. */
+/** Longer than any key may be: refused before it is encoded. */
 const LONGEST_VALUE = 4096;
-/** What a value keeps. Everything else, above all the separators `_ : / | #`, is percent-encoded. */
+/** Everything else, above all the separators `_ : / | #`, is percent-encoded. */
 const PLAIN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
 /**
@@ -19,7 +19,7 @@ const PLAIN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
  */
 export class KeyTemplate {
   readonly paths: readonly Path[];
-  /** One more than there are paths: what stands before, between and after them. */
+  /** The texts before, between and after the paths: one more than there are paths. */
   readonly #literals: readonly string[];
 
   /** @throws LockConfigurationError with the option `key` */
@@ -62,7 +62,7 @@ export class KeyTemplate {
     return [head, ...rest];
   }
 
-  /** Between two values there must be something that ends the first; values are escaped with `%`, so that cannot. */
+  /** A delimiter ends each value. It is not `%`, which escapes values. */
   #refuseAmbiguity(): void {
     for (const literal of this.#literals.slice(1, -1)) {
       if (literal === '') throw this.#refused('two placeholders need something between them');
@@ -78,9 +78,8 @@ export class KeyTemplate {
 }
 
 /**
- * A value as it stands in a key. Two values that differ never look alike, and none looks like its value followed by
- * `delimiter`, the character that comes after it: so no choice of arguments can spell the key of another choice.
- * `1`, `1n` and `'1'` are one value: routes give strings where code has numbers.
+ * Encodes a value for a key, so that no list of arguments has the key of another list: different values never look alike, and
+ * none contains `delimiter`, the next character. `1`, `1n` and `'1'` are one value: routes have strings where code has numbers.
  * @throws LockConfigurationError with the option `key`: the value is missing, empty, too long or not a plain value
  */
 export function encodeValue(value: unknown, delimiter: string, describe: () => string): string {

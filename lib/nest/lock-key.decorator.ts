@@ -3,7 +3,7 @@ import { addParameterMetadata } from './parameter-metadata.js';
 
 /**
  * Names a parameter for the key: with `@LockKey('id') orderId: string`, `:id` is its value, and `:id.part` a property of
- * it. It goes before every other source of the name, and survives minifiers.
+ * it. It comes before every other source of the name, and survives minifiers.
  * @throws LockConfigurationError two parameters with one name
  */
 export function LockKey(name: string): ParameterDecorator {

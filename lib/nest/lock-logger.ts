@@ -3,15 +3,15 @@ import { Logger, type LoggerService } from '@nestjs/common';
 import type { LockEvents, LockObserver } from '../core/index.js';
 
 export interface LockLoggerOptions {
-  /** What to write to. @default a Nest logger with the context `LockService` */
+  /** @default a Nest logger with the context `LockService` */
   readonly logger?: LoggerService;
   /** Written before each message, where there are several backends. @default '' */
   readonly backend?: string;
 }
 
 /**
- * Logs what callers do not see, or see too late. `DistributedLockModule` has one for each backend, unless its option `logger` is
- * `false`; for a service of your own: `new LockService(backend, { observers: [new LockLogger()] })`.
+ * Logs events that callers do not see, or see too late. `DistributedLockModule` has one for each backend, unless its option
+ * `logger` is `false`; for a service of your own: `new LockService(backend, { observers: [new LockLogger()] })`.
  */
 export class LockLogger implements LockObserver {
   readonly #logger: LoggerService;
@@ -34,7 +34,7 @@ export class LockLogger implements LockObserver {
     this.#warn(`${JSON.stringify(key)} is lost (${reason}), fencing token ${fencingToken}`);
   }
 
-  /** The caller of `acquire` has the error, and thousands may have it in a second: so that one is for debugging only. */
+  /** Callers of `acquire` have the error, perhaps thousands in a second. It is for debugging only. */
   backendFailed({ operation, error }: LockEvents['backendFailed']): void {
     const message = messageOf(error);
     if (operation === 'acquire') this.#logger.debug?.(`${this.#prefix}${message}`);

@@ -1,7 +1,7 @@
 import type { Observable } from 'rxjs';
 import type { OnBusy } from './locked-options.js';
 
-/** A lock takes time to get, so what it guards answers later: with a promise or an Observable. */
+/** A lock takes time to get. Hence a locked method returns a promise or an Observable. */
 export type Lockable = (...args: never[]) => Promise<unknown> | Observable<unknown>;
 
 export interface LockedDecorator<Args extends unknown[] = [], Busy extends OnBusy = OnBusy> {
@@ -10,23 +10,22 @@ export interface LockedDecorator<Args extends unknown[] = [], Busy extends OnBus
     name: string | symbol,
     descriptor: TypedPropertyDescriptor<Target> & FitsKey<Args, Target> & FitsBusy<Busy, Target>,
   ): void;
-  /** For `applyDecorators` only, which takes it for a property's: there is no method to check. */
+  /** For `applyDecorators` only, which shows no method to check. */
   (this: '@Locked stands before a method of instances', target: object, name: string | symbol): void;
 }
 
-/** A static method is a class's. */
 type FitsOwner<Owner> = Owner extends abstract new (...args: never[]) => unknown
   ? '@Locked stands before a method of instances'
   : unknown;
 
-/** Whether a key function can be called with what the method is called with. */
+/** Whether a key function accepts the arguments of the method. */
 type FitsKey<Args extends unknown[], Target extends Lockable> = ((...args: Args) => void) extends (
   ...args: Parameters<Target>
 ) => void
   ? unknown
   : { readonly 'the key function takes other arguments than the method': never };
 
-/** Whether a busy call answers with what the method may answer with; unknown where the options do not say. */
+/** Whether a busy call returns what the method may return; unknown where the options do not say. */
 type FitsBusy<Busy extends OnBusy, Target extends Lockable> = OnBusy extends Busy
   ? unknown
   : [Instead<Busy, Target>] extends [Answer<ReturnType<Target>>]

@@ -21,12 +21,10 @@ import { parameterMetadata } from './parameter-metadata.js';
 import { isObject } from './request-values.js';
 
 type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
-type Outcome<T> = { readonly result: T } | { readonly busy: LockTimeoutError };
 
 interface Call {
   readonly service: LockService;
   readonly keys: readonly string[];
-  readonly args: readonly unknown[];
   /** The request that the call handles, if it handles one. */
   readonly context: ExecutionContext | undefined;
 }
@@ -94,28 +92,25 @@ export class LockedMethod {
       if (!isObject(instance)) throw this.#withoutService('it was called without its instance');
       const service = this.#serviceOf(instance);
       const context = ownContext(instance, this.declaration);
-      const call = { service, keys: this.#keys.of(instance, args, context), args, context };
+      const call = { service, keys: this.#keys.of(instance, args, context), context };
       const perform = (locks: readonly LockHandle[]): unknown =>
         Reflect.apply(this.method, instance, this.#fill(args, locks));
       if (streams) {
         this.#refuseStep();
-        return this.#stream(call, perform);
+        return lockedStream((work, unsubscribed) => {
+          const ended: Work<Observable<unknown>> = (locks) => work(locks).then(() => EMPTY);
+          const instead = (busy: LockTimeoutError): Observable<unknown> =>
+            this.#onBusy === 'skip' ? EMPTY : toObservable(() => this.#instead(busy, args));
+          return this.#locked(call, ended, instead, unsubscribed);
+        }, perform);
       }
       const body: Work<unknown> = async (locks) => this.#settled(await perform(locks));
       const enclose = this.step?.enclose(instance, args, context);
-      return this.#run(call, enclose ? (locks) => enclose(locks, () => body(locks)) : body);
+      const work: Work<unknown> = enclose ? (locks) => enclose(locks, () => body(locks)) : body;
+      return this.#locked(call, work, (busy) => this.#instead(busy, args));
     } catch (error) {
       return streams ? throwError(() => error) : Promise.reject(error);
     }
-  }
-
-  async #run(call: Call, work: Work<unknown>): Promise<unknown> {
-    const outcome = await this.#locked(call, work);
-    return 'result' in outcome ? outcome.result : this.#instead(outcome.busy, call);
-  }
-
-  #instead(error: LockTimeoutError, { args }: Call): unknown {
-    return typeof this.#onBusy === 'function' ? this.#onBusy({ error, args }) : undefined;
   }
 
   #settled(result: unknown): unknown {
@@ -130,21 +125,22 @@ export class LockedMethod {
     return this.#returnsObservable || (typeof method === 'function' && isEventStream(method));
   }
 
-  /** @throws LockConfigurationError: a step has an end, and an Observable may have none */
+  /** A step has an end, and an Observable may have none. */
   #refuseStep(): void {
     if (this.step) throw this.step.refused('needs a method that returns a promise, not an Observable', 'returns');
   }
 
-  #stream(call: Call, perform: (locks: readonly LockHandle[]) => unknown): Observable<unknown> {
-    return lockedStream(async (work, unsubscribed) => {
-      const outcome = await this.#locked(call, work, unsubscribed);
-      if ('result' in outcome || this.#onBusy === 'skip') return EMPTY;
-      return toObservable(() => this.#instead(outcome.busy, call));
-    }, perform);
+  #instead(error: LockTimeoutError, args: readonly unknown[]): unknown {
+    return typeof this.#onBusy === 'function' ? this.#onBusy({ error, args }) : undefined;
   }
 
-  /** A busy lock is an outcome where `onBusy` asks for one. An error of the work never is. */
-  async #locked<T>({ service, keys, context }: Call, work: Work<T>, unsubscribed?: AbortSignal): Promise<Outcome<T>> {
+  /** Answers with `instead` when the lock is busy, and `onBusy` asks for that. An error of the work never counts as busy. */
+  async #locked<T>(
+    { service, keys, context }: Call,
+    work: Work<T>,
+    instead: (busy: LockTimeoutError) => T,
+    unsubscribed?: AbortSignal,
+  ): Promise<T> {
     const departure = context && !this.#outlivesClient ? new ClientDeparture(context) : undefined;
     const signals = [this.#acquire.signal, unsubscribed, departure?.signal].filter((signal) => signal !== undefined);
     let entered = false;
@@ -159,10 +155,10 @@ export class LockedMethod {
         signals.length > 0
           ? { ...this.#acquire, signal: AbortSignal.any(signals) }
           : (this.#resolved.get(service) ?? this.#acquire);
-      return { result: await withLocks(service, keys, enter, options) };
+      return await withLocks(service, keys, enter, options);
     } catch (error) {
       if (entered || this.#onBusy === 'throw' || !(error instanceof LockTimeoutError)) throw error;
-      return { busy: error };
+      return instead(error);
     } finally {
       departure?.stopWatching();
     }

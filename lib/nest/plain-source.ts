@@ -1,23 +1,30 @@
 const COMMENT = /\/\*[^]*?\*\/|\/\/[^\n]*/uy;
 const STRING = /'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"/uy;
 const REGULAR_EXPRESSION = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/\p{ID_Continue}*/uy;
-/** After a value a slash divides; after these a value begins. */
+/** After these a slash begins a regular expression. After a value it divides. */
 const VALUE_BEGINS = /(?:^|[=(,:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|in|of|void|case|await|yield|new|delete))$/u;
 
-/**
- * JavaScript without comments, and with `0` for strings, templates and regular expressions: nothing in them is taken for
- * syntax any more.
- */
+/** JavaScript without comments, and with `0` for strings, templates and regular expressions, whose text is no syntax. */
 export function plainSource(source: string): string {
+  return scan(source, 0, false).plain;
+}
+
+/** Reads to the end, or to the brace that closes a substitution `${…}`. */
+function scan(source: string, start: number, inSubstitution: boolean): { readonly plain: string; readonly at: number } {
   let plain = '';
-  let at = 0;
+  let depth = 0;
+  let at = start;
   while (at < source.length) {
     const comment = endOf(COMMENT, source, at);
     const literal = comment ?? endOfLiteral(source, at, plain);
-    plain += comment === undefined ? (literal === undefined ? source.charAt(at) : '0') : '';
+    const char = literal === undefined ? source.charAt(at) : '';
+    if (char === '{') depth += 1;
+    if (char === '}') depth -= 1;
+    if (inSubstitution && depth < 0) break;
+    plain += comment === undefined && literal !== undefined ? '0' : char;
     at = literal ?? at + 1;
   }
-  return plain;
+  return { plain, at };
 }
 
 function endOfLiteral(source: string, at: number, before: string): number | undefined {
@@ -37,31 +44,10 @@ function endOfLiteral(source: string, at: number, before: string): number | unde
 function endOfTemplate(source: string, start: number): number {
   let at = start + 1;
   while (at < source.length && source.charAt(at) !== '`') {
-    if (source.startsWith('${', at)) at = endOfSubstitution(source, at + 2);
+    if (source.startsWith('${', at)) at = scan(source, at + 2, true).at + 1;
     else at += source.charAt(at) === '\\' ? 2 : 1;
   }
   return at + 1;
-}
-
-/** Behind the brace that closes what stands between `${` and `}`. */
-function endOfSubstitution(source: string, start: number): number {
-  let before = '';
-  let depth = 1;
-  let at = start;
-  while (at < source.length && depth > 0) {
-    const end = endOf(COMMENT, source, at) ?? endOfLiteral(source, at, before);
-    if (end !== undefined) {
-      before += '0';
-      at = end;
-      continue;
-    }
-    const char = source.charAt(at);
-    if (char === '{') depth += 1;
-    else if (char === '}') depth -= 1;
-    before += char;
-    at += 1;
-  }
-  return at;
 }
 
 function endOf(pattern: RegExp, source: string, at: number): number | undefined {

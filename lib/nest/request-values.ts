@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 
-/** What a placeholder may name of a request, with a path behind it; `data` is that of a message. */
+/** The parts of a request that a placeholder may name, with a path behind it; `data` is that of a message. */
 export const REQUEST_PARTS: ReadonlySet<string> = new Set(['params', 'query', 'body', 'user', 'data']);
 
 /** A part of the request, or by its bare name a route parameter or a property of the message. */
@@ -39,10 +39,7 @@ export function walk(from: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/**
- * Own properties, and the getters of classes, as a command or a document of an ODM has. Nothing else of a prototype, which
- * every object has, whatever a client sends.
- */
+/** Own properties, and the getters of classes. Nothing else of a prototype, which clients could name for every object. */
 export function hasProperty(value: object, name: string): boolean {
   if (Object.hasOwn(value, name)) return true;
   for (let at = prototypeOf(value); at && prototypeOf(at); at = prototypeOf(at)) {

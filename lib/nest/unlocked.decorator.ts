@@ -5,14 +5,14 @@ import type { LockedMethod } from './locked-method.js';
 const UNLOCKED = Symbol('a method that overrides a locked one without a lock');
 
 /**
- * Says that a method which overrides one with `@Locked` has no lock of its own on purpose: it needs none, or calls
- * `super.method()`, which takes it. Without this and without `@Locked` such a method stops the application.
+ * For a method that overrides one with `@Locked` and needs no lock, or calls `super.method()`, which takes it. Without this
+ * and without `@Locked` such a method stops the application.
  */
 export function Unlocked(): MethodDecorator {
   return SetMetadata(UNLOCKED, true);
 }
 
-/** @throws LockConfigurationError when the class of `prototype` overrides one of `methods` and says nothing of a lock */
+/** @throws LockConfigurationError when the class of `prototype` overrides one of `methods` without either decorator */
 export function assertNotUnlocked(prototype: object, methods: readonly LockedMethod[]): void {
   for (const { declaration, label } of methods) {
     const { target, name } = declaration;
