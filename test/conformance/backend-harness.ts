@@ -18,6 +18,8 @@ export interface BackendHarness {
   readonly server?: () => Listener;
   /** The present holder loses the key behind its back. */
   revoke(key: string): Promise<void>;
+  /** No operator can tell whose key it is: with it, every other holder loses his. @default false */
+  readonly revokesOthers?: boolean;
   /** All that is ours on the server under `key`, counters of fencing tokens apart. */
   leftovers(key: string): Promise<readonly string[]>;
   /** Stops the server from answering without closing a connection; what it returns lets it go on. */

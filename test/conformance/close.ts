@@ -1,14 +1,13 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { LockLostError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { Holder } from '../support/harness-holder.js';
-import { aborted, type Contract, failureOf, handled, SLACK_MS } from './contract.js';
+import { aborted, failureOf, handled, SLACK_MS } from './contract.js';
+import type { Suite } from './suite.js';
 
 const LONG_TTL_MS = 20_000;
 
-export function close(contract: Contract): void {
-  const { harness } = contract;
-
-  it('tells the holders, and frees what they hold', async () => {
+export function close({ harness, it, alone }: Suite): void {
+  it('tells the holders, and frees what they hold', async (contract) => {
     const [ours, theirs] = [new LockService(await harness.connect()), await contract.service()];
     const key = contract.key();
     const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
@@ -21,7 +20,7 @@ export function close(contract: Contract): void {
     await (await theirs.acquire(key, { waitMs: harness.wakesWithinMs })).release();
   });
 
-  it('sends those who wait away, here and on the server, and lets nobody in any more', async () => {
+  it('sends those who wait away, here and on the server, and lets nobody in any more', async (contract) => {
     const ours = new LockService(await harness.connect());
     const theirs = await contract.service();
     const key = contract.key();
@@ -36,7 +35,7 @@ export function close(contract: Contract): void {
     await expect(harness.leftovers(key)).resolves.toEqual([]);
   });
 
-  it('twice is once', async () => {
+  it('twice is once', async (contract) => {
     const service = new LockService(await harness.connect());
     await (await service.acquire(contract.key())).release();
     await Promise.all([service.close(), service.close()]);
@@ -44,7 +43,7 @@ export function close(contract: Contract): void {
     await service.backend.close();
   });
 
-  it('closes one client only', async () => {
+  it('closes one client only', async (contract) => {
     const [ours, theirs] = [new LockService(await harness.connect()), await contract.service()];
     const key = contract.key();
     const lock = await theirs.acquire(key, { ttlMs: LONG_TTL_MS });
@@ -56,7 +55,7 @@ export function close(contract: Contract): void {
 
   if (harness.freeze) {
     const { freeze } = harness;
-    it('never hangs, with a server that does not answer', async () => {
+    alone('never hangs, with a server that does not answer', async (contract) => {
       const service = new LockService(await harness.connect());
       const lock = await service.acquire(contract.key(), { ttlMs: LONG_TTL_MS });
       const told = aborted(lock.signal);
@@ -74,7 +73,7 @@ export function close(contract: Contract): void {
 
   if (harness.connection) {
     const { connection } = harness;
-    it('lets the process end by itself, with a lock taken and given back and one held', async () => {
+    it('lets the process end by itself, with a lock taken and given back and one held', async (contract) => {
       await using holder = await Holder.start(connection());
       await holder.acquire(contract.key(), { ttlMs: LONG_TTL_MS });
       await holder.close();

@@ -13,15 +13,15 @@ import type { BackendHarness } from './backend-harness.js';
 export const SLACK_MS = 250;
 
 /** The backend under test and what one test opened on it. */
-export class Contract {
+export class Contract implements AsyncDisposable {
+  static #keys = 0;
   readonly #opened: { close(): Promise<void> }[] = [];
-  #keys = 0;
 
   constructor(readonly harness: BackendHarness) {}
 
   /** For locks of other processes: signals and messages take their time. */
   get processTtlMs(): number {
-    return Math.max(500, this.harness.shortTtlMs);
+    return processTtlOf(this.harness);
   }
 
   /** A client that ends with the test, started as an application starts it: where nothing answers yet, it goes on. */
@@ -47,8 +47,8 @@ export class Contract {
 
   /** A key that no other test has. */
   key(): string {
-    this.#keys += 1;
-    return `contract-${this.#keys}`;
+    Contract.#keys += 1;
+    return `contract-${Contract.#keys}`;
   }
 
   /** What a process that died would do to its lease: nothing, ever again. Resolves to `null` as the backend does. */
@@ -73,6 +73,14 @@ export class Contract {
   async endTest(): Promise<void> {
     await Promise.all(this.#opened.splice(0).map((opened) => opened.close()));
   }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.endTest();
+  }
+}
+
+export function processTtlOf({ shortTtlMs }: BackendHarness): number {
+  return Math.max(500, shortTtlMs);
 }
 
 export interface ContendOptions {

@@ -13,6 +13,7 @@ import { loss } from './loss.js';
 import { reentrancy } from './reentrancy.js';
 import { release } from './release.js';
 import { sequencers } from './sequencers.js';
+import { declarePromises, type Suite } from './suite.js';
 import { waiting } from './waiting.js';
 
 const THEMES = {
@@ -33,8 +34,17 @@ const THEMES = {
 
 /** What every lock backend promises, checked against its real server. */
 export function describeLockBackend(name: string, harness: BackendHarness): void {
-  describeOnBackend(name, harness, (contract) => {
-    for (const [theme, promises] of Object.entries(THEMES)) describe(theme, () => promises(contract));
+  describePromises(name, harness, (suite) => {
+    for (const [theme, promises] of Object.entries(THEMES)) describe(theme, () => promises(suite));
+  });
+}
+
+/** Promises on a server that starts before them and ends after them; see `Suite` for which run side by side. */
+export function describePromises(name: string, harness: BackendHarness, declare: (suite: Suite) => void): void {
+  describe(name, () => {
+    beforeAll(() => harness.start());
+    afterAll(() => harness.stop());
+    declarePromises(harness, declare);
   });
 }
 

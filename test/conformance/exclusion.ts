@@ -1,12 +1,12 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import type { Lease, LockService } from 'nestjs-distributed-lock/core';
-import type { Contract } from './contract.js';
+import type { Suite } from './suite.js';
 
 /** Long enough for a machine that is busy with something else. */
 const LONG_TTL_MS = 10_000;
 
-export function exclusion(contract: Contract): void {
-  it('grants a free key, for the time that was asked or more', async () => {
+export function exclusion({ it }: Suite): void {
+  it('grants a free key, for the time that was asked or more', async (contract) => {
     const { shortTtlMs } = contract.harness;
     const before = performance.now();
     const lease = await contract.win(await contract.backend(), contract.key());
@@ -16,7 +16,7 @@ export function exclusion(contract: Contract): void {
     await lease.release();
   });
 
-  it('refuses a key that another client, or this one, has', async () => {
+  it('refuses a key that another client, or this one, has', async (contract) => {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
     const lease = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
@@ -25,7 +25,7 @@ export function exclusion(contract: Contract): void {
     await lease.release();
   });
 
-  it('answers the same owner with the key again, so that a lost reply can be asked for again', async () => {
+  it('answers the same owner with the key again, so that a lost reply can be asked for again', async (contract) => {
     const backend = await contract.backend();
     const [key, owner] = [contract.key(), 'the-very-same-owner-twice-12345'];
     const first = await contract.win(backend, key, { owner, ttlMs: LONG_TTL_MS });
@@ -35,7 +35,7 @@ export function exclusion(contract: Contract): void {
     await expect(contract.harness.leftovers(key)).resolves.toEqual([]);
   });
 
-  it('keeps keys apart', async () => {
+  it('keeps keys apart', async (contract) => {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const [one, another] = [contract.key(), contract.key()];
     const lease = await contract.win(ours, one, { ttlMs: LONG_TTL_MS });
@@ -45,7 +45,7 @@ export function exclusion(contract: Contract): void {
     await other.release();
   });
 
-  it('gives a contested key to exactly one of many who try at once', async () => {
+  it('gives a contested key to exactly one of many who try at once', async (contract) => {
     const backends = await Promise.all(Array.from({ length: 4 }, () => contract.backend()));
     const key = contract.key();
     const tries = [...backends, ...backends, ...backends].map((backend) =>
@@ -56,7 +56,7 @@ export function exclusion(contract: Contract): void {
     await leases[0]?.release();
   });
 
-  it('never lets two of 3 × 20 callers inside', async () => {
+  it('never lets two of 3 × 20 callers inside', async (contract) => {
     const services = await Promise.all(Array.from({ length: 3 }, () => contract.service()));
     const key = contract.key();
     const visits = new Visits();

@@ -1,14 +1,14 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
+import { inspect } from 'node:util';
 import { eventually } from '../support/eventually.js';
 import type { Contract } from './contract.js';
+import type { Suite } from './suite.js';
 
 /** The core appends eleven bits for hand-offs, and a token must fit a signed 64-bit column. */
 const TOKEN_LIMIT = 2n ** 52n;
 
-export function fencing(contract: Contract): void {
-  const { harness } = contract;
-
-  it('numbers the acquisitions of a key upwards, whoever makes them', async () => {
+export function fencing({ harness, it, revoking, alone }: Suite): void {
+  it('numbers the acquisitions of a key upwards, whoever makes them', async (contract) => {
     const backends = [await contract.backend(), await contract.backend(), await contract.backend()];
     const key = contract.key();
     let newest = 0n;
@@ -21,7 +21,7 @@ export function fencing(contract: Contract): void {
     }
   });
 
-  it('does not change the number with a renewal', async () => {
+  it('does not change the number with a renewal', async (contract) => {
     const service = await contract.service();
     const lock = await service.acquire(contract.key());
     const { fencingToken } = lock;
@@ -30,7 +30,7 @@ export function fencing(contract: Contract): void {
     await lock.release();
   });
 
-  it('goes on upwards after a lease ran out, and after one was taken away', async () => {
+  revoking('goes on upwards after a lease ran out, and after one was taken away', async (contract) => {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
     const ranOut = await contract.win(ours, key);
@@ -44,7 +44,7 @@ export function fencing(contract: Contract): void {
 
   if (harness.restart) {
     const { restart } = harness;
-    it.each([{ empty: true }, { empty: false }])('goes on upwards after a restart of the server, %o', async (how) => {
+    const restarted = async (contract: Contract, how: { readonly empty: boolean }): Promise<void> => {
       const ours = await contract.backend();
       const key = contract.key();
       const before = await contract.win(ours, key);
@@ -54,6 +54,9 @@ export function fencing(contract: Contract): void {
       const after = await eventually(() => contract.win(theirs, key), { withinMs: 10_000 });
       expect(after.fencingToken).toBeGreaterThan(before.fencingToken);
       await after.release();
-    });
+    };
+    for (const how of [{ empty: true }, { empty: false }]) {
+      alone(`goes on upwards after a restart of the server, ${inspect(how)}`, (contract) => restarted(contract, how));
+    }
   }
 }

@@ -1,13 +1,11 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { type Contract } from './contract.js';
+import type { Suite } from './suite.js';
 
 const TTL_MS = 10_000;
 
-export function handOff(contract: Contract): void {
-  const { harness } = contract;
-
-  it('serves the callers of one process in the order in which they came, with growing tokens', async () => {
+export function handOff({ harness, it }: Suite): void {
+  it('serves the callers of one process in the order in which they came, with growing tokens', async (contract) => {
     const service = await contract.service();
     const served = await visits(service, contract.key(), 20);
     expect(served.map(({ place }) => place)).toEqual(Array.from({ length: 20 }, (_, place) => place));
@@ -15,14 +13,14 @@ export function handOff(contract: Contract): void {
   });
 
   if (harness.transactional === true) {
-    it('does not happen: every caller gets a lease of its own', async () => {
+    it('does not happen: every caller gets a lease of its own', async (contract) => {
       const origins: string[] = [];
       const service = await contract.service({ observers: [{ acquired: ({ from }) => origins.push(from) }] });
       await visits(service, contract.key(), 4);
       expect(origins).toEqual(['backend', 'backend', 'backend', 'backend']);
     });
   } else {
-    it('passes one lease on, instead of asking the server each time', async () => {
+    it('passes one lease on, instead of asking the server each time', async (contract) => {
       const origins: string[] = [];
       const service = await contract.service({
         maxHandOffMs: Infinity,
@@ -32,7 +30,7 @@ export function handOff(contract: Contract): void {
       expect(origins).toEqual(['backend', ...Array.from({ length: 9 }, () => 'hand-off')]);
     });
 
-    it('ends after maxHandOffs, so that other processes get their turn', async () => {
+    it('ends after maxHandOffs, so that other processes get their turn', async (contract) => {
       const origins: string[] = [];
       const service = await contract.service({
         maxHandOffs: 2,
@@ -46,7 +44,7 @@ export function handOff(contract: Contract): void {
     });
   }
 
-  it('lets the last one out give the lease back', async () => {
+  it('lets the last one out give the lease back', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     await visits(ours, key, 5);
@@ -54,7 +52,7 @@ export function handOff(contract: Contract): void {
     await (await theirs.acquire(key)).release();
   });
 
-  it('does not happen between callers who want different TTLs', async () => {
+  it('does not happen between callers who want different TTLs', async (contract) => {
     const origins: string[] = [];
     const service = await contract.service({ observers: [{ acquired: ({ from }) => origins.push(from) }] });
     const key = contract.key();

@@ -1,17 +1,17 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import type { LockEvents, LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import type { Contract } from './contract.js';
+import type { Suite } from './suite.js';
 
 const LONG_TTL_MS = 20_000;
 const CALLERS = 50;
 
 /** A call with `awaitRelease: false` ends before its release is answered. */
-export function lateRelease(contract: Contract): void {
-  const { harness } = contract;
+export function lateRelease({ harness, it, alone }: Suite): void {
   const late = { awaitRelease: false, ttlMs: LONG_TTL_MS, waitMs: 20_000 };
 
-  it.each(['per call', 'per service'] as const)('keeps a stampede apart, with growing tokens, %s', async (where) => {
+  const stampede = async (contract: Contract, where: 'per call' | 'per service'): Promise<void> => {
     const defaults = where === 'per service' ? late : {};
     const options = where === 'per call' ? late : {};
     const services = [
@@ -37,9 +37,12 @@ export function lateRelease(contract: Contract): void {
     expect(tokens.every((token, i) => i === 0 || token > (tokens[i - 1] ?? token))).toBe(true);
     await Promise.all(services.map((service) => service.close()));
     await expect(harness.leftovers(key)).resolves.toEqual([]);
-  });
+  };
+  for (const where of ['per call', 'per service'] as const) {
+    it(`keeps a stampede apart, with growing tokens, ${where}`, (contract) => stampede(contract, where));
+  }
 
-  it('is over when the service is closed', async () => {
+  it('is over when the service is closed', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, () => undefined, late);
@@ -50,7 +53,7 @@ export function lateRelease(contract: Contract): void {
     await next?.release();
   });
 
-  it('leaves an error of the work untouched', async () => {
+  it('leaves an error of the work untouched', async (contract) => {
     const service = await contract.service();
     const error = new Error('of the work');
     const working = service.withLock(contract.key(), () => Promise.reject(error), late);
@@ -60,7 +63,7 @@ export function lateRelease(contract: Contract): void {
   // Transactional work fails with its commit, which comes before the release.
   if (harness.freeze && harness.transactional !== true) {
     const { freeze } = harness;
-    it('that fails is an event, not an error of the call', async () => {
+    alone('that fails is an event, not an error of the call', async (contract) => {
       const failures: LockEvents['backendFailed'][] = [];
       const ours = await contract.service({ observers: [{ backendFailed: (event) => failures.push(event) }] });
       const theirs = await contract.service();

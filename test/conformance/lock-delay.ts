@@ -1,22 +1,22 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { LockConfigurationError } from 'nestjs-distributed-lock/core';
 import { Holder } from '../support/harness-holder.js';
-import { aborted, type Contract, failureOf, SLACK_MS } from './contract.js';
+import { aborted, failureOf, processTtlOf, SLACK_MS } from './contract.js';
+import type { Suite } from './suite.js';
 
 /** Long enough to be told from everything else, and a part of a session's time where that is the TTL. */
 function delayOf(shortTtlMs: number): number {
   return shortTtlMs < 400 ? 400 : shortTtlMs / 2;
 }
 
-export function lockDelay(contract: Contract): void {
-  const { harness } = contract;
+export function lockDelay({ harness, it, alone }: Suite): void {
   const { shortTtlMs, wakesWithinMs, expiresLateMs = 0 } = harness;
-  const ttlMs = contract.processTtlMs;
+  const ttlMs = processTtlOf(harness);
   const lockDelayMs = delayOf(shortTtlMs);
   const atMostMs = ttlMs + lockDelayMs + expiresLateMs + wakesWithinMs + SLACK_MS;
 
   if (harness.transactional === true || harness.boundToConnection === true) {
-    it('is refused: the lock ends with its connection, and so at once when the holder crashes', async () => {
+    it('is refused: the lock ends with its connection, and so at once when the holder crashes', async (contract) => {
       const service = await contract.service();
       const error = await failureOf(service.acquire(contract.key(), { lockDelayMs }));
       expect(error).toBeInstanceOf(LockConfigurationError);
@@ -25,7 +25,7 @@ export function lockDelay(contract: Contract): void {
     return;
   }
 
-  it('keeps the key closed for so much longer than its holder trusted it', async () => {
+  it('keeps the key closed for so much longer than its holder trusted it', async (contract) => {
     const [holder, other] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await holder.acquire(key, { ttlMs, lockDelayMs, watchdog: false });
@@ -39,7 +39,7 @@ export function lockDelay(contract: Contract): void {
     await next.release();
   });
 
-  it('is no matter after a release', async () => {
+  alone('is no matter after a release', async (contract) => {
     const [holder, other] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await holder.acquire(key, { ttlMs: 20_000, lockDelayMs });
@@ -52,7 +52,7 @@ export function lockDelay(contract: Contract): void {
 
   if (harness.connection) {
     const { connection } = harness;
-    it('keeps the key of a process killed by SIGKILL closed for so long, and no longer than that and its TTL', async () => {
+    it('keeps the key of a process killed by SIGKILL closed for so long, and no longer than that and its TTL', async (contract) => {
       const other = await contract.service();
       const key = contract.key();
       await using holder = await Holder.start(connection());

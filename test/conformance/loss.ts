@@ -1,31 +1,35 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
+import { inspect } from 'node:util';
 import { LockLostError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { aborted, blockEventLoop, type Contract, failureOf, SLACK_MS } from './contract.js';
+import type { Suite } from './suite.js';
 
-export function loss(contract: Contract): void {
-  const { harness } = contract;
+export function loss({ harness, revoking, alone }: Suite): void {
   const { shortTtlMs } = harness;
 
-  it('of a key taken away on the server is told with the next renewal, and withLock rejects', async () => {
-    const service = await contract.service();
-    const key = contract.key();
-    let finished = false;
-    const work = service.withLock(key, async (lock) => {
-      await harness.revoke(key);
-      const revokedAt = performance.now();
-      const toldAt = await aborted(lock.signal);
-      expect(toldAt - revokedAt).toBeLessThan(shortTtlMs);
-      expect(lock.isHeld).toBe(false);
-      expect(lock.state).toBe('lost');
-      expect(() => lock.throwIfLost()).toThrow(LockLostError);
-      finished = true;
-    });
-    await expect(failureOf(work)).resolves.toMatchObject({ code: 'LOCK_LOST', key });
-    expect(finished).toBe(true);
-  });
+  revoking(
+    'of a key taken away on the server is told with the next renewal, and withLock rejects',
+    async (contract) => {
+      const service = await contract.service();
+      const key = contract.key();
+      let finished = false;
+      const work = service.withLock(key, async (lock) => {
+        await harness.revoke(key);
+        const revokedAt = performance.now();
+        const toldAt = await aborted(lock.signal);
+        expect(toldAt - revokedAt).toBeLessThan(shortTtlMs);
+        expect(lock.isHeld).toBe(false);
+        expect(lock.state).toBe('lost');
+        expect(() => lock.throwIfLost()).toThrow(LockLostError);
+        finished = true;
+      });
+      await expect(failureOf(work)).resolves.toMatchObject({ code: 'LOCK_LOST', key });
+      expect(finished).toBe(true);
+    },
+  );
 
-  it('never hides the error of the work', async () => {
+  revoking('never hides the error of the work', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     const own = new Error('out of stock');
@@ -37,7 +41,7 @@ export function loss(contract: Contract): void {
     await expect(failureOf(work)).resolves.toBe(own);
   });
 
-  it('makes a later release quiet and quick, and harmless to the next holder', async () => {
+  alone('makes a later release quiet and quick, and harmless to the next holder', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await ours.acquire(key);
@@ -52,7 +56,7 @@ export function loss(contract: Contract): void {
     await next.release();
   });
 
-  it('lets the next caller of the same process try', async () => {
+  revoking('lets the next caller of the same process try', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     const lock = await service.acquire(key);
@@ -64,19 +68,22 @@ export function loss(contract: Contract): void {
     await next.release();
   });
 
-  it('shows in the first synchronous step after the event loop was blocked for longer than the TTL', async () => {
-    const service = await contract.service();
-    const lock = await service.acquire(contract.key());
-    expect(lock.isHeld).toBe(true);
-    blockEventLoop(shortTtlMs + 20);
-    expect(lock.isHeld).toBe(false);
-    expect(lock.state).toBe('lost');
-    expect(() => lock.throwIfLost()).toThrow(LockLostError);
-    expect(lock.signal.aborted).toBe(true);
-    await lock.release();
-  });
+  alone(
+    'shows in the first synchronous step after the event loop was blocked for longer than the TTL',
+    async (contract) => {
+      const service = await contract.service();
+      const lock = await service.acquire(contract.key());
+      expect(lock.isHeld).toBe(true);
+      blockEventLoop(shortTtlMs + 20);
+      expect(lock.isHeld).toBe(false);
+      expect(lock.state).toBe('lost');
+      expect(() => lock.throwIfLost()).toThrow(LockLostError);
+      expect(lock.signal.aborted).toBe(true);
+      await lock.release();
+    },
+  );
 
-  it('does not follow from an event loop that was blocked for less, across a renewal', async () => {
+  alone('does not follow from an event loop that was blocked for less, across a renewal', async (contract) => {
     const service = await contract.service();
     const askedAt = performance.now();
     const lock = await service.acquire(contract.key());
@@ -90,32 +97,35 @@ export function loss(contract: Contract): void {
 
   if (harness.freeze) {
     const { freeze } = harness;
-    it('is told on our own clock when the server falls silent: jeopardy first, before the TTL ends', async () => {
-      const service = await contract.service();
-      const events = service.events();
-      const lock = await service.acquire(contract.key());
-      const toldAt = aborted(lock.signal);
-      const thaw = await freeze();
-      const frozenAt = performance.now();
-      try {
-        // That nobody else can have it before is what the order test shows.
-        expect((await toldAt) - frozenAt).toBeLessThan(shortTtlMs + SLACK_MS);
-      } finally {
-        await thaw();
-      }
-      expect(lock.isHeld).toBe(false);
-      expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
-      await service.close();
-      const told: unknown[] = [];
-      for await (const event of events) if ('leftMs' in event) told.push(event);
-      const { fencingToken } = lock;
-      expect(told).toMatchObject([
-        { type: 'jeopardy', fencingToken, leftMs: expect.any(Number) },
-        { type: 'lost', fencingToken, leftMs: 0, reason: 'expired' },
-      ]);
-    });
+    alone(
+      'is told on our own clock when the server falls silent: jeopardy first, before the TTL ends',
+      async (contract) => {
+        const service = await contract.service();
+        const events = service.events();
+        const lock = await service.acquire(contract.key());
+        const toldAt = aborted(lock.signal);
+        const thaw = await freeze();
+        const frozenAt = performance.now();
+        try {
+          // That nobody else can have it before is what the order test shows.
+          expect((await toldAt) - frozenAt).toBeLessThan(shortTtlMs + SLACK_MS);
+        } finally {
+          await thaw();
+        }
+        expect(lock.isHeld).toBe(false);
+        expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
+        await service.close();
+        const told: unknown[] = [];
+        for await (const event of events) if ('leftMs' in event) told.push(event);
+        const { fencingToken } = lock;
+        expect(told).toMatchObject([
+          { type: 'jeopardy', fencingToken, leftMs: expect.any(Number) },
+          { type: 'lost', fencingToken, leftMs: 0, reason: 'expired' },
+        ]);
+      },
+    );
 
-    it('is no loss when the server comes back in time: held, jeopardy, held', async () => {
+    alone('is no loss when the server comes back in time: held, jeopardy, held', async (contract) => {
       const events: string[] = [];
       const observers = [
         { jeopardy: () => events.push('jeopardy'), safe: () => events.push('safe'), lost: () => events.push('lost') },
@@ -135,44 +145,48 @@ export function loss(contract: Contract): void {
       await lock.release();
     });
 
-    it('of contact while waiting is a LockBackendError or a time-out, in time, and leaves nothing', async () => {
-      const service = await contract.service();
-      const key = contract.key();
-      const thaw = await freeze();
-      const since = performance.now();
-      try {
-        const error = await failureOf(service.acquire(key, { waitMs: 300, ttlMs: 20_000 }));
-        expect(error).toMatchObject({ code: 'LOCK_BACKEND', key });
-        expect(performance.now() - since).toBeLessThan(300 + SLACK_MS);
-      } finally {
-        await thaw();
-      }
-      await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
-    });
+    alone(
+      'of contact while waiting is a LockBackendError or a time-out, in time, and leaves nothing',
+      async (contract) => {
+        const service = await contract.service();
+        const key = contract.key();
+        const thaw = await freeze();
+        const since = performance.now();
+        try {
+          const error = await failureOf(service.acquire(key, { waitMs: 300, ttlMs: 20_000 }));
+          expect(error).toMatchObject({ code: 'LOCK_BACKEND', key });
+          expect(performance.now() - since).toBeLessThan(300 + SLACK_MS);
+        } finally {
+          await thaw();
+        }
+        await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+      },
+    );
   }
 
   if (harness.restart) {
     const { restart, boundToConnection = false } = harness;
     const fatal = boundToConnection ? [{ empty: true }, { empty: false }] : [{ empty: true }];
-    it.each(fatal)(
-      'by a restart of the server, %o, is told soon after, and the former release is harmless',
-      async (how) => {
-        const ours = await contract.service();
-        const key = contract.key();
-        const lock = await ours.acquire(key, { ttlMs: 30_000 });
-        const toldAt = aborted(lock.signal);
-        await restart(how);
-        const backAt = performance.now();
-        expect((await toldAt) - backAt).toBeLessThan(2_000);
-        expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
-        await lock.release();
-      },
-    );
+    const restarted = async (contract: Contract, how: { readonly empty: boolean }): Promise<void> => {
+      const ours = await contract.service();
+      const key = contract.key();
+      const lock = await ours.acquire(key, { ttlMs: 30_000 });
+      const toldAt = aborted(lock.signal);
+      await restart(how);
+      const backAt = performance.now();
+      expect((await toldAt) - backAt).toBeLessThan(2_000);
+      expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
+      await lock.release();
+    };
+    for (const how of fatal) {
+      const name = `by a restart of the server, ${inspect(how)}, is told soon after, and the former release is harmless`;
+      alone(name, (contract) => restarted(contract, how));
+    }
   }
 
   if (harness.restart && harness.boundToConnection !== true) {
     const { restart } = harness;
-    it('does not follow from a restart that keeps all data', async () => {
+    alone('does not follow from a restart that keeps all data', async (contract) => {
       const [ours, theirs] = [await contract.service(), await contract.service()];
       const key = contract.key();
       const lock = await ours.acquire(key, { ttlMs: 20_000 });

@@ -1,12 +1,11 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { currentLock, LockDeadlockError, LockLostError, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { aborted, type Contract, Gate } from './contract.js';
+import { aborted, Gate } from './contract.js';
+import type { Suite } from './suite.js';
 
-export function reentrancy(contract: Contract): void {
-  const { harness } = contract;
-
-  it('lets the same call tree in again, under one token, until the outermost leaves', async () => {
+export function reentrancy({ harness, it, revoking }: Suite): void {
+  it('lets the same call tree in again, under one token, until the outermost leaves', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, async (outer) => {
@@ -20,7 +19,7 @@ export function reentrancy(contract: Contract): void {
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
   });
 
-  it('lets parallel branches of one call tree in, and frees the key with the last', async () => {
+  it('lets parallel branches of one call tree in, and frees the key with the last', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, async () => {
@@ -38,7 +37,7 @@ export function reentrancy(contract: Contract): void {
     await (await theirs.acquire(key)).release();
   });
 
-  it('keeps another call tree out, of the same process too', async () => {
+  it('keeps another call tree out, of the same process too', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     const [entrance, exit] = [new Gate(), new Gate()];
@@ -52,7 +51,7 @@ export function reentrancy(contract: Contract): void {
     await held;
   });
 
-  it('does not let anybody into a lock that is lost', async () => {
+  revoking('does not let anybody into a lock that is lost', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     const work = service.withLock(key, async (lock) => {
@@ -63,7 +62,7 @@ export function reentrancy(contract: Contract): void {
     await expect(work).rejects.toBeInstanceOf(LockLostError);
   });
 
-  it('turned off, names the deadlock at once; tryAcquire says null', async () => {
+  it('turned off, names the deadlock at once; tryAcquire says null', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     await service.withLock(key, async () => {
@@ -73,7 +72,7 @@ export function reentrancy(contract: Contract): void {
     await expect(harness.leftovers(key)).resolves.toEqual([]);
   });
 
-  it('survives leaving too often', async () => {
+  it('survives leaving too often', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, async (outer) => {

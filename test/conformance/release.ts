@@ -1,13 +1,12 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
-import { type Contract, SLACK_MS } from './contract.js';
+import { SLACK_MS } from './contract.js';
+import type { Suite } from './suite.js';
 
 const LONG_TTL_MS = 20_000;
 
-export function release(contract: Contract): void {
-  const { harness } = contract;
-
-  it('leaves nothing, and the key free', async () => {
+export function release({ harness, it, revoking, alone }: Suite): void {
+  it('leaves nothing, and the key free', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     await ours.withLock(key, () => undefined, { ttlMs: LONG_TTL_MS });
@@ -17,7 +16,7 @@ export function release(contract: Contract): void {
     await next?.release();
   });
 
-  it('twice, or three times at once, is once', async () => {
+  it('twice, or three times at once, is once', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
@@ -31,7 +30,7 @@ export function release(contract: Contract): void {
     await next?.release();
   });
 
-  it('of a former holder does not free the present one, nor does its renewal', async () => {
+  revoking('of a former holder does not free the present one, nor does its renewal', async (contract) => {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
     const former = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
@@ -44,7 +43,7 @@ export function release(contract: Contract): void {
     await present.release();
   });
 
-  it('is final: a renewal afterwards says no and brings nothing back', async () => {
+  it('is final: a renewal afterwards says no and brings nothing back', async (contract) => {
     const backend = await contract.backend();
     const key = contract.key();
     const lease = await contract.win(backend, key, { ttlMs: LONG_TTL_MS });
@@ -53,7 +52,7 @@ export function release(contract: Contract): void {
     await expect(harness.leftovers(key)).resolves.toEqual([]);
   });
 
-  it('of an expired lease is quiet', async () => {
+  it('of an expired lease is quiet', async (contract) => {
     const backend = await contract.backend();
     const key = contract.key();
     const lease = await contract.win(backend, key);
@@ -65,7 +64,7 @@ export function release(contract: Contract): void {
 
   if (harness.freeze) {
     const { freeze } = harness;
-    it('never hangs, with a server that does not answer, and is made good later', async () => {
+    alone('never hangs, with a server that does not answer, and is made good later', async (contract) => {
       const [ours, theirs] = [await contract.service(), await contract.service()];
       const key = contract.key();
       const lock = await ours.acquire(key);

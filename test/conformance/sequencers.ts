@@ -1,13 +1,13 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { LockService, readSequencer } from 'nestjs-distributed-lock/core';
-import { type Contract, handled } from './contract.js';
+import { handled } from './contract.js';
+import type { Suite } from './suite.js';
 
 /** What a holder shows to others is believed for as long as it has the lock, and never again. */
-export function sequencers(contract: Contract): void {
-  const { harness } = contract;
+export function sequencers({ harness, it, revoking, alone }: Suite): void {
   const ttlMs = 20_000;
 
-  it('are valid in every process while the lock is held, for its key and no other', async () => {
+  it('are valid in every process while the lock is held, for its key and no other', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const [key, other] = [contract.key(), contract.key()];
     const lock = await ours.acquire(key, { ttlMs });
@@ -22,7 +22,7 @@ export function sequencers(contract: Contract): void {
     await (await next).release();
   });
 
-  it('are stale after the release, with another holder and without one', async () => {
+  it('are stale after the release, with another holder and without one', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await ours.acquire(key, { ttlMs });
@@ -35,7 +35,7 @@ export function sequencers(contract: Contract): void {
     await next.release();
   });
 
-  it('are stale for the caller of this process that had the lock before the present one', async () => {
+  it('are stale for the caller of this process that had the lock before the present one', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     const lock = await service.acquire(key, { ttlMs });
@@ -49,7 +49,7 @@ export function sequencers(contract: Contract): void {
     await other.release();
   });
 
-  it('are stale once the lock was lost: taken away on the server, or not renewed in time', async () => {
+  revoking('are stale once the lock was lost: taken away on the server, or not renewed in time', async (contract) => {
     const [ours, theirs, dead] = [await contract.service(), await contract.service(), await contract.backend()];
     const [key, abandoned] = [contract.key(), contract.key()];
     const lock = await ours.acquire(key, { ttlMs });
@@ -69,7 +69,7 @@ export function sequencers(contract: Contract): void {
     await heir.release();
   });
 
-  it('are what only a holder can have: whatever else is shown is unknown, or stale', async () => {
+  it('are what only a holder can have: whatever else is shown is unknown, or stale', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     const lock = await service.acquire(key, { ttlMs });
@@ -90,7 +90,7 @@ export function sequencers(contract: Contract): void {
 
   if (harness.freeze) {
     const { freeze } = harness;
-    it('cannot be checked without the server: an error', async () => {
+    alone('cannot be checked without the server: an error', async (contract) => {
       const [ours, theirs] = [await contract.service(), await contract.service()];
       const lock = await ours.acquire(contract.key(), { ttlMs });
       const shown = lock.sequencer();

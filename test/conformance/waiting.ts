@@ -1,18 +1,17 @@
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { type Lease, type LockBackend, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
 import { fencingToken, LAST_HAND_OFF } from '../support/fencing-token.js';
-import { type Contract, failureOf, Gate, handled, SLACK_MS } from './contract.js';
+import { failureOf, Gate, handled, SLACK_MS } from './contract.js';
+import type { Suite } from './suite.js';
 
 /** Longer than any wait of this theme: the holder stays. */
 const LONG_TTL_MS = 20_000;
 
-export function waiting(contract: Contract): void {
-  const { harness } = contract;
-
-  it('has the key soon after its release elsewhere', async () => {
+export function waiting({ harness, it, alone }: Suite): void {
+  alone('has the key soon after its release elsewhere', async (contract) => {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
     const lease = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
@@ -27,7 +26,7 @@ export function waiting(contract: Contract): void {
     await next.release();
   });
 
-  it('leaves room between the tokens of those who wait, for the hand-offs of each', async () => {
+  it('leaves room between the tokens of those who wait, for the hand-offs of each', async (contract) => {
     const key = contract.key();
     const lease = await contract.win(await contract.backend(), key, { ttlMs: LONG_TTL_MS });
     const leases: Lease[] = [];
@@ -39,14 +38,14 @@ export function waiting(contract: Contract): void {
     const blocked = [new Blocked(), new Blocked()];
     // In lists, because what is awaited here is that the visits begin.
     const visits = await Promise.all(blocked.map(async (one) => [visit(await contract.backend(), one)]));
-    await Promise.all(blocked.map((one) => one.once(harness.namesHolder)));
+    await Promise.race([Promise.all(blocked.map((one) => one.once(harness.namesHolder))), Promise.all(visits.flat())]);
     await lease.release();
     await Promise.all(visits.flat());
     const [first = 0n, second = 0n] = leases.map((next) => next.fencingToken);
     expect(fencingToken(second)).toBeGreaterThan(fencingToken(first, LAST_HAND_OFF));
   });
 
-  it('gives up in time, names the holder, and leaves nothing', async () => {
+  alone('gives up in time, names the holder, and leaves nothing', async (contract) => {
     const holder = await contract.service({ label: 'the-holder' });
     const other = await contract.service();
     const key = contract.key();
@@ -67,7 +66,7 @@ export function waiting(contract: Contract): void {
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
   });
 
-  it('tries once and never waits with waitMs 0', async () => {
+  alone('tries once and never waits with waitMs 0', async (contract) => {
     const [holder, other] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await holder.acquire(key, { ttlMs: LONG_TTL_MS });
@@ -79,7 +78,7 @@ export function waiting(contract: Contract): void {
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
   });
 
-  it('gives up with the reason of the signal, leaving no listener, no trace, and no ghost that gets the key', async () => {
+  it('gives up with the reason of the signal, leaving no listener, no trace, and no ghost that gets the key', async (contract) => {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
     const lease = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
@@ -99,7 +98,7 @@ export function waiting(contract: Contract): void {
     await (await contract.win(ours, key, { waitMs: SLACK_MS })).release();
   });
 
-  it('asks nothing of the server when the caller had already given up', async () => {
+  it('asks nothing of the server when the caller had already given up', async (contract) => {
     const backend = await contract.backend();
     const key = contract.key();
     const reason = new Error('never wanted');
@@ -109,7 +108,7 @@ export function waiting(contract: Contract): void {
   });
 
   if (harness.order === 'fifo') {
-    it('serves other processes in the order in which they came', async () => {
+    it('serves other processes in the order in which they came', async (contract) => {
       const key = contract.key();
       const lease = await contract.win(await contract.backend(), key, { ttlMs: LONG_TTL_MS });
       const served: number[] = [];
@@ -133,7 +132,7 @@ export function waiting(contract: Contract): void {
     });
   }
 
-  it('starves nobody: one caller elsewhere gets in among many who keep coming', async () => {
+  it('starves nobody: one caller elsewhere gets in among many who keep coming', async (contract) => {
     const [crowd, single] = [await contract.service({ maxHandOffMs: 50 }), await contract.service()];
     const key = contract.key();
     const options = { waitMs: 20_000, ttlMs: 5_000 };

@@ -27,7 +27,7 @@ const SERVERS = { postgres: PostgresServer, mariadb: MariadbServer };
 
 type Promises = Pick<
   BackendHarness,
-  'namesHolder' | 'shortTtlMs' | 'wakesWithinMs' | 'transactional' | 'boundToConnection'
+  'namesHolder' | 'shortTtlMs' | 'wakesWithinMs' | 'transactional' | 'boundToConnection' | 'revokesOthers'
 >;
 
 interface Strategy extends Promises {
@@ -38,7 +38,13 @@ interface Strategy extends Promises {
 }
 
 /** A holder's name stands in the row that it has locked, where nobody sees it before the commit. */
-const ROW = { transactional: true, boundToConnection: true, namesHolder: false, wakesWithinMs: 500 } as const;
+const ROW = {
+  transactional: true,
+  boundToConnection: true,
+  revokesOthers: true,
+  namesHolder: false,
+  wakesWithinMs: 500,
+} as const;
 const SESSION = { boundToConnection: true, namesHolder: true, wakesWithinMs: 500 } as const;
 
 /** With what a strategy cannot do, as data. MariaDB ends idle connections after whole seconds only. */
@@ -54,7 +60,7 @@ const STRATEGIES = {
   mariadb: { type: 'mariadb', options: { strategy: 'lease' }, namesHolder: true, shortTtlMs: 500, wakesWithinMs: 500 },
   'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: 600, ...ROW },
   'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: 1_000, ...ROW },
-  'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: 600, ...SESSION },
+  'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: 1_000, ...SESSION },
   'mariadb-session': { type: 'mariadb', options: { strategy: 'session' }, shortTtlMs: 1_000, ...SESSION },
 } as const satisfies Record<string, Strategy>;
 
