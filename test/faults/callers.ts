@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { getEventListeners, setMaxListeners } from 'node:events';
 import {
@@ -11,55 +11,58 @@ import {
 import { aborted, type Contract, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
 import { liveBytes } from '../support/live-bytes.js';
-import { ONE_OF_EACH, onBackends } from './on-backends.js';
+import type { Suite } from '../conformance/suite.js';
+import type { FaultTheme } from './fault-theme.js';
 
 /** Longer than any of these tests. */
 const LONG_TTL_MS = 60_000;
 
-describe('what callers do', () => {
-  const tests = (contract: Contract): void => {
-    tooManyWaiters(contract);
-    givingUp(contract);
-    releasing(contract);
-    failing(contract);
-  };
-  onBackends(ONE_OF_EACH, tests, {
-    sessionTtlMs: LONG_TTL_MS,
-  });
-});
+export const callers: FaultTheme = {
+  title: 'what callers do',
+  sessionTtlMs: LONG_TTL_MS,
+  declare(suite) {
+    tooManyWaiters(suite);
+    givingUp(suite);
+    releasing(suite);
+    failing(suite);
+  },
+};
 
-function tooManyWaiters(contract: Contract): void {
+function tooManyWaiters({ harness, it, alone }: Suite): void {
   // Each one of them a transaction.
-  const crowdSize = contract.harness.transactional === true ? 300 : 10_000;
+  const crowdSize = harness.transactional === true ? 300 : 10_000;
 
-  it(`A16: ${crowdSize} waiters for one key all get it, in order, and cost the server next to nothing`, async () => {
-    const [holder, crowd] = [await contract.service(), await contract.service({ maxHandOffMs: Infinity })];
-    const key = contract.key();
-    const options = { ttlMs: LONG_TTL_MS, waitMs: LONG_TTL_MS };
-    const lock = await holder.acquire(key, options);
-    const heapBefore = liveBytes();
-    let served = 0;
-    let inOrder = true;
-    const waiters = Array.from({ length: crowdSize }, (_, place) =>
-      crowd.withLock(
-        key,
-        () => {
-          inOrder &&= served === place;
-          served += 1;
-        },
-        options,
-      ),
-    );
-    const bytes = liveBytes() - heapBefore;
-    await lock.release();
-    await Promise.all(waiters);
-    // A connection and what the first call loads are no waiter's.
-    expect(bytes).toBeLessThan(500_000 + crowdSize * 6_000);
-    expect({ served, inOrder }).toEqual({ served: crowdSize, inOrder: true });
-    await expect(contract.harness.leftovers(key)).resolves.toEqual([]);
-  });
+  alone(
+    `A16: ${crowdSize} waiters for one key all get it, in order, and cost the server next to nothing`,
+    async (contract) => {
+      const [holder, crowd] = [await contract.service(), await contract.service({ maxHandOffMs: Infinity })];
+      const key = contract.key();
+      const options = { ttlMs: LONG_TTL_MS, waitMs: LONG_TTL_MS };
+      const lock = await holder.acquire(key, options);
+      const heapBefore = liveBytes();
+      let served = 0;
+      let inOrder = true;
+      const waiters = Array.from({ length: crowdSize }, (_, place) =>
+        crowd.withLock(
+          key,
+          () => {
+            inOrder &&= served === place;
+            served += 1;
+          },
+          options,
+        ),
+      );
+      const bytes = liveBytes() - heapBefore;
+      await lock.release();
+      await Promise.all(waiters);
+      // A connection and what the first call loads are no waiter's.
+      expect(bytes).toBeLessThan(500_000 + crowdSize * 6_000);
+      expect({ served, inOrder }).toEqual({ served: crowdSize, inOrder: true });
+      await expect(contract.harness.leftovers(key)).resolves.toEqual([]);
+    },
+  );
 
-  it('A16: those beyond maxWaiters are refused at once', async () => {
+  it('A16: those beyond maxWaiters are refused at once', async (contract) => {
     const [holder, crowd] = [await contract.service(), await contract.service({ maxWaiters: 3 })];
     const key = contract.key();
     const options = { ttlMs: LONG_TTL_MS, waitMs: LONG_TTL_MS };
@@ -73,9 +76,8 @@ function tooManyWaiters(contract: Contract): void {
   });
 }
 
-function givingUp(contract: Contract): void {
-  it('A17: waits given up at random points leave nothing, and grants that arrived meanwhile are given back', async () => {
-    const { harness } = contract;
+function givingUp({ harness, it }: Suite): void {
+  it('A17: waits given up at random points leave nothing, and grants that arrived meanwhile are given back', async (contract) => {
     const services = [await contract.service(), await contract.service(), await contract.service()];
     // Connections are opened before anybody is impatient.
     for (const service of services) await (await service.acquire(contract.key())).release();
@@ -112,7 +114,7 @@ function givingUp(contract: Contract): void {
     await (await services[0]?.acquire(key, { waitMs: 1_000 }))?.release();
   });
 
-  it('A17: one signal for a thousand waits collects no listeners', async () => {
+  it('A17: one signal for a thousand waits collects no listeners', async (contract) => {
     const service = await contract.service();
     const key = contract.key();
     const { signal } = new AbortController();
@@ -126,8 +128,8 @@ function givingUp(contract: Contract): void {
   });
 }
 
-function releasing(contract: Contract): void {
-  it('A18: release twice and ten times at once is told once, and frees one lock only', async () => {
+function releasing({ it, revoking }: Suite): void {
+  it('A18: release twice and ten times at once is told once, and frees one lock only', async (contract) => {
     const released: bigint[] = [];
     const observers = [{ released: ({ fencingToken }: { fencingToken: bigint }) => released.push(fencingToken) }];
     const [ours, theirs] = [await contract.service({ observers }), await contract.service()];
@@ -143,7 +145,7 @@ function releasing(contract: Contract): void {
     await present.release();
   });
 
-  it('A19: release after a loss answers at once, and does not touch the lock of the next', async () => {
+  revoking('A19: release after a loss answers at once, and does not touch the lock of the next', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await ours.acquire(key);
@@ -159,23 +161,26 @@ function releasing(contract: Contract): void {
   });
 }
 
-function failing(contract: Contract): void {
-  it('A20: when the work throws and the release fails too, the error of the work wins and observers hear of the other', async () => {
-    const failures: string[] = [];
-    const observers = [{ backendFailed: ({ operation }: { operation: string }) => failures.push(operation) }];
-    const service = await contract.service({ observers });
-    const own = new Error('the work failed');
-    await whenFrozen(
-      contract,
-      service,
-      () => Promise.reject(own),
-      (work) => expect(failureOf(work)).resolves.toBe(own),
-    );
-    await eventually(() => expect(failures).toContain('release'));
-  });
+function failing({ harness, it, alone }: Suite): void {
+  alone(
+    'A20: when the work throws and the release fails too, the error of the work wins and observers hear of the other',
+    async (contract) => {
+      const failures: string[] = [];
+      const observers = [{ backendFailed: ({ operation }: { operation: string }) => failures.push(operation) }];
+      const service = await contract.service({ observers });
+      const own = new Error('the work failed');
+      await whenFrozen(
+        contract,
+        service,
+        () => Promise.reject(own),
+        (work) => expect(failureOf(work)).resolves.toBe(own),
+      );
+      await eventually(() => expect(failures).toContain('release'));
+    },
+  );
 
-  if (contract.harness.transactional === true) {
-    it('A20: a result that cannot be committed is not reported as one', async () => {
+  if (harness.transactional === true) {
+    alone('A20: a result that cannot be committed is not reported as one', async (contract) => {
       const service = await contract.service();
       await whenFrozen(
         contract,
@@ -185,7 +190,7 @@ function failing(contract: Contract): void {
       );
     });
   } else {
-    it('A20: a result survives a release that fails', async () => {
+    alone('A20: a result survives a release that fails', async (contract) => {
       const service = await contract.service();
       await whenFrozen(
         contract,
@@ -196,7 +201,7 @@ function failing(contract: Contract): void {
     });
   }
 
-  it('A24: taking a key again by mistake is named, with the outer locks, instead of waiting for oneself', async () => {
+  it('A24: taking a key again by mistake is named, with the outer locks, instead of waiting for oneself', async (contract) => {
     const service = await contract.service({ defaults: { reentrant: false } });
     const [outer, inner] = [contract.key(), contract.key()];
     const nested = service.withLock(outer, () =>
@@ -207,7 +212,7 @@ function failing(contract: Contract): void {
     expect(error).toMatchObject({ held: [inner, outer], wanted: outer });
   });
 
-  it('A24: another call tree of the same process waits, and its time-out names this process', async () => {
+  it('A24: another call tree of the same process waits, and its time-out names this process', async (contract) => {
     const service = await contract.service({ label: 'this-process' });
     const key = contract.key();
     const [entrance, exit] = [new Gate(), new Gate()];
@@ -218,7 +223,7 @@ function failing(contract: Contract): void {
     await held;
   });
 
-  it('sends waiters away when the service closes, with the reason', async () => {
+  it('sends waiters away when the service closes, with the reason', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });

@@ -1,14 +1,15 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import type { DatabaseConnection } from '../support/harness-connection.js';
 import { FencedLedger } from '../support/fenced-ledger.js';
-import { onBackends, SQL_SERVERS } from './on-backends.js';
 import { startHolder } from './start-holder.js';
+import type { FaultTheme } from './fault-theme.js';
 
 const LONG_TTL_MS = 20_000;
 
-describe('the fence', () => {
-  onBackends(['sqlite', ...SQL_SERVERS], (contract) => {
-    it('A2: refuses the write of a holder that was stopped, and woke up after its lease', async () => {
+export const fence: FaultTheme = {
+  title: 'the fence',
+  declare({ it }) {
+    it('A2: refuses the write of a holder that was stopped, and woke up after its lease', async (contract) => {
       const [other, key] = [await contract.service(), contract.key()];
       const database = contract.harness.connection?.() as DatabaseConnection;
       await using ledger = await FencedLedger.open(database);
@@ -26,5 +27,5 @@ describe('the fence', () => {
       expect(await ledger.tokens()).toEqual([fencingToken, next.fencingToken, next.fencingToken]);
       await next.release();
     });
-  });
-});
+  },
+};

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { wantedOf } from '../backends/describe-backend.js';
+import { goingThrough, registered, SQL_SERVERS } from '../backends/registry.js';
 import type { Listener } from '../conformance/backend-harness.js';
 import type { Contract } from '../conformance/contract.js';
 import { describeOnBackend } from '../conformance/describe-lock-backend.js';
@@ -20,7 +21,6 @@ import {
   checkTokenOrder,
 } from '../support/history-checker.js';
 import { logStatements } from '../support/statement-log.js';
-import { MEMCACHED, onBackends, SQL_SERVERS } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
 
 /** `HAMMER_MS=10000` for the whole of it. */
@@ -129,7 +129,12 @@ describe(`${PROCESSES} processes on one key`, () => {
     };
     it(`${RUN_MS} ms: ${property}`, counted, RUN_MS + WAIT_MS);
   };
-  onBackends([...MEMCACHED, 'zookeeper'], throughProxy, { sessionTtlMs: TTL_MS });
+  const elsewhere = ['sqlite', 'redlock', ...SQL_SERVERS];
+  for (const name of wantedOf(goingThrough('hammer').filter((one) => !elsewhere.includes(one)))) {
+    describeOnBackend(name, registered(name).harness({ sessionTtlMs: TTL_MS }), (contract) =>
+      throughProxy(contract, name),
+    );
+  }
 
   async function run(contract: Contract, name: string, count: Count, what: string, through?: Listener): Promise<void> {
     const connection = contract.harness.connection?.(through);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,8 +9,8 @@ import { FencedResource } from '../support/fenced-resource.js';
 import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/history-checker.js';
-import { ETCD, onBackends, REDIS_SETS, SQL_SERVERS, ZOOKEEPER } from './on-backends.js';
 import { startHolder } from './start-holder.js';
+import type { FaultTheme } from './fault-theme.js';
 
 /** `HISTORY_MS=60000` for a soak. */
 const RUN_MS = Number(process.env.HISTORY_MS ?? 3_000);
@@ -23,37 +23,24 @@ const KEYS = ['hot', 'hot', 'warm-1', 'warm-2'];
 
 type Fault = 'kill' | 'stop';
 
-describe('histories', () => {
-  onBackends(
-    [
-      'redis-queue',
-      'redis-plain',
-      ...REDIS_SETS,
-      'redlock',
-      'sqlite',
-      'memcached-meta',
-      ...ETCD,
-      ...ZOOKEEPER,
-      ...SQL_SERVERS,
-    ],
-    (contract) => {
-      it(
-        'of processes that are killed and stopped show no two holders, growing tokens, and a resource that fences',
-        () => stress(contract, ['kill', 'stop', 'stop']),
-        RUN_MS + 60_000,
-      );
-    },
-  );
+const property = 'show no two holders, growing tokens, and a resource that fences';
 
-  // A process stopped between its look and its write may free the next one's lock: see the limits of GetsetLeaseStore.
-  onBackends(['redis-getset'], (contract) => {
-    it(
-      'of processes that are killed show no two holders, growing tokens, and a resource that fences',
-      () => stress(contract, ['kill']),
+export const histories: FaultTheme = {
+  title: 'histories',
+  declare: ({ alone }) =>
+    alone(
+      `of processes that are killed and stopped ${property}`,
+      (contract) => stress(contract, ['kill', 'stop', 'stop']),
       RUN_MS + 60_000,
-    );
-  });
-});
+    ),
+};
+
+/** For `getset`: a process stopped between its look and its write may free the next one's lock. */
+export const historiesOfKills: FaultTheme = {
+  title: 'histories',
+  declare: ({ alone }) =>
+    alone(`of processes that are killed ${property}`, (contract) => stress(contract, ['kill']), RUN_MS + 60_000),
+};
 
 async function stress(contract: Contract, faults: readonly Fault[]): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'histories-'));

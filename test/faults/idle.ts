@@ -1,9 +1,11 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import type { BackendHealth, LockService } from 'nestjs-distributed-lock/core';
 import type { Contract } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
-import { type BackendName, onBackends } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
+import type { Suite } from '../conformance/suite.js';
+import type { BackendName } from '../backends/registry.js';
+import type { FaultTheme } from './fault-theme.js';
 
 /** For no lease, and no session, to end meanwhile: what a waiter gets, it gets because it noticed. */
 const TTL_MS = 30_000;
@@ -18,31 +20,22 @@ const AT_ONCE_MS = 2_500;
 /** ZooKeeper answers all in order, so that a slow disk keeps everything waiting: silence says less there, and takes 3 s. */
 const SLOW_MS = 4_500;
 
-const DATABASES = ['postgres', 'mariadb', 'postgres-session', 'mariadb-session'] as const;
-const BY_ROWS = ['postgres-row', 'mariadb-row'] as const;
-
 /** What the network does to idle connections: those that exist are black holes, for good, and new ones work. */
-describe('a connection that the network forgot', () => {
-  // A row that the database gave to a waiter whom it no longer reaches is his until the end of his TTL.
-  onBackends(['redis-queue', 'redis-plain', 'memcached-meta', 'etcd', 'zookeeper', ...DATABASES], whoWaits, {
-    sessionTtlMs: TTL_MS,
-  });
-  onBackends(
-    ['redis-queue', 'redis-plain', 'memcached-meta', 'etcd', 'zookeeper', ...DATABASES, ...BY_ROWS],
-    whoDoesNotWait,
-    { sessionTtlMs: 10_000 },
-  );
-});
+const title = 'a connection that the network forgot';
 
-function whoWaits(contract: Contract, name: string): void {
-  it('who waits gets a key that became free, and health tells what happened', async () => {
+export const idleInLine: FaultTheme = { title, sessionTtlMs: TTL_MS, declare: whoWaits };
+
+export const idle: FaultTheme = { title, sessionTtlMs: 10_000, declare: whoDoesNotWait };
+
+function whoWaits({ it }: Suite, name: BackendName): void {
+  it('who waits gets a key that became free, and health tells what happened', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const key = contract.key();
     const details = new Details();
     const service = await world.proxied(key, { defaults: { ttlMs: TTL_MS }, observers: [details] });
     const lock = await (await contract.service()).acquire(key, { ttlMs: TTL_MS });
     const waiting = service.acquire(key, { waitMs: 25_000 });
-    await idle();
+    await beIdle();
     world.proxy.forget();
     const freeSince = performance.now();
     await lock.release();
@@ -56,17 +49,17 @@ function whoWaits(contract: Contract, name: string): void {
   });
 }
 
-function whoDoesNotWait(contract: Contract, name: BackendName): void {
+function whoDoesNotWait({ it }: Suite, name: BackendName): void {
   const atOnceMs = name === 'zookeeper' ? SLOW_MS : AT_ONCE_MS;
   const idleMs = name.startsWith('redis') ? IDLE_ON_REDIS_MS : IDLE_MS;
 
-  const test = async (): Promise<void> => {
+  const test = async (contract: Contract): Promise<void> => {
     await using world = await ProxiedBackend.start(contract);
     const key = contract.key();
     const details = new Details();
     const service = await world.proxied(key, { defaults: { ttlMs: TTL_MS }, observers: [details] });
     await (await service.acquire(key)).release();
-    await idle(idleMs);
+    await beIdle(idleMs);
     world.proxy.forget();
     const since = performance.now();
     const lock = await details.during(service, service.tryAcquire(key));
@@ -81,7 +74,7 @@ function whoDoesNotWait(contract: Contract, name: BackendName): void {
 }
 
 /** A test of silence can only be silent. */
-function idle(ms = IDLE_MS): Promise<void> {
+function beIdle(ms = IDLE_MS): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 

@@ -1,61 +1,29 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { LockBackendError, type LockHandle } from 'nestjs-distributed-lock/core';
 import { aborted, type Contract, failureOf, SLACK_MS, throughout } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
-import { MEMCACHED, onBackends, SQL_SERVERS } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
+import type { Suite } from '../conformance/suite.js';
+import { demanded, registered, type Wire } from '../backends/registry.js';
+import type { FaultTheme } from './fault-theme.js';
 
 /** Long enough for a busy machine. */
 const TTL_MS = 1_000;
 const LONG_TTL_MS = 20_000;
 
-/** What a request that acquires, and one that gives back, has on the wire. */
-interface Wire {
-  readonly acquire: string;
-  readonly release: string;
-}
+export const network: FaultTheme = {
+  title: 'the network',
+  sessionTtlMs: TTL_MS,
+  declare(suite, name) {
+    const wire = demanded(registered(name).wire);
+    asking(suite, wire);
+    givingBack(suite, wire);
+    renewing(suite);
+  },
+};
 
-const row = (quote: string): Wire => ({
-  acquire: `update ${quote}distributed_lock${quote} set token`,
-  release: 'COMMIT',
-});
-const ZOOKEEPER: Wire = { acquire: '/locks/', release: '/locks/' };
-
-const WIRE = {
-  'redis-queue': { acquire: 'EVALSHA', release: 'EVALSHA' },
-  'redis-plain': { acquire: 'EVALSHA', release: 'EVALSHA' },
-  'redis-sentinel': { acquire: 'EVALSHA', release: 'EVALSHA' },
-  'memcached-meta': { acquire: 'ms lock:l:', release: 'md ' },
-  'memcached-classic': { acquire: 'add lock:l:', release: '0 -1 0 ' },
-  zookeeper: ZOOKEEPER,
-  'zookeeper-simple': ZOOKEEPER,
-  postgres: { acquire: 'insert_into_distributed_lock', release: 'with_before_as' },
-  mariadb: { acquire: 'last_insert_id(if', release: 'owner = null' },
-  'postgres-row': row('"'),
-  'mariadb-row': row('`'),
-  'postgres-session': { acquire: 'pg_try_advisory_lock', release: 'pg_advisory_unlock' },
-  'mariadb-session': { acquire: 'get_lock', release: 'release_lock' },
-} satisfies Record<string, Wire>;
-
-describe('the network', () => {
-  const tests = (contract: Contract, name: keyof typeof WIRE): void => {
-    asking(contract, WIRE[name]);
-    givingBack(contract, WIRE[name]);
-    renewing(contract);
-  };
-  onBackends(
-    ['redis-queue', 'redis-plain', 'redis-sentinel', ...MEMCACHED, ...SQL_SERVERS, 'zookeeper', 'zookeeper-simple'],
-    tests,
-    {
-      sessionTtlMs: TTL_MS,
-    },
-  );
-});
-
-function asking(contract: Contract, { acquire }: Wire): void {
-  const { harness } = contract;
-
-  it('A5: request of acquire not delivered: asked again, and granted once', async () => {
+function asking({ harness, it }: Suite, { acquire }: Wire): void {
+  it('A5: request of acquire not delivered: asked again, and granted once', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const { proxy } = world;
     const key = contract.key();
@@ -71,7 +39,7 @@ function asking(contract: Contract, { acquire }: Wire): void {
     await expect(harness.leftovers(key)).resolves.toEqual([]);
   });
 
-  it('A5: no request delivered at all: an error in time, and nothing left when the network is back', async () => {
+  it('A5: no request delivered at all: an error in time, and nothing left when the network is back', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const key = contract.key();
     const service = await world.proxied(key);
@@ -85,7 +53,7 @@ function asking(contract: Contract, { acquire }: Wire): void {
     await (await (await contract.service()).acquire(key, { waitMs: 2_000 })).release();
   });
 
-  it('A6: reply of acquire lost, command executed: no waiting for our own ghost', async () => {
+  it('A6: reply of acquire lost, command executed: no waiting for our own ghost', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const key = contract.key();
     const service = await world.proxied(key);
@@ -100,7 +68,7 @@ function asking(contract: Contract, { acquire }: Wire): void {
     await expect(harness.leftovers(key)).resolves.toEqual([]);
   });
 
-  it('A6: the same without waiting: the grant or an error, and the ghost is gone long before its TTL', async () => {
+  it('A6: the same without waiting: the grant or an error, and the ghost is gone long before its TTL', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const key = contract.key();
     const service = await world.proxied(key);
@@ -111,7 +79,7 @@ function asking(contract: Contract, { acquire }: Wire): void {
     await eventually(async () => expect(await harness.leftovers(key)).toEqual([]), { withinMs: 3_000 });
   });
 
-  it('A9: reply of acquire later than the lease: never returned as held', async () => {
+  it('A9: reply of acquire later than the lease: never returned as held', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const [key, ttlMs] = [contract.key(), contract.harness.shortTtlMs];
     const service = await world.proxied(key);
@@ -136,12 +104,11 @@ async function endsWell(outcome: unknown, { harness }: Contract): Promise<void> 
   await (outcome as LockHandle).release();
 }
 
-function givingBack(contract: Contract, { release }: Wire): void {
-  const { harness } = contract;
+function givingBack({ harness, it }: Suite, { release }: Wire): void {
   const { transactional = false } = harness;
   const verdict = transactional ? 'it may have been committed, and is no result' : 'the result of the work stands';
 
-  it(`A7: reply of release lost: ${verdict}, nothing is reported lost, the key is free`, async () => {
+  it(`A7: reply of release lost: ${verdict}, nothing is reported lost, the key is free`, async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const losses: string[] = [];
     const key = contract.key();
@@ -160,8 +127,8 @@ function givingBack(contract: Contract, { release }: Wire): void {
   });
 }
 
-function renewing(contract: Contract): void {
-  it('A10: a server slow to renew, 0.3 of a TTL each time: the lock stays held', async () => {
+function renewing({ harness, it }: Suite): void {
+  it('A10: a server slow to renew, 0.3 of a TTL each time: the lock stays held', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const ttlMs = Math.max(TTL_MS, contract.harness.shortTtlMs);
     const lock = await (await world.proxied()).acquire(contract.key(), { ttlMs });
@@ -172,8 +139,8 @@ function renewing(contract: Contract): void {
     await lock.release();
   });
 
-  if (contract.harness.boundToConnection !== true) {
-    it('A11: renewals that fail for a while: jeopardy, then held again, and no alarm', async () => {
+  if (harness.boundToConnection !== true) {
+    it('A11: renewals that fail for a while: jeopardy, then held again, and no alarm', async (contract) => {
       await using world = await ProxiedBackend.start(contract);
       const events: string[] = [];
       const note = (event: string) => () => void events.push(event);
@@ -192,7 +159,7 @@ function renewing(contract: Contract): void {
     });
   }
 
-  it('A12: renewals that fail until the end: told by our own timer, and nothing then blocks the release', async () => {
+  it('A12: renewals that fail until the end: told by our own timer, and nothing then blocks the release', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     const [key, ttlMs] = [contract.key(), contract.processTtlMs];
     const service = await world.proxied(key);

@@ -1,8 +1,7 @@
-import { describe, it } from '@jest/globals';
 import type { Contract } from '../conformance/contract.js';
 import { leadAfter, toldFirst } from './cut-off.js';
-import { ETCD, MEMCACHED, onBackends, REDIS, SQL_SERVERS, ZOOKEEPER } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
+import type { FaultTheme } from './fault-theme.js';
 
 /** `ORDER_ROUNDS=200` for the whole of it. */
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);
@@ -13,15 +12,17 @@ const LANES = 10;
  * The safety property: a holder that is cut off alone knows that its lock is lost before anybody else has it. Nothing but
  * its own clock can tell it. For a holder that is frozen, see A2.
  */
-describe('the order test', () => {
-  const tests = (contract: Contract): void => {
+export const order: FaultTheme = {
+  title: 'the order test',
+  declare({ alone }) {
     const property = `a holder that is cut off is told before the next one has the key, ${ROUNDS} of ${ROUNDS} times`;
-    it(property, () => toldFirst(ROUNDS, LANES, () => oneRound(contract)), ROUNDS * 1_000 + 30_000);
-  };
-  onBackends([...REDIS, 'redis-sentinel', ...MEMCACHED, ...ETCD, ...SQL_SERVERS], tests);
-  // Ten sessions begin at once, and each of their requests is due within a quarter of the session.
-  onBackends(ZOOKEEPER, tests, { sessionTtlMs: 2_000 });
-});
+    const rounds = (contract: Contract) => toldFirst(ROUNDS, LANES, () => oneRound(contract));
+    alone(property, rounds, ROUNDS * 1_000 + 30_000);
+  },
+};
+
+/** For ZooKeeper: ten sessions begin at once, and each of their requests is due within a quarter of the session. */
+export const orderOfSlowSessions: FaultTheme = { ...order, sessionTtlMs: 2_000 };
 
 /** How long the holder knew of its loss when the next one got the key. */
 async function oneRound(contract: Contract): Promise<number> {

@@ -1,16 +1,17 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { SLACK_MS, throughout } from '../conformance/contract.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { eventually } from '../support/eventually.js';
 import { FencedResource } from '../support/fenced-resource.js';
-import { ONE_OF_EACH, onBackends } from './on-backends.js';
 import { startHolder } from './start-holder.js';
+import type { FaultTheme } from './fault-theme.js';
 
 const LONG_TTL_MS = 20_000;
 
-describe('what processes do', () => {
-  onBackends(['redis-plain', ...ONE_OF_EACH], (contract) => {
-    it('A1: holder killed: the next one has the key within the TTL, with a higher token, and nothing stays', async () => {
+export const processes: FaultTheme = {
+  title: 'what processes do',
+  declare({ it, alone }) {
+    it('A1: holder killed: the next one has the key within the TTL, with a higher token, and nothing stays', async (contract) => {
       const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
       await using holder = await startHolder(contract);
       const { fencingToken } = await holder.acquire(key, { ttlMs });
@@ -25,7 +26,7 @@ describe('what processes do', () => {
       await eventually(async () => expect(await contract.harness.leftovers(key)).toEqual([]));
     });
 
-    it('A1: waiter killed: the key passes it by', async () => {
+    it('A1: waiter killed: the key passes it by', async (contract) => {
       const [ours, other, key] = [await contract.service(), await contract.service(), contract.key()];
       const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
       await using waiter = await startHolder(contract);
@@ -41,25 +42,28 @@ describe('what processes do', () => {
       await eventually(async () => expect(await contract.harness.leftovers(key)).toEqual([]));
     });
 
-    it('A2: holder stopped for longer than its TTL: lost in its first step, told in its first turn, its write refused', async () => {
-      const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
-      await using resource = await startResource();
-      await using holder = await startHolder(contract);
-      await holder.acquire(key, { ttlMs });
-      const belief = await holder.freezeWhile(key, async () => {
-        const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
-        await resource.write(key, next.fencingToken);
-        await next.release();
-      });
-      expect(belief).toMatchObject({ isHeld: false, state: 'lost', throws: true, aborted: true });
-      const loss = await holder.child.call('loss', key);
-      expect(Number((loss?.at ?? 0n) - belief.at) / 1e6).toBeLessThan(SLACK_MS);
-      await expect(holder.child.call('write', { key, resource: resource.url })).resolves.toBe(false);
-      await holder.close();
-      await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
-    });
+    alone(
+      'A2: holder stopped for longer than its TTL: lost in its first step, told in its first turn, its write refused',
+      async (contract) => {
+        const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
+        await using resource = await startResource();
+        await using holder = await startHolder(contract);
+        await holder.acquire(key, { ttlMs });
+        const belief = await holder.freezeWhile(key, async () => {
+          const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
+          await resource.write(key, next.fencingToken);
+          await next.release();
+        });
+        expect(belief).toMatchObject({ isHeld: false, state: 'lost', throws: true, aborted: true });
+        const loss = await holder.child.call('loss', key);
+        expect(Number((loss?.at ?? 0n) - belief.at) / 1e6).toBeLessThan(SLACK_MS);
+        await expect(holder.child.call('write', { key, resource: resource.url })).resolves.toBe(false);
+        await holder.close();
+        await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
+      },
+    );
 
-    it('A3: event loop blocked for longer than the TTL: the same', async () => {
+    it('A3: event loop blocked for longer than the TTL: the same', async (contract) => {
       const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
       await using resource = await startResource();
       await using holder = await startHolder(contract);
@@ -76,7 +80,7 @@ describe('what processes do', () => {
       await next.release();
     });
 
-    it('A4: event loop blocked for less than the TTL, across a renewal: no loss, no alarm', async () => {
+    alone('A4: event loop blocked for less than the TTL, across a renewal: no loss, no alarm', async (contract) => {
       const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
       await using holder = await startHolder(contract);
       await holder.acquire(key, { ttlMs });
@@ -89,7 +93,7 @@ describe('what processes do', () => {
       await expect(holder.child.call('events')).resolves.not.toContain('lost');
     });
 
-    it('A22: process ends without any hook: as if it had been killed', async () => {
+    it('A22: process ends without any hook: as if it had been killed', async (contract) => {
       const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
       await using holder = await startHolder(contract);
       await holder.acquire(key, { ttlMs });
@@ -98,8 +102,8 @@ describe('what processes do', () => {
       await expect(holder.child.exited).resolves.toEqual({ code: 7, signal: null });
       await (await next).release();
     });
-  });
-});
+  },
+};
 
 /** What the lock protects, on a server that no fault touches. */
 async function startResource() {

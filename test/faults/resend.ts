@@ -1,27 +1,24 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import type { Contract } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
-import { onBackends } from './on-backends.js';
 import { ProxiedBackend } from './proxied-backend.js';
+import type { Suite } from '../conformance/suite.js';
+import type { FaultTheme } from './fault-theme.js';
 
 const LONG_TTL_MS = 20_000;
 
 /** How a request looks on the wire, to acquire and to give back. */
 const REQUEST = 'EVALSHA';
 
-const MODES = { 'redis-queue': 'queue', 'redis-plain': 'plain' } as const;
+export const resend: FaultTheme = {
+  title: 'a client of Redis that sends again by itself',
+  declare: (suite, name) => resending(suite, name === 'redis-plain' ? 'plain' : 'queue'),
+};
 
-describe('a client of Redis that sends again by itself', () => {
-  onBackends(['redis-queue', 'redis-plain'], (contract, name) => resending(contract, MODES[name]));
-});
-
-function resending(contract: Contract, mode: RedisMode): void {
-  const { harness } = contract;
-
-  it('A8: a release that runs twice does not touch the next holder', async () => {
+function resending({ harness, it }: Suite, mode: RedisMode): void {
+  it('A8: a release that runs twice does not touch the next holder', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     await using client = await ResendingClient.start(world.proxy, mode);
     const [{ service }, key] = [client, contract.key()];
@@ -37,7 +34,7 @@ function resending(contract: Contract, mode: RedisMode): void {
     await present.release();
   });
 
-  it('A8: an acquire that runs twice is one grant', async () => {
+  it('A8: an acquire that runs twice is one grant', async (contract) => {
     await using world = await ProxiedBackend.start(contract);
     await using client = await ResendingClient.start(world.proxy, mode);
     const key = contract.key();

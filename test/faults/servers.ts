@@ -1,37 +1,39 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import type { BackendHarness } from '../conformance/backend-harness.js';
-import { aborted, type Contract, failureOf, throughout } from '../conformance/contract.js';
+import { aborted, failureOf, throughout } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
 import { FakeWallClock } from './fake-wall-clock.js';
-import { onBackends, REDIS, REDIS_SETS, SQL_SERVERS } from './on-backends.js';
 import { startHolder } from './start-holder.js';
+import type { Declare } from '../conformance/suite.js';
+import type { FaultTheme } from './fault-theme.js';
 
 const LONG_TTL_MS = 20_000;
 
 type Restart = NonNullable<BackendHarness['restart']>;
 
-describe('what servers and clocks do', () => {
-  onBackends(
-    [...REDIS, ...REDIS_SETS, 'redlock', 'memcached-meta', 'etcd', 'zookeeper', ...SQL_SERVERS],
-    (contract) => {
-      it('A13: wall clock of the holder jumps an hour forwards and back: nothing happens', async () => {
-        const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
-        await using clock = await FakeWallClock.start();
-        await using holder = await startHolder(contract, clock.env);
-        await holder.acquire(key, { ttlMs });
-        for (const hours of [1, -1]) {
-          await clock.set(hours);
-          const wallClock = () => holder.child.call('wallClock');
-          await eventually(async () => Math.abs((await wallClock()) - Date.now() - hours * 3_600_000) < 60_000);
-          await throughout(ttlMs * 1.1, async () => expect(await other.tryAcquire(key)).toBeNull());
-          expect(await holder.child.call('belief', key)).toMatchObject({ isHeld: true, aborted: false });
-        }
-        await expect(holder.child.call('events')).resolves.not.toContain('lost');
-        await holder.child.call('release', key);
-        await (await other.acquire(key)).release();
-      });
+export const servers: FaultTheme = {
+  title: 'what servers and clocks do',
+  declare({ harness, it, revoking, alone }) {
+    it('A13: wall clock of the holder jumps an hour forwards and back: nothing happens', async (contract) => {
+      const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
+      await using clock = await FakeWallClock.start();
+      await using holder = await startHolder(contract, clock.env);
+      await holder.acquire(key, { ttlMs });
+      for (const hours of [1, -1]) {
+        await clock.set(hours);
+        const wallClock = () => holder.child.call('wallClock');
+        await eventually(async () => Math.abs((await wallClock()) - Date.now() - hours * 3_600_000) < 60_000);
+        await throughout(ttlMs * 1.1, async () => expect(await other.tryAcquire(key)).toBeNull());
+        expect(await holder.child.call('belief', key)).toMatchObject({ isHeld: true, aborted: false });
+      }
+      await expect(holder.child.call('events')).resolves.not.toContain('lost');
+      await holder.child.call('release', key);
+      await (await other.acquire(key)).release();
+    });
 
-      it('A14: server drops the key early, as after a jump of its clock: told with the next renewal, tokens grow', async () => {
+    revoking(
+      'A14: server drops the key early, as after a jump of its clock: told with the next renewal, tokens grow',
+      async (contract) => {
         const [ours, theirs, key] = [await contract.service(), await contract.service(), contract.key()];
         const ttlMs = Math.max(1_500, contract.harness.shortTtlMs);
         const lock = await ours.acquire(key, { ttlMs });
@@ -43,9 +45,12 @@ describe('what servers and clocks do', () => {
         expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
         expect(next.isHeld).toBe(true);
         await next.release();
-      });
+      },
+    );
 
-      it('A23: server frozen, killed and restarted harms no process: nothing unhandled, and it ends by itself', async () => {
+    alone(
+      'A23: server frozen, killed and restarted harms no process: nothing unhandled, and it ends by itself',
+      async (contract) => {
         const { freeze, restart } = contract.harness;
         await using holder = await startHolder(contract);
         const [held, wanted, ttlMs] = [contract.key(), contract.key(), contract.processTtlMs];
@@ -62,32 +67,35 @@ describe('what servers and clocks do', () => {
         await holder.close();
         await expect(holder.exit()).resolves.toEqual({ code: 0, signal: null });
         expect(holder.child.stderr).toBe('');
-      });
+      },
+    );
 
-      const { restart } = contract.harness;
-      if (restart) losesAllData(contract, restart);
-      if (restart && contract.harness.boundToConnection !== true) keepsAllData(contract, restart);
+    const { restart } = harness;
+    if (restart) losesAllData(alone, restart);
+    if (restart && harness.boundToConnection !== true) keepsAllData(alone, restart);
+  },
+};
+
+function losesAllData(alone: Declare, restart: Restart): void {
+  alone(
+    'A26: server killed and restarted empty: the holder is told right after the reconnect, long before its TTL ends',
+    async (contract) => {
+      const [ours, theirs, key] = [await contract.service(), await contract.service(), contract.key()];
+      const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
+      await restart({ empty: true });
+      const backAt = performance.now();
+      const next = await eventually(() => theirs.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 0 }));
+      expect((await aborted(lock.signal)) - backAt).toBeLessThan(2_000);
+      expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+      await lock.release();
+      expect(next.isHeld).toBe(true);
+      await next.release();
     },
   );
-});
-
-function losesAllData(contract: Contract, restart: Restart): void {
-  it('A26: server killed and restarted empty: the holder is told right after the reconnect, long before its TTL ends', async () => {
-    const [ours, theirs, key] = [await contract.service(), await contract.service(), contract.key()];
-    const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
-    await restart({ empty: true });
-    const backAt = performance.now();
-    const next = await eventually(() => theirs.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 0 }));
-    expect((await aborted(lock.signal)) - backAt).toBeLessThan(2_000);
-    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
-    await lock.release();
-    expect(next.isHeld).toBe(true);
-    await next.release();
-  });
 }
 
-function keepsAllData(contract: Contract, restart: Restart): void {
-  it('A27: server killed and restarted with all its data: nothing is lost', async () => {
+function keepsAllData(alone: Declare, restart: Restart): void {
+  alone('A27: server killed and restarted with all its data: nothing is lost', async (contract) => {
     const [ours, theirs, key] = [await contract.service(), await contract.service(), contract.key()];
     const lock = await ours.acquire(key, { ttlMs: LONG_TTL_MS });
     const work = ours.withLock(contract.key(), () => restart({ empty: false }), {

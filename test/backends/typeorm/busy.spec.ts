@@ -3,7 +3,7 @@ import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { DataSource } from 'typeorm';
 import { type Contract, failureOf, SLACK_MS } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
-import { SQL_SERVERS } from '../../faults/on-backends.js';
+import { SQL_SERVERS } from '../registry.js';
 import { type SqlBackendName, type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
 import { wantedOf } from '../describe-backend.js';
 

@@ -4,7 +4,7 @@ import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
 import { type Contract, failureOf, throughout } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
-import { SQL_SERVERS } from '../../faults/on-backends.js';
+import { SQL_SERVERS } from '../registry.js';
 import { eventually } from '../../support/eventually.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { type SqlHarness, sqlHarness } from '../../support/harness-sql.js';

@@ -1,0 +1,247 @@
+import type { BackendHarness } from '../conformance/backend-harness.js';
+import { etcdHarness } from '../support/harness-etcd.js';
+import { memcachedHarness } from '../support/harness-memcached.js';
+import { memoryHarness } from '../support/harness-memory.js';
+import { redisClusterHarness, redisHarness, redisSentinelHarness } from '../support/harness-redis.js';
+import { redlockHarness } from '../support/harness-redlock.js';
+import { type SqlBackendName, sqlHarness } from '../support/harness-sql.js';
+import { sqliteHarness } from '../support/harness-sqlite.js';
+import { zookeeperHarness } from '../support/harness-zookeeper.js';
+
+export interface HarnessOptions {
+  /** The TTL of all locks of a session, whatever a caller asks for. Only backends with sessions look at it. */
+  readonly sessionTtlMs?: number;
+}
+
+/** How many round trips each step takes. A pair says: at least, and at most. */
+export interface Costs {
+  /** Of a key that is free and was used before. */
+  readonly acquire: number;
+  readonly release: number;
+  readonly renew: number;
+  /** To ask once for a key that is held. */
+  readonly refused: number;
+  /** To wait for one and a half seconds. */
+  readonly wait: number | readonly [atLeast: number, atMost: number];
+  /** The release, and everything until the one who waits has the lease. A poller may ask once in vain meanwhile. */
+  readonly handOver: number | readonly [atLeast: number, atMost: number];
+}
+
+/** What a request that acquires, and one that releases, has on the wire. */
+export interface Wire {
+  readonly acquire: string;
+  readonly release: string;
+}
+
+/** A theme of `test/faults`. */
+export type FaultName =
+  | 'callers'
+  | 'costs'
+  | 'fence'
+  | 'hammer'
+  | 'history'
+  | 'history-of-kills'
+  | 'idle'
+  | 'idle-in-line'
+  | 'network'
+  | 'order'
+  | 'order-of-slow-sessions'
+  | 'processes'
+  | 'resend'
+  | 'servers';
+
+export interface RegisteredBackend {
+  /** Servers of its own, and how clients reach them. */
+  readonly harness: (options?: HarnessOptions) => BackendHarness;
+  /** What it goes through in `test/faults`. */
+  readonly faults: readonly FaultName[];
+  /** Whether `sessionTtlMs` matters. @default false */
+  readonly sessions?: boolean;
+  /** For the theme `costs`. */
+  readonly costs?: Costs;
+  /** For the theme `network`. */
+  readonly wire?: Wire;
+  /** Whether the promises that are exported for the stores of others run on it, too. @default false */
+  readonly leaseStore?: boolean;
+}
+
+/** Twenty questions a second, give or take half; a busy machine asks less often. */
+const POLLS = [5, 61] as const;
+
+/** The themes for every kind of backend. */
+const COMMON = ['callers', 'processes', 'history'] as const;
+const SQL = [...COMMON, 'servers', 'costs', 'fence', 'hammer', 'idle', 'network', 'order'] as const;
+
+const REDIS_WIRE: Wire = { acquire: 'EVALSHA', release: 'EVALSHA' };
+const ZOOKEEPER_WIRE: Wire = { acquire: '/locks/', release: '/locks/' };
+
+const ONE_ROUND_TRIP = { acquire: 1, release: 1, renew: 1, refused: 1 };
+const QUEUE = { ...ONE_ROUND_TRIP, wait: 1, handOver: 2 };
+const POLLING = { ...ONE_ROUND_TRIP, wait: POLLS, handOver: [2, 3] } as const;
+/** A transaction with a savepoint, and a waiter that sleeps on the server. */
+const ROW = { acquire: 6, renew: 1, refused: 5, wait: [3, 30], handOver: [2, 15] } as const;
+const SESSION = { acquire: 2, release: 1, renew: 1, refused: 1, wait: POLLS, handOver: [3, 4] } as const;
+
+const rowWire = (quote: string): Wire => ({
+  acquire: `update ${quote}distributed_lock${quote} set token`,
+  release: 'COMMIT',
+});
+
+/** Every backend, in each of its modes, once. All tests that run on several backends are fed from here. */
+export const REGISTRY = {
+  memory: { harness: memoryHarness, faults: [], leaseStore: true },
+
+  'redis-queue': {
+    harness: () => redisHarness('queue'),
+    faults: [...COMMON, 'servers', 'costs', 'idle', 'idle-in-line', 'network', 'order', 'resend'],
+    costs: QUEUE,
+    wire: REDIS_WIRE,
+    leaseStore: true,
+  },
+  'redis-plain': {
+    harness: () => redisHarness('plain'),
+    faults: ['processes', 'history', 'servers', 'costs', 'idle', 'idle-in-line', 'network', 'order', 'resend'],
+    costs: POLLING,
+    wire: REDIS_WIRE,
+    leaseStore: true,
+  },
+  'redis-getset': {
+    harness: () => redisHarness('getset'),
+    faults: ['history-of-kills', 'servers', 'costs', 'order'],
+    costs: { acquire: 2, release: 2, renew: 2, refused: 1, wait: POLLS, handOver: [4, 5] },
+  },
+  'redis-sentinel': {
+    harness: () => redisSentinelHarness('queue'),
+    faults: [...COMMON, 'servers', 'costs', 'network', 'order'],
+    costs: QUEUE,
+    wire: REDIS_WIRE,
+  },
+  'redis-cluster': {
+    harness: () => redisClusterHarness('queue'),
+    faults: [...COMMON, 'servers', 'costs'],
+    costs: QUEUE,
+  },
+  redlock: {
+    harness: () => redlockHarness(),
+    faults: [...COMMON, 'servers', 'costs', 'hammer'],
+    // Of five nodes, one to each.
+    costs: { acquire: 5, release: 5, renew: 5, refused: 5, wait: [25, 305], handOver: [10, 15] },
+  },
+
+  'memcached-meta': {
+    harness: () => memcachedHarness('meta'),
+    faults: [...COMMON, 'servers', 'costs', 'hammer', 'idle', 'idle-in-line', 'network', 'order'],
+    costs: POLLING,
+    wire: { acquire: 'ms lock:l:', release: 'md ' },
+  },
+  'memcached-classic': {
+    harness: () => memcachedHarness('classic'),
+    faults: ['costs', 'hammer', 'network', 'order'],
+    costs: POLLING,
+    wire: { acquire: 'add lock:l:', release: '0 -1 0 ' },
+  },
+
+  etcd: {
+    harness: (options) => etcdHarness(1, options),
+    sessions: true,
+    faults: [...COMMON, 'servers', 'costs', 'idle', 'idle-in-line', 'order'],
+    // The watch of the queue entry before ours is a request each, to begin and to end.
+    costs: { ...ONE_ROUND_TRIP, wait: 2, handOver: 3 },
+    leaseStore: true,
+  },
+  'etcd-cluster': { harness: (options) => etcdHarness(3, options), sessions: true, faults: ['history', 'order'] },
+
+  zookeeper: {
+    harness: (options) => zookeeperHarness('sequential', 'single', options),
+    sessions: true,
+    faults: [...COMMON, 'servers', 'costs', 'hammer', 'idle', 'idle-in-line', 'network', 'order-of-slow-sessions'],
+    costs: { acquire: 1, release: 1, renew: 1, refused: 3, wait: 2, handOver: 2 },
+    wire: ZOOKEEPER_WIRE,
+    leaseStore: true,
+  },
+  'zookeeper-simple': {
+    harness: (options) => zookeeperHarness('simple', 'single', options),
+    sessions: true,
+    faults: ['costs', 'network'],
+    costs: { acquire: 1, release: 2, renew: 1, refused: 2, wait: 2, handOver: 3 },
+    wire: ZOOKEEPER_WIRE,
+    leaseStore: true,
+  },
+  'zookeeper-ensemble': {
+    harness: (options) => zookeeperHarness('sequential', 'ensemble', options),
+    sessions: true,
+    faults: ['history', 'order-of-slow-sessions'],
+  },
+
+  sqlite: { harness: () => sqliteHarness(), faults: [...COMMON, 'fence', 'hammer'] },
+  postgres: {
+    harness: () => sqlHarness('postgres'),
+    faults: [...SQL, 'idle-in-line'],
+    costs: { ...ONE_ROUND_TRIP, wait: 2, handOver: 2 },
+    wire: { acquire: 'insert_into_distributed_lock', release: 'with_before_as' },
+    leaseStore: true,
+  },
+  mariadb: {
+    harness: () => sqlHarness('mariadb'),
+    faults: [...SQL, 'idle-in-line'],
+    costs: { acquire: 1, release: 1, renew: 1, refused: 2, wait: [10, 122], handOver: [2, 4] },
+    wire: { acquire: 'last_insert_id(if', release: 'owner = null' },
+  },
+  // A row that the database gave to a waiter whom it no longer reaches is his until the end of his TTL: no `idle-in-line`.
+  'postgres-row': {
+    harness: () => sqlHarness('postgres-row'),
+    faults: SQL,
+    costs: { ...ROW, release: 1 },
+    wire: rowWire('"'),
+    leaseStore: true,
+  },
+  'mariadb-row': {
+    harness: () => sqlHarness('mariadb-row'),
+    faults: SQL,
+    costs: { ...ROW, release: 3 },
+    wire: rowWire('`'),
+    leaseStore: true,
+  },
+  'postgres-session': {
+    harness: (options) => sqlHarness('postgres-session', options),
+    sessions: true,
+    faults: [...SQL, 'idle-in-line'],
+    costs: SESSION,
+    wire: { acquire: 'pg_try_advisory_lock', release: 'pg_advisory_unlock' },
+    leaseStore: true,
+  },
+  'mariadb-session': {
+    harness: (options) => sqlHarness('mariadb-session', options),
+    sessions: true,
+    faults: [...SQL, 'idle-in-line'],
+    costs: SESSION,
+    wire: { acquire: 'get_lock', release: 'release_lock' },
+  },
+} as const satisfies Record<string, RegisteredBackend>;
+
+export type BackendName = keyof typeof REGISTRY;
+
+/** Every strategy on every database server. */
+export const SQL_SERVERS: readonly SqlBackendName[] = [
+  'postgres',
+  'mariadb',
+  'postgres-row',
+  'mariadb-row',
+  'postgres-session',
+  'mariadb-session',
+];
+
+export function registered(name: BackendName): RegisteredBackend {
+  return REGISTRY[name];
+}
+
+/** Those that go through a theme. */
+export function goingThrough(fault: FaultName): BackendName[] {
+  return (Object.keys(REGISTRY) as BackendName[]).filter((name) => registered(name).faults.includes(fault));
+}
+
+/** What an entry must have for the themes that it goes through. */
+export function demanded<T>(value: T | undefined): T {
+  if (value === undefined) throw new Error('the registry lacks what this theme needs');
+  return value;
+}
