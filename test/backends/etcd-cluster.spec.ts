@@ -1,4 +1,3 @@
-import { etcdHarness } from '../support/harness-etcd.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('etcd-cluster', etcdHarness(3));
+describeBackend('etcd-cluster');

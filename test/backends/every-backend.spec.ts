@@ -1,17 +1,25 @@
-import { expect, it } from '@jest/globals';
-import { readdirSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type BackendName, registered, REGISTRY } from './registry.js';
 
-const here = import.meta.dirname;
+const TESTS = join(import.meta.dirname, '..');
+const NAMES = Object.keys(REGISTRY) as BackendName[];
 
-/** A backend whose specs are named after something else. */
-const SPECS_OF: Readonly<Record<string, string>> = { typeorm: 'sqlite' };
+/** A folder whose entries are named after databases. */
+const PREFIX_OF: Readonly<Record<string, string>> = { typeorm: 'sqlite' };
 
-it('every backend has a spec', () => {
-  const backends = readdirSync(`${here}/../../lib/backends`, { withFileTypes: true })
-    .filter((entry) => entry.isDirectory())
-    .map(({ name }) => name);
-  const specs = readdirSync(here).filter((name) => name.endsWith('.spec.ts'));
-  const without = backends.filter((name) => !specs.some((spec) => spec.startsWith(SPECS_OF[name] ?? name)));
-  expect(backends).toContain('memory');
-  expect(without).toEqual([]);
+const textOf = (path: string): string => (existsSync(join(TESTS, path)) ? readFileSync(join(TESTS, path), 'utf8') : '');
+
+describe('every backend', () => {
+  it.each(readdirSync(join(TESTS, '../lib/backends')))('%s is in the registry', (folder) => {
+    const prefix = PREFIX_OF[folder] ?? folder;
+    expect(NAMES.filter((name) => name.startsWith(prefix))).not.toEqual([]);
+  });
+
+  it.each(NAMES)('%s has a spec for the contract, and one for its faults', (name) => {
+    expect(textOf(`backends/${name}.spec.ts`)).toContain(`describeBackend('${name}'`);
+    const { faults } = registered(name);
+    if (faults.length > 0) expect(textOf(`faults/${name}.spec.ts`)).toContain(`describeFaults('${name}')`);
+  });
 });

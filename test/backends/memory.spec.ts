@@ -1,4 +1,3 @@
-import { memoryHarness } from '../support/harness-memory.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('memory', memoryHarness());
+describeBackend('memory');

@@ -1,4 +1,3 @@
-import { redisClusterHarness } from '../support/harness-redis.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('redis-cluster', redisClusterHarness('queue'));
+describeBackend('redis-cluster');

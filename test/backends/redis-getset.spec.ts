@@ -5,7 +5,7 @@ import { ProxiedBackend } from '../faults/proxied-backend.js';
 import { redisHarness } from '../support/harness-redis.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('redis-getset', redisHarness('getset'), () => {
+describeBackend('redis-getset', () => {
   describeOnBackend('two who find an expired lease', redisHarness('getset'), (contract) => {
     it('are one holder, though the second writes over the name of the first', async () => {
       await using world = await ProxiedBackend.start(contract);

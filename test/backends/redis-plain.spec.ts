@@ -1,4 +1,3 @@
-import { redisHarness } from '../support/harness-redis.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('redis-plain', redisHarness('plain'));
+describeBackend('redis-plain');

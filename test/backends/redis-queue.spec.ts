@@ -1,4 +1,3 @@
-import { redisHarness } from '../support/harness-redis.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('redis-queue', redisHarness('queue'));
+describeBackend('redis-queue');

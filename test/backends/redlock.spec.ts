@@ -1,4 +1,3 @@
-import { redlockHarness } from '../support/harness-redlock.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('redlock', redlockHarness());
+describeBackend('redlock');

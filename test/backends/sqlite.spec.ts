@@ -3,7 +3,7 @@ import { Contract, failureOf } from '../conformance/contract.js';
 import { sqliteHarness } from '../support/harness-sqlite.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('sqlite', sqliteHarness(), () => {
+describeBackend('sqlite', () => {
   const harness = sqliteHarness();
   const contract = new Contract(harness);
   beforeAll(() => harness.start());

@@ -1,4 +1,3 @@
-import { zookeeperHarness } from '../support/harness-zookeeper.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('zookeeper-ensemble', zookeeperHarness('sequential', 'ensemble'));
+describeBackend('zookeeper-ensemble');

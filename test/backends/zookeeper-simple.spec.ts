@@ -1,4 +1,3 @@
-import { zookeeperHarness } from '../support/harness-zookeeper.js';
 import { describeBackend } from './describe-backend.js';
 
-describeBackend('zookeeper-simple', zookeeperHarness('simple', 'single'));
+describeBackend('zookeeper-simple');

@@ -8,9 +8,10 @@ import {
   type LockServiceOptions,
 } from 'nestjs-distributed-lock/core';
 import type { BackendHarness } from './backend-harness.js';
+import { atLeastMs } from '../support/machine.js';
 
 /** Tolerance for a timer and a few round trips on a busy machine. */
-export const SLACK_MS = 250;
+export const SLACK_MS = atLeastMs(250);
 
 /** The backend under test and what one test opened on it. */
 export class Contract implements AsyncDisposable {

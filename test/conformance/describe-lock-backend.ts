@@ -34,9 +34,11 @@ const THEMES = {
 
 /** What every lock backend promises, checked against its real server. */
 export function describeLockBackend(name: string, harness: BackendHarness): void {
-  describePromises(name, harness, (suite) => {
-    for (const [theme, promises] of Object.entries(THEMES)) describe(theme, () => promises(suite));
-  });
+  describePromises(name, harness, contractPromises);
+}
+
+export function contractPromises(suite: Suite): void {
+  for (const [theme, promises] of Object.entries(THEMES)) describe(theme, () => promises(suite));
 }
 
 /** Promises on a server that starts before them and ends after them; see `Suite` for which run side by side. */

@@ -1,6 +1,7 @@
 import { LockBackend } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import type { BackendHarness } from '../conformance/backend-harness.js';
+import { atLeastMs } from './machine.js';
 
 /** One world in this process, and any number of clients that it outlives. */
 export function memoryHarness(): BackendHarness {
@@ -18,7 +19,7 @@ export function memoryHarness(): BackendHarness {
     restart: null,
     order: 'none',
     namesHolder: true,
-    shortTtlMs: 100,
+    shortTtlMs: atLeastMs(100),
     wakesWithinMs: 100,
   };
 }

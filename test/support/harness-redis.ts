@@ -4,6 +4,7 @@ import { RedisCluster } from '../servers/redis-cluster.js';
 import { RedisSentinels } from '../servers/redis-sentinels.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { connectBackend, type RedisConnection, type RedisPlace } from './harness-connection.js';
+import { atLeastMs } from './machine.js';
 
 type Mode = RedisConnection['mode'];
 
@@ -29,7 +30,7 @@ export function redisHarness(mode: Mode): BackendHarness {
 }
 
 /** The first lease of a process counts from before it has found out who the master is, on a machine that is busy with our servers. */
-const FOUND_FIRST = { shortTtlMs: 1_000 };
+const FOUND_FIRST = { shortTtlMs: atLeastMs(1_000) };
 
 /** A master and a replica under three Sentinels, who have more patience than any freeze of the contract lasts. */
 export function redisSentinelHarness(mode: Mode): BackendHarness {
@@ -98,7 +99,7 @@ function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHar
     order: mode === 'queue' ? 'fifo' : 'none',
     namesHolder: true,
     // With less left than a quarter of the command time-out, `getset` does not release: the lease ends by itself.
-    shortTtlMs: mode === 'getset' ? 1_000 : 500,
+    shortTtlMs: atLeastMs(mode === 'getset' ? 1_000 : 500),
     wakesWithinMs: mode === 'queue' ? 250 : 500,
   };
 }

@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import type { BackendHarness } from '../conformance/backend-harness.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { connectBackend } from './harness-connection.js';
+import { atLeastMs } from './machine.js';
 
 export interface RedlockHarness extends BackendHarness {
   /** For faults of single ones. */
@@ -44,7 +45,7 @@ export function redlockHarness(masters = 5): RedlockHarness {
     order: 'none',
     namesHolder: true,
     // Five servers and their five connections take their time on a busy machine.
-    shortTtlMs: 500,
+    shortTtlMs: atLeastMs(500),
     wakesWithinMs: 500,
   };
 }

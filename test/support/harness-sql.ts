@@ -5,6 +5,7 @@ import { MariadbServer } from '../servers/mariadb-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 import { connectBackend, type SqlConnection, type SqlOptions } from './harness-connection.js';
 import { type Ask, OPERATORS } from './sql-operators.js';
+import { atLeastMs } from './machine.js';
 
 export type SqlServer = PostgresServer | MariadbServer;
 
@@ -54,13 +55,19 @@ const STRATEGIES = {
     options: { strategy: 'lease' },
     order: 'fifo',
     namesHolder: true,
-    shortTtlMs: 500,
+    shortTtlMs: atLeastMs(500),
     wakesWithinMs: 250,
   },
-  mariadb: { type: 'mariadb', options: { strategy: 'lease' }, namesHolder: true, shortTtlMs: 500, wakesWithinMs: 500 },
-  'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: 600, ...ROW },
-  'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: 1_000, ...ROW },
-  'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: 1_000, ...SESSION },
+  mariadb: {
+    type: 'mariadb',
+    options: { strategy: 'lease' },
+    namesHolder: true,
+    shortTtlMs: atLeastMs(500),
+    wakesWithinMs: 500,
+  },
+  'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(600), ...ROW },
+  'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(1_000), ...ROW },
+  'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: atLeastMs(1_000), ...SESSION },
   'mariadb-session': { type: 'mariadb', options: { strategy: 'session' }, shortTtlMs: 1_000, ...SESSION },
 } as const satisfies Record<string, Strategy>;
 

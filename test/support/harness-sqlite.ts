@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import Database from 'libsql';
 import type { BackendHarness } from '../conformance/backend-harness.js';
 import { connectBackend } from './harness-connection.js';
+import { atLeastMs } from './machine.js';
 
 /** A file of its own. There is no server to restart; whoever keeps a write transaction open freezes it for all others. */
 export function sqliteHarness(): BackendHarness {
@@ -35,7 +36,7 @@ export function sqliteHarness(): BackendHarness {
     restart: null,
     order: 'none',
     namesHolder: true,
-    shortTtlMs: 500,
+    shortTtlMs: atLeastMs(500),
     wakesWithinMs: 500,
   };
 }
