@@ -36,6 +36,12 @@ export function runJest(args, { env: extraEnv = {}, node = execPath } = {}) {
   }
 }
 
+/** The files of the specs that jest would run. */
+export function findSpecs(args) {
+  const { stdout } = spawnSync(execPath, [jest, '--listTests', ...args], { encoding: 'utf8' });
+  return stdout.split('\n').filter(Boolean);
+}
+
 function nodeOptions() {
   return [env.NODE_OPTIONS ?? '', '--experimental-vm-modules', '--disable-warning=ExperimentalWarning']
     .join(' ')

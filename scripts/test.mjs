@@ -1,6 +1,6 @@
 /**
- * Runs the tests; the last line says how many passed and failed. `--unit` runs only those that need no server. Other arguments
- * go on to jest; LOCK_BACKENDS=redis,sqlite narrows the backends.
+ * Runs the tests; the last line says how many passed and failed. `--unit` runs only those that need no server, `--lane redis`
+ * those of one lane. Other arguments go on to jest; LOCK_BACKENDS=redis,sqlite narrows the backends.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
@@ -9,12 +9,12 @@ import { argv, execPath } from 'node:process';
 
 import { installE2e, runE2e } from './e2e-step.mjs';
 import { installServers } from './install-servers.mjs';
-import { runJest } from './jest-step.mjs';
+import { findSpecs, runJest } from './jest-step.mjs';
+import { argumentsOf } from './lanes.mjs';
 
 const root = join(import.meta.dirname, '..');
 const nodes = join(root, 'test/nodes');
-const jestArgs = argv.slice(2).filter((arg) => arg !== '--unit');
-const unitOnly = jestArgs.length < argv.length - 2;
+const [unitOnly, jestArgs] = parsed(argv.slice(2));
 
 /** Where specs live that need no server. */
 const UNIT = [
@@ -31,7 +31,9 @@ const APPLICATIONS = ['nest-11', 'nest-12'];
 /** What must be there before the first test; each says whether it is. */
 const preparations = unitOnly
   ? []
-  : [installServers, build, installNest11, installNodes, ...APPLICATIONS.map((name) => () => installE2e(name))];
+  : jestArgs.length > 0
+    ? [installServers, ...(findSpecs(jestArgs).some(isOfPackage) ? [build, installNest11] : [])]
+    : [installServers, build, installNest11, installNodes, ...APPLICATIONS.map((name) => () => installE2e(name))];
 
 /** What is run, one after the other; each returns its counts. */
 const steps = () =>
@@ -63,7 +65,17 @@ for (const { name, run } of steps()) {
 process.exitCode = failed === 0 ? 0 : 1;
 console.log(`${passed} passed, ${failed} failed`);
 
-/** The package tests need dist as an application gets it, the sample's tests the built application. */
+function parsed(args) {
+  const lane = args.indexOf('--lane');
+  const expanded = lane < 0 ? args : [...args.slice(0, lane), ...argumentsOf(args[lane + 1]), ...args.slice(lane + 2)];
+  return [expanded.includes('--unit'), expanded.filter((arg) => arg !== '--unit')];
+}
+
+function isOfPackage(spec) {
+  return spec.includes('/test/package/');
+}
+
+/** The package tests need dist as an application gets it, and the sample has to compile. */
 function build() {
   return (
     execute(execPath, ['scripts/build.mjs']) &&

@@ -1,0 +1,29 @@
+/** Parts of the tests by the servers that they need, each for a few minutes. */
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** Backends that share a lane with others, and lanes whose specs begin otherwise than their backends. */
+const LANE_OF = { memory: 'core', redlock: 'redis', typeorm: 'sql' };
+const BEGINNINGS = {
+  redis: ['failover', 'split-brain'],
+  sql: ['hammer', 'mariadb', 'pg-bouncer', 'postgres', 'sqlite'],
+};
+
+/** The patterns of each lane's specs. The folder of a backend is a lane, unless it shares one. */
+const lanes = new Map([['sample', ['test/(sample|package|readme)/']]]);
+for (const folder of readdirSync(join(import.meta.dirname, '../lib/backends'))) {
+  const lane = LANE_OF[folder] ?? folder;
+  if (lane === 'core') continue;
+  const beginnings = [folder, ...(lanes.has(lane) ? [] : (BEGINNINGS[lane] ?? []))].join('|');
+  lanes.set(lane, [...(lanes.get(lane) ?? []), `test/(backends|faults|servers)/(${beginnings})[./-]`]);
+}
+
+/** What jest needs to know of a lane: its specs; for `core`, those of all other lanes, to ignore. */
+export function argumentsOf(lane) {
+  if (lane === 'core') {
+    return ['/node_modules/', ...[...lanes.values()].flat()].map((pattern) => `--testPathIgnorePatterns=${pattern}`);
+  }
+  const patterns = lanes.get(lane);
+  if (!patterns) throw new Error(`--lane is one of core, ${[...lanes.keys()].join(', ')}`);
+  return patterns;
+}
