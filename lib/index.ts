@@ -20,12 +20,18 @@ export { LockedInterceptor } from './nest/locked.interceptor.js';
 export { LockExceptionFilter } from './nest/lock-exception.filter.js';
 export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/lock-answers.js';
 export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
-export { LockService, type LockSnapshot } from './core/lock-service.js';
+export { LockService } from './core/lock-service.js';
 export { LockHandle } from './core/holding/lock-handle.js';
 export { readSequencer, type Sequencer, type SequencerState } from './core/holding/sequencer.js';
 export { currentLock, currentLocks } from './core/holding/current-locks.js';
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './core/lock-options.js';
-export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './core/events/lock-observer.js';
+export {
+  type HoldState,
+  type LockEvent,
+  type LockEvents,
+  type LockObserver,
+  type LockSnapshot,
+} from './core/events/lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './core/events/lock-event-stream.js';
 export { type BackendHealth } from './core/contract/health.js';
 export { type Holder } from './core/contract/holder.js';

@@ -1,5 +1,5 @@
 // The service, and what an application sees of it.
-export { LockService, type LockSnapshot } from './lock-service.js';
+export { LockService } from './lock-service.js';
 export { LockHandle } from './holding/lock-handle.js';
 export {
   type AcquireOptions,
@@ -7,7 +7,13 @@ export {
   resolveOptions,
   type TryAcquireOptions,
 } from './lock-options.js';
-export { type HoldState, type LockEvent, type LockEvents, type LockObserver } from './events/lock-observer.js';
+export {
+  type HoldState,
+  type LockEvent,
+  type LockEvents,
+  type LockObserver,
+  type LockSnapshot,
+} from './events/lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './events/lock-event-stream.js';
 export { readSequencer, type Sequencer, type SequencerState } from './holding/sequencer.js';
 export { currentLock, currentLocks } from './holding/current-locks.js';

@@ -178,6 +178,39 @@ export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: 
   );
 }
 
+/** Works out the options of calls, once for each object that is given again. */
+export class OptionResolver {
+  readonly defaults: Readonly<ResolvedOptions>;
+  /** Those that are checked: a caller who passes them again pays nothing. */
+  readonly #checked = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
+
+  /** @throws LockConfigurationError */
+  constructor(
+    defaults: AcquireOptions | undefined,
+    private readonly store: LeaseKind,
+  ) {
+    this.defaults = this.#resolve(defaults, DEFAULTS);
+  }
+
+  /** A call that is given the result, which nobody can change any more, need not work it out again. */
+  resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
+    const resolved = Object.freeze({ ...this.of(options) });
+    this.#checked.set(resolved, resolved);
+    return resolved;
+  }
+
+  of(options?: AcquireOptions): Readonly<ResolvedOptions> {
+    if (options === undefined) return this.defaults;
+    return this.#checked.get(options) ?? this.#resolve(options, this.defaults);
+  }
+
+  #resolve(options: AcquireOptions | undefined, defaults: Readonly<ResolvedOptions>): Readonly<ResolvedOptions> {
+    const resolved = resolveOptions(options, defaults);
+    assertLock(resolved, this.store);
+    return resolved;
+  }
+}
+
 /** @throws LockConfigurationError naming the option, what it was and what it may be */
 export function assertServiceOptions(options: LockServiceOptions): void {
   assertOptions(options, SERVICE_OPTIONS, 'lock service');

@@ -1,10 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
-import { Acquisition } from './waiting/acquisition.js';
+import { Acquisition, reenter } from './waiting/acquisition.js';
 import { KeyHeld } from './waiting/key-held.js';
-import { currentLocks } from './holding/current-locks.js';
 import { detached } from './kit/detached.js';
-import { LockConfigurationError, LockDeadlockError, LockShutdownError, LockTimeoutError } from './contract/errors.js';
+import { LockConfigurationError, LockShutdownError, LockTimeoutError } from './contract/errors.js';
 import type { Hold } from './holding/hold.js';
 import { HoldRegistry } from './holding/hold-registry.js';
 import { assertKey } from './contract/key.js';
@@ -15,13 +14,13 @@ import type { EventStreamOptions, LockEventStream } from './events/lock-event-st
 import { LockHandle } from './holding/lock-handle.js';
 import {
   type AcquireOptions,
-  assertLock,
   assertServiceOptions,
   type LockServiceOptions,
+  OptionResolver,
   type ResolvedOptions,
-  resolveOptions,
   type TryAcquireOptions,
 } from './lock-options.js';
+import type { LockSnapshot } from './events/lock-observer.js';
 import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend } from './leasing/open-backend.js';
 import { findHold, outside } from './holding/reentrancy.js';
@@ -33,26 +32,13 @@ import { type Clock, systemClock } from './time/timers.js';
 const CLOSE_MS = 5_000;
 const SHUTDOWN_GRACE_MS = 10_000;
 
-/** One lock that a service holds, for inspectors and health pages. */
-export interface LockSnapshot {
-  readonly key: string;
-  readonly state: 'held' | 'jeopardy' | 'lost';
-  readonly fencingToken: bigint;
-  readonly heldMs: number;
-  /** Callers of this process who wait for the key. */
-  readonly waitersHere: number;
-}
-
 /**
  * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend,
  * the one that it opened by a factory as well as a live one that it was given: `close()` closes both.
  */
 export class LockService implements AsyncDisposable {
   readonly backend: LockBackend;
-  /** Options of a call that does not say. */
-  readonly defaults: Readonly<ResolvedOptions>;
-  /** Those that were checked: whoever passes them again pays nothing. */
-  readonly #resolvedOptions = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
+  readonly #options: OptionResolver;
   readonly #clock: Clock;
   readonly #observers: Observers;
   readonly #metadata: HolderMetadata;
@@ -68,8 +54,7 @@ export class LockService implements AsyncDisposable {
     const backend = outside(() => openBackend(given));
     this.backend = backend;
     const { label, namespace, maxWaiters = 100_000 } = options;
-    this.defaults = resolveOptions(options.defaults);
-    assertLock(this.defaults, backend.store);
+    this.#options = new OptionResolver(options.defaults, backend.store);
     this.#clock = options.clock ?? systemClock;
     this.#observers = new Observers(options.observers ?? []);
     this.#metadata = { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
@@ -97,6 +82,11 @@ export class LockService implements AsyncDisposable {
     });
   }
 
+  /** Options of a call that does not say. */
+  get defaults(): Readonly<ResolvedOptions> {
+    return this.#options.defaults;
+  }
+
   /** Whether the backend can be reached, as far as this process knows without asking. */
   get health(): BackendHealth {
     return this.backend.store.health?.current ?? { status: 'idle' };
@@ -104,13 +94,7 @@ export class LockService implements AsyncDisposable {
 
   /** The locks that this process holds through this service. */
   inspect(): LockSnapshot[] {
-    return [...this.#holds].map(({ key, state, fencingToken, since }) => ({
-      key,
-      state,
-      fencingToken,
-      heldMs: this.#clock.now() - since,
-      waitersHere: this.#holds.queue.waiting(key),
-    }));
+    return this.#holds.inspect();
   }
 
   /**
@@ -128,9 +112,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockConfigurationError no such call can ever work, here and with this backend
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const resolved = Object.freeze({ ...this.#completed(options) });
-    this.#resolvedOptions.set(resolved, resolved);
-    return resolved;
+    return this.#options.resolve(options);
   }
 
   /**
@@ -149,7 +131,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockBackendError the backend does not answer; LockLostError this call tree had it
    */
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
-    const resolved = { ...this.#completed(options), waitMs: 0 };
+    const resolved = { ...this.#options.of(options), waitMs: 0 };
     const hold = await this.#take(key, resolved);
     return hold instanceof KeyHeld ? null : this.#handle(key, hold);
   }
@@ -260,22 +242,13 @@ export class LockService implements AsyncDisposable {
     options.signal?.throwIfAborted();
     const fullKey = this.#prefix + key;
     const inner = findHold(this.#holds.listener, fullKey);
-    if (inner) return this.#reenter(inner, options) ? inner : new KeyHeld(this.#metadata);
+    if (inner) return reenter(inner, options, this.#holds);
     if (this.#end.refusesCaller) throw new LockShutdownError(key);
     return new Acquisition(fullKey, options, this.#holds).run();
   }
 
-  #completed(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    if (options === undefined) return this.defaults;
-    const known = this.#resolvedOptions.get(options);
-    if (known) return known;
-    const resolved = resolveOptions(options, this.defaults);
-    assertLock(resolved, this.backend.store);
-    return resolved;
-  }
-
   #resolved(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const resolved = this.#completed(options);
+    const resolved = this.#options.of(options);
     const waitMs = this.#end.longestWaitMs;
     return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
   }
@@ -296,26 +269,5 @@ export class LockService implements AsyncDisposable {
 
   #handle(key: string, hold: Hold): LockHandle {
     return new LockHandle(key, hold, this.#holds.release);
-  }
-
-  /** False: the key is held by this very call tree, which asked not to re-enter and not to wait. */
-  #reenter(hold: Hold, options: ResolvedOptions): boolean {
-    if (!hold.isHeld) throw hold.lossError();
-    if (options.reentrant && hold.options.reentrant) {
-      hold.enter();
-      const { key } = hold;
-      this.#observers.notify('acquired', () => ({
-        key,
-        fencingToken: hold.fencingToken,
-        waitedMs: 0,
-        from: 're-entry',
-      }));
-      return true;
-    }
-    if (options.waitMs === 0) return false;
-    throw new LockDeadlockError(
-      currentLocks().map((lock) => lock.key),
-      hold.key,
-    );
   }
 }

@@ -11,6 +11,16 @@ export interface HoldState {
   readonly leftMs: number;
 }
 
+/** One lock that a service holds, for inspectors and health pages. */
+export interface LockSnapshot {
+  readonly key: string;
+  readonly state: 'held' | 'jeopardy' | 'lost';
+  readonly fencingToken: bigint;
+  readonly heldMs: number;
+  /** Callers of this process who wait for the key. */
+  readonly waitersHere: number;
+}
+
 /** The events of the locks of one process. Keys carry the service's namespace. */
 export interface LockEvents {
   /** A caller has to wait for another one of this process. */

@@ -5,6 +5,7 @@ import { LockBackendError, LockError, type LossReason } from '../contract/errors
 import { handOffLimits, type HandOffOptions } from '../waiting/hand-off-limits.js';
 import { Hold, type HoldListener } from './hold.js';
 import { LockBackend } from '../leasing/lock-backend.js';
+import type { LockSnapshot } from '../events/lock-observer.js';
 import type { Observers } from '../events/observers.js';
 import type { Clock } from '../time/timers.js';
 import { LeaseReleases } from './lease-releases.js';
@@ -65,6 +66,17 @@ export class HoldRegistry {
 
   [Symbol.iterator](): Iterator<Hold> {
     return this.#holds.values();
+  }
+
+  inspect(): LockSnapshot[] {
+    const { clock } = this.settings;
+    return [...this].map(({ key, state, fencingToken, since }) => ({
+      key,
+      state,
+      fencingToken,
+      heldMs: clock.now() - since,
+      waitersHere: this.queue.waiting(key),
+    }));
   }
 
   /**

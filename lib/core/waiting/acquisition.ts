@@ -1,6 +1,7 @@
 import { KeyHeld } from './key-held.js';
 import { Deadline } from '../time/deadline.js';
-import { LockShutdownError, quote } from '../contract/errors.js';
+import { LockDeadlockError, LockShutdownError, quote } from '../contract/errors.js';
+import { currentLocks } from '../holding/current-locks.js';
 import { Hold } from '../holding/hold.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
@@ -144,4 +145,23 @@ export class Acquisition implements AcquireRequest, QueueEntry {
     await this.holds.release(hold);
     throw reason;
   }
+}
+
+/**
+ * Enters a hold that the call tree has already. `KeyHeld`: the caller asks not to re-enter and not to wait.
+ * @throws LockLostError; LockDeadlockError when it asks to wait for itself
+ */
+export function reenter(hold: Hold, options: ResolvedOptions, { settings }: HoldRegistry): Hold | KeyHeld {
+  const { key, fencingToken } = hold;
+  if (!hold.isHeld) throw hold.lossError();
+  if (options.reentrant && hold.options.reentrant) {
+    hold.enter();
+    settings.observers.notify('acquired', () => ({ key, fencingToken, waitedMs: 0, from: 're-entry' }));
+    return hold;
+  }
+  if (options.waitMs === 0) return new KeyHeld(settings.metadata);
+  throw new LockDeadlockError(
+    currentLocks().map((lock) => lock.key),
+    key,
+  );
 }
