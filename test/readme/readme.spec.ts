@@ -47,7 +47,8 @@ describe('the examples in README.md and docs', () => {
   // The compiler needs half a minute where it shares the machine.
   it('compile', () => {
     const project = join(directory, 'tsconfig.json');
-    writeFileSync(project, JSON.stringify({ extends: '../../../tsconfig.json', include: ['**/*.ts'] }));
+    const include = ['**/*.ts', '../../../lib/**/*.d.ts'];
+    writeFileSync(project, JSON.stringify({ extends: '../../../tsconfig.json', include }));
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const { stdout } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, encoding: 'utf8' });
     expect(stdout).toBe('');
