@@ -66,8 +66,9 @@ const REFUSED: readonly (readonly [string, unknown])[] = [
   ['a lone surrogate', 'a\ud800'],
 ];
 
-export function keys({ harness, it }: Suite): void {
-  it('may be any text, and are kept apart to the byte', async (contract) => {
+export function keys({ harness, it, alone }: Suite): void {
+  // Its keys are fixed, and promises to stores of others have some of them, too.
+  alone('may be any text, and are kept apart to the byte', async (contract) => {
     const [ours, theirs] = [await contract.service(), await contract.service()];
     const locks = [];
     const kept = KEYS.filter((key) => harness.keeps?.(key) ?? true);

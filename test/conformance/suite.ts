@@ -20,7 +20,7 @@ export interface Suite {
 }
 
 /** Most of the time promises wait; more at once, and they wait for the processor, which short leases do not bear. */
-const atOnce = ({ shortTtlMs }: BackendHarness): number => (shortTtlMs < 1_000 ? 4 : 8);
+const atOnce = ({ shortTtlMs }: BackendHarness): number => (shortTtlMs <= 1_000 ? 3 : 8);
 const TIME_LIMIT_MS = 30_000;
 
 /**

@@ -5,11 +5,12 @@ import { ZookeeperEnsemble } from '../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
 import { TICK_MS, ZookeeperServer } from '../servers/zookeeper-server.js';
 import { type Connection, connectBackend } from './harness-connection.js';
+import { atLeastMs } from './machine.js';
 
 type ZookeeperConnection = Extract<Connection, { backend: 'zookeeper' }>;
 
 /** For how long a holder trusts its lock, which is two thirds of the session's time-out. */
-const TTL_MS = 1_000;
+const TTL_MS = atLeastMs(1_000);
 
 export interface ZookeeperHarnessOptions {
   /** The TTL of all locks, whatever a caller asks for. @default 1_000 */
