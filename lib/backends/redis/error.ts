@@ -1,6 +1,6 @@
 import { LockError } from '../../core/index.js';
 
-/** What errors may look like; those of another realm or of a second copy of a package are no `instanceof` of ours. */
+/** An error of another realm, or of a second copy of a package, is no `instanceof Error`. */
 interface Failure {
   readonly name?: unknown;
   readonly message?: unknown;
@@ -9,18 +9,18 @@ interface Failure {
 }
 
 /**
- * What went wrong, in words that may be logged. ioredis hangs the command with all its arguments on an error, which for AUTH
- * and HELLO is the password and for ours the owner, so nothing of it is passed on but the message and Node's code.
+ * The error in words that may be logged: the message, and Node's code. ioredis adds the command with all its arguments, which
+ * may be a password, or the owner of a lock.
  */
 export function cleanError(error: unknown): Error {
   if (error instanceof LockError) return error;
   const clean = new Error(messageOf(error));
-  const { code } = failureOf(error);
+  const { code }: Failure = Object(error);
   return typeof code === 'string' ? Object.assign(clean, { code }) : clean;
 }
 
 function messageOf(error: unknown): string {
-  const { name, message, errors } = failureOf(error);
+  const { name, message, errors }: Failure = Object(error);
   // localhost tried as ::1 and as 127.0.0.1
   if (message === '' && Array.isArray(errors)) return errors.map(messageOf).join('; ');
   if (name === 'MaxRetriesPerRequestError') return 'the connection was lost before the answer';
@@ -29,11 +29,7 @@ function messageOf(error: unknown): string {
   return message.replace(/,? with args beginning with:.*$/su, '');
 }
 
-function failureOf(error: unknown): Failure {
-  return typeof error === 'object' && error !== null ? error : {};
-}
-
-/** Whether the server has said so. */
+/** Whether it came from the server. */
 export function isReply(error: unknown): boolean {
   return typeof error === 'object' && error !== null && 'name' in error && error.name === 'ReplyError';
 }
@@ -43,7 +39,7 @@ export function isUnknownScript({ message }: Error): boolean {
   return message.startsWith('NOSCRIPT');
 }
 
-/** A replica has been asked to write. Servers before Redis 7, and KeyDB, tell so of a script in the middle of their answer. */
+/** A replica has been asked to write. Servers before Redis 7, and KeyDB, name it within the error of a script. */
 export function isReadOnly({ message }: Error): boolean {
   return /\bREADONLY\b/u.test(message);
 }

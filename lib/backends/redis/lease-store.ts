@@ -5,7 +5,7 @@ import { RENEW } from './scripts/lease-scripts.js';
 import { isOwn, leaseKeyOf, nobody } from './scripts/lease-value.js';
 import type { RedisScript } from './scripts/redis-script.js';
 
-/** What the modes have in common. A lease begins with its owner. */
+/** A lease store for scripts, by which a lease begins with its owner. */
 export abstract class RedisLeaseStore implements LeaseStore {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
@@ -21,10 +21,10 @@ export abstract class RedisLeaseStore implements LeaseStore {
     return this.servers.health;
   }
 
-  /** The script of the first question to be, which the server learns before it. */
+  /** The script that acquires. The server learns it at the start. */
   protected abstract readonly acquisition: RedisScript | undefined;
 
-  /** Connects, and lets the server refuse what no lock can do without. */
+  /** Connects, and lets the server refuse the rights that every lock needs. */
   start(): Promise<void> {
     return this.servers.start(async () => {
       await this.check();
@@ -67,7 +67,7 @@ export abstract class RedisLeaseStore implements LeaseStore {
     return this.release(nobody(), nobody());
   }
 
-  /** Without a key the script does nothing, and some proxies do not pass it on. */
+  /** Without a key the script does nothing. Some proxies refuse it then. */
   async #teach({ source }: RedisScript): Promise<void> {
     const question = { requests: [['EVAL', source, 0]] as const, read: () => undefined };
     await this.servers.ask('', question).catch(() => undefined);

@@ -14,28 +14,28 @@ export type RedisMode = 'queue' | 'plain' | 'getset';
 
 interface CommonOptions {
   /**
-   * `queue`: waiters stand in line on the server and are handed the key. `plain`: `SET NX PX` and nothing else on the server,
-   * waiters poll. `getset`: for servers and proxies without scripting. Where a network delivers a command late, after its
-   * connection was given up, two may hold a key for up to a third of the TTL; and a client that is given must have no queue of its
-   * own (`enableOfflineQueue: false`, `maxRetriesPerRequest: 0`). All processes that share a key must use the same mode. @default 'queue'
+   * `queue`: waiters stand in line on the server and are handed the key. `plain`: `SET NX PX` and nothing else on the server;
+   * waiters poll. `getset`: for servers and proxies without scripting. Where a network delivers a command late, two may hold a
+   * key for up to a third of the TTL. A client that you give must send nothing late: `enableOfflineQueue: false`,
+   * `maxRetriesPerRequest: 0`. All processes that share a key must use the same mode. @default 'queue'
    */
   readonly mode?: RedisMode;
-  /** What the names of all our keys and channels begin with: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
+  /** Begins the names of all keys and channels: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
   readonly prefix?: string;
   /**
-   * How long the server may say nothing at all, while commands are under way, before they count as failed; and how long a command
-   * waits here for a connection. Best below a third of the TTL. @default 1_000
+   * Commands under way fail when not a byte has come from the server for this time. A command waits as long for a connection.
+   * Best below a third of the TTL. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /**
-   * How long a caller who waits goes on asking servers that fail, before `LockBackendError`: with Sentinel or a cluster longer
-   * than a failover takes. @default 2_000, with Sentinel or a cluster 30_000
+   * How long failures in a row are asked again before `LockBackendError`. A failover should fit in.
+   * @default 2_000, with Sentinel or a cluster 30_000
    */
   readonly patienceMs?: number;
   /**
-   * So many replicas must have a grant, or a renewal, before it counts (`WAIT`); until they do it is asked for again, and in the
-   * end given back. Narrows what a failover can lose, and never closes it: another replica may be promoted. Each grant waits
-   * for the replicas, at most a quarter of `requestTimeoutMs`. @default 0
+   * How many replicas must have a grant, or a renewal, before it counts (`WAIT`). Until they do, it is asked for again, and in
+   * the end released. A failover loses less, but may still promote another replica. Each grant waits for the replicas, at most
+   * a quarter of `requestTimeoutMs`. @default 0
    */
   readonly minReplicas?: number;
 }
@@ -57,14 +57,14 @@ export interface RedisCredentials {
 export interface RedisAccessOptions {
   readonly credentials?: RedisCredentials;
   readonly tls?: RedisTls;
-  /** Where the servers are for us, by the `host:port` by which they know each other. */
+  /** The address at which this process reaches a server, by the `host:port` by which the servers know each other. */
   readonly natMap?: Readonly<Record<string, { readonly host: string; readonly port: number }>>;
 }
 
 /** A master that Sentinels watch over: https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/ */
 export interface RedisSentinelOptions extends RedisAccessOptions {
   readonly sentinels: readonly RedisAddress[];
-  /** What the Sentinels call the master. */
+  /** The Sentinels' name of the master. */
   readonly name: string;
   /** @default 0 */
   readonly db?: number;
@@ -89,17 +89,17 @@ type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
 };
 
 /**
- * `url`, `sentinels`, `cluster`: we make the connections, with our own settings, and close them. `client`: an ioredis client
- * (5 or 6) of yours, for one server or by Sentinel. It is never closed and never cut, and is sent nothing while it is not
- * ready or its server says nothing; the subscription uses a duplicate of it. Of a `Cluster` only the nodes and settings are
- * used: the connections are our own duplicates of its connections.
+ * `url`, `sentinels`, `cluster`: the backend makes its connections and closes them. `client`: an ioredis client (5 or 6) of
+ * yours, for one server or by Sentinel. The backend never closes or cuts it, and sends it nothing while it is not ready or its
+ * server is silent. The subscription uses a duplicate of it. Of a `Cluster` the backend uses the nodes and settings only: it
+ * connects by duplicates.
  */
 export type RedisOptions = CommonOptions &
   (Only<'url'> | Only<'client'> | (Only<'sentinels'> & RedisSentinelOptions) | (Only<'cluster'> & RedisClusterOptions));
 
 export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
 
-/** Of ioredis: whether commands wait in the client, for a connection or for the next one. */
+/** Options of ioredis that let commands wait in the client, for a connection or for the next one. */
 interface QueueOptions {
   readonly enableOfflineQueue?: boolean;
   readonly autoResendUnfulfilledCommands?: boolean;
@@ -123,7 +123,7 @@ const CLUSTER_METHODS = ['connect', 'nodes'];
 /** Longer than the servers' own defaults need for a failover. */
 const FAILOVER_MS = 30_000;
 
-/** Fills in what was left open. @throws LockConfigurationError naming the option; a URL is never repeated, for its password */
+/** Fills in the defaults. @throws LockConfigurationError that names the option, and never shows a URL: it may have a password */
 export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
   assertOptions(given, Object.keys(Object(given)), 'redis');
   const topology = topologyOf(given);
@@ -176,7 +176,7 @@ function assertClient(client: unknown): void {
   if (missing.length > 0) refuseOption('client', `must be an ioredis client; it has no ${missing.join(', ')}`);
 }
 
-/** Late is harmless where a command compares owners, and nowhere else. The connections to the nodes of a Cluster are our own. */
+/** A late command does harm where it compares no owners. The connections to the nodes of a Cluster are the backend's own. */
 function assertPrompt(client: RedisClient | RedisCluster): void {
   if (client.isCluster) return;
   const { enableOfflineQueue, autoResendUnfulfilledCommands, maxRetriesPerRequest }: QueueOptions =

@@ -1,7 +1,7 @@
 import type { QuorumCall } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
-/** Why there is no quorum: an error for each node that is of no use. The message names the others too. */
+/** There is no quorum: an error for each node that failed or refused. The message names the others, too. */
 export function quorumError(
   { nodes, quorum, answers, failures }: QuorumCall<RedlockNode, unknown>,
   refusals: ReadonlyMap<RedlockNode, Error> = new Map(),
@@ -20,7 +20,7 @@ export function quorumError(
   );
 }
 
-/** One that has not answered yet; no fault, unless it is known to be down. */
+/** A node that has not answered yet is at fault only if it is known to be down. */
 function downError({ name, down, health }: RedlockNode): Error | undefined {
   return down ? new Error(`${name}: ${health.current.detail ?? 'is down'}`) : undefined;
 }

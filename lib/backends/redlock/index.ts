@@ -1,5 +1,4 @@
 import { type BackendFactory, LockBackend } from '../../core/index.js';
-import { sourceOf } from '../redis/connection/client-source.js';
 import { RedlockLeaseStore } from './lease-store.js';
 import { RedlockNode } from './redlock-node.js';
 import { type RedlockOptions, resolveRedlockOptions } from './options.js';
@@ -18,7 +17,7 @@ export function redlock(options: RedlockOptions): BackendFactory {
   const { nodes, requestTimeoutMs, ...settings } = resolveRedlockOptions(options);
   return () => {
     const masters = nodes
-      .map(({ name, where }) => new RedlockNode(name, sourceOf(where), requestTimeoutMs, settings))
+      .map(({ name, source }) => new RedlockNode(name, source, requestTimeoutMs, settings))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     return new LockBackend(new RedlockLeaseStore(masters, { ...settings, requestTimeoutMs }));
   };

@@ -16,12 +16,12 @@ import { QuorumHealth } from './quorum-health.js';
 import type { Candidacy, RedlockNode, Vote, VotingRules } from './redlock-node.js';
 import { TokenClock } from './token-clock.js';
 
-/** How often one attempt proposes a token. Mostly the first does; the next is made of what the nodes said to it. */
+/** How often one attempt proposes a token. Mostly the first is taken; the next follows from the nodes' answers. */
 const MOST_ROUNDS = 6;
 
 export interface RedlockSettings extends VotingRules {
   readonly prefix: string;
-  /** How long nodes whose clocks differ are waited for, at most, until they take the same token. */
+  /** How long to wait at most until nodes whose clocks differ take the same token. */
   readonly requestTimeoutMs: number;
 }
 
@@ -30,9 +30,9 @@ export interface RedlockSettings extends VotingRules {
  * client proposes the token, and a node grants it only if it is greater than the last one that it granted. Two majorities
  * share a node, so tokens grow, whatever the clocks of the clients say. See `VOTE` for what a node does.
  *
- * Asked again for the same owner, it raises the owner's leases to a newer token and answers with that one: the older, if a
- * quorum had it, was for nobody but this same acquisition. Each attempt has a number, which is written into the lease: what an
- * earlier attempt takes back, at whatever time, is never what a later one has won.
+ * Asked again for the same owner, it raises the owner's leases to a newer token and answers with that one: the older token
+ * was for the same acquisition. Each attempt has a number, which is written into the lease: an earlier attempt never takes back
+ * the lease of a later one, whenever it arrives.
  */
 export class RedlockLeaseStore implements LeaseStore {
   readonly name = 'redlock';
@@ -196,7 +196,7 @@ function isLost(call: QuorumCall<RedlockNode, boolean>): boolean {
   return call.count((ours) => !ours) > call.spare;
 }
 
-/** Whatever else is said will neither renew the lease nor end it. */
+/** The answers that are still to come will neither renew the lease nor end it. */
 function isOpen(call: QuorumCall<RedlockNode, boolean>): boolean {
   const canBeRenewed = call.count((ours) => ours) + call.waiting >= call.quorum;
   const canBeLost = call.count((ours) => !ours) + call.waiting > call.spare;

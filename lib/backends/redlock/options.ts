@@ -1,27 +1,27 @@
 import { assertNumber, assertOptions, assertText, refuseOption } from '../../core/index.js';
-import type { RedisClient } from '../redis/connection/redis-client.js';
+import { givenSource, urlSource } from '../redis/connection/client-source.js';
+import type { ClientSource, RedisClient } from '../redis/connection/redis-client.js';
 
 interface CommonOptions {
-  /** What the names of all our keys begin with: letters, digits, `_`, `.`, `:` and `-`. @default 'redlock' */
+  /** Begins the names of all keys: letters, digits, `_`, `.`, `:` and `-`. @default 'redlock' */
   readonly prefix?: string;
   /**
-   * How long a node may take to answer before it counts as failed. Only a decision that hangs on it waits for so long. Best
+   * How long a node may take to answer before it counts as failed. Only a decision that needs its answer waits so long. Best
    * below a third of the TTL. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /** How far a token may be from a node's clock. Nodes whose clocks differ by more never make a quorum. @default 1_000 */
   readonly maxSkewMs?: number;
   /**
-   * For so long after its start a node does not vote, so that what it may have forgotten has ended. Set it to the longest
-   * `ttlMs` in use, or a restart may let a second holder in (whom the fencing token tells apart from the first). Needs the
-   * right to `INFO`. @default 0
+   * How long a node does not vote after its start: until the leases that it may have forgotten have ended. Set it to the longest
+   * `ttlMs` in use, or a restart may let a second holder in, with a greater fencing token. Needs the right to `INFO`. @default 0
    */
   readonly restartQuarantineMs?: number;
 }
 
 /**
- * `urls`: we make the connections, with our own settings, and close them. `clients`: ioredis clients (5 or 6) of yours, which
- * are never closed and never cut. Each is a master of its own that replicates nothing; best an odd number of them.
+ * `urls`: the backend makes its connections and closes them. `clients`: ioredis clients (5 or 6) of yours, which are never
+ * closed and never cut. Each server is a master that replicates nothing; best an odd number of them.
  */
 export type RedlockOptions = CommonOptions &
   (
@@ -29,17 +29,14 @@ export type RedlockOptions = CommonOptions &
     | { readonly clients: readonly RedisClient[]; readonly urls?: never }
   );
 
-/** How one node is reached. */
-export type Where = { readonly url: string } | { readonly client: RedisClient };
-
 export interface ResolvedOptions extends Required<CommonOptions> {
-  readonly nodes: readonly { readonly name: string; readonly where: Where }[];
+  readonly nodes: readonly { readonly name: string; readonly source: ClientSource }[];
 }
 
 const OPTIONS = ['urls', 'clients', 'prefix', 'requestTimeoutMs', 'maxSkewMs', 'restartQuarantineMs'];
 const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'] as const;
 
-/** Fills in what was left open. @throws LockConfigurationError naming the option; a URL is never repeated, for its password */
+/** Fills in the defaults. @throws LockConfigurationError that names the option, and never shows a URL: it may have a password */
 export function resolveRedlockOptions(given: RedlockOptions): ResolvedOptions {
   assertOptions(given, OPTIONS, 'redlock');
   const { urls, clients, prefix = 'redlock' } = given;
@@ -59,15 +56,15 @@ function nodesAt(urls: unknown): ResolvedOptions['nodes'] {
   const nodes = asList('urls', urls).map((url) => {
     const ok = typeof url === 'string' && URL.canParse(url) && /^rediss?:$/u.test(new URL(url).protocol);
     if (!ok) refuseOption('urls', 'must look like redis://user:password@host:6379/0 or rediss://…, each of them');
-    return { name: addressOf(new URL(url)), where: { url } };
+    return { name: addressOf(new URL(url)), source: urlSource(url) };
   });
   return apart('urls', nodes);
 }
 
 function nodesOf(clients: unknown): ResolvedOptions['nodes'] {
-  const nodes = asList('clients', clients).map((client, place) => {
+  const nodes = asList('clients', clients).map((client, index) => {
     if (!isClient(client)) refuseOption('clients', 'must be ioredis clients, each of one server and none of a Cluster');
-    return { name: nameOf(client) ?? `node ${place + 1}`, where: { client } };
+    return { name: nameOf(client) ?? `node ${index + 1}`, source: givenSource(client) };
   });
   return apart('clients', nodes);
 }
@@ -81,7 +78,7 @@ function asList(option: string, value: unknown): readonly unknown[] {
 /** Two votes of one server are one vote too many. */
 function apart<Node extends { readonly name: string }>(option: string, nodes: readonly Node[]): readonly Node[] {
   const names = nodes.map(({ name }) => name);
-  const twice = names.find((name, place) => names.indexOf(name) < place);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) refuseOption(option, `must be different servers; ${twice} is there twice`);
   return nodes;
 }
@@ -95,7 +92,7 @@ function isClient(client: unknown): client is RedisClient {
   return CLIENT_METHODS.every((name) => typeof Reflect.get(client, name) === 'function');
 }
 
-/** As ioredis says where it connects to; under Sentinel that may change. */
+/** The address as ioredis knows it, or the name of a master under Sentinel. */
 function nameOf(client: RedisClient): string | undefined {
   const options: unknown = Reflect.get(client, 'options');
   if (typeof options !== 'object' || options === null) return undefined;

@@ -1,4 +1,4 @@
-/** Whoever can be asked, and is known to be down or not. */
+/** A node that can be asked. */
 export interface Asked {
   readonly down: boolean;
 }
@@ -8,15 +8,14 @@ export function majorityOf(count: number): number {
 }
 
 /**
- * What several nodes have said to one question so far. Of a minority that is known to be down no answer is expected, though
- * one that comes counts: nobody waits for the dead. When so many are down that no quorum is left, all are waited for, since
- * the news may be old.
+ * The answers of several nodes to one question so far. A minority that is known to be down is not waited for, though its
+ * answers count. When too few are left for a quorum, all are waited for: the news may be old.
  */
 export class QuorumCall<Node extends Asked, Answer> {
   readonly answers = new Map<Node, Answer>();
   readonly failures = new Map<Node, Error>();
   readonly quorum: number;
-  /** How many may say no, or nothing, without deciding the matter. */
+  /** How many may refuse or fail, and a quorum is left. */
   readonly spare: number;
   readonly #given: ReadonlySet<Node>;
   readonly #heard = new Map<Node, Promise<void>>();
@@ -68,7 +67,7 @@ export class QuorumCall<Node extends Asked, Answer> {
   }
 }
 
-/** Asks all nodes at once. Resolves as soon as what has come in decides the matter, or when nothing more is expected. */
+/** Asks all nodes at once. Resolves as soon as the call is decided, or when no more answers are expected. */
 export function ask<Node extends Asked, Answer>(
   nodes: readonly Node[],
   question: (node: Node) => Promise<Answer>,

@@ -1,8 +1,9 @@
 import type { BackendHealth, NodeHealth } from '../../core/index.js';
+import { detailsOf } from '../redis/connection/node-health.js';
 import { majorityOf } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
-/** The health of a quorum, made of that of its nodes. A failing minority changes no status; its coming and going is told. */
+/** The health of a quorum of nodes. A failing minority changes no status, but listeners hear that it comes and goes. */
 export class QuorumHealth {
   readonly #nodes: readonly RedlockNode[];
   readonly #listeners = new Set<(health: BackendHealth) => void>();
@@ -16,7 +17,7 @@ export class QuorumHealth {
 
   get current(): BackendHealth & { readonly nodes: readonly NodeHealth[] } {
     const nodes = this.#nodes.map(({ name, health }) => ({ name, ...health.current }));
-    const details = [...evenAdvice(nodes.length), ...nodes.flatMap(describe)];
+    const details = [...evenAdvice(nodes.length), ...nodes.flatMap(detailsOf)];
     return { status: statusOf(nodes), nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
@@ -40,15 +41,10 @@ function statusOf(nodes: readonly NodeHealth[]): BackendHealth['status'] {
   return nodes.filter(({ status }) => status === 'down').length > nodes.length - quorum ? 'down' : 'idle';
 }
 
-/** What is news: nodes that connect for the first time are not. */
+/** Listeners hear of its changes. Nodes that connect for the first time are no news. */
 function outline({ status, nodes = [] }: BackendHealth): string {
   const down = nodes.filter((node) => node.status === 'down').map(({ name }) => name);
   return [status, ...down].join();
-}
-
-function describe({ name, status, detail }: NodeHealth): string[] {
-  if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
-  return detail === undefined ? [] : [`${name}: ${detail}`];
 }
 
 function evenAdvice(count: number): string[] {

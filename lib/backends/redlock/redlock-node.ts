@@ -8,7 +8,7 @@ import type { Asked } from './quorum-call.js';
 import { TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';
 
-/** What is asked of a node. `keys`: lease, fence, since. */
+/** Asks a node for a key. */
 export interface Candidacy {
   readonly keys: readonly [lease: string, fence: string, since: string];
   readonly owner: string;
@@ -23,7 +23,7 @@ export type Vote =
   | {
       readonly kind: 'held';
       readonly owner: string;
-      /** Infinity for what has no end. */
+      /** Infinity for a lease without an end. */
       readonly leftMs: number;
       readonly holder: Holder | undefined;
     }
@@ -43,7 +43,7 @@ interface Debt {
   readonly attempt: number;
 }
 
-/** So many releases that did not get through are kept for a node's return. What is more ends with its TTL. */
+/** How many failed releases are kept for a node's return. The leases of others end with their TTL. */
 const MOST_OWED = 1_000;
 
 /** A process that starts is busy, and so may be the machine. */
@@ -54,7 +54,7 @@ export class RedlockNode implements Asked {
   readonly #connection: RedisConnection;
   /** Votes that were asked for and are not known yet, by their owners. */
   readonly #voting = new Map<string, Promise<unknown>>();
-  /** Releases that failed: the owners, and what they may still have here. */
+  /** Releases that failed, by their owners. */
   readonly #owed = new Map<string, Debt>();
 
   constructor(
@@ -75,7 +75,7 @@ export class RedlockNode implements Asked {
     return this.health.current.status === 'down';
   }
 
-  /** Makes the client, so that the time it takes to load is not taken for a server's silence. @throws LockConfigurationError */
+  /** Makes the client. The time to load it must not pass for a server's silence. @throws LockConfigurationError */
   prepare(): Promise<void> {
     return this.#connection.prepare();
   }
@@ -110,15 +110,15 @@ export class RedlockNode implements Asked {
     return isOwn(await this.#naming(this.#connection.send('GET', leaseKey)), owner);
   }
 
-  /** Never overtakes a vote. One that fails is made good when the node is back. */
+  /** Never overtakes a vote. A release that fails is repeated when the node is back. */
   async release(leaseKey: string, owner: string): Promise<boolean> {
     await this.#voting.get(owner);
     return this.takeBack(owner, { leaseKey, attempt: EVERY_ATTEMPT });
   }
 
   /**
-   * Frees what this attempt of the owner, or an earlier one, has here, and never what a later one has won: it may arrive at any
-   * time. One that fails is made good when the node is back.
+   * Frees the lease of this attempt or an earlier one of the owner, never that of a later one: it may arrive at any time.
+   * Repeated when the node is back, if it fails.
    */
   async takeBack(owner: string, debt: Debt): Promise<boolean> {
     try {

@@ -1,8 +1,8 @@
 import { systemClock } from '../../core/index.js';
 
 /**
- * What this process proposes as tokens: its clock in microseconds, set by the nodes' clocks whenever they refuse a proposal.
- * So a wrong clock costs a round, once. Nothing here is trusted: a node takes no token that would break the order.
+ * The tokens that this process proposes: its clock in microseconds, set by the nodes' clocks whenever they refuse a proposal. A
+ * wrong clock costs one round. Nodes trust none of it: they take no token that would break the order.
  */
 export class TokenClock {
   #aheadUs = 0;
@@ -16,7 +16,7 @@ export class TokenClock {
   }
 }
 
-/** What tokens a node takes now: greater than `floor`, at most `ceiling`. Both may rise with its clock. */
+/** The tokens that a node takes now: greater than `floor`, at most `ceiling`. Both may rise with its clock. */
 export interface TokenWindow {
   readonly floor: number;
   readonly ceiling: number;

@@ -5,20 +5,20 @@ import { quorumError } from './error.js';
 import type { RedlockNode, Vote } from './redlock-node.js';
 import { soonestToken, type TokenWindow } from './token-clock.js';
 
-/** The back-off after a split vote is up to so many times as long as the vote took, and as much more as the network may vary. */
+/** The back-off after a split vote: at most this many times as long as the vote took, and as much more as networks vary. */
 const BACKOFF_VOTES = 4;
 const BACKOFF_MS = 10;
 
 type Refused = Vote & { readonly kind: 'refused' };
 type Held = Vote & { readonly kind: 'held' };
 
-/** How to get a quorum, after all: with which token, and how long from now. */
+/** The token that may get a quorum, and how long from now. */
 export interface NextProposal {
   readonly token: number;
   readonly inMs: number;
 }
 
-/** What the nodes' votes for one owner and one token amount to, as they were when the vote was decided. */
+/** Counts the nodes' votes for one owner and one token, as they were when the vote was decided. */
 export class VoteTally {
   readonly #granted: number;
   readonly #refused: readonly (readonly [RedlockNode, Refused])[];
@@ -45,7 +45,7 @@ export class VoteTally {
     return this.#granted >= this.call.quorum;
   }
 
-  /** What the nodes say that the time is: those that took the token agree with ours, and the middle one is right. */
+  /** The middle one of the nodes' clocks. A node that took the token agrees with this process. */
   now(ours: number): number {
     const agreeing = Array.from({ length: this.#granted }, () => ours);
     const clocks = [...this.#refused.map(([, { clock }]) => clock), ...agreeing].toSorted((a, b) => a - b);
@@ -53,8 +53,8 @@ export class VoteTally {
   }
 
   /**
-   * Where the nodes refuse, the token that a quorum of them takes. Where the vote is split, whoever has the first of the nodes
-   * keeps what it has and asks again, and all others give way: so there is one who gets on.
+   * Where nodes refuse, the token that a quorum of them takes. Where the vote is split, the owner that has the first of the
+   * nodes asks again, and all others give way: one of them gets on.
    */
   next(now: number): NextProposal | undefined {
     const better = this.#betterToken(now);
@@ -95,7 +95,7 @@ export class VoteTally {
     return better && better.inMs <= requestTimeoutMs ? better : undefined;
   }
 
-  /** Nobody has a quorum, as far as is known. */
+  /** No owner has a quorum, as far as is known. */
   get #split(): boolean {
     const unknown = this.call.nodes.length - this.#granted - this.#refused.length - this.#held.length;
     return this.#rival.votes + unknown < this.call.quorum;
@@ -109,7 +109,7 @@ export class VoteTally {
     return { votes: most, holder: this.#held.find(({ owner }) => votes.get(owner) === most)?.holder };
   }
 
-  /** When the leases of so many others have ended that a quorum of nodes is free, by what is known. */
+  /** When enough leases of others have ended to free a quorum of nodes, as far as is known. */
   get #freeInMs(): number | null {
     const needed = this.call.quorum - this.#granted - this.#refused.length;
     const left = this.#held.map(({ leftMs }) => leftMs).toSorted((a, b) => a - b)[needed - 1];
@@ -118,8 +118,8 @@ export class VoteTally {
 }
 
 /**
- * When nothing that is still to come changes what has to be done: the token has a quorum; or it can have none, and it is
- * clear whether that is because of the others or because of the nodes.
+ * Whether votes that are still to come change nothing: the token has a quorum; or it can have none, and the reason is clear,
+ * other owners or the nodes.
  */
 export function isDecided(call: QuorumCall<RedlockNode, Vote>): boolean {
   const granted = call.count(({ kind }) => kind === 'granted');

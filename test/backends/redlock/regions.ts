@@ -1,7 +1,7 @@
 import { LockService, LockBackend } from 'nestjs-distributed-lock/core';
 import { RedlockLeaseStore } from '../../../lib/backends/redlock/lease-store.js';
 import { RedlockNode } from '../../../lib/backends/redlock/redlock-node.js';
-import { sourceOf } from '../../../lib/backends/redis/connection/client-source.js';
+import { urlSource } from '../../../lib/backends/redis/connection/client-source.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { NODE_TIMEOUT_MS, type RedlockWorld } from './redlock-world.js';
 
@@ -26,7 +26,7 @@ export class Regions implements AsyncDisposable {
     }
     const nodes = proxies.map(
       ({ port }, place) =>
-        new RedlockNode(`node ${place}`, sourceOf({ url: `redis://127.0.0.1:${port}` }), NODE_TIMEOUT_MS, RULES),
+        new RedlockNode(`node ${place}`, urlSource(`redis://127.0.0.1:${port}`), NODE_TIMEOUT_MS, RULES),
     );
     const store = new RedlockLeaseStore(nodes, { ...RULES, prefix: 'redlock', requestTimeoutMs: NODE_TIMEOUT_MS });
     const service = new LockService(new LockBackend(store), { maxHandOffs: 0 });

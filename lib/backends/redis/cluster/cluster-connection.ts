@@ -1,4 +1,4 @@
-import { type Clock, pause, systemClock } from '../../../core/index.js';
+import { pause, systemClock } from '../../../core/index.js';
 import type { ClusterHealth } from './cluster-health.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { hostOf, slotOf } from './cluster-slots.js';
@@ -8,7 +8,7 @@ import type { RedisServers } from '../connection/redis-servers.js';
 
 const MOST_REDIRECTIONS = 5;
 const ASKING = ['ASKING'] as const;
-/** How soon a command is tried again whose keys are partly here and partly there. */
+/** How soon a command is tried again whose keys are on two nodes. */
 const TRY_AGAIN_MS = 50;
 
 /**
@@ -20,10 +20,9 @@ export class ClusterConnection implements RedisServers {
 
   constructor(
     private readonly nodes: ClusterNodes,
-    /** What a client that was given puts before every key. */
+    /** A given client puts this before every key. */
     private readonly keyPrefix: string,
     private readonly timeoutMs: number,
-    private readonly clock: Clock = systemClock,
   ) {
     this.health = nodes.health;
   }
@@ -39,7 +38,7 @@ export class ClusterConnection implements RedisServers {
   }
 
   async ask<T>(leaseKey: string, question: Question<T>): Promise<T> {
-    const giveUpAt = this.clock.now() + this.timeoutMs;
+    const giveUpAt = systemClock.now() + this.timeoutMs;
     let [address, asking] = [await this.#find(leaseKey), false];
     for (let redirections = 0; ;) {
       try {
@@ -47,13 +46,13 @@ export class ClusterConnection implements RedisServers {
       } catch (error) {
         const redirection = redirectionIn(error, address);
         if (redirection?.kind === 'MOVED' || isOutOfService(error)) this.nodes.refresh();
-        const over = this.clock.now() >= giveUpAt || redirections === MOST_REDIRECTIONS;
+        const over = systemClock.now() >= giveUpAt || redirections === MOST_REDIRECTIONS;
         if (over || !(redirection || isOnItsWay(error))) throw error;
         if (redirection) {
           redirections += 1;
           [address, asking] = [redirection.address, redirection.kind === 'ASK'];
         } else {
-          await pause(this.clock, TRY_AGAIN_MS);
+          await pause(systemClock, TRY_AGAIN_MS);
           [address, asking] = [await this.#find(leaseKey), false];
         }
       }
@@ -76,7 +75,7 @@ export class ClusterConnection implements RedisServers {
   async #askAt<T>(address: string, asking: boolean, leaseKey: string, question: Question<T>): Promise<T> {
     const node = this.nodes.at(address);
     if (!asking) return node.ask(leaseKey, question);
-    // What is shared comes after other requests, and has no key.
+    // A shared request comes after the others, and has no key.
     const requests = question.requests.flatMap((one): RedisRequest[] => ('once' in one ? [one] : [ASKING, one]));
     const read: typeof question.read = (replies) =>
       question.read(replies.filter((_, index) => requests[index] !== ASKING));
@@ -84,7 +83,7 @@ export class ClusterConnection implements RedisServers {
   }
 }
 
-/** A node that does not know its own host leaves it out: it is where the node is that was `asked`. */
+/** A node that does not know its own host leaves it out: it is the host that was `asked`. */
 function redirectionIn(error: unknown, asked: string): { readonly kind: string; readonly address: string } | undefined {
   const { kind, host, port } =
     /^(?<kind>MOVED|ASK) \d+ (?<host>\S*):(?<port>\d+)/u.exec(error instanceof Error ? error.message : '')?.groups ??
@@ -93,12 +92,12 @@ function redirectionIn(error: unknown, asked: string): { readonly kind: string; 
   return { kind, address: `${host === undefined || host === '' || host === '?' ? hostOf(asked) : host}:${port}` };
 }
 
-/** Some keys of the slot are here and some are there. */
+/** The keys of the slot are on two nodes. */
 function isOnItsWay(error: unknown): boolean {
   return error instanceof Error && /\bTRYAGAIN /u.test(error.message);
 }
 
-/** Another node may have taken its place. Older servers say so in the middle of what they say of a script. */
+/** Another node may have become master. Older servers name it within the error of a script. */
 function isOutOfService(error: unknown): boolean {
   return error instanceof Error && /\b(?:CLUSTERDOWN|MASTERDOWN|READONLY|LOADING) /u.test(error.message);
 }

@@ -1,8 +1,9 @@
-import type { BackendHealth, NodeHealth, ReportedHealth } from '../../../core/index.js';
+import type { BackendHealth, ReportedHealth } from '../../../core/index.js';
+import { detailsOf } from '../connection/node-health.js';
 
 /**
- * What is known of a cluster: `up` while a part of it can be reached, with what is wrong with the rest. One part that fails,
- * or slots that move, put all holds in jeopardy for the moment it takes to renew those which are well.
+ * The health of a cluster: `up` while a part of it can be reached, with the trouble of the rest. A part that fails, or slots
+ * that move, put all holds in jeopardy for a moment: until the holds that are well are renewed.
  */
 export class ClusterHealth {
   readonly #nodes = new Map<string, ReportedHealth>();
@@ -15,7 +16,7 @@ export class ClusterHealth {
     const nodes = [...this.#nodes].map(([name, health]) => ({ name, ...health.current }));
     const has = (status: BackendHealth['status']): boolean => nodes.some((node) => node.status === status);
     const status = has('up') ? 'up' : this.#trouble !== undefined || has('down') ? 'down' : 'idle';
-    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(describe)];
+    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(detailsOf)];
     return { status, nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
@@ -42,13 +43,13 @@ export class ClusterHealth {
     this.#nodes.delete(address);
   }
 
-  /** What is wrong with the cluster as a whole; `undefined` when nothing is any more. */
+  /** @param trouble of the cluster as a whole; `undefined` when it is over */
   report(trouble: string | undefined): void {
     this.#trouble = trouble;
     if (this.current.status === 'down' && this.#told !== 'down') this.#tell(this.current);
   }
 
-  /** Has all holders look whether their leases are still theirs. */
+  /** Lets all holders look whether their leases are still theirs. */
   doubt(reason?: string): void {
     const { current } = this;
     this.#tell({ ...current, status: 'down', ...(reason === undefined ? {} : { detail: reason }) });
@@ -64,9 +65,4 @@ export class ClusterHealth {
     this.#told = health.status;
     for (const listener of this.#listeners) listener(health);
   }
-}
-
-function describe({ name, status, detail }: NodeHealth): string[] {
-  if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
-  return detail === undefined ? [] : [`${name}: ${detail}`];
 }

@@ -1,19 +1,19 @@
 import { randomInt } from 'node:crypto';
-import { type Clock, detached, LockError, pause, systemClock, type Timer } from '../../../core/index.js';
+import { detached, LockError, pause, systemClock, type Timer } from '../../../core/index.js';
 import { ClusterHealth } from './cluster-health.js';
 import { SlotMap, slotOf } from './cluster-slots.js';
 import type { ClusterSource } from './cluster-source.js';
 import { RedisConnection } from '../connection/redis-connection.js';
 import { cleanError } from '../error.js';
 
-/** So often the slots are asked for while all is well, because nothing announces a failover. */
+/** How often the slots are asked for while all is well: nothing announces a failover. */
 const REFRESH_MS = 5_000;
-/** And while something is not, at first and in the end. */
+/** How often while something is wrong, at first and in the end. */
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 1_000;
-/** However many ask for it, and however often. */
+/** Between two questions, however many callers want an answer. */
 const LEAST_INTERVAL_MS = 200;
-/** Enough to find one that answers; the first that does is believed. */
+/** The first node that answers is believed. */
 const ASKED_AT_ONCE = 3;
 
 /** A connection to each master of a cluster, and which slots it serves, also after a failover or a resharding. */
@@ -21,7 +21,6 @@ export class ClusterNodes {
   readonly health = new ClusterHealth();
   readonly #source: ClusterSource;
   readonly #timeoutMs: number;
-  readonly #clock: Clock;
   readonly #connections = new Map<string, RedisConnection>();
   readonly #onMoved = new Set<() => void>();
   #slots: SlotMap | undefined;
@@ -31,14 +30,13 @@ export class ClusterNodes {
   #loadedAt = -Infinity;
   #closed = false;
 
-  constructor(source: ClusterSource, timeoutMs: number, clock: Clock = systemClock) {
+  constructor(source: ClusterSource, timeoutMs: number) {
     this.#source = source;
     this.#timeoutMs = timeoutMs;
-    this.#clock = clock;
     this.health.onChange(({ status }) => status === 'down' && this.#loadIn(0));
   }
 
-  /** As far as they are known without asking. */
+  /** As far as they are known. */
   get slots(): SlotMap | undefined {
     return this.#slots;
   }
@@ -49,12 +47,12 @@ export class ClusterNodes {
     const known = this.#connections.get(address);
     if (known) return known;
     const slotOfLease = (leaseKey: string): number => slotOf(this.#source.keyPrefix + leaseKey);
-    const connection = new RedisConnection(this.#source.at(address), this.#timeoutMs, this.#clock, slotOfLease);
+    const connection = new RedisConnection(this.#source.at(address), this.#timeoutMs, systemClock, slotOfLease);
     this.#connections.set(address, connection);
     return connection;
   }
 
-  /** Asks the cluster; those who call meanwhile share the answer. Rejects when nobody answers. */
+  /** Asks the cluster. Calls that come meanwhile share the answer. Rejects when no node answers. */
   load(): Promise<SlotMap> {
     this.#loading ??= detached(() => this.#loadInTurn()).finally(() => {
       this.#loading = undefined;
@@ -64,7 +62,7 @@ export class ClusterNodes {
     return this.#loading;
   }
 
-  /** What is known may be out of date. Whatever comes of asking shows in the health. */
+  /** The known slots may be out of date. A failure shows in the health. */
   refresh(): void {
     this.load().catch(() => undefined);
   }
@@ -83,17 +81,17 @@ export class ClusterNodes {
   #loadIn(delayMs: number): void {
     this.#nextLoad?.cancel();
     if (this.#closed) return;
-    this.#nextLoad = this.#clock.schedule(delayMs, () => this.refresh(), { background: true });
+    this.#nextLoad = systemClock.schedule(delayMs, () => this.refresh(), { background: true });
   }
 
   async #loadInTurn(): Promise<SlotMap> {
-    const waitMs = this.#loadedAt + LEAST_INTERVAL_MS - this.#clock.now();
-    if (waitMs > 0) await pause(this.#clock, waitMs, { background: true });
-    this.#loadedAt = this.#clock.now();
+    const waitMs = this.#loadedAt + LEAST_INTERVAL_MS - systemClock.now();
+    if (waitMs > 0) await pause(systemClock, waitMs, { background: true });
+    this.#loadedAt = systemClock.now();
     return this.#load();
   }
 
-  /** Asks a few masters, and when none of them answers everybody who may know. */
+  /** Asks a few masters, and when none of them answers all known nodes. */
   async #load(): Promise<SlotMap> {
     const masters = [...(this.#slots?.masters ?? [])];
     try {

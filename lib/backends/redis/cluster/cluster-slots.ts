@@ -33,7 +33,7 @@ export class SlotMap {
 
   /**
    * @param reply of `CLUSTER SLOTS`: https://redis.io/docs/latest/commands/cluster-slots/
-   * @param asked the node that gave it, which need not know its own host
+   * @param asked the node that answered, which may not know its own host
    */
   static parse(reply: unknown, asked: string): SlotMap {
     const addresses = Array.from<string | undefined>({ length: SLOTS });

@@ -6,9 +6,9 @@ import { tlsOptions } from '../connection/tls-options.js';
 
 const REDIS_PORT = 6_379;
 
-/** Where the connections to the nodes of a cluster come from. All are our own. */
+/** Makes the connections to the nodes of a cluster. */
 export interface ClusterSource {
-  /** What is put before every key, which decides on its slot. */
+  /** Put before every key, it decides on the slot. */
   readonly keyPrefix: string;
   /** `host:port` of nodes that know the others. */
   seeds(): Promise<readonly string[]>;

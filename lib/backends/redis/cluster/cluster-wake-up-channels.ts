@@ -14,8 +14,8 @@ interface Settled {
 }
 
 /**
- * A channel of our own on each master whose keys somebody waits for. They are sharded, so that a message stays on its node
- * and the node's count of receivers tells whether we still listen; hence each is named to lie in a slot of its node.
+ * A channel on each master whose keys somebody waits for. Channels are sharded: a message stays on its node, and the node's
+ * count of receivers tells whether this process listens. Each name lies in a slot of its node.
  */
 export class ClusterWakeUpChannels implements WakeUpChannels {
   readonly sharded = true;
@@ -69,7 +69,7 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
     return undefined;
   }
 
-  /** Where the slot of a channel has gone, the server has dropped it; and everybody may wait for another node now. */
+  /** A channel is dropped by the server when its slot goes. All waiters may wait for another node now. */
   #onMoved(): void {
     for (const [node, { slot }] of this.#byNode) if (this.nodes.slots?.addressOf(slot) !== node) this.#leave(node);
     this.wakeUps.wakeAll();

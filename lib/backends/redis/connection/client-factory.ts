@@ -14,13 +14,13 @@ export function reconnectDelay(attempt: number): number {
   return delay / 2 + randomInt(Math.ceil(delay / 2) + 1);
 }
 
-/** Firewalls and load balancers forget connections that are idle for minutes: probes of the system's keep them in mind. */
+/** Firewalls and load balancers forget connections that are idle for minutes. The system's probes prevent that. */
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * No offline queue, and no retry: a command either goes out now or fails now. Whatever waited in the client would run later,
- * after its caller was told that it failed; only what a network has on its way still may. A server that has become a replica
- * is left: its name may lead to the master by now. No pipelines of its own, which take `ssubscribe` for an ordinary command.
+ * No offline queue, and no retry: a command goes out now or fails now. One that waited in the client would run after its caller
+ * was told that it failed. A server that has become a replica is left: its name may lead to the master by now. No automatic
+ * pipelines, which take `ssubscribe` for an ordinary command.
  */
 export const OWN_CLIENT_OPTIONS = {
   lazyConnect: true,
@@ -36,7 +36,7 @@ export const OWN_CLIENT_OPTIONS = {
   reconnectOnError: isReadOnly,
 };
 
-/** Where a server listens, and what else ioredis is to know. */
+/** Where a server listens, and other options of ioredis. */
 export interface Whereabouts {
   readonly host?: string;
   readonly port?: number;

@@ -53,7 +53,7 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
 
   /** Something waits, and there is no client to send it. */
   protected abstract onNeed(): void;
-  /** Something waits, and nobody knows whether the connection has outlived its idle time. May shut the window. */
+  /** Something waits, and the connection may have died while it was idle. May shut the window. */
   protected abstract onIdle(): void;
   /** The server has said something. `answered`: it was no error. */
   protected abstract onSign(answered: boolean): void;
@@ -68,7 +68,7 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
       if (question.asker && this.#waiting >= MOST_WAITING) {
         return reject(new NotSentError(`${MOST_WAITING} requests of this process wait for the server already`));
       }
-      // All that entered before the window was shut is as old as that.
+      // A question that entered an open window counts as old as its shutting.
       const enteredAt = this.#client ? 0 : this.clock.now();
       const group = this.groupOf?.(leaseKey) ?? 0;
       const onReplies = (replies: readonly unknown[]): void => resolve(question.read(replies));
@@ -165,7 +165,7 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
     this.#noteHeard();
   }
 
-  /** What nobody waits for any more is never sent. */
+  /** A question that its asker has abandoned is never sent. */
   #sendFrom(lane: PendingQuestion[], write: Write): void {
     let taken = 0;
     for (const pending of lane) {

@@ -1,6 +1,6 @@
 import type { ReportedHealth } from '../../../core/index.js';
 
-/** What is used of an ioredis client. Structural, so that `Redis` of ioredis 5 and of 6 both fit, also from a second copy. */
+/** The used part of an ioredis client. Structural: `Redis` of ioredis 5 and of 6 both fit, also from a second copy. */
 export interface RedisClient {
   readonly status: string;
   readonly isCluster: boolean;
@@ -15,7 +15,7 @@ export interface RedisClient {
   off(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
-/** The same of an ioredis `Cluster`. */
+/** The used part of an ioredis `Cluster`. */
 export interface RedisCluster {
   readonly status: string;
   readonly isCluster: boolean;
@@ -29,7 +29,7 @@ export interface RedisClusterNode extends RedisClient {
   readonly options: { readonly host?: string | undefined; readonly port?: number | undefined };
 }
 
-/** Where servers are for us, by the `host:port` by which they know each other, or `null` where that is right. */
+/** The address at which this process reaches a server, by the `host:port` by which the servers know each other. */
 export type NatMap = Readonly<Record<string, NatAddress>> | ((address: string) => NatAddress | null);
 
 interface NatAddress {
@@ -40,13 +40,13 @@ interface NatAddress {
 export type RedisArgument = string | number;
 export type RedisCommand = readonly [name: string, ...args: RedisArgument[]];
 
-/** Where a backend's connections come from, and whether they are its own to cut and to close. */
+/** Makes the connections of a backend. */
 export interface ClientSource {
-  /** The client that was given, if one was. */
+  /** A client of the application's, which the backend neither cuts nor closes. */
   readonly given?: RedisClient;
   open(): Promise<RedisClient>;
-  /** A connection of our own for the subscription, not connected yet. */
+  /** An own connection for the subscription, not connected yet. */
   openSubscriber(): Promise<RedisClient>;
-  /** Calls `onSwitch` when another server has been made master, which our connections do not notice. What it returns ends that. */
+  /** Calls `onSwitch` when another server has been made master, which connections do not notice. Returns how to end that. */
   watchMaster?(health: ReportedHealth, onSwitch: () => void): () => void;
 }

@@ -15,16 +15,15 @@ import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './r
 import type { RedisServers } from './redis-servers.js';
 import { evictionAdvice, replicationAdvice } from './server-advice.js';
 
-/** A handshake that takes longer is given up for a new connection: the old one may lead nowhere. */
+/** A handshake that takes longer is abandoned for a new connection: the old one may lead nowhere. */
 const LONGEST_HANDSHAKE_MS = 5_000;
 /** A time-out below this leaves no time to try a connection and to make another one. */
 const LEAST_TIMEOUT_TO_TRY_MS = 500;
 
 /**
- * Commands that fail in a bounded time, whatever the client's settings and the server's state. What was not sent by then never
- * is. What was sent may still run late: a network delivers what is on its way, also after the connection was given up here. A
- * silent connection of ours is replaced, so that no answer is taken for that to a later question; a given client is never cut,
- * and is sent nothing while it is not ready or says nothing.
+ * Commands fail in a bounded time, whatever the client's settings and the server's state. A command that was not sent by then
+ * never is. One that was sent may run late, also after its connection was replaced. An own connection is replaced when it is
+ * silent. A given client is never cut, and gets nothing while it is not ready or its server is silent.
  */
 export class RedisConnection extends CommandWindow implements RedisServers {
   readonly health = new ReportedHealth();
@@ -103,7 +102,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     void this.#askForAdvice();
   }
 
-  /** What is asked meanwhile has the time for another connection. */
+  /** Questions that come meanwhile have half the time left for another connection. */
   protected override onIdle(): void {
     const client = this.#client;
     if (!client || this.#source.given || this.timeoutMs < LEAST_TIMEOUT_TO_TRY_MS) return;
@@ -143,7 +142,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     this.#replace();
   }
 
-  /** What waits fails with what hinders the client from being made; the next question tries again. */
+  /** When no client can be made, all that waits fails with the reason. The next question tries again. */
   #connect(delayMs = 0): Promise<RedisClient> {
     if (this.#opening) return this.#opening;
     const opening = this.#open(delayMs);
@@ -162,12 +161,12 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     if (this.#closed) throw closedError();
     this.#endWatch ??= this.#source.watchMaster?.(this.health, this.#onSwitch);
     this.#attach(client);
-    // What is wrong comes as an event too, and again with every new attempt.
+    // Failures come as events too, and again with every new attempt.
     client.connect().catch(() => undefined);
     return client;
   }
 
-  /** Makes a new connection soon; not at once, because all processes may have reason to. What is under way on the old one fails. */
+  /** Makes a new connection soon; not at once, because all processes may do so now. Commands under way on the old one fail. */
   #replace(): void {
     const old = this.#client;
     if (!old || this.#closed || this.#source.given) return;
@@ -196,7 +195,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     client.off('end', this.#onClose);
   }
 
-  /** Ours only. The error listener stays: a dying socket may still complain. */
+  /** Never a given client. The error listener stays: a dying socket may still complain. */
   #cut(client: RedisClient): void {
     this.#detach(client);
     client.disconnect();
@@ -236,7 +235,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
       this.health.advise('eviction', evictionAdvice(String(await this.send('INFO', 'memory'))));
       this.health.advise('replication', replicationAdvice(String(await this.send('INFO', 'replication'))));
     } catch {
-      // A user without the right to ask locks just as well.
+      // A user without this right has locks just as well.
     }
   }
 }

@@ -1,6 +1,6 @@
 import { type Clock, replyTimeout, type Timer } from '../../../core/index.js';
 
-/** Looks in time whether something is overdue, with one timer for whatever is due next. Needs no closing. */
+/** One timer for the replies to all questions: it looks when the first of them may be overdue. Needs no closing. */
 export class ReplyTimeouts {
   #timer: Timer | undefined;
   #dueAt = NaN;
@@ -36,7 +36,7 @@ export class ReplyTimeouts {
     if (dueAt < Infinity && !this.#timer) this.#set(Math.max(dueAt, now + 1));
   };
 
-  /** Whoever could not look for so long could not send or read either. Holds once in a row. */
+  /** A process that could not look in time could not send or read either. Holds once in a row. */
   #isLate(now: number): boolean {
     this.#wasLate = !this.#wasLate && now - this.#dueAt > this.timeoutMs / 4;
     return this.#wasLate;

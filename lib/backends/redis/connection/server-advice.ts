@@ -1,4 +1,4 @@
-/** What an operator should change, by what the server's `INFO memory` says. */
+/** Advice for an operator, by the server's `INFO memory`. */
 export function evictionAdvice(info: string): string | undefined {
   const policy = /^maxmemory_policy:(?<policy>[\w-]+)/mu.exec(info)?.groups?.policy ?? 'noeviction';
   if (policy === 'noeviction') return undefined;

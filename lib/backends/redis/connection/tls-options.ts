@@ -9,8 +9,7 @@ export function tlsOptions(tls: RedisTls | undefined): ConnectionOptions | undef
 }
 
 /**
- * The same, with the name by which a server knows which of its certificates to show. Neither Node nor ioredis tells it, and
- * addresses are no names: https://www.rfc-editor.org/rfc/rfc6066#section-3
+ * Adds the name by which a server chooses its certificate. Neither Node nor ioredis does, and addresses are no names: https://www.rfc-editor.org/rfc/rfc6066#section-3
  */
 export function tlsTo(host: string, tls: ConnectionOptions): ConnectionOptions {
   return isIP(host.replace(/^\[|\]$/gu, '')) === 0 ? { servername: host, ...tls } : tls;

@@ -15,27 +15,24 @@ interface Present {
 
 /**
  * The scheme of `SETNX`, `GET` and `GETSET` (https://redis.io/docs/latest/commands/setnx/), for servers and proxies without
- * scripting. The lease is `expiry|ttl|owner|metadata`, and the expiry is compared with the server's clock, never with a client's.
+ * scripting. The lease is `expiry|ttl|owner|metadata`. The expiry is compared with the server's clock, never with a client's.
  *
  * Its limits, which no care here can lift:
- * - A `GETSET` or `DEL` compares no owners. One that the network delivers late, after its caller was told that it failed, hits
- *   whichever lease is there by then. `GETSET` puts an expiry of the past over it, and the next one to ask finds it expired: two
- *   believe that they hold the key, until the first fails to renew, which takes up to a third of the TTL. The other modes have
- *   no such gap.
- * - Two that find the same expired lease both write. The second learns from the answer that it was second, but has put its own
- *   name over the first one's, who loses the lock at its next renewal though nobody took it. The second waits for the end of
- *   what it wrote, as does one that never hears whether it was second.
- * - The expiry that stays is the second one's, and so all processes must use the same `ttlMs` for a key.
- * - A renewal or release is a look and then a write, safe as long as the write arrives while the lease it saw still lives. With
- *   little of it left neither is tried.
+ * - `GETSET` and `DEL` compare no owners. One that the network delivers late hits the lease that is there by then. `GETSET`
+ *   puts an expiry of the past over it, and the next caller finds it expired. Two believe that they hold the key, until the
+ *   first fails to renew, which takes up to a third of the TTL. The other modes have no such gap.
+ * - Two callers that find the same expired lease both write. The second learns so from the answer, but has overwritten the first,
+ *   who loses the lock at its next renewal. The second waits for the end of the lease that it wrote.
+ * - The expiry that stays is the second one's: all processes must use the same `ttlMs` for a key.
+ * - A renewal or release looks first and then writes. The write must arrive while the lease lives; near its end neither is tried.
  * - A lease whose holder died stays on the server, expired, until the next acquisition.
  */
 export class GetsetLeaseStore extends RedisLeaseStore {
   override readonly keepsOrder = false;
   protected override readonly acquisition = undefined;
-  /** Owners that wrote their name over a lease which may be another's by now, and when what they wrote ends. */
+  /** Owners that wrote over a lease which may be another's by now, and when the lease that they wrote ends. */
   readonly #doubtful = new Map<string, number>();
-  /** What must be left of a lease for a write to arrive while it lives. */
+  /** A write counts on arriving within this time, while its lease lives. */
   readonly #marginMs: number;
 
   constructor(servers: RedisServers, replicas: ReplicaCheck, prefix: string, requestTimeoutMs: number) {
@@ -66,7 +63,7 @@ export class GetsetLeaseStore extends RedisLeaseStore {
     return { acquired: true, fencingToken: microseconds(time) };
   }
 
-  /** @throws when too little of the lease is left to write it again safely: it may be anybody's by then */
+  /** @throws when too little of the lease is left for a write to arrive in time */
   override async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const { now, present } = await this.#look(leaseKey);
@@ -130,7 +127,7 @@ function pack(now: number, ttlMs: number, owner: string, metadata: string): stri
   return `${Math.ceil(now + ttlMs)}|${Math.ceil(ttlMs)}|${owner}|${metadata}`;
 }
 
-/** What is none of ours never expires: better to wait for ever than to overwrite it. */
+/** A value that another program wrote never expires, because nobody may overwrite it. */
 function parse(value: string): Present {
   const [expiry = '', ttl = '', owner = '', metadata = ''] = splitFields(value, 4) ?? [];
   return { value, expiresAt: /^\d+$/u.test(expiry) ? Number(expiry) : Infinity, ttlMs: Number(ttl), owner, metadata };

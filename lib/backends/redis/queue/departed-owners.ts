@@ -1,9 +1,9 @@
-/** For so many owners it is remembered what they have left. */
+/** How many owners are remembered. */
 const MOST = 1_000;
 
 /**
- * The last owners that gave their keys back, or left the line. An owner is used once, so whatever comes for one of them is
- * nobody's: a question that the network delivered late has put it into line again.
+ * The last owners that released a key or left the line. An owner is used once: a key that is handed to one of them later
+ * answers a question that the network delivered late.
  */
 export class DepartedOwners {
   readonly #keys = new Map<string, string>();

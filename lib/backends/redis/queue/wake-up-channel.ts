@@ -1,12 +1,4 @@
-import {
-  type Clock,
-  detached,
-  systemClock,
-  type ReportedHealth,
-  type Timer,
-  type WakeUps,
-  within,
-} from '../../../core/index.js';
+import { detached, systemClock, type ReportedHealth, type Timer, type WakeUps, within } from '../../../core/index.js';
 import type { ClientSource, RedisClient } from '../connection/redis-client.js';
 import { cleanError } from '../error.js';
 
@@ -14,13 +6,13 @@ const LONGEST_GOODBYE_MS = 200;
 /** How often the subscription gives a sign of life, while somebody waits. */
 const SIGN_MS = 5_000;
 
-/** How the servers reach those of this process who wait. */
+/** How the servers reach the waiters of this process. */
 export interface WakeUpChannels {
   /** Whether messages stay on the node of a cluster that has the channel's slot. */
   readonly sharded: boolean;
-  /** Where the server of `leaseKey` can reach us now; `undefined` when it cannot. */
+  /** The channel by which the server of `leaseKey` reaches this process; `undefined` when it cannot. */
   addressOf(leaseKey: string): string | undefined;
-  /** Somebody waits: makes sure that it can soon, and goes on to. Never throws: without it, waiters poll. */
+  /** For a waiter: connects, and stays connected. Never throws: without it, waiters poll. */
   open(leaseKey: string): void;
   close(): Promise<void>;
 }
@@ -33,32 +25,29 @@ export interface WakeUpChannelOptions {
   readonly wakeUps: WakeUps;
   /** How long the server may take to answer. */
   readonly timeoutMs: number;
-  /** How many the server counts that listen to the channel. Without it, or where it rejects, we are taken to be heard. */
+  /** How many listeners the server counts. Without it, or where it rejects, the subscription counts as heard. */
   readonly countListeners?: (name: string) => Promise<number>;
-  /** The server's, as the connection for commands knows it. */
+  /** Of the connection for commands. */
   readonly health: ReportedHealth;
-  readonly clock?: Clock;
 }
 
 /**
- * The one channel on which a server talks to this backend: "the key is yours", or "look again after so many milliseconds".
- * Never more than a wake-up, because nobody here knows when the server began to count. Connects when somebody first has to
- * wait, so a process without contention has one connection. Whenever it comes or goes everybody looks again, since whatever
- * was said meanwhile is lost. It is idle by nature, and networks forget idle connections without a word: while somebody waits
- * it subscribes again and again, and is replaced when no answer comes.
+ * The channel on which a server wakes the waiters of this backend. A message is a hint: nobody here knows when the server began
+ * to count. The channel connects for the first waiter, so a process without contention has one connection. Whenever it comes or
+ * goes all waiters look again, because messages may be lost. Networks forget idle connections without a word. Therefore it
+ * subscribes again and again while somebody waits, and is replaced when no answer comes.
  */
 export class WakeUpChannel implements WakeUpChannels {
   readonly sharded: boolean;
   readonly #options: WakeUpChannelOptions;
-  /** What the names of the commands and of the event begin with. */
+  /** Begins the names of the commands and of the event. */
   readonly #kind: 's' | '';
-  readonly #clock: Clock;
   readonly #forgetHealth: () => void;
   #opening: Promise<void> | undefined;
   #client: RedisClient | undefined;
   #subscribed = false;
   #nextSign: Timer | undefined;
-  /** Why the last subscription was replaced, until the present one has given a sign of life. */
+  /** Why the last subscription was replaced, until the present one gives a sign of life. */
   #trouble: string | undefined;
   #closed = false;
 
@@ -66,7 +55,6 @@ export class WakeUpChannel implements WakeUpChannels {
     this.#options = options;
     this.sharded = options.sharded === true;
     this.#kind = this.sharded ? 's' : '';
-    this.#clock = options.clock ?? systemClock;
     this.#forgetHealth = options.health.onChange(({ status }) => this.#onHealthChange(status === 'down'));
   }
 
@@ -74,7 +62,7 @@ export class WakeUpChannel implements WakeUpChannels {
     return this.#subscribed ? this.#options.name : undefined;
   }
 
-  /** Connects, once; from then on the client keeps the connection by itself, as far as it knows. */
+  /** Connects once. From then on the client keeps the connection by itself, as far as it knows. */
   open(): void {
     detached(() => {
       this.#opening ??= this.#open();
@@ -108,7 +96,7 @@ export class WakeUpChannel implements WakeUpChannels {
     }
   }
 
-  /** This connection may be dead without knowing it; or still be on its way to a server that is the master no more. */
+  /** This connection may be dead without knowing it, or still on its way to a former master. */
   #onHealthChange(down: boolean): void {
     if (this.#client && this.#subscribed === down) this.#replace();
   }
@@ -126,7 +114,7 @@ export class WakeUpChannel implements WakeUpChannels {
       this.#nextSign = undefined;
       void this.#giveSign();
     };
-    if (!this.#closed) this.#nextSign ??= this.#clock.schedule(SIGN_MS, onTime, { background: true });
+    if (!this.#closed) this.#nextSign ??= systemClock.schedule(SIGN_MS, onTime, { background: true });
   }
 
   async #giveSign(): Promise<void> {
@@ -137,20 +125,20 @@ export class WakeUpChannel implements WakeUpChannels {
     this.#expectSign();
   }
 
-  /** Asked for and awaited, or else the server would hand keys to us for as long as it has not seen the connection end. */
+  /** Awaited, because the server hands keys to this process until it sees the connection end. */
   async #unsubscribe(): Promise<void> {
     const unsubscribed = this.#client?.call(`${this.#kind}unsubscribe`, this.#options.name).catch(() => undefined);
     const late = new Promise<void>((resolve) => {
-      this.#clock.schedule(LONGEST_GOODBYE_MS, resolve, { background: true });
+      systemClock.schedule(LONGEST_GOODBYE_MS, resolve, { background: true });
     });
     await Promise.race([unsubscribed, late]);
   }
 
-  /** Resolves to whether the server answered, and counts us. `trouble`: what is left to say about it then. */
+  /** Resolves to whether the server answered, and counts this listener. @param trouble the health tells it then */
   async #subscribe(client: RedisClient, trouble: string | undefined): Promise<boolean> {
     const { name, timeoutMs, countListeners } = this.#options;
     try {
-      const answered = await within(this.#clock, timeoutMs, client.call(`${this.#kind}subscribe`, name));
+      const answered = await within(systemClock, timeoutMs, client.call(`${this.#kind}subscribe`, name));
       if (client !== this.#client || this.#closed) return false;
       if (!answered) return this.#onSilence();
       const listeners = await countListeners?.(name).catch(() => undefined);

@@ -1,8 +1,8 @@
 import { RedisScript } from './redis-script.js';
 
 /**
- * KEYS: lease. ARGV: what the lease is to be, ttl in ms. `SET NX PX`, in a script for the sake of the clock that goes with it.
- * Returns {1, the server's clock} or {0, the server's clock, what is there, ms left of it}.
+ * KEYS: lease. ARGV: the new lease, ttl in ms. `SET NX PX`, in a script to read the clock in the same step.
+ * Returns {1, the server's clock} or {0, the server's clock, the present lease, ms left of it}.
  */
 export const SET_IF_FREE = new RedisScript(
   { keys: 1, args: 2, mostInACommand: 50 },

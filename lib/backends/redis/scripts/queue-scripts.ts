@@ -1,22 +1,22 @@
 import { RedisScript } from './redis-script.js';
 
-/** For how long a waiter that was handed the key has it, until it says that it is there. */
+/** How long a waiter has the key that it was handed, until it asks. */
 const GRANT_MS = 5_000;
-/** The same where nobody gave the key up: a holder has died, or a waiter before this one did not say that it is there. */
+/** The same after a holder that has died, or a waiter that did not ask. */
 const NEXT_GRANT_MS = 2_000;
-/** Waiters ask more often than that, also when nobody wakes them: whoever does not is not waited for again. */
+/** Waiters ask more often than that, also when nobody wakes them. The queue passes over those that do not. */
 const SILENT_MS = 4_800;
-/** How long a queue, and a place in it, outlive the last question of a waiter. */
+/** How long a queue, and an entry in it, outlive the last question of a waiter. */
 const QUEUE_MS = 120_000;
 /**
- * How long the last token is remembered after the lease; later, the server's clock alone makes tokens grow. Redis keeps the end
- * of that time by the same clock: one that is set back keeps the token for as much longer. A server that counts otherwise may
- * set its clock back by this much, and tokens still grow.
+ * How long the last token is remembered after the lease. Later the server's clock alone makes tokens grow. Redis keeps that time
+ * by the same clock: one that is set back keeps the token for as much longer. Other servers may set their clocks back by this
+ * much, and tokens still grow.
  */
 const FENCE_MS = 3_600_000;
 
 /**
- * Sends a message, unless nobody listens. The count of PUBLISH includes whoever subscribes to a pattern, as monitoring tools do.
+ * Sends a message, unless nobody listens. The count of PUBLISH includes subscribers to a pattern, such as monitoring tools.
  * Where NUMSUB is refused, everybody counts as listening.
  */
 const PUBLISH = `
@@ -28,7 +28,7 @@ local function reaches(channel, message)
 end
 `;
 
-/** The same on a cluster. A channel whose slot has gone to another node cannot be reached from here; who listens knows that. */
+/** The same on a cluster. A channel whose slot has gone to another node cannot be reached from here; its listeners know. */
 const SHARDED_PUBLISH = `
 local function reaches(channel, message)
   local reached = redis.pcall('SPUBLISH', channel, message)
@@ -37,11 +37,11 @@ end
 `;
 
 /**
- * What the scripts of the queue share, after `reaches`. KEYS: lease, and on a cluster queue, fence and waiters, whose names begin
- * with the lease's. A single server does not need to be sent what it can put together.
+ * The scripts of the queue share these functions, after `reaches`. KEYS: lease, and on a cluster queue, fence and waiters. Their
+ * names begin with the lease's, so a single server puts them together itself.
  *
- * lease = `owner|token|metadata`. queue = list of owners, first come first. waiters = hash by owner, `channel|seen|ttl|metadata`,
- * where seen is when the waiter asked last, in ms, and negative once it was passed over. fence = the last token.
+ * lease = `owner|token|metadata`. queue = list of owners, first come first. waiters = hash by owner, `channel|seen|ttl|metadata`:
+ * seen is the time in ms of the waiter's last question, and negative once it was passed over. fence = the last token.
  * Messages are `owner|0`: ask again, the key is yours.
  */
 const QUEUE_FUNCTIONS = `
@@ -76,12 +76,12 @@ local function leave(owner)
   redis.call('HDEL', WAITERS, owner)
 end
 
--- Takes the first waiter out of the queue that is there, and tells it so unless it is the one who asks. Those who do not listen
--- any more leave too. Those who were silent for longer than the limit keep their places, and are passed over until they ask.
+-- Takes the first waiter that is there out of the queue, and tells it so unless it is the one who asks. Waiters that do not
+-- listen any more leave. Waiters that were silent for longer than the limit keep their entries, and are passed over.
 local function next_waiter(asker, limit)
-  local place, now = 0, nil
+  local index, now = 0, nil
   while true do
-    local owner = redis.call('LINDEX', QUEUE, place)
+    local owner = redis.call('LINDEX', QUEUE, index)
     if not owner then return nil end
     local entry = redis.call('HGET', WAITERS, owner) or ''
     local channel, seen, ttl, metadata = string.match(entry, '^([^|]*)|(%-?%d+)|(%d+)|(.*)$')
@@ -89,7 +89,7 @@ local function next_waiter(asker, limit)
     local silent = seen and now - math.abs(seen)
     if owner ~= asker and seen and silent <= ${QUEUE_MS} and (seen < 0 or silent > limit) then
       if seen > 0 then note(owner, channel, -seen, ttl, metadata) end
-      place = place + 1
+      index = index + 1
     else
       local is_there = owner == asker or seen and silent <= limit and reaches(channel, owner .. '|0')
       leave(owner)
@@ -106,8 +106,8 @@ end
 `;
 
 /**
- * KEYS: lease. ARGV: owner, ttl in ms, `channel|metadata`, where the waiter is woken on the channel ('' = do not queue).
- * Returns {1, token} or {0, ms left of the lease, lease, place in the queue from 0 or -1}.
+ * KEYS: lease. ARGV: owner, ttl in ms, `channel|metadata`, where the channel wakes the waiter ('' = do not queue).
+ * Returns {1, token} or {0, ms left of the lease, lease, index in the queue or -1}.
  */
 const ACQUIRE = `
 name_keys()
@@ -125,20 +125,19 @@ if holder == owner then
   redis.call('PEXPIRE', LEASE, ttl)
   return {1, token}
 end
-local place = -1
+local index = -1
 if channel ~= '' then
-  place = redis.call('LPOS', QUEUE, owner) or redis.call('RPUSH', QUEUE, owner) - 1
+  index = redis.call('LPOS', QUEUE, owner) or redis.call('RPUSH', QUEUE, owner) - 1
   note(owner, channel, now_ms(), ARGV[2], metadata)
   redis.call('PEXPIRE', WAITERS, ${QUEUE_MS})
 end
--- Also where there is no queue: a server that may not write says so now, instead of who had the key when it last knew.
+-- Also where there is no queue: a server that may not write must not tell who has the key either.
 redis.call('PEXPIRE', QUEUE, ${QUEUE_MS})
-return {0, redis.call('PTTL', LEASE), lease, place}
+return {0, redis.call('PTTL', LEASE), lease, index}
 `;
 
 /**
- * KEYS: lease. ARGV: owner. Passes the key on, or leaves the queue. A key that is free, because somebody
- * deleted it, is passed on as well.
+ * KEYS: lease. ARGV: owner. Passes the key on, or leaves the queue. Passes on a key, too, that somebody has deleted.
  * Returns 1 if the key was the owner's, else 0.
  */
 const RELEASE = `
@@ -167,7 +166,7 @@ export class QueueScripts {
     this.release = new RedisScript({ keys, args: 1, mostInACommand: 50 }, RELEASE, functions);
   }
 
-  /** A node of a cluster has to know all keys, or a slot that is on its way would be found in the middle of a script. */
+  /** A node of a cluster has to know all keys: a slot that is moving must stop the script before it begins. */
   keysOf(leaseKey: string): readonly string[] {
     return this.#sharded ? [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`] : [leaseKey];
   }

@@ -1,12 +1,6 @@
-/** @throws when it is none, so that what an unknown server says is never taken for an answer */
+/** @throws when it is none: the words of an unknown server are no answer */
 export function asList(reply: unknown): readonly unknown[] {
-  if (!Array.isArray(reply)) throw unexpected();
-  return reply;
-}
-
-/** @throws when it is not a text of so many digits */
-export function asDigits(reply: unknown, count: number): string {
-  if (typeof reply !== 'string' || reply.length !== count) throw unexpected();
+  if (!Array.isArray(reply)) throw new Error('the server gave an answer of an unexpected kind');
   return reply;
 }
 
@@ -19,8 +13,4 @@ export function microseconds(time: unknown): bigint {
 /** Whether the first of the replies is 1, as scripts say yes. */
 export function isOne([reply]: readonly unknown[]): boolean {
   return Number(reply) === 1;
-}
-
-function unexpected(): Error {
-  return new Error('the server gave an answer of an unexpected kind');
 }

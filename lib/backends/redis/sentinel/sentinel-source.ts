@@ -6,7 +6,7 @@ import type { RedisAddress, RedisSentinelOptions } from '../options.js';
 import { tlsOptions } from '../connection/tls-options.js';
 
 const SENTINEL_PORT = 26_379;
-/** One that does not answer within this time is passed over for the next. */
+/** A Sentinel that does not answer within this time is passed over for the next. */
 const SENTINEL_TIMEOUT_MS = 1_000;
 
 /** Connections to whichever server the Sentinels call master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
@@ -55,8 +55,8 @@ function masterOptions(options: RedisSentinelOptions): object {
 }
 
 /**
- * A connection to one Sentinel, which says when it has switched masters. Not left to ioredis (`failoverDetector`): it prints
- * the failures of these connections, and gives up the client for good if the switch comes while it looks for the master.
+ * A connection to one Sentinel, which tells when it has switched masters. The `failoverDetector` of ioredis prints the failures
+ * of these connections, and ends the client for good if the switch comes while it looks for the master.
  */
 function watchSentinel(
   { host, port = SENTINEL_PORT }: RedisAddress,
@@ -78,7 +78,7 @@ function watchSentinel(
     if (!stopped) client.connect().catch(() => undefined);
     return client;
   });
-  // What is wrong with the package, the connection for commands says.
+  // The connection for commands tells that the package is missing.
   watching.catch(() => undefined);
   return () => {
     stopped = true;
