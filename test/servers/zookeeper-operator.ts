@@ -10,7 +10,6 @@ import {
 } from '../../lib/backends/zookeeper/nodes.js';
 import { ClientSession } from '../../lib/backends/zookeeper/client-session.js';
 import type { ZooKeeperConnection } from '../../lib/backends/zookeeper/transport/connection.js';
-import { isRefusal, NO_NODE } from '../../lib/backends/zookeeper/error.js';
 import { PERSISTENT } from '../../lib/backends/zookeeper/transport/wire.js';
 import { eventually } from '../support/eventually.js';
 
@@ -34,11 +33,7 @@ export class ZookeeperOperator {
 
   /** Up to date, whichever server answers. Nothing where there is no such node. */
   async children(path: string): Promise<readonly string[]> {
-    const connection = await this.#upToDate();
-    return childrenOf(connection, path).catch((error: unknown) => {
-      if (isRefusal(error, NO_NODE)) return [];
-      throw error;
-    });
+    return childrenOf(await this.#upToDate(), path);
   }
 
   async read(path: string): Promise<NodeState | null> {

@@ -1,6 +1,6 @@
 import { type NodeState, readNode } from './nodes.js';
-import type { NodeEvent } from './transport/single-connection-client.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
+import type { NodeEvent } from './transport/single-connection-client.js';
 
 /** Watches one node. Tells once of its next change, or of the end of the connection it was read over. */
 export class NodeWatch {
@@ -13,23 +13,25 @@ export class NodeWatch {
   }
 
   /** Reads a node, and watches it instead of the former one. `null`: it does not exist, and nothing is watched. */
-  async read(
-    connection: ZooKeeperConnection,
-    path: string,
-    onEvent: (event: NodeEvent) => void,
-  ): Promise<NodeState | null> {
+  async read(connection: ZooKeeperConnection, path: string, onEvent: (event: NodeEvent) => void) {
     this.end();
     const listener = (event: NodeEvent): void => {
       this.#connection = undefined;
       onEvent(event);
     };
+    const forget = (): void => connection.watches.delete(path, listener);
     this.#connection = connection;
-    this.#forget = () => connection.watches.delete(path, listener);
+    this.#forget = forget;
+    // The event may come with the same packet as the answer.
+    connection.watches.add(path, listener);
     let state: NodeState | null = null;
     try {
-      state = await readNode(connection, path, listener);
+      state = await readNode(connection, path, true);
     } finally {
-      if (!state) this.#connection = undefined;
+      if (!state) {
+        forget();
+        this.#connection = undefined;
+      }
     }
     return state;
   }

@@ -1,9 +1,8 @@
 import { isRefusal, NO_NODE, NODE_EXISTS } from './error.js';
-import type { NodeEvent } from './transport/single-connection-client.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import { type AclEntry, CONTAINER, PERSISTENT } from './transport/wire.js';
 
-/** A node of ours, and the number of the transaction that created it: no other node ever has the same. */
+/** A node of this process, and the number of the transaction that created it: no other node ever has the same. */
 export interface OwnNode {
   readonly path: string;
   readonly czxid: bigint;
@@ -21,10 +20,9 @@ export interface NodeState {
 export async function createNode(
   connection: ZooKeeperConnection,
   path: string,
-  { data, acl, flags }: { data: Buffer; acl: readonly AclEntry[]; flags: number },
+  how: { readonly data: Buffer; readonly acl: readonly AclEntry[]; readonly flags: number },
 ): Promise<OwnNode> {
-  const operation = `create a node in ${parentOf(path)}`;
-  const answer = await connection.ask('create', { path, data, acl, flags }, operation);
+  const answer = await connection.ask('create', { path, ...how }, `create a node in ${parentOf(path)}`);
   return { path: answer.data?.toString() ?? path, czxid: answer.stat.czxid.readBigInt64BE() };
 }
 
@@ -46,32 +44,29 @@ export async function createParents(
   }
 }
 
-/** `null` when it does not exist; then nothing is watched. Otherwise `onEvent` is called once. */
+/** `null` when it does not exist; then nothing is watched. */
 export async function readNode(
   connection: ZooKeeperConnection,
   path: string,
-  onEvent?: (event: NodeEvent) => void,
+  watch = false,
 ): Promise<NodeState | null> {
-  // The event may come with the same packet as the answer.
-  if (onEvent) connection.watches.add(path, onEvent);
   try {
-    const { data, stat } = await connection.ask(
-      'read',
-      { path, watch: onEvent !== undefined },
-      `read a node in ${parentOf(path)}`,
-    );
+    const { data, stat } = await connection.ask('read', { path, watch }, `read a node in ${parentOf(path)}`);
     return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, session: stat.ephemeralOwner };
   } catch (error) {
-    if (onEvent) connection.watches.delete(path, onEvent);
     if (isRefusal(error, NO_NODE)) return null;
     throw error;
   }
 }
 
-/** @throws ServerRefusalError NO_NODE */
+/** None where the node does not exist. */
 export async function childrenOf(connection: ZooKeeperConnection, path: string): Promise<readonly string[]> {
-  const { children = [] } = await connection.ask('children', { path, watch: false }, `list ${path}`);
-  return children;
+  try {
+    return (await connection.ask('children', { path, watch: false }, `list ${path}`)).children ?? [];
+  } catch (error) {
+    if (isRefusal(error, NO_NODE)) return [];
+    throw error;
+  }
 }
 
 /** Whether it was there. */
@@ -80,8 +75,8 @@ export async function deleteNode(connection: ZooKeeperConnection, path: string):
     await connection.ask('delete', { path, version: -1 }, `delete a node in ${parentOf(path)}`);
     return true;
   } catch (error) {
-    if (!isRefusal(error, NO_NODE)) throw error;
-    return false;
+    if (isRefusal(error, NO_NODE)) return false;
+    throw error;
   }
 }
 

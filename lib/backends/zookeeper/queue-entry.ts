@@ -1,9 +1,10 @@
-import { type Holder, type HolderMetadata } from '../../core/index.js';
+import { type Holder, type HolderMetadata, LockConfigurationError, quote } from '../../core/index.js';
 import { holderOf } from './node-name.js';
 import type { NodeWatch } from './node-watch.js';
 import { type OwnNode, readNode } from './nodes.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import type { ZooKeeperSession } from './session.js';
+import type { ZooKeeperMode } from './options.js';
 import type { AclEntry } from './transport/wire.js';
 
 export interface QueueEntrySettings {
@@ -27,7 +28,7 @@ export interface QueueEntry {
    * @throws ConnectionLostError: look again over the next one; ServerRefusalError
    */
   look(wake: (() => void) | undefined): Promise<QueuePosition>;
-  /** Deletes our node, and no other. Whether there was one. @throws as `look` */
+  /** Deletes the owner's node, and no other. Whether there was one. @throws as `look` */
   release(): Promise<boolean>;
   /** `wake` is called no more. */
   unwatch(): void;
@@ -43,4 +44,8 @@ export async function watchPredecessor(
   const askedForHolder = holderPath === path ? asked : readNode(connection, holderPath);
   const [state, first] = await Promise.all([asked, askedForHolder]);
   return state && { node: null, holder: first ? holderOf(first) : undefined };
+}
+
+export function mixedModes(key: string, mode: ZooKeeperMode): LockConfigurationError {
+  return new LockConfigurationError(`${quote(key)} is in use by mode ${mode}; all must use the same`, 'mode', key);
 }

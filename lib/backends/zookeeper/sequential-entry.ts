@@ -1,8 +1,13 @@
-import { LockConfigurationError, quote } from '../../core/index.js';
 import { contenderPrefix, dataOf, nameOfKey, ownerInName } from './node-name.js';
 import { NodeWatch } from './node-watch.js';
 import { childrenOf, createNode, createParents, deleteNode, nameOf, type OwnNode, readNode } from './nodes.js';
-import { type QueueEntry, type QueueEntrySettings, type QueuePosition, watchPredecessor } from './queue-entry.js';
+import {
+  mixedModes,
+  type QueueEntry,
+  type QueueEntrySettings,
+  type QueuePosition,
+  watchPredecessor,
+} from './queue-entry.js';
 import { inOrder, numbersAreUsedUp } from './queue-order.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import { isRefusal, NO_CHILDREN_FOR_EPHEMERALS, NO_NODE, ServerRefusalError } from './error.js';
@@ -17,16 +22,16 @@ export class SequentialEntry implements QueueEntry {
   /** The owner that has `key` now. */
   static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<string | undefined> {
     const parent = `${base}/${nameOfKey(key)}`;
-    const [first] = await ordered(connection, parent, await contendersIn(connection, parent));
+    const [first] = await ordered(connection, parent, await childrenOf(connection, parent));
     return first === undefined ? undefined : ownerInName(first);
   }
 
   readonly #parent: string;
   readonly #prefix: string;
   #node: OwnNode | undefined;
-  /** A node may have been created whose name we were not told. */
+  /** A node may have been created whose name is not known: the answer was lost. */
   #isUncertain = false;
-  /** Watches the one before ours in the queue. */
+  /** Watches the predecessor. */
   readonly #watch = new NodeWatch();
 
   constructor(
@@ -46,11 +51,10 @@ export class SequentialEntry implements QueueEntry {
       const index = node ? order.indexOf(nameOf(node.path)) : -1;
       const [first, before] = [order[0], order[index - 1]];
       if (node && index === 0) return { node };
-      // Somebody has deleted our node: back to the end of the queue.
+      // Somebody has deleted the node: back to the end of the queue.
       if (index === -1) this.#node = undefined;
       if (first === undefined || before === undefined) continue;
-      const holderPath = `${this.#parent}/${first}`;
-      const how = { watch: this.#watch, wake, holderPath };
+      const how = { watch: this.#watch, wake, holderPath: `${this.#parent}/${first}` };
       const position = await watchPredecessor(connection, `${this.#parent}/${before}`, how);
       if (position) return position;
     }
@@ -68,13 +72,13 @@ export class SequentialEntry implements QueueEntry {
     this.#watch.end();
   }
 
-  /** All who want the key, with us among them. */
+  /** All who want the key, this owner among them. */
   async #contenders(connection: ZooKeeperConnection): Promise<readonly string[]> {
     if (this.#isUncertain) await this.#find(connection);
-    return this.#node ? this.#list(connection) : this.#enter(connection);
+    return this.#node ? childrenOf(connection, this.#parent) : this.#enter(connection);
   }
 
-  /** Creates our node and lists all, in one go: nobody who came before us can be missing then. */
+  /** Creates the node and lists all, in one go: nobody who came before can be missing then. */
   async #enter(connection: ZooKeeperConnection): Promise<readonly string[]> {
     const { acl, metadata } = this.settings;
     this.#isUncertain = true;
@@ -89,7 +93,7 @@ export class SequentialEntry implements QueueEntry {
     } catch (error) {
       if (this.#node) throw error;
       this.#isUncertain = !(error instanceof ServerRefusalError);
-      if (isRefusal(error, NO_CHILDREN_FOR_EPHEMERALS)) throw this.#mixedModes();
+      if (isRefusal(error, NO_CHILDREN_FOR_EPHEMERALS)) throw mixedModes(this.settings.key, 'simple');
       if (!isRefusal(error, NO_NODE)) throw error;
     }
     // The server has removed the empty parent, or nobody has asked for this key yet.
@@ -98,11 +102,11 @@ export class SequentialEntry implements QueueEntry {
   }
 
   /**
-   * The reply to our creation was lost: it was carried out, in this session, or it never will be. What has our owner's name in
-   * another session is nobody's any more.
+   * The answer to the creation was lost: it was carried out, in this session, or it never will be. A node that has the owner's
+   * name in another session is nobody's any more.
    */
   async #find(connection: ZooKeeperConnection): Promise<void> {
-    const names = await this.#list(connection);
+    const names = await childrenOf(connection, this.#parent);
     for (const name of names.filter((one) => one.startsWith(this.#prefix))) {
       const path = `${this.#parent}/${name}`;
       const state = await readNode(connection, path);
@@ -111,26 +115,9 @@ export class SequentialEntry implements QueueEntry {
     }
     this.#isUncertain = false;
   }
-
-  #list(connection: ZooKeeperConnection): Promise<readonly string[]> {
-    return contendersIn(connection, this.#parent);
-  }
-
-  #mixedModes(): LockConfigurationError {
-    const { key } = this.settings;
-    return new LockConfigurationError(`${quote(key)} is in use by mode simple; all must use the same`, 'mode', key);
-  }
 }
 
-async function contendersIn(connection: ZooKeeperConnection, parent: string): Promise<readonly string[]> {
-  try {
-    return await childrenOf(connection, parent);
-  } catch (error) {
-    if (isRefusal(error, NO_NODE)) return [];
-    throw error;
-  }
-}
-
+/** First come first: by the numbers of the nodes, or by their transactions where the numbers are used up. */
 async function ordered(
   connection: ZooKeeperConnection,
   parent: string,

@@ -17,10 +17,10 @@ const USUAL_TICK_MS = 2_000;
 const LEAST_TICKS = 6;
 
 /**
- * Sessions are ended by the leader, which hears of those of its followers only with every half tick. A follower that is cut off
- * from it goes on answering reads for `syncLimit` ticks, while the leader lets the session end and the next holder in. So life
- * signs go through the leader (`sync`), each proves that the leader knows of the one before it, and a third of the time-out is
- * kept back for what may lie between the two. That is exact as long as the time-out is six ticks or more.
+ * The leader ends sessions, and hears of those of its followers only with every half tick. A follower that is cut off answers
+ * reads for `syncLimit` ticks more, while the leader ends the session and lets the next holder in. Therefore life signs go
+ * through the leader (`sync`), and each proves that the leader knows of the one before it. A third of the time-out is kept back
+ * for the time between the two, which is exact as long as the time-out is six ticks or more.
  */
 export function timesOf(sessionMs: number): SessionTimes {
   return {
@@ -38,16 +38,11 @@ export function silenceMsOf(sessionMs: number, requestTimeoutMs: number): number
 
 /** Advice for an operator on a session that was requested with `askedMs`; `undefined` when all is well. */
 export function adviceOn(sessionMs: number, askedMs: number): string | undefined {
-  const advice: string[] = [];
-  if (sessionMs !== askedMs) {
-    advice.push(`the server has made a session of ${sessionMs} ms of the sessionTtlMs ${askedMs}: see its limits`);
-  }
   const leastMs = LEAST_TICKS * USUAL_TICK_MS;
-  if (sessionMs < leastMs) {
-    const reason = 'less, and a holder whose server is cut off from the others may trust its lock for too long';
-    advice.push(
-      `a session of ${sessionMs} ms should be ${LEAST_TICKS} ticks of the server, which are ${leastMs} ms by default: ${reason}`,
-    );
-  }
-  return advice.length > 0 ? advice.join('; ') : undefined;
+  const changed = `the server has made a session of ${sessionMs} ms of the sessionTtlMs ${askedMs}: see its limits`;
+  const short =
+    `a session of ${sessionMs} ms should be ${LEAST_TICKS} ticks of the server, which are ${leastMs} ms by default: ` +
+    'less, and a holder whose server is cut off from the others may trust its lock for too long';
+  const advice = [...(sessionMs === askedMs ? [] : [changed]), ...(sessionMs < leastMs ? [short] : [])];
+  return advice.join('; ') || undefined;
 }

@@ -1,8 +1,13 @@
-import { LockConfigurationError, quote } from '../../../core/index.js';
 import { dataOf, nameOfKey, ownerOf } from '../node-name.js';
 import { NodeWatch } from '../node-watch.js';
 import { createNode, createParents, deleteNode, type OwnNode, readNode } from '../nodes.js';
-import { type QueueEntry, type QueueEntrySettings, type QueuePosition, watchPredecessor } from '../queue-entry.js';
+import {
+  mixedModes,
+  type QueueEntry,
+  type QueueEntrySettings,
+  type QueuePosition,
+  watchPredecessor,
+} from '../queue-entry.js';
 import type { ZooKeeperConnection } from '../transport/connection.js';
 import { isRefusal, NO_NODE, NODE_EXISTS, ServerRefusalError } from '../error.js';
 import type { ZooKeeperSession } from '../session.js';
@@ -11,9 +16,9 @@ import { EPHEMERAL, PERSISTENT } from '../transport/wire.js';
 const NO_SESSION = Buffer.alloc(8);
 
 /**
- * The key is one ephemeral node: who creates it has the key, and all others wait for its end and race for the next. A node can
- * only be deleted by its path, which all holders share, so a release reads first whose it is. An operator who deletes a node in
- * between lets that release free the next holder's: `sequential` has no such gap.
+ * The key is one ephemeral node: the owner that creates it has the key, and all others wait for its end and race for the next.
+ * A node can only be deleted by its path, which all holders share, so a release reads first whose it is. An operator who deletes
+ * a node in between lets that release free the next holder's: `sequential` has no such gap.
  */
 export class EphemeralEntry implements QueueEntry {
   /** The owner that has `key` now. */
@@ -24,9 +29,8 @@ export class EphemeralEntry implements QueueEntry {
 
   readonly #path: string;
   #node: OwnNode | undefined;
-  /** Our node may have been created, and we were not told. */
+  /** The node may have been created: the answer was lost. */
   #isUncertain = false;
-  /** Watches the holder's node. */
   readonly #watch = new NodeWatch();
 
   constructor(
@@ -77,19 +81,17 @@ export class EphemeralEntry implements QueueEntry {
     return this.#create(connection);
   }
 
-  /** Whether the node of the key is ours: after a lost reply, and before it is deleted. */
+  /** Whether the node of the key is this owner's: after a lost answer, and before it is deleted. */
   async #find(connection: ZooKeeperConnection): Promise<void> {
     const state = await readNode(connection, this.#path);
-    const isOurs = state?.session.equals(this.session.ticket.id) === true && ownerOf(state) === this.settings.owner;
-    this.#node = isOurs ? { path: this.#path, czxid: state.czxid } : undefined;
+    const isOwn = state?.session.equals(this.session.ticket.id) === true && ownerOf(state) === this.settings.owner;
+    this.#node = isOwn ? { path: this.#path, czxid: state.czxid } : undefined;
     this.#isUncertain = false;
   }
 
   /** A node without a session would be in the way for ever. */
   async #assertMode(connection: ZooKeeperConnection): Promise<void> {
     const state = await readNode(connection, this.#path);
-    if (state?.session.equals(NO_SESSION) !== true) return;
-    const { key } = this.settings;
-    throw new LockConfigurationError(`${quote(key)} is in use by mode sequential; all must use the same`, 'mode', key);
+    if (state?.session.equals(NO_SESSION) === true) throw mixedModes(this.settings.key, 'sequential');
   }
 }
