@@ -21,14 +21,14 @@ export class ClientSession {
     return this.#opening;
   }
 
-  /** Gives back everything at once. Rejects when the server does not hear of it: everything then ends by itself. */
+  /** Ends all entries at once. Rejects when the server does not hear of it: they then end by themselves. */
   async close(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
     if (session && !session.gone.aborted) await session.revoke();
   }
 
-  /** What is left of the last one would stand in the way of the next one's. */
+  /** Entries of the last session would stand in the way of those of the next. */
   async #open(): Promise<EtcdSession> {
     await this.close().catch(() => undefined);
     this.#session = await EtcdSession.grant(this.client, this.names, this.sessionTtlMs, this.clock);

@@ -4,15 +4,15 @@ import { MORE_SPACE } from './error.js';
 import { METHOD } from './transport/messages.js';
 
 const GIB = 1024 ** 3;
-/** Where the server does not say what it is: etcd 3.6 is the first to do so. */
+/** Where the server does not tell its quota: etcd 3.6 is the first to do so. */
 const USUAL_QUOTA = 2 * GIB;
 const ALARMING = 0.8;
 
 const LOOK_EVERY_MS = 60_000;
-/** While there is something to put right. */
+/** While an operator has something to put right. */
 const LOOK_AGAIN_MS = 5_000;
 
-/** What `health` says of a server that forgets nothing. A full one refuses every write, and that of others, too. */
+/** Warns in `health` of a server that forgets nothing. A full one refuses every write of everybody. */
 export class DatabaseSize {
   #lookedAt = -Infinity;
   #alarming = false;
@@ -22,12 +22,12 @@ export class DatabaseSize {
     private readonly clock: Clock = systemClock,
   ) {}
 
-  /** For whoever makes it grow. Asks at most once a minute, and never lets anybody wait. */
+  /** Asks at most once a minute, and never lets anybody wait. */
   lookNowAndThen(): void {
     if (this.clock.now() - this.#lookedAt >= (this.#alarming ? LOOK_AGAIN_MS : LOOK_EVERY_MS)) void this.look();
   }
 
-  /** Who is not allowed to know learns nothing, and that is all. */
+  /** A user who may not know learns nothing. */
   async look(): Promise<void> {
     this.#lookedAt = this.clock.now();
     try {
@@ -37,7 +37,7 @@ export class DatabaseSize {
       this.#alarming = advice !== undefined;
       this.client.health.advise('size', advice);
     } catch {
-      // The next one who needs an answer says what is wrong.
+      // The next request that needs an answer says what is wrong.
     }
   }
 }

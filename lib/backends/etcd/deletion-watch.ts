@@ -7,9 +7,10 @@ const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1_000;
 
 /**
- * Tells of keys that go, over one stream for all of them. No more than a wake-up: whoever is told looks, so a stream that
- * breaks, or a revision that was compacted away, is told as if the key were gone, and nothing ever has to be resumed. Whoever
- * looks takes a watch on the stream of today, so that one with an older token, or of another connection, soon has none left.
+ * Tells of keys that go, over one stream for all of them. No more than a wake-up: whoever is told looks, so a stream
+ * that breaks, or a revision that was compacted away, is told as if the key were gone, and nothing ever has to be
+ * resumed. Whoever looks takes a watch on the stream of today, so that one with an older token, or of another
+ * connection, soon has none left.
  */
 export class DeletionWatch {
   #stream: WatchStream | undefined;

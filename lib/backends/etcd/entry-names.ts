@@ -1,9 +1,9 @@
 import type { EtcdLockNames } from './lock-names.js';
 
 /**
- * Which names the places of one session have. Names are used again: until etcd is compacted, it looks through every name that
- * was ever in a range when it looks for the oldest. A name that was left in doubt stays taken for as long as the session lives,
- * as nobody knows when nothing can happen with it any more: about 100 bytes for each release that had no answer.
+ * The names of the entries of one session. They are used again, because etcd looks for the oldest through every name
+ * that a range had since the last compaction. A name whose release had no answer stays taken while the session lives:
+ * about 100 bytes.
  */
 export class EntryNames {
   readonly #taken = new Set<string>();
@@ -13,7 +13,7 @@ export class EntryNames {
     private readonly lease: bigint,
   ) {}
 
-  /** A name in the queue of `key` that no other place has. */
+  /** A name in the queue of `key` that no other entry has. */
   take(key: string): string {
     for (let number = 0; ; number += 1) {
       const name = this.names.entry(key, number, this.lease);

@@ -23,7 +23,7 @@ const STATUS = [
 
 export type EtcdStatus = Exclude<(typeof STATUS)[number], 'OK'>;
 
-/** An answer was given, and it says that the request was not carried out. After the others it may have been, or may still be. */
+/** The request was not carried out. After all other codes it may have been, or may still be. */
 const REFUSALS: ReadonlySet<EtcdStatus> = new Set([
   'INVALID_ARGUMENT',
   'NOT_FOUND',
@@ -39,7 +39,7 @@ const NO_SPACE = 'database space exceeded';
 export const MORE_SPACE =
   'have etcd compact its history (--auto-compaction-retention=1h), and run etcdctl compact, defrag and alarm disarm to make room now';
 
-/** What etcd answered instead of doing what it was asked. Without a secret: etcd's messages name no user and no key. */
+/** etcd's answer to a request that it did not carry out. It has no secret: etcd's messages name no user and no key. */
 export class EtcdError extends Error {
   override readonly name = 'EtcdError';
 
@@ -59,7 +59,7 @@ export class EtcdError extends Error {
   }
 }
 
-/** etcd's database has outgrown its quota: it takes no write any more, whoever asks. */
+/** etcd's database has outgrown its quota and takes no write any more. */
 export function isFull(error: unknown): boolean {
   return error instanceof EtcdError && error.message.includes(NO_SPACE);
 }

@@ -16,7 +16,7 @@ import { StaleConnectionError } from './transport/grpc-connection.js';
 import { isOwn, packLease } from './lease-value.js';
 import { EtcdLockNames } from './lock-names.js';
 import { QueueEntry, type QueueEntrySettings } from './queue-entry.js';
-import { Recovery } from './recovery.js';
+import { recover } from './recovery.js';
 import { TokenCount } from './token-count.js';
 
 /** Asking again would bring the same answer. */
@@ -28,9 +28,9 @@ const HOPELESS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The places of one process in the queues of its locks, all under one lease. After Burrows, "The Chubby lock service for
- * loosely-coupled distributed systems" (OSDI 2006), and the recipe of etcd's own client, which has one place per session and
- * so lets two callers of one process in.
+ * The queue entries of one process, all under one lease. After Burrows, "The Chubby lock service for loosely-coupled
+ * distributed systems" (OSDI 2006), and the recipe of etcd's own client, which has one entry per session and so lets
+ * two callers in.
  */
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
@@ -40,7 +40,7 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #sessions: ClientSession;
   readonly #settings: QueueEntrySettings;
   readonly #size: DatabaseSize;
-  readonly #recovery: Recovery;
+  readonly #stopRecovery: () => void;
   readonly #entries = new Map<string, QueueEntry>();
   readonly #wakes = new Map<string, () => void>();
   #closed = false;
@@ -50,12 +50,12 @@ export class EtcdLeaseStore implements LeaseStore {
     const names = new EtcdLockNames(options.prefix);
     this.#client = client;
     this.#size = new DatabaseSize(client);
-    this.#recovery = new Recovery(client, names.session(0n));
+    this.#stopRecovery = recover(client, names.session(0n));
     this.#sessions = new ClientSession(client, names, options.sessionTtlMs);
     this.#settings = { client, names, watch: new DeletionWatch(client), tokens: new TokenCount(client, names) };
   }
 
-  /** Shows what trying again will not mend: who we are, and what we may. */
+  /** Shows what trying again will not mend: credentials and permissions. */
   async start(): Promise<void> {
     try {
       await this.#client.read([this.#settings.names.session(0n)]);
@@ -105,7 +105,7 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#recovery.end();
+    this.#stopRecovery();
     await this.#sessions.close().catch(() => undefined);
     this.#client.close();
   }
@@ -135,8 +135,8 @@ export class EtcdLeaseStore implements LeaseStore {
 }
 
 /**
- * A connection that was idle may have been forgotten by what is in between, which shows only when it is used. A new one need not
- * fail whoever asks only once. Places know what may have been carried out already.
+ * A network may have forgotten an idle connection, which shows only in use. An entry knows what may have been done
+ * already.
  */
 async function onceMore<T>(task: () => Promise<T>): Promise<T> {
   try {

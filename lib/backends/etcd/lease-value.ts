@@ -1,6 +1,6 @@
 import { type HolderMetadata, packHolder } from '../../core/index.js';
 
-/** What a place holds, as JSON for whoever looks at the lock from outside: its owner, and what `unpackHolder` finds. */
+/** The value of an entry, as JSON for operators: its owner, and the fields for `unpackHolder`. */
 export function packLease(owner: string, metadata: HolderMetadata): string {
   return `${startOf(owner)},${packHolder(metadata).slice(1)}`;
 }

@@ -1,6 +1,6 @@
 /**
- * Where the locks are on the server: `<prefix>/<key>/<number>@<lease>` for each one who holds or waits for `key`. No key's range
- * has a part of another one's, because no key has a slash left.
+ * The locks on the server: `<prefix>/<key>/<number>@<lease>` for each owner that holds or waits for `key`. The ranges
+ * of two keys never overlap, because a key has its slashes escaped.
  */
 export class EtcdLockNames {
   constructor(private readonly prefix: string) {}

@@ -9,7 +9,7 @@ import {
   refuseOption,
 } from '../../core/index.js';
 
-/** What Node's `tls` knows by the same names. */
+/** Options of Node's `tls` with the same names. */
 export type EtcdTls = Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passphrase'> & {
   /** The name in the server's certificate, where it is not the host of the endpoint. */
   readonly servername?: string;
@@ -19,13 +19,13 @@ export interface EtcdOptions {
   /** Members of one cluster, such as `http://10.0.0.1:2379`; the next one is asked when one fails. */
   readonly endpoints: string | readonly string[];
   /**
-   * For a cluster with authentication. A function is asked at each authentication. A user whom a client certificate names
-   * needs none.
+   * For a cluster with authentication. A function is asked at each authentication. A user whom a client certificate
+   * names needs none.
    */
   readonly credentials?: Given<Credentials>;
   /**
-   * Needs `https` endpoints, which do without where the certificate is signed by an authority that Node knows. A function is
-   * asked at each new connection: for certificates that are renewed while the process lives.
+   * Needs `https` endpoints, which do without where the certificate is signed by an authority that Node knows. A
+   * function is asked at each new connection: for certificates that are renewed while the process lives.
    */
   readonly tls?: EtcdTls | (() => EtcdTls);
   /**
@@ -51,7 +51,9 @@ export interface ResolvedEtcdOptions extends Required<Omit<EtcdOptions, 'credent
 const OPTIONS = ['endpoints', 'credentials', 'tls', 'sessionTtlMs', 'prefix', 'requestTimeoutMs', 'patienceMs'];
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Fills in what was left open. @throws LockConfigurationError naming the option; it repeats no URL and no credential */
+/**
+ * Fills in what was left open. @throws LockConfigurationError naming the option; it repeats no URL and no credential
+ */
 export function resolveEtcdOptions(options: EtcdOptions): ResolvedEtcdOptions {
   assertOptions(options, OPTIONS, 'etcd');
   const { credentials, tls, sessionTtlMs = 10_000, prefix = 'lock', patienceMs = 5_000 } = options;

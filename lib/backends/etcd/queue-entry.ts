@@ -16,21 +16,21 @@ export interface QueueEntrySettings {
 }
 
 /**
- * One owner's key below that of a lock, under the lease of its process. The oldest has the lock, by etcd's own count, and each
- * of the others watches the one before itself, so that a release wakes one.
+ * One owner's key below that of a lock, under the lease of its process. The oldest has the lock, by etcd's own count.
+ * Each of the others watches its predecessor, so that a release wakes one.
  *
- * A request that was not answered may still be carried out at any time, by a member that was frozen for example. Whoever
- * leaves in doubt therefore writes the session's own key too, in the transaction that deletes his place; and whoever takes a
- * place demands that this key is as he knows it. What is to be created late comes to nothing; what is to be deleted late would
- * not, so that nobody else gets the name of a place that was left in doubt.
+ * A request without an answer may still be carried out at any time, for example by a member that was frozen. A release
+ * in doubt therefore writes the session's own key in the transaction that deletes the entry, and an entry is created
+ * only while that key is unchanged. A late creation then has no effect. A late deletion would have one, so the name of
+ * such an entry is not reused.
  */
 export class QueueEntry {
   readonly #name: string;
-  /** etcd's revision at the time: the number in the queue. Unknown until an answer said so. */
+  /** etcd's revision at the creation: the number in the queue. Unknown before the answer. */
   #createdAt: bigint | undefined;
   #inDoubt = false;
   #hasLock = false;
-  /** Of the one before us in the queue. */
+  /** The watch of the predecessor. */
   #watched: { readonly createdAt: bigint; readonly watch: Watch; readonly end: () => void } | undefined;
 
   constructor(
@@ -42,17 +42,17 @@ export class QueueEntry {
     this.#name = session.entryNames.take(key);
   }
 
-  /** Takes the lock if it is free, or has become so. Otherwise stands in line and has `wake` called, if there is one to call. */
+  /** Takes the lock if it is free. Otherwise stands in line, if there is a `wake` to call. */
   ask(wake: (() => void) | undefined): Promise<LeaseAttempt> {
     return this.#createdAt === undefined ? this.#enter(wake) : this.#look(this.#createdAt, wake);
   }
 
-  /** Whether the lock is still ours, for a whole TTL from when this was called. */
+  /** Whether the owner has the lock, for a whole TTL from this call on. */
   async isHeld(): Promise<boolean> {
     return this.#createdAt !== undefined && this.session.isThere(this.#name, this.#createdAt);
   }
 
-  /** Leaves it, or the queue. Whether it was ours. */
+  /** Releases the lock, or leaves the queue. Whether the owner had the lock. */
   async release(): Promise<boolean> {
     this.unwatch();
     if (this.session.gone.aborted) return false;
@@ -65,7 +65,7 @@ export class QueueEntry {
     this.#watched = undefined;
   }
 
-  /** One request, also for a lock that is free. Who does not wait takes no place behind others. */
+  /** One request, also for a lock that is free. A caller that does not wait never stands behind others. */
   async #enter(wake: (() => void) | undefined): Promise<LeaseAttempt> {
     const { names, tokens } = this.settings;
     const { lease, epoch } = this.session;
@@ -96,7 +96,7 @@ export class QueueEntry {
     return this.#enter(wake);
   }
 
-  /** Trusts nothing but a new reading of our own key: it may have gone with the one before it, or instead of it. */
+  /** Trusts only a new reading of its own key, which may have gone with the predecessor, or instead of it. */
   async #look(createdAt: bigint, wake: (() => void) | undefined): Promise<LeaseAttempt> {
     const { client, names, tokens } = this.settings;
     const queue = names.queue(this.key);
@@ -173,7 +173,7 @@ export class QueueEntry {
     } catch (error) {
       this.#noteEnd(error);
       if (this.session.gone.aborted) return false;
-      // A full server creates nothing any more, sooner or later: deleting is all that is left to do.
+      // A full server creates nothing any more: a deletion is enough.
       if (!isFull(error)) throw error;
       await client.transact({ steps: [{ remove: this.#name }] });
       return true;

@@ -17,11 +17,11 @@ interface Question {
 }
 
 /**
- * A lease of etcd's, and so the life of everything that this process holds or waits for. Kept alive at a third of its TTL, and
- * trusted on our own clock from the moment at which the last confirmed heartbeat was sent.
+ * A lease of etcd's: everything that this process holds or waits for ends with it. Kept alive at a third of its TTL,
+ * and trusted by this process's clock from the moment at which the last confirmed heartbeat was sent.
  */
 export class EtcdSession {
-  /** What late requests of ours are told from: see `EtcdLeaseStore`. The revision of the session's own key; 0 without one. */
+  /** Tells late requests of this process: see `QueueEntry`. The revision of the session's own key; 0 without one. */
   epoch = 0n;
   readonly entryNames: EntryNames;
   readonly #gone = new AbortController();
@@ -42,7 +42,7 @@ export class EtcdSession {
   ) {
     this.#sentAt = sentAt;
     this.entryNames = new EntryNames(names, lease);
-    // Every lease listens to it: many are no leak.
+    // Every lease listens to it.
     setMaxListeners(0, this.gone);
     this.#forgetHealth = client.health.onChange(({ status }) => status === 'down' && this.#beatIn(this.ttlMs / 50));
     this.#beatIn(sentAt + ttlMs / 3 - clock.now());
@@ -59,7 +59,7 @@ export class EtcdSession {
     return new EtcdSession(client, names, reply.integer(2), Number(reply.integer(3)) * 1_000, sentAt, clock);
   }
 
-  /** Aborts when the server says that the lease is gone, and all our keys with it. */
+  /** Aborts when the server says that the lease is gone, and all its keys with it. */
   get gone(): AbortSignal {
     return this.#gone.signal;
   }
@@ -85,7 +85,7 @@ export class EtcdSession {
     this.#forgetHealth();
     for (const { resolve, reject } of this.#questions.splice(0)) {
       if (this.gone.aborted) resolve(false);
-      // By our clock alone, or by our own doing: nobody has said that anything is gone.
+      // By the clock alone, or by `stop`: the server has not said that anything is gone.
       else reject(new Error('the session is over'));
     }
   }
@@ -95,7 +95,7 @@ export class EtcdSession {
     await this.client.call(METHOD.revoke, encode([1, this.lease]));
   }
 
-  /** Whether `name` is still the key that was created then, in a session with its whole TTL from when this was called. */
+  /** Whether `name` is still the key that was created then, in a session with its whole TTL from this call on. */
   isThere(name: string, createdAt: bigint): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#questions.push({ name, createdAt, resolve, reject });
@@ -134,10 +134,10 @@ export class EtcdSession {
   }
 
   /**
-   * A leader that was frozen, or is stuck, answers keep-alives although there is a new one by whose clock the lease ends
-   * (https://github.com/etcd-io/etcd/issues/15247). A reading needs a majority: whoever answers it knows of every leader that
-   * was elected before it was asked, and one that is elected later gives every lease its whole TTL again. So the time counts
-   * from the reading, and the keep-alive must come from a member that knows as much.
+   * A leader that was frozen answers keep-alives although a new leader's clock ends the lease
+   * (https://github.com/etcd-io/etcd/issues/15247). A reading needs a majority: its member knows of every leader that
+   * was elected before. A leader that is elected later gives every lease its whole TTL again. The time counts from the
+   * reading, and the keep-alive must come from a member that knows as much.
    */
   async #hearFromMajority(questions: readonly Question[]): Promise<{ term: bigint; created: Map<string, bigint> }> {
     const names = questions.length > 0 ? questions.map(({ name }) => name) : [this.names.session(this.lease)];

@@ -2,13 +2,16 @@ import type { EtcdClient } from './transport/client.js';
 import type { EtcdLockNames } from './lock-names.js';
 import type { KeyValue } from './transport/messages.js';
 
-/** The year 2096: a clock that shows more is wrong. Up to 2^52, where tokens end, there is room for 500 trillion revisions. */
+/**
+ * The year 2096: a clock that shows more is wrong. Up to 2^52, where tokens end, there is room for 500 trillion
+ * revisions.
+ */
 const LATEST_US = 4e15;
 
 /**
- * Tokens are etcd's revisions, counted from the time at which its data began. So they grow on when all data was
- * lost, as revisions begin again then, unless the clock of whoever asks first is behind by more than the time since the former
- * beginning. Read together with the revision, never remembered: nobody knows of a loss in time.
+ * Tokens are etcd's revisions, counted from the time at which its data began. So they grow on when all data was lost,
+ * as revisions begin again then, unless the clock of whoever asks first is behind by more than the time since the
+ * former beginning. Read together with the revision, never remembered: nobody knows of a loss in time.
  */
 export class TokenCount {
   constructor(

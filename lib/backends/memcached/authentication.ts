@@ -15,8 +15,8 @@ export function areMemcachedCredentials(value: unknown): value is Credentials {
 }
 
 /**
- * Authenticates if the server asks for it. A server that does not would store the password as an item, for everybody to read.
- * Until it has accepted the credentials, a server answers one request at a time.
+ * Authenticates if the server asks for it. A server that does not would store the password as an item, for everybody to
+ * read. Until it has accepted the credentials, a server answers one request at a time.
  * @throws MemcachedError that does not repeat the credentials
  */
 export async function authenticate(

@@ -1,9 +1,9 @@
 import type { ItemNames } from './item-names.js';
 
-/** What is on the server under a name. */
+/** An item on the server. */
 export interface Present {
   readonly value: string;
-  /** Changes with every write. Means something to the server that gave it and to the connection it came by, to nobody else. */
+  /** Changes with every write. Valid with the server that gave it, and on the connection it came by. */
   readonly cas: string;
   /** How long the server will keep it, where it says so: whole seconds, `Infinity` for ever. */
   readonly remainingS?: number;
@@ -16,11 +16,11 @@ export interface MemcachedLease {
   readonly expiresAt: number;
 }
 
-/** How leases are asked for. Each method is one round trip, and nothing in it trusts what another process may have done since. */
+/** How leases are asked for. Each method is one round trip, and trusts no earlier reading of another process. */
 export interface MemcachedDialect {
   /**
-   * Stores the lease unless something is there, counts one up, and tells what is there then. Without a counter the token is
-   * `firstToken` or the next, which may cost a second round trip.
+   * Stores the lease unless something is there, counts one up, and tells what is there then. Without a counter the
+   * token is `firstToken` or the next, which may cost a second round trip.
    */
   acquire(
     lease: MemcachedLease,
@@ -28,7 +28,9 @@ export interface MemcachedDialect {
   ): Promise<{ added: boolean; token: bigint; present: Present | null }>;
   /** The next token. */
   count(names: ItemNames, firstToken: bigint): Promise<bigint>;
-  /** Writes the lease in the index of the very item that has this cas id. Never creates one. Tells what is there then. */
+  /**
+   * Writes the lease in the index of the very item that has this cas id. Never creates one. Tells what is there then.
+   */
   renew(lease: MemcachedLease, cas: string): Promise<Present | null>;
   look(name: string): Promise<Present | null>;
   /** Deletes the very item that has this cas id. False: it is another one, or none. */

@@ -1,6 +1,6 @@
 /**
- * `not-sent`: the server has seen nothing of it. `unknown`: it may have been carried out, or may still be. `protocol`: what
- * came back is no answer of a memcached server. `refused`: the server answered that it cannot.
+ * `not-sent`: the server has seen nothing of it. `unknown`: it may have been carried out, or may still be. `protocol`:
+ * what came back is no answer of a memcached server. `refused`: the server answered that it cannot.
  */
 export type MemcachedErrorKind = 'not-sent' | 'unknown' | 'protocol' | 'refused';
 

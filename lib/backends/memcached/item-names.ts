@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 
-/** Where a key's lease is, and the counter of its fencing tokens. */
+/** The items of a key's lease and of the counter of its fencing tokens. */
 export interface ItemNames {
   readonly lease: string;
   readonly fence: string;
 }
 
-/** What memcached allows in bytes. */
+/** In bytes, as memcached allows. */
 const LONGEST_NAME = 250;
 /** ASCII without blanks and control characters: nothing else may stand in a command. */
 const PLAIN = /^[!-~]+$/u;
 
-/** Where what belongs to the lock `key` is. Two keys never share a name, nor do two prefixes (which have no colon). */
+/** The items of the lock `key`. Two keys never share a name, nor do two prefixes, which have no colon. */
 export function itemNames(prefix: string, key: string): ItemNames {
   const plain = PLAIN.test(key) && prefix.length + ':l:'.length + key.length <= LONGEST_NAME;
   const rest = plain ? `:${key}` : `#${createHash('sha256').update(key).digest('base64url')}`;

@@ -30,20 +30,23 @@ interface Asked {
   readonly metadata: HolderMetadata;
 }
 
-/** How often an item may be somebody's and then ours again before we give up looking. */
+/** How often an item may change between two readings before the store gives up. */
 const MOST_LOOKS = 3;
-/** What was on its way to a server when its connection was lost has arrived after so long, or never does. */
+/** A request that was under way when its connection was lost arrives within this time, or never. */
 const LATEST_ARRIVAL_MS = 1_000;
-/** A counter lives for a day and counts slower than microseconds: one further from the time was written by somebody else. */
+/**
+ * A counter lives for a day and counts slower than microseconds: one further from the time was written by somebody
+ * else.
+ */
 const TOKEN_RANGE = 2n * 86_400_000_000n;
 
 /**
- * A lease is an item `owner|date|metadata`, its fencing token a counter beside it. What is added, written or deleted is added,
- * written or deleted only if the item is the one we know, by its cas id; and that is only known on the connection which told it,
- * together with the owner. The counter begins with the time in microseconds, so that it also grows over its own loss.
+ * A lease is an item `owner|date|metadata`, its fencing token a counter beside it. An item is changed only if it has
+ * the known cas id, which is known on the connection that told it, together with the owner. The counter begins with the
+ * time in microseconds, so that it also grows over its own loss.
  *
- * An item ends on a date by the server's own clock, never before: a time to live would begin with whatever second the server
- * last saw, and end at once on one that has just been stopped for longer.
+ * An item ends on a date by the server's own clock, never before: a time to live would begin with whatever second the
+ * server last saw, and end at once on one that has just been stopped for longer.
  */
 export class MemcachedLeaseStore implements LeaseStore {
   readonly name = 'memcached';
@@ -51,7 +54,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   /** A server counts whole seconds, and takes more than 30 days for a date. */
   readonly ttlLimits: TtlLimits = { minMs: 2_000, maxMs: 30 * 86_400_000 };
 
-  /** Owners whose question was lost: it may still arrive, and make a lease that nobody knows of. */
+  /** Owners whose request was lost: it may still arrive, and make a lease that nobody knows of. */
   readonly #inDoubt = new Set<string>();
 
   constructor(
@@ -107,7 +110,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     systemClock.schedule(ttlMs, () => this.#inDoubt.delete(owner), { background: true });
   }
 
-  /** A question of an owner that is not asked any more may arrive after its release, which found nothing. */
+  /** A lost request may arrive after the release of its owner, which found nothing. */
   #releaseAgain(key: string, owner: string): void {
     const again = (): unknown => this.#release(key, owner).catch(() => undefined);
     systemClock.schedule(LATEST_ARRIVAL_MS, again, { background: true });
@@ -130,7 +133,7 @@ export class MemcachedLeaseStore implements LeaseStore {
       assertKept(session, present, ttlMs - (systemClock.now() - sentAt));
       return { acquired: true, fencingToken: plausible(token, firstToken) };
     }
-    // The answer to an earlier question of ours was lost: what it made may end sooner, and what it counted may be outdated.
+    // The answer to an earlier request was lost: its lease may end sooner, and its token may be outdated.
     if (!(await this.#renew(session, names, owner, ttlMs))) return { acquired: false, retryAfterMs: 0 };
     return { acquired: true, fencingToken: plausible(await session.dialect.count(names, firstToken), firstToken) };
   }
@@ -171,7 +174,9 @@ function refusalBy({ value }: Present): LeaseAttempt {
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }
 
-/** The server says how long it keeps the lease: nobody trusts it for longer, whatever we believe of the server's clock. */
+/**
+ * The server says how long it keeps the lease: nobody trusts it for longer, whatever the server's clock seemed to show.
+ */
 function assertKept({ clock }: MemcachedSession, { remainingS = Infinity }: Present, trustedMs: number): void {
   if (remainingS * 1_000 >= trustedMs) return;
   clock.doubt();
@@ -180,7 +185,10 @@ function assertKept({ clock }: MemcachedSession, { remainingS = Infinity }: Pres
 
 function plausible(token: bigint, time: bigint): bigint {
   if (token > time - TOKEN_RANGE && token < time + TOKEN_RANGE) return token;
-  throw new MemcachedError('refused', `the counter of fencing tokens shows ${token}: delete it, it is none of ours`);
+  throw new MemcachedError(
+    'refused',
+    `the counter of fencing tokens shows ${token}: delete it, for no lock service made it`,
+  );
 }
 
 function restless(): MemcachedError {

@@ -1,8 +1,8 @@
 import { type Holder, type HolderMetadata, packHolder, unpackHolder } from '../../core/index.js';
 
 /**
- * A lease as the server keeps it: `owner|date|metadata`. With the date it ends on, so that who reads it back knows whether it
- * is the one he has just written.
+ * A lease as the server keeps it: `owner|date|metadata`. The date of its end tells a reader whether it is the one just
+ * written.
  */
 export function packLease(owner: string, expiresAt: number, metadata: HolderMetadata): string {
   return `${owner}|${expiresAt}|${packHolder(metadata)}`;
@@ -17,7 +17,7 @@ export function isOwn(value: string, owner: string): boolean {
   return value.startsWith(`${owner}|`);
 }
 
-/** Whose it is; `undefined` for what none of us wrote. */
+/** The holder; `undefined` for a value that no lock service wrote. */
 export function holderIn(value: string): Holder | undefined {
   const [, , ...metadata] = value.split('|');
   return unpackHolder(metadata.join('|'));

@@ -14,8 +14,8 @@ interface MetaReply {
 }
 
 /**
- * The meta commands (https://github.com/memcached/memcached/blob/master/doc/protocol.txt): they tell cas ids and remaining
- * times with every answer, and every answer repeats the number of its question.
+ * The meta commands (https://github.com/memcached/memcached/blob/master/doc/protocol.txt): they tell cas ids and
+ * remaining times with every answer, and every answer repeats the number of its question.
  */
 export class MetaDialect implements MemcachedDialect {
   #questions = 0;

@@ -12,7 +12,7 @@ export class MemcachedNode {
   misconfigured: LockConfigurationError | undefined;
   /** Other processes look for them on the same servers; they have said so once. */
   agrees = false;
-  /** What is wrong; `undefined` while it is connected, and before it was asked. */
+  /** The last failure; `undefined` while it is connected, and before the first request. */
   trouble: string | undefined;
   #session: MemcachedSession | undefined;
   #opening: Promise<MemcachedSession> | undefined;
@@ -34,8 +34,8 @@ export class MemcachedNode {
   }
 
   /**
-   * Whatever of `work` the server has not seen is tried again on a new connection, and so is what was lost on one that was idle:
-   * networks forget those without a word. So it may be done twice, and late: `onDoubt` is called when some of it was lost.
+   * Repeats `work` once on a new connection if the server has not seen it, or if the connection had been idle: networks
+   * forget those silently. It may then be done twice, and late: `onDoubt` is called when some of it was lost.
    * @throws MemcachedError, LockError
    */
   async run<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {

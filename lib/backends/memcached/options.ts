@@ -15,9 +15,10 @@ export type MemcachedProtocol = 'auto' | 'meta' | 'classic';
 
 export interface MemcachedOptions {
   /**
-   * `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them, so all processes must
-   * name the same servers in the same words; a server that is down takes its keys with it. Another list is another place for
-   * most keys: to change it, stop all processes, delete `<prefix>:servers` on every server, and start them with the new one.
+   * `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them, so all
+   * processes must name the same servers in the same words; a server that is down takes its keys with it. Another list
+   * is another place for most keys: to change it, stop all processes, delete `<prefix>:servers` on every server, and
+   * start them with the new one.
    */
   readonly servers: string | readonly string[];
   /** Begins the name of every item: letters, digits, `_`, `.` and `-`. @default 'lock' */
@@ -25,23 +26,25 @@ export interface MemcachedOptions {
   /** How long a connection may take to come about. @default 1_000 */
   readonly connectTimeoutMs?: number;
   /**
-   * How long the server may take to answer before its connection is given up. Best below a third of the TTL. A request that is
-   * lost on a connection that was idle for as long is sent once more on a new one.
+   * How long the server may take to answer before its connection is given up. Best below a third of the TTL. A request
+   * that is lost on a connection that was idle for as long is sent once more on a new one.
    * @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /** How long failures in a row are asked again before `LockBackendError`. @default 2_000 */
   readonly patienceMs?: number;
-  /** `auto`: the meta commands where the server has them, else the classic ones. Processes may differ. @default 'auto' */
+  /**
+   * `auto`: the meta commands where the server has them, else the classic ones. Processes may differ. @default 'auto'
+   */
   readonly protocol?: MemcachedProtocol;
   /**
-   * Speaks TLS, with these options of `node:tls`. A server is told the name it was given by, unless that is an address or
-   * there is a `servername` here. A function is asked for each connection. @default plain text
+   * Speaks TLS, with these options of `node:tls`. A server is told the name it was given by, unless that is an address
+   * or there is a `servername` here. A function is asked for each connection. @default plain text
    */
   readonly tls?: Given<ConnectionOptions>;
   /**
-   * A user of a memcached that was started with `-Y`, its file of users. Goes over the network as it is: use `tls`. A function
-   * is asked for each connection. Only told to a server that asks. @default none
+   * A user of a memcached that was started with `-Y`, its file of users. Goes over the network as it is: use `tls`. A
+   * function is asked for each connection. Only told to a server that asks. @default none
    */
   readonly credentials?: Given<Credentials>;
 }

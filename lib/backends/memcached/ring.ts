@@ -5,8 +5,8 @@ import { MemcachedNode } from './node.js';
 import type { ResolvedMemcachedOptions } from './options.js';
 
 /**
- * The servers that the keys are spread over, by highest random weight (Thaler and Ravishankar 1998): a key belongs to one of
- * them for good. A server that is down takes its keys with it, for if they moved, a second holder would get in.
+ * The servers that the keys are spread over, by highest random weight (Thaler and Ravishankar 1998): a key belongs to
+ * one of them for good. A server that is down takes its keys with it, for if they moved, a second holder would get in.
  */
 export class MemcachedRing {
   readonly health = new ReportedHealth();
@@ -14,7 +14,7 @@ export class MemcachedRing {
   #greeted: Promise<unknown> | undefined;
 
   constructor(options: ResolvedMemcachedOptions) {
-    // What one server is called does not matter, and processes may well call it differently.
+    // The name of the only server does not matter, and processes may call it differently.
     const servers =
       options.servers.length === 1
         ? 'one server'
@@ -47,8 +47,8 @@ export class MemcachedRing {
   }
 
   /**
-   * More than half of the servers have said that other processes look for keys on the same ones: then a list that some servers
-   * were added to, or removed from, is noticed before anybody locks by it, also while a few are down.
+   * More than half of the servers have said that other processes look for keys on the same ones: then a list that some
+   * servers were added to, or removed from, is noticed before anybody locks by it, also while a few are down.
    * @throws LockConfigurationError when others use another list; MemcachedError when too few can be asked
    */
   async agree(): Promise<void> {

@@ -1,8 +1,8 @@
 import { MemcachedError } from './error.js';
 
 /**
- * How far a reading may be behind the time: the server's clock shows whole seconds (one), moves once a second (another one),
- * and its timer may be late (the rest).
+ * How far a reading may be behind the time: the server's clock shows whole seconds (one), moves once a second (another
+ * one), and its timer may be late (the rest).
  */
 const BEHIND_S = 2.5;
 
@@ -11,8 +11,8 @@ const DATES_FROM = 30 * 86_400;
 const DATES_TO = 2 ** 31 - 1 - DATES_FROM;
 
 /**
- * The clock of a server, by which its items expire, as far as we know it. A reading is never ahead of the time, and a stale one
- * (its timers stood still while it did) is further behind: so the higher of the last two counts.
+ * The clock of a server, by which its items expire, as far as we know it. A reading is never ahead of the time, and a
+ * stale one (its timers stood still while it did) is further behind: so the higher of the last two counts.
  */
 export class ServerClock {
   /** The server's seconds minus ours, by the last reading and the one before. */
@@ -20,7 +20,8 @@ export class ServerClock {
   #formerOffsetS = -Infinity;
 
   /**
-   * The first reading must come from a server that has just accepted our connection: the thread that does so moves the clock.
+   * The first reading must come from a server that has just accepted our connection: the thread that does so moves the
+   * clock.
    * @param sentAt when it was asked for, by our clock in milliseconds
    */
   constructor(
@@ -47,8 +48,9 @@ export class ServerClock {
   }
 
   /**
-   * Microseconds since 1970: our own wall clock, held within the bounds of the server's, so that tokens of two processes whose
-   * clocks agree are exact, and those of one whose clock is wrong are not off by more than those bounds.
+   * Microseconds since 1970: our own wall clock, held within the bounds of the server's, so that tokens of two
+   * processes whose clocks agree are exact, and those of one whose clock is wrong are not off by more than those
+   * bounds.
    */
   microseconds(now: number, wallMs = Date.now()): bigint {
     const lately = this.#lately(now);
@@ -56,7 +58,7 @@ export class ServerClock {
     return BigInt(Math.floor(seconds * 1_000)) * 1_000n;
   }
 
-  /** What the server's clock shows now: never more than `BEHIND_S` less than its time. */
+  /** The reading of the server's clock now: never more than `BEHIND_S` less than its time. */
   #lately(now: number): number {
     return Math.max(this.#offsetS, this.#formerOffsetS) + now / 1_000;
   }

@@ -3,7 +3,7 @@ import type { Command } from './transport/pipeline.js';
 import { MemcachedError, unexpected } from './error.js';
 import { refusal } from './transport/pipeline.js';
 
-/** All that `stats` or `stats settings` says. */
+/** The answer to `stats` or `stats settings`. */
 export function statistics(topic: '' | ' settings'): Command<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   return {
@@ -33,7 +33,7 @@ export function ask(request: 'version' | 'mn', expected: RegExp): Command<string
   };
 }
 
-/** What an operator should change; `undefined` when nothing is. */
+/** Advice for an operator; `undefined` when all is well. */
 export function adviceOn(
   found: ReadonlyMap<string, string>,
   settings: ReadonlyMap<string, string>,
@@ -54,7 +54,7 @@ function mebibytes(bytes: number): string {
   return (bytes / 2 ** 20).toFixed(bytes < 2 ** 20 ? 1 : 0);
 }
 
-/** What the server's clock shows. */
+/** The reading of the server's clock. */
 export function secondsIn(found: ReadonlyMap<string, string>): number {
   return Number(found.get('time') ?? Number.NaN);
 }

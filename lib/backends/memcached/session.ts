@@ -32,7 +32,9 @@ const READ_AGAIN_MS = 30_000;
 
 /** A connection to a server that has shown it can keep locks, and all that is true on this connection only. */
 export class MemcachedSession {
-  /** The cas ids of leases, by owner: they die with the connection, because the next server gives the same ones again. */
+  /**
+   * The cas ids of leases, by owner: they die with the connection, because the next server gives the same ones again.
+   */
   readonly leases = new Map<string, { readonly cas: string; readonly value: string }>();
   #reading: Promise<void> | undefined;
 
@@ -41,7 +43,7 @@ export class MemcachedSession {
     readonly dialect: MemcachedDialect,
     readonly clock: ServerClock,
     private readonly settings: ReadonlyMap<string, string>,
-    /** What an operator should change. */
+    /** Advice for an operator. */
     public advice?: string,
     private readonly ourClock: Clock = systemClock,
   ) {}

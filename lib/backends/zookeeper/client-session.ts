@@ -18,15 +18,17 @@ export interface ClientSessionOptions {
   readonly auth: Buffer | undefined;
 }
 
-/** A server that is just starting may accept a connection and never say a word on it, and answer the next one at once. */
+/**
+ * A server that is just starting may accept a connection and never say a word on it, and answer the next one at once.
+ */
 const SHORTEST_HANDSHAKE_MS = 500;
 const SHORTEST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 500;
 const LONGEST_FAREWELL_MS = 1_000;
 
 /**
- * The one session of a process: made when first asked for, carried over to the next server when a connection ends, made anew
- * when it has expired. Servers are asked one after the other, from a random one on.
+ * The one session of a process: made when first asked for, carried over to the next server when a connection ends, made
+ * anew when it has expired. Servers are asked one after the other, from a random one on.
  */
 export class ClientSession {
   readonly health = new ReportedHealth();
@@ -86,7 +88,9 @@ export class ClientSession {
     this.#session?.end();
   }
 
-  /** While the connection is down the session may come back: without a farewell its nodes would stay until it expires. */
+  /**
+   * While the connection is down the session may come back: without a farewell its nodes would stay until it expires.
+   */
   async #sayFarewell(until: number): Promise<void> {
     while (this.#session && this.#clock.now() < until) {
       try {

@@ -25,8 +25,8 @@ export class HeldNode {
   }
 
   /**
-   * Sends a life sign of the session. With the first one over each connection it reads the node, too, and watches it from then
-   * on: news of its end come before the answer to the next life sign.
+   * Sends a life sign of the session. With the first one over each connection it reads the node, too, and watches it
+   * from then on: news of its end come before the answer to the next life sign.
    */
   async renew(): Promise<boolean> {
     const { session } = this;

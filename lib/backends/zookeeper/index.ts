@@ -9,9 +9,9 @@ export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './
 const LOOK_AGAIN_MS = 3_300;
 
 /**
- * Locks on a ZooKeeper (3.5.3 or newer), one server or an ensemble. Connects when first asked. One session holds all keys of
- * this backend: its time-out is the TTL of all of them, whatever a call's `ttlMs` says. Where keys need different TTLs, use one
- * lock service for each.
+ * Locks on a ZooKeeper (3.5.3 or newer), one server or an ensemble. Connects when first asked. One session holds all
+ * keys of this backend: its time-out is the TTL of all of them, whatever a call's `ttlMs` says. Where keys need
+ * different TTLs, use one lock service for each.
  * @throws LockConfigurationError
  */
 export function zookeeper(options: ZooKeeperOptions): BackendFactory {

@@ -2,17 +2,17 @@ import { type Holder, type HolderMetadata, packMetadata, unpackHolder } from '..
 import type { NodeState } from './nodes.js';
 
 /**
- * A key as the name of a node: what `encodeURIComponent` makes of it, so letters, digits and `-_.!~*'()` stay, and all else is
- * the `%XX` of its UTF-8 bytes. The names `.` and `..`, which paths may not have, become `%2E` and `%2E%2E`. No two keys share
- * a name, and `decodeURIComponent` gives the key back.
+ * A key as the name of a node: what `encodeURIComponent` makes of it, so letters, digits and `-_.!~*'()` stay, and all
+ * else is the `%XX` of its UTF-8 bytes. The names `.` and `..`, which paths may not have, become `%2E` and `%2E%2E`. No
+ * two keys share a name, and `decodeURIComponent` gives the key back.
  */
 export function nameOfKey(key: string): string {
   return /^\.{1,2}$/u.test(key) ? key.replaceAll('.', '%2E') : encodeURIComponent(key);
 }
 
 /**
- * The name of a contender's node, before the server appends its number: who waits, for `ls`, and the owner, by which a node is
- * found whose creation was never answered.
+ * The name of a contender's node, before the server appends its number: who waits, for `ls`, and the owner, by which a
+ * node is found whose creation was never answered.
  */
 export function contenderPrefix({ pid, label, host }: HolderMetadata, owner: string): string {
   return `${pid}@${nameOfKey((label ?? host).slice(0, 60).toWellFormed())}:${nameOfKey(owner)}:`;

@@ -26,7 +26,10 @@ export async function createNode(
   return { path: answer.data?.toString() ?? path, czxid: answer.stat.czxid.readBigInt64BE() };
 }
 
-/** Creates the node and all above it, as far as they are missing: the node itself as one that the server removes when empty. */
+/**
+ * Creates the node and all above it, as far as they are missing: the node itself as one that the server removes when
+ * empty.
+ */
 export async function createParents(
   connection: ZooKeeperConnection,
   path: string,

@@ -14,7 +14,10 @@ export type ZooKeeperMode = 'sequential' | 'simple';
 
 /** Rights on the nodes of the locks, as `setAcl` of zkCli takes them. */
 export interface ZooKeeperAcl {
-  /** `auth` with an empty id: whoever is authenticated as this process; `digest` with `user:hash`; `world` with `anyone`; `ip`. */
+  /**
+   * `auth` with an empty id: whoever is authenticated as this process; `digest` with `user:hash`; `world` with
+   * `anyone`; `ip`.
+   */
   readonly scheme: string;
   readonly id: string;
   /** Letters of `cdrwa`: create, delete, read, write, admin. Locks need create, delete and read. */
@@ -23,35 +26,40 @@ export interface ZooKeeperAcl {
 
 export interface ZooKeeperOptions {
   /**
-   * All servers of the ensemble, and a path that everything lies under, if you like: `zk1:2181,zk2:2181,zk3:2181/shop`. Nodes
-   * of the path that are missing are created.
+   * All servers of the ensemble, and a path that everything lies under, if you like: `zk1:2181,zk2:2181,zk3:2181/shop`.
+   * Nodes of the path that are missing are created.
    */
   readonly connectString: string;
   /**
-   * How long the server keeps the locks of a process that it does not hear from. One TTL for all keys of the process: no call's
-   * `ttlMs` changes it. The server allows 2 to 20 of its ticks and takes the nearest; `health` says when that is another.
-   * A holder trusts its lock for two thirds of it. Below six ticks, which are 12 s with the server's defaults, a holder whose
-   * server is cut off from the others may trust it for too long: `health` warns below 12 s.
+   * How long the server keeps the locks of a process that it does not hear from. One TTL for all keys of the process:
+   * no call's `ttlMs` changes it. The server allows 2 to 20 of its ticks and takes the nearest; `health` says when that
+   * is another. A holder trusts its lock for two thirds of it. Below six ticks, which are 12 s with the server's
+   * defaults, a holder whose server is cut off from the others may trust it for too long: `health` warns below 12 s.
    * @default 15_000
    */
   readonly sessionTtlMs?: number;
   /** The path that the keys lie under. Created when missing. @default '/locks' */
   readonly prefix?: string;
-  /** How long a server may say nothing before the next one is asked: at most a quarter of the session. @default 3_000 */
+  /**
+   * How long a server may say nothing before the next one is asked: at most a quarter of the session. @default 3_000
+   */
   readonly requestTimeoutMs?: number;
-  /** How long a caller waits for a server that lets the process in, before `LockBackendError`. @default the TTL, at least 2_000 */
+  /**
+   * How long a caller waits for a server that lets the process in, before `LockBackendError`. @default the TTL, at
+   * least 2_000
+   */
   readonly patienceMs?: number;
   /**
-   * Digest authentication. Nodes then belong to this user with this password, unless `acl` says otherwise: another password is
-   * another owner, who may not touch them.
+   * Digest authentication. Nodes then belong to this user with this password, unless `acl` says otherwise: another
+   * password is another owner, who may not touch them.
    */
   readonly credentials?: Credentials;
   /** @default everything for the user of `credentials`, or for the whole world without */
   readonly acl?: readonly ZooKeeperAcl[];
   /**
-   * `sequential`: waiters stand in line on the server, and each release wakes the next one only. `simple`: one node for a key,
-   * which the losers watch: the server wakes all of them with each release, and they race. All processes that share a key must
-   * use the same. @default 'sequential'
+   * `sequential`: waiters stand in line on the server, and each release wakes the next one only. `simple`: one node for
+   * a key, which the losers watch: the server wakes all of them with each release, and they race. All processes that
+   * share a key must use the same. @default 'sequential'
    */
   readonly mode?: ZooKeeperMode;
 }

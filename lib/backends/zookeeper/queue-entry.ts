@@ -23,8 +23,8 @@ export type QueuePosition = { readonly node: OwnNode } | { readonly node: null; 
 export interface QueueEntry {
   readonly session: ZooKeeperSession;
   /**
-   * Creates the node if there is none. After a lost connection it first finds out whether it was created. `wake` is called when
-   * another look is worth it.
+   * Creates the node if there is none. After a lost connection it first finds out whether it was created. `wake` is
+   * called when another look is worth it.
    * @throws ConnectionLostError: look again over the next one; ServerRefusalError
    */
   look(wake: (() => void) | undefined): Promise<QueuePosition>;
@@ -34,7 +34,9 @@ export interface QueueEntry {
   unwatch(): void;
 }
 
-/** Reads another owner's node, and has `wake` called at its end. `null`: it is gone. `holderPath`: the holder's node. */
+/**
+ * Reads another owner's node, and has `wake` called at its end. `null`: it is gone. `holderPath`: the holder's node.
+ */
 export async function watchPredecessor(
   connection: ZooKeeperConnection,
   path: string,

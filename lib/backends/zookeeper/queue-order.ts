@@ -15,8 +15,8 @@ export function inOrder(names: readonly string[]): readonly string[] {
 }
 
 /**
- * Whether the numbers no longer tell the order: after the last one the server gives the last one again (3.8), or goes on with
- * negative ones. A key gets there with 2^31 acquisitions, unless its parent was removed meanwhile.
+ * Whether the numbers no longer tell the order: after the last one the server gives the last one again (3.8), or goes
+ * on with negative ones. A key gets there with 2^31 acquisitions, unless its parent was removed meanwhile.
  */
 export function numbersAreUsedUp(names: readonly string[]): boolean {
   return names.some((name) => {

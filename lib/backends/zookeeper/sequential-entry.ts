@@ -15,8 +15,9 @@ import type { ZooKeeperSession } from './session.js';
 import { CONTAINER, EPHEMERAL_SEQUENTIAL } from './transport/wire.js';
 
 /**
- * An ephemeral node that the server numbers, among those of the other contenders: the lowest number has the key, everybody else
- * waits for the end of the one before. https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks
+ * An ephemeral node that the server numbers, among those of the other contenders: the lowest number has the key,
+ * everybody else waits for the end of the one before.
+ * https://zookeeper.apache.org/doc/current/recipes.html#sc_recipes_Locks
  */
 export class SequentialEntry implements QueueEntry {
   /** The owner that has `key` now. */
@@ -102,8 +103,8 @@ export class SequentialEntry implements QueueEntry {
   }
 
   /**
-   * The answer to the creation was lost: it was carried out, in this session, or it never will be. A node that has the owner's
-   * name in another session is nobody's any more.
+   * The answer to the creation was lost: it was carried out, in this session, or it never will be. A node that has the
+   * owner's name in another session is nobody's any more.
    */
   async #find(connection: ZooKeeperConnection): Promise<void> {
     const names = await childrenOf(connection, this.#parent);

@@ -17,10 +17,10 @@ const USUAL_TICK_MS = 2_000;
 const LEAST_TICKS = 6;
 
 /**
- * The leader ends sessions, and hears of those of its followers only with every half tick. A follower that is cut off answers
- * reads for `syncLimit` ticks more, while the leader ends the session and lets the next holder in. Therefore life signs go
- * through the leader (`sync`), and each proves that the leader knows of the one before it. A third of the time-out is kept back
- * for the time between the two, which is exact as long as the time-out is six ticks or more.
+ * The leader ends sessions, and hears of those of its followers only with every half tick. A follower that is cut off
+ * answers reads for `syncLimit` ticks more, while the leader ends the session and lets the next holder in. Therefore
+ * life signs go through the leader (`sync`), and each proves that the leader knows of the one before it. A third of the
+ * time-out is kept back for the time between the two, which is exact as long as the time-out is six ticks or more.
  */
 export function timesOf(sessionMs: number): SessionTimes {
   return {

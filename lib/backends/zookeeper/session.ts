@@ -12,7 +12,9 @@ export class ZooKeeperSession {
   readonly times: SessionTimes;
   readonly #end = new AbortController();
   #connection: ZooKeeperConnection;
-  /** The leader has surely heard of us at this time, by our clock. From then on it keeps the session for its time-out. */
+  /**
+   * The leader has surely heard of us at this time, by our clock. From then on it keeps the session for its time-out.
+   */
   #provenAt: number;
   /** When some of what the leader has answered since then was sent. */
   #answered: number[] = [];
@@ -61,7 +63,9 @@ export class ZooKeeperSession {
     return Math.min(sentAt, this.#provenAt + this.times.trustMs / 2);
   }
 
-  /** A life sign that the leader answers. All that is asked for in one turn goes out as one. @throws ConnectionLostError */
+  /**
+   * A life sign that the leader answers. All that is asked for in one turn goes out as one. @throws ConnectionLostError
+   */
   heartbeat(): Promise<void> {
     this.#nextBeat ??= Promise.resolve().then(() => {
       this.#nextBeat = undefined;

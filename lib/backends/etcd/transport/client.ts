@@ -7,20 +7,20 @@ import { HttpError, type MessageStream, NotProcessedError, type StreamListener }
 import { METHOD, type Outcome, readOutcome, transaction, type Transaction } from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
-/** Who is cut off from the leader says so at once, instead of waiting for one. */
+/** A member that is cut off from the leader says so at once, instead of waiting for one. */
 const NEEDS_A_LEADER = { hasleader: 'true' };
 
 /** As many as keep a server busy. With more of them, all of them would be late together. */
 const REQUESTS_AT_ONCE = 64;
-/** So many time-outs long a server may take that answers others meanwhile: asking again would make it busier. */
+/** Time-outs that a busy server may take, while it answers others: a retry would make it busier. */
 const BUSY = 4;
 /** Tries of a request that no server looked at: connections are left in good order, and new ones take what comes. */
 const TRIES = 3;
 
 /**
- * Asks one member of the cluster at a time: the next one as soon as a connection ends, stays silent, or leads to a member
- * without a leader or to no etcd at all. Nothing that may have been carried out is asked twice here: what a failure means is
- * for the caller to say.
+ * Asks one member of the cluster at a time: the next one as soon as a connection ends, stays silent, or leads to a
+ * member without a leader or to no etcd at all. It never repeats a request that may have been carried out: that is for
+ * the caller.
  */
 export class EtcdClient {
   readonly health = new ReportedHealth();
@@ -29,7 +29,7 @@ export class EtcdClient {
   #endpoint: number;
   /** New requests go here. */
   #connection: GrpcConnection | undefined;
-  /** With those that we have left, but that still answer what they were asked. */
+  /** With those that take no new requests, and still answer earlier ones. */
   readonly #connections = new Set<GrpcConnection>();
   #route = 0;
   #token: Promise<string> | undefined;
@@ -51,7 +51,9 @@ export class EtcdClient {
     return readOutcome(await this.call(METHOD.txn, transaction({ steps: names.map((get) => ({ get })) })));
   }
 
-  /** Never takes longer than the time-out, but for a new token. Rejects with an `EtcdError` where there was an answer. */
+  /**
+   * Never takes longer than the time-out, but for a new token. Rejects with an `EtcdError` where there was an answer.
+   */
   call(method: string, request: Buffer): Promise<Message> {
     return this.#call(method, request, this.#options.requestTimeoutMs);
   }
@@ -123,7 +125,7 @@ export class EtcdClient {
     return connection;
   }
 
-  /** What is under way on it may still be answered. Without trouble nobody has to worry about what is held. */
+  /** Requests under way on it may still be answered. Without trouble no hold is in jeopardy. */
   #turnFrom(connection: GrpcConnection, trouble?: Error): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
@@ -157,7 +159,7 @@ export class EtcdClient {
   }
 }
 
-/** What a member says that should not be asked again soon. One that is merely slow says that the request timed out. */
+/** Another member should be asked. One that is merely slow says that the request timed out. */
 function isCutOff({ code, message }: EtcdError): boolean {
   return code === 'UNAVAILABLE' && !message.endsWith('request timed out');
 }

@@ -1,4 +1,7 @@
-/** The few messages of etcd's API that a lock needs, by their field numbers: https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/ */
+/**
+ * The few messages of etcd's API that a lock needs, by their field numbers:
+ * https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/
+ */
 import { encode, Message } from './protobuf.js';
 
 export const METHOD = {
@@ -15,7 +18,7 @@ const ASCENDING = 1;
 const DESCENDING = 2;
 const BY_CREATION = 2;
 
-/** Of all keys from `key` up to, not including, `end`: one. */
+/** One of all keys from `key` up to, not including, `end`. */
 export interface OneOf {
   readonly key: string;
   readonly end: string;
@@ -31,7 +34,7 @@ export type Step =
   | { readonly put: string; readonly value: string; readonly lease: bigint }
   | { readonly remove: string };
 
-/** What a transaction depends on. A key that is not there has the revision 0, and so has every key of an empty range. */
+/** A condition of a transaction. A key that is not there has the revision 0, and so has every key of an empty range. */
 export type Condition =
   | { readonly key: string; readonly end?: string; readonly createdAt: bigint }
   | { readonly key: string; readonly modifiedAt: bigint };
@@ -80,7 +83,7 @@ export interface Outcome {
   readonly term: bigint;
   /** Whether all conditions held. */
   readonly succeeded: boolean;
-  /** What each step found, in their order: for a `get`, the key or nothing. */
+  /** One for each step, in their order: for a `get`, the key or nothing. */
   readonly found: readonly (KeyValue | undefined)[];
 }
 

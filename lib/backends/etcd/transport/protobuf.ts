@@ -1,4 +1,6 @@
-/** A field of a message to encode: nothing is written for `undefined`, as for zero, which is what an absent field means. */
+/**
+ * A field of a message to encode: nothing is written for `undefined`, as for zero, which is what an absent field means.
+ */
 export type Field = readonly [number: number, value: bigint | number | boolean | string | Uint8Array | undefined];
 
 const VARINT = 0;

@@ -5,13 +5,13 @@ import { encode, type Message } from './protobuf.js';
 
 /** How a stream of watches ended. */
 export interface WatchEnd {
-  /** Why, where it was not by our doing. */
+  /** Why, where this process did not end it. */
   readonly reason: string;
-  /** Of those whose keys may have gone unseen. */
+  /** Those of the keys that may have gone unseen. */
   readonly wakes: readonly (() => void)[];
 }
 
-/** Of one key. */
+/** The watch of one key. */
 export interface Watch {
   /** It still stands, and a new one would have the same rights and go the same way. */
   isCurrent(): boolean;
@@ -19,8 +19,8 @@ export interface Watch {
 }
 
 /**
- * Watches of many keys over one stream, which has the rights and goes the way that it was opened with. etcd does not say which
- * watch it refuses, so that one refusal is the end of the stream.
+ * Watches of many keys over one stream, which has the rights and goes the way that it was opened with. etcd does not
+ * say which watch it refuses, so that one refusal is the end of the stream.
  */
 export class WatchStream {
   readonly #wakes = new Map<bigint, () => void>();
@@ -77,7 +77,7 @@ export class WatchStream {
     const [created, canceled] = [message.flag(3), message.flag(4)];
     const [compacted, gone] = [message.flag(5), message.messages(11).length > 0];
     const wake = this.#wakes.get(id);
-    // What is refused has the id -1. What we have canceled ourselves is confirmed without `created`.
+    // A refusal has the id -1. The confirmation of our own cancel comes without `created`.
     if (canceled && !compacted && (created || wake)) return this.#end(message.text(6) || 'a watch was refused');
     if (!wake || !(canceled || gone)) return;
     this.#forget(id, { cancel: !canceled });

@@ -7,8 +7,8 @@ import { isCas } from '../meta-dialect.js';
 import { refusal } from '../transport/pipeline.js';
 
 /**
- * The commands that every memcached knows. Answers do not repeat their question, except to `gets`, so that what lets anybody in
- * is read by `gets`: the lease, with its owner, and the counter.
+ * The commands that every memcached knows. Answers do not repeat their question, except to `gets`, so that what lets
+ * anybody in is read by `gets`: the lease, with its owner, and the counter.
  */
 export class ClassicDialect implements MemcachedDialect {
   constructor(private readonly connection: Pick<MemcachedConnection, 'exchange'>) {}
@@ -89,7 +89,7 @@ function increment(fence: string): Command<boolean> {
   };
 }
 
-/** What is there of these, which come in this order. */
+/** Those of the items that are there, in this order. */
 function gets(...names: readonly string[]): Command<ReadonlyMap<string, Present>> {
   const items = new Map<string, Present>();
   let next = 0;

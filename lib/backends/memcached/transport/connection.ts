@@ -16,8 +16,8 @@ export interface MemcachedConnectionOptions {
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * One connection. An answer that is overdue, or is none, ends it, so that replies never mix: what was under way then has an
- * unknown outcome. It is reset, not closed, which takes back what is still on its way to the server.
+ * One connection. An answer that is overdue, or is none, ends it, so that replies never mix: what was under way then
+ * has an unknown outcome. It is reset, not closed, which takes back what is still on its way to the server.
  */
 export class MemcachedConnection {
   /** Called once, when it can no longer be used. */

@@ -8,7 +8,7 @@ export interface ReplyPart {
 
 /** Longer than any line of the protocol: a key has 250 bytes, a statistic less. */
 const LONGEST_LINE = 2_048;
-/** What a server stores unless it is told to store more. */
+/** A server stores no more by default. */
 const LARGEST_BLOCK = 1_048_576;
 
 const LF = 0x0a;

@@ -16,9 +16,9 @@ import { EPHEMERAL, PERSISTENT } from '../transport/wire.js';
 const NO_SESSION = Buffer.alloc(8);
 
 /**
- * The key is one ephemeral node: the owner that creates it has the key, and all others wait for its end and race for the next.
- * A node can only be deleted by its path, which all holders share, so a release reads first whose it is. An operator who deletes
- * a node in between lets that release free the next holder's: `sequential` has no such gap.
+ * The key is one ephemeral node: the owner that creates it has the key, and all others wait for its end and race for
+ * the next. A node can only be deleted by its path, which all holders share, so a release reads first whose it is. An
+ * operator who deletes a node in between lets that release free the next holder's: `sequential` has no such gap.
  */
 export class EphemeralEntry implements QueueEntry {
   /** The owner that has `key` now. */

@@ -30,15 +30,16 @@ interface Pending {
 }
 
 /**
- * The client numbers its requests with 31 bits and never begins again. When they are used up it throws, also where nobody can
- * catch it. A connection ends before that, and leaves some numbers for the requests in the client's queue.
+ * The client numbers its requests with 31 bits and never begins again. When they are used up it throws, also where
+ * nobody can catch it. A connection ends before that, and leaves some numbers for the requests in the client's queue.
  */
 const NUMBERS_PER_CONNECTION = 2 ** 31 - 2 ** 20;
 
 /**
- * One TCP connection. By itself node-zookeeper-client 1.1.3 waits for ever on a silent server, sends abandoned requests late,
- * forgets callbacks, and ends the process on half a frame or an unknown error. Here a connection is cut when an answer is
- * overdue or makes no sense. Its end rejects all requests and fires all watches. Nothing of it lives on in the next one.
+ * One TCP connection. By itself node-zookeeper-client 1.1.3 waits for ever on a silent server, sends abandoned requests
+ * late, forgets callbacks, and ends the process on half a frame or an unknown error. Here a connection is cut when an
+ * answer is overdue or makes no sense. Its end rejects all requests and fires all watches. Nothing of it lives on in
+ * the next one.
  */
 export class ZooKeeperConnection {
   /** Resolves once we are in the session. @throws SessionExpiredError, SessionRefusedError, ConnectionLostError */

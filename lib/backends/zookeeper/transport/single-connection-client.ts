@@ -39,9 +39,9 @@ const AUTHENTICATION_FAILED = -4;
 const NODE_DELETED = 2;
 
 /**
- * A client that makes one connection to one server, is used once, and throws nothing where nobody can catch it. Nothing that a
- * former client received, sent or watched reaches it. Its watches are not re-registered; its choice of servers, its events and
- * its retries are replaced.
+ * A client that makes one connection to one server, is used once, and throws nothing where nobody can catch it. Nothing
+ * that a former client received, sent or watched reaches it. Its watches are not re-registered; its choice of servers,
+ * its events and its retries are replaced.
  */
 export function connectOnce(handshake: Handshake, listener: ClientListener): Client {
   const { wire, server, sessionTtlMs, ticket, auth } = handshake;

@@ -82,8 +82,8 @@ interface Operation {
 }
 
 /**
- * The client knows no `create2`, `createContainer` and `sync`. The answer of the first is a path and a stat, which on the wire
- * look like the data and the stat of `getData`; that of `sync` is nothing we need, as that of `delete`.
+ * The client knows no `create2`, `createContainer` and `sync`. The answer of the first is a path and a stat, which on
+ * the wire look like the data and the stat of `getData`; that of `sync` is nothing we need, as that of `delete`.
  */
 const OPERATIONS = {
   create: { wire: 15, known: 4, record: 'CreateRequest', leader: true },
