@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const ROOT = join(import.meta.dirname, '../..');
-const PAGES = ['.', 'bench', 'docs', 'docs/backends', 'sample-app']
+const PAGES = ['.', 'bench', 'docs', 'docs/backends', 'sample-app', 'test']
   .filter((folder) => existsSync(join(ROOT, folder)))
   .flatMap((folder) => readdirSync(join(ROOT, folder)).map((file) => join(folder, file)))
   .filter((file) => file.endsWith('.md'));
