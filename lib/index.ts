@@ -8,9 +8,8 @@ export {
   type NamedBackends,
 } from './nest/distributed-lock-options.js';
 export { Locked } from './nest/locked.decorator.js';
-export { type LockedDecorator } from './nest/locked-decorator-type.js';
 export { type KeyFunction } from './nest/locked-keys.js';
-export { type BusyCall, type LockedOptions, type OnBusy } from './nest/locked-options.js';
+export { type BusyCall, type LockedDecorator, type LockedOptions, type OnBusy } from './nest/locked-types.js';
 export { Unlocked } from './nest/unlocked.decorator.js';
 export { LockKey } from './nest/lock-key.decorator.js';
 export { CurrentLock } from './nest/current-lock.decorator.js';

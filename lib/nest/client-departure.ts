@@ -14,18 +14,14 @@ interface RawResponse {
 /** Says when the client of a request over HTTP has gone before it was answered. */
 export class ClientDeparture {
   readonly #controller = new AbortController();
+  /** Aborts with an `HttpException`. */
+  readonly signal = this.#controller.signal;
   readonly #response: RawResponse | undefined;
 
   constructor(context: ExecutionContext) {
-    const response = rawResponse(context);
-    this.#response = response;
-    if (response?.destroyed === true) this.#leave();
-    else response?.once('close', this.#leave);
-  }
-
-  /** Aborts with an `HttpException`. */
-  get signal(): AbortSignal {
-    return this.#controller.signal;
+    this.#response = responses(context).find(isRawResponse);
+    if (this.#response?.destroyed === true) this.#leave();
+    else this.#response?.once('close', this.#leave);
   }
 
   /** The work begins, and answers by itself. */
@@ -41,19 +37,11 @@ export class ClientDeparture {
 }
 
 /** Fastify has it in `raw`; GraphQL has Express's request in its context. */
-function rawResponse(context: ExecutionContext): RawResponse | undefined {
-  switch (context.getType<string>()) {
-    case 'http': {
-      const response = context.switchToHttp().getResponse<{ readonly raw?: unknown } | undefined>();
-      return [response?.raw, response].find(isRawResponse);
-    }
-    case 'graphql': {
-      const response = context.getArgByIndex<{ req?: { res?: unknown } } | undefined>(2)?.req?.res;
-      return isRawResponse(response) ? response : undefined;
-    }
-    default:
-      return undefined;
-  }
+function responses(context: ExecutionContext): readonly unknown[] {
+  const kind = context.getType<string>();
+  if (kind === 'graphql') return [context.getArgByIndex<{ req?: { res?: unknown } } | undefined>(2)?.req?.res];
+  const response: { raw?: unknown } | undefined = kind === 'http' ? context.switchToHttp().getResponse() : undefined;
+  return [response?.raw, response];
 }
 
 function isRawResponse(value: unknown): value is RawResponse {

@@ -43,10 +43,7 @@ export interface DistributedLockAsyncOptions extends AsyncOptions, DistributedLo
   backends?: readonly string[];
 }
 
-/**
- * The backends by name, and the rest.
- * @throws LockConfigurationError
- */
+/** The backends by name, and the other options. @throws LockConfigurationError */
 export function resolveModuleOptions(given: GivenBackend | DistributedLockOptions): {
   readonly backends: NamedBackends;
   readonly options: LockServiceOptions;

@@ -1,4 +1,4 @@
-import { ConfigurableModuleBuilder, type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { ConfigurableModuleBuilder, type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER, DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import type { GivenBackend } from '../core/index.js';
 import {
@@ -26,7 +26,11 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
   .setExtras<Extras>(
     { isGlobal: true, exceptionFilter: true, names: [DEFAULT_BACKEND] },
     (definition, { isGlobal = true, exceptionFilter = true, names = [DEFAULT_BACKEND] }) => {
-      const services = names.map((name) => serviceProvider(name));
+      const services = names.map((name) => ({
+        provide: getLockServiceToken(name),
+        useFactory: (made: LockServices) => made.get(name),
+        inject: [LockServices],
+      }));
       const answers = exceptionFilter === true ? {} : exceptionFilter;
       if (answers) assertAnswers(answers);
       return {
@@ -79,12 +83,4 @@ export class DistributedLockModule extends ConfigurableModuleClass {
   static override forRootAsync({ backends, ...options }: DistributedLockAsyncOptions): DynamicModule {
     return super.forRootAsync({ ...options, ...(backends ? { names: backends } : {}) });
   }
-}
-
-function serviceProvider(name: string): Provider {
-  return {
-    provide: getLockServiceToken(name),
-    useFactory: (services: LockServices) => services.get(name),
-    inject: [LockServices],
-  };
 }

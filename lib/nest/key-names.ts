@@ -4,7 +4,7 @@ import { type Declaration, isMethod, type Method } from '../decorators/declarati
 import { unwrapped } from '../decorators/wrapped-method.js';
 import { type ArgumentNames, argumentNames } from './argument-names.js';
 import type { Path } from './key-template.js';
-import { isMessageHandler, mayBeHandler, namedParameters, parameterTypes, routeNames } from './method-metadata.js';
+import { isMessageHandler, mayBeHandler, namedParameters, parameterTypes, routeHas } from './method-metadata.js';
 import { parameterMetadata } from './parameter-metadata.js';
 import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from './request-values.js';
 
@@ -26,7 +26,10 @@ export class KeyNames {
     private readonly owner: string,
   ) {
     const { keys, locks } = parameterMetadata(declaration);
-    this.#arguments = argumentNames(Function.prototype.toString.call(unwrapped(declaredMethod(declaration) ?? method)));
+    // The class may still have the method that a decorator below has wrapped by now.
+    const declared: unknown = Object.getOwnPropertyDescriptor(declaration.target, declaration.name)?.value;
+    const source = unwrapped(isMethod(declared) ? declared : method);
+    this.#arguments = argumentNames(Function.prototype.toString.call(source));
     this.#locks = locks;
     this.#types = parameterTypes(declaration);
     const named = this.#arguments.names.flatMap((name, index): [string, number][] => (name ? [[name, index]] : []));
@@ -50,7 +53,7 @@ export class KeyNames {
     }
     if (position !== undefined) return;
     if (REQUEST_PARTS.has(head) && rest.length > 0 && mayBeHandler(method)) return;
-    if (rest.length === 0 && routeNames(method, controller, head, prefixes)) return;
+    if (rest.length === 0 && routeHas(method, controller, head, prefixes)) return;
     if (!this.#isDoubtful(head) && (isMessageHandler(method) || this.#mayHaveObject())) return;
     throw this.#refused(
       `:${[head, ...rest].join('.')} is a placeholder, and there is no @LockKey('${head}'), no parameter, argument or ` +
@@ -92,10 +95,4 @@ export class KeyNames {
   get #declared(): number {
     return Math.max(this.#arguments.names.length, this.#types?.length ?? 0);
   }
-}
-
-/** The method as its class declares it. A decorator below may have wrapped it by then. */
-function declaredMethod({ target, name }: Declaration): Method | undefined {
-  const value: unknown = Object.getOwnPropertyDescriptor(target, name)?.value;
-  return isMethod(value) ? value : undefined;
 }

@@ -22,7 +22,6 @@ export class KeyTemplate {
   /** The texts before, between and after the paths: one more than there are paths. */
   readonly #literals: readonly string[];
 
-  /** @throws LockConfigurationError with the option `key` */
   constructor(readonly source: string) {
     const paths: Path[] = [];
     let literal = '';

@@ -25,7 +25,7 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
       );
     }
     assertOnce(modules);
-    if (logger !== undefined && logger !== false) this.#logger = logger;
+    if (logger) this.#logger = logger;
     this.#services = new Map(
       Object.entries(backends).map(([name, value]) => {
         const backend = openBackend(value);
@@ -54,10 +54,7 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
     }
   }
 
-  /**
-   * The server closes next, and waits for its requests. The grace time begins here: an event stream, or a handler that hangs,
-   * would never let it begin later.
-   */
+  /** The grace time begins here. The server closes next, and an event stream, or a handler that hangs, may keep it open. */
   beforeApplicationShutdown(): void {
     this.#each((service) => service.limitWaits());
   }

@@ -25,7 +25,6 @@ export class LockedKeys {
   readonly #templates: readonly KeyTemplate[] = [];
   readonly #names: KeyNames;
 
-  /** @throws LockConfigurationError with the option `key` */
   constructor(source: KeySource, declaration: Declaration, method: Method, owner: string) {
     this.#names = new KeyNames(declaration, method, owner);
     if (typeof source === 'function') {

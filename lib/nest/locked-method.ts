@@ -12,7 +12,7 @@ import { type Declaration, labelOf, type Method } from '../decorators/declaratio
 import { ClientDeparture } from './client-departure.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
 import { type KeySource, LockedKeys, withLocks } from './locked-keys.js';
-import type { LockedOptions } from './locked-options.js';
+import type { LockedOptions } from './locked-types.js';
 import { ownContext } from './locked.interceptor.js';
 import { lockedStream, toObservable } from './locked-stream.js';
 import { isEventStream, returnsObservable } from './method-metadata.js';
@@ -25,7 +25,6 @@ type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
 interface Call {
   readonly service: LockService;
   readonly keys: readonly string[];
-  /** The request that the call handles, if it handles one. */
   readonly context: ExecutionContext | undefined;
 }
 
@@ -45,7 +44,6 @@ export class LockedMethod {
   readonly #lockArguments: ReadonlySet<number>;
   readonly #returnsObservable: boolean;
 
-  /** @throws LockConfigurationError naming the option */
   constructor(
     readonly declaration: Declaration,
     private readonly method: Method,
@@ -68,15 +66,8 @@ export class LockedMethod {
     this.#returnsObservable = returnsObservable(declaration);
   }
 
-  /**
-   * `prefixes` are put before the routes of `classRef`.
-   * @throws LockConfigurationError when no call on an instance of `classRef`, with locks of `service`, can ever work
-   */
-  validate(
-    classRef: { readonly name: string; readonly prototype: object },
-    service?: LockService,
-    prefixes?: readonly string[],
-  ): void {
+  /** @throws LockConfigurationError when no call on an instance of `classRef`, with locks of `service`, can ever work */
+  validate(classRef: { readonly prototype: object }, service?: LockService, prefixes?: readonly string[]): void {
     if (service) this.#resolved.set(service, service.resolve(this.#acquire));
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
     if (typeof method !== 'function') return;
@@ -166,10 +157,8 @@ export class LockedMethod {
 
   #serviceOf(instance: object): LockService {
     const service: LockService | undefined = Reflect.get(instance, this.property);
-    if (service === undefined) {
-      throw this.#withoutService('DistributedLockModule is missing, or neither Nest nor a provider made this instance');
-    }
-    return service;
+    if (service) return service;
+    throw this.#withoutService('DistributedLockModule is missing, or neither Nest nor a provider made this instance');
   }
 
   #withoutService(why: string): LockConfigurationError {

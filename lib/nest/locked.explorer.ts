@@ -31,7 +31,6 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     private readonly config: ApplicationConfig,
   ) {}
 
-  /** @throws LockConfigurationError */
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       if (!wrapper.isNotMetatype) this.#validate(wrapper);

@@ -71,12 +71,7 @@ export function isForeignHandler(method: object): boolean {
 }
 
 /** Whether the route of `method`, of its controller, or one of the prefixes names the parameter. */
-export function routeNames(
-  method: object,
-  controller: object,
-  parameter: string,
-  prefixes: readonly string[] = [],
-): boolean {
+export function routeHas(method: object, controller: object, name: string, prefixes: readonly string[] = []): boolean {
   const route: unknown = Reflect.getMetadata(ROUTE, method);
   if (route === undefined) return false;
   const paths: unknown[] = [route, Reflect.getMetadata(ROUTE, controller), ...prefixes];
@@ -84,7 +79,7 @@ export function routeNames(
     .flat()
     .filter((path) => typeof path === 'string')
     .flatMap((path) => [...path.matchAll(/[:*](?<name>[\p{ID_Continue}$]+)/gu)])
-    .some((match) => match.groups?.['name'] === parameter);
+    .some((match) => match.groups?.['name'] === name);
 }
 
 /** Puts `filter` before those of `method`. Nest asks the last one first, and filters of the class after them. */

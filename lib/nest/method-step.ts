@@ -13,7 +13,6 @@ export class MethodStep {
   readonly property: symbol;
   readonly #resource: LockedKeys;
 
-  /** @throws LockConfigurationError with the option `key` */
   constructor(
     readonly step: LockedStep,
     private readonly declaration: Declaration,

@@ -4,9 +4,7 @@ import type { Declaration } from '../decorators/declaration.js';
 
 /** The parameters of a method that have a decorator of this library, by position. */
 export interface ParameterMetadata {
-  /** `@LockKey('id')` */
   readonly keys: ReadonlyMap<string, number>;
-  /** `@CurrentLock()` */
   readonly locks: ReadonlySet<number>;
 }
 

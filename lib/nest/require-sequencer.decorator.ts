@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import { MetadataScanner } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../core/index.js';
+import { labelOf } from '../decorators/declaration.js';
 import { getLockServiceToken } from './inject-lock-service.decorator.js';
 import { isForeignHandler, isRoute } from './method-metadata.js';
 
@@ -87,16 +88,12 @@ function assertHttp(target: object, method: string | symbol | undefined): void {
     const prototype: object = Reflect.get(target, 'prototype');
     const names = new MetadataScanner().getAllMethodNames(prototype);
     const foreign = names.find((name) => isForeignHandler(Reflect.get(prototype, name)));
-    if (foreign !== undefined) throw withoutHttp(`${nameOf(target)}.${foreign}`);
+    if (foreign !== undefined) throw withoutHttp(labelOf({ target: prototype, name: foreign }));
     return;
   }
   const handler: unknown = Reflect.get(target, method);
-  if (typeof handler !== 'function' || !isRoute(handler))
-    throw withoutHttp(`${nameOf(target.constructor)}.${String(method)}`);
-}
-
-function nameOf(target: object): string {
-  return 'name' in target ? String(target.name) : 'a class';
+  const isHttp = typeof handler === 'function' && isRoute(handler);
+  if (!isHttp) throw withoutHttp(labelOf({ target, name: method }));
 }
 
 function withoutHttp(where: string): LockConfigurationError {

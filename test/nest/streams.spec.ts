@@ -139,7 +139,7 @@ describe('@Locked on a method that returns an Observable', () => {
   it('fails with LockLostError when the lock is lost on the way', async () => {
     const store = new MemoryLeaseStore();
     const backend = new LockBackend(store);
-    const module = DistributedLockModule.forRoot({ backend, defaults: { ttlMs: 60 } });
+    const module = DistributedLockModule.forRoot({ backend, defaults: { ttlMs: 600 } });
     const app = await context({ imports: [module], providers: [Ticker] });
     const lost = lastValueFrom(app.get(Ticker).ticks('1'));
     await eventually(() => subscriptions === 1);
