@@ -2,8 +2,8 @@ import { LockConfigurationError, type LockHandle } from '../core/index.js';
 import { type Declaration, labelOf } from './declaration.js';
 
 /**
- * Work that another decorator adds between taking the lock and calling the method, in whichever order the two are written.
- * Backends know no Nest. Hence the key's language and the injection come from `@Locked`.
+ * Work that another decorator adds between taking the lock and calling the method, in whichever order the two are
+ * written. Backends know no Nest. Hence the key's language and the injection come from `@Locked`.
  */
 export interface LockedStep {
   /** For messages: `@Fenced`. */
@@ -60,7 +60,7 @@ export function adoptLockedStep(declaration: Declaration, adopt: (step: LockedSt
   if (slot.step) adopt(slot.step);
 }
 
-/** @throws LockConfigurationError when `prototype` declares or inherits a method with a step, and no `@Locked` beside it */
+/** @throws LockConfigurationError when `prototype` has a method with a step, and no `@Locked` beside it */
 export function assertStepsLocked(prototype: object): void {
   for (let target: object | null = prototype; target; target = Object.getPrototypeOf(target)) {
     for (const [name, { step, adopt }] of slots.get(target) ?? []) {

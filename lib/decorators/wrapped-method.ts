@@ -4,8 +4,8 @@ import type { Method } from './declaration.js';
 const wrapped = new WeakMap<Method, Method>();
 
 /**
- * Gives `wrapper` the name, length and metadata of `method`, because routes, schedules and documentation are found by them.
- * `unwrapped` finds the method again, whose source names its arguments.
+ * Gives `wrapper` the name, length and metadata of `method`, because routes, schedules and documentation are found by
+ * them. `unwrapped` finds the method again, whose source names its arguments.
  */
 export function wrapMethod<Wrapper extends Method>(method: Method, wrapper: Wrapper): Wrapper {
   for (const property of ['name', 'length'] as const) {

@@ -16,8 +16,8 @@ export interface ArgumentNames {
 const LONGEST_MANGLED = 3;
 
 /**
- * Reads the names of a function's arguments from its source. They survive the compilers that Nest is used with. A minifier
- * replaces them, perhaps by each other's: names that it may have made are left out. `@LockKey` says them explicitly.
+ * Reads the names of a function's arguments from its source. They survive the compilers that Nest is used with. A
+ * minifier replaces them, perhaps by each other's: names that it may have made are left out.
  */
 export function argumentNames(source: string): ArgumentNames {
   const { parts, looksMinified } = splitArguments(plainSource(source));
@@ -35,7 +35,7 @@ export function argumentNames(source: string): ArgumentNames {
   return { names, rest, doubtful, looksMinified };
 }
 
-/** The text of each argument, with its default value. Every compiler prints a space behind them; minifiers print none. */
+/** The text of each argument. Every compiler prints a space behind the last, and no minifier does. */
 function splitArguments(source: string): { readonly parts: readonly string[]; readonly looksMinified: boolean } {
   const parts: string[] = [];
   let depth = 0;

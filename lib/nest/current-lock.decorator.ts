@@ -11,8 +11,8 @@ type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
   : number;
 
 /**
- * The `LockHandle` that `@Locked` took for this call; with several keys the last of them. Callers leave the argument out,
- * so declare it optional: `buy(id: string, @CurrentLock() lock?: LockHandle)`.
+ * The `LockHandle` that `@Locked` took for this call; with several keys the last of them. Callers leave the argument
+ * out, so declare it optional: `buy(id: string, @CurrentLock() lock?: LockHandle)`.
  */
 export function CurrentLock() {
   return <Target extends object, Name extends string | symbol | undefined, Index extends number>(

@@ -23,16 +23,16 @@ export interface DistributedLockExtras {
   /** Whether other modules find the services without importing this one. @default true */
   isGlobal?: boolean;
   /**
-   * Whether lock errors are answered: see `LockExceptionFilter`. An object changes status and `Retry-After` by the error's
-   * code: `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`. Your own global filter for them needs `false`.
+   * Whether `LockExceptionFilter` answers lock errors. An object changes status and `Retry-After` by the error's code:
+   * `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`. Your own global filter for them needs `false`.
    * @default true
    */
   exceptionFilter?: boolean | LockAnswers;
 }
 
 /**
- * The token of what `forRoot` was given, or the factory of `forRootAsync` returned. Tests put another backend in its place by
- * `overrideProvider(DISTRIBUTED_LOCK_OPTIONS).useValue(memory())`. The real one is then neither opened nor started.
+ * The token of what `forRoot` was given, or the factory of `forRootAsync` returned. Tests replace it:
+ * `overrideProvider(DISTRIBUTED_LOCK_OPTIONS).useValue(memory())`. The real backend is then neither opened nor started.
  */
 export const DISTRIBUTED_LOCK_OPTIONS = Symbol('options of DistributedLockModule');
 

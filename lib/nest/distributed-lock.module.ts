@@ -77,8 +77,8 @@ export class DistributedLockModule extends ConfigurableModuleClass {
    *   useFactory: (config: ConfigService) => redis({ url: config.getOrThrow('REDIS_URL') }),
    * })
    * ```
-   * `backends` lists the names, if there are others than `default`: providers are known before a factory runs. `isGlobal` and
-   * `exceptionFilter` stand beside the factory, which comes too late for them.
+   * `backends` lists the names, if there are others than `default`: providers are known before a factory runs.
+   * `isGlobal` and `exceptionFilter` stand beside the factory, which comes too late for them.
    */
   static override forRootAsync({ backends, ...options }: DistributedLockAsyncOptions): DynamicModule {
     return super.forRootAsync({ ...options, ...(backends ? { names: backends } : {}) });

@@ -11,8 +11,8 @@ import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from './reque
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 
 /**
- * Finds the values of the names in a key, for one method. In this order: `@LockKey('id')`; `@Param('id')` and its like; the
- * name of an argument; a property of the only argument that is an object; a part of the request that the method handles.
+ * Finds the values of the names in a key, in this order: `@LockKey('id')`; `@Param('id')` and its like; the name of an
+ * argument; a property of the only argument that is an object; a part of the request that the method handles.
  */
 export class KeyNames {
   readonly #positions: ReadonlyMap<string, number | 'ambiguous'>;

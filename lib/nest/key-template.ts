@@ -42,7 +42,7 @@ export class KeyTemplate {
     assertKey(paths.length === 0 ? this.#literals[0] : `${this.#literals.join('')}:`);
   }
 
-  /** @throws LockConfigurationError with the option `key`, naming the placeholder whose value cannot be part of a key */
+  /** @throws LockConfigurationError with the option `key`, naming the placeholder without a usable value */
   render(valueOf: (path: Path) => unknown, owner: string): string {
     let key = this.#literals[0] ?? '';
     for (const [index, path] of this.paths.entries()) {
@@ -77,8 +77,8 @@ export class KeyTemplate {
 }
 
 /**
- * Encodes a value for a key, so that no list of arguments has the key of another list: different values never look alike, and
- * none contains `delimiter`, the next character. `1`, `1n` and `'1'` are one value: routes have strings where code has numbers.
+ * Encodes a value for a key. Two different values never look alike, nor does one that `delimiter`, the next character,
+ * continues: no two lists of arguments share a key. `1`, `1n` and `'1'` are one value: routes have strings for numbers.
  * @throws LockConfigurationError with the option `key`: the value is missing, empty, too long or not a plain value
  */
 export function encodeValue(value: unknown, delimiter: string, describe: () => string): string {

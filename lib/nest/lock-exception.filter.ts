@@ -28,14 +28,15 @@ interface Socket {
 const EXPECTED: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'LOCK_SHUTDOWN', 'OPTIMISTIC_CONFLICT']);
 
 /**
- * Answers for `LockError`s and `OptimisticConflictError`, and for nothing else. HTTP: 423 and 503 with `Retry-After`, 400 for
- * a request whose values name no lock, 409 for a stale fencing token and for a conflict that outlasted its retries, 500 for
- * the rest. RPC, WebSocket and GraphQL callers get `{ code, message }` in the shape they know; any other caller the error.
+ * Answers for `LockError`s and `OptimisticConflictError`, and for nothing else. HTTP: 423 and 503 with `Retry-After`,
+ * 400 for a request whose values name no lock, 409 for a stale fencing token and for a conflict that outlasted its
+ * retries, 500 for the rest. Callers by RPC, WebSocket and GraphQL get `{ code, message }` in the shape they know,
+ * others the error.
  *
- * `@Locked` attaches it to its method, in every kind of application. For errors of a `LockService` in other handlers it is
- * global for HTTP only, as every filter; gateways and microservices of hybrid applications take
- * `@UseFilters(LockExceptionFilter)`. Filters of the method itself come first, and those of its class that name the error.
- * Keys, hosts and processes stand in the log only, at `error` where the client is not at fault.
+ * `@Locked` attaches it to its method, in every kind of application. For errors of a `LockService` in other handlers it
+ * is global for HTTP only, as every filter; gateways and microservices of hybrid applications take
+ * `@UseFilters(LockExceptionFilter)`. Filters of the method itself come first, and those of its class that name the
+ * error. Keys, hosts and processes stand in the log only, at `error` where the client is not at fault.
  */
 @Catch(LockError, OptimisticConflictError)
 export class LockExceptionFilter implements ExceptionFilter<AnsweredError> {
@@ -100,13 +101,13 @@ abstract class ClaimedError extends Error {
 }
 
 /**
- * The filter that `@Locked` puts on its method, before gateways, hybrid applications and global catch-all filters hide the
- * error. It answers in applications that want that.
+ * The filter that `@Locked` puts on its method, before gateways, hybrid applications and global catch-all filters hide
+ * the error. It answers in applications that want that.
  */
 @Catch(ClaimedError)
 export class LockedExceptionFilter extends LockExceptionFilter {}
 
-/** Has `LockedExceptionFilter` answer for `error`, unless the class of the handler has a filter for just such errors. */
+/** Has `LockedExceptionFilter` answer for `error`, unless the handler's class has a filter for such errors. */
 export function claim(error: unknown, context: ExecutionContext): void {
   if (!isAnsweredError(error)) return;
   const types = filtersOf(context.getClass()).flatMap(caughtTypes);

@@ -10,8 +10,8 @@ export interface LockLoggerOptions {
 }
 
 /**
- * Logs events that callers do not see, or see too late. `DistributedLockModule` has one for each backend, unless its option
- * `logger` is `false`; for a service of your own: `new LockService(backend, { observers: [new LockLogger()] })`.
+ * Logs events that callers do not see, or see too late. `DistributedLockModule` has one for each backend, unless its
+ * option `logger` is `false`; for a service of your own: `new LockService(backend, { observers: [new LockLogger()] })`.
  */
 export class LockLogger implements LockObserver {
   readonly #logger: LoggerService;

@@ -6,8 +6,8 @@ import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
 import { LockLogger } from './lock-logger.js';
 
 /**
- * A module's services, and their end. They end last, after the server and all other modules: requests in flight, and other
- * work that the application waits for, keep their locks.
+ * A module's services, and their end. They end last, after the server and all other modules: requests in flight, and
+ * other work that the application waits for, keep their locks.
  */
 export class LockServices implements BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #services: ReadonlyMap<string, LockService>;
@@ -54,7 +54,7 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
     }
   }
 
-  /** The grace time begins here. The server closes next, and an event stream, or a handler that hangs, may keep it open. */
+  /** The grace time begins before the server closes, which a request that never ends keeps open. */
   beforeApplicationShutdown(): void {
     this.#each((service) => service.limitWaits());
   }
@@ -73,8 +73,8 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
 }
 
 /**
- * Nest ends global modules after all others, in the reverse order of their imports. This one has to end after modules that
- * still run work, such as BullMQ's, in whichever order they are imported.
+ * Nest ends global modules after all others, in the reverse order of their imports. This one has to end after modules
+ * that still run work, such as BullMQ's, in whichever order they are imported.
  */
 function endLast(modules: ModulesContainer): void {
   for (const module of modules.values()) {

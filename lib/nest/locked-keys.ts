@@ -75,8 +75,8 @@ function assertedKeys(found: unknown): readonly string[] {
 }
 
 /**
- * `withLock` for several keys: all of them or none, waiting at most `waitMs` altogether. Give them sorted: callers that take
- * keys in one order never wait for each other.
+ * `withLock` for several keys: all of them or none, waiting at most `waitMs` altogether. Give them sorted: callers that
+ * take keys in one order never wait for each other.
  */
 export function withLocks<T>(
   service: LockService,

@@ -66,7 +66,7 @@ export class LockedMethod {
     this.#returnsObservable = returnsObservable(declaration);
   }
 
-  /** @throws LockConfigurationError when no call on an instance of `classRef`, with locks of `service`, can ever work */
+  /** @throws LockConfigurationError when no call on an instance of `classRef`, by `service`, can ever work */
   validate(classRef: { readonly prototype: object }, service?: LockService, prefixes?: readonly string[]): void {
     if (service) this.#resolved.set(service, service.resolve(this.#acquire));
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
@@ -125,7 +125,7 @@ export class LockedMethod {
     return typeof this.#onBusy === 'function' ? this.#onBusy({ error, args }) : undefined;
   }
 
-  /** Answers with `instead` when the lock is busy, and `onBusy` asks for that. An error of the work never counts as busy. */
+  /** Answers with `instead` when the lock is busy, unless `onBusy` throws. An error of the work is not busy. */
   async #locked<T>(
     { service, keys, context }: Call,
     work: Work<T>,

@@ -21,8 +21,8 @@ export type LockedRun = (
 ) => Promise<Observable<unknown>>;
 
 /**
- * Locks when it is subscribed to, until `call`'s Observable ends, fails or is unsubscribed. Only then does it end itself. A
- * lock that is lost on the way ends it with `LockLostError`.
+ * Locks when it is subscribed to, until `call`'s Observable ends, fails or is unsubscribed. Only then does it end
+ * itself. A lock that is lost on the way ends it with `LockLostError`.
  */
 export function lockedStream(run: LockedRun, call: (locks: readonly LockHandle[]) => unknown): Observable<unknown> {
   return new Observable((subscriber) => {

@@ -16,14 +16,15 @@ export interface LockedOptions<Busy extends OnBusy = OnBusy> extends AcquireOpti
   /** The name of one of several backends. @default 'default' */
   backend?: string;
   /**
-   * When the key stays held for `waitMs`: `throw` the `LockTimeoutError`; `skip` the call, which resolves to `undefined` (an
-   * Observable completes empty); or answer with the result of a function. `skip` does not wait unless `waitMs` says so. Other
-   * errors pass, those of a backend and of the method. The method's type must allow for it. @default 'throw'
+   * When the key stays held for `waitMs`: `throw` the `LockTimeoutError`; `skip` the call, which resolves to
+   * `undefined` (an Observable completes empty); or answer with the result of a function. `skip` does not wait unless
+   * `waitMs` says so. Other errors pass, those of a backend and of the method. The method's type must allow for it.
+   * @default 'throw'
    */
   onBusy?: Busy;
   /**
-   * Whether an HTTP request goes on waiting for the lock when its client has gone. Otherwise it gives up, and the method does
-   * not run. A method that runs by then goes on in any case. @default false
+   * Whether an HTTP request goes on waiting for the lock when its client has gone. Otherwise it gives up, and the
+   * method does not run. A method that runs by then goes on in any case. @default false
    */
   outliveClient?: boolean;
 }

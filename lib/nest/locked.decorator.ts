@@ -18,10 +18,10 @@ type AnyDecorator = (target: object, name: string | symbol, descriptor?: Propert
 /**
  * Runs the method under a lock, which is released when its promise settles or its Observable ends.
  *
- * `key` is a template such as `lock_sale_:id`, several of them (all or none are taken), or a function of the method's own
- * arguments. A placeholder is, in this order: `@LockKey('id')`; a named parameter, `@Param('id')`; an argument, `:dto.sku`;
- * a property of the only argument that is an object; the request, `:params.id`, `:query.x`, `:body.y`, `:user.id`, or the
- * message, `:data.id`. Names that a minifier may have made do not count: one letter, or up to three in a minified build.
+ * `key` is a template such as `lock_sale_:id`, several of them (all or none are taken), or a function of the method's
+ * own arguments. A placeholder is, in this order: `@LockKey('id')`; a named parameter, `@Param('id')`; an argument,
+ * `:dto.sku`; a property of the only argument that is an object; the request, `:params.id`, `:query.x`, `:body.y`,
+ * `:user.id`, or the message, `:data.id`. Names of one letter, of three in minified builds, do not count.
  *
  * Put it above `@Transactional()`, so that the commit comes before the release.
  * @throws LockConfigurationError at decoration: an option or template that can never work; a static method; two locks

@@ -11,13 +11,13 @@ import { assertNotUnlocked } from './unlocked.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Instances that Nest injects nothing into. A value may serve several applications, and then has the service of the last. */
+/** Instances that Nest injects nothing into. A value may serve several applications, the last one counts. */
 const adopted = new WeakSet<object>();
 
 /**
- * Looks at every locked method when the application starts: a key that can never be resolved stops it. Gives the service
- * to instances of factories, into which Nest injects no properties. Then starts the services. Locking does not depend on it:
- * a method that it does not reach throws when it is called.
+ * Looks at every locked method when the application starts: a key that can never be resolved stops it. Gives the
+ * service to instances of factories, into which Nest injects no properties. Then starts the services. A method that it
+ * does not reach throws when it is called.
  */
 @Injectable()
 export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {

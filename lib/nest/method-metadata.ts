@@ -2,7 +2,7 @@ import 'reflect-metadata';
 import type { Declaration } from '../decorators/declaration.js';
 import { isObject } from './request-values.js';
 
-/** Keys under which Nest, its microservices, gateways and GraphQL describe a handler. None of them is imported for it. */
+/** Keys under which Nest and its packages describe a handler. None of these is imported for it. */
 const PARAMETERS = '__routeArguments__';
 const CUSTOM_PARAMETER = '__customRouteArgs__';
 const SSE = '__sse__';

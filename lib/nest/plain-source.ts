@@ -4,7 +4,7 @@ const REGULAR_EXPRESSION = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/\p{ID_C
 /** After these a slash begins a regular expression. After a value it divides. */
 const VALUE_BEGINS = /(?:^|[=(,:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|in|of|void|case|await|yield|new|delete))$/u;
 
-/** JavaScript without comments, and with `0` for strings, templates and regular expressions, whose text is no syntax. */
+/** JavaScript without comments, and with `0` for strings, templates and regular expressions. */
 export function plainSource(source: string): string {
   return scan(source, 0, false).plain;
 }

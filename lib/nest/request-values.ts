@@ -39,7 +39,7 @@ export function walk(from: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** Own properties, and the getters of classes. Nothing else of a prototype, which clients could name for every object. */
+/** Own properties, and the getters of classes. Clients could name other things of a prototype. */
 export function hasProperty(value: object, name: string): boolean {
   if (Object.hasOwn(value, name)) return true;
   for (let at = prototypeOf(value); at && prototypeOf(at); at = prototypeOf(at)) {

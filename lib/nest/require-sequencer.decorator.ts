@@ -32,10 +32,10 @@ interface HttpRequest {
 const HEADER = /^[!#$%&'*+.^_`|~\w-]+$/u;
 
 /**
- * Lets only holders of a lock in: `@RequireSequencer('x-lock-sequencer')` on a controller or a handler, for requests that
- * carry `lock.sequencer()` in that header. 409 when the lock is no longer held; 400 without a sequencer, or for one of another
- * backend or key; 503 when the backend does not answer. It is checked once, before the handler: only the fencing token
- * protects later writes.
+ * Lets only holders of a lock in: `@RequireSequencer('x-lock-sequencer')` on a controller or a handler, for requests
+ * that carry `lock.sequencer()` in that header. 409 when the lock is no longer held; 400 without a sequencer, or for
+ * one of another backend or key; 503 when the backend does not answer. It is checked once, before the handler: only the
+ * fencing token protects later writes.
  * @throws LockConfigurationError when the header cannot have that name; at the start where there is no HTTP
  */
 export function RequireSequencer(

@@ -5,8 +5,8 @@ import type { LockedMethod } from './locked-method.js';
 const UNLOCKED = Symbol('a method that overrides a locked one without a lock');
 
 /**
- * For a method that overrides one with `@Locked` and needs no lock, or calls `super.method()`, which takes it. Without this
- * and without `@Locked` such a method stops the application.
+ * For a method that overrides one with `@Locked` and needs no lock, or calls `super.method()`, which takes it. Without
+ * this and without `@Locked` such a method stops the application.
  */
 export function Unlocked(): MethodDecorator {
   return SetMetadata(UNLOCKED, true);
