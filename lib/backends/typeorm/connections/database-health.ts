@@ -7,37 +7,29 @@ import {
   retryUntilAnswered,
 } from '../../../core/index.js';
 
-/** How long a connection that died silently is spoken of. */
+/** How long `health` names a connection that died silently. */
 const REMEMBERED_MS = 600_000;
 
 /**
- * What is known of a database by what was asked of it. When it does not answer it is asked in the background until it does:
- * nobody may need it for a long time, but whoever holds a lock, or decides by our health whether this process gets any work,
- * wants to know soon.
+ * Reports how the last statement ended. A database that does not answer is asked in the background until it does:
+ * holders, and probes that read this health, must learn soon that it is back.
  */
-export class DatabaseHealth {
-  readonly #reported = new ReportedHealth();
+export class DatabaseHealth extends ReportedHealth {
   #asking = false;
   #over = false;
   readonly #replaced = new Map<string, number>();
   #forgetting: Timer | undefined;
 
   /** @param ask rejects while there is no answer, and has that noted */
-  constructor(private readonly ask: () => Promise<unknown>) {}
-
-  get current(): BackendHealth {
-    return this.#reported.current;
+  constructor(private readonly ask: () => Promise<unknown>) {
+    super();
   }
 
-  onChange(listener: (health: BackendHealth) => void): () => void {
-    return this.#reported.onChange(listener);
-  }
-
-  /** Passes on how `step` ends, and notes it. A table that is not as it should be says nothing about the database. */
+  /** Settles as `step` does, and reports it. A wrong table says nothing about the database. */
   async note<T>(step: () => Promise<T>): Promise<T> {
     try {
       const answer = await step();
-      this.#report('up');
+      this.report('up');
       return answer;
     } catch (error) {
       if (!(error instanceof LockConfigurationError)) this.down(String(error));
@@ -46,16 +38,15 @@ export class DatabaseHealth {
   }
 
   down(trouble: string): void {
-    this.#report('down', trouble);
+    this.report('down', trouble);
     this.recover();
   }
 
-  /** Nothing is asked of it any more, and nothing was lost. */
   idle(): void {
-    this.#report('idle');
+    this.report('idle');
   }
 
-  /** Such a connection died without a word, and a new one serves: no failure, but its operator should know, for a while. */
+  /** A connection died silently and a new one serves. The operator reads of it for a while. */
   replaced(connection: string): void {
     const times = (this.#replaced.get(connection) ?? 0) + 1;
     this.#replaced.set(connection, times);
@@ -65,17 +56,11 @@ export class DatabaseHealth {
     this.#forgetting = systemClock.schedule(REMEMBERED_MS, () => this.#forget(), { background: true });
   }
 
-  /** What an operator should change; `undefined` when nothing is left to change. */
-  advise(topic: string, advice: string | undefined): void {
-    this.#reported.advise(topic, advice);
-  }
-
   /** Asks in the background until there is an answer. */
   recover(): void {
     if (!this.#asking) void this.#ask();
   }
 
-  /** For good. */
   end(): void {
     this.#over = true;
     this.#forgetting?.cancel();
@@ -104,7 +89,7 @@ export class DatabaseHealth {
     }
   }
 
-  #report(status: BackendHealth['status'], trouble?: string): void {
-    if (!this.#over) this.#reported.report(status, trouble);
+  override report(status: BackendHealth['status'], trouble?: string): void {
+    if (!this.#over) super.report(status, trouble);
   }
 }

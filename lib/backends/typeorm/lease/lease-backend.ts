@@ -16,75 +16,70 @@ import type { ExistingTableColumns } from '../dialect/existing-table-dialect.js'
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import { QueuedLeaseStore } from './queued-lease-store.js';
-import { Reaper } from './reaper.js';
 import { Sockets } from '../connections/sockets.js';
 import { dialectOf, existingTableDialectOf } from '../databases.js';
-import type { LeaseStatements, Query, SqlDialect } from '../dialect/sql-dialect.js';
-import { SqlLeaseStore } from './sql-lease-store.js';
+import type { LeaseStatements, Query, SqlDialect, WaitingLine } from '../dialect/sql-dialect.js';
+import { type LeaseTable, SqlLeaseStore } from './sql-lease-store.js';
 import { assertTableName, quotedTable } from '../tables/table-name.js';
 
 export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
   /**
-   * The locks are in a table that was there before, one row for each key that is held, and `tableName` is its name. Programs
-   * that only insert and delete rows there may go on: we hold what they hold, and they what we do. `addLockColumns`, or
-   * `synchronize`, adds the columns that such a table lacks.
+   * The locks are in a table that was there before, one row for each key that is held, and `tableName` is its name.
+   * Programs that only insert and delete rows there may go on: we hold what they hold, and they what we do.
+   * `addLockColumns`, or `synchronize`, adds the columns that such a table lacks.
    */
   columns?: ExistingTableColumns;
   /**
-   * With `columns`: a row without an expiry, as older programs make them, is over so long after its `updatedAt`. Longer than
-   * anything that such a program does. An `updatedAt` without a time zone is read in that of our connections: where the older
-   * program sets another one, add the difference, and an hour for the change of summer time. @default Infinity: never
+   * With `columns`: a row without an expiry, as older programs make them, is over so long after its `updatedAt`. Longer
+   * than anything that such a program does. An `updatedAt` without a time zone is read in that of our connections:
+   * where the older program sets another one, add the difference, and an hour for the change of summer time. @default
+   * Infinity: never
    */
   abandonedAfterMs?: number;
   /** How long to wait for one of our connections to be free, and for a new one to be ready. @default 2_000 */
   connectTimeoutMs?: number;
   /**
-   * Deletes rows that nobody has held for so long. Without it every key ever used keeps its row. A token goes on growing
-   * without its row, by the database's clock: longer than that clock could ever step back. @default Infinity
+   * Deletes rows that were free for longer, in milliseconds. Without it every key ever used keeps its row. A deleted
+   * key's token goes on growing by the database's clock: choose more than that clock could ever step back. @default
+   * Infinity
    */
   reapIdleAfterMs?: number;
 }
 
 /**
- * Locks in a table of the application's own database: PostgreSQL, MySQL, MariaDB, or SQLite (`better-sqlite3`, or `libsql` as
- * its driver). Each statement is a transaction of its own, on up to two connections beside the application's pool (SQLite:
- * one), and reads the database's clock only. On PostgreSQL a third one listens (`LISTEN`) for releases that somebody waits
- * for. Elsewhere, and behind a pooler such as PgBouncer, those who wait ask every 50 ms, or as `pollMs` says, and 5 ms later
- * for each key that the process waits for, up to five seconds.
+ * Locks in a table of the application's own database: PostgreSQL, MySQL, MariaDB, or SQLite (`better-sqlite3`, or
+ * `libsql` as its driver). Each statement is a transaction of its own, on up to two connections beside the
+ * application's pool (SQLite: one), and reads the database's clock only. On PostgreSQL a third one listens (`LISTEN`)
+ * for releases that somebody waits for. Elsewhere, and behind a pooler such as PgBouncer, those who wait ask every 50
+ * ms, or as `pollMs` says, and 5 ms later for each key that the process waits for, up to five seconds.
  *
- * Each process has these connections for itself: on PostgreSQL, 30 processes use 90 of the default 100. A connection that
- * was idle for half a minute is replaced, and whoever listens is looked after every three seconds: networks forget.
+ * Each process has these connections for itself: on PostgreSQL, 30 processes use 90 of the default 100. A connection
+ * that was idle for half a minute is replaced, and a listening one is probed every three seconds: networks forget.
  *
- * A lease ends by the wall clock of the server that answers. After a failover to a server whose clock is ahead it ends early,
- * and one to a server that lags behind forgets it: there only the fencing token protects. The guarantee is `durable` as long
- * as the server flushes what it confirms, else `best-effort`; `health` names the setting.
+ * A lease ends by the wall clock of the server that answers. After a failover to a server whose clock is ahead it ends
+ * early, and one to a server that lags behind forgets it: there only the fencing token protects. The guarantee is
+ * `durable` as long as the server flushes what it confirms, else `best-effort`; `health` names the setting.
  *
- * On PostgreSQL a transaction that stays open for long, such as `pg_dump`, slows down a key that is taken often: old versions
- * of its row stay until the end of that transaction. A release that somebody waits for is a `NOTIFY`, whose commit takes a lock of
- * the whole database. On SQLite the file is switched to WAL, for good and for all who use it.
+ * On PostgreSQL a transaction that stays open for long, such as `pg_dump`, slows down a key that is taken often: old
+ * versions of its row stay until the end of that transaction. A release that somebody waits for is a `NOTIFY`, whose
+ * commit takes a lock of the whole database. On SQLite the file is switched to WAL, for good and for all who use it.
  *
- * Needs `GRANT SELECT, INSERT, UPDATE` on that one table, `DELETE` too with `reapIdleAfterMs` or `columns`, and no DDL unless
- * `synchronize` is set. `fenced()` needs `SELECT, INSERT, UPDATE` on its table, as the application's user.
+ * Needs `GRANT SELECT, INSERT, UPDATE` on that one table, `DELETE` too with `reapIdleAfterMs` or `columns`, and no DDL
+ * unless `synchronize` is set. `fenced()` needs `SELECT, INSERT, UPDATE` on its table, as the application's user.
  * @throws LockConfigurationError
  */
 export function leaseBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: LeaseBackendOptions = {},
 ): BackendFactory {
-  const { connectTimeoutMs = 2_000, requestTimeoutMs = 1_000, reapIdleAfterMs = Infinity } = options;
-
+  const { connectTimeoutMs = 2_000, requestTimeoutMs = 1_000, reapIdleAfterMs = Infinity, columns } = options;
   const dialect = dialectOf(dataSource.options.type);
+  // Refuses options that can never work.
   dialect.connection(dataSource.options, new Sockets(() => undefined));
-  const rows = options.columns
-    ? existingRows(dataSource.options, options.columns, options)
+  const rows = columns
+    ? existingRows(dataSource.options, columns, options)
     : ownRows(dialect, dataSource.options, options);
-  const settings = {
-    options: dataSource.options,
-    dialect,
-    connectTimeoutMs,
-    requestTimeoutMs,
-    onOpen: rows.onOpen,
-  };
+  const settings = { options: dataSource.options, dialect, connectTimeoutMs, requestTimeoutMs, onOpen: rows.onOpen };
   return () => new LockBackend(storeOf(rows, reapIdleAfterMs, settings), options);
 }
 
@@ -94,7 +89,7 @@ interface Rows {
   readonly statements: LeaseStatements;
   /** Looks at the table, on each new connection. */
   readonly onOpen: (query: Query) => Promise<void>;
-  readonly line?: SqlDialect['line'];
+  readonly line?: WaitingLine | undefined;
 }
 
 function ownRows(dialect: SqlDialect, dataSource: DataSourceOptions, options: LeaseBackendOptions): Rows {
@@ -122,20 +117,19 @@ function existingRows(
   return { table: table.rows, statements: existingTableStatements(dialect, table), onOpen };
 }
 
-function storeOf(rows: Rows, reapIdleAfterMs: number, given: ConnectionSettings): LeaseStore {
-  const { table, statements, line } = rows;
+function storeOf({ table, statements, line }: Rows, reapIdleAfterMs: number, given: ConnectionSettings): LeaseStore {
   const onOpen = async (query: Query): Promise<void> => {
     await given.onOpen(query);
     store.onForgetful(await given.dialect.forgets?.(query));
   };
   const settings = { ...given, onOpen };
   const connections = new OwnConnections(settings);
-  const reaper = Number.isFinite(reapIdleAfterMs)
-    ? new Reaper(connections.query, statements, table, reapIdleAfterMs)
-    : undefined;
-  const store = new SqlLeaseStore(`typeorm:${settings.options.type}`, table, statements, connections, reaper);
-  if (!line) return store;
+  const rows = { name: `typeorm:${settings.options.type}`, table, statements, connections, reapIdleAfterMs };
+  const store = line ? queued(rows, line, settings) : new SqlLeaseStore(rows);
+  return store;
+}
+
+function queued(rows: LeaseTable, line: WaitingLine, settings: ConnectionSettings): SqlLeaseStore {
   const wakeUps = new WakeUps();
-  const channel = new NotificationListener(settings, line, table, wakeUps, connections);
-  return new QueuedLeaseStore(store, table, line, connections, channel, wakeUps);
+  return new QueuedLeaseStore(rows, line, new NotificationListener(settings, rows, line, wakeUps), wakeUps);
 }

@@ -1,22 +1,24 @@
 import { randomInt } from 'node:crypto';
 import { systemClock, type Timer } from '../../../core/index.js';
 
-/** How long somebody may wait until it is looked whether a message was lost, give or take half a second. */
+/** The pause between two looks for lost notifications, give or take half a second. */
 const LOOK_MS = 3_000;
 const JITTER_MS = 500;
 
 interface Waiting {
   readonly key: string;
-  /** The server knows of it, and would tell it. */
+  /** The server has it in line, and notifies it. */
   inLine: boolean;
 }
 
-/** Those who wait to be told, and a look after all of them every few seconds: any message may be lost, and so may be the sender. */
+/**
+ * The waiters of this process. A look after all of them every few seconds finds lost notifications and dead holders.
+ */
 export class LookOut {
   readonly #waiting = new Map<string, Waiting>();
   #timer: Timer | undefined;
 
-  /** @param look is called when somebody has waited for some seconds */
+  /** @param look called every few seconds while there are waiters */
   constructor(private readonly look: () => void) {}
 
   get size(): number {
@@ -34,7 +36,7 @@ export class LookOut {
     return line;
   }
 
-  /** It waits from now on, until what this returns is called. */
+  /** Registers a waiter. The returned function removes it. */
   watch(key: string, owner: string): () => void {
     this.#waiting.set(owner, { key, inLine: false });
     this.#timer ??= this.#schedule();
@@ -46,7 +48,7 @@ export class LookOut {
     };
   }
 
-  /** It relies on being told. */
+  /** The server has `owner` in line. */
   joined(owner: string): void {
     const waiting = this.#waiting.get(owner);
     if (waiting) waiting.inLine = true;

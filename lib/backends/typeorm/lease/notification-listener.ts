@@ -4,48 +4,52 @@ import { LookOut } from './look-out.js';
 import { type ConnectionSettings, OwnConnection } from '../connections/own-connection.js';
 import type { OwnConnections } from '../connections/own-connections.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
+import type { LeaseTable } from './sql-lease-store.js';
 import { TimeoutError } from '../connections/timeout.js';
 
-/** A server that is silent for so long, on a connection that only listens, is not there any more. */
+/** The longest wait for an answer on the listening connection. After it the connection is replaced. */
 const LONGEST_SILENCE_MS = 1_000;
 
-/** A connection that was quiet for longer is looked at by whoever begins to rely on it. */
+/** A connection that was quiet for longer is probed before the next waiter relies on it. */
 const TRUSTED_QUIET_MS = 3_000;
 
-/** The connection on which the server tells those who wait of their turn. Opened once somebody has to. */
+/** The connection on which the server notifies waiters of their turn. Opened when the first caller has to wait. */
 export class NotificationListener {
-  /** Whoever waits has to stand on it. */
+  /** Each waiter registers here. */
   readonly lookOut: LookOut;
   readonly #settings: ConnectionSettings;
+  readonly #table: string;
+  readonly #connections: OwnConnections;
   #connection: OwnConnection | undefined;
   #listening = false;
-  /** Nothing would ever be heard from here. */
+  /** No notification can arrive, as behind a pooler. */
   #deaf = false;
   #opening = false;
   #looking = false;
-  /** Some may sleep until they hear something. */
+  /** Some waiters may sleep until a notification. */
   #relied = false;
   #closed = false;
   #heardAt = 0;
 
   constructor(
     settings: ConnectionSettings,
+    { table, connections }: LeaseTable,
     private readonly line: WaitingLine,
-    private readonly table: string,
     private readonly wakeUps: WakeUps,
-    private readonly connections: OwnConnections,
   ) {
+    this.#table = table;
+    this.#connections = connections;
     this.lookOut = new LookOut(() => void this.#look());
     this.#settings = { ...settings, requestTimeoutMs: Math.min(settings.requestTimeoutMs, LONGEST_SILENCE_MS) };
   }
 
-  /** Whether grants are heard of. If not, they may soon be, and until then whoever waits must ask. */
+  /** Whether notifications arrive. Until they do, waiters must ask. */
   listen(): boolean {
     if (!this.#listening && !this.#deaf) void this.#listen();
     return this.#listening;
   }
 
-  /** Somebody begins to rely on it. */
+  /** A waiter begins to rely on notifications. */
   trust(): void {
     if (systemClock.now() - this.#heardAt > TRUSTED_QUIET_MS) void this.#look();
   }
@@ -56,8 +60,8 @@ export class NotificationListener {
   }
 
   /**
-   * Wakes those whose turn has come without their hearing of it. An answer is a sign of life too: a connection without one is
-   * replaced, as the network may have forgotten it and would never say so.
+   * Wakes those whose turn has come without their hearing of it. An answer is a sign of life too: a connection without
+   * one is replaced, as the network may have forgotten it and would never say so.
    */
   async #look(): Promise<void> {
     const { line } = this.lookOut;
@@ -65,7 +69,7 @@ export class NotificationListener {
     if (line.size === 0 || !connection || !this.#listening || this.#looking) return;
     this.#looking = true;
     try {
-      for (const message of await this.line.look(connection.run, this.table, line)) this.wakeUps.deliver(message);
+      for (const message of await this.line.look(connection.run, this.#table, line)) this.wakeUps.deliver(message);
       this.#heardAt = systemClock.now();
     } catch (error) {
       connection.destroy();
@@ -84,7 +88,7 @@ export class NotificationListener {
       () => !this.#closed && this.wakeUps.any,
     );
     this.#opening = false;
-    this.connections.health.advise('listener', undefined);
+    this.#connections.health.advise('listener', undefined);
   }
 
   async #open(): Promise<boolean> {
@@ -93,14 +97,14 @@ export class NotificationListener {
     try {
       await connection.open();
       const { run, client } = connection;
-      this.#deaf = !(await this.line.listen(run, client, this.table, (message) => this.#hear(message)));
+      this.#deaf = !(await this.line.listen(run, client, this.#table, (message) => this.#hear(message)));
     } catch (error) {
       connection.destroy();
-      // They ask by themselves until the next one listens.
+      // Waiters ask by themselves until the next connection listens.
       if (this.#relied) this.wakeUps.wakeAll();
       this.#relied = false;
       const why = `nobody listens for releases, so those who wait ask again and again: ${cleanError(error).message}`;
-      this.connections.health.advise('listener', why);
+      this.#connections.health.advise('listener', why);
       return false;
     }
     if (this.#deaf) {
@@ -111,7 +115,7 @@ export class NotificationListener {
     this.#listening = true;
     this.#relied = true;
     this.#heardAt = systemClock.now();
-    // What was granted before was not heard.
+    // Earlier notifications are lost.
     void this.#look();
     return true;
   }
@@ -121,10 +125,10 @@ export class NotificationListener {
     this.wakeUps.deliver(message);
   }
 
-  /** The others may have been forgotten with it. */
+  /** The network may have forgotten the other connections, too. */
   #onSilence(): void {
-    this.connections.health.replaced('the connection that listens for releases');
-    this.connections.retireIdle();
+    this.#connections.health.replaced('the connection that listens for releases');
+    this.#connections.retireIdle();
   }
 
   #onLost(connection: OwnConnection): void {

@@ -3,7 +3,7 @@ import type { LeaseStatements, Query } from '../dialect/sql-dialect.js';
 
 const LONGEST_INTERVAL_MS = 3_600_000;
 
-/** Deletes the rows of keys that nobody has used for long, now and then and in the background, some at a time. */
+/** Deletes the rows of keys that were free for long, in the background and some at a time. */
 export class Reaper {
   #timer: Timer | undefined;
   #closed = false;
@@ -28,7 +28,7 @@ export class Reaper {
   }
 
   async #reap(): Promise<void> {
-    // What fails is seen in the backend's health, and done the next time.
+    // A failure is seen in `health`, and the next round repeats it.
     await this.statements.reap(this.query, this.table, this.idleMs).catch(() => undefined);
     if (!this.#closed) this.#schedule();
   }

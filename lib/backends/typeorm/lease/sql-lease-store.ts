@@ -1,29 +1,36 @@
-import {
-  type HealthSource,
-  type Guarantee,
-  type HolderMetadata,
-  type LeaseAttempt,
-  type LeaseStore,
-} from '../../../core/index.js';
+import type { Guarantee, HealthSource, HolderMetadata, LeaseAttempt, LeaseStore } from '../../../core/index.js';
 import type { OwnConnections } from '../connections/own-connections.js';
-import type { Reaper } from './reaper.js';
 import type { LeaseStatements } from '../dialect/sql-dialect.js';
+import { Reaper } from './reaper.js';
+
+/** Where the leases are, and how they are reached. */
+export interface LeaseTable {
+  readonly name: string;
+  readonly table: string;
+  readonly statements: LeaseStatements;
+  readonly connections: OwnConnections;
+  readonly reapIdleAfterMs: number;
+}
 
 /** One row a key, one statement a step. Rows stay after release: the owner goes, the token stays and keeps growing. */
 export class SqlLeaseStore implements LeaseStore {
-  #guarantee: Guarantee = 'durable';
-  /** All who wait for different keys together ask about 200 times a second, and leave the connections to those who hold. */
+  readonly name: string;
+  /**
+   * All who wait for different keys together ask about 200 times a second, and leave the connections to those who hold.
+   */
   readonly pollMsPerWaiter = 5;
+  readonly #reaper: Reaper | undefined;
+  #guarantee: Guarantee = 'durable';
 
-  constructor(
-    readonly name: string,
-    private readonly table: string,
-    private readonly statements: LeaseStatements,
-    private readonly connections: OwnConnections,
-    private readonly reaper?: Reaper,
-  ) {}
+  constructor(protected readonly rows: LeaseTable) {
+    this.name = rows.name;
+    const { connections, statements, table, reapIdleAfterMs } = rows;
+    if (Number.isFinite(reapIdleAfterMs)) {
+      this.#reaper = new Reaper(connections.query, statements, table, reapIdleAfterMs);
+    }
+  }
 
-  /** Of a server that does not flush nobody can say more than `best-effort`; known once there is a connection. */
+  /** A server that does not flush gives no more than `best-effort`. Known once there is a connection. */
   get guarantee(): Guarantee {
     return this.#guarantee;
   }
@@ -31,36 +38,39 @@ export class SqlLeaseStore implements LeaseStore {
   /** @param why a crash could make the server forget grants, and what to change */
   onForgetful(why: string | undefined): void {
     this.#guarantee = why === undefined ? 'durable' : 'best-effort';
-    this.connections.health.advise('flush', why);
+    this.rows.connections.health.advise('flush', why);
   }
 
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const lease = { key, owner, ttlMs: Math.ceil(ttlMs), metadata };
-    return this.statements.tryAcquire(this.connections.query, this.table, lease);
+    const { statements, connections, table } = this.rows;
+    return statements.tryAcquire(connections.query, table, { key, owner, ttlMs: Math.ceil(ttlMs), metadata });
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.statements.renew(this.connections.urgent, this.table, { key, owner, ttlMs: Math.ceil(ttlMs) });
+    const { statements, connections, table } = this.rows;
+    return statements.renew(connections.urgent, table, { key, owner, ttlMs: Math.ceil(ttlMs) });
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    return this.statements.release(this.connections.urgent, this.table, { key, owner });
+    const { statements, connections, table } = this.rows;
+    return statements.release(connections.urgent, table, { key, owner });
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
-    return this.statements.isHeldBy(this.connections.query, this.table, { key, owner });
+    const { statements, connections, table } = this.rows;
+    return statements.isHeldBy(connections.query, table, { key, owner });
   }
 
   async start(): Promise<void> {
-    await this.connections.query('select 1', []);
+    await this.rows.connections.query('select 1', []);
   }
 
   get health(): HealthSource {
-    return this.connections.health;
+    return this.rows.connections.health;
   }
 
   close(): Promise<void> {
-    this.reaper?.close();
-    return this.connections.close();
+    this.#reaper?.close();
+    return this.rows.connections.close();
   }
 }

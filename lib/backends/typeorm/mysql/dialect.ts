@@ -1,8 +1,8 @@
-import type { LeaseAttempt } from '../../../core/index.js';
+import { type LeaseAttempt, packMetadata } from '../../../core/index.js';
 import { DatabaseError, WRITABLE } from '../connections/database-error.js';
 import { IN_US, NOW, NOW_US, usSince1970 } from './clock.js';
 import { refusalOf } from '../dialect/refusal.js';
-import { type Address, type Sockets, streamIn } from '../connections/sockets.js';
+import { answersAsExpected, bytesOf, changed, insertedId } from './driver.js';
 import type { LeaseRow, Query, SqlDialect } from '../dialect/sql-dialect.js';
 import { STORED_KEY_BYTES, storedBytes } from '../tables/stored-key.js';
 import { partsOf } from '../tables/table-name.js';
@@ -21,10 +21,7 @@ const KEY_COLUMN = new RegExp(`^varbinary\\(${STORED_KEY_BYTES}\\) primary key$`
 /** How often a step starts again because the row came or went meanwhile. */
 const ROUNDS = 5;
 
-/**
- * MySQL and MariaDB. Each statement touches one row by its primary key and is a transaction of its own, so that every
- * isolation level does: none is set, as the statement-based binary log refuses `READ COMMITTED`.
- */
+/** MySQL and MariaDB. Each statement is a transaction on one row by its primary key: every isolation level does. */
 export const mysql: SqlDialect = {
   connections: 2,
 
@@ -35,8 +32,8 @@ export const mysql: SqlDialect = {
   },
 
   /**
-   * The server gives up what we no longer wait for, or it would take the key for nobody. It keeps an idle connection for
-   * eight hours: every one that it ends puts the locks in doubt for a moment.
+   * The server gives up statements that we no longer wait for: a late one would lock a key without a holder. It keeps
+   * idle connections for eight hours, since each one that it ends puts the locks in doubt for a moment.
    */
   async prepare(query, requestTimeoutMs) {
     const seconds = Math.max(1, Math.floor(requestTimeoutMs / 1000));
@@ -160,7 +157,9 @@ export const mysql: SqlDialect = {
     if (keys.length > 0) await query(`delete from ${table} where lock_key in (?) and ${idle}`, [keys, idleMs * 1000]);
   },
 
-  /** One statement that takes the row's lock at once: to update first and to insert then makes two newcomers deadlock. */
+  /**
+   * One statement that takes the row's lock at once: to update first and to insert then makes two newcomers deadlock.
+   */
   async raiseFence(query, table, resource, token) {
     await query(
       `insert into ${table} (resource, token) values (?, cast(? as signed))
@@ -191,7 +190,7 @@ async function take(query: Query, table: string, { key, owner, ttlMs, metadata }
          token = last_insert_id(if(owner = ?, token, greatest(token + 1, ${NOW_US}))),
          owner = ?, expires_at = ${IN_US}, acquired_at = ${NOW}, metadata = ?
        where lock_key = ? and (owner is null or owner = ? or expires_at <= ${NOW})`,
-      [us, us, ttlMs * 1000, bytesOf(JSON.stringify(metadata)), storedBytes(key), us],
+      [us, us, ttlMs * 1000, bytesOf(packMetadata(metadata)), storedBytes(key), us],
     ),
   );
 }
@@ -201,33 +200,12 @@ async function create(query: Query, table: string, { key, owner, ttlMs, metadata
     await query(
       `insert ignore into ${table} (lock_key, owner, token, expires_at, acquired_at, metadata)
        values (?, ?, last_insert_id(${NOW_US}), ${IN_US}, ${NOW}, ?)`,
-      [storedBytes(key), bytesOf(owner), ttlMs * 1000, bytesOf(JSON.stringify(metadata))],
+      [storedBytes(key), bytesOf(owner), ttlMs * 1000, bytesOf(packMetadata(metadata))],
     ),
   );
 }
 
 function grantOf(answer: Awaited<ReturnType<Query>>): LeaseAttempt | undefined {
-  return changed(answer) ? { acquired: true, fencingToken: BigInt(String(answer[0]?.['insertId'])) } : undefined;
-}
-
-function changed(answer: Awaited<ReturnType<Query>>): boolean {
-  return Number(answer[0]?.['affectedRows']) === 1;
-}
-
-/** The driver writes bytes in hexadecimal: safe in every SQL mode, the same in every character set of the connection. */
-function bytesOf(text: string): Buffer {
-  return Buffer.from(text);
-}
-
-/** What the application may have told its driver about rows is not for ours. */
-function answersAsExpected(sockets: Sockets, extra: unknown): object {
-  const given = streamIn(extra);
-  return {
-    connectionLimit: 1,
-    rowsAsArray: false,
-    namedPlaceholders: false,
-    typeCast: true,
-    stream: (options: { readonly config: Address }) =>
-      given ? sockets.adopt(given(options)) : sockets.connect(options.config),
-  };
+  const fencingToken = insertedId(answer);
+  return fencingToken === undefined ? undefined : { acquired: true, fencingToken };
 }

@@ -1,3 +1,5 @@
+import { packMetadata } from '../../../core/index.js';
+import { bytesOf, changed, insertedId } from './driver.js';
 import { DatabaseError } from '../connections/database-error.js';
 import { IN_US, NOW, NOW_US } from './clock.js';
 import { refusalOf } from '../dialect/refusal.js';
@@ -5,14 +7,16 @@ import type { LeaseRow, Query } from '../dialect/sql-dialect.js';
 import { partsOf } from '../tables/table-name.js';
 import { type ExistingTableDialect, quotedNames } from '../dialect/existing-table-dialect.js';
 
-/** Bytes, which are safe in every SQL mode, said to be text, which takes on the column's character set and collation. */
+/**
+ * Bytes, which are safe in every SQL mode, said to be text, which takes on the column's character set and collation.
+ */
 const TEXT = '_utf8mb4 ?';
 
 /** How often a step starts again because the row came or went meanwhile. */
 const ROUNDS = 5;
 
 const quote = (name: string): string => `\`${name}\``;
-const bytesOf = (text: string): Buffer => Buffer.from(text);
+const metadataOf = (metadata: LeaseRow['metadata']): Buffer => bytesOf(packMetadata(metadata));
 
 export const mysqlExistingTable: ExistingTableDialect = {
   quote,
@@ -57,7 +61,7 @@ export const mysqlExistingTable: ExistingTableDialect = {
         : 'false';
     const over = `(${its.owner} = ${TEXT} or coalesce(${its.expiresAt} <= ${NOW}, ${abandoned}, false))`;
 
-    /** Takes over a row that is there. Assignments run from left to right: the token's is the one that needs the old owner. */
+    /** Takes over a row. Assignments run from left to right: only that of the token needs the old owner. */
     const take = (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) =>
       query(
         `update ${rows} set
@@ -67,7 +71,7 @@ export const mysqlExistingTable: ExistingTableDialect = {
         [bytesOf(owner), bytesOf(owner), ttlMs * 1000, metadataOf(metadata), bytesOf(key), bytesOf(owner)],
       );
 
-    /** The id of the new row is what the driver tells, so the token is asked for. What `ignore` would cut was refused before. */
+    /** The driver tells the new row's id, hence the second statement for the token. */
     const create = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
       await query(
         `insert ignore into ${rows} (${its.all})
@@ -78,7 +82,7 @@ export const mysqlExistingTable: ExistingTableDialect = {
         `select cast(${its.token} as char) as token from ${rows} where ${its.key} = ${TEXT} and ${its.owner} = ${TEXT}`,
         [bytesOf(key), bytesOf(owner)],
       );
-      return row?.['token'];
+      return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
     };
 
     return {
@@ -94,8 +98,8 @@ export const mysqlExistingTable: ExistingTableDialect = {
             [bytesOf(lease.owner), bytesOf(lease.key)],
           );
           if (row && Number(row['is_over']) === 0) return refusalOf(row);
-          const token = row ? grantOf(await take(query, lease)) : await create(query, lease);
-          if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };
+          const fencingToken = row ? insertedId(await take(query, lease)) : await create(query, lease);
+          if (fencingToken !== undefined) return { acquired: true, fencingToken };
         }
         if (!row) throw new DatabaseError('the server did not insert a row for the key', undefined);
         return refusalOf(row);
@@ -139,15 +143,3 @@ export const mysqlExistingTable: ExistingTableDialect = {
     };
   },
 };
-
-function metadataOf(metadata: LeaseRow['metadata']): Buffer {
-  return bytesOf(JSON.stringify(metadata));
-}
-
-function grantOf(answer: Awaited<ReturnType<Query>>): string | undefined {
-  return changed(answer) ? String(answer[0]?.['insertId']) : undefined;
-}
-
-function changed(answer: Awaited<ReturnType<Query>>): boolean {
-  return Number(answer[0]?.['affectedRows']) === 1;
-}

@@ -1,4 +1,5 @@
-import type { HolderMetadata } from '../../../core/index.js';
+import { type HolderMetadata, packMetadata } from '../../../core/index.js';
+import { bytesOf, insertedId } from './driver.js';
 import { NOW, NOW_US } from './clock.js';
 import type { Query } from '../dialect/sql-dialect.js';
 import { storedBytes } from '../tables/stored-key.js';
@@ -25,11 +26,11 @@ export async function raiseFor(
   key: string,
   metadata: HolderMetadata,
 ): Promise<bigint | undefined> {
-  const [answer] = await query(
+  const answer = await query(
     `update ${table} set token = last_insert_id(greatest(token + 1, ${NOW_US})), expires_at = ${NOW},
        acquired_at = ${NOW}, metadata = ?, owner = ?
      where lock_key = ?`,
-    [Buffer.from(JSON.stringify(metadata)), owner === null ? null : Buffer.from(owner), storedBytes(key)],
+    [bytesOf(packMetadata(metadata)), owner === null ? null : bytesOf(owner), storedBytes(key)],
   );
-  return Number(answer?.['affectedRows']) === 1 ? BigInt(String(answer?.['insertId'])) : undefined;
+  return insertedId(answer);
 }

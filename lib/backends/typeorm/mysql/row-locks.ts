@@ -1,4 +1,5 @@
 import type { DatabaseError } from '../connections/database-error.js';
+import { bytesOf, changed } from './driver.js';
 import type { Query } from '../dialect/sql-dialect.js';
 import { storedBytes } from '../tables/stored-key.js';
 import { mysqlKeyRow, raiseFor } from './key-row.js';
@@ -6,11 +7,11 @@ import { type RowLocks, type TokenOfRow, SAVEPOINT } from '../dialect/row-locks.
 
 const isVictim = ({ code }: DatabaseError): boolean => code === 'ER_LOCK_DEADLOCK' || code === 'ER_CHECKREAD';
 
-/** What `idle_transaction_timeout` and the like of MariaDB would end sooner than the TTL; MySQL takes it for a comment. */
+/** MariaDB's own limits, which could end the transaction before the TTL. MySQL takes this for a comment. */
 const NO_OTHER_LIMIT =
   '/*M!100300 , session idle_transaction_timeout = 0, session idle_write_transaction_timeout = 0 */';
 
-/** How MariaDB and MySQL are told, for one statement, that nothing but the wait for the lock limits its time. */
+/** Lifts, for one statement of MariaDB and MySQL, every limit of its time but the wait for the lock. */
 const PATIENT = {
   before: '/*M!100102 set statement max_statement_time = 0 for */',
   hint: '/*+ max_execution_time(60000) */',
@@ -59,11 +60,11 @@ export const mysqlRowLocks: RowLocks = {
   async prepareToLook(query) {
     await query('set session transaction isolation level read uncommitted', []);
   },
-  /** The owner that nobody commits: whoever reads it, reads it while the transaction lasts. */
+  /** The owner is never committed, hence visible only while the transaction lasts. */
   async isHeldBy(query, table, { key, owner }) {
     const rows = await query(`select 1 from ${table} where lock_key = ? and owner = ?`, [
       storedBytes(key),
-      Buffer.from(owner),
+      bytesOf(owner),
     ]);
     return rows.length === 1;
   },
@@ -75,9 +76,10 @@ export const mysqlRowLocks: RowLocks = {
 };
 
 async function leave(query: Query, table: string, { key, fencingToken }: TokenOfRow): Promise<boolean> {
-  const [answer] = await query(`update ${table} set owner = null where lock_key = ? and token = ?`, [
-    storedBytes(key),
-    String(fencingToken),
-  ]);
-  return Number(answer?.['affectedRows']) === 1;
+  return changed(
+    await query(`update ${table} set owner = null where lock_key = ? and token = ?`, [
+      storedBytes(key),
+      String(fencingToken),
+    ]),
+  );
 }

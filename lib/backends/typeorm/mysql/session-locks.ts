@@ -4,7 +4,9 @@ import { partsOf } from '../tables/table-name.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
 import { userLockName } from '../tables/session-lock-name.js';
 
-/** `GET_LOCK`, whose names belong to the whole server, so the database's name is hashed too. Not for Galera clusters. */
+/**
+ * `GET_LOCK`, whose names belong to the whole server, so the database's name is hashed too. Not for Galera clusters.
+ */
 export const mysqlSessionLocks: SessionLocks = {
   row: mysqlKeyRow,
   ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,

@@ -1,3 +1,4 @@
+import { packMetadata } from '../../../core/index.js';
 import { greetedPid, heard, IS_OUR_SESSION, isPostgresClient, runPrepared } from './driver.js';
 import { inMs, NOW, NOW_US } from './clock.js';
 import { GRANT_MS, handOver, isInLine, isNext, othersInLine, postgresLine, tell } from './waiting-line.js';
@@ -28,9 +29,10 @@ export const postgres: SqlDialect = {
   },
 
   /**
-   * The server ends a statement that we no longer wait for, or it would take the key for nobody. A commit that a crash can
-   * undo would let a second holder in. An idle connection that it ended would put the locks in doubt for a moment. Behind a
-   * pooler all that would stay for whoever of the application gets the connection next: there the server's own settings hold.
+   * The server ends statements that we no longer wait for: a late one would lock a key without a holder. A commit that
+   * a crash can undo would let a second holder in. An idle connection that the server ends puts the locks in doubt for
+   * a moment. Behind a pooler these settings would stay for the application's next session: there the server's own
+   * hold.
    */
   async prepare(query, requestTimeoutMs, client) {
     const settings = await query(
@@ -109,7 +111,7 @@ export const postgres: SqlDialect = {
        select null, metadata, (extract(epoch from acquired_at) * 1000)::text,
          greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text
        from ${table} where lock_key = $1 and owner is not null and not exists (select from granted)`,
-      [storedText(key), owner, ttlMs, JSON.stringify(metadata)],
+      [storedText(key), owner, ttlMs, packMetadata(metadata)],
     );
     const token = row?.['token'];
     return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : refusalOf(row);

@@ -1,13 +1,11 @@
+import { packMetadata } from '../../../core/index.js';
 import { inMs, NOW, NOW_US } from './clock.js';
 import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../dialect/sql-dialect.js';
 import { refusalOf } from '../dialect/refusal.js';
 import { type ExistingTableDialect, quotedNames } from '../dialect/existing-table-dialect.js';
 
-/**
- * A row that was made so much later than its token had to wait. Another holder may have come and gone meanwhile, with a
- * greater token and without leaving a row. None does so in less.
- */
+/** A row this much later than its token has waited: meanwhile a holder may have come and gone, with a greater one. */
 const LATE_US = 100;
 
 const quote = (name: string): string => `"${name}"`;
@@ -75,7 +73,7 @@ export const postgresExistingTable: ExistingTableDialect = {
            select null, null, ${its.metadata}, ${its.updatedAt === undefined ? 'null' : `(extract(epoch from ${its.updatedAt}) * 1000)::text`},
              greatest(extract(epoch from ${its.expiresAt} - ${NOW}) * 1000, 0)::text, case when ${its.expiresAt} is null then ${its.owner} end
            from ${rows} where ${its.key} = $1 and not exists (select from granted)`,
-          [key, owner, ttlMs, JSON.stringify(metadata)],
+          [key, owner, ttlMs, packMetadata(metadata)],
         );
         const token = row?.['token'];
         if (typeof token !== 'string') return refusalOf(row);

@@ -1,3 +1,4 @@
+import { packMetadata } from '../../../core/index.js';
 import { NOW, NOW_US } from './clock.js';
 import { storedText } from '../tables/stored-key.js';
 import type { KeyRow } from '../dialect/key-row.js';
@@ -17,7 +18,7 @@ export const postgresKeyRow: KeyRow = {
     const [row] = await query(
       `update ${table} set token = greatest(token + 1, ${NOW_US}), expires_at = ${NOW}, acquired_at = ${NOW}, metadata = $2
        where lock_key = $1 returning token::text as token`,
-      [storedText(key), JSON.stringify(metadata)],
+      [storedText(key), packMetadata(metadata)],
     );
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },

@@ -1,15 +1,12 @@
 import type { DataSourceOptions } from 'typeorm';
-import { type LeaseAttempt, LockConfigurationError } from '../../../core/index.js';
+import { type LeaseAttempt, LockConfigurationError, packMetadata } from '../../../core/index.js';
 import { refusalOf } from '../dialect/refusal.js';
 import type { Query, SqlDialect } from '../dialect/sql-dialect.js';
 import { NOW } from './clock.js';
 import { lockForWriting, runAlone } from './driver.js';
 import { partsOf } from '../tables/table-name.js';
 
-/**
- * The driver is synchronous: while it waits for another process's write lock, nothing else runs in ours. So it waits this
- * little, and the store asks again.
- */
+/** The driver blocks the event loop while it waits for another process's write lock. The store asks again. */
 const BUSY_TIMEOUT_MS = 1;
 
 /** SQLite in a file, also shared by several processes of one host (never over a network file system). */
@@ -76,7 +73,7 @@ export const sqlite: SqlDialect = {
          acquired_at = excluded.acquired_at, metadata = excluded.metadata
        where held.owner is null or held.owner = excluded.owner or held.expires_at <= ${NOW}
        returning cast(token as text) as token`,
-      [key, owner, ttlMs, JSON.stringify(metadata)],
+      [key, owner, ttlMs, packMetadata(metadata)],
     );
     const token = rows[0]?.['token'];
     return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : refusal(query, table, key);

@@ -1,4 +1,4 @@
-import { pause, systemClock } from '../../../core/index.js';
+import { pause, systemClock, packMetadata } from '../../../core/index.js';
 import { refusalOf } from '../dialect/refusal.js';
 import { NOW } from './clock.js';
 import { partsOf } from '../tables/table-name.js';
@@ -56,7 +56,7 @@ export const sqliteExistingTable: ExistingTableDialect = {
              ${[its.owner, its.expiresAt, its.metadata, ...touch].map((column) => `${column} = excluded.${column}`).join(', ')}
            where held.${its.owner} = excluded.${its.owner} or ${over('held')}
            returning cast(${its.token} as text) as token`,
-          [key, owner, ttlMs, JSON.stringify(metadata), key, owner],
+          [key, owner, ttlMs, packMetadata(metadata), key, owner],
         );
         const token = granted[0]?.['token'];
         if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };

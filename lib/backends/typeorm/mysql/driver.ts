@@ -1,0 +1,30 @@
+import { type Address, type Sockets, streamIn } from '../connections/sockets.js';
+import type { Query } from '../dialect/sql-dialect.js';
+
+type Answer = Awaited<ReturnType<Query>>;
+
+/** The driver writes bytes in hexadecimal: safe in every SQL mode, the same in every character set of the connection. */
+export const bytesOf = (text: string): Buffer => Buffer.from(text);
+
+/** Whether the statement changed its one row. */
+export function changed([answer]: Answer): boolean {
+  return Number(answer?.['affectedRows']) === 1;
+}
+
+/** What `last_insert_id(…)` of a statement said that changed its row. */
+export function insertedId(answer: Answer): bigint | undefined {
+  return changed(answer) ? BigInt(String(answer[0]?.['insertId'])) : undefined;
+}
+
+/** The options of a driver whose rows are as our statements expect them, whatever the application told its own. */
+export function answersAsExpected(sockets: Sockets, extra: unknown): object {
+  const given = streamIn(extra);
+  return {
+    connectionLimit: 1,
+    rowsAsArray: false,
+    namedPlaceholders: false,
+    typeCast: true,
+    stream: (options: { readonly config: Address }) =>
+      given ? sockets.adopt(given(options)) : sockets.connect(options.config),
+  };
+}
