@@ -1,10 +1,14 @@
 import { LockConfigurationError, type PollingOptions } from '../../core/index.js';
 
-/** What every strategy takes. */
+/** The options of all strategies. */
 export interface CommonOptions extends Pick<PollingOptions, 'patienceMs'> {
-  /** `schema.name` is in another schema (on MySQL: database) than that of the data source. @default 'distributed_lock' */
+  /**
+   * `schema.name` is in another schema (on MySQL: database) than that of the data source. @default 'distributed_lock'
+   */
   tableName?: string;
-  /** Creates the table where it is missing. Else run the migration `CreateDistributedLock1760000000000`. @default false */
+  /**
+   * Creates the table where it is missing. Else run the migration `CreateDistributedLock1760000000000`. @default false
+   */
   synchronize?: boolean;
   /** How long to wait for the answer to one statement. Silence beyond it ends the connection. @default 1_000 */
   requestTimeoutMs?: number;
@@ -32,7 +36,7 @@ const STRATEGIES: Readonly<Record<string, Readonly<Record<string, Kind | undefin
   session: { ...COMMON, requestTimeoutMs: INT_32, sessionTtlMs: INT_32, pollMs: ABOVE_0 },
 };
 
-/** @throws LockConfigurationError for a strategy that there is not, an option that it has not, or a number that it cannot take */
+/** @throws LockConfigurationError for an unknown strategy or option, and for a number out of range */
 export function assertOptions(strategy: string, options: object): void {
   const known = Object.hasOwn(STRATEGIES, strategy) ? STRATEGIES[strategy] : undefined;
   if (!known) {

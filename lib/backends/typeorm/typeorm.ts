@@ -6,11 +6,11 @@ import { rowBackend, type RowBackendOptions } from './row/row-backend.js';
 import { sessionBackend, type SessionBackendOptions } from './session/session-backend.js';
 
 interface Where {
-  /** The application's data source. Only its options are used: the locks have connections of their own, closed by `close()`. */
+  /** The application's data source. Only its options are used: the locks have connections of their own. */
   dataSource: DataSource | { readonly options: DataSourceOptions };
 }
 
-/** What each strategy takes besides `dataSource` is described where it is made. All processes must use the same strategy. */
+/** Each strategy describes its own options. All processes must use the same strategy. */
 export type TypeOrmOptions = Where &
   (
     | ({ strategy?: 'lease' } & LeaseBackendOptions)
@@ -19,9 +19,9 @@ export type TypeOrmOptions = Where &
   );
 
 /**
- * Locks in the application's own database. `lease`: a row with an expiry, on PostgreSQL, MySQL, MariaDB and SQLite; renewed
- * while held. `row`: `SELECT … FOR UPDATE` in a transaction that the holder writes through. `session`: advisory locks of a
- * connection. The last two on PostgreSQL, MySQL and MariaDB.
+ * Locks in the application's own database. `lease`: a row with an expiry, on PostgreSQL, MySQL, MariaDB and SQLite;
+ * renewed while held. `row`: `SELECT … FOR UPDATE` in a transaction that the holder writes through. `session`: advisory
+ * locks of a connection. The last two on PostgreSQL, MySQL and MariaDB.
  * @throws LockConfigurationError
  */
 export function typeorm(options: TypeOrmOptions): BackendFactory {

@@ -7,7 +7,7 @@ import { SQL_SERVERS } from '../registry.js';
 import { type SqlBackendName, type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
 import { wantedOf } from '../describe-backend.js';
 
-/** What makes the first `times` changes of the table fail with a code of the server's own. */
+/** Makes the first `times` changes of the table fail with a code of the server's own. */
 const FAILING = {
   postgres: (code: string, times: number) => [
     `create sequence tries`,
@@ -31,7 +31,10 @@ const MENDED = {
   mariadb: ['drop trigger if exists failing', 'drop sequence if exists tries'],
 };
 
-/** A deadlock, a serialization failure, a wait for a lock that took too long: which a row lock takes for a row that is held. */
+/**
+ * A deadlock, a serialization failure, a wait for a lock that took too long: which a row lock takes for a row that is
+ * held.
+ */
 const CODES: Record<SqlBackendName, readonly string[]> = {
   postgres: ['40P01', '40001', '55P03'],
   mariadb: ['1213', '1205'],

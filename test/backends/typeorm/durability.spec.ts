@@ -13,7 +13,7 @@ type Server = PostgresServer | MariadbServer;
 const SERVERS: Record<'postgres' | 'mariadb', [start: () => Promise<Server>, advice: string | undefined][]> = {
   postgres: [
     [() => PostgresServer.start({ fsync: 'on' }), undefined],
-    // What one session may do about it, ours does.
+    // One session sets what it may set itself.
     [() => PostgresServer.start({ fsync: 'on', synchronous_commit: 'off' }), undefined],
     [() => PostgresServer.start({ fsync: 'off' }), 'fsync is off, switch it on'],
   ],

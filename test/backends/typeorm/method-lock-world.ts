@@ -84,7 +84,7 @@ export class MethodLockWorld {
     return this.#program.query(text, [...parameters]);
   }
 
-  /** A transaction of an older program, and what it is told. SQLite has one connection for all. */
+  /** A transaction of an older program. SQLite has one connection for all. */
   async transaction(): Promise<QueryRunner> {
     if (!this.#program) throw new Error('the world has not started');
     const runner = this.#program.createQueryRunner();
@@ -92,7 +92,7 @@ export class MethodLockWorld {
     return runner;
   }
 
-  /** What an older program does to get a lock: whether it has it now. */
+  /** Takes a lock as an older program does. Resolves to whether it has it now. */
   async insert(method: string, client = 'client-7'): Promise<boolean> {
     try {
       await this.ask('insert into method_lock (method_name, client_id) values (?, ?)', [method, client]);
@@ -103,15 +103,16 @@ export class MethodLockWorld {
     }
   }
 
-  /** And to give it back. */
+  /** Gives it back as an older program does. */
   async delete(method: string): Promise<void> {
-    // SQLite's clock counts milliseconds, and nothing remembers a token whose row is deleted in the one in which it was made.
+    // SQLite's clock counts milliseconds, and nothing remembers a token whose row is deleted in the one in which it was
+    // made.
     const now = Date.now();
     await eventually(() => Date.now() > now, { everyMs: 1 });
     await this.ask('delete from method_lock where method_name = ?', [method]);
   }
 
-  /** Whoever has `method`, as long as the row counts. */
+  /** The owners of `method` whose row counts. */
   async ownersOf(method: string): Promise<string[]> {
     const counts = `(expires_at is null or expires_at > ${NOW[this.type]})`;
     const rows = await this.ask(`select client_id from method_lock where method_name = ? and ${counts}`, [method]);

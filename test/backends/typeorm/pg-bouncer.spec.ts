@@ -11,7 +11,7 @@ import { wantedOf } from '../describe-backend.js';
 
 const LONG_TTL_MS = 20_000;
 
-/** What a connection of the application must find as it was. */
+/** Settings that the application's connections must find unchanged. */
 const SETTINGS = `select current_setting('statement_timeout') as statement_timeout,
   current_setting('default_transaction_isolation') as isolation, current_setting('idle_session_timeout') as idle,
   (select count(*) from pg_listening_channels()) as channels,

@@ -33,7 +33,7 @@ const SQL = {
   },
 };
 
-/** What can happen to one who waits for a row, or is just being given it. */
+/** Ends of a wait for a row, also in the moment in which the row is given. */
 describe('waiting for a row', () => {
   for (const name of wantedOf(['postgres-row', 'mariadb-row'])) {
     const harness = sqlHarness(name);

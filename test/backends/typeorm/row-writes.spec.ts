@@ -4,7 +4,7 @@ import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { type SqlBackendName, sqlHarness } from '../../support/harness-sql.js';
 import { wantedOf } from '../describe-backend.js';
 
-/** What the holder writes through its transaction: kept with success, gone with everything else. */
+/** The holder's writes through its transaction: kept with success, gone with everything else. */
 for (const name of wantedOf(['postgres-row', 'mariadb-row']))
   describe(`writes of the holder of a row lock: ${name}`, () => writes(name));
 

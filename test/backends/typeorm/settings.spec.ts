@@ -29,7 +29,7 @@ const PATIENT = {
 };
 const IDLE_MS = { postgres: 900, mariadb: 1_500 };
 
-/** What is wrong with a table, and the column that is named. */
+/** Faults of a table, and the column that the error names. */
 const WRONG: Record<SqlHarness['type'], [change: string, column: string][]> = {
   postgres: [
     ['alter token type integer', 'token'],

@@ -57,7 +57,7 @@ export class SqlWorld {
     return this.harness.ask(sql, parameters);
   }
 
-  /** What is sent on a channel of PostgreSQL's, to anybody. Resolves to what ends it. */
+  /** Hears all notifications on a channel of PostgreSQL. Resolves to the function that ends it. */
   async hear(channel: string, listener: (payload: string) => void): Promise<() => Promise<void>> {
     const client = new Client({ connectionString: this.url });
     client.on('notification', ({ payload = '' }) => listener(payload));
@@ -87,7 +87,7 @@ export class SqlWorld {
   }
 }
 
-/** Of PostgreSQL: connections of which the last statement was to listen, or to look after those who wait. */
+/** For PostgreSQL: connections whose last statement was a `listen`, or a look after waiters. */
 export const LISTENERS = `select pid from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
   and (query like 'listen %' or query like '% as waiter(%')`;
 

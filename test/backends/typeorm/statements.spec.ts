@@ -8,7 +8,9 @@ import { wantedOf } from '../describe-backend.js';
 
 const OPTIONS = { ttlMs: 20_000 };
 
-/** To acquire a key that is free and was used before, and to release it when nobody waits; as each server counts itself. */
+/**
+ * To acquire a key that is free and was used before, and to release it when nobody waits; as each server counts itself.
+ */
 const STATEMENTS = {
   postgres: [1, 1],
   mariadb: [1, 1],

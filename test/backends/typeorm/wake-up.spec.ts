@@ -117,7 +117,7 @@ for (const type of wantedOf(['postgres'])) {
 
     it('passes over a waiter that died: the next one asks when it would have had the key for long enough', async () => {
       const [ours, theirs] = [world.service(), world.service()];
-      // Whoever does not listen yet asks so often that it needs no message.
+      // A process that does not listen yet polls, and needs no message.
       const first = await ours.acquire('heard', { ttlMs: LONG_TTL_MS });
       const heard = theirs.acquire('heard', { ttlMs: LONG_TTL_MS });
       await eventually(async () => expect(await world.ask(LISTENERS)).toHaveLength(1));

@@ -1,7 +1,7 @@
 import { QueryFailedError } from 'typeorm';
 import { errorText, LockError } from '../../../core/index.js';
 
-/** What a database or its driver said, without what was asked of it: statements carry owner ids, which are secrets. */
+/** The words of a database or its driver, without the statement: statements carry owner ids, which are secrets. */
 export class DatabaseError extends Error {
   constructor(
     message: string,
@@ -13,10 +13,7 @@ export class DatabaseError extends Error {
   }
 }
 
-/**
- * TypeORM's error shows the statement's values, mysql2's the statement with the values in it, that of pg the row concerned.
- * Nothing of them is kept but the message and the code.
- */
+/** Keeps the message and the code only: the errors of TypeORM and of drivers show values of the statement. */
 export function cleanError(error: unknown): DatabaseError | LockError {
   if (error instanceof DatabaseError || error instanceof LockError) return error;
   const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
@@ -27,7 +24,7 @@ export function cleanError(error: unknown): DatabaseError | LockError {
 
 export const WRITABLE = 'locks need a database that takes writes, and not a replica or one that is read-only';
 
-/** What databases answer to a statement that would write. */
+/** Answers of databases that take no writes. */
 const READ_ONLY: ReadonlySet<string> = new Set([
   '25006', // PostgreSQL: read_only_sql_transaction
   'ER_OPTION_PREVENTS_STATEMENT',
@@ -39,7 +36,7 @@ const READ_ONLY: ReadonlySet<string> = new Set([
   'UNKNOWN_SQLITE_ERROR_1544', // the same, as libsql has it
 ]);
 
-/** What `promise` failed with, if it did. */
+/** The error of `promise`, if it rejects. */
 export async function failureOf(promise: Promise<unknown>): Promise<DatabaseError | LockError | undefined> {
   try {
     await promise;

@@ -11,7 +11,7 @@ import { TimeoutError, within } from './timeout.js';
 
 const BUSY_PAUSE_MS = 10;
 
-/** How long saying goodbye may take. */
+/** The longest time for an orderly end. */
 const CLOSE_MS = 200;
 
 const NOTHING_OF_THE_APPLICATION = {
@@ -35,9 +35,9 @@ export interface ConnectionSettings {
 }
 
 /**
- * One connection of the locks' own, made like the application's. On the application's, a lock could end up inside one of its
- * transactions (SQLite has a single connection for all of them), where a rollback would undo it, and would have to wait for
- * its turn in a pool that those who wait for locks have exhausted.
+ * One connection of the locks' own, made like the application's. On the application's, a lock could end up inside one
+ * of its transactions (SQLite has a single connection for all of them), where a rollback would undo it, and would have
+ * to wait for its turn in a pool that those who wait for locks have exhausted.
  */
 export class OwnConnection {
   readonly #dataSource: DataSource;
@@ -50,7 +50,7 @@ export class OwnConnection {
 
   constructor(
     private readonly settings: ConnectionSettings,
-    /** Told when the connection ends and nobody here ended it. */
+    /** Called when the connection ends and this class did not end it. */
     private readonly onLost: () => void,
   ) {
     const options = settings.dialect.connection(settings.options, this.#sockets);
@@ -62,7 +62,7 @@ export class OwnConnection {
     return this.#client;
   }
 
-  /** How long it has said nothing, where there is a network to forget it. */
+  /** Time since the last answer; 0 where there is no network that could forget the connection. */
   get idleMs(): number {
     return this.settings.dialect.runAlone ? 0 : systemClock.now() - this.#answeredAt;
   }
@@ -80,7 +80,7 @@ export class OwnConnection {
     }
   }
 
-  /** One statement at a time. A database too busy for it is asked again; one that is silent for too long is hung up on. */
+  /** One statement at a time. Repeats it while the database is too busy, and ends a connection that is silent. */
   readonly run: Query = async (sql, parameters) => {
     const retries = Deadline.after(this.settings.requestTimeoutMs);
     for (;;) {
@@ -99,7 +99,7 @@ export class OwnConnection {
     return error instanceof DatabaseError && this.settings.dialect.isBusy(error);
   }
 
-  /** Says goodbye, and hangs up on a server that does not answer to it. */
+  /** Ends in good order, or cuts the connection when the server does not answer. */
   async close(): Promise<void> {
     if (this.#ended) return;
     this.#ended = true;

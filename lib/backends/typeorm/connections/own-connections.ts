@@ -5,7 +5,7 @@ import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import type { Query } from '../dialect/sql-dialect.js';
 import { TimeoutError } from './timeout.js';
 
-/** A connection that was idle for so long is replaced before it is used: whatever is on the way may have forgotten it. */
+/** A connection that was idle for longer is replaced before its next use, since the network may have forgotten it. */
 export const LONGEST_IDLE_MS = 30_000;
 
 type Statement<T> = (connection: OwnConnection) => Promise<T>;
@@ -23,13 +23,10 @@ export class OwnConnections {
     this.#permits = new Semaphore(settings.dialect.connections);
   }
 
-  /**
-   * Settles within a few times its time-outs, whatever the server does: waiting, connecting and the statement. While the
-   * server answers, it may have to wait for more than that behind others.
-   */
+  /** Settles within a few times its time-outs, or later behind others while the server answers. */
   readonly query: Query = (sql, parameters) => this.#ask(sql, parameters, false);
 
-  /** For who has a lock: goes before all that wait for a connection to ask for one. */
+  /** For holders: goes before all who ask for a lock. */
   readonly urgent: Query = (sql, parameters) => this.#ask(sql, parameters, true);
 
   /** The next statements find new ones. */
@@ -58,7 +55,7 @@ export class OwnConnections {
     });
   }
 
-  /** A connection may have died in its sleep, or lead to a server that takes no writes. All statements may be sent twice. */
+  /** An idle connection may be dead, or lead to a replica. Every statement may be sent twice. */
   async #onSome<T>(statement: Statement<T>): Promise<T> {
     const deadline = Deadline.after(this.settings.requestTimeoutMs);
     for (let used = this.#takeIdle(); used; used = this.#takeIdle()) {
@@ -73,7 +70,7 @@ export class OwnConnections {
     return this.#on(await this.#open(this.settings.connectTimeoutMs), statement);
   }
 
-  /** One try on a new connection: the others have slept for as long as the one that died. */
+  /** Tries once on a new connection: the idle ones slept as long as the one that died. */
   async #afterSilence<T>(statement: Statement<T>): Promise<T> {
     const { connectTimeoutMs, requestTimeoutMs } = this.settings;
     this.retireIdle();

@@ -9,17 +9,14 @@ export interface Address {
   readonly socketPath?: string | undefined;
 }
 
-/** After so long without a word the system asks whether the other side is there: sooner than routers forget a connection. */
+/** The pause before TCP keep-alive probes. Routers forget connections later. */
 const KEEP_ALIVE_MS = 10_000;
 
-/**
- * The sockets of one connection. Whoever made them can end them whatever the driver is doing: a driver that says goodbye
- * to a frozen server waits for ever, and keeps the process alive.
- */
+/** The sockets of one connection. Ends them whatever the driver does: it may wait for a frozen server for ever. */
 export class Sockets {
   readonly #open = new Set<Duplex>();
 
-  /** @param onClose told of every socket that closes, by whomever */
+  /** @param onClose called for each socket that closes, whoever closed it */
   constructor(private readonly onClose: () => void) {}
 
   /** One that the driver connects itself. */
@@ -33,7 +30,7 @@ export class Sockets {
   }
 
   /**
-   * What the application's `extra.stream` made, such as a tunnel, or the connector of a cloud.
+   * A stream that the application's `extra.stream` made, such as a tunnel or a cloud connector.
    * @throws LockConfigurationError when that is no stream
    */
   adopt(stream: unknown): Duplex {

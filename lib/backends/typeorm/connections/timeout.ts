@@ -8,8 +8,8 @@ export class TimeoutError extends DatabaseError {
 }
 
 /**
- * Settles as `promise` does, or rejects at the deadline. After a blocked event loop the timer is late, and the promise has as
- * long again: unlike with `replyTimeout` several statements may follow each other.
+ * Settles as `promise` does, or rejects at the deadline. After a blocked event loop the timer is late, and the promise
+ * has as long again: unlike with `replyTimeout` several statements may follow each other.
  */
 export async function within<T>(deadline: Deadline, what: string, promise: Promise<T>): Promise<T> {
   const { clock } = deadline;

@@ -1,15 +1,15 @@
 import type { HolderMetadata } from '../../../core/index.js';
 import type { Query } from './sql-dialect.js';
 
-/** The row of a key in the lock table, for strategies whose lock is not the row's owner: it counts, and says who is there. */
+/** The row of a key for strategies whose lock is another one: it counts tokens and names the holder. */
 export interface KeyRow {
   /** The key as the column has it. */
   columnOf(key: string): unknown;
   /** Makes the row where it is missing. Changes nothing else. */
   create(query: Query, table: string, key: string): Promise<void>;
   /**
-   * A new fencing token, `max(previous + 1, the server's clock in µs)`, and who asked for it; `undefined` without a row.
-   * Whoever calls this has the key.
+   * A new fencing token, `max(previous + 1, the server's clock in µs)`, and who asked for it; `undefined` without a
+   * row. The caller has the key.
    */
   raise(query: Query, table: string, key: string, metadata: HolderMetadata): Promise<bigint | undefined>;
 }

@@ -16,38 +16,34 @@ export interface TokenOfRow {
   readonly fencingToken: bigint;
 }
 
-/** What differs between databases that lock rows. All but `isHeldBy` is said within the transaction. */
+/** The statements of databases that lock rows. All but `isHeldBy` run within the transaction. */
 export interface RowLocks {
   readonly row: KeyRow;
   /** Rounded up to what the server can count. */
   ttlMs(askedMs: number): number;
   /** The key's token as text; its one parameter is the key's column. */
   token(table: string): string;
-  /** Makes the key's row where it is missing. Waits for nobody who has made it meanwhile, and has it: see `isHeld`. */
-  create(query: Query, table: string, key: string): Promise<void>;
   /**
-   * `token`, which locks the row: at once or not at all, or after a wait that ends by what `limit` has set, and by no limit of
-   * the application's for the time of a statement.
+   * Makes the key's row where it is missing. Fails as `isHeld` says when another process made it meanwhile and has it.
    */
+  create(query: Query, table: string, key: string): Promise<void>;
+  /** `token`, which locks the row: at once or not at all, or after a wait as `limit` has set it. */
   lock(table: string, how: 'nowait' | 'wait'): string;
   /**
-   * Has the server end the connection, and the transaction with it, when it hears nothing from it for `ttlMs`: from before
-   * the row is asked for, as it may be granted to one who is frozen by then. Bounds the wait for it, until `settle`. No limit
-   * of the application's ends the transaction sooner.
+   * Has the server end the connection, and the transaction with it, when it hears nothing from it for `ttlMs`: from
+   * before the row is asked for, as it may be granted to one who is frozen by then. Bounds the wait for it, until
+   * `settle`. No limit of the application's ends the transaction sooner.
    */
   limit(query: Query, times: { readonly ttlMs: number; readonly waitMs: number }): Promise<unknown>;
   /** The row is ours after a wait: gives back the application's own limits of waits and statements. */
   settle(query: Query): Promise<unknown>;
   /** The row's new token, `undefined` if it vanished. Shows `isHeldBy` whose the row is, and sets the savepoint. */
   take(query: Query, table: string, lock: RowOwner, metadata: HolderMetadata): Promise<bigint | undefined>;
-  /**
-   * The last statement before a commit, which by itself would go on showing `isHeldBy` whose the row was. Whether the row still
-   * has this token: if not, it is no longer ours.
-   */
+  /** The last statement before a commit: ends what `isHeldBy` sees. Whether the row still has this token. */
   leave?(query: Query, table: string, grant: TokenOfRow): Promise<boolean>;
   /** Instead of a commit: undoes what was written since the savepoint, and ends the transaction. */
   undo(query: Query, table: string, grant: TokenOfRow): Promise<void>;
-  /** Readies a connection of ours for `isHeldBy`, where one as it comes does not see enough. */
+  /** Readies a connection for `isHeldBy`, where a plain one does not see enough. */
   prepareToLook?(query: Query): Promise<void>;
   /** Whether a transaction that took the row for this owner is under way. */
   isHeldBy(query: Query, table: string, lock: RowOwner): Promise<boolean>;

@@ -1,7 +1,7 @@
 import type { KeyRow } from './key-row.js';
 import type { Query } from './sql-dialect.js';
 
-/** What a lock is called on the server, and what its present owner's mark is. */
+/** Names on the server: of the lock, and of its present owner's mark. */
 export interface LockNames {
   readonly lock: string;
   readonly mark: string;
@@ -12,9 +12,9 @@ export interface SessionLocks {
   readonly row: KeyRow;
   /** Rounded up to what the server can count. */
   ttlMs(askedMs: number): number;
-  /** Has the server end this session when it hears nothing from it for so long. */
+  /** The server ends a session that is silent for longer. */
   limitSilence(query: Query, ttlMs: number): Promise<void>;
-  /** What the locks of a table are named within: the same for all who mean it, however they name it. */
+  /** The scope of a table's lock names: the same however a process names the table. */
   scopeOf(query: Query, table: string): Promise<string>;
   /** The session's id, as the server itself has it. */
   sessionId(query: Query): Promise<string>;
@@ -22,8 +22,8 @@ export interface SessionLocks {
   greetedId(client: unknown): string | undefined;
   nameOf(scope: string, key: string): string;
   /**
-   * One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. With the lock
-   * goes its owner's mark, another lock, by which everybody sees whether it is still that owner's.
+   * One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. With
+   * the lock goes its owner's mark, another lock, by which everybody sees whether it is still that owner's.
    */
   tryLock(query: Query, table: string, names: LockNames, column: unknown): ReturnType<Query>;
   /** The mark first: it is never there without the lock. */

@@ -6,8 +6,8 @@ import { type ExistingTableColumns, type ExistingTableDialect } from '../dialect
 import { existingTable } from './existing-table.js';
 
 /**
- * Adds the columns that an older table of locks lacks, empty and not required, so that older programs go on as before. For
- * the `up` of a migration of yours; again = nothing. What is there already is left alone.
+ * Adds the columns that an older table of locks lacks, empty and not required, so that older programs go on as before.
+ * For the `up` of a migration of yours; again = nothing. What is there already is left alone.
  * @throws LockConfigurationError for a name that is more than a name
  */
 export async function addLockColumns(

@@ -7,11 +7,12 @@ import { type ExistingTableDialect, type ExistingTable, quotedNames } from '../d
 
 const PARTS = ['key', 'owner', 'expiresAt', 'token', 'metadata', 'updatedAt'] as const;
 
-/** What stands in `owner` is a UUID. */
+/** The length of an owner's id. */
 const OWNER_CHARACTERS = 36;
 
 /**
- * Makes sure that the table can keep our locks, and learns what its columns can keep. With `create`, adds what it lacks first.
+ * Makes sure that the table can keep our locks, and learns what its columns can keep. With `create`, adds what it lacks
+ * first.
  * @throws LockConfigurationError naming the column
  */
 export async function checkExistingTable(

@@ -16,14 +16,16 @@ export interface FencedMethodOptions extends FencedOptions {
 }
 
 /**
- * Runs the method of a `@Locked` in a transaction that a former holder cannot commit: `fenced()` with the lock that was taken
- * for this call. It begins when the lock is there and commits before the lock is given back, whichever of the two decorators
- * is written first. The method writes through `fencedManager()`.
+ * Runs the method of a `@Locked` in a transaction that a former holder cannot commit: `fenced()` with the lock that was
+ * taken for this call. It begins when the lock is there and commits before the lock is given back, whichever of the two
+ * decorators is written first. The method writes through `fencedManager()`.
  *
- * `resource` is a template as that of `@Locked`, with the same names and the same escaping. The lock must have one key: the
- * tokens of several cannot be compared. The fence's row stays locked until the method ends, so keep slow work out of it.
- * @throws LockConfigurationError at decoration: a static method, a second `@Fenced`. At the application's start: no `@Locked`
- * beside it, several keys, a resource that can never be resolved, no data source. What is not seen there the call rejects with
+ * `resource` is a template as that of `@Locked`, with the same names and the same escaping. The lock must have one key:
+ * the tokens of several cannot be compared. The fence's row stays locked until the method ends, so keep slow work out
+ * of it.
+ * @throws LockConfigurationError at decoration: a static method, a second `@Fenced`. At the application's start: no
+ * `@Locked` beside it, several keys, a resource that can never be resolved, no data source. What is not seen there the
+ * call rejects with
  */
 export function Fenced(resource: string, options: FencedMethodOptions = {}): PromiseMethodDecorator {
   const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
@@ -45,7 +47,7 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
         const { manager } = asDataSource(needed, label);
         const stillHeld = async (): ReturnType<typeof work> => {
           const result = await work();
-          // What is committed after a loss would be reported as lost, and stand.
+          // A commit after the loss would stand, though it is reported as lost.
           lock.throwIfLost();
           return result;
         };

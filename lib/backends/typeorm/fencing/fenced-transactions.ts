@@ -26,10 +26,7 @@ export async function runFenced<T>(transaction: FencedTransaction, work: () => P
   }
 }
 
-/**
- * The transaction in which this call tree has raised the same fence already. Another one would wait for it at the fence's
- * row, and never get it.
- */
+/** The transaction in which this call tree has raised the same fence. Another one would wait for it for ever. */
 export function openTransaction(wanted: FencedTransaction): EntityManager | undefined {
   for (let entry = entries.getStore(); entry; entry = entry.outer) {
     const { manager, tableName, resource, over } = entry;
@@ -40,8 +37,8 @@ export function openTransaction(wanted: FencedTransaction): EntityManager | unde
 }
 
 /**
- * The transaction of the `@Fenced` method, or of the work of `fenced()`, that this call runs in: the innermost one. What is
- * written by any other way is not fenced, and is not rolled back.
+ * The transaction of the `@Fenced` method, or of the work of `fenced()`, that this call runs in: the innermost one.
+ * What is written by any other way is not fenced, and is not rolled back.
  * @throws LockConfigurationError outside of one, and when it is over
  */
 export function fencedManager(): EntityManager {

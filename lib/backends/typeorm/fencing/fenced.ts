@@ -22,22 +22,24 @@ export interface FencedOptions {
   tableName?: string;
 }
 
-/** How long a database that is busy, or that breaks a deadlock, is asked again for a transaction of ours. */
+/** How long a busy or deadlocked database is asked again for a transaction. */
 const PATIENCE_MS = 2_000;
 const RETRY_MS = 20;
 
 /**
- * Runs `work` in a transaction that a former holder cannot commit: before anything else the transaction raises the fence of
- * `resource` to the lock's token, and is refused when a newer token was there. Works with the locks of every backend. This
- * is what makes a lease safe against a holder that was paused and does not know yet that it lost the lock.
+ * Runs `work` in a transaction that a former holder cannot commit: before anything else the transaction raises the
+ * fence of `resource` to the lock's token, and is refused when a newer token was there. Works with the locks of every
+ * backend. This is what makes a lease safe against a holder that was paused and does not know yet that it lost the
+ * lock.
  *
- * Joins the transaction of `manager` if there is one, or the one in which this call tree has raised the same fence; else
- * opens one, and asks again for a while when the database is too busy to begin it. On SQLite, where TypeORM has one
- * connection for everybody, the transactions opened here take turns. The fence table is made by the migration
+ * Joins the transaction of `manager` if there is one, or the one in which this call tree has raised the same fence;
+ * else opens one, and asks again for a while when the database is too busy to begin it. On SQLite, where TypeORM has
+ * one connection for everybody, the transactions opened here take turns. The fence table is made by the migration
  * `CreateDistributedLock1760000000000`.
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
- * @throws StaleFenceError a newer token was seen: `work` did not run; what `work` throws. The transaction is then rolled back,
- * by us if we opened it. LockConfigurationError for a resource that could be no key, and for what is no lock
+ * @throws StaleFenceError a newer token was seen: `work` did not run; what `work` throws. The transaction is then
+ * rolled back, by us if we opened it. LockConfigurationError for a resource that could be no key, and for what is no
+ * lock
  */
 export async function fenced<T>(
   manager: EntityManager,
@@ -77,7 +79,7 @@ async function run<T>(
   return runFenced(fence, () => work(manager));
 }
 
-/** What fails before `work` has begun did nothing, and is tried again where that may help. */
+/** Tries again where that may help, as long as `work` has not begun. */
 async function inOwnTransaction<T>(
   manager: EntityManager,
   attempt: (own: EntityManager, begun: () => void) => Promise<T>,

@@ -1,6 +1,6 @@
 import { OptimisticConflictError } from '../../../core/index.js';
 
-/** What databases answer to the transaction that loses: it was rolled back, and may succeed when it is run again. */
+/** Answers to a transaction that was rolled back for another's sake. It may succeed when it runs again. */
 const CODES: ReadonlySet<unknown> = new Set([
   '40001', // PostgreSQL: serialization failure
   '40P01', // PostgreSQL: deadlock

@@ -3,9 +3,13 @@ import { LockConfigurationError, OptimisticConflictError, pause, systemClock } f
 import { isConflict } from './conflict.js';
 
 export interface OptimisticOptions {
-  /** How often work that met a conflict is run again. Contenders for one row need about as many as they are. @default 10 */
+  /**
+   * How often work that met a conflict is run again. Contenders for one row need about as many as they are. @default 10
+   */
   retries?: number;
-  /** The longest pause before the first repetition. It doubles with each further one, up to half a second. @default 5 */
+  /**
+   * The longest pause before the first repetition. It doubles with each further one, up to half a second. @default 5
+   */
   baseDelayMs?: number;
 }
 

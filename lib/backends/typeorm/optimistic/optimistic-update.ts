@@ -1,15 +1,15 @@
 import type { EntityManager, EntityTarget, ObjectLiteral, UpdateQueryBuilder } from 'typeorm';
 import { LockConfigurationError, OptimisticConflictError } from '../../../core/index.js';
 
-/** What TypeORM's `update` takes. Its own name for that is not exported by 0.3.20. */
+/** The values of TypeORM's `update`. TypeORM 0.3.20 does not export a name for them. */
 type Changes<Row extends ObjectLiteral> = Parameters<UpdateQueryBuilder<Row>['set']>[0];
 
 /**
  * `UPDATE … SET …, version = version + 1 WHERE id = … AND version = …`, with the id and the version that `row` was read
- * with. TypeORM's `save()` counts the version up too, but does not compare it. `row` itself stays as it is: read it again
- * before a second update.
- * @throws OptimisticConflictError the row is gone or has another version: inside `optimistic()` the work then runs again;
- * LockConfigurationError the entity has no `@VersionColumn()`, or `row` was read without its id or version
+ * with. TypeORM's `save()` counts the version up too, but does not compare it. `row` itself stays as it is: read it
+ * again before a second update.
+ * @throws OptimisticConflictError the row is gone or has another version: inside `optimistic()` the work then runs
+ * again; LockConfigurationError the entity has no `@VersionColumn()`, or `row` was read without its id or version
  */
 export async function updateVersioned<Row extends ObjectLiteral>(
   manager: EntityManager,

@@ -1,4 +1,4 @@
-/** What our decorators can stand before: they answer later. */
+/** The methods that `@Fenced` and `@Optimistic` accept: their wrappers answer with a promise. */
 export type PromiseMethod = (this: unknown, ...args: never[]) => Promise<unknown>;
 
 /** Optional in type only, for `applyDecorators`; without a method it throws. */

@@ -20,8 +20,8 @@ export function isInTurn(dataSource: DataSource): boolean {
 }
 
 /**
- * Runs `work` in a transaction of its own: at once, or after those before it where the data source has one connection. Inside
- * of its own call tree's turn it is a part of that transaction.
+ * Runs `work` in a transaction of its own: at once, or after those before it where the data source has one connection.
+ * Inside of its own call tree's turn it is a part of that transaction.
  */
 export async function inTransaction<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
   const { connection: dataSource } = manager;
@@ -39,8 +39,9 @@ export async function inTransaction<T>(manager: EntityManager, work: (inner: Ent
 }
 
 /**
- * SQLite refuses a write at once in a transaction that read before another process wrote, and with libsql the connection
- * stays in the past then until the failed statement is garbage. So we write from the beginning, which TypeORM cannot say.
+ * SQLite refuses a write at once in a transaction that read before another process wrote, and with libsql the
+ * connection stays in the past then until the failed statement is garbage. So we write from the beginning, which
+ * TypeORM cannot say.
  */
 function immediately<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
   return manager.transaction(async (inner) => {

@@ -11,12 +11,12 @@ interface PostgresClient {
   }): Promise<{ readonly rows: Row[] }>;
 }
 
-/** Of at most 63 characters, and such that `pg_prepared_statements` can be read. */
+/** Statement names by text: at most 63 characters, legible in `pg_prepared_statements`. */
 const names = new Map<string, string>();
 
 /**
- * Runs a statement under a name, so that the server parses and plans it once for each connection: planning ours takes several
- * times as long as running them. https://node-postgres.com/features/queries#prepared-statements
+ * Runs a statement under a name, so that the server parses and plans it once for each connection: planning ours takes
+ * several times as long as running them. https://node-postgres.com/features/queries#prepared-statements
  */
 export async function runPrepared(client: unknown, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
   if (!isPostgresClient(client)) throw new TypeError('the driver is not pg');
@@ -30,9 +30,9 @@ export function isPostgresClient(client: unknown): client is EventEmitter & Post
 }
 
 /**
- * The driver's own options, with a listener for the errors of each client. `pg` takes its own away when it hands a new client out,
- * and whoever gets it can listen only later. A server that ends the session in the same packet as its greeting is in between, and
- * an 'error' without a listener ends the process. The end of the socket tells what it means.
+ * The driver's own options, with a listener for the errors of each client. `pg` removes its listener when it hands out
+ * a new client, and ours comes later. A server may end the session in between, in the same packet as its greeting, and
+ * an 'error' without a listener ends the process. The end of the socket reports the loss.
  */
 export function heard(extra: unknown): object {
   const given: object = typeof extra === 'object' && extra ? extra : {};

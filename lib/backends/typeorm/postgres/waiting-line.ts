@@ -12,7 +12,7 @@ export const GRANT_MS = 1_000;
 /** The same where the one before did not ask, or the holder has died. */
 const NEXT_GRANT_MS = 500;
 
-/** A waiter that was not seen for so long is not waited for, and loses its place. All are looked after more often. */
+/** A waiter that was not seen for longer loses its place. Live waiters are seen more often: see `LookOut`. */
 const SILENT_MS = 5_000;
 
 /** A waiter that asks more often than this is not noted each time. */
@@ -30,11 +30,11 @@ export const othersInLine = (owner: string, waiting = 'waiting'): string =>
 export const isInLine = (owner: string): string =>
   `exists (select from unnest(waiting) as entries(entry) where ${OWNER} = ${owner})`;
 
-/** Whether nobody who was seen of late came before `owner`. */
+/** Whether all who stand before `owner` were silent for too long. */
 export const isNext = (owner: string, waiting: string): string => `(${waiting} = '{}' or coalesce((
   select ${OWNER} = ${owner} from unnest(${waiting}) as entries(entry) where ${seenWithin(SILENT_MS)} limit 1), true))`;
 
-/** Gives a row to the first of `line` for so long, or frees it. */
+/** Gives a row to the first of `line` for `grantMs`, or frees it. */
 export const handOver = (
   grantMs: number,
 ): string => `owner = substr(line[1], 15), waiting = line[2:], metadata = null, acquired_at = ${NOW},
@@ -45,7 +45,7 @@ const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Where grants of the table's keys are told. The server takes 63 bytes, and a data source's schema may have any name. */
+/** The channel of a table's notifications. The server takes 63 bytes, and a data source's schema may have any name. */
 function channelOf(table: string): string {
   const plain = plainTable(table);
   return /^[\w$.]{1,63}$/u.test(plain) ? plain : `distributed_lock_${sha256(table).slice(0, 40)}`;
@@ -54,12 +54,12 @@ function channelOf(table: string): string {
 /** `WaitingLine.nameOf`, in SQL. */
 const named = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UTF8')), 'hex')`;
 
-/** Has `owner`, where there is one, look after so long. */
+/** Notifies `owner`, where there is one, to ask after `afterMs`. */
 export const tell = (table: string, owner: string, afterMs: number): string =>
   `case when ${owner} is not null then pg_notify('${channelOf(table)}', ${named(owner)} || '|${afterMs}')::text end`;
 
 export const postgresLine: WaitingLine = {
-  // Who asks for a key that nobody confirmed passes it on, so that waiters that died in a row hold up nobody for long.
+  // A waiter that finds an unconfirmed key hands it to the next one at once, so that dead waiters cost little.
   async join(query, table, key, owner) {
     const [row] = await query(
       `with held as (
@@ -106,7 +106,7 @@ export const postgresLine: WaitingLine = {
     return rows.map(({ name }) => `${String(name)}|0`);
   },
 
-  /** Whoever listens through a pooler listens on somebody else's connection, for good. */
+  /** Behind a pooler a `listen` would stay on a connection of other sessions. */
   async listen(query, client, table, deliver) {
     if (!isPostgresClient(client)) {
       throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');

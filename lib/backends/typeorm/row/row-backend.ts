@@ -21,15 +21,18 @@ export interface RowBackendOptions extends CommonOptions {
 
 /**
  * The pessimistic lock: `SELECT … FOR UPDATE` on the key's row, in a `READ COMMITTED` transaction that the holder gets
- * (`rowManager(lock)`) and that lasts as long as the lock. What is written through it is committed with success and undone
- * otherwise; a holder that lost the lock cannot commit. PostgreSQL, MySQL 8 and MariaDB; other keys' rows stay free.
+ * (`rowManager(lock)`) and that lasts as long as the lock. What is written through it is committed with success and
+ * undone otherwise; a holder that lost the lock cannot commit. PostgreSQL, MySQL 8 and MariaDB; other keys' rows stay
+ * free.
  *
  * The TTL is how long the server waits for a word from the transaction (`idle_in_transaction_session_timeout`,
- * `wait_timeout`, in whole seconds): a dead holder frees the row with its connection, a frozen one when that time is over. The
- * renewal uses the same connection, so one statement of the holder's own must not run for longer than the TTL.
+ * `wait_timeout`, in whole seconds): a dead holder frees the row with its connection, a frozen one when that time is
+ * over. The renewal uses the same connection, so one statement of the holder's own must not run for longer than the
+ * TTL.
  *
- * The token is `max(previous + 1, the server's clock in µs)`. A holder that dies takes the number it wrote with it, but the next
- * one gets the row later, by the same clock, and so a higher number; only a clock set back meanwhile could repeat one.
+ * The token is `max(previous + 1, the server's clock in µs)`. A holder that dies takes the number it wrote with it, but
+ * the next one gets the row later, by the same clock, and so a higher number; only a clock set back meanwhile could
+ * repeat one.
  * @throws LockConfigurationError
  */
 export function rowBackend(

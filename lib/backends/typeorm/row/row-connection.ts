@@ -11,7 +11,7 @@ import type { Query } from '../dialect/sql-dialect.js';
 import { within } from '../connections/timeout.js';
 
 const NOTHING_AT_START = { migrations: [], synchronize: false, dropSchema: false, migrationsRun: false, cache: false };
-/** How long saying goodbye may take. */
+/** The longest time for an orderly end. */
 const CLOSE_MS = 200;
 
 export interface RowConnectionSettings {
@@ -26,7 +26,7 @@ export class RowConnection {
   readonly #dataSource: DataSource;
   readonly #end = new AbortController();
   #client: unknown;
-  /** Of the one runner that may be in use. */
+  /** Sends by the one runner that may be in use. */
   #send: QueryRunner['query'] | undefined;
   #lastAnswer: Promise<unknown> = Promise.resolve();
   #served = false;
@@ -83,7 +83,7 @@ export class RowConnection {
     return rowsOf(await within(Deadline.after(limitMs), 'the database gave no answer', answer));
   }
 
-  /** Says goodbye, and hangs up on a server that does not answer to it. */
+  /** Ends in good order, or cuts the connection when the server does not answer. */
   async close(): Promise<void> {
     const goodbye = this.#dataSource.destroy();
     await within(Deadline.after(CLOSE_MS), 'no goodbye', goodbye).catch(() => undefined);

@@ -15,8 +15,8 @@ export interface RowWaiter {
 }
 
 /**
- * One owner's way to the row: over a connection of the pool, and through the database's own line. It goes on in the background
- * for as long as somebody waits.
+ * One owner's way to the row: over a connection of the pool, and through the database's own line. It goes on in the
+ * background for as long as somebody waits.
  */
 export class RowContender {
   /** The latest news. Pending until there are some. A row and a failure are the last ones. */
@@ -79,7 +79,7 @@ export class RowContender {
     }
   }
 
-  /** First asks without waiting, which shows that the server is there; then waits in line for the row, a while at a time. */
+  /** Asks without waiting first, which shows that the server is there. Then waits in line, a while at a time. */
   async #insist(connection: RowConnection): Promise<RowTransaction | null> {
     let waitMs = this.#refused ? this.#waitMs : 0;
     for (;;) {

@@ -19,8 +19,8 @@ import { type RowTarget, RowTransaction } from './row-transaction.js';
 const RETRY_MS = 50;
 
 /**
- * Row locks as leases. A watched owner stands in the database's own line for the row, in the background and over several
- * questions, which tell what was learnt last. Any other owner asks once, and does not wait.
+ * Row locks as leases. A watched owner stands in the database's own line for the row, in the background and over
+ * several questions, which tell what was learnt last. Any other owner asks once, and does not wait.
  */
 export class RowLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
@@ -141,7 +141,9 @@ export class RowLeaseStore implements LeaseStore {
     return contender;
   }
 
-  /** A contender without news is forgotten. An owner who asked in that moment was told to wait for it, and asks anew. */
+  /**
+   * A contender without news is forgotten. An owner who asked in that moment was told to wait for it, and asks anew.
+   */
   async #onEnd(owner: string, contender: RowContender): Promise<void> {
     const hasNews = await contender.over;
     this.#underWay.delete(contender.over);

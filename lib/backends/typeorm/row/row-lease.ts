@@ -8,8 +8,8 @@ import type { TokenOfRow } from '../dialect/row-locks.js';
 import type { RowTransaction } from './row-transaction.js';
 
 /**
- * A transaction that has the key's row. `complete` commits what was written through it; `release` without it undoes that, and
- * commits nothing but the fencing token, so that it is never given twice.
+ * A transaction that has the key's row. `complete` commits what was written through it; `release` without it undoes
+ * that, and commits nothing but the fencing token, so that it is never given twice.
  */
 export class RowLease implements GrantedLease {
   readonly acquired = true;
@@ -70,9 +70,10 @@ export class RowLease implements GrantedLease {
   }
 
   /**
-   * Commits. @throws LockLostError when the row is no longer ours: by a deadlock that rolled everything back, or by a statement
-   * that committed too early, such as DDL on MySQL; what the database says to the commit. Nothing was written then, unless the
-   * connection broke in the middle of the commit, or was silent for a whole TTL: that one may have been carried out.
+   * Commits. @throws LockLostError when the row is no longer ours: by a deadlock that rolled everything back, or by a
+   * statement that committed too early, such as DDL on MySQL; what the database says to the commit. Nothing was written
+   * then, unless the connection broke in the middle of the commit, or was silent for a whole TTL: that one may have
+   * been carried out.
    */
   async complete(): Promise<void> {
     if (this.#ending) throw new LockLostError(this.transaction.target.key, 'revoked');
@@ -131,13 +132,16 @@ export class RowLease implements GrantedLease {
 
   async #commit(): Promise<void> {
     const { target, runner } = this.transaction;
-    // PostgreSQL answers the commit of a transaction that a failed statement has aborted with success, and rolls it back.
+    // PostgreSQL answers the commit of a transaction that a failed statement has aborted with success, and rolls it
+    // back.
     const isOurs = await (target.locks.leave?.(this.#query, target.table, this.#token) ?? this.#hasToken(this.#query));
     if (!isOurs || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
     await runner.commitTransaction();
   }
 
-  /** @throws what the database said, or that it said nothing: the row is free once it notices the end of the connection */
+  /**
+   * @throws what the database said, or that it said nothing: the row is free once it notices the end of the connection
+   */
   async #undo(): Promise<void> {
     const { connection, target } = this.transaction;
     try {

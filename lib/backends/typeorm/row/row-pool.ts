@@ -40,7 +40,9 @@ export class RowPool {
     this.#permits.leave();
   }
 
-  /** One of them was silent when it was used: the others have slept too, and may be forgotten by the network as well. */
+  /**
+   * One of them was silent when it was used: the others have slept too, and may be forgotten by the network as well.
+   */
   replaceIdle(): void {
     for (const { connection } of this.#idle.splice(0)) this.#retire(connection);
     this.health.replaced('a connection that was used before');

@@ -7,7 +7,7 @@ import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from '../dialect/row-locks.js';
 import type { RowPool } from './row-pool.js';
 
-/** InnoDB counts whole seconds; whoever gives up meanwhile leaves a wait of this length behind, and then nothing. */
+/** InnoDB counts whole seconds. A caller that gives up leaves a wait of at most this length behind. */
 export const LONGEST_WAIT_MS = 1_000;
 
 /** Where a row is, and how it is asked for. */

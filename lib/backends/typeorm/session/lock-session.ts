@@ -72,7 +72,7 @@ export class LockSession {
     return answer;
   };
 
-  /** Proves that this is still the session that took the locks. All that is asked for in one turn goes out as one statement. */
+  /** Proves that this session took the locks. All calls of one turn share a statement. */
   heartbeat(): Promise<void> {
     this.#nextHeartbeat ??= Promise.resolve().then(() => {
       this.#nextHeartbeat = undefined;
@@ -119,7 +119,7 @@ export class LockSession {
   }
 }
 
-/** A pooler introduces itself with an id of its own. In transaction mode it would unlock in other sessions than it locked in. */
+/** A pooler has an id of its own. In transaction mode it would unlock in other sessions than it locked in. */
 function behindPooler(): LockConfigurationError {
   return new LockConfigurationError(
     "strategy 'session' needs a connection to the database itself, not to a pooler such as PgBouncer, which may run each " +

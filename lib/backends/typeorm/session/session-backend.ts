@@ -9,20 +9,22 @@ import { SessionLeaseStore } from './session-lease-store.js';
 export interface SessionBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
   /**
    * How long the server keeps all locks of this process without a sign of life from it, and so the TTL of every lease,
-   * whatever `ttlMs` a caller asks for. The heartbeat is a third of it. MySQL and MariaDB count whole seconds. @default 10_000
+   * whatever `ttlMs` a caller asks for. The heartbeat is a third of it. MySQL and MariaDB count whole seconds. @default
+   * 10_000
    */
   sessionTtlMs?: number;
 }
 
 /**
- * Locks of a database session: PostgreSQL's advisory locks (14 or newer), `GET_LOCK` of MySQL and MariaDB. One connection of
- * our own serves all keys; its end is the end of all of them, and is told at once. No row is written to hold a lock, only one
- * to count its fencing tokens.
+ * Locks of a database session: PostgreSQL's advisory locks (14 or newer), `GET_LOCK` of MySQL and MariaDB. One
+ * connection of our own serves all keys; its end is the end of all of them, and is told at once. No row is written to
+ * hold a lock, only one to count its fencing tokens.
  *
  * The server ends the session itself when it hears nothing from it for `sessionTtlMs` (`idle_session_timeout`,
- * `wait_timeout`), so a holder that is frozen or cut off loses its locks as a lease does: it stops trusting them first. Only
- * an administrator who kills the session can let the next holder in before the former one is told: hence `best-effort`, and
- * hence the tokens. Nobody can wait on a connection that all share, so waiters ask again every `pollMs`.
+ * `wait_timeout`), so a holder that is frozen or cut off loses its locks as a lease does: it stops trusting them first.
+ * Only an administrator who kills the session can let the next holder in before the former one is told: hence
+ * `best-effort`, and hence the tokens. Nobody can wait on a connection that all share, so waiters ask again every
+ * `pollMs`.
  *
  * The key counts within its table and database, and other strategies do not see it: all processes must use the same.
  * @throws LockConfigurationError; when a pooler answers instead of the database, the first `acquire` does

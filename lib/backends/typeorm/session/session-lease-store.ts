@@ -199,7 +199,7 @@ export class SessionLeaseStore implements LeaseStore {
     return session;
   }
 
-  /** Before the leases are told: whoever is told asks here. */
+  /** Runs before the leases learn of it: their holders ask here. */
   #onEnd(session: LockSession): void {
     if (this.#session === session) this.#session = undefined;
     let lost = 0;

@@ -3,7 +3,7 @@ import { QueryFailedError } from 'typeorm';
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What is used of a database of better-sqlite3 or libsql. Both are synchronous. */
+/** The used part of a database of better-sqlite3 or libsql. Both are synchronous. */
 interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): {
@@ -14,9 +14,10 @@ interface SqliteDatabase {
 }
 
 /**
- * libsql 0.5 leaves a prepared statement that found the database locked unfinished; the connection then never lets go of the
- * write lock of whatever it writes next, and every other process waits for good. So a prepared statement must not meet a
- * lock: `exec`, which cleans up behind itself, takes the write lock first. Nothing else runs between the steps.
+ * libsql 0.5 leaves a prepared statement that found the database locked unfinished; the connection then never lets go
+ * of the write lock of whatever it writes next, and every other process waits for good. So a prepared statement must
+ * not meet a lock: `exec`, which cleans up behind itself, takes the write lock first. Nothing else runs between the
+ * steps.
  */
 export function runAlone(client: unknown, sql: string, values: readonly unknown[]): readonly Row[] {
   const database = asDatabase(client);
@@ -32,7 +33,9 @@ export function runAlone(client: unknown, sql: string, values: readonly unknown[
   }
 }
 
-/** Takes the write lock for the transaction that `manager` is in. @throws QueryFailedError when another process has it */
+/**
+ * Takes the write lock for the transaction that `manager` is in. @throws QueryFailedError when another process has it
+ */
 export async function lockForWriting(manager: EntityManager, table: string): Promise<void> {
   const nothing = `delete from ${table} where 0`;
   const database = asDatabase(await manager.queryRunner?.connect());
@@ -43,7 +46,7 @@ export async function lockForWriting(manager: EntityManager, table: string): Pro
   }
 }
 
-/** Makes the transaction that `manager` has just begun one that writes. @throws QueryFailedError when another process does */
+/** Makes the new transaction of `manager` one that writes. @throws QueryFailedError when another process writes */
 export async function beginImmediately(manager: EntityManager): Promise<void> {
   const database = asDatabase(await manager.queryRunner?.connect());
   database.exec('rollback');

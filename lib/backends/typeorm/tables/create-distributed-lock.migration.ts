@@ -3,7 +3,7 @@ import { dialectOf } from '../databases.js';
 import { DEFAULT_FENCE_TABLE, DEFAULT_LOCK_TABLE } from './lock-table.js';
 import { quotedTable } from './table-name.js';
 
-/** Creates the lock table and the fence table under their default names, in the schema of the data source. Put it into the data source's `migrations`. */
+/** Creates the lock table and the fence table under their default names. Put it into `migrations`. */
 export class CreateDistributedLock1760000000000 implements MigrationInterface {
   readonly name = 'CreateDistributedLock1760000000000';
 

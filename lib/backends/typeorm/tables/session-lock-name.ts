@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 
 /**
- * What a key is called in the server's own table of locks: SHA-256 of where it counts and of the key. Any shorter hash, such
+ * A key's name in the server's own table of locks: SHA-256 of its scope and of the key. Any shorter hash, such
  * as PostgreSQL's 32-bit `hashtext`, has collisions after tens of thousands of keys.
  */
 function digest(scope: string, key: string): Buffer {

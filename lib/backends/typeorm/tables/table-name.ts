@@ -13,7 +13,7 @@ export function assertIdentifier(option: string, name: unknown): asserts name is
   );
 }
 
-/** Of a table, or of a schema (on MySQL: a database) and a table in it: `app.locks`. */
+/** The name may begin with a schema (on MySQL: a database): `app.locks`. */
 export function assertTableName(option: string, name: unknown): asserts name is string {
   const parts = typeof name === 'string' ? name.split('.') : [];
   if (parts.length > 0 && parts.length <= 2 && parts.every((part) => IDENTIFIER.test(part))) return;
@@ -24,7 +24,8 @@ export function assertTableName(option: string, name: unknown): asserts name is 
 }
 
 /**
- * The table as statements have it: quoted as it is written, in the schema that it names, or else in that of the data source.
+ * The table as statements have it: quoted as it is written, in the schema that it names, or else in that of the data
+ * source.
  * @throws LockConfigurationError for a schema on SQLite, where each connection has names of its own for other files
  */
 export function quotedTable(dialect: Pick<SqlDialect, 'quote'>, options: DataSourceOptions, name: string): string {
