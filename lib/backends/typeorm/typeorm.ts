@@ -29,8 +29,8 @@ export function typeorm(options: TypeOrmOptions): BackendFactory {
   if (dataSource?.options?.type === undefined) {
     throw new LockConfigurationError('dataSource must be a TypeORM DataSource', 'dataSource');
   }
-  assertOptions(strategy, options);
   if (options.strategy === 'row') return rowBackend(dataSource, options);
   if (options.strategy === 'session') return sessionBackend(dataSource, options);
+  assertOptions(strategy, options);
   return leaseBackend(dataSource, options);
 }

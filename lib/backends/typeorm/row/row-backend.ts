@@ -1,6 +1,6 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockBackend } from '../../../core/index.js';
-import type { CommonOptions } from '../options.js';
+import { assertOptions, type CommonOptions } from '../options.js';
 import { DEFAULT_LOCK_TABLE } from '../tables/lock-table.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import { dialectOf, rowLocksOf } from '../databases.js';
@@ -41,6 +41,7 @@ export function rowBackend(
 ): BackendFactory {
   const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { poolSize = 10, connectTimeoutMs = 2_000, requestTimeoutMs = 1_000, patienceMs = 2_000 } = options;
+  assertOptions('row', options);
   const locks = rowLocksOf(dataSource.options.type);
   assertTableName('tableName', tableName);
   const dialect = dialectOf(dataSource.options.type);

@@ -1,6 +1,6 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockBackend, type PollingOptions, systemClock } from '../../../core/index.js';
-import type { CommonOptions } from '../options.js';
+import { assertOptions, type CommonOptions } from '../options.js';
 import { DEFAULT_LOCK_TABLE } from '../tables/lock-table.js';
 import { dialectOf, sessionLocksOf } from '../databases.js';
 import { assertTableName, quotedTable } from '../tables/table-name.js';
@@ -35,6 +35,7 @@ export function sessionBackend(
 ): BackendFactory {
   const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { requestTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
+  assertOptions('session', options);
   const locks = sessionLocksOf(dataSource.options.type);
   assertTableName('tableName', tableName);
   const ttlMs = locks.ttlMs(sessionTtlMs);
