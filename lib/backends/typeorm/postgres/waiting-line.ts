@@ -66,15 +66,17 @@ export const postgresLine: WaitingLine = {
          select owner is null or expires_at <= ${NOW} as free,
            case when ${isInLine('$2')} then array(
              select case ${OWNER} when $2 then ${entryOf('$2')} else entry end from unnest(waiting) as entries(entry)
-             where ${OWNER} = $2 or ${seenWithin(SILENT_MS)}
-           ) else ${othersInLine('$2')} || (${entryOf('$2')}) end as line
+           ) else waiting || (${entryOf('$2')}) end as all_in_line
          from ${table} where lock_key = $1 and owner is distinct from $2 and (owner is null or expires_at <= ${NOW}
            or not exists (select from unnest(waiting) as entries(entry) where ${OWNER} = $2 and ${seenWithin(NOTED_MS)}))
          for update
        ), joined as (
-         update ${table} set waiting = line from held where not free and lock_key = $1
+         update ${table} set waiting = all_in_line from held where not free and lock_key = $1
        ), handed as (
-         update ${table} set ${handOver(NEXT_GRANT_MS)} from held where free and lock_key = $1 returning owner as next
+         update ${table} set ${handOver(NEXT_GRANT_MS)} from (
+           select array(select entry from unnest(all_in_line) as entries(entry) where ${seenWithin(SILENT_MS)}) as line
+           from held where free
+         ) as present where lock_key = $1 returning owner as next
        )
        select case next when $2 then 0 else ${NEXT_GRANT_MS} end as remaining, ${tell(table, 'next', 0)} from handed
        union all
