@@ -30,7 +30,7 @@ const EXPECTED: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'LOCK_SHUTDOWN', 
 /**
  * Answers for `LockError`s and `OptimisticConflictError`, and for nothing else. HTTP: 423 and 503 with `Retry-After`,
  * 400 for a request whose values name no lock, 409 for a stale fencing token and for a conflict that outlasted its
- * retries, 500 for the rest. RPC, WebSocket and GraphQL get `{ code, message }` in the shape they know, others the error.
+ * retries, 500 for the rest. RPC, WebSocket and GraphQL get `{ code, message }` in their shape, others the error.
  *
  * `@Locked` attaches it to its method, in every kind of application. For errors of a `LockService` in other handlers it
  * is global for HTTP only, as every filter; gateways and microservices of hybrid applications take
