@@ -38,7 +38,7 @@ export function openTransaction(wanted: FencedTransaction): EntityManager | unde
 
 /**
  * The transaction of the `@Fenced` method, or of the work of `fenced()`, that this call runs in: the innermost one.
- * What is written by any other way is not fenced, and is not rolled back.
+ * Writes by any other way are not fenced, and are not rolled back.
  * @throws LockConfigurationError outside of one, and when it is over
  */
 export function fencedManager(): EntityManager {

@@ -11,7 +11,7 @@ export function changed([answer]: Answer): boolean {
   return Number(answer?.['affectedRows']) === 1;
 }
 
-/** What `last_insert_id(…)` of a statement said that changed its row. */
+/** The value of `last_insert_id(…)` in a statement that changed its row. */
 export function insertedId(answer: Answer): bigint | undefined {
   return changed(answer) ? BigInt(String(answer[0]?.['insertId'])) : undefined;
 }
