@@ -77,7 +77,7 @@ export interface LockServiceOptions extends HandOffOptions {
 
 export type ResolvedOptions = Required<Omit<AcquireOptions, 'signal'>> & Pick<AcquireOptions, 'signal'>;
 
-const DEFAULTS: ResolvedOptions = {
+const DEFAULTS: Readonly<ResolvedOptions> = Object.freeze({
   ttlMs: 30_000,
   waitMs: 10_000,
   lockDelayMs: 0,
@@ -85,7 +85,7 @@ const DEFAULTS: ResolvedOptions = {
   maxHoldMs: Infinity,
   reentrant: true,
   awaitRelease: true,
-};
+});
 
 const ACQUIRE_OPTIONS = [...Object.keys(DEFAULTS), 'signal'];
 const SERVICE_OPTIONS = [

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Clock } from 'nestjs-distributed-lock/core';
+import { type Clock, systemClock } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { WheelTimer, TimerWheel } from '../../lib/core/time/timer-wheel.js';
+import { TimerWheel, WheelTimer } from '../../lib/core/time/timer-wheel.js';
 import { eventually } from '../support/eventually.js';
 import { liveBytes } from '../support/live-bytes.js';
 
@@ -12,6 +12,18 @@ describe('timers', () => {
   beforeEach(() => {
     clock = new ManualClock();
     grid = new TimerWheel(clock);
+  });
+
+  it('run in real time while a test framework has faked the global ones', async () => {
+    const { setTimeout: real, performance: clock } = globalThis;
+    try {
+      Object.assign(globalThis, { setTimeout: () => undefined, performance: { now: () => 0 } });
+      const before = systemClock.now();
+      await new Promise<void>((resolve) => void systemClock.schedule(5, resolve));
+      expect(systemClock.now()).toBeGreaterThan(before);
+    } finally {
+      Object.assign(globalThis, { setTimeout: real, performance: clock });
+    }
   });
 
   describe('on the grid', () => {
@@ -71,6 +83,25 @@ describe('timers', () => {
         }
       }
       expect(early).toEqual([]);
+    });
+
+    it('leave few slots behind when thousands of different times are set and cancelled', () => {
+      const alarms = new Set<object>();
+      const counting: Clock = {
+        now: () => 0,
+        schedule() {
+          const alarm = { cancel: () => void alarms.delete(alarm) };
+          alarms.add(alarm);
+          return alarm;
+        },
+      };
+      const wheel = new TimerWheel(counting);
+      for (let i = 1; i <= 5_000; i += 1) {
+        const timer = new WheelTimer(wheel, () => undefined);
+        timer.setBy(2_000_000 + i * 10, 10);
+        timer.cancel();
+      }
+      expect(alarms.size).toBeLessThan(70);
     });
 
     it('run in several turns when they are very many, so that other work comes in between', async () => {

@@ -94,10 +94,21 @@ export class HoldRegistry {
       fencingToken: hold.fencingToken,
       heldMs: clock.now() - hold.since,
     }));
-    if (!this.#mayHandOver(hold)) return outside(() => this.#release(hold));
-    this.endTurn(key, hold);
-    return DONE;
+    return this.#passOn(hold);
   };
+
+  /** As `release`, for a hold that its caller never had: observers hear nothing of it. */
+  drop(hold: Hold): Promise<void> {
+    this.#holds.delete(hold.key);
+    return hold.exit() ? this.#passOn(hold) : DONE;
+  }
+
+  /** Ends a turn with something for the next caller, who must be there. Until he has it, it counts as under way. */
+  handOn(key: string, handed: Hold | LeftEntry): void {
+    this.releases.underWay.begin();
+    this.blockers.forget(key);
+    this.queue.endTurn(key, handed);
+  }
 
   /** Sends away all who wait, in this process and at the backend. */
   dismiss(reason: unknown): void {
@@ -196,16 +207,16 @@ export class HoldRegistry {
    * key.
    */
   onFailure(key: string, failure: unknown, deadline: Deadline): void {
-    if (!(failure instanceof LockBackendError)) return this.endTurn(key, null);
+    if (!(failure instanceof LockBackendError)) return this.endTurn(key);
     if (!deadline.passed) this.queue.reject(key, failure);
     const hasNext = this.queue.waiting(key) > 0;
-    this.endTurn(key, null);
+    this.endTurn(key);
     if (hasNext) this.blockers.see(key, failure);
   }
 
-  endTurn(key: string, handed: Hold | null): void {
+  endTurn(key: string): void {
     this.blockers.forget(key);
-    if (!this.queue.endTurn(key, handed)) this.yielding.delete(key);
+    if (!this.queue.endTurn(key, null)) this.yielding.delete(key);
   }
 
   /** The time of one is up who could not ask the backend. */
@@ -215,9 +226,15 @@ export class HoldRegistry {
     return new KeyHeld(this.holderOf(key));
   }
 
+  #passOn(hold: Hold): Promise<void> {
+    if (!this.#mayHandOver(hold)) return outside(() => this.#release(hold));
+    this.handOn(hold.key, hold);
+    return DONE;
+  }
+
   #release(hold: Hold): Promise<void> {
     const early = !hold.options.awaitRelease && this.settings.backend.store.keepsOrder === true;
-    return this.releases.release(hold, () => this.endTurn(hold.key, null), early);
+    return this.releases.release(hold, () => this.endTurn(hold.key), early);
   }
 
   #abandon(hold: Hold): void {
@@ -239,7 +256,7 @@ export class HoldRegistry {
     this.settings.observers.notify('lost', () => ({ ...hold.observed, reason }));
     if (isAbandoned) return void hold.watchdog.stop();
     void (hold.options.lockDelayMs > 0 ? this.releases.releaseLater(hold) : this.releases.release(hold));
-    this.endTurn(key, null);
+    this.endTurn(key);
   }
 
   holderOf(key: string): Holder | undefined {

@@ -1,3 +1,4 @@
+import { clearImmediate, setImmediate } from 'node:timers';
 import type { Clock, Timer } from '../time/timers.js';
 
 /** Calls `onSilence` after `delayMs`, unless it is cancelled by an answer. */

@@ -59,6 +59,11 @@ export class LockBackend {
     });
   }
 
+  /** Takes a queue entry off the server in the background, for a caller who inherited it and will not ask. */
+  abandon(key: string, { owner, ttlMs, deadline }: AcquireRequest): void {
+    this.#cleanUps.add({ key, owner, ttlMs, clock: deadline.clock });
+  }
+
   /** Calls off all who ask, or wait, now. */
   dismiss(reason: unknown): void {
     this.#context.questions.callOff(reason);

@@ -1,13 +1,25 @@
+import { setImmediate } from 'node:timers';
 import { detached } from '../kit/detached.js';
 import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
 import type { Clock, Timer } from './timers.js';
 
-type Slot = LinkedQueue<WheelTimer>;
-
 /** The most callbacks of one turn of the event loop; more would keep everything else waiting. */
 const MOST_IN_A_TURN = 250;
 
-const grids = new WeakMap<Clock, TimerWheel>();
+/** With more slots than these, one that empties is closed. With fewer it is kept: locks come and go within a slot's time. */
+const MOST_EMPTY_SLOTS = 64;
+
+const wheels = new WeakMap<Clock, TimerWheel>();
+
+/** @internal The timers of one grid point, until its time has come. */
+class Slot extends LinkedQueue<WheelTimer> {
+  /** The clock's. */
+  alarm: Timer | undefined;
+
+  constructor(readonly time: number) {
+    super();
+  }
+}
 
 /**
  * Runs callbacks on a coarse grid, all of one grid point together in one turn of the event loop: a thousand locks that
@@ -20,26 +32,33 @@ export class TimerWheel {
 
   /** The one that all users of a clock share. */
   static of(clock: Clock): TimerWheel {
-    const known = grids.get(clock);
+    const known = wheels.get(clock);
     if (known) return known;
-    const grid = new TimerWheel(clock);
-    grids.set(clock, grid);
-    return grid;
+    const wheel = new TimerWheel(clock);
+    wheels.set(clock, wheel);
+    return wheel;
   }
 
-  /** @internal Where the timers of a grid point are kept until its time has come. */
+  /** @internal */
   slotAt(time: number): Slot {
     return this.#slots.get(time) ?? this.#open(time);
   }
 
+  /** @internal Every TTL has points of its own: thousands of them would keep thousands of slots. */
+  onEmpty(slot: Slot): void {
+    if (this.#slots.size <= MOST_EMPTY_SLOTS || this.#slots.get(slot.time) !== slot) return;
+    this.#slots.delete(slot.time);
+    slot.alarm?.cancel();
+  }
+
   #open(time: number): Slot {
-    const slot: Slot = new LinkedQueue();
+    const slot = new Slot(time);
     this.#slots.set(time, slot);
     const run = (): void => {
       this.#slots.delete(time);
       runInTurns(slot);
     };
-    detached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
+    slot.alarm = detached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
     return slot;
   }
 }
@@ -64,7 +83,7 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
   queue: Slot | undefined;
 
   constructor(
-    private readonly grid: TimerWheel,
+    private readonly wheel: TimerWheel,
     private readonly callback: () => void,
   ) {}
 
@@ -81,7 +100,9 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
   }
 
   cancel(): void {
-    this.queue?.delete(this);
+    const slot = this.queue;
+    slot?.delete(this);
+    if (slot && !slot.first) this.wheel.onEmpty(slot);
   }
 
   /** @internal Its time has come. */
@@ -92,6 +113,6 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
 
   #setAt(time: number): void {
     this.cancel();
-    this.grid.slotAt(time).push(this);
+    this.wheel.slotAt(time).push(this);
   }
 }

@@ -55,7 +55,10 @@ export class Acquisition implements AcquireRequest, QueueEntry {
   /** Order of arrival is that of the processes' callers, not of the one that asks for them. */
   pass(): boolean {
     const { key, options, owner, holds } = this;
-    this.#passed ||= isAlike(holds.queue.next(key), options) && holds.queue.endTurn(key, { owner });
+    if (!this.#passed && isAlike(holds.queue.next(key), options)) {
+      holds.handOn(key, { owner });
+      this.#passed = true;
+    }
     return this.#passed;
   }
 
@@ -72,12 +75,21 @@ export class Acquisition implements AcquireRequest, QueueEntry {
     const previous = await this.#waitForTurn();
     if (previous instanceof KeyHeld) return previous;
     if (previous === 'timed-out') return this.holds.late(this.key);
-    if (previous && 'owner' in previous) {
-      this.inherited = true;
-      return this.#ask(previous.owner);
+    return previous ? this.#inherit(previous) : this.#ask(newOwner());
+  }
+
+  #inherit(previous: Hold | LeftEntry): Promise<Hold | KeyHeld> | Hold {
+    try {
+      if ('owner' in previous) {
+        this.inherited = true;
+        return this.#ask(previous.owner);
+      }
+      const hold = this.holds.inherit(previous, this.options);
+      return hold ? this.#begin(hold) : this.#ask(newOwner());
+    } finally {
+      // Whatever was begun with it counts by itself from now on.
+      this.holds.releases.underWay.end();
     }
-    const inherited = previous && this.holds.inherit(previous, this.options);
-    return inherited ? this.#begin(inherited) : this.#ask(newOwner());
   }
 
   #waitForTurn(): Promise<Hold | LeftEntry | null | 'timed-out'> | 'timed-out' | KeyHeld {
@@ -96,15 +108,21 @@ export class Acquisition implements AcquireRequest, QueueEntry {
   /** Asks the backend. Unless it gives us a lease, our turn is over. */
   #ask(owner: string): Promise<Hold | KeyHeld> {
     const { key, holds } = this;
-    const { backend, stopped } = holds.settings;
     this.owner = owner;
     this.yields = holds.yielding.delete(key);
     holds.releases.underWay.begin();
-    const lease = stopped.aborted ? Promise.reject(stopped.reason) : backend.acquire(key, this);
-    return lease.then(
+    return this.#lease().then(
       (granted) => this.#onLease(granted),
       (error: unknown) => this.#onRejected(error),
     );
+  }
+
+  #lease(): Promise<Lease | null> {
+    const { backend, stopped } = this.holds.settings;
+    const refusal = [stopped, this.signal].find((signal) => signal?.aborted);
+    if (!refusal) return backend.acquire(this.key, this);
+    if (this.inherited && !this.pass()) backend.abandon(this.key, this);
+    return Promise.reject(refusal.reason);
   }
 
   #onLease(lease: Lease | null): Hold | KeyHeld | Promise<never> {
@@ -112,7 +130,7 @@ export class Acquisition implements AcquireRequest, QueueEntry {
     holds.releases.underWay.end();
     if (lease) return this.#begin(holds.holdOf(key, options, owner, lease));
     const busy = new KeyHeld(holds.holderOf(key));
-    if (!this.#passed) holds.endTurn(key, null);
+    if (!this.#passed) holds.endTurn(key);
     return busy;
   }
 
@@ -142,7 +160,7 @@ export class Acquisition implements AcquireRequest, QueueEntry {
   }
 
   async #rejected(hold: Hold, reason: unknown): Promise<never> {
-    await this.holds.release(hold);
+    await this.holds.drop(hold);
     throw reason;
   }
 }
