@@ -58,7 +58,7 @@ export class PendingQuestion {
   fail(error: Error): void {
     if (!this.#end()) return;
     if (isUnknownScript(error) && !this.bySource) return this.listener.onUnknownScript(this);
-    this.question.onFailure?.();
+    this.question.onFailure?.(error);
     this.reject(error);
   }
 

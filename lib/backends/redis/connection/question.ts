@@ -17,5 +17,5 @@ export interface Question<T> {
   /** Wants a lease: may give up before it is sent, and waits until all that keeps or frees a lease has been sent. */
   readonly asker?: Asker | undefined;
   /** The server may have carried out the requests nevertheless. */
-  readonly onFailure?: () => void;
+  readonly onFailure?: (error: Error) => void;
 }

@@ -7,6 +7,7 @@ import {
   packMetadata,
   unpackHolder,
   type WakeUps,
+  NotSentError,
 } from '../../../core/index.js';
 import type { RedisServers } from '../connection/redis-servers.js';
 import type { ReplicaCheck } from '../connection/replica-check.js';
@@ -74,7 +75,9 @@ export class QueueLeaseStore extends RedisLeaseStore {
       requests: this.replicas.after(this.#scripts.acquire.call(this.#scripts.keysOf(leaseKey), args)),
       read: (replies) => this.#attemptOf(leaseKey, owner, replies),
       asker,
-      onFailure: () => this.#inLine.add(owner),
+      onFailure: (error) => {
+        if (!(error instanceof NotSentError)) this.#inLine.add(owner);
+      },
     });
   }
 
