@@ -33,9 +33,8 @@ export { type RedisTls } from './connection/tls-options.js';
  * Locks on one Redis server (or Valkey, or another server that speaks its protocol), on the master that Sentinels agree on, or
  * on a Cluster (7.0 or newer; with an older one waiters poll). Connects at the start of the service, or at the first question.
  *
- * Up to 500 commands are under way at a time. Others wait in this process, renewals and releases first. Up to 100,000
- * acquisitions wait, which takes up to 0.6 GB; those beyond are asked again for `patienceMs`, and then refused with
- * `LockBackendError`. An acquisition that its caller has abandoned is never sent.
+ * Up to 500 commands are under way at a time. Others wait in this process, renewals and releases first. An acquisition
+ * that its caller has abandoned is never sent.
  *
  * A user of the server needs no more than
  * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +info`;

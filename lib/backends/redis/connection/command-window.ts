@@ -10,11 +10,6 @@ import { Write, type WriteListener } from './write.js';
  * milliseconds. A renewal has to wait for all that was sent before it.
  */
 const MOST_UNDER_WAY = 500;
-/**
- * How many requests for leases may wait here: a server answers them within some seconds. With their callers they take up to
- * 0.6 GB; ten times as many would not fit into Node's default heap. Others are refused, and may be asked again.
- */
-const MOST_WAITING = 100_000;
 /** Firewalls forget idle connections, and tell nobody. After this time a connection is tried before it is used. */
 const IDLE_MS = 30_000;
 
@@ -65,9 +60,6 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
   /** Rejects with an error that may be logged. */
   ask<T>(leaseKey: string, question: Question<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      if (question.asker && this.#waiting >= MOST_WAITING) {
-        return reject(new NotSentError(`${MOST_WAITING} requests of this process wait for the server already`));
-      }
       // A question that entered an open window counts as old as its shutting.
       const enteredAt = this.#client ? 0 : this.clock.now();
       const group = this.groupOf?.(leaseKey) ?? 0;
