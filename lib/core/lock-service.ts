@@ -21,6 +21,7 @@ import {
   type TryAcquireOptions,
 } from './lock-options.js';
 import type { LockSnapshot } from './events/lock-observer.js';
+import { BackendFailures } from './events/backend-failures.js';
 import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend } from './leasing/open-backend.js';
 import { findHold, outside } from './holding/reentrancy.js';
@@ -44,6 +45,7 @@ export class LockService implements AsyncDisposable {
   readonly #metadata: HolderMetadata;
   readonly #prefix: string;
   readonly #stopped = new AbortController();
+  readonly #failures: BackendFailures;
   readonly #holds: HoldRegistry;
   readonly #end: ServiceEnd;
   readonly #shutdownGraceMs: number;
@@ -60,10 +62,12 @@ export class LockService implements AsyncDisposable {
     this.#metadata = { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
     this.#shutdownGraceMs = options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS;
     this.#prefix = namespace === undefined ? '' : `${namespace}:`;
+    this.#failures = new BackendFailures(backend.name, this.#observers);
     this.#holds = new HoldRegistry({
       backend,
       clock: this.#clock,
       observers: this.#observers,
+      failures: this.#failures,
       metadata: this.#metadata,
       handOffs: options,
       maxWaiters,
@@ -171,7 +175,7 @@ export class LockService implements AsyncDisposable {
       const isHeld = outside(() => this.backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
       return (await isHeld) === true ? 'valid' : 'stale';
     } catch (error) {
-      throw this.#holds.failure(sequencer.key, 'check a sequencer of', error);
+      throw this.#failures.errorOf(sequencer.key, 'check a sequencer of', error);
     }
   }
 
@@ -186,8 +190,7 @@ export class LockService implements AsyncDisposable {
       await outside(() => this.backend.store.start?.());
     } catch (error) {
       if (error instanceof LockConfigurationError) throw error;
-      const failure = this.#holds.failure('', 'start', error);
-      this.#observers.notify('backendFailed', () => ({ key: '', operation: 'start', error: failure }));
+      this.#failures.report('', 'start', error);
     }
   }
 

@@ -354,7 +354,7 @@ describe('LockBackend', () => {
 
     it('lets each of the others have its own deadline, patience, signal and dismissal', async () => {
       const controller = new AbortController();
-      const said = 'lossy could not acquire "k": 5000 acquisitions of this process wait for an answer already';
+      const said = 'lossy could not acquire "k": very many acquisitions of this process wait for an answer already';
       const late = expect(backend.acquire('k', request(200))).rejects.toThrow(said);
       const impatient = expect(backend.acquire('k', request(0))).rejects.toThrow(said);
       const calledOff = expect(backend.acquire('k', request(9_000, { signal: controller.signal }))).rejects.toBe(

@@ -1,11 +1,12 @@
 import { Blockers } from '../waiting/blockers.js';
 import { KeyHeld } from '../waiting/key-held.js';
 import { Deadline } from '../time/deadline.js';
-import { LockBackendError, LockError, type LossReason } from '../contract/errors.js';
+import { LockBackendError, type LossReason } from '../contract/errors.js';
 import { handOffLimits, type HandOffOptions } from '../waiting/hand-off-limits.js';
 import { Hold, type HoldListener } from './hold.js';
 import { LockBackend } from '../leasing/lock-backend.js';
 import type { LockSnapshot } from '../events/lock-observer.js';
+import type { BackendFailures } from '../events/backend-failures.js';
 import type { Observers } from '../events/observers.js';
 import type { Clock } from '../time/timers.js';
 import { LeaseReleases } from './lease-releases.js';
@@ -22,6 +23,7 @@ export interface HoldRegistrySettings {
   readonly backend: LockBackend;
   readonly clock: Clock;
   readonly observers: Observers;
+  readonly failures: BackendFailures;
   readonly metadata: HolderMetadata;
   readonly handOffs: HandOffOptions;
   readonly maxWaiters: number;
@@ -52,7 +54,7 @@ export class HoldRegistry {
   constructor(readonly settings: HoldRegistrySettings) {
     this.#wheel = TimerWheel.of(settings.clock);
     const { backend, clock, observers } = settings;
-    const failed = (key: string, error: unknown): void => void this.reported(key, 'release', error);
+    const failed = (key: string, error: unknown): void => void settings.failures.report(key, 'release', error);
     this.releases = new LeaseReleases({ ...settings, failed });
     this.listener = {
       backend,
@@ -159,11 +161,6 @@ export class HoldRegistry {
     }
   }
 
-  failure(key: string, operation: string, cause: unknown): LockError {
-    if (cause instanceof LockError) return cause;
-    return new LockBackendError(key, { backend: this.settings.backend.name, operation, cause });
-  }
-
   /** The hold of a lease that the backend has just granted. */
   holdOf(key: string, options: ResolvedOptions, owner: string, lease: Lease): Hold {
     const { clock } = this.settings;
@@ -183,13 +180,6 @@ export class HoldRegistry {
     this.#holds.set(hold.key, hold);
     if (this.#laterGraceMs === Infinity) return;
     this.settings.clock.schedule(this.#laterGraceMs, () => this.#abandon(hold), { background: true });
-  }
-
-  /** Tells observers. */
-  reported(key: string, operation: string, cause: unknown): LockError {
-    const error = this.failure(key, operation, cause);
-    this.settings.observers.notify('backendFailed', () => ({ key, operation, error }));
-    return error;
   }
 
   #mayHandOver(hold: Hold): boolean {
@@ -222,7 +212,7 @@ export class HoldRegistry {
   /** The time of one is up who could not ask the backend. */
   late(key: string): KeyHeld {
     const failure = this.#holds.has(key) ? undefined : this.blockers.failure(key);
-    if (failure) throw this.reported(key, 'acquire', failure);
+    if (failure) throw this.settings.failures.report(key, 'acquire', failure);
     return new KeyHeld(this.holderOf(key));
   }
 

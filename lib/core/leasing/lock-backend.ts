@@ -5,7 +5,8 @@ import type { Guarantee, LeaseStore } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
 import type { AcquireRequest } from './lease-request.js';
 import { assertTtl } from '../lock-options.js';
-import { FirstQuestion, type FirstQuestionContext, FirstQuestions } from './question.js';
+import { FirstQuestions } from './first-questions.js';
+import { FirstQuestion, type FirstQuestionContext } from './question.js';
 import { leaseOf } from './session-lease.js';
 
 const CLOSED =
@@ -14,6 +15,7 @@ const CLOSED =
 /** Waits for the leases of a store: lost replies, late replies and giving up, written once for all of them. */
 export class LockBackend {
   readonly #contending: Contending;
+  readonly #questions = new FirstQuestions();
   readonly #context: FirstQuestionContext;
   readonly #cleanUps: CleanUps;
   #closed = false;
@@ -27,7 +29,7 @@ export class LockBackend {
     this.#contending = contending;
     this.#context = {
       store,
-      questions: new FirstQuestions(),
+      questions: this.#questions,
       patienceMs: contending.patienceMs,
       leaseOf: (question, granted) => leaseOf(contending, question, granted),
       contend: (question) => new Contender(contending, question.key, question.request, question).run(),
@@ -55,7 +57,7 @@ export class LockBackend {
       assertTtl(request.ttlMs, this.store);
       request.signal?.throwIfAborted();
       if (request.yields === true) resolve(new Contender(this.#contending, key, request).run());
-      else this.#context.questions.add(new FirstQuestion(key, request, this.#context, resolve, reject));
+      else this.#questions.add(new FirstQuestion(key, request, this.#context, resolve, reject));
     });
   }
 
@@ -66,7 +68,7 @@ export class LockBackend {
 
   /** Calls off all who ask, or wait, now. */
   dismiss(reason: unknown): void {
-    this.#context.questions.callOff(reason);
+    this.#questions.callOff(reason);
     for (const contender of this.#contending.contenders) contender.callOff(reason);
   }
 

@@ -1,7 +1,7 @@
 import { AbortListener } from '../kit/abort-listener.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Asker, GrantedLease, LeaseAttempt, LeaseStore, RefusedLease } from '../contract/lease-store.js';
-import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
+import type { Linked } from '../kit/linked-queue.js';
 import { LockBackendError } from '../contract/errors.js';
 import { NotSentError } from '../contract/not-sent-error.js';
 import type { AcquireRequest } from './lease-request.js';
@@ -12,11 +12,6 @@ import { trustedUntil } from '../holding/watchdog.js';
 
 /** A store that answers does so within this time. */
 export const SILENCE_MS = 100;
-/**
- * The most first questions of a process under way at a time. With all that they need, 100,000 would take 0.4 GB; those
- * that stand behind take half of that, and a server is no slower for it.
- */
-const MOST_ASKED = 5_000;
 
 /** One question to a store. */
 export class Question implements Asker, OwnedKey {
@@ -52,7 +47,11 @@ export class Question implements Asker, OwnedKey {
 
   ask(store: LeaseStore): Promise<LeaseAttempt> {
     const { owner, ttlMs, metadata } = this.request;
-    return store.tryAcquire(this.key, owner, ttlMs, metadata, this);
+    try {
+      return store.tryAcquire(this.key, owner, ttlMs, metadata, this);
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   onSend(): boolean {
@@ -64,7 +63,7 @@ export class Question implements Asker, OwnedKey {
 /** All first questions of a backend share this. */
 export interface FirstQuestionContext {
   readonly store: LeaseStore;
-  readonly questions: FirstQuestions;
+  readonly questions: { delete(question: FirstQuestion): boolean; onAnswer(): void };
   /** How long whoever does not wait may stand behind others before it is asked. */
   readonly patienceMs: number;
   leaseOf(question: FirstQuestion, granted: GrantedLease): Lease;
@@ -142,7 +141,7 @@ export class FirstQuestion extends Question implements Linked<FirstQuestion> {
     const isLate = once ? clock.now() >= this.askedAt + context.patienceMs : deadline.passed;
     if (!isLate) return;
     const { name } = context.store;
-    const cause = new NotSentError(`${MOST_ASKED} acquisitions of this process wait for an answer already`);
+    const cause = new NotSentError('very many acquisitions of this process wait for an answer already');
     this.#refuse(new LockBackendError(this.key, { backend: name, operation: 'acquire', cause }));
   }
 
@@ -185,73 +184,5 @@ export class FirstQuestion extends Question implements Linked<FirstQuestion> {
     this.#alarm?.cancel();
     this.#abortListener?.end();
     return true;
-  }
-}
-
-/** Those that are not answered yet: a bounded number are asked, the others stand behind. One timer looks after all. */
-export class FirstQuestions {
-  /** In the order of arrival. */
-  readonly #unasked = new LinkedQueue<FirstQuestion>();
-  /** In the order in which they were asked. */
-  readonly #fresh = new LinkedQueue<FirstQuestion>();
-  /** A store lets them wait: each until its own deadline. */
-  readonly #silent = new LinkedQueue<FirstQuestion>();
-  #asked = 0;
-  #timer: Timer | undefined;
-
-  add(first: FirstQuestion): void {
-    // An inherited queue entry stands on the server, and would have to be cleaned up.
-    if (this.#asked < MOST_ASKED || first.request.queueEntry?.inherited === true) this.#begin(first);
-    else this.#unasked.push(first);
-    if (!this.#timer) this.#lookIn(SILENCE_MS, first.clock);
-  }
-
-  /** Whether it was here. */
-  delete(first: FirstQuestion): boolean {
-    if (first.queue === undefined) return false;
-    for (const queue of [this.#unasked, this.#fresh, this.#silent]) queue.delete(first);
-    return true;
-  }
-
-  callOff(reason: unknown): void {
-    for (const queue of [this.#unasked, this.#fresh, this.#silent]) {
-      for (let first = queue.first; first; first = queue.first) first.callOff(reason);
-    }
-  }
-
-  /** An asked one is answered, or failed; a contender may wait for it by now. */
-  onAnswer(): void {
-    this.#asked -= 1;
-    const next = this.#unasked.first;
-    if (!next || this.#asked >= MOST_ASKED) return;
-    this.#unasked.delete(next);
-    this.#begin(next);
-  }
-
-  #begin(first: FirstQuestion): void {
-    this.#asked += 1;
-    this.#fresh.push(first);
-    first.begin();
-  }
-
-  #lookIn(delayMs: number, clock: Clock): void {
-    this.#timer = clock.schedule(delayMs, () => this.#look(clock), { background: true });
-  }
-
-  #look(clock: Clock): void {
-    this.#timer = undefined;
-    for (let first = this.#unasked.first; first;) {
-      const { after } = first;
-      first.onDelay();
-      first = after;
-    }
-    const silentSince = clock.now() - SILENCE_MS;
-    for (let first = this.#fresh.first; first && first.askedAt <= silentSince; first = this.#fresh.first) {
-      this.#fresh.delete(first);
-      this.#silent.push(first);
-      first.onSilence();
-    }
-    if (this.#unasked.first) this.#lookIn(SILENCE_MS, clock);
-    else if (this.#fresh.first) this.#lookIn(this.#fresh.first.askedAt - silentSince, clock);
   }
 }

@@ -138,7 +138,7 @@ export class Acquisition implements AcquireRequest, QueueEntry {
     const { key, deadline, signal, holds } = this;
     holds.releases.underWay.end();
     const calledOff = (signal?.aborted === true && error === signal.reason) || error instanceof LockShutdownError;
-    const failure: unknown = calledOff ? error : holds.reported(key, 'acquire', error);
+    const failure: unknown = calledOff ? error : holds.settings.failures.report(key, 'acquire', error);
     if (!this.#passed) holds.onFailure(key, failure, deadline);
     throw failure;
   }
