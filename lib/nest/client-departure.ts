@@ -15,7 +15,7 @@ interface RawResponse {
 export class ClientDeparture {
   readonly #controller = new AbortController();
   /** Aborts with an `HttpException`. */
-  readonly signal = this.#controller.signal;
+  readonly signal: AbortSignal = this.#controller.signal;
   readonly #response: RawResponse | undefined;
 
   constructor(context: ExecutionContext) {
