@@ -1,30 +1,49 @@
 import type { LockHandle } from 'nestjs-distributed-lock/core';
+import { HAND_OFF_BITS } from '../../lib/core/waiting/hand-off-limits.js';
+import type { VirtualProcess, VirtualTime } from './virtual-time.js';
 
 interface Believer {
   readonly handle: LockHandle;
-  readonly process: string;
+  readonly name: string;
+  readonly process: VirtualProcess;
+  readonly signal: AbortSignal;
   believes: boolean;
 }
+
+/** The slowest clock may end a lock-delay so early, by the world's time. */
+const KEPT_SHARE = 0.99;
 
 /** Who believes to hold what, and whether that can be true. */
 export class Believers {
   readonly #believers = new Map<string, Set<Believer>>();
   readonly #newest = new Map<string, bigint>();
+  /** Until when a lost lease has to stay on the server. */
+  readonly #delays = new Map<string, { readonly lease: bigint; readonly until: number }>();
 
-  constructor(private readonly violate: (what: string) => void) {}
+  constructor(
+    private readonly time: VirtualTime,
+    private readonly violate: (what: string) => void,
+  ) {}
 
   /** A handle that a caller has just got. */
-  add(handle: LockHandle, process: string): void {
-    const { key, fencingToken } = handle;
+  add(handle: LockHandle, name: string, process: VirtualProcess, lockDelayMs = 0): void {
+    const { key, fencingToken, signal } = handle;
     const present = this.#believers.get(key) ?? new Set();
     this.#believers.set(key, present);
     const reentered = [...present].some((other) => other.handle.fencingToken === fencingToken);
     const newest = this.#newest.get(key) ?? 0n;
     if (handle.isHeld && !reentered && fencingToken <= newest) {
-      this.violate(`${key}: token ${fencingToken} of ${process} comes after ${newest}`);
+      this.violate(`${key}: token ${fencingToken} of ${name} comes after ${newest}`);
     }
     if (fencingToken > newest) this.#newest.set(key, fencingToken);
-    present.add({ handle, process, believes: handle.isHeld });
+    present.add({ handle, name, process, signal, believes: handle.isHeld });
+    const since = this.time.now;
+    signal.addEventListener('abort', () => {
+      // One who stood still learns of its loss later, and counts from the end of trust.
+      if (lockDelayMs === 0 || process.frozenSince(since) > 0) return;
+      const until = this.time.now + lockDelayMs * KEPT_SHARE;
+      this.#delays.set(key, { lease: fencingToken >> HAND_OFF_BITS, until });
+    });
   }
 
   /** A handle that its caller gives back. */
@@ -33,18 +52,30 @@ export class Believers {
     for (const believer of present ?? []) if (believer.handle === handle) present?.delete(believer);
   }
 
-  /** At most one acquisition of a key is believed in, and belief that is gone does not come back. */
+  /** The server frees a lease that has not run out. */
+  onFreed(key: string, lease: bigint): void {
+    const delay = this.#delays.get(key);
+    if (delay?.lease === lease && this.time.now < delay.until) this.violate(`${key}: freed within its lock-delay`);
+  }
+
+  /** At most one acquisition of a key is believed in. Belief that ends is told at once, and does not come back. */
   check(): void {
     for (const [key, present] of this.#believers) {
       const inside = new Map<bigint, string>();
       for (const believer of present) {
-        const believes = believer.handle.isHeld;
-        if (believes && !believer.believes) this.violate(`${key}: ${believer.process} believes again`);
+        const { handle, name, process, signal } = believer;
+        const believes = handle.isHeld;
+        if (believes && !believer.believes) this.violate(`${key}: ${name} believes again`);
+        // A timer may be an instant late, by rounding.
+        const untold = !believes && !believer.believes && !signal.aborted;
+        if (untold && process.frozenUntil <= this.time.now) {
+          this.violate(`${key}: ${name} is not told of the loss`);
+        }
         believer.believes = believes;
-        if (believes) inside.set(believer.handle.fencingToken, believer.process);
+        if (believes) inside.set(handle.fencingToken, name);
       }
       if (inside.size > 1) {
-        const who = [...inside].map(([token, process]) => `${process} with ${token}`).join(' and ');
+        const who = [...inside].map(([token, name]) => `${name} with ${token}`).join(' and ');
         this.violate(`${key}: believed by ${who}`);
       }
     }

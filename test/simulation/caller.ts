@@ -57,12 +57,12 @@ export class Caller {
     const { waitMs: _, signal: __, ...rest } = options;
     const lock = way === 'try' ? await locks.tryAcquire(key, rest) : await locks.acquire(key, options);
     if (!lock) return this.#log(`try ${key}: held by somebody else`);
-    return this.#use(lock);
+    return this.#use(lock, options);
   }
 
-  async #use(lock: LockHandle): Promise<void> {
+  async #use(lock: LockHandle, options: AcquireOptions): Promise<void> {
     try {
-      await this.#inside(lock);
+      await this.#inside(lock, options);
     } finally {
       await this.#leave(lock);
     }
@@ -73,7 +73,7 @@ export class Caller {
       key,
       async (lock) => {
         try {
-          await this.#inside(lock);
+          await this.#inside(lock, options);
         } finally {
           this.here.believers.remove(lock);
         }
@@ -88,10 +88,11 @@ export class Caller {
     await locks.withLock(
       key,
       async (outer) => {
-        this.#enter(outer);
+        this.#enter(outer, options);
         try {
-          const inner = await locks.tryAcquire(key, { reentrant: options.reentrant ?? true });
-          if (inner) await this.#use(inner);
+          const again = { reentrant: options.reentrant ?? true };
+          const inner = await locks.tryAcquire(key, again);
+          if (inner) await this.#use(inner, again);
         } finally {
           believers.remove(outer);
         }
@@ -100,17 +101,17 @@ export class Caller {
     );
   }
 
-  async #inside(lock: LockHandle): Promise<void> {
-    this.#enter(lock);
+  async #inside(lock: LockHandle, options: AcquireOptions): Promise<void> {
+    this.#enter(lock, options);
     const { process, scenario } = this.here;
     const workMs = this.random.chance(0.7) ? this.random.below(20) : this.random.below(scenario.ttlMs * 1.5);
     await process.pause(workMs);
     if (this.random.chance(0.1)) throw new WorkError();
   }
 
-  #enter(lock: LockHandle): void {
+  #enter(lock: LockHandle, { lockDelayMs }: AcquireOptions): void {
     this.#log(`has ${lock.key} with ${lock.fencingToken}`);
-    this.here.believers.add(lock, this.name);
+    this.here.believers.add(lock, this.name, this.here.process, lockDelayMs);
   }
 
   async #leave(lock: LockHandle): Promise<void> {

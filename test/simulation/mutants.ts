@@ -30,6 +30,30 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'return !inJeopardy && ',
     to: 'return ',
   },
+  {
+    mistake: 'tells of a loss in doubt when the next renewal is due',
+    file: 'holding/watchdog.ts',
+    from: "this.#state = 'jeopardy';\n    this.#awaitEndOfTrust();",
+    to: "this.#state = 'jeopardy';",
+  },
+  {
+    mistake: 'does not abort the signal of a lock that is lost',
+    file: 'holding/hold.ts',
+    from: 'this.#abort?.abort(this.lossError());',
+    to: '',
+  },
+  {
+    mistake: 'keeps no lock-delay after a loss',
+    file: 'holding/hold-registry.ts',
+    from: 'hold.options.lockDelayMs > 0 ? ',
+    to: 'hold.options.lockDelayMs < 0 ? ',
+  },
+  {
+    mistake: 'hands a lease on once more than it may',
+    file: 'holding/hold.ts',
+    from: 'this.handOff >= times',
+    to: 'this.handOff > times',
+  },
 ];
 
 const FOLDER = join(import.meta.dirname, '../../.test-output/mutants');

@@ -1,3 +1,4 @@
+import { MAX_HAND_OFFS } from '../../lib/core/waiting/hand-off-limits.js';
 import { Random } from '../support/random.js';
 import type { ServerFaults } from './simulated-server.js';
 import type { Weather } from './simulated-link.js';
@@ -18,6 +19,7 @@ export interface Scenario {
   /** How often a process stands still, and the server is away, in the whole time. */
   readonly freezes: number;
   readonly absences: number;
+  readonly maxHandOffs: number;
   readonly ways: {
     readonly watchdogOff: boolean;
     readonly maxHold: boolean;
@@ -53,6 +55,7 @@ export function scenarioOf(seed: number, serverFaults: ServerFaults = {}): Scena
     wakes: maybe(0.5),
     freezes: maybe(0.7) ? random.below(5) : 0,
     absences: maybe(0.4) ? random.below(3) : 0,
+    maxHandOffs: maybe(0.3) ? random.below(3) : MAX_HAND_OFFS,
     ways: {
       watchdogOff: maybe(0.5),
       maxHold: maybe(0.3),

@@ -22,6 +22,7 @@ export class SimulatedServer {
   constructor(
     private readonly now: () => number,
     private readonly faults: ServerFaults,
+    private readonly onFreed: (key: string, token: bigint) => void,
   ) {}
 
   tryAcquire(key: string, owner: string, ttlMs: number): LeaseAttempt {
@@ -45,6 +46,7 @@ export class SimulatedServer {
     const present = this.#live(key);
     if (!present || (present.owner !== owner && this.faults.releasesByKeyOnly !== true)) return false;
     this.#entries.delete(key);
+    this.onFreed(key, present.token);
     for (const wake of this.#watchers.get(key)?.values() ?? []) wake();
     return true;
   }

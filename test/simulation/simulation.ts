@@ -1,6 +1,7 @@
 import type * as Core from 'nestjs-distributed-lock/core';
 import { Believers } from './believers.js';
 import { Caller } from './caller.js';
+import { HAND_OFF_BITS } from '../../lib/core/waiting/hand-off-limits.js';
 import { Random } from '../support/random.js';
 import type { Scenario } from './scenario.js';
 import { SimulatedLink } from './simulated-link.js';
@@ -42,7 +43,7 @@ class World implements Outcome {
   readonly #random: Random;
   readonly #time: VirtualTime;
   readonly #server: SimulatedServer;
-  readonly #believers = new Believers((what) => this.violate(what));
+  readonly #believers: Believers;
   readonly #processes: { readonly process: VirtualProcess; readonly locks: Core.LockService }[] = [];
 
   constructor(
@@ -51,8 +52,13 @@ class World implements Outcome {
   ) {
     this.#random = new Random(scenario.seed + 1);
     this.#time = new VirtualTime(this.#random, () => this.#believers.check());
+    this.#believers = new Believers(this.#time, (what) => this.violate(what));
     const rate = this.#rate();
-    this.#server = new SimulatedServer(() => this.#time.now * rate, scenario.serverFaults);
+    this.#server = new SimulatedServer(
+      () => this.#time.now * rate,
+      scenario.serverFaults,
+      (key, token) => this.#believers.onFreed(key, token),
+    );
     for (let number = 0; number < scenario.processes; number += 1) this.#addProcess(number);
   }
 
@@ -93,19 +99,23 @@ class World implements Outcome {
   }
 
   #addProcess(number: number): void {
-    const { weather, wakes, patienceMs, pollMs } = this.scenario;
+    const { weather, wakes, patienceMs, pollMs, maxHandOffs } = this.scenario;
     const process = new VirtualProcess(`p${number}`, this.#time, this.#rate(), this.#random);
     const link = new SimulatedLink(this.#server, process, this.#time, this.#random, weather, wakes);
     const random = new Random(this.#random.below(2 ** 31));
     const backend = new this.core.LockBackend(link, { pollMs, patienceMs, random: () => random.fraction() });
     const locks: Core.LockService = new this.core.LockService(backend, {
       clock: process.clock,
+      maxHandOffs,
       observers: [
         {
-          acquired: ({ key, from }) => {
+          acquired: ({ key, fencingToken, from }) => {
             this.grants += 1;
             if (from !== 'hand-off') return;
             const hold = locks.inspect().find((snapshot) => snapshot.key === key);
+            if (Number(BigInt.asUintN(Number(HAND_OFF_BITS), fencingToken)) > maxHandOffs) {
+              this.violate(`${process.name}: ${key} was handed on more than ${maxHandOffs} times`);
+            }
             if (hold?.state !== 'held') this.violate(`${process.name}: ${key} was handed on in ${hold?.state}`);
           },
           lost: ({ key, reason }) => this.#log(`${process.name} lost ${key}: ${reason}`),
