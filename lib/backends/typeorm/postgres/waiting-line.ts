@@ -21,11 +21,12 @@ const NOTED_MS = 1_000;
 /** An entry of `waiting` is when the waiter was last seen, in thirteen digits of milliseconds, a bar, and its owner. */
 const entryOf = (owner: string): string => `${NOW_MS}::text || '|' || ${owner}`;
 const OWNER = 'substr(entry, 15)';
-const seenWithin = (ms: number): string => `left(entry, 13) collate "C" > (select (${NOW_MS} - ${ms})::text)`;
+const seenWithin = (ms: number): string => `left(entry, 13) collate "C" > (${NOW_MS} - ${ms})::text`;
 
 /** Those in line that were seen of late, without `owner`. */
 export const othersInLine = (owner: string, waiting = 'waiting'): string =>
-  `array(select entry from unnest(${waiting}) as entries(entry) where ${OWNER} <> ${owner} and ${seenWithin(SILENT_MS)})`;
+  `case when ${waiting} = '{}' then '{}' else array(
+    select entry from unnest(${waiting}) as entries(entry) where ${OWNER} <> ${owner} and ${seenWithin(SILENT_MS)}) end`;
 
 export const isInLine = (owner: string): string =>
   `exists (select from unnest(waiting) as entries(entry) where ${OWNER} = ${owner})`;
