@@ -11,9 +11,14 @@ export interface Surroundings {
   readonly process: VirtualProcess;
   readonly locks: LockService;
   readonly believers: Believers;
+  /** By which the callers of a process may call off what they wait for. */
+  readonly aborts: Set<AbortController>;
   readonly log: (line: string) => void;
   readonly violate: (what: string) => void;
 }
+
+/** Microtasks in which a caller who gives up has done so. */
+const MOST_STEPS = 6;
 
 /** Rounding of timers and messages that take their usual time. */
 const SLACK_MS = 200;
@@ -123,18 +128,29 @@ export class Caller {
   #options(): AcquireOptions {
     const { random } = this;
     const { ttlMs, ways } = this.here.scenario;
-    const { clock } = this.here.process;
     const options: AcquireOptions = { ttlMs: random.oneOf([ttlMs, ttlMs, ttlMs * 2]), waitMs: random.below(ttlMs * 3) };
     if (ways.watchdogOff && random.chance(0.2)) options.watchdog = false;
     if (ways.maxHold && random.chance(0.2)) options.maxHoldMs = 1 + random.below(ttlMs);
     if (ways.lockDelay && random.chance(0.2)) options.lockDelayMs = random.below(ttlMs);
     if (ways.reentrancyOff && random.chance(0.3)) options.reentrant = false;
-    if (ways.signals && random.chance(0.3)) {
-      const calledOff = new AbortController();
-      clock.schedule(random.below(ttlMs), () => calledOff.abort(new CalledOff()));
-      options.signal = calledOff.signal;
-    }
+    if (ways.unawaited && random.chance(0.3)) options.awaitRelease = false;
+    if (ways.signals && random.chance(0.8)) options.signal = this.#signal();
     return options;
+  }
+
+  /** Whoever calls off takes the others along, at a later step of the same instant. */
+  #signal(): AbortSignal {
+    const { aborts, process, scenario } = this.here;
+    const abort = new AbortController();
+    aborts.add(abort);
+    const onTime = async (): Promise<void> => {
+      abort.abort(new CalledOff());
+      for (let steps = this.random.below(MOST_STEPS); steps > 0; steps -= 1) await Promise.resolve();
+      for (const other of aborts) other.abort(new CalledOff());
+      aborts.clear();
+    };
+    process.clock.schedule(this.random.below(scenario.ttlMs), () => void onTime());
+    return abort.signal;
   }
 
   /** Waiting, working and giving back, each with the request that may be under way, and what the process slept through. */

@@ -54,6 +54,24 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'this.handOff >= times',
     to: 'this.handOff > times',
   },
+  {
+    mistake: 'begins the next turn before the release in a store that keeps no order',
+    file: 'holding/hold-registry.ts',
+    from: ' && this.settings.backend.store.keepsOrder === true',
+    to: '',
+  },
+  {
+    mistake: 'cleans nothing up',
+    file: 'leasing/clean-ups.ts',
+    from: 'await this.store.release(key, owner);',
+    to: '',
+  },
+  {
+    mistake: 'leaves a queue entry behind that a caller inherits who has just given up',
+    file: 'waiting/acquisition.ts',
+    from: 'if (this.inherited && !this.pass()) backend.abandon(this.key, this);',
+    to: '',
+  },
 ];
 
 const FOLDER = join(import.meta.dirname, '../../.test-output/mutants');

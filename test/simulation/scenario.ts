@@ -1,21 +1,16 @@
 import { MAX_HAND_OFFS } from '../../lib/core/waiting/hand-off-limits.js';
 import { Random } from '../support/random.js';
 import type { ServerFaults } from './simulated-server.js';
-import type { Weather } from './simulated-link.js';
+import type { LinkScenario } from './simulated-link.js';
 
 /** All that a seed decides at the beginning; whatever is left out of it makes a smaller one. */
-export interface Scenario {
+export interface Scenario extends LinkScenario {
   readonly seed: number;
   readonly keys: readonly string[];
   readonly processes: number;
   readonly callers: number;
-  readonly ttlMs: number;
-  readonly durationMs: number;
   readonly patienceMs: number;
   readonly pollMs: number;
-  readonly weather: Weather;
-  /** Whether the server tells those who wait, as far as its messages arrive. */
-  readonly wakes: boolean;
   /** How often a process stands still, and the server is away, in the whole time. */
   readonly freezes: number;
   readonly absences: number;
@@ -26,13 +21,14 @@ export interface Scenario {
     readonly lockDelay: boolean;
     readonly reentrancyOff: boolean;
     readonly signals: boolean;
+    readonly unawaited: boolean;
   };
   readonly serverFaults: ServerFaults;
 }
 
 export function scenarioOf(seed: number, serverFaults: ServerFaults = {}): Scenario {
   const random = new Random(seed);
-  const ttlMs = random.oneOf([200, 500, 1_000, 5_000]);
+  const ttlMs = random.oneOf([200, 1_000, 5_000, 10_000]);
   const stormy = random.chance(0.7);
   const maybe = (share: number): boolean => random.chance(share);
   return {
@@ -52,6 +48,7 @@ export function scenarioOf(seed: number, serverFaults: ServerFaults = {}): Scena
       stallMs: ttlMs,
       requestTimeoutMs: Math.max(40, ttlMs * random.fraction()),
     },
+    store: random.oneOf(['unordered', 'ordered', 'session']),
     wakes: maybe(0.5),
     freezes: maybe(0.7) ? random.below(5) : 0,
     absences: maybe(0.4) ? random.below(3) : 0,
@@ -62,6 +59,7 @@ export function scenarioOf(seed: number, serverFaults: ServerFaults = {}): Scena
       lockDelay: maybe(0.3),
       reentrancyOff: maybe(0.5),
       signals: maybe(0.5),
+      unawaited: maybe(0.3),
     },
     serverFaults,
   };

@@ -1,3 +1,4 @@
+import { MAX_HAND_OFFS } from '../../lib/core/waiting/hand-off-limits.js';
 import type { Scenario } from './scenario.js';
 import { type CoreUnderTest, type Outcome, simulate } from './simulation.js';
 
@@ -10,10 +11,12 @@ const REDUCTIONS: readonly ((scenario: Scenario) => Scenario)[] = [
   (scenario) => ({ ...scenario, freezes: Math.max(0, scenario.freezes - 1) }),
   (scenario) => ({ ...scenario, absences: 0 }),
   (scenario) => ({ ...scenario, wakes: false }),
+  (scenario) => ({ ...scenario, store: 'unordered' }),
+  (scenario) => ({ ...scenario, maxHandOffs: MAX_HAND_OFFS }),
   (scenario) => ({ ...scenario, weather: { ...scenario.weather, lost: 0 } }),
   (scenario) => ({ ...scenario, weather: { ...scenario.weather, slow: 0 } }),
   (scenario) => ({ ...scenario, weather: { ...scenario.weather, stalled: 0 } }),
-  ...(['watchdogOff', 'maxHold', 'lockDelay', 'reentrancyOff', 'signals'] as const).map(
+  ...(['watchdogOff', 'maxHold', 'lockDelay', 'reentrancyOff', 'signals', 'unawaited'] as const).map(
     (way) => (scenario: Scenario) => ({ ...scenario, ways: { ...scenario.ways, [way]: false } }),
   ),
 ];

@@ -17,26 +17,49 @@ export interface Weather {
   readonly requestTimeoutMs: number;
 }
 
-const USUAL_MS = 15;
+/** A scenario, as far as it is the link's. */
+export interface LinkScenario {
+  readonly weather: Weather;
+  /** Which requests overtake others, and whether leases run out by themselves. */
+  readonly store: 'unordered' | 'ordered' | 'session';
+  /** Whether the server tells those who wait, as far as its messages arrive. */
+  readonly wakes: boolean;
+  readonly ttlMs: number;
+  readonly durationMs: number;
+}
 
-/** One process' way to the server: messages are lost, late, and out of order. */
+const USUAL_MS = 15;
+const CALM = { lost: 0, slow: 0, stalled: 0 };
+
+/** One process' way to the server: messages are lost, late, and out of order, except where the store keeps it. */
 export class SimulatedLink implements LeaseStore {
   readonly name = 'simulated';
   readonly guarantee = 'durable';
+  readonly keepsOrder: boolean;
+  readonly endsWith: 'ttl' | 'session';
   watch?: NonNullable<LeaseStore['watch']>;
+  /** The keys that a holder has just released, and since when. */
+  readonly releasing = new Map<string, number>();
+  #lastArrival = 0;
 
   constructor(
     private readonly server: SimulatedServer,
     private readonly process: VirtualProcess,
     private readonly time: VirtualTime,
     private readonly random: Random,
-    private readonly weather: Weather,
-    wakes: boolean,
+    private readonly scenario: LinkScenario,
+    private readonly violate: (what: string) => void,
   ) {
-    if (wakes) this.watch = (key, owner, wake) => server.watch(key, owner, () => this.#carry(wake, process));
+    this.keepsOrder = scenario.store !== 'unordered';
+    this.endsWith = scenario.store === 'session' ? 'session' : 'ttl';
+    if (scenario.wakes) this.watch = (key, owner, wake) => server.watch(key, owner, () => this.#carry(wake, process));
   }
 
   tryAcquire(key: string, owner: string, ttlMs: number): Promise<LeaseAttempt> {
+    const releasingMs = this.time.now - (this.releasing.get(key) ?? -Infinity);
+    // A release that nothing answers is waited for as long as the lease would last.
+    if (!this.keepsOrder && releasingMs < this.scenario.ttlMs * 0.9)
+      this.violate(`${key}: asked for during its release`);
     return this.#ask(() => this.server.tryAcquire(key, owner, ttlMs));
   }
 
@@ -45,18 +68,23 @@ export class SimulatedLink implements LeaseStore {
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    return this.#ask(() => this.server.release(key, owner));
+    return this.#ask(() => this.server.release(key, owner)).finally(() => this.releasing.delete(key));
   }
 
   async close(): Promise<void> {}
 
+  get #weather(): Weather {
+    const { weather, durationMs } = this.scenario;
+    return this.time.now < durationMs ? weather : { ...weather, ...CALM };
+  }
+
   #ask<T>(request: () => T): Promise<T> {
-    const { stalled, stallMs } = this.weather;
+    const { stalled, stallMs, requestTimeoutMs } = this.#weather;
     if (this.random.chance(stalled)) this.process.freeze((0.5 + this.random.fraction()) * stallMs);
     return new Promise((resolve, reject) => {
       const { clock } = this.process;
       // Answers that have arrived during a blocked event loop are read first, as every store of ours does.
-      const silence = clock.schedule(this.weather.requestTimeoutMs, () => {
+      const silence = clock.schedule(requestTimeoutMs, () => {
         setImmediate(() => reject(new Error('no answer')));
       });
       const answered = (settle: () => void) => () => {
@@ -79,9 +107,12 @@ export class SimulatedLink implements LeaseStore {
   }
 
   #carry(deliver: () => void, to?: VirtualProcess): void {
-    const { lost, slow, longestMs } = this.weather;
+    const { lost, slow, longestMs } = this.#weather;
     if (this.random.chance(lost)) return;
     const delay = 0.2 + this.random.fraction() * (this.random.chance(slow) ? longestMs : USUAL_MS);
-    this.time.at(this.time.now + delay, deliver, to);
+    const inOrder = this.keepsOrder && !to;
+    const arrival = Math.max(this.time.now + delay, inOrder ? this.#lastArrival : 0);
+    if (inOrder) this.#lastArrival = arrival;
+    this.time.at(arrival, deliver, to);
   }
 }

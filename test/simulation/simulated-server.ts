@@ -12,43 +12,52 @@ export interface ServerFaults {
   readonly keepsTheToken?: boolean;
 }
 
-/** Leases by the server's own clock. */
+/** Leases by the server's own clock; where they end with sessions, all sessions live, and who waits stands in line. */
 export class SimulatedServer {
   up = true;
   readonly #entries = new Map<string, Entry>();
+  readonly #lines = new Map<string, Set<string>>();
   readonly #tokens = new Map<string, bigint>();
   readonly #watchers = new Map<string, Map<string, () => void>>();
 
   constructor(
     private readonly now: () => number,
+    private readonly hasSessions: boolean,
     private readonly faults: ServerFaults,
     private readonly onFreed: (key: string, token: bigint) => void,
   ) {}
 
   tryAcquire(key: string, owner: string, ttlMs: number): LeaseAttempt {
     const present = this.#live(key);
-    if (present && present.owner !== owner) {
-      return { acquired: false, retryAfterMs: present.expiresAt - this.now() };
+    const line = this.#line(key);
+    const [first = owner] = present ? [present.owner] : line;
+    if (first !== owner) {
+      if (this.hasSessions && this.#watchers.get(key)?.has(owner) === true) line.add(owner);
+      return { acquired: false, retryAfterMs: present && !this.hasSessions ? present.expiresAt - this.now() : null };
     }
+    line.delete(owner);
     const token = present?.token ?? this.#nextToken(key);
-    this.#entries.set(key, { owner, token, expiresAt: this.now() + ttlMs });
+    this.#entries.set(key, { owner, token, expiresAt: this.#endOf(ttlMs) });
     return { acquired: true, fencingToken: token };
   }
 
   renew(key: string, owner: string, ttlMs: number): boolean {
     const present = this.#live(key);
     if (present?.owner !== owner) return false;
-    present.expiresAt = this.now() + ttlMs;
+    present.expiresAt = this.#endOf(ttlMs);
     return true;
   }
 
   release(key: string, owner: string): boolean {
     const present = this.#live(key);
-    if (!present || (present.owner !== owner && this.faults.releasesByKeyOnly !== true)) return false;
-    this.#entries.delete(key);
-    this.onFreed(key, present.token);
+    const wasOwners = present !== undefined && (present.owner === owner || this.faults.releasesByKeyOnly === true);
+    if (!this.#line(key).delete(owner) && !wasOwners) return false;
+    if (wasOwners) {
+      this.#entries.delete(key);
+      this.onFreed(key, present.token);
+    }
     for (const wake of this.#watchers.get(key)?.values() ?? []) wake();
-    return true;
+    return wasOwners;
   }
 
   watch(key: string, owner: string, wake: () => void): () => void {
@@ -57,9 +66,19 @@ export class SimulatedServer {
     return () => void watchers.delete(owner);
   }
 
-  /** The keys that are held. */
-  get held(): string[] {
-    return [...this.#entries.keys()].filter((key) => this.#live(key));
+  /** The keys that are held, or waited for. */
+  get left(): string[] {
+    return [...this.#tokens.keys()].filter((key) => this.#live(key) ?? this.#line(key).size > 0);
+  }
+
+  #endOf(ttlMs: number): number {
+    return this.hasSessions ? Infinity : this.now() + ttlMs;
+  }
+
+  #line(key: string): Set<string> {
+    const line = this.#lines.get(key) ?? new Set<string>();
+    this.#lines.set(key, line);
+    return line;
   }
 
   #live(key: string): Entry | undefined {

@@ -56,6 +56,7 @@ class World implements Outcome {
     const rate = this.#rate();
     this.#server = new SimulatedServer(
       () => this.#time.now * rate,
+      scenario.store === 'session',
       scenario.serverFaults,
       (key, token) => this.#believers.onFreed(key, token),
     );
@@ -84,12 +85,14 @@ class World implements Outcome {
 
   #callers(index: number): Promise<void>[] {
     const { process, locks } = this.#processes[index] ?? never();
+    const aborts = new Set<AbortController>();
     return Array.from({ length: this.scenario.callers }, (_, number) => {
       const here = {
         scenario: this.scenario,
         time: this.#time,
         process,
         locks,
+        aborts,
         believers: this.#believers,
         log: (line: string) => this.#log(line),
         violate: (what: string) => this.violate(what),
@@ -99,9 +102,10 @@ class World implements Outcome {
   }
 
   #addProcess(number: number): void {
-    const { weather, wakes, patienceMs, pollMs, maxHandOffs } = this.scenario;
+    const { patienceMs, pollMs, maxHandOffs } = this.scenario;
     const process = new VirtualProcess(`p${number}`, this.#time, this.#rate(), this.#random);
-    const link = new SimulatedLink(this.#server, process, this.#time, this.#random, weather, wakes);
+    const violate = (what: string): void => this.violate(`${process.name}: ${what}`);
+    const link = new SimulatedLink(this.#server, process, this.#time, this.#random, this.scenario, violate);
     const random = new Random(this.#random.below(2 ** 31));
     const backend = new this.core.LockBackend(link, { pollMs, patienceMs, random: () => random.fraction() });
     const locks: Core.LockService = new this.core.LockService(backend, {
@@ -112,12 +116,14 @@ class World implements Outcome {
           acquired: ({ key, fencingToken, from }) => {
             this.grants += 1;
             if (from !== 'hand-off') return;
+            link.releasing.delete(key);
             const hold = locks.inspect().find((snapshot) => snapshot.key === key);
             if (Number(BigInt.asUintN(Number(HAND_OFF_BITS), fencingToken)) > maxHandOffs) {
               this.violate(`${process.name}: ${key} was handed on more than ${maxHandOffs} times`);
             }
             if (hold?.state !== 'held') this.violate(`${process.name}: ${key} was handed on in ${hold?.state}`);
           },
+          released: ({ key }) => link.releasing.set(key, this.#time.now),
           lost: ({ key, reason }) => this.#log(`${process.name} lost ${key}: ${reason}`),
         },
       ],
@@ -148,8 +154,8 @@ class World implements Outcome {
   }
 
   #assertNothingLeft(): void {
-    const held = this.#server.held;
-    if (held.length > 0) this.violate(`still on the server: ${held.join(', ')}`);
+    const { left: onServer } = this.#server;
+    if (onServer.length > 0) this.violate(`still on the server: ${onServer.join(', ')}`);
     for (const { process, locks } of this.#processes) {
       const [left] = locks.inspect();
       if (left) this.violate(`${process.name} still has ${left.key}`);
