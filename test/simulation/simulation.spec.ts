@@ -5,7 +5,7 @@ import { type Scenario, scenarioOf } from './scenario.js';
 import { shortest } from './shortest.js';
 import { type CoreUnderTest, simulate } from './simulation.js';
 
-/** How many worlds are tried, and from which one on: `SIMULATION_SEEDS=100000 npm test -- simulation` takes a quarter of an hour. */
+/** How many worlds are tried, and from which one on: `SIMULATION_SEEDS=100000 npm test -- simulation` takes a third of an hour. */
 const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? 1_000);
 const FIRST = Number(process.env['SIMULATION_FIRST'] ?? 0);
 const FOUND_WITHIN = 1_000;
