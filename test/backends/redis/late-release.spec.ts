@@ -49,6 +49,16 @@ describe.each(['queue', 'plain'] as const)('a release that nobody waits for, in 
     },
   );
 
+  it('passes the lease on to nobody when the service closes in the same turn', async () => {
+    const locks = world.service({ mode });
+    const first = await locks.acquire('k');
+    const second = expect(locks.acquire('k')).rejects.toMatchObject({ code: 'LOCK_SHUTDOWN' });
+    void first.release();
+    await locks.close();
+    await second;
+    expect(await world.operator.exists('lock:{k}')).toBe(0);
+  });
+
   it('costs two commands a cycle, each release before the next acquisition', async () => {
     const locks = world.service({ mode });
     await locks.withLock('k', () => undefined);
