@@ -14,6 +14,8 @@ export interface Race {
   readonly insideMs: number;
   /** All processes begin then. */
   readonly startAt: number;
+  /** Waits and acquisitions count from here on. Before, whoever came first has the key for itself. */
+  readonly countsFrom: number;
   /** Nobody asks again afterwards; callers who still wait are awaited. */
   readonly until: number;
 }
@@ -22,7 +24,7 @@ export interface Race {
 export interface Contest extends Spending {
   /** Those within `lastedMs`. */
   readonly acquisitions: number;
-  /** From the start to the end of the time, or of the last burst: a burst that is cut short lacks its slow end. */
+  /** From `countsFrom` to the end of the time, or of the last burst: a burst that is cut short lacks its slow end. */
   readonly lastedMs: number;
   /** All, also after the time. */
   readonly served: number;
@@ -114,7 +116,7 @@ class ContestRecord {
     const entered = now();
     const asked = this.#asked[place] ?? NaN;
     this.#asked[place] = NaN;
-    this.#waits.push(entered - asked);
+    if (entered >= this.race.countsFrom) this.#waits.push(entered - asked);
     if (asked < this.#latestArrival) this.#overtaken += 1;
     else this.#latestArrival = asked;
     this.#seen.add(place);
@@ -125,7 +127,8 @@ class ContestRecord {
   leave(entered: number): void {
     const left = now();
     if (this.race.keys === 'one') this.#visits.push(entered, left);
-    if (left < this.race.until || this.race.rhythm === 'bursts') this.#acquisitions += 1;
+    const { countsFrom, until, rhythm } = this.race;
+    if (left >= countsFrom && (left < until || rhythm === 'bursts')) this.#acquisitions += 1;
   }
 
   fail(place: number, error: unknown): void {
@@ -135,11 +138,11 @@ class ContestRecord {
   }
 
   contest(): Omit<Contest, keyof Spending> {
-    const { rhythm, until } = this.race;
+    const { rhythm, countsFrom, until } = this.race;
     const end = now();
     const stillWaiting = Array.from(this.#asked).filter((asked) => !Number.isNaN(asked));
     return {
-      lastedMs: (rhythm === 'bursts' ? end : until) - this.#began,
+      lastedMs: (rhythm === 'bursts' ? end : until) - Math.max(this.#began, countsFrom),
       acquisitions: this.#acquisitions,
       served: this.#served,
       failures: this.#failures,

@@ -35,9 +35,12 @@ export function heat(
   { workers, name }: Team,
   { keys, callers, rhythm, insideMs }: Rules,
   lengthMs: number,
+  /** Before what counts. */
+  warmUpMs = 0,
 ): Promise<Heat> {
   const startAt = now() + LEAD_MS;
-  const race: Race = { name, keys, callers, rhythm, insideMs, startAt, until: startAt + lengthMs };
+  const countsFrom = startAt + warmUpMs;
+  const race: Race = { name, keys, callers, rhythm, insideMs, startAt, countsFrom, until: countsFrom + lengthMs };
   return Promise.all(workers.map((worker) => worker.call('contend', race)));
 }
 

@@ -60,7 +60,7 @@ async function look(settings: RaceSettings, pace: Pace, own: Workers, base?: Wor
   const pairs: Pair[] = [];
   if (looks.includes('slices')) while (pairs.length < pace.slices) pairs.push(await turn(pace.sliceMs));
   const slices = pairs.map((pair) => pair.own);
-  const long = looks.includes('long') ? [await heat(ours, settings, pace.raceMs)] : [];
+  const long = looks.includes('long') ? [await heat(ours, settings, pace.raceMs, pace.warmUpMs)] : [];
   const faults = faultsOf([warmUp.own, ...slices, ...long]);
   const { figures, waitsMs } = figuresOf(long.length > 0 ? long : slices, settings);
   const compared = base ? timesFloor(pairs) : {};
