@@ -28,7 +28,7 @@ export {
   type LeaseStore,
   type RefusedLease,
 } from './contract/lease-store.js';
-export { type AcquireRequest, type QueueEntry } from './leasing/lease-request.js';
+export { type AcquireRequest } from './leasing/lease-request.js';
 export { type BackendFactory } from './leasing/open-backend.js';
 export { type BackendHealth, type HealthSource, type NodeHealth } from './contract/health.js';
 export { type Guarantee, type TtlLimits } from './contract/lease-store.js';

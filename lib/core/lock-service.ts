@@ -1,33 +1,25 @@
 import { setMaxListeners } from 'node:events';
 import { hostname } from 'node:os';
 import { Acquisition, reenter } from './waiting/acquisition.js';
-import { KeyHeld } from './waiting/key-held.js';
+import { KeyHeld } from './waiting/blockers.js';
 import { detached } from './kit/detached.js';
 import { LockConfigurationError, LockShutdownError, LockTimeoutError } from './contract/errors.js';
 import type { Hold } from './holding/hold.js';
 import { HoldRegistry } from './holding/hold-registry.js';
 import { assertKey } from './contract/key.js';
 import type { BackendHealth } from './contract/health.js';
-import type { HolderMetadata } from './contract/holder.js';
 import { LockBackend } from './leasing/lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './events/lock-event-stream.js';
 import { LockHandle } from './holding/lock-handle.js';
-import {
-  type AcquireOptions,
-  assertServiceOptions,
-  type LockServiceOptions,
-  OptionResolver,
-  type ResolvedOptions,
-  type TryAcquireOptions,
-} from './lock-options.js';
+import type { AcquireOptions, LockServiceOptions, ResolvedOptions, TryAcquireOptions } from './lock-options.js';
+import { assertServiceOptions, OptionResolver } from './lock-options.js';
 import type { LockSnapshot } from './events/lock-observer.js';
-import { BackendFailures } from './events/backend-failures.js';
 import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend } from './leasing/open-backend.js';
 import { findHold, outside } from './holding/reentrancy.js';
 import { readSequencer, type SequencerState } from './holding/sequencer.js';
 import { ServiceEnd } from './holding/service-end.js';
-import { type Clock, systemClock } from './time/timers.js';
+import { systemClock } from './time/timers.js';
 
 /** How long a server, and then the backend, may take to answer when the service is closed. */
 const CLOSE_MS = 5_000;
@@ -40,12 +32,8 @@ const SHUTDOWN_GRACE_MS = 10_000;
 export class LockService implements AsyncDisposable {
   readonly backend: LockBackend;
   readonly #options: OptionResolver;
-  readonly #clock: Clock;
   readonly #observers: Observers;
-  readonly #metadata: HolderMetadata;
   readonly #prefix: string;
-  readonly #stopped = new AbortController();
-  readonly #failures: BackendFailures;
   readonly #holds: HoldRegistry;
   readonly #end: ServiceEnd;
   readonly #shutdownGraceMs: number;
@@ -55,35 +43,26 @@ export class LockService implements AsyncDisposable {
     assertServiceOptions(options);
     const backend = outside(() => openBackend(given));
     this.backend = backend;
-    const { label, namespace, maxWaiters = 100_000 } = options;
+    const { label, namespace, maxWaiters = 100_000, clock = systemClock } = options;
     this.#options = new OptionResolver(options.defaults, backend.store);
-    this.#clock = options.clock ?? systemClock;
-    this.#observers = new Observers(options.observers ?? []);
-    this.#metadata = { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
+    this.#observers = new Observers(backend.name, options.observers ?? []);
     this.#shutdownGraceMs = options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS;
     this.#prefix = namespace === undefined ? '' : `${namespace}:`;
-    this.#failures = new BackendFailures(backend.name, this.#observers);
+    const stopped = new AbortController();
+    // Each lock-delay that is under way listens to it: many listeners are expected.
+    setMaxListeners(0, stopped.signal);
     this.#holds = new HoldRegistry({
       backend,
-      clock: this.#clock,
+      clock,
       observers: this.#observers,
-      failures: this.#failures,
-      metadata: this.#metadata,
+      metadata: { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) },
       handOffs: options,
       maxWaiters,
-      stopped: this.#stopped.signal,
+      stopped: stopped.signal,
     });
-    // Each lock-delay that is under way listens to it: many listeners are expected.
-    setMaxListeners(0, this.#stopped.signal);
-    const unsubscribe = outside(() => backend.store.health?.onChange((health) => this.#onHealthChange(health)));
-    this.#end = new ServiceEnd({
-      backend,
-      clock: this.#clock,
-      observers: this.#observers,
-      holds: this.#holds,
-      stopped: this.#stopped,
-      unsubscribe: unsubscribe ?? (() => undefined),
-    });
+    const onChange = (health: BackendHealth): void => detached(() => this.#holds.onHealthChange(health));
+    const unsubscribe = outside(() => backend.store.health?.onChange(onChange));
+    this.#end = new ServiceEnd(this.#holds, stopped, unsubscribe ?? (() => undefined));
   }
 
   /** Options of a call that does not say. */
@@ -170,12 +149,12 @@ export class LockService implements AsyncDisposable {
     const { key } = wanted;
     const fits = typeof key === 'string' ? sequencer?.key === this.#prefix + key : !('key' in wanted);
     if (sequencer?.backend !== this.backend.name || !fits || !this.backend.store.isHeldBy) return 'unknown';
-    this.#stopped.signal.throwIfAborted();
+    this.#holds.settings.stopped.throwIfAborted();
     try {
       const isHeld = outside(() => this.backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
       return (await isHeld) === true ? 'valid' : 'stale';
     } catch (error) {
-      throw this.#failures.errorOf(sequencer.key, 'check a sequencer of', error);
+      throw this.#observers.failureOf(sequencer.key, 'check a sequencer of', error);
     }
   }
 
@@ -190,7 +169,7 @@ export class LockService implements AsyncDisposable {
       await outside(() => this.backend.store.start?.());
     } catch (error) {
       if (error instanceof LockConfigurationError) throw error;
-      this.#failures.report('', 'start', error);
+      this.#observers.notifyFailure('', 'start', error);
     }
   }
 
@@ -261,13 +240,6 @@ export class LockService implements AsyncDisposable {
     const { holder, message } = hold;
     this.#observers.notify('timedOut', () => ({ key, waitMs, holder }));
     throw new LockTimeoutError(key, { waitMs, holder, ...(message === undefined ? {} : { message }) });
-  }
-
-  #onHealthChange(health: BackendHealth): void {
-    detached(() => {
-      this.#observers.notify('healthChanged', () => health);
-      this.#holds.onHealthChange(health);
-    });
   }
 
   #handle(key: string, hold: Hold): LockHandle {

@@ -373,8 +373,7 @@ describe('LockBackend', () => {
     });
 
     it('asks at once for whoever inherits a place in the line', () => {
-      const queueEntry = { inherited: true, pass: () => false };
-      backend.acquire('k', request(10_000, { queueEntry })).catch(() => undefined);
+      backend.acquire('k', request(10_000, { inherited: true, pass: () => false })).catch(() => undefined);
       expect(answers).toHaveLength(MOST_ASKED + 1);
     });
   });

@@ -25,6 +25,7 @@ describe('Watchdog', () => {
   const watch = (renews = true, sentAt = 0, grid = new TimerWheel(clock)): Watchdog => {
     const lease: Lease = {
       fencingToken: 1n,
+      owner: 'o',
       ttlMs: TTL,
       sentAt,
       renew: () => {

@@ -50,9 +50,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mistake: 'hands a lease on once more than it may',
-    file: 'holding/hold.ts',
-    from: 'this.handOff >= times',
-    to: 'this.handOff > times',
+    file: 'waiting/hand-off-limits.ts',
+    from: 'times >= maxHandOffs',
+    to: 'times > maxHandOffs',
   },
   {
     mistake: 'begins the next turn before the release in a store that keeps no order',

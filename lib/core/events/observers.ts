@@ -1,3 +1,4 @@
+import { LockBackendError, LockError } from '../contract/errors.js';
 import { type EventStreamOptions, LockEventStream } from './lock-event-stream.js';
 import type { LockEvents, LockObserver } from './lock-observer.js';
 
@@ -5,7 +6,10 @@ import type { LockEvents, LockObserver } from './lock-observer.js';
 export class Observers {
   readonly #streams = new Set<LockEventStream>();
 
-  constructor(private readonly observers: readonly LockObserver[]) {}
+  constructor(
+    private readonly backend: string,
+    private readonly observers: readonly LockObserver[],
+  ) {}
 
   /** @throws LockConfigurationError */
   stream(options?: EventStreamOptions): LockEventStream {
@@ -16,6 +20,18 @@ export class Observers {
 
   endStreams(): void {
     for (const stream of this.#streams) stream.end();
+  }
+
+  /** Names what the backend could not do. @param operation as in `could not acquire "key"` */
+  failureOf(key: string, operation: string, cause: unknown): LockError {
+    return cause instanceof LockError ? cause : new LockBackendError(key, { backend: this.backend, operation, cause });
+  }
+
+  /** Tells it, too. */
+  notifyFailure(key: string, operation: string, cause: unknown): LockError {
+    const error = this.failureOf(key, operation, cause);
+    this.notify('backendFailed', () => ({ key, operation, error }));
+    return error;
   }
 
   /** `describe` is called once if anybody listens, and else not at all. */

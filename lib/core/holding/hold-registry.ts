@@ -1,12 +1,10 @@
-import { Blockers } from '../waiting/blockers.js';
-import { KeyHeld } from '../waiting/key-held.js';
+import { Blockers, KeyHeld } from '../waiting/blockers.js';
 import { Deadline } from '../time/deadline.js';
 import { LockBackendError, type LossReason } from '../contract/errors.js';
-import { handOffLimits, type HandOffOptions } from '../waiting/hand-off-limits.js';
+import { type HandOffOptions, isExhausted } from '../waiting/hand-off-limits.js';
 import { Hold, type HoldListener } from './hold.js';
 import { LockBackend } from '../leasing/lock-backend.js';
 import type { LockSnapshot } from '../events/lock-observer.js';
-import type { BackendFailures } from '../events/backend-failures.js';
 import type { Observers } from '../events/observers.js';
 import type { Clock } from '../time/timers.js';
 import { LeaseReleases } from './lease-releases.js';
@@ -23,7 +21,6 @@ export interface HoldRegistrySettings {
   readonly backend: LockBackend;
   readonly clock: Clock;
   readonly observers: Observers;
-  readonly failures: BackendFailures;
   readonly metadata: HolderMetadata;
   readonly handOffs: HandOffOptions;
   readonly maxWaiters: number;
@@ -53,16 +50,14 @@ export class HoldRegistry {
 
   constructor(readonly settings: HoldRegistrySettings) {
     this.#wheel = TimerWheel.of(settings.clock);
-    const { backend, clock, observers } = settings;
-    const failed = (key: string, error: unknown): void => void settings.failures.report(key, 'release', error);
-    this.releases = new LeaseReleases({ ...settings, failed });
+    const { backend, clock, observers, stopped } = settings;
+    this.releases = new LeaseReleases(clock, observers, stopped);
     this.listener = {
       backend,
       clock,
       jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observed, cause })),
       safe: (hold) => observers.notify('safe', () => hold.observed),
       lost: (hold, reason) => this.#onLost(hold, reason),
-      limitsOf: (lease) => handOffLimits(settings.handOffs, lease),
     };
   }
 
@@ -118,16 +113,6 @@ export class HoldRegistry {
     this.settings.backend.dismiss(reason);
   }
 
-  /** Whether anybody holds a lock, or waits for one. */
-  get busy(): boolean {
-    return this.queue.busy;
-  }
-
-  /** Resolves when nobody holds a lock, or waits for one. */
-  idle(): Promise<void> {
-    return this.queue.idle();
-  }
-
   /** Ends every hold, and resolves when all is given back. */
   async end(): Promise<void> {
     for (const hold of this) {
@@ -152,7 +137,9 @@ export class HoldRegistry {
     return leftMs;
   }
 
-  onHealthChange({ status, detail }: BackendHealth): void {
+  onHealthChange(health: BackendHealth): void {
+    this.settings.observers.notify('healthChanged', () => health);
+    const { status, detail } = health;
     for (const { watchdog, options } of this) {
       // Without renewals nothing is asked that could fail, and nothing would ever be answered to end the doubt.
       if (!options.watchdog) continue;
@@ -162,16 +149,15 @@ export class HoldRegistry {
   }
 
   /** The hold of a lease that the backend has just granted. */
-  holdOf(key: string, options: ResolvedOptions, owner: string, lease: Lease): Hold {
-    const { clock } = this.settings;
-    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, options.lockDelayMs);
-    return new Hold(key, options, this.listener, { owner, watchdog, since: clock.now() });
+  holdOf(key: string, options: ResolvedOptions, lease: Lease): Hold {
+    const watchdog = new Watchdog(lease, options.watchdog, this.settings.clock, this.#wheel, options.lockDelayMs);
+    return new Hold(key, options, this.listener, watchdog);
   }
 
   /** The hold that goes on with the lease of the caller before, if that one is still good. */
   inherit(previous: Hold, options: ResolvedOptions): Hold | undefined {
-    const { key, tenure, handOff } = previous;
-    if (tenure.watchdog.trusted) return new Hold(key, options, this.listener, tenure, handOff + 1);
+    const { key, watchdog, handOff } = previous;
+    if (watchdog.trusted) return new Hold(key, options, this.listener, watchdog, handOff + 1);
     void this.releases.release(previous);
     return undefined;
   }
@@ -183,12 +169,14 @@ export class HoldRegistry {
   }
 
   #mayHandOver(hold: Hold): boolean {
-    const { key, options } = hold;
+    const { key, options, watchdog, handOff } = hold;
     const next = this.queue.next(key);
     const fits = isAlike(next, options) && next?.watchdog === true && options.watchdog;
     if (!fits || !hold.mayHandOver) return false;
-    if (hold.exhausted) this.yielding.add(key);
-    return !hold.exhausted;
+    const { clock, handOffs } = this.settings;
+    if (!isExhausted(handOffs, watchdog.lease, handOff, clock.now() - watchdog.since)) return true;
+    this.yielding.add(key);
+    return false;
   }
 
   /**
@@ -212,7 +200,7 @@ export class HoldRegistry {
   /** The time of one is up who could not ask the backend. */
   late(key: string): KeyHeld {
     const failure = this.#holds.has(key) ? undefined : this.blockers.failure(key);
-    if (failure) throw this.settings.failures.report(key, 'acquire', failure);
+    if (failure) throw this.settings.observers.notifyFailure(key, 'acquire', failure);
     return new KeyHeld(this.holderOf(key));
   }
 

@@ -1,7 +1,6 @@
 import { detached } from '../kit/detached.js';
 import { LockConfigurationError, LockLostError, type LossReason } from '../contract/errors.js';
-import { HAND_OFF_BITS, type HandOffLimits } from '../waiting/hand-off-limits.js';
-import type { Lease } from '../leasing/lease.js';
+import { HAND_OFF_BITS } from '../waiting/hand-off-limits.js';
 import { LockBackend } from '../leasing/lock-backend.js';
 import type { HoldState } from '../events/lock-observer.js';
 import type { ResolvedOptions } from '../lock-options.js';
@@ -16,16 +15,6 @@ export interface HoldListener {
   jeopardy(hold: Hold, cause?: unknown): void;
   safe(hold: Hold): void;
   lost(hold: Hold, reason: LossReason): void;
-  /** How often, and for how long, a lease may be handed on. */
-  limitsOf(lease: Lease): HandOffLimits;
-}
-
-/** The part that callers share who pass one lease on. */
-export interface Tenure {
-  /** The lease's. */
-  readonly owner: string;
-  readonly watchdog: Watchdog;
-  readonly since: number;
 }
 
 /** One lease shared by re-entered acquisitions: it ends with the last of them, or with the lease. */
@@ -43,31 +32,21 @@ export class Hold implements WatchdogListener {
     readonly key: string,
     readonly options: ResolvedOptions,
     readonly listener: HoldListener,
-    readonly tenure: Tenure,
+    /** Callers who pass one lease on share it. */
+    readonly watchdog: Watchdog,
     /** Which caller of this lease we are. */
     readonly handOff = 0,
   ) {
     this.since = listener.clock.now();
-    this.watchdog.listener = this;
+    watchdog.listener = this;
     if (options.maxHoldMs !== Infinity) {
       this.#maxHold = listener.clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
     }
   }
 
-  get watchdog(): Watchdog {
-    return this.tenure.watchdog;
-  }
-
   get fencingToken(): bigint {
     this.#fencingToken ??= (this.watchdog.lease.fencingToken << HAND_OFF_BITS) + BigInt(this.handOff);
     return this.#fencingToken;
-  }
-
-  /** Whether callers of this process have had the lease for as often and as long as they may. */
-  get exhausted(): boolean {
-    const { since, watchdog } = this.tenure;
-    const { times, ms } = this.listener.limitsOf(watchdog.lease);
-    return this.handOff >= times || this.listener.clock.now() - since >= ms;
   }
 
   get state(): 'held' | 'jeopardy' | 'lost' {
@@ -103,7 +82,6 @@ export class Hold implements WatchdogListener {
   /** Tells this acquisition from all others. From now on the lease ends with it. */
   show(): string {
     const { key, fencingToken } = this;
-    const { owner } = this.tenure;
     const { backend } = this.listener;
     if (!backend.store.isHeldBy) {
       throw new LockConfigurationError(
@@ -113,7 +91,7 @@ export class Hold implements WatchdogListener {
       );
     }
     this.#isShown = true;
-    return writeSequencer({ backend: backend.name, key, fencingToken, owner });
+    return writeSequencer({ backend: backend.name, key, fencingToken, owner: this.watchdog.lease.owner });
   }
 
   /** For observers. */

@@ -1,16 +1,10 @@
+import type { Observers } from '../events/observers.js';
 import { WaitGroup } from '../kit/wait-group.js';
 import type { Hold } from './hold.js';
 import { type Clock, pause } from '../time/timers.js';
 import type { Watchdog } from './watchdog.js';
 
 const nothing = (): void => undefined;
-
-export interface LeaseReleasesSettings {
-  readonly clock: Clock;
-  /** Aborts when nobody may get a lock any more. */
-  readonly stopped: AbortSignal;
-  readonly failed: (key: string, error: unknown) => void;
-}
 
 /**
  * Gives the leases of former holds back to the backend, and knows what somebody has to wait for before the backend
@@ -20,7 +14,12 @@ export class LeaseReleases {
   /** Requests to the backend that are under way. */
   readonly underWay = new WaitGroup();
 
-  constructor(private readonly settings: LeaseReleasesSettings) {}
+  constructor(
+    private readonly clock: Clock,
+    private readonly observers: Observers,
+    /** Aborts when nobody may get a lock any more. */
+    private readonly stopped: AbortSignal,
+  ) {}
 
   /**
    * Never rejects.
@@ -36,10 +35,9 @@ export class LeaseReleases {
 
   /** Requests of the former holder may still be on their way. When the service is closed, the key is free at once. */
   async releaseLater(hold: Hold): Promise<void> {
-    const { clock, stopped } = this.settings;
     this.underWay.begin();
     await hold.watchdog.stop();
-    await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
+    await pause(this.clock, hold.options.lockDelayMs, { background: true, until: this.stopped });
     await this.release(hold);
     this.underWay.end();
   }
@@ -52,7 +50,7 @@ export class LeaseReleases {
         if (isOver) return;
         isOver = true;
         endLimit();
-        if (error !== undefined) this.settings.failed(key, error);
+        if (error !== undefined) this.observers.notifyFailure(key, 'release', error);
         this.underWay.end();
         if (!early) onOver();
         resolve();

@@ -2,20 +2,7 @@ import { currentLocks } from './current-locks.js';
 import { within } from '../time/within.js';
 import { LockShutdownError } from '../contract/errors.js';
 import type { HoldRegistry } from './hold-registry.js';
-import { LockBackend } from '../leasing/lock-backend.js';
-import type { Observers } from '../events/observers.js';
 import { outside } from './reentrancy.js';
-import type { Clock } from '../time/timers.js';
-
-export interface ServiceParts {
-  readonly backend: LockBackend;
-  readonly clock: Clock;
-  readonly observers: Observers;
-  readonly holds: HoldRegistry;
-  /** Aborts when nobody may get a lock any more. */
-  readonly stopped: AbortController;
-  readonly unsubscribe: () => void;
-}
 
 /** How a lock service ends: who is still let in, whom it waits for, and what becomes of the others. */
 export class ServiceEnd {
@@ -27,39 +14,42 @@ export class ServiceEnd {
   readonly #graceOver: Promise<void>;
   #endGrace = (): void => undefined;
 
-  constructor(private readonly parts: ServiceParts) {
+  constructor(
+    private readonly holds: HoldRegistry,
+    /** Aborts when nobody may get a lock any more. */
+    private readonly stopped: AbortController,
+    private readonly unsubscribe: () => void,
+  ) {
     this.#graceOver = new Promise((resolve) => (this.#endGrace = resolve));
   }
 
   /** While the service drains, work that it let in before may need another lock in order to end. */
   get refusesCaller(): boolean {
-    return this.parts.stopped.signal.aborted || (this.#draining && !currentLocks().some((lock) => lock.isHeld));
+    return this.stopped.signal.aborted || (this.#draining && !currentLocks().some((lock) => lock.isHeld));
   }
 
   stop(): void {
-    const { stopped, holds } = this.parts;
-    if (stopped.signal.aborted) return;
+    if (this.stopped.signal.aborted) return;
     const reason = new LockShutdownError();
-    stopped.abort(reason);
-    holds.dismiss(reason);
+    this.stopped.abort(reason);
+    this.holds.dismiss(reason);
   }
 
   limitWaits(ms: number): void {
-    const { clock, holds } = this.parts;
     this.longestWaitMs = ms;
     const onEnd = (): void => {
-      holds.dismiss(new LockShutdownError());
-      holds.abandon(ms);
+      this.holds.dismiss(new LockShutdownError());
+      this.holds.abandon(ms);
       this.#endGrace();
     };
-    clock.schedule(ms, onEnd, { background: true });
+    this.holds.settings.clock.schedule(ms, onEnd, { background: true });
   }
 
   async drain(graceMs: number): Promise<boolean> {
-    const { clock, holds } = this.parts;
+    const { queue, settings } = this.holds;
     this.#draining = true;
-    if (holds.busy && graceMs > 0) await within(clock, graceMs, Promise.race([holds.idle(), this.#graceOver]));
-    return !holds.busy;
+    if (queue.busy && graceMs > 0) await within(settings.clock, graceMs, Promise.race([queue.idle(), this.#graceOver]));
+    return !queue.busy;
   }
 
   shutdown(graceMs: number, withinMs: number): Promise<void> {
@@ -78,12 +68,12 @@ export class ServiceEnd {
 
   async #shutdown(withinMs: number): Promise<void> {
     this.stop();
-    const { backend, clock, holds, observers, unsubscribe } = this.parts;
-    const leftMs = holds.abandon();
+    const { backend, clock, observers } = this.holds.settings;
+    const leftMs = this.holds.abandon();
     if (leftMs === 0) return this.#close(withinMs);
-    unsubscribe();
+    this.unsubscribe();
     // A session ends with its connection, and would free the keys under the work.
-    within(clock, leftMs, holds.idle())
+    within(clock, leftMs, this.holds.queue.idle())
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();
@@ -91,9 +81,9 @@ export class ServiceEnd {
 
   async #close(withinMs: number): Promise<void> {
     this.stop();
-    const { backend, clock, holds, observers, unsubscribe } = this.parts;
-    await within(clock, withinMs, holds.end());
-    unsubscribe();
+    const { backend, clock, observers } = this.holds.settings;
+    await within(clock, withinMs, this.holds.end());
+    this.unsubscribe();
     await within(clock, withinMs, backend.close());
     observers.endStreams();
   }

@@ -34,6 +34,8 @@ const LONGEST_RETRY_MS = 1_000;
  */
 export class Watchdog {
   listener: WatchdogListener | undefined;
+  /** When this process got the lease. */
+  readonly since: number;
   readonly #ttlMs: number;
   #trustedUntil: number;
   #sentAt: number;
@@ -57,6 +59,7 @@ export class Watchdog {
     /** How much longer than we trust it the server keeps the lease. */
     lockDelayMs = 0,
   ) {
+    this.since = clock.now();
     this.#timer = new WheelTimer(grid, () => this.#onTime());
     this.#ttlMs = lease.ttlMs - lockDelayMs;
     this.#sentAt = lease.sentAt;

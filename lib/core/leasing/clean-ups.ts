@@ -2,8 +2,7 @@ import { WaitGroup } from '../kit/wait-group.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
 import { NotSentError } from '../contract/not-sent-error.js';
-import { hasSessions } from './session-lease.js';
-import type { CleanUp, OwnedKey } from './store-lease.js';
+import { type CleanUp, hasSessions, type OwnedKey } from './lease.js';
 import { pause } from '../time/timers.js';
 
 /** A server that fails a thousand requests at once is not asked for a thousand releases at once. */

@@ -1,6 +1,7 @@
-import type { LeaseStore } from '../contract/lease-store.js';
-import type { CleanUp } from './store-lease.js';
-import { systemRandom } from '../kit/system-random.js';
+import { randomInt } from 'node:crypto';
+import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
+import { type CleanUp, type Lease, StoreLease } from './lease.js';
+import type { Question } from './question.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
 export interface PollingOptions {
@@ -17,6 +18,8 @@ export interface PollingOptions {
 
 /** To how much many who ask at the same time may lengthen the pause of each. */
 const LONGEST_SHARED_POLL_MS = 5_000;
+
+const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
 
 /** All contenders of a backend share this. */
 export class Contending {
@@ -38,5 +41,9 @@ export class Contending {
   get pollMs(): number {
     const sharedMs = this.contenders.size * (this.store.pollMsPerWaiter ?? 0);
     return Math.max(this.#pollMs, Math.min(LONGEST_SHARED_POLL_MS, sharedMs));
+  }
+
+  leaseOf(question: Question, granted: GrantedLease, queued = false): Lease {
+    return new StoreLease(this.store, question, granted, queued, this.cleanUp);
   }
 }

@@ -18,23 +18,17 @@ export interface AcquireRequest {
    * others ask first. A backend that queues its contenders has nothing to do.
    */
   readonly yields?: boolean;
-  /** A backend that does not know it has each caller stand in line anew. */
-  readonly queueEntry?: QueueEntry;
+  /** The `owner` stands in the backend's line already: the caller before gave up and left its place. */
+  readonly inherited?: boolean;
+  /**
+   * For one who gives up, stands in line, and has nothing under way: whether the next caller of this process goes on at
+   * once with the same `owner`. If so, what is on the server is left there.
+   */
+  readonly pass?: () => boolean;
   /**
    * Tells the core what is in the way, each time the backend learns it: who has the key, as far as it knows
    * (`undefined`: it does not), or the failure for which nobody can say. A caller whose time is up is then told the one
    * or the other.
    */
   readonly blockedBy?: (by: Holder | Error | undefined) => void;
-}
-
-/** Where a process stands in the backend's line, whoever of its callers it is for. */
-export interface QueueEntry {
-  /** The `owner` stands in line already: the caller before gave up and left its place. */
-  readonly inherited: boolean;
-  /**
-   * For one who gives up, stands in line, and has nothing under way: whether the next caller of this process goes on at
-   * once with the same `owner`. If so, what is on the server is left there.
-   */
-  pass(): boolean;
 }

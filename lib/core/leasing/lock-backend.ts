@@ -1,23 +1,42 @@
-import { CleanUps } from './clean-ups.js';
-import { Contender } from './contender.js';
-import { Contending, type PollingOptions } from './contending.js';
-import type { Guarantee, LeaseStore } from '../contract/lease-store.js';
-import type { Lease } from './lease.js';
-import type { AcquireRequest } from './lease-request.js';
+import { LockBackendError } from '../contract/errors.js';
+import type { Guarantee, LeaseAttempt, LeaseStore } from '../contract/lease-store.js';
+import { NotSentError } from '../contract/not-sent-error.js';
+import { AbortListener } from '../kit/abort-listener.js';
+import { LinkedQueue } from '../kit/linked-queue.js';
 import { assertTtl } from '../lock-options.js';
-import { FirstQuestions } from './first-questions.js';
-import { FirstQuestion, type FirstQuestionContext } from './question.js';
-import { leaseOf } from './session-lease.js';
+import type { Clock, Timer } from '../time/timers.js';
+import { CleanUps } from './clean-ups.js';
+import { Contender, SILENCE_MS } from './contender.js';
+import { Contending, type PollingOptions } from './contending.js';
+import type { AcquireRequest } from './lease-request.js';
+import type { Lease } from './lease.js';
+import { Question } from './question.js';
 
 const CLOSED =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
 
-/** Waits for the leases of a store: lost replies, late replies and giving up, written once for all of them. */
+/**
+ * The most first questions of a process under way at a time. With all that they need, 100,000 would take 0.4 GB; those
+ * that stand behind take half of that, and a server is no slower for it.
+ */
+const MOST_ASKED = 5_000;
+
+/**
+ * Waits for the leases of a store: lost replies, late replies and giving up, written once for all of them. It goes the
+ * short way, which is a question that a lease answers soon. What needs more gets a `Contender`.
+ */
 export class LockBackend {
   readonly #contending: Contending;
-  readonly #questions = new FirstQuestions();
-  readonly #context: FirstQuestionContext;
   readonly #cleanUps: CleanUps;
+  /** Those that stand behind others, in the order of arrival. */
+  readonly #unasked = new LinkedQueue<Question>();
+  /** In the order in which they were asked. */
+  readonly #fresh = new LinkedQueue<Question>();
+  /** A store lets them wait: each until its own deadline. */
+  readonly #silent = new LinkedQueue<Question>();
+  #asked = 0;
+  /** One for all questions. */
+  #timer: Timer | undefined;
   #closed = false;
 
   constructor(
@@ -25,15 +44,7 @@ export class LockBackend {
     options: PollingOptions = {},
   ) {
     this.#cleanUps = new CleanUps(store);
-    const contending = new Contending(store, this.#cleanUps.add, options);
-    this.#contending = contending;
-    this.#context = {
-      store,
-      questions: this.#questions,
-      patienceMs: contending.patienceMs,
-      leaseOf: (question, granted) => leaseOf(contending, question, granted),
-      contend: (question) => new Contender(contending, question.key, question.request, question).run(),
-    };
+    this.#contending = new Contending(store, this.#cleanUps.add, options);
   }
 
   /** Shown in errors, events and metrics. */
@@ -55,9 +66,15 @@ export class LockBackend {
     return new Promise<Lease | null>((resolve, reject) => {
       if (this.#closed) throw new Error(CLOSED);
       assertTtl(request.ttlMs, this.store);
-      request.signal?.throwIfAborted();
-      if (request.yields === true) resolve(new Contender(this.#contending, key, request).run());
-      else this.#questions.add(new FirstQuestion(key, request, this.#context, resolve, reject));
+      const { signal, yields = false, inherited = false } = request;
+      signal?.throwIfAborted();
+      const question = new Question(key, request, resolve, reject);
+      if (yields) return resolve(new Contender(this.#contending, question).run());
+      if (signal) question.abortListener = new AbortListener(signal, () => this.#callOff(question, signal.reason));
+      // An inherited queue entry stands on the server, and would have to be cleaned up.
+      if (this.#asked < MOST_ASKED || inherited) this.#ask(question);
+      else this.#unasked.push(question);
+      if (!this.#timer) this.#lookIn(SILENCE_MS, question.clock);
     });
   }
 
@@ -68,7 +85,9 @@ export class LockBackend {
 
   /** Calls off all who ask, or wait, now. */
   dismiss(reason: unknown): void {
-    this.#questions.callOff(reason);
+    for (const queue of [this.#unasked, this.#fresh, this.#silent]) {
+      for (let question = queue.first; question; question = queue.first) this.#callOff(question, reason);
+    }
     for (const contender of this.#contending.contenders) contender.callOff(reason);
   }
 
@@ -76,5 +95,104 @@ export class LockBackend {
     this.#closed = true;
     await this.#cleanUps.close();
     await this.store.close();
+  }
+
+  #ask(question: Question): void {
+    this.#asked += 1;
+    this.#fresh.push(question);
+    question.watch(this.store);
+    const onAnswer = (attempt: LeaseAttempt): void => {
+      this.#askNext();
+      this.#onAnswer(question, attempt);
+    };
+    const onFailure = (): void => {
+      this.#askNext();
+      this.#goOn(question);
+    };
+    question.ask(this.store).then(onAnswer, onFailure);
+  }
+
+  /** Another one is answered, or failed; a contender may wait for it by now. */
+  #askNext(): void {
+    this.#asked -= 1;
+    const next = this.#unasked.first;
+    if (!next || this.#asked >= MOST_ASKED) return;
+    this.#unasked.delete(next);
+    this.#ask(next);
+  }
+
+  #onAnswer(question: Question, attempt: LeaseAttempt): void {
+    if (attempt.acquired && question.isInTime(attempt)) {
+      if (!this.#end(question)) return;
+      question.unwatch?.();
+      question.resolve(this.#contending.leaseOf(question, attempt));
+    } else if (!attempt.acquired && question.isPlain(attempt)) {
+      question.request.blockedBy?.(attempt.holder);
+      if (this.#end(question)) question.resolve(null);
+    } else this.#goOn(question);
+  }
+
+  #lookIn(delayMs: number, clock: Clock): void {
+    this.#timer = clock.schedule(delayMs, () => this.#look(clock), { background: true });
+  }
+
+  #look(clock: Clock): void {
+    this.#timer = undefined;
+    for (let question = this.#unasked.first; question;) {
+      const { after } = question;
+      this.#onDelay(question);
+      question = after;
+    }
+    const silentSince = clock.now() - SILENCE_MS;
+    for (let first = this.#fresh.first; first && first.askedAt <= silentSince; first = this.#fresh.first) {
+      this.#fresh.delete(first);
+      this.#silent.push(first);
+      this.#onSilence(first);
+    }
+    if (this.#unasked.first) this.#lookIn(SILENCE_MS, clock);
+    else if (this.#fresh.first) this.#lookIn(this.#fresh.first.askedAt - silentSince, clock);
+  }
+
+  /** It stands behind others still. */
+  #onDelay(question: Question): void {
+    const { key, once, askedAt, clock, deadline } = question;
+    const isLate = once ? clock.now() >= askedAt + this.#contending.patienceMs : deadline.passed;
+    if (!isLate) return;
+    const cause = new NotSentError('very many acquisitions of this process wait for an answer already');
+    this.#refuse(question, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));
+  }
+
+  /**
+   * A contender takes over at the deadline. Until then nothing is done but to wait: there may be very many of these.
+   */
+  #onSilence(question: Question): void {
+    const { once, clock, deadline } = question;
+    if (once) return;
+    const { passed, remainingMs } = deadline;
+    if (passed) this.#goOn(question);
+    else question.alarm = clock.schedule(remainingMs, () => this.#goOn(question), { background: true });
+  }
+
+  #callOff(question: Question, reason: unknown): void {
+    if (question.answer) this.#goOn(question);
+    else this.#refuse(question, reason);
+  }
+
+  /** With a question whose caller has to wait, which failed, or which nothing answers soon. */
+  #goOn(question: Question): void {
+    if (this.#end(question)) question.resolve(new Contender(this.#contending, question).run());
+  }
+
+  #refuse(question: Question, error: unknown): void {
+    if (this.#end(question)) question.reject(error);
+  }
+
+  /** Whether the short way was not over before. */
+  #end(question: Question): boolean {
+    if (!question.queue) return false;
+    question.queue.delete(question);
+    question.alarm?.cancel();
+    question.abortListener?.end();
+    return true;
   }
 }

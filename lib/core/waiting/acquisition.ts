@@ -1,4 +1,4 @@
-import { KeyHeld } from './key-held.js';
+import { KeyHeld } from './blockers.js';
 import { Deadline } from '../time/deadline.js';
 import { LockDeadlockError, LockShutdownError, quote } from '../contract/errors.js';
 import { currentLocks } from '../holding/current-locks.js';
@@ -6,14 +6,14 @@ import { Hold } from '../holding/hold.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { Lease } from '../leasing/lease.js';
-import type { AcquireRequest, QueueEntry } from '../leasing/lease-request.js';
+import type { AcquireRequest } from '../leasing/lease-request.js';
 import { isAlike, type LeftEntry } from './local-queue.js';
 import type { ResolvedOptions } from '../lock-options.js';
 import { newOwner } from '../holding/process-identity.js';
 import { outside } from '../holding/reentrancy.js';
 
 /** One caller's way to a hold: its turn in this process, then the lease of the caller before, or one of the backend. */
-export class Acquisition implements AcquireRequest, QueueEntry {
+export class Acquisition implements AcquireRequest {
   owner = '';
   inherited = false;
   yields = false;
@@ -46,10 +46,6 @@ export class Acquisition implements AcquireRequest, QueueEntry {
 
   get metadata(): HolderMetadata {
     return this.holds.settings.metadata;
-  }
-
-  get queueEntry(): QueueEntry {
-    return this;
   }
 
   /** Order of arrival is that of the processes' callers, not of the one that asks for them. */
@@ -126,9 +122,9 @@ export class Acquisition implements AcquireRequest, QueueEntry {
   }
 
   #onLease(lease: Lease | null): Hold | KeyHeld | Promise<never> {
-    const { key, options, owner, holds } = this;
+    const { key, options, holds } = this;
     holds.releases.underWay.end();
-    if (lease) return this.#begin(holds.holdOf(key, options, owner, lease));
+    if (lease) return this.#begin(holds.holdOf(key, options, lease));
     const busy = new KeyHeld(holds.holderOf(key));
     if (!this.#passed) holds.endTurn(key);
     return busy;
@@ -138,7 +134,7 @@ export class Acquisition implements AcquireRequest, QueueEntry {
     const { key, deadline, signal, holds } = this;
     holds.releases.underWay.end();
     const calledOff = (signal?.aborted === true && error === signal.reason) || error instanceof LockShutdownError;
-    const failure: unknown = calledOff ? error : holds.settings.failures.report(key, 'acquire', error);
+    const failure: unknown = calledOff ? error : holds.settings.observers.notifyFailure(key, 'acquire', error);
     if (!this.#passed) holds.onFailure(key, failure, deadline);
     throw failure;
   }

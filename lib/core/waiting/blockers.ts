@@ -1,5 +1,14 @@
 import type { Holder } from '../contract/holder.js';
 
+/** Why there is no hold: somebody else's, as far as we know whose. */
+export class KeyHeld {
+  constructor(
+    readonly holder?: Holder,
+    /** Where "is held" would not be the whole truth. */
+    readonly message?: string,
+  ) {}
+}
+
 /** The holder or failure in the way of a key's callers, as the caller sees it that asks the backend. */
 export class Blockers {
   readonly #byKey = new Map<string, Holder | Error>();

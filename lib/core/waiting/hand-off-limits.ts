@@ -1,11 +1,5 @@
 import type { Lease } from '../leasing/lease.js';
 
-/** How often, and for how long, the callers of one process may pass a lease on among themselves. */
-export interface HandOffLimits {
-  readonly times: number;
-  readonly ms: number;
-}
-
 export interface HandOffOptions {
   /**
    * How often a lease may pass from caller to caller inside this process before others get their turn; at most 2,047,
@@ -31,9 +25,13 @@ const MAX_HAND_OFF_MS = 100;
  */
 const MAX_HAND_OFF_MS_IN_LINE = 20;
 
-export function handOffLimits(
+/** Whether callers of this process have had a lease for as often, or as long, as they may. */
+export function isExhausted(
   { maxHandOffs = MAX_HAND_OFFS, maxHandOffMs }: HandOffOptions,
   { queued = false }: Lease,
-): HandOffLimits {
-  return { times: maxHandOffs, ms: maxHandOffMs ?? (queued ? MAX_HAND_OFF_MS_IN_LINE : MAX_HAND_OFF_MS) };
+  times: number,
+  heldMs: number,
+): boolean {
+  const longestMs = maxHandOffMs ?? (queued ? MAX_HAND_OFF_MS_IN_LINE : MAX_HAND_OFF_MS);
+  return times >= maxHandOffs || heldMs >= longestMs;
 }

@@ -1,4 +1,5 @@
 import { AbortListener } from '../kit/abort-listener.js';
+import { WaitGroup } from '../kit/wait-group.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Timer } from '../time/timers.js';
 
@@ -21,11 +22,6 @@ export interface LeftEntry {
 
 type Request = Wishes & { readonly signal?: AbortSignal | undefined };
 
-interface Outcome<Handed> {
-  readonly resolve: (handed: Handed | null | 'timed-out') => void;
-  readonly reject: (reason: unknown) => void;
-}
-
 /** Gets the turn, alone or with what the one before hands on, unless the deadline or the signal comes first. */
 class Waiter<Handed> {
   readonly #timer: Timer;
@@ -35,7 +31,8 @@ class Waiter<Handed> {
     readonly request: Request,
     deadline: Deadline,
     private readonly line: Set<Waiter<Handed>>,
-    private readonly outcome: Outcome<Handed>,
+    private readonly onTurn: (handed: Handed | null | 'timed-out') => void,
+    private readonly onRejected: (reason: unknown) => void,
   ) {
     this.#timer = deadline.clock.schedule(deadline.remainingMs, () => this.resolve('timed-out'));
     const { signal } = request;
@@ -44,12 +41,12 @@ class Waiter<Handed> {
 
   resolve(handed: Handed | null | 'timed-out'): void {
     this.#leave();
-    this.outcome.resolve(handed);
+    this.onTurn(handed);
   }
 
   reject(reason: unknown): void {
     this.#leave();
-    this.outcome.reject(reason);
+    this.onRejected(reason);
   }
 
   #leave(): void {
@@ -70,21 +67,23 @@ export class LocalQueue<Handed> {
    * forget a waiter in constant time.
    */
   readonly #turns = new Map<string, Set<Waiter<Handed>> | undefined>();
-  #onIdle: (() => void)[] = [];
+  readonly #taken = new WaitGroup();
 
+  /** Whether anybody has a turn, or waits for one. */
   get busy(): boolean {
     return this.#turns.size > 0;
   }
 
   /** Resolves when nobody has a turn, or waits for one. */
-  async idle(): Promise<void> {
-    while (this.busy) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
+  idle(): Promise<void> {
+    return this.#taken.idle();
   }
 
   /** Whether the turn was free, and is now the caller's. */
   enter(key: string): boolean {
     if (this.#turns.has(key)) return false;
     this.#turns.set(key, undefined);
+    this.#taken.begin();
     return true;
   }
 
@@ -100,7 +99,7 @@ export class LocalQueue<Handed> {
   wait(key: string, request: Request, deadline: Deadline): Promise<Handed | null | 'timed-out'> {
     return new Promise((resolve, reject) => {
       const line = this.#lineOf(key);
-      line.add(new Waiter(request, deadline, line, { resolve, reject }));
+      line.add(new Waiter(request, deadline, line, resolve, reject));
     });
   }
 
@@ -130,7 +129,7 @@ export class LocalQueue<Handed> {
       return true;
     }
     this.#turns.delete(key);
-    if (this.#onIdle.length > 0 && !this.busy) for (const resolve of this.#onIdle.splice(0)) resolve();
+    this.#taken.end();
     return false;
   }
 
