@@ -8,6 +8,9 @@ import { isMessageHandler, mayBeHandler, namedParameters, parameterTypes, routeH
 import { parameterMetadata } from './parameter-metadata.js';
 import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from './request-values.js';
 
+/** The context is that of the request that the call handles. */
+export type ReadValue = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;
+
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 
 /**
@@ -36,13 +39,16 @@ export class KeyNames {
     this.#positions = new Map([...named, ...namedParameters(declaration), ...keys]);
   }
 
-  /** `undefined` when nothing has that name. */
-  value([head, ...rest]: Path, args: readonly unknown[], context: ExecutionContext | undefined): unknown {
+  /** How the calls find the value of a name. It is `undefined` when nothing has that name. */
+  reader([head, ...rest]: Path): ReadValue {
     const position = this.#positions.get(head);
-    if (typeof position === 'number') return walk(args[position], rest);
-    const only = this.#onlyObject(args);
-    if (only && hasProperty(only, head)) return walk(only, [head, ...rest]);
-    return context && fromRequest(context, head, rest);
+    if (typeof position === 'number' && rest.length === 0) return (args) => args[position];
+    if (typeof position === 'number') return (args) => walk(args[position], rest);
+    return (args, context) => {
+      const only = this.#onlyObject(args);
+      if (only && hasProperty(only, head)) return walk(only, [head, ...rest]);
+      return context && fromRequest(context, head, rest);
+    };
   }
 
   /** @throws LockConfigurationError when no call can ever have a value for the name */

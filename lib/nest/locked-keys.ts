@@ -6,14 +6,20 @@ import {
   LockConfigurationError,
   type LockHandle,
   type LockService,
+  quote,
 } from '../core/index.js';
 import type { Declaration, Method } from '../decorators/declaration.js';
-import { KeyNames } from './key-names.js';
-import { KeyTemplate } from './key-template.js';
+import { KeyNames, type ReadValue } from './key-names.js';
+import { type KeyTemplate, parseTemplate, type Path } from './key-template.js';
 import { blameRequest } from './lock-answers.js';
 
 export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly string[];
 export type KeySource = string | readonly string[] | KeyFunction;
+
+/** Longer than any key may be: refused before it is encoded. */
+const LONGEST_VALUE = 4096;
+/** Everything else, above all the separators `_ : / | #`, is percent-encoded. */
+const PLAIN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
 /** The keys that the calls of one method take, by the templates or the function of `@Locked`. */
 export class LockedKeys {
@@ -26,16 +32,16 @@ export class LockedKeys {
   readonly #names: KeyNames;
 
   constructor(source: KeySource, declaration: Declaration, method: Method, owner: string) {
-    this.#names = new KeyNames(declaration, method, owner);
+    const names = new KeyNames(declaration, method, owner);
+    this.#names = names;
     if (typeof source === 'function') {
       this.#keysOf = (instance, args) => assertedKeys(Reflect.apply(source, instance, args));
       return;
     }
-    const templates = (typeof source === 'string' ? [source] : source).map((template) => new KeyTemplate(template));
-    if (templates.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
-    this.#templates = templates;
-    this.#keysOf = (_, args, context) =>
-      templates.map((template) => template.render((path) => this.#names.value(path, args, context), owner));
+    this.#templates = (typeof source === 'string' ? [source] : source).map(parseTemplate);
+    if (this.#templates.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
+    const renderers = this.#templates.map((template) => compile(template, owner, (path) => names.reader(path)));
+    this.#keysOf = (_, args, context) => renderers.map((render) => render(args, context));
   }
 
   /**
@@ -44,7 +50,8 @@ export class LockedKeys {
    */
   of(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): readonly string[] {
     try {
-      return [...new Set(this.#keysOf(instance, args, context))].toSorted();
+      const keys = this.#keysOf(instance, args, context);
+      return keys.length === 1 ? keys : [...new Set(keys)].toSorted();
     } catch (error) {
       // A handler's arguments come from outside. Elsewhere it is the application's own mistake.
       if (context && error instanceof LockConfigurationError) blameRequest(error);
@@ -59,10 +66,68 @@ export class LockedKeys {
 
   /** @throws LockConfigurationError when a template can never be resolved */
   validate(method: object, controller: object, prefixes?: readonly string[]): void {
-    for (const { paths } of this.#templates) {
-      for (const path of paths) this.#names.assertResolvable(path, method, controller, prefixes);
+    for (const { placeholders } of this.#templates) {
+      for (const { path } of placeholders) this.#names.assertResolvable(path, method, controller, prefixes);
     }
   }
+}
+
+/**
+ * The function that makes a template's key for a call.
+ * @throws LockConfigurationError with the option `key`, naming the placeholder without a usable value
+ */
+export function compile(
+  { source, start, placeholders }: KeyTemplate,
+  owner: string,
+  readerOf: (path: Path) => ReadValue,
+): (...call: Parameters<ReadValue>) => string {
+  const parts = placeholders.map(({ path, textBehind }) => {
+    const [delimiter = ''] = textBehind;
+    const label = `:${path.join('.')} in ${quote(source)} (${owner})`;
+    return { read: readerOf(path), textBehind, delimiter, label };
+  });
+  return (args, context) => {
+    let key = start;
+    for (const { read, textBehind, delimiter, label } of parts) {
+      key += encodeValue(read(args, context), delimiter, label) + textBehind;
+    }
+    assertKey(key);
+    return key;
+  };
+}
+
+/**
+ * Encodes a value for a key. Two different values never look alike, nor does one that `delimiter`, the next character,
+ * continues: no two lists of arguments share a key. `1`, `1n` and `'1'` are one value: routes have strings for numbers.
+ * @throws LockConfigurationError with the option `key`: the value is missing, empty, too long or not a plain value
+ */
+function encodeValue(value: unknown, delimiter: string, label: string): string {
+  const text = textOf(value);
+  if (text === undefined) throw refused(`${label} is ${kindOf(value)}, which names no lock`);
+  if (text === '') throw refused(`${label} is empty: all such callers would share one lock`);
+  if (text.length > LONGEST_VALUE) throw refused(`${label} has ${text.length} characters: too long for a key`);
+  if (!text.isWellFormed()) throw refused(`${label} is no well-formed Unicode: ${quote(text)}`);
+  if (PLAIN.test(text) && (delimiter === '' || !text.includes(delimiter))) return text;
+  return Array.from(text, (char) => (char !== delimiter && PLAIN.test(char) ? char : escape(char))).join('');
+}
+
+function textOf(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  const plain = typeof value === 'bigint' || typeof value === 'boolean' || Number.isFinite(value);
+  return plain ? String(value) : undefined;
+}
+
+function escape(char: string): string {
+  return Array.from(Buffer.from(char), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
+}
+
+function kindOf(value: unknown): string {
+  if (value === null || value === undefined || typeof value === 'number') return String(value);
+  return Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+function refused(message: string): LockConfigurationError {
+  return new LockConfigurationError(message, 'key');
 }
 
 function assertedKeys(found: unknown): readonly string[] {

@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { KeyTemplate } from '../../lib/nest/key-template.js';
+import { parseTemplate } from '../../lib/nest/key-template.js';
+import { compile } from '../../lib/nest/locked-keys.js';
 
 function render(source: string, values: readonly unknown[]): string {
   const rest = [...values];
-  return new KeyTemplate(source).render(() => rest.shift(), 'Sale.sell');
+  return compile(parseTemplate(source), 'Sale.sell', () => () => rest.shift())([], undefined);
 }
 
 describe('a key template', () => {
@@ -18,7 +19,7 @@ describe('a key template', () => {
     [String.raw`a\:b\\:c::d: e:1:`, ['c', 'd']],
     ['restock', []],
   ])('%s has the placeholders %j', (source, paths) => {
-    expect(new KeyTemplate(source).paths.map((path) => path.join('.'))).toEqual(paths);
+    expect(parseTemplate(source).placeholders.map(({ path }) => path.join('.'))).toEqual(paths);
   });
 
   it.each([
