@@ -57,6 +57,7 @@ export { Deadline } from './time/deadline.js';
 export { detached } from './kit/detached.js';
 export { errorText } from './kit/error-text.js';
 export { replyTimeout } from './kit/reply-timeout.js';
+export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';
 export { assertKey } from './contract/key.js';

@@ -1,8 +1,7 @@
-import { type Clock, NotSentError } from '../../../core/index.js';
+import { type Clock, NotSentError, ReplyTimeouts } from '../../../core/index.js';
 import { PendingQuestion, type QuestionListener } from './pending-question.js';
 import type { Question } from './question.js';
 import type { RedisClient } from './redis-client.js';
-import { ReplyTimeouts } from './reply-timeouts.js';
 import { Write, type WriteListener } from './write.js';
 
 /**

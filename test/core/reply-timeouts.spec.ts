@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
-import { ReplyTimeouts } from '../../../lib/backends/redis/connection/reply-timeouts.js';
+import { ReplyTimeouts } from '../../lib/core/kit/reply-timeouts.js';
 
 describe('ReplyTimeouts', () => {
   const found: number[] = [];

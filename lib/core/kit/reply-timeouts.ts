@@ -1,4 +1,5 @@
-import { type Clock, replyTimeout, type Timer } from '../../../core/index.js';
+import type { Clock, Timer } from '../time/timers.js';
+import { replyTimeout } from './reply-timeout.js';
 
 /** One timer for the replies to all questions: it looks when the first of them may be overdue. Needs no closing. */
 export class ReplyTimeouts {
