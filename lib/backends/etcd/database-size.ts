@@ -1,10 +1,10 @@
-import { type Clock, systemClock } from '../../core/index.js';
+import { systemClock } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 import { MORE_SPACE } from './error.js';
 import { METHOD } from './transport/messages.js';
 
 const GIB = 1024 ** 3;
-/** Where the server does not tell its quota: etcd 3.6 is the first to do so. */
+/** For servers before etcd 3.6, which do not tell their quota. */
 const USUAL_QUOTA = 2 * GIB;
 const ALARMING = 0.8;
 
@@ -17,19 +17,16 @@ export class DatabaseSize {
   #lookedAt = -Infinity;
   #alarming = false;
 
-  constructor(
-    private readonly client: EtcdClient,
-    private readonly clock: Clock = systemClock,
-  ) {}
+  constructor(private readonly client: EtcdClient) {}
 
   /** Asks at most once a minute, and never lets anybody wait. */
   lookNowAndThen(): void {
-    if (this.clock.now() - this.#lookedAt >= (this.#alarming ? LOOK_AGAIN_MS : LOOK_EVERY_MS)) void this.look();
+    if (systemClock.now() - this.#lookedAt >= (this.#alarming ? LOOK_AGAIN_MS : LOOK_EVERY_MS)) void this.look();
   }
 
-  /** A user who may not know learns nothing. */
+  /** Learns nothing when the user has no permission to ask. */
   async look(): Promise<void> {
-    this.#lookedAt = this.clock.now();
+    this.#lookedAt = systemClock.now();
     try {
       const status = await this.client.call(METHOD.status, Buffer.alloc(0));
       const full = status.texts(8).some((error) => error.includes('NOSPACE'));
@@ -37,7 +34,7 @@ export class DatabaseSize {
       this.#alarming = advice !== undefined;
       this.client.health.advise('size', advice);
     } catch {
-      // The next request that needs an answer says what is wrong.
+      // The next request that needs an answer tells the trouble.
     }
   }
 }

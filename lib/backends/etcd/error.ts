@@ -23,19 +23,19 @@ const STATUS = [
 
 export type EtcdStatus = Exclude<(typeof STATUS)[number], 'OK'>;
 
-/** The request was not carried out. After all other codes it may have been, or may still be. */
-const REFUSALS: ReadonlySet<EtcdStatus> = new Set([
-  'INVALID_ARGUMENT',
-  'NOT_FOUND',
-  'PERMISSION_DENIED',
-  'RESOURCE_EXHAUSTED',
-  'FAILED_PRECONDITION',
-  'UNIMPLEMENTED',
-  'UNAUTHENTICATED',
-]);
+/** The request was not carried out; `final`: asking again is no use. After other codes it may have been, or still be. */
+const REFUSALS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
+  INVALID_ARGUMENT: 'final',
+  NOT_FOUND: 'passing',
+  PERMISSION_DENIED: 'final',
+  RESOURCE_EXHAUSTED: 'passing',
+  FAILED_PRECONDITION: 'final',
+  UNIMPLEMENTED: 'final',
+  UNAUTHENTICATED: 'passing',
+};
 
 const NO_SPACE = 'database space exceeded';
-/** As etcd's own page has it: https://etcd.io/docs/v3.5/op-guide/maintenance/#space-quota */
+/** The advice of etcd's own manual: https://etcd.io/docs/v3.5/op-guide/maintenance/#space-quota */
 export const MORE_SPACE =
   'have etcd compact its history (--auto-compaction-retention=1h), and run etcdctl compact, defrag and alarm disarm to make room now';
 
@@ -65,7 +65,11 @@ export function isFull(error: unknown): boolean {
 }
 
 export function isRefusal(error: unknown): boolean {
-  return error instanceof EtcdError && REFUSALS.has(error.code);
+  return error instanceof EtcdError && REFUSALS[error.code] !== undefined;
+}
+
+export function isFinal(error: unknown): error is EtcdError {
+  return error instanceof EtcdError && REFUSALS[error.code] === 'final';
 }
 
 function decoded(message: string): string {
@@ -76,7 +80,7 @@ function decoded(message: string): string {
   }
 }
 
-/** Why a connection failed, in words that may be logged. */
+/** The reason why a connection failed, in words that may be logged. */
 export function connectionError(error: unknown): Error {
   return new Error(errorText(error) || 'the connection was lost');
 }

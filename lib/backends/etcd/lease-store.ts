@@ -5,62 +5,51 @@ import {
   type LeaseStore,
   LockBackendError,
   LockConfigurationError,
+  packHolder,
 } from '../../core/index.js';
-import { ClientSession } from './client-session.js';
 import { DatabaseSize } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
 import { EtcdClient } from './transport/client.js';
-import { EtcdError, isFull } from './error.js';
+import { EtcdError, isFinal, isFull } from './error.js';
 import type { ResolvedEtcdOptions } from './options.js';
 import { StaleConnectionError } from './transport/grpc-connection.js';
-import { isOwn, packLease } from './lease-value.js';
 import { EtcdLockNames } from './lock-names.js';
 import { QueueEntry, type QueueEntrySettings } from './queue-entry.js';
 import { recover } from './recovery.js';
-import { TokenCount } from './token-count.js';
-
-/** Asking again would bring the same answer. */
-const HOPELESS: ReadonlySet<string> = new Set([
-  'INVALID_ARGUMENT',
-  'PERMISSION_DENIED',
-  'FAILED_PRECONDITION',
-  'UNIMPLEMENTED',
-]);
+import { EtcdSession } from './session.js';
 
 /**
  * The queue entries of one process, all under one lease. After Burrows, "The Chubby lock service for loosely-coupled
- * distributed systems" (OSDI 2006), and the recipe of etcd's own client, which has one entry per session and so lets
- * two callers in.
+ * distributed systems" (OSDI 2006). etcd's own client has one entry per session, and so lets two callers in.
  */
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
   readonly guarantee = 'consensus';
   readonly endsWith = 'session';
-  readonly #client: EtcdClient;
-  readonly #sessions: ClientSession;
   readonly #settings: QueueEntrySettings;
   readonly #size: DatabaseSize;
   readonly #stopRecovery: () => void;
   readonly #entries = new Map<string, QueueEntry>();
   readonly #wakes = new Map<string, () => void>();
+  #session: EtcdSession | undefined;
+  #opening: Promise<EtcdSession> | undefined;
   #closed = false;
 
-  constructor(options: ResolvedEtcdOptions) {
+  constructor(private readonly options: ResolvedEtcdOptions) {
     const client = new EtcdClient(options);
     const names = new EtcdLockNames(options.prefix);
-    this.#client = client;
+    this.#settings = { client, names, watch: new DeletionWatch(client) };
     this.#size = new DatabaseSize(client);
     this.#stopRecovery = recover(client, names.session(0n));
-    this.#sessions = new ClientSession(client, names, options.sessionTtlMs);
-    this.#settings = { client, names, watch: new DeletionWatch(client), tokens: new TokenCount(client, names) };
   }
 
   /** Shows what trying again will not mend: credentials and permissions. */
   async start(): Promise<void> {
+    const { client, names } = this.#settings;
     try {
-      await this.#client.read([this.#settings.names.session(0n)]);
+      await client.read([names.session(0n)]);
     } catch (error) {
-      if (!isHopeless(error)) throw error;
+      if (!isFinal(error)) throw error;
       throw new LockConfigurationError(`etcd refuses to answer us: ${error.message}`, 'credentials');
     }
   }
@@ -72,7 +61,7 @@ export class EtcdLeaseStore implements LeaseStore {
       return attempt;
     } catch (error) {
       if (isFull(error)) await this.#size.look();
-      if (!isHopeless(error)) throw error;
+      if (!isFinal(error)) throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     }
   }
@@ -92,7 +81,7 @@ export class EtcdLeaseStore implements LeaseStore {
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const { client, names } = this.#settings;
     const { found } = await client.transact({ steps: [{ get: { ...names.queue(key), which: 'oldest' } }] });
-    return found[0] !== undefined && isOwn(found[0].value, owner);
+    return found[0]?.value.startsWith(`${startOf(owner)},`) === true;
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -106,12 +95,12 @@ export class EtcdLeaseStore implements LeaseStore {
   async close(): Promise<void> {
     this.#closed = true;
     this.#stopRecovery();
-    await this.#sessions.close().catch(() => undefined);
-    this.#client.close();
+    await this.#endSession();
+    this.#settings.client.close();
   }
 
   get health(): HealthSource {
-    return this.#client.health;
+    return this.#settings.client.health;
   }
 
   async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
@@ -124,20 +113,45 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async #entryOf(key: string, owner: string, metadata: HolderMetadata): Promise<QueueEntry> {
-    const session = await this.#sessions.get();
+    const session = await this.#currentSession();
     const present = this.#entries.get(owner);
     if (present?.session === session) return present;
     present?.unwatch();
-    const entry = new QueueEntry(this.#settings, session, key, packLease(owner, metadata));
+    // JSON for operators: the owner, and the fields for `unpackHolder`.
+    const value = `${startOf(owner)},${packHolder(metadata).slice(1)}`;
+    const entry = new QueueEntry(this.#settings, session, key, value);
     this.#entries.set(owner, entry);
     return entry;
   }
+
+  #currentSession(): Promise<EtcdSession> | EtcdSession {
+    if (this.#session?.over === false) return this.#session;
+    this.#opening ??= this.#openSession().finally(() => (this.#opening = undefined));
+    return this.#opening;
+  }
+
+  /** Entries of the last session would stand in the way of those of the next. */
+  async #openSession(): Promise<EtcdSession> {
+    const { client, names } = this.#settings;
+    await this.#endSession();
+    this.#session = await EtcdSession.grant(client, names, this.options.sessionTtlMs);
+    return this.#session;
+  }
+
+  /** Ends all entries at once. When the server does not hear of it, they end by themselves. */
+  async #endSession(): Promise<void> {
+    const session = this.#session;
+    this.#session = undefined;
+    if (session && !session.gone.aborted) await session.revoke().catch(() => undefined);
+  }
 }
 
-/**
- * A network may have forgotten an idle connection, which shows only in use. An entry knows what may have been done
- * already.
- */
+/** How the value of an owner's entry begins. */
+function startOf(owner: string): string {
+  return `{"owner":${JSON.stringify(owner)}`;
+}
+
+/** A forgotten connection shows only in use. An entry knows which of its requests may have been carried out. */
 async function onceMore<T>(task: () => Promise<T>): Promise<T> {
   try {
     return await task();
@@ -145,8 +159,4 @@ async function onceMore<T>(task: () => Promise<T>): Promise<T> {
     if (!(error instanceof StaleConnectionError)) throw error;
     return task();
   }
-}
-
-function isHopeless(error: unknown): error is EtcdError {
-  return error instanceof EtcdError && HOPELESS.has(error.code);
 }

@@ -5,10 +5,11 @@
 export class EtcdLockNames {
   constructor(private readonly prefix: string) {}
 
-  /** From `key` up to, not including, `end` are those who hold or wait for a key. */
+  /** The range of those who hold or wait for a key: from `key` up to, not including, `end`. */
   queue(key: string): { readonly key: string; readonly end: string } {
-    const path = `${this.prefix}/${escape(key)}`;
-    // The character after the slash.
+    // Leaves what people can read as it is.
+    const path = `${this.prefix}/${key.replace(/[%/\p{Cc}]/gu, encodeURIComponent)}`;
+    // 0 is the character after the slash.
     return { key: `${path}/`, end: `${path}0` };
   }
 
@@ -17,7 +18,7 @@ export class EtcdLockNames {
     return `${this.queue(key).key}${number}@${lease.toString(16)}`;
   }
 
-  // No lock has such a name, since no key is empty.
+  // No lock has a name with two slashes, since no key is empty.
 
   session(lease: bigint): string {
     return `${this.prefix}//${lease.toString(16)}`;
@@ -27,9 +28,4 @@ export class EtcdLockNames {
   get countedFrom(): string {
     return `${this.prefix}//counted-from`;
   }
-}
-
-/** Leaves what people can read as it is. */
-function escape(text: string): string {
-  return text.replace(/[%/\p{Cc}]/gu, encodeURIComponent);
 }

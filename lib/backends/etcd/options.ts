@@ -18,14 +18,11 @@ export type EtcdTls = Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passph
 export interface EtcdOptions {
   /** Members of one cluster, such as `http://10.0.0.1:2379`; the next one is asked when one fails. */
   readonly endpoints: string | readonly string[];
-  /**
-   * For a cluster with authentication. A function is asked at each authentication. A user whom a client certificate
-   * names needs none.
-   */
+  /** Not needed where a client certificate names the user. A function is asked at each authentication. */
   readonly credentials?: Given<Credentials>;
   /**
-   * Needs `https` endpoints, which do without where the certificate is signed by an authority that Node knows. A
-   * function is asked at each new connection: for certificates that are renewed while the process lives.
+   * Needs `https` endpoints. They do without it where Node knows the authority that signed the certificate. A function
+   * is asked at each new connection, for certificates that are renewed while the process lives.
    */
   readonly tls?: EtcdTls | (() => EtcdTls);
   /**
@@ -51,9 +48,7 @@ export interface ResolvedEtcdOptions extends Required<Omit<EtcdOptions, 'credent
 const OPTIONS = ['endpoints', 'credentials', 'tls', 'sessionTtlMs', 'prefix', 'requestTimeoutMs', 'patienceMs'];
 const LONGEST_MS = 2 ** 31 - 1;
 
-/**
- * Fills in what was left open. @throws LockConfigurationError naming the option; it repeats no URL and no credential
- */
+/** Fills in the defaults. @throws LockConfigurationError naming the option; it repeats no URL and no credential */
 export function resolveEtcdOptions(options: EtcdOptions): ResolvedEtcdOptions {
   assertOptions(options, OPTIONS, 'etcd');
   const { credentials, tls, sessionTtlMs = 10_000, prefix = 'lock', patienceMs = 5_000 } = options;

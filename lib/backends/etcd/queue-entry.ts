@@ -1,28 +1,29 @@
-import { type LeaseAttempt, unpackHolder } from '../../core/index.js';
+import { AbortListener, type LeaseAttempt, unpackHolder } from '../../core/index.js';
 import type { DeletionWatch } from './deletion-watch.js';
 import type { EtcdClient } from './transport/client.js';
 import { EtcdError, isFull, isRefusal } from './error.js';
+import { fencingTokenOf } from './fencing-token.js';
 import type { EtcdSession } from './session.js';
 import type { EtcdLockNames } from './lock-names.js';
 import type { Condition, KeyValue, OneOf, Outcome, Transaction } from './transport/messages.js';
-import type { TokenCount } from './token-count.js';
 import type { Watch } from './transport/watch-stream.js';
 
 export interface QueueEntrySettings {
   readonly client: EtcdClient;
   readonly names: EtcdLockNames;
   readonly watch: DeletionWatch;
-  readonly tokens: TokenCount;
 }
+
+/** Called when another look is worth it. A caller without one does not wait. */
+type Wake = (() => void) | undefined;
 
 /**
  * One owner's key below that of a lock, under the lease of its process. The oldest has the lock, by etcd's own count.
- * Each of the others watches its predecessor, so that a release wakes one.
+ * Each of the others watches its predecessor: a release wakes one.
  *
  * A request without an answer may still be carried out at any time, for example by a member that was frozen. A release
- * in doubt therefore writes the session's own key in the transaction that deletes the entry, and an entry is created
- * only while that key is unchanged. A late creation then has no effect. A late deletion would have one, so the name of
- * such an entry is not reused.
+ * in doubt therefore writes the session's own key in the transaction that deletes the entry. An entry is created only
+ * while that key is unchanged. A late creation then has no effect. A late deletion would: the name is not reused.
  */
 export class QueueEntry {
   readonly #name: string;
@@ -31,7 +32,7 @@ export class QueueEntry {
   #inDoubt = false;
   #hasLock = false;
   /** The watch of the predecessor. */
-  #watched: { readonly createdAt: bigint; readonly watch: Watch; readonly end: () => void } | undefined;
+  #watched: { readonly createdAt: bigint; readonly watch: Watch; readonly sessionEnd: AbortListener } | undefined;
 
   constructor(
     private readonly settings: QueueEntrySettings,
@@ -39,11 +40,11 @@ export class QueueEntry {
     private readonly key: string,
     private readonly value: string,
   ) {
-    this.#name = session.entryNames.take(key);
+    this.#name = session.takeName(key);
   }
 
   /** Takes the lock if it is free. Otherwise stands in line, if there is a `wake` to call. */
-  ask(wake: (() => void) | undefined): Promise<LeaseAttempt> {
+  ask(wake: Wake): Promise<LeaseAttempt> {
     return this.#createdAt === undefined ? this.#enter(wake) : this.#look(this.#createdAt, wake);
   }
 
@@ -56,18 +57,19 @@ export class QueueEntry {
   async release(): Promise<boolean> {
     this.unwatch();
     if (this.session.gone.aborted) return false;
-    const released = this.#inDoubt ? await this.#releaseInDoubt() : await this.#releaseForSure();
+    const released = await (this.#inDoubt ? this.#releaseInDoubt() : this.#releaseForSure());
     return released && this.#hasLock;
   }
 
   unwatch(): void {
-    this.#watched?.end();
+    this.#watched?.watch.end();
+    this.#watched?.sessionEnd.end();
     this.#watched = undefined;
   }
 
   /** One request, also for a lock that is free. A caller that does not wait never stands behind others. */
-  async #enter(wake: (() => void) | undefined): Promise<LeaseAttempt> {
-    const { names, tokens } = this.settings;
+  async #enter(wake: Wake): Promise<LeaseAttempt> {
+    const { names } = this.settings;
     const { lease, epoch } = this.session;
     const [queue, ofSession] = [names.queue(this.key), names.session(lease)];
     const oldest: OneOf = { ...queue, which: 'oldest' };
@@ -78,7 +80,7 @@ export class QueueEntry {
         { get: oldest },
         { get: { ...queue, which: 'youngest' } },
         { put: this.#name, value: this.value, lease },
-        { get: tokens.key },
+        { get: names.countedFrom },
       ],
       otherwise: [{ get: oldest }, { get: this.#name }, { get: ofSession }],
     });
@@ -97,15 +99,15 @@ export class QueueEntry {
   }
 
   /** Trusts only a new reading of its own key, which may have gone with the predecessor, or instead of it. */
-  async #look(createdAt: bigint, wake: (() => void) | undefined): Promise<LeaseAttempt> {
-    const { client, names, tokens } = this.settings;
+  async #look(createdAt: bigint, wake: Wake): Promise<LeaseAttempt> {
+    const { client, names } = this.settings;
     const queue = names.queue(this.key);
     const { found, revision } = await client.transact({
       steps: [
         { get: this.#name },
         { get: { ...queue, which: 'oldest' } },
         { get: { ...queue, which: 'youngest', createdUpTo: createdAt - 1n } },
-        { get: tokens.key },
+        { get: names.countedFrom },
       ],
     });
     const [own, first, before, countedFrom] = found;
@@ -117,25 +119,19 @@ export class QueueEntry {
   }
 
   async #granted(createdAt: bigint, countedFrom: KeyValue | undefined): Promise<LeaseAttempt> {
-    const fencingToken = await this.settings.tokens.tokenOf(createdAt, countedFrom);
+    const { client, names } = this.settings;
+    const fencingToken = await fencingTokenOf(createdAt, countedFrom, names.countedFrom, client);
     const { ttlMs, sentAt, gone: revoked } = this.session;
     this.#hasLock = true;
     return { acquired: true, fencingToken, ttlMs, sentAt, revoked };
   }
 
-  #wait(first: KeyValue, before: KeyValue, revision: bigint, wake: (() => void) | undefined): LeaseAttempt {
-    const { createdAt, key } = before;
-    if (wake && this.#watched?.createdAt === createdAt && this.#watched.watch.isCurrent()) return refused(first);
-    this.unwatch();
-    if (wake) {
-      const { gone } = this.session;
+  #wait(first: KeyValue, { createdAt, key }: KeyValue, revision: bigint, wake: Wake): LeaseAttempt {
+    const isWatched = this.#watched?.createdAt === createdAt && this.#watched.watch.isCurrent();
+    if (!wake || !isWatched) this.unwatch();
+    if (wake && !isWatched) {
       const watch = this.settings.watch.onDeletion(key, revision + 1n, wake);
-      gone.addEventListener('abort', wake);
-      const end = (): void => {
-        watch.end();
-        gone.removeEventListener('abort', wake);
-      };
-      this.#watched = { createdAt, watch, end };
+      this.#watched = { createdAt, watch, sessionEnd: new AbortListener(this.session.gone, wake) };
     }
     return refused(first);
   }
@@ -150,16 +146,13 @@ export class QueueEntry {
     }
   }
 
-  async #remove(createdAt: bigint): Promise<boolean> {
-    const when: Condition[] = [{ key: this.#name, createdAt }];
-    const { succeeded } = await this.settings.client.transact({ when, steps: [{ remove: this.#name }] });
-    return succeeded;
-  }
-
   async #releaseForSure(): Promise<boolean> {
-    const released = this.#createdAt !== undefined && (await this.#remove(this.#createdAt));
-    this.session.entryNames.free(this.#name);
-    return released;
+    const [{ client }, createdAt] = [this.settings, this.#createdAt];
+    const removed =
+      createdAt !== undefined &&
+      (await client.transact({ when: [{ key: this.#name, createdAt }], steps: [{ remove: this.#name }] })).succeeded;
+    this.session.freeName(this.#name);
+    return removed;
   }
 
   async #releaseInDoubt(): Promise<boolean> {

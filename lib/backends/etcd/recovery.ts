@@ -2,8 +2,7 @@ import { retryUntilAnswered } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 
 /**
- * Asks in the background while etcd is away, so that `health` shows its return although nobody asks for a lock. Returns
- * what stops it.
+ * Asks in the background while etcd is away, so that `health` shows its return. Returns a function that stops it.
  * @param question a key that may be read
  */
 export function recover(client: EtcdClient, question: string): () => void {

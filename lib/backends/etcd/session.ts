@@ -1,9 +1,7 @@
-import { setMaxListeners } from 'node:events';
 import { type Clock, systemClock, type Timer, trustedUntil } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 import type { EtcdLockNames } from './lock-names.js';
 import { METHOD } from './transport/messages.js';
-import { EntryNames } from './entry-names.js';
 import { encode } from './transport/protobuf.js';
 
 /** A transaction may have 128 steps, unless the server is told otherwise. */
@@ -17,15 +15,14 @@ interface Question {
 }
 
 /**
- * A lease of etcd's: everything that this process holds or waits for ends with it. Kept alive at a third of its TTL,
- * and trusted by this process's clock from the moment at which the last confirmed heartbeat was sent.
+ * A lease of etcd's: all that this process holds or waits for ends with it. It is kept alive at a third of its TTL, and
+ * trusted by this process's clock from when the last confirmed heartbeat was sent.
  */
 export class EtcdSession {
   /** Tells late requests of this process: see `QueueEntry`. The revision of the session's own key; 0 without one. */
   epoch = 0n;
-  readonly entryNames: EntryNames;
   readonly #gone = new AbortController();
-  #sentAt: number;
+  readonly #entries = new Set<string>();
   #questions: Question[] = [];
   #beating = false;
   #nextBeat: Timer | undefined;
@@ -37,13 +34,10 @@ export class EtcdSession {
     readonly lease: bigint,
     /** The server's word: it may have a minimum. */
     readonly ttlMs: number,
-    sentAt: number,
+    /** When the last heartbeat that the server confirmed was sent. */
+    public sentAt: number,
     private readonly clock: Clock,
   ) {
-    this.#sentAt = sentAt;
-    this.entryNames = new EntryNames(names, lease);
-    // Every lease listens to it.
-    setMaxListeners(0, this.gone);
     this.#forgetHealth = client.health.onChange(({ status }) => status === 'down' && this.#beatIn(this.ttlMs / 50));
     this.#beatIn(sentAt + ttlMs / 3 - clock.now());
   }
@@ -64,14 +58,26 @@ export class EtcdSession {
     return this.#gone.signal;
   }
 
-  /** When the last heartbeat that the server confirmed was sent. */
-  get sentAt(): number {
-    return this.#sentAt;
-  }
-
   /** Nothing of it may be trusted any more. */
   get over(): boolean {
-    return this.gone.aborted || this.clock.now() >= trustedUntil(this.#sentAt, this.ttlMs);
+    return this.gone.aborted || this.clock.now() >= trustedUntil(this.sentAt, this.ttlMs);
+  }
+
+  /**
+   * A name in the queue of `key` that no other entry has. Names are used again, because etcd looks for the oldest entry
+   * through every name that a range had since the last compaction.
+   */
+  takeName(key: string): string {
+    let number = 0;
+    let name = this.names.entry(key, number, this.lease);
+    while (this.#entries.has(name)) name = this.names.entry(key, ++number, this.lease);
+    this.#entries.add(name);
+    return name;
+  }
+
+  /** Only for a name with which nothing can happen any more. Otherwise it stays taken: about 100 bytes. */
+  freeName(name: string): void {
+    this.#entries.delete(name);
   }
 
   /** The server knows no such lease. */
@@ -85,7 +91,7 @@ export class EtcdSession {
     this.#forgetHealth();
     for (const { resolve, reject } of this.#questions.splice(0)) {
       if (this.gone.aborted) resolve(false);
-      // By the clock alone, or by `stop`: the server has not said that anything is gone.
+      // It is over by the clock alone, or by `stop`: the server has not said that anything is gone.
       else reject(new Error('the session is over'));
     }
   }
@@ -99,7 +105,7 @@ export class EtcdSession {
   isThere(name: string, createdAt: bigint): Promise<boolean> {
     return new Promise((resolve, reject) => {
       this.#questions.push({ name, createdAt, resolve, reject });
-      // All of one tick are answered by one heartbeat.
+      // One heartbeat answers all questions of one tick.
       if (this.#questions.length === 1) queueMicrotask(() => void this.#beat());
     });
   }
@@ -120,7 +126,7 @@ export class EtcdSession {
     try {
       const found = await this.#hearFromMajority(questions);
       await this.#keepAlive(found.term);
-      this.#sentAt = sentAt;
+      this.sentAt = sentAt;
       this.#beatIn(sentAt + this.ttlMs / 3 - this.clock.now());
       for (const { name, createdAt, resolve } of questions)
         resolve(!this.gone.aborted && found.created.get(name) === createdAt);

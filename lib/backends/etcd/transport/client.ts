@@ -1,48 +1,46 @@
 import { randomInt } from 'node:crypto';
+import type { ClientHttp2Stream } from 'node:http2';
 import { areCredentials, type Credentials, type Given, given, ReportedHealth, Semaphore } from '../../../core/index.js';
 import { connectionError, EtcdError } from '../error.js';
 import type { ResolvedEtcdOptions } from '../options.js';
-import { type CallSettings, GrpcConnection } from './grpc-connection.js';
-import { HttpError, type MessageStream, NotProcessedError, type StreamListener } from './grpc-stream.js';
+import { GrpcConnection } from './grpc-connection.js';
+import { type Metadata, HttpError, NotProcessedError, type StreamListener } from './grpc-stream.js';
 import { METHOD, type Outcome, readOutcome, transaction, type Transaction } from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
 /** A member that is cut off from the leader says so at once, instead of waiting for one. */
 const NEEDS_A_LEADER = { hasleader: 'true' };
 
-/** As many as keep a server busy. With more of them, all of them would be late together. */
+/** Enough to keep a server busy. With more of them, all of them would be late together. */
 const REQUESTS_AT_ONCE = 64;
 /** Time-outs that a busy server may take, while it answers others: a retry would make it busier. */
 const BUSY = 4;
-/** Tries of a request that no server looked at: connections are left in good order, and new ones take what comes. */
+/** Tries of a request that no server looked at: its connection was being closed in good order. */
 const TRIES = 3;
 
 /**
  * Asks one member of the cluster at a time: the next one as soon as a connection ends, stays silent, or leads to a
- * member without a leader or to no etcd at all. It never repeats a request that may have been carried out: that is for
- * the caller.
+ * member without a leader or to no etcd at all. Only a caller repeats a request that may have been carried out.
  */
 export class EtcdClient {
   readonly health = new ReportedHealth();
-  readonly #options: ResolvedEtcdOptions;
   readonly #window = new Semaphore(REQUESTS_AT_ONCE);
   #endpoint: number;
   /** New requests go here. */
   #connection: GrpcConnection | undefined;
-  /** With those that take no new requests, and still answer earlier ones. */
+  /** Also those that take no new requests, and still answer earlier ones. */
   readonly #connections = new Set<GrpcConnection>();
   #route = 0;
   #token: Promise<string> | undefined;
   #closed = false;
 
-  constructor(options: ResolvedEtcdOptions) {
-    this.#options = options;
+  constructor(private readonly options: ResolvedEtcdOptions) {
     this.#endpoint = randomInt(options.endpoints.length);
   }
 
   /** Waits here for its turn, and then for as long as the server is merely busy. */
   async transact(request: Transaction): Promise<Outcome> {
-    const longestMs = this.#options.requestTimeoutMs * BUSY;
+    const longestMs = this.options.requestTimeoutMs * BUSY;
     return readOutcome(await this.#window.run(() => this.#call(METHOD.txn, transaction(request), longestMs)));
   }
 
@@ -55,17 +53,17 @@ export class EtcdClient {
    * Never takes longer than the time-out, but for a new token. Rejects with an `EtcdError` where there was an answer.
    */
   call(method: string, request: Buffer): Promise<Message> {
-    return this.#call(method, request, this.#options.requestTimeoutMs);
+    return this.#call(method, request, this.options.requestTimeoutMs);
   }
 
-  /** Another number with each connection and each token: what a stream was opened with, it keeps. */
+  /** Changes with each connection and each token. A stream keeps the one that it was opened with. */
   get route(): number {
     return this.#route;
   }
 
   /** Rejects where no stream came to be: `listener` hears nothing then. */
-  async stream(method: string, listener: StreamListener): Promise<MessageStream> {
-    const headers = await this.#headers();
+  async stream(method: string, listener: StreamListener): Promise<ClientHttp2Stream> {
+    const headers = await this.#metadata();
     return this.#connect().stream(method, headers, listener);
   }
 
@@ -75,22 +73,22 @@ export class EtcdClient {
   }
 
   async #call(method: string, request: Buffer, longestMs: number): Promise<Message> {
-    const headers = await this.#headers();
+    const headers = await this.#metadata();
     const token = this.#token;
     try {
-      return await this.#ask(method, request, { headers, longestMs });
+      return await this.#ask(method, request, headers, longestMs);
     } catch (error) {
       if (!token || !isTokenExpired(error)) throw error;
       if (this.#token === token) this.#token = undefined;
-      return this.#ask(method, request, { headers: await this.#headers(), longestMs });
+      return this.#ask(method, request, await this.#metadata(), longestMs);
     }
   }
 
-  async #ask(method: string, request: Buffer, settings: CallSettings): Promise<Message> {
+  async #ask(method: string, request: Buffer, headers: Metadata, longestMs: number): Promise<Message> {
     for (let tries = 1; ; tries += 1) {
       const connection = this.#connect();
       try {
-        const reply = await connection.call(method, request, settings);
+        const reply = await connection.call(method, request, headers, longestMs);
         if (this.#connection === connection) this.health.report('up');
         return reply;
       } catch (error) {
@@ -107,16 +105,15 @@ export class EtcdClient {
     try {
       return (this.#connection ??= this.#open());
     } catch (error) {
-      // Only what `tls` said can be wrong here.
+      // Only the answer of `tls` can be wrong here.
       this.health.report('down', connectionError(error).message);
       throw error;
     }
   }
 
   #open(): GrpcConnection {
-    const { endpoints, tls, requestTimeoutMs } = this.#options;
-    const endpoint = { url: endpoints[this.#endpoint] ?? '', tls: tls() };
-    const connection = new GrpcConnection(endpoint, requestTimeoutMs, (reason) => {
+    const { endpoints, tls, requestTimeoutMs } = this.options;
+    const connection = new GrpcConnection(endpoints[this.#endpoint] ?? '', tls(), requestTimeoutMs, (reason) => {
       this.#connections.delete(connection);
       this.#turnFrom(connection, reason);
     });
@@ -130,15 +127,15 @@ export class EtcdClient {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     connection.leave();
-    const { endpoints } = this.#options;
+    const { endpoints } = this.options;
     const url = endpoints[this.#endpoint];
     this.#endpoint = (this.#endpoint + 1) % endpoints.length;
     if (trouble && !this.#closed) this.health.report('down', `${url}: ${trouble.message}`);
   }
 
-  async #headers(): Promise<Readonly<Record<string, string>>> {
-    if (!this.#options.credentials) return NEEDS_A_LEADER;
-    this.#token ??= this.#authenticate(this.#options.credentials);
+  async #metadata(): Promise<Metadata> {
+    if (!this.options.credentials) return NEEDS_A_LEADER;
+    this.#token ??= this.#authenticate(this.options.credentials);
     const token = this.#token;
     try {
       return { ...NEEDS_A_LEADER, token: await token };
@@ -149,11 +146,11 @@ export class EtcdClient {
   }
 
   async #authenticate(credentials: Given<Credentials>): Promise<string> {
-    const longestMs = this.#options.requestTimeoutMs;
+    const longestMs = this.options.requestTimeoutMs;
     const current = await given('credentials', credentials, longestMs);
     if (!areCredentials(current)) throw new Error('the credentials are not { username, password }, both of them text');
     const request = encode([1, current.username], [2, current.password]);
-    const reply = await this.#ask(METHOD.authenticate, request, { headers: NEEDS_A_LEADER, longestMs });
+    const reply = await this.#ask(METHOD.authenticate, request, NEEDS_A_LEADER, longestMs);
     this.#route += 1;
     return reply.text(2);
   }
@@ -164,7 +161,7 @@ function isCutOff({ code, message }: EtcdError): boolean {
   return code === 'UNAVAILABLE' && !message.endsWith('request timed out');
 }
 
-/** It ends when it is not used for a while, with the member that gave it, and with every change of rights. */
+/** A token ends when it is not used for a while, with the member that gave it, and with every change of rights. */
 function isTokenExpired(error: unknown): boolean {
   return (
     error instanceof EtcdError && (error.code === 'UNAUTHENTICATED' || error.message.includes('auth store is old'))

@@ -1,22 +1,10 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
-import type { SecureContextOptions } from 'node:tls';
-import { type Clock, replyTimeout, systemClock, type Timer } from '../../../core/index.js';
+import { replyTimeout, systemClock, type Timer } from '../../../core/index.js';
 import { connectionError, EtcdError } from '../error.js';
 import { frame } from './grpc-frames.js';
-import { HttpError, MessageStream, NotProcessedError, openStream, type StreamListener } from './grpc-stream.js';
+import { type Metadata, HttpError, NotProcessedError, openStream, type StreamListener } from './grpc-stream.js';
+import type { EtcdTls } from '../options.js';
 import type { Message } from './protobuf.js';
-
-export interface Endpoint {
-  /** `http://host:port`, or `https://…`. */
-  readonly url: string;
-  readonly tls: SecureContextOptions & { readonly servername?: string };
-}
-
-export interface CallSettings {
-  readonly headers: Readonly<Record<string, string>>;
-  /** How long an answer may take on a connection on which others arrive. */
-  readonly longestMs: number;
-}
 
 /** A connection that once worked was lost under a request, which may have been carried out. A new one may answer. */
 export class StaleConnectionError extends Error {
@@ -28,17 +16,17 @@ const QUIET_MS = 100;
 /** A server that has sent nothing since the last ping closes the connection for pings more frequent than this. */
 const PING_EVERY_MS = 5_000;
 /**
- * An answer to a ping may take half of a request's time-out, and this in any case: it needs no disk and no majority.
+ * An answer to a ping needs no disk and no majority: it may take half of a request's time-out, and this in any case.
  */
 const PONG_MS = 1_000;
-/** gRPC allows for eight digits. */
+/** The longest that gRPC can tell a server in milliseconds. */
 const LONGEST_TIMEOUT_MS = 99_999_999;
 
 /**
  * gRPC over Node's own HTTP/2: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  *
- * A pair of acquire and release on loopback costs 0.65 ms and 0.16 ms of processor time; 0.91 and 0.46 with grpc-js
- * 1.14. Here a dead connection is found in less than the 5 s between two pings of grpc-js.
+ * A pair of acquire and release on loopback takes 0.65 ms and 0.16 ms of processor time; 0.91 and 0.46 with grpc-js
+ * 1.14. A dead connection is found in less than the 5 s between two pings of grpc-js.
  */
 export class GrpcConnection {
   readonly #session: ClientHttp2Session;
@@ -51,12 +39,12 @@ export class GrpcConnection {
 
   /** Connects at once. `onEnd` is called once, also when that fails. Without a reason: the server asked to leave. */
   constructor(
-    endpoint: Endpoint,
+    url: string,
+    tls: EtcdTls,
     private readonly timeoutMs: number,
     private readonly onEnd: (reason: Error | undefined) => void,
-    private readonly clock: Clock = systemClock,
   ) {
-    this.#session = connect(endpoint.url, { ...endpoint.tls, settings: { enablePush: false } });
+    this.#session = connect(url, { ...tls, settings: { enablePush: false } });
     // Unless there is an error, Node lets what is under way come to its end after this, and takes no more.
     this.#session.on('goaway', (code) => {
       if (code === constants.NGHTTP2_NO_ERROR) this.#askedToLeave = true;
@@ -72,15 +60,16 @@ export class GrpcConnection {
   }
 
   /**
-   * Rejects with an `EtcdError`, or with another error when there was no answer: the request may have been carried out
-   * then.
+   * Rejects with an `EtcdError`, or with another error without an answer: the request may have been carried out then.
+   * @param longestMs how long an answer may take on a connection on which others arrive
    */
-  call(method: string, request: Buffer, { headers, longestMs }: CallSettings): Promise<Message> {
+  call(method: string, request: Buffer, headers: Metadata, longestMs: number): Promise<Message> {
     return new Promise((resolve, reject) => {
       let reply: Message | undefined;
-      const stream = this.#open(
+      const timeout = `${Math.min(Math.ceil(longestMs), LONGEST_TIMEOUT_MS)}m`;
+      const stream = this.stream(
         method,
-        { ...headers, 'grpc-timeout': timeoutOf(longestMs) },
+        { ...headers, 'grpc-timeout': timeout },
         {
           message: (message) => (reply = message),
           ended: (error) => {
@@ -99,9 +88,13 @@ export class GrpcConnection {
     });
   }
 
-  /** A stream in both directions; it has no deadline. */
-  stream(method: string, headers: Readonly<Record<string, string>>, listener: StreamListener): MessageStream {
-    return new MessageStream(this.#open(method, headers, listener));
+  /** A stream in both directions, without a deadline. */
+  stream(method: string, headers: Metadata, listener: StreamListener): ClientHttp2Stream {
+    return openStream(this.#session, method, headers, {
+      heard: () => (this.#heardAt = systemClock.now()),
+      message: (message) => listener.message(message),
+      ended: (error) => listener.ended(error && this.#lost(error)),
+    });
   }
 
   /** Takes no more requests, and ends with the last one that is under way. Idempotent. */
@@ -118,43 +111,34 @@ export class GrpcConnection {
     this.onEnd(reason);
   }
 
-  /**
-   * Gives up after `longestMs`, or as soon as nothing at all has arrived for the time-out: the connection ends then,
-   * too.
-   */
+  /** Gives up after `longestMs`. After a time-out without a sign of life it ends the connection, too. */
   #limit(longestMs: number, giveUp: (error: Error) => void): Timer {
-    const since = this.clock.now();
-    let timer: Timer;
+    const since = systemClock.now();
     const look = (): void => {
-      const [age, silence] = [this.clock.now() - since, this.clock.now() - Math.max(since, this.#heardAt)];
-      if (silence < this.timeoutMs && age < longestMs) {
-        lookIn(Math.min(this.timeoutMs - silence, longestMs - age));
+      const now = systemClock.now();
+      const [age, silence] = [now - since, now - Math.max(since, this.#heardAt)];
+      const leftMs = Math.min(this.timeoutMs - silence, longestMs - age);
+      if (leftMs > 0) {
+        timer = replyTimeout(systemClock, leftMs, look);
         return;
       }
       const error = new Error(`no answer within ${Math.round(age)} ms`);
       giveUp(silence >= this.timeoutMs ? this.#lost(error) : error);
       if (silence >= this.timeoutMs) this.end(error);
     };
-    const lookIn = (delayMs: number): void => {
-      timer = replyTimeout(this.clock, delayMs, look);
-    };
-    lookIn(this.timeoutMs);
+    let timer = replyTimeout(systemClock, this.timeoutMs, look);
     return { cancel: () => timer.cancel() };
   }
 
-  /**
-   * A network that has forgotten an idle connection is silent about it. A ping beside the request shows that long
-   * before the request may be called late.
-   */
+  /** A network forgets an idle connection in silence. A ping shows that long before the request is late. */
   #pingAfterQuiet(): void {
-    const now = this.clock.now();
-    const tooEarly = this.#pingedAt > this.#heardAt ? PING_EVERY_MS : 0;
+    const now = systemClock.now();
     if (this.#pinging || this.#session.connecting || now - this.#heardAt < QUIET_MS) return;
-    if (now - this.#pingedAt < tooEarly) return;
+    if (this.#pingedAt > this.#heardAt && now - this.#pingedAt < PING_EVERY_MS) return;
     this.#pinging = true;
     this.#pingedAt = now;
     const limitMs = Math.min(this.timeoutMs, Math.max(this.timeoutMs / 2, PONG_MS));
-    const limit = replyTimeout(this.clock, limitMs, () => {
+    const limit = replyTimeout(systemClock, limitMs, () => {
       this.#pinging = false;
       if (this.#heardAt >= now) return;
       this.end(new Error(`no answer to a ping within ${Math.round(limitMs)} ms on a connection that worked before`));
@@ -165,22 +149,10 @@ export class GrpcConnection {
     });
   }
 
-  #open(method: string, headers: Readonly<Record<string, string>>, listener: StreamListener): ClientHttp2Stream {
-    return openStream(this.#session, method, headers, {
-      heard: () => (this.#heardAt = this.clock.now()),
-      message: (message) => listener.message(message),
-      ended: (error) => listener.ended(error && this.#lost(error)),
-    });
-  }
-
   /** Says why there was no answer, unless `error` is one. */
   #lost(error: Error): Error {
     if (error instanceof EtcdError || error instanceof HttpError || error instanceof NotProcessedError) return error;
     const { message } = this.#endedBy ?? error;
     return this.#heardAt === -Infinity ? new Error(message) : new StaleConnectionError(message);
   }
-}
-
-function timeoutOf(longestMs: number): string {
-  return longestMs <= LONGEST_TIMEOUT_MS ? `${Math.ceil(longestMs)}m` : `${Math.ceil(longestMs / 1_000)}S`;
 }

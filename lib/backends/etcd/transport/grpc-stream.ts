@@ -6,12 +6,14 @@ import {
   type IncomingHttpStatusHeader,
 } from 'node:http2';
 import { connectionError, EtcdError } from '../error.js';
-import { frame, Frames } from './grpc-frames.js';
+import { Frames } from './grpc-frames.js';
 import { Message } from './protobuf.js';
+
+export type Metadata = Readonly<Record<string, string>>;
 
 export interface StreamListener {
   message(message: Message): void;
-  /** Comes once, and nothing after it. `undefined`: the server ended the stream, and all is well. */
+  /** Comes once and last. `undefined`: the server ended the stream, and all is well. */
   ended(error: Error | undefined): void;
 }
 
@@ -43,7 +45,7 @@ export class NotProcessedError extends Error {
 export function openStream(
   session: ClientHttp2Session,
   method: string,
-  headers: Readonly<Record<string, string>>,
+  headers: Metadata,
   listener: StreamListener & { readonly heard: () => void },
 ): ClientHttp2Stream {
   if (session.closed || session.destroyed) throw new NotProcessedError('the connection takes no more requests');
@@ -77,7 +79,7 @@ export function openStream(
       fail(connectionError(error));
     }
   });
-  // The server's last word is the end of it, whatever we still had to say.
+  // When the server ends the stream, this side has nothing more to say.
   stream.on('end', () => stream.end());
   stream.on('error', (error) => (failure ??= connectionError(error)));
   stream.on('close', () => {
@@ -91,17 +93,4 @@ export function openStream(
     }
   });
   return stream;
-}
-
-/** The sending side of a stream. */
-export class MessageStream {
-  constructor(private readonly stream: ClientHttp2Stream) {}
-
-  send(message: Buffer): void {
-    if (!this.stream.closed && !this.stream.destroyed) this.stream.write(frame(message));
-  }
-
-  close(): void {
-    this.stream.close(constants.NGHTTP2_CANCEL);
-  }
 }

@@ -1,7 +1,4 @@
-/**
- * The few messages of etcd's API that a lock needs, by their field numbers:
- * https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/
- */
+/** Messages of etcd's API, by their field numbers: https://etcd.io/docs/v3.4/dev-guide/api_reference_v3/ */
 import { encode, Message } from './protobuf.js';
 
 export const METHOD = {
@@ -27,7 +24,6 @@ export interface OneOf {
   readonly createdUpTo?: bigint;
 }
 
-/** One step of a transaction. */
 export type Step =
   | { readonly get: string }
   | { readonly get: OneOf }

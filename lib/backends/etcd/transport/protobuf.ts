@@ -1,6 +1,4 @@
-/**
- * A field of a message to encode: nothing is written for `undefined`, as for zero, which is what an absent field means.
- */
+/** A field of a message to encode. An absent field means zero: neither zero nor `undefined` is written. */
 export type Field = readonly [number: number, value: bigint | number | boolean | string | Uint8Array | undefined];
 
 const VARINT = 0;

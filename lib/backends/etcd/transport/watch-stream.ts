@@ -1,38 +1,31 @@
+import { type ClientHttp2Stream, constants } from 'node:http2';
 import type { EtcdClient } from './client.js';
-import type { MessageStream } from './grpc-stream.js';
+import { frame } from './grpc-frames.js';
 import { METHOD } from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
-/** How a stream of watches ended. */
-export interface WatchEnd {
-  /** Why, where this process did not end it. */
-  readonly reason: string;
-  /** Those of the keys that may have gone unseen. */
-  readonly wakes: readonly (() => void)[];
-}
-
-/** The watch of one key. */
 export interface Watch {
-  /** It still stands, and a new one would have the same rights and go the same way. */
+  /** It still stands, and a new one would have the same rights and take the same route. */
   isCurrent(): boolean;
   end(): void;
 }
 
 /**
- * Watches of many keys over one stream, which has the rights and goes the way that it was opened with. etcd does not
- * say which watch it refuses, so that one refusal is the end of the stream.
+ * Watches of many keys over one stream, which keeps the rights and the route that it was opened with. etcd does not say
+ * which watch it refuses: one refusal ends the stream.
  */
 export class WatchStream {
   readonly #wakes = new Map<bigint, () => void>();
-  readonly #stream: Promise<MessageStream>;
+  readonly #stream: Promise<ClientHttp2Stream>;
   #route: number | undefined;
   #lastId = 0n;
   #retired = false;
   #ended = false;
 
+  /** @param onEnd is called when this process did not end it, with the wake-ups of keys that may have gone unseen */
   constructor(
     private readonly client: EtcdClient,
-    private readonly onEnd: (end: WatchEnd) => void,
+    private readonly onEnd: (reason: string, wakes: readonly (() => void)[]) => void,
   ) {
     this.#stream = client.stream(METHOD.watch, {
       message: (message) => this.#onMessage(message),
@@ -44,12 +37,11 @@ export class WatchStream {
     );
   }
 
-  /** A new one would have the same rights, and go the same way. */
+  /** A new one would have the same rights, and take the same route. */
   get current(): boolean {
     return !this.#ended && (this.#route === undefined || this.#route === this.client.route);
   }
 
-  /** Calls `wake` at most once, when `key` may have gone since the revision `from`. */
   watch(key: string, from: bigint, wake: () => void): Watch {
     const id = ++this.#lastId;
     this.#wakes.set(id, wake);
@@ -86,23 +78,22 @@ export class WatchStream {
 
   #end(reason: string): void {
     if (this.#ended) return;
-    this.#ended = true;
     const wakes = [...this.#wakes.values()];
     this.#wakes.clear();
     this.#close();
-    this.onEnd({ reason, wakes });
+    this.onEnd(reason, wakes);
   }
 
   #send(request: Buffer): void {
-    this.#onceOpen((stream) => stream.send(request));
+    this.#onceOpen((stream) => stream.writable && stream.write(frame(request)));
   }
 
   #close(): void {
     this.#ended = true;
-    this.#onceOpen((stream) => stream.close());
+    this.#onceOpen((stream) => stream.close(constants.NGHTTP2_CANCEL));
   }
 
-  #onceOpen(use: (stream: MessageStream) => void): void {
+  #onceOpen(use: (stream: ClientHttp2Stream) => void): void {
     this.#stream.then(use, () => undefined);
   }
 }
