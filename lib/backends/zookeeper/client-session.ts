@@ -1,25 +1,20 @@
 import { randomInt } from 'node:crypto';
-import { type Clock, LockError, pause, ReportedHealth, systemClock, within } from '../../core/index.js';
-import type { ServerAddress } from './connect-string.js';
-import { SessionRequests } from './session-requests.js';
+import { LockError, pause, ReportedHealth, systemClock, within } from '../../core/index.js';
 import { adviceOn, silenceMsOf } from './session-times.js';
 import type { Handshake } from './transport/single-connection-client.js';
 import { ZooKeeperConnection } from './transport/connection.js';
+import type { ResolvedOptions } from './options.js';
 import { ConnectionLostError, SessionExpiredError, SessionRefusedError } from './error.js';
 import { ZooKeeperSession } from './session.js';
 import { ZooKeeperWire } from './transport/wire.js';
 
-export interface ClientSessionOptions {
-  readonly servers: readonly ServerAddress[];
-  readonly sessionTtlMs: number;
-  readonly requestTimeoutMs: number;
-  /** How long a caller waits for a session. */
-  readonly patienceMs: number;
-  readonly auth: Buffer | undefined;
-}
+type ClientSessionOptions = Pick<
+  ResolvedOptions,
+  'servers' | 'sessionTtlMs' | 'requestTimeoutMs' | 'patienceMs' | 'auth'
+>;
 
 /**
- * A server that is just starting may accept a connection and never say a word on it, and answer the next one at once.
+ * A server that is just starting may stay silent on the connections that it accepts, and then answer the next at once.
  */
 const SHORTEST_HANDSHAKE_MS = 500;
 const SHORTEST_PAUSE_MS = 20;
@@ -27,22 +22,23 @@ const LONGEST_PAUSE_MS = 500;
 const LONGEST_FAREWELL_MS = 1_000;
 
 /**
- * The one session of a process: made when first asked for, carried over to the next server when a connection ends, made
- * anew when it has expired. Servers are asked one after the other, from a random one on.
+ * The one session of a process. It is made when first asked for, moves to the next server when a connection ends, and
+ * is made anew when it has expired. Servers are asked one after the other, from a random one on.
  */
 export class ClientSession {
   readonly health = new ReportedHealth();
-  readonly #clock: Clock = systemClock;
-  readonly #requests = new SessionRequests<ZooKeeperSession>(this.#clock);
+  /** They wait for the session. Each is called once, with the session or with a failure. */
+  readonly #requests = new Set<(outcome: ZooKeeperSession | Error) => void>();
   #session: ZooKeeperSession | undefined;
-  /** The present one, or the one that is being opened, or the last one. */
+  /** The present or the last one, or one that is being opened. */
   #connection: ZooKeeperConnection | undefined;
-  /** Whether it carries the session, or did until it ended. */
+  /** Whether that connection carries the session, or did until it ended. */
   #isUp = false;
-  #failure: Error | undefined;
+  /** The last failure, once all servers have refused us since the last connection ended. */
+  failure: Error | undefined;
   #nextServer: number;
   #wire: Promise<ZooKeeperWire> | undefined;
-  /** How long the next server has to let us in: twice as long each time that one has said nothing. */
+  /** How long the next server has to let us in. Each silence doubles it. */
   #handshakeMs = SHORTEST_HANDSHAKE_MS;
   #started = false;
   #closing: Promise<void> | undefined;
@@ -50,11 +46,6 @@ export class ClientSession {
 
   constructor(private readonly options: ClientSessionOptions) {
     this.#nextServer = randomInt(options.servers.length);
-  }
-
-  /** The last failure, once all servers have refused us since the last connection ended. */
-  get failure(): Error | undefined {
-    return this.#failure;
   }
 
   /**
@@ -65,8 +56,18 @@ export class ClientSession {
     if (this.#closing) throw closed();
     if (this.#session && this.#up) return this.#session;
     if (!this.#started) void this.#run();
-    const silent = (): Error => new ConnectionLostError(this.health.current.detail ?? 'no server has let us in yet');
-    return this.#requests.wait(this.options.patienceMs, silent);
+    return new Promise((resolve, reject) => {
+      const settle = (outcome: ZooKeeperSession | Error): void => {
+        patience.cancel();
+        this.#requests.delete(settle);
+        if (outcome instanceof Error) reject(outcome);
+        else resolve(outcome);
+      };
+      const onTime = (): void =>
+        settle(new ConnectionLostError(this.health.current.detail ?? 'no server has let us in yet'));
+      const patience = systemClock.schedule(this.options.patienceMs, onTime);
+      this.#requests.add(settle);
+    });
   }
 
   /** Ends the session on the server, and so all its nodes, if that can be done soon. Idempotent. */
@@ -80,29 +81,27 @@ export class ClientSession {
   }
 
   async #close(): Promise<void> {
-    this.#requests.rejectAll(closed());
+    this.#settle(closed());
     const farewellMs = Math.min(this.options.sessionTtlMs / 3, LONGEST_FAREWELL_MS);
-    if (this.#session) await within(this.#clock, farewellMs, this.#sayFarewell(this.#clock.now() + farewellMs));
+    if (this.#session) await within(systemClock, farewellMs, this.#sayFarewell(systemClock.now() + farewellMs));
     this.#closed = true;
     this.#connection?.cut(closed());
     this.#session?.end();
   }
 
-  /**
-   * While the connection is down the session may come back: without a farewell its nodes would stay until it expires.
-   */
+  /** A session whose connection is down may come back. Without a farewell its nodes would stay until it expires. */
   async #sayFarewell(until: number): Promise<void> {
-    while (this.#session && this.#clock.now() < until) {
+    while (this.#session && systemClock.now() < until) {
       try {
         if (this.#up) return void (await this.#up.ask('closeSession', {}));
       } catch {
-        // The connection has ended: over the next one, if it comes in time.
+        // The connection has ended. The next one may come in time.
       }
-      await pause(this.#clock, SHORTEST_PAUSE_MS);
+      await pause(systemClock, SHORTEST_PAUSE_MS);
     }
   }
 
-  /** Never rejects. No server is asked again and again without a pause, also not one that lets us in and closes. */
+  /** Never rejects. Pauses before it asks a server again, also one that lets us in and closes. */
   async #run(): Promise<void> {
     this.#started = true;
     for (let failures = 0; !this.#closed; failures += 1) {
@@ -116,10 +115,10 @@ export class ClientSession {
     }
   }
 
-  /** The first pauses are short, in case that a server is being restarted. */
+  /** The first pauses are short, because a server may be restarting. */
   async #rest(rounds: number): Promise<void> {
     const longest = Math.min(SHORTEST_PAUSE_MS * 2 ** Math.min(rounds, 10), LONGEST_PAUSE_MS);
-    await pause(this.#clock, longest / 2 + randomInt(Math.ceil(longest / 2)), { background: true });
+    await pause(systemClock, longest / 2 + randomInt(Math.ceil(longest / 2)), { background: true });
   }
 
   /** Resolves to what has ended the connection. Rejects with what has kept it from being made. */
@@ -127,11 +126,11 @@ export class ClientSession {
     this.#wire ??= ZooKeeperWire.load();
     const handshake = this.#handshake(await this.#wire);
     if (this.#closed) throw closed();
-    const connection = new ZooKeeperConnection(handshake, this.#clock, this.#handshakeMs);
+    const connection = new ZooKeeperConnection(handshake, this.#handshakeMs);
     this.#connection = connection;
     await this.#letIn(connection);
     try {
-      // Another server may not have heard yet of what the one before had told us.
+      // Another server may know less than the one before has told us.
       if (this.#session) await connection.ask('sync', { path: '/' });
     } catch (error) {
       connection.cut(asError(error));
@@ -147,7 +146,7 @@ export class ClientSession {
     try {
       await connection.ready;
     } finally {
-      const wasSilent = this.#clock.now() - connection.openedAt >= this.#handshakeMs;
+      const wasSilent = systemClock.now() - connection.openedAt >= this.#handshakeMs;
       this.#handshakeMs = wasSilent ? Math.min(2 * this.#handshakeMs, longest) : SHORTEST_HANDSHAKE_MS;
     }
   }
@@ -163,11 +162,11 @@ export class ClientSession {
   #onConnected(connection: ZooKeeperConnection): void {
     this.#isUp = true;
     if (this.#session) this.#session.resume(connection);
-    else this.#session = new ZooKeeperSession(connection, this.#clock);
+    else this.#session = new ZooKeeperSession(connection, systemClock);
     this.health.advise('session', adviceOn(connection.sessionMs, this.options.sessionTtlMs));
-    this.#failure = undefined;
+    this.failure = undefined;
     this.health.report('up');
-    this.#requests.resolveAll(this.#session);
+    this.#settle(this.#session);
   }
 
   #onDisconnected(error: Error): void {
@@ -177,14 +176,17 @@ export class ClientSession {
       this.#session?.end();
       this.#session = undefined;
     }
-    // Trying again would not mend it.
     if (error instanceof SessionRefusedError || error instanceof LockError) this.#fail(error);
     if (!this.#closing) this.health.report('down', error.message);
   }
 
   #fail(error: Error): void {
-    this.#failure = error;
-    this.#requests.rejectAll(error);
+    this.failure = error;
+    this.#settle(error);
+  }
+
+  #settle(outcome: ZooKeeperSession | Error): void {
+    for (const settle of this.#requests) settle(outcome);
   }
 }
 

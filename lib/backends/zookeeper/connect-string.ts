@@ -1,4 +1,4 @@
-import { LockConfigurationError } from '../../core/index.js';
+import { refuseOption } from '../../core/index.js';
 
 export interface ServerAddress {
   readonly host: string;
@@ -17,26 +17,26 @@ export function isPath(text: unknown): text is string {
 }
 
 /**
- * Takes `zk1:2181,zk2:2181/chroot` apart. The client's own parser accepts anything, and no IPv6.
- * @throws LockConfigurationError that does not repeat what was given: it may be a URL with a password
+ * Reads `zk1:2181,zk2:2181/chroot`. The client's own parser accepts any text, and no IPv6.
+ * @throws LockConfigurationError that does not repeat the text: it may be a URL with a password
  */
 export function parseConnectString(given: unknown): { servers: readonly ServerAddress[]; chroot: string } {
   const text = typeof given === 'string' ? given.trim() : '';
   const slash = text.includes('/') ? text.indexOf('/') : text.length;
   const chroot = text.slice(slash).replace(/\/$/u, '');
   const servers = text.slice(0, slash).split(',').map(serverOf);
-  if (chroot !== '' && !isPath(chroot)) throw refused();
+  if (chroot !== '' && !isPath(chroot)) refuse();
   return { servers, chroot };
 }
 
 function serverOf(text: string): ServerAddress {
   const { host, port } = SERVER.exec(text.trim())?.groups ?? {};
   const number = port === undefined ? DEFAULT_PORT : Number(port);
-  if (host === undefined || number < 1 || number > 65_535) throw refused();
+  if (host === undefined || number < 1 || number > 65_535) refuse();
   return { host: host.replaceAll(/[[\]]/gu, ''), port: number };
 }
 
-function refused(): LockConfigurationError {
+function refuse(): never {
   const expected = 'host1:2181,host2:2181,host3:2181/chroot, without a scheme and without a password';
-  return new LockConfigurationError(`connectString must look like ${expected}`, 'connectString');
+  refuseOption('connectString', `must look like ${expected}`);
 }

@@ -1,11 +1,11 @@
-import { AbortListener, type Clock } from '../../core/index.js';
+import { AbortListener, systemClock } from '../../core/index.js';
 import { NodeWatch } from './node-watch.js';
 import type { OwnNode } from './nodes.js';
 import type { NodeEvent } from './transport/single-connection-client.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import type { ZooKeeperSession } from './session.js';
 
-/** A node that has the key: tells when the server has removed it, or has ended its session. */
+/** A node that has the key. Tells when the server has removed it, or has ended its session. */
 export class HeldNode {
   readonly #revoke = new AbortController();
   readonly #watch = new NodeWatch();
@@ -15,7 +15,6 @@ export class HeldNode {
   constructor(
     private readonly session: ZooKeeperSession,
     readonly node: OwnNode,
-    private readonly clock: Clock,
   ) {
     this.#sessionEnd = new AbortListener(session.ended, this.#onGone);
   }
@@ -24,13 +23,10 @@ export class HeldNode {
     return this.#revoke.signal;
   }
 
-  /**
-   * Sends a life sign of the session. With the first one over each connection it reads the node, too, and watches it
-   * from then on: news of its end come before the answer to the next life sign.
-   */
+  /** Sends a life sign of the session. The first one over each connection also reads the node and watches it. */
   async renew(): Promise<boolean> {
     const { session } = this;
-    const askedAt = this.clock.now();
+    const askedAt = systemClock.now();
     if (this.#isOver) return false;
     await Promise.all([this.#look(session.connection), session.heartbeat()]);
     if (this.#isOver) return false;
@@ -38,7 +34,6 @@ export class HeldNode {
     return true;
   }
 
-  /** Stops watching. */
   forget(): void {
     this.#released = true;
     this.#sessionEnd.end();

@@ -1,6 +1,5 @@
 import {
   type Asker,
-  type Clock,
   type Guarantee,
   type HealthSource,
   type Holder,
@@ -14,7 +13,7 @@ import {
 } from '../../core/index.js';
 import { HeldNode } from './held-node.js';
 import type { OwnNode } from './nodes.js';
-import type { QueueEntry } from './queue-entry.js';
+import type { QueueEntry, Wake } from './queue-entry.js';
 import { SequentialEntry } from './sequential-entry.js';
 import { ClientSession } from './client-session.js';
 import { EphemeralEntry } from './simple/ephemeral-entry.js';
@@ -24,14 +23,12 @@ import type { ZooKeeperSession } from './session.js';
 
 const ENTRIES = { sequential: SequentialEntry, simple: EphemeralEntry };
 
-/** A caller that asks for a key. */
 interface Contender {
   readonly key: string;
   readonly owner: string;
   readonly metadata: HolderMetadata;
   readonly asker: Asker | undefined;
-  /** Present when the caller waits. */
-  readonly wake: (() => void) | undefined;
+  readonly wake: Wake;
 }
 
 /** An owner's entry in the queue, and its lease once it has the key. */
@@ -46,16 +43,13 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   readonly name = 'zookeeper';
   readonly guarantee: Guarantee;
   readonly endsWith = 'session';
-  readonly #options: ResolvedOptions;
   readonly #session: ClientSession;
-  readonly #clock: Clock = systemClock;
   readonly #acquisitions = new Map<string, Acquisition>();
   readonly #wakes = new Map<string, () => void>();
-  /** Waiters that were told that no server can be reached. */
+  /** Those of waiters that were told that no server can be reached. */
   readonly #wakesOnceUp = new Set<() => void>();
 
-  constructor(options: ResolvedOptions) {
-    this.#options = options;
+  constructor(private readonly options: ResolvedOptions) {
     this.guarantee = options.servers.length > 1 ? 'consensus' : 'durable';
     this.#session = new ClientSession(options);
     this.health.onChange(({ status }) => status === 'up' && this.#onUp());
@@ -65,7 +59,6 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     return this.#session.health;
   }
 
-  /** Connects. */
   async start(): Promise<void> {
     await this.#session.connected();
   }
@@ -110,7 +103,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
 
   /** A follower may lag behind its leader, so it syncs first, in the same write. */
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { base, mode } = this.#options;
+    const { base, mode } = this.options;
     const { connection } = await this.#session.connected();
     const synced = connection.ask('sync', { path: base });
     const [present] = await Promise.all([ENTRIES[mode].ownerOf(connection, base, key), synced]);
@@ -138,18 +131,18 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     if (asker?.onSend() === false) throw mayBeThere ? new Error('nobody waits for it any more') : new NotSentError();
     const acquisition = this.#acquisitionOf(contender, session);
     for (;;) {
-      const askedAt = this.#clock.now();
+      const askedAt = systemClock.now();
       const position = await acquisition.entry.look(wake);
       if (!position.node) return this.#refused(contender, position.holder);
       const sentAt = session.trustedFrom(askedAt);
-      const isTrusted = this.#clock.now() < trustedUntil(sentAt, session.times.trustMs);
+      const isTrusted = systemClock.now() < trustedUntil(sentAt, session.times.trustMs);
       if (isTrusted) return this.#granted(acquisition, position.node, sentAt);
       await session.prove();
     }
   }
 
-  /** Once it is known that no server can be reached, a waiter is told at once. It is woken when one can. */
-  #connected(wake: (() => void) | undefined): Promise<ZooKeeperSession> {
+  /** A waiter is told at once that no server can be reached. It is woken when one can. */
+  #connected(wake: Wake): Promise<ZooKeeperSession> {
     const { failure } = this.#session;
     if (!wake || !failure) return this.#session.connected();
     this.#wakesOnceUp.add(wake);
@@ -166,7 +159,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     const present = this.#acquisitions.get(owner);
     if (present?.entry.session === session) return present;
     present?.entry.unwatch();
-    const { base, acl, mode } = this.#options;
+    const { base, acl, mode } = this.options;
     const entry = new ENTRIES[mode](session, { key, owner, metadata, base, acl });
     const acquisition = { entry, held: undefined, releasing: undefined };
     this.#acquisitions.set(owner, acquisition);
@@ -178,7 +171,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     if (session.ended.aborted) throw new SessionExpiredError();
     if (acquisition.held?.node.czxid !== node.czxid) {
       acquisition.held?.forget();
-      acquisition.held = new HeldNode(session, node, this.#clock);
+      acquisition.held = new HeldNode(session, node);
     }
     return {
       acquired: true,
@@ -189,7 +182,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     };
   }
 
-  /** A caller that does not wait leaves the queue. When that fails for now, the core does it later. */
+  /** A caller that does not wait leaves the queue. When that fails, the core does it later. */
   async #refused({ key, owner, wake }: Contender, holder: Holder | undefined): Promise<LeaseAttempt> {
     const refusal = { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) } as const;
     if (wake) return refusal;
@@ -202,7 +195,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     }
   }
 
-  /** Whether the key was the owner's. The end of the session is the end of all that was made in it. */
+  /** Whether the key was the owner's. All entries end with their session. */
   async #release(owner: string, acquisition: Acquisition): Promise<boolean> {
     const { entry, held } = acquisition;
     entry.unwatch();
@@ -213,7 +206,6 @@ export class ZooKeeperLeaseStore implements LeaseStore {
       return released && held !== undefined;
     } catch (error) {
       acquisition.releasing = undefined;
-      // Asking again would be of no use.
       if (isFinal(error)) this.#acquisitions.delete(owner);
       throw error;
     }

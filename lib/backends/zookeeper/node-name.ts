@@ -2,23 +2,18 @@ import { type Holder, type HolderMetadata, packMetadata, unpackHolder } from '..
 import type { NodeState } from './nodes.js';
 
 /**
- * A key as the name of a node: what `encodeURIComponent` makes of it, so letters, digits and `-_.!~*'()` stay, and all
- * else is the `%XX` of its UTF-8 bytes. The names `.` and `..`, which paths may not have, become `%2E` and `%2E%2E`. No
- * two keys share a name, and `decodeURIComponent` gives the key back.
+ * A key as the name of a node, which may not be `.` or `..`. No two keys share a name. `decodeURIComponent` reads it.
  */
 export function nameOfKey(key: string): string {
   return /^\.{1,2}$/u.test(key) ? key.replaceAll('.', '%2E') : encodeURIComponent(key);
 }
 
-/**
- * The name of a contender's node, before the server appends its number: who waits, for `ls`, and the owner, by which a
- * node is found whose creation was never answered.
- */
+/** The name before the server appends its number. `ls` shows who waits. The owner finds a node after a lost answer. */
 export function contenderPrefix({ pid, label, host }: HolderMetadata, owner: string): string {
   return `${pid}@${nameOfKey((label ?? host).slice(0, 60).toWellFormed())}:${nameOfKey(owner)}:`;
 }
 
-/** The owner in the name of a contender's node; `undefined` where there is none. */
+/** The owner in the name of a contender's node; `undefined` in another name. */
 export function ownerInName(name: string): string | undefined {
   const [, owner] = name.split(':');
   try {
@@ -28,7 +23,7 @@ export function ownerInName(name: string): string | undefined {
   }
 }
 
-/** The data of a node: an operator reads it with `get`, and waiters name the holder by it. */
+/** The data of a node, for an operator's `get` and for waiters who name the holder. */
 export function dataOf(metadata: HolderMetadata, owner?: string): Buffer {
   if (owner === undefined) return Buffer.from(packMetadata(metadata));
   const { host, pid, label } = metadata;

@@ -2,7 +2,7 @@ import { type NodeState, readNode } from './nodes.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import type { NodeEvent } from './transport/single-connection-client.js';
 
-/** Watches one node. Tells once of its next change, or of the end of the connection it was read over. */
+/** Watches one node. Tells once of its next change, or of the end of its connection. */
 export class NodeWatch {
   /** `undefined` when there is nothing more to tell. */
   #connection: ZooKeeperConnection | undefined;

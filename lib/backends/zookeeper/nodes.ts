@@ -1,6 +1,6 @@
 import { isRefusal, NO_NODE, NODE_EXISTS } from './error.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
-import { type AclEntry, CONTAINER, PERSISTENT } from './transport/wire.js';
+import { type AclEntry, CONTAINER, PERSISTENT, type RequestFields } from './transport/wire.js';
 
 /** A node of this process, and the number of the transaction that created it: no other node ever has the same. */
 export interface OwnNode {
@@ -16,19 +16,16 @@ export interface NodeState {
   readonly session: Buffer;
 }
 
+export type NewNode = Required<Pick<RequestFields, 'data' | 'acl' | 'flags'>>;
+
 /** @throws ServerRefusalError NO_NODE without a parent */
-export async function createNode(
-  connection: ZooKeeperConnection,
-  path: string,
-  how: { readonly data: Buffer; readonly acl: readonly AclEntry[]; readonly flags: number },
-): Promise<OwnNode> {
+export async function createNode(connection: ZooKeeperConnection, path: string, how: NewNode): Promise<OwnNode> {
   const answer = await connection.ask('create', { path, ...how }, `create a node in ${parentOf(path)}`);
   return { path: answer.data?.toString() ?? path, czxid: answer.stat.czxid.readBigInt64BE() };
 }
 
 /**
- * Creates the node and all above it, as far as they are missing: the node itself as one that the server removes when
- * empty.
+ * Creates the node, and as persistent ones all above it that are missing. The server removes a container when empty.
  */
 export async function createParents(
   connection: ZooKeeperConnection,
@@ -53,32 +50,33 @@ export async function readNode(
   path: string,
   watch = false,
 ): Promise<NodeState | null> {
-  try {
-    const { data, stat } = await connection.ask('read', { path, watch }, `read a node in ${parentOf(path)}`);
-    return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, session: stat.ephemeralOwner };
-  } catch (error) {
-    if (isRefusal(error, NO_NODE)) return null;
-    throw error;
-  }
+  const asked = connection.ask('read', { path, watch }, `read a node in ${parentOf(path)}`);
+  const answer = await unlessMissing(asked, null);
+  if (!answer) return null;
+  const { data, stat } = answer;
+  return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, session: stat.ephemeralOwner };
 }
 
 /** None where the node does not exist. */
 export async function childrenOf(connection: ZooKeeperConnection, path: string): Promise<readonly string[]> {
-  try {
-    return (await connection.ask('children', { path, watch: false }, `list ${path}`)).children ?? [];
-  } catch (error) {
-    if (isRefusal(error, NO_NODE)) return [];
-    throw error;
-  }
+  const answer = await unlessMissing(connection.ask('children', { path, watch: false }, `list ${path}`), null);
+  return answer?.children ?? [];
 }
 
 /** Whether it was there. */
-export async function deleteNode(connection: ZooKeeperConnection, path: string): Promise<boolean> {
+export function deleteNode(connection: ZooKeeperConnection, path: string): Promise<boolean> {
+  const asked = connection.ask('delete', { path, version: -1 }, `delete a node in ${parentOf(path)}`);
+  return unlessMissing(
+    asked.then(() => true),
+    false,
+  );
+}
+
+async function unlessMissing<T, Otherwise>(asked: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
   try {
-    await connection.ask('delete', { path, version: -1 }, `delete a node in ${parentOf(path)}`);
-    return true;
+    return await asked;
   } catch (error) {
-    if (isRefusal(error, NO_NODE)) return false;
+    if (isRefusal(error, NO_NODE)) return otherwise;
     throw error;
   }
 }

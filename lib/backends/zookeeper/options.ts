@@ -14,10 +14,7 @@ export type ZooKeeperMode = 'sequential' | 'simple';
 
 /** Rights on the nodes of the locks, as `setAcl` of zkCli takes them. */
 export interface ZooKeeperAcl {
-  /**
-   * `auth` with an empty id: whoever is authenticated as this process; `digest` with `user:hash`; `world` with
-   * `anyone`; `ip`.
-   */
+  /** `auth` with an empty id for the user of `credentials`; `digest` with `user:hash`; `world` with `anyone`; `ip`. */
   readonly scheme: string;
   readonly id: string;
   /** Letters of `cdrwa`: create, delete, read, write, admin. Locks need create, delete and read. */
@@ -25,41 +22,33 @@ export interface ZooKeeperAcl {
 }
 
 export interface ZooKeeperOptions {
-  /**
-   * All servers of the ensemble, and a path that everything lies under, if you like: `zk1:2181,zk2:2181,zk3:2181/shop`.
-   * Nodes of the path that are missing are created.
-   */
+  /** All servers, and a path above all locks, if any: `zk1:2181,zk2:2181,zk3:2181/shop`. Created when missing. */
   readonly connectString: string;
   /**
-   * How long the server keeps the locks of a process that it does not hear from. One TTL for all keys of the process:
-   * no call's `ttlMs` changes it. The server allows 2 to 20 of its ticks and takes the nearest; `health` says when that
-   * is another. A holder trusts its lock for two thirds of it. Below six ticks, which are 12 s with the server's
-   * defaults, a holder whose server is cut off from the others may trust it for too long: `health` warns below 12 s.
+   * How long the server keeps the locks of a silent process. This is the TTL of all its keys, whatever a call's `ttlMs`
+   * says. The server allows 2 to 20 of its ticks and takes the nearest; `health` tells of a change. A holder trusts its
+   * lock for two thirds of it. Below six ticks, 12 s by the server's defaults, a holder whose server is cut off from
+   * the others may trust it for too long: `health` warns below 12 s.
    * @default 15_000
    */
   readonly sessionTtlMs?: number;
   /** The path that the keys lie under. Created when missing. @default '/locks' */
   readonly prefix?: string;
-  /**
-   * How long a server may say nothing before the next one is asked: at most a quarter of the session. @default 3_000
-   */
+  /** How long a server may be silent before the next one is asked: at most a quarter of the session. @default 3_000 */
   readonly requestTimeoutMs?: number;
-  /**
-   * How long a caller waits for a server that lets the process in, before `LockBackendError`. @default the TTL, at
-   * least 2_000
-   */
+  /** How long a caller waits for a connection before `LockBackendError`. @default the TTL, at least 2_000 */
   readonly patienceMs?: number;
   /**
-   * Digest authentication. Nodes then belong to this user with this password, unless `acl` says otherwise: another
-   * password is another owner, who may not touch them.
+   * Digest authentication. Nodes then belong to this user with this password, unless `acl` says otherwise. Another
+   * password is another owner, who may not change them.
    */
   readonly credentials?: Credentials;
   /** @default everything for the user of `credentials`, or for the whole world without */
   readonly acl?: readonly ZooKeeperAcl[];
   /**
    * `sequential`: waiters stand in line on the server, and each release wakes the next one only. `simple`: one node for
-   * a key, which the losers watch: the server wakes all of them with each release, and they race. All processes that
-   * share a key must use the same. @default 'sequential'
+   * a key, which all waiters watch: each release wakes all of them, and they race. All processes that share a key must
+   * use the same. @default 'sequential'
    */
   readonly mode?: ZooKeeperMode;
 }
@@ -78,13 +67,14 @@ export interface ResolvedOptions extends Required<
 const MODES: readonly ZooKeeperMode[] = ['sequential', 'simple'];
 const TIMES = ['sessionTtlMs', 'requestTimeoutMs', 'patienceMs'];
 const OPTIONS = ['connectString', ...TIMES, 'prefix', 'credentials', 'acl', 'mode'];
-const PERMISSIONS: Readonly<Record<string, number>> = { r: 1, w: 2, c: 4, d: 8, a: 16 };
+/** Each letter stands for the next bit. */
+const PERMISSIONS = 'rwcda';
 const SHORTEST_SESSION_MS = 100;
-/** However short the session is: a process that starts has to load the client, too. */
+/** A process that starts has to load the client, too. */
 const SHORTEST_PATIENCE_MS = 2_000;
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Fills in what was left open. @throws LockConfigurationError naming the option; it repeats no password */
+/** Fills in the defaults. @throws LockConfigurationError naming the option; it repeats no password */
 export function resolveZooKeeperOptions(options: ZooKeeperOptions): ResolvedOptions {
   assertOptions(options, OPTIONS, 'zookeeper');
   const { connectString, sessionTtlMs = 15_000, requestTimeoutMs = 3_000, prefix = '/locks' } = options;
@@ -99,16 +89,8 @@ export function resolveZooKeeperOptions(options: ZooKeeperOptions): ResolvedOpti
   assertOneOf('mode', mode, MODES);
   const auth = credentials === undefined ? undefined : digestOf(credentials);
   const acl = aclOf(options.acl ?? [{ ...(auth ? OWNER : EVERYBODY), permissions: 'cdrwa' }]);
-  return {
-    servers,
-    base: chroot + prefix,
-    sessionTtlMs: Math.ceil(sessionTtlMs),
-    requestTimeoutMs,
-    patienceMs,
-    mode,
-    auth,
-    acl,
-  };
+  const times = { sessionTtlMs: Math.ceil(sessionTtlMs), requestTimeoutMs, patienceMs };
+  return { servers, base: chroot + prefix, ...times, mode, auth, acl };
 }
 
 const OWNER = { scheme: 'auth', id: '' };
@@ -126,8 +108,8 @@ function aclOf(entries: readonly ZooKeeperAcl[]): readonly AclEntry[] {
   return entries.map((entry: Partial<ZooKeeperAcl> | null) => {
     const { scheme, id, permissions = '' } = entry ?? {};
     if (typeof scheme !== 'string' || typeof id !== 'string' || !/^[cdrwa]{1,5}$/u.test(permissions)) refuseAcl();
-    const letters = new Set(permissions);
-    return { scheme, id, permissions: [...letters].reduce((bits, letter) => bits | (PERMISSIONS[letter] ?? 0), 0) };
+    const bits = permissions.split('').reduce((sum, letter) => sum | (1 << PERMISSIONS.indexOf(letter)), 0);
+    return { scheme, id, permissions: bits };
   });
 }
 

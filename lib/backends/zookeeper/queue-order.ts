@@ -2,12 +2,12 @@
 const SEQUENCE = /:-?\d{9,10}$/u;
 const LAST_NUMBER = 2 ** 31 - 1;
 
-/** The number that the server gave a contender's node; `NaN` for a node that is none. */
+/** The number that the server gave a contender's node; `NaN` for another node. */
 function sequenceOf(name: string): number {
   return SEQUENCE.test(name) ? Number(name.slice(name.lastIndexOf(':') + 1)) : Number.NaN;
 }
 
-/** The contenders among the children of a key, first come first; other children do not count. */
+/** The contenders among the children of a key, first come first. */
 export function inOrder(names: readonly string[]): readonly string[] {
   const numbered = names.map((name) => ({ name, number: sequenceOf(name) }));
   const contenders = numbered.filter(({ number }) => !Number.isNaN(number));
@@ -15,8 +15,8 @@ export function inOrder(names: readonly string[]): readonly string[] {
 }
 
 /**
- * Whether the numbers no longer tell the order: after the last one the server gives the last one again (3.8), or goes
- * on with negative ones. A key gets there with 2^31 acquisitions, unless its parent was removed meanwhile.
+ * Whether the numbers no longer tell the order: after the last one the server repeats it (3.8), or goes on with
+ * negative ones. A key gets there with 2^31 acquisitions, unless its parent was removed meanwhile.
  */
 export function numbersAreUsedUp(names: readonly string[]): boolean {
   return names.some((name) => {

@@ -1,37 +1,25 @@
-/** Times that follow from the time-out of a session, in milliseconds. */
-export interface SessionTimes {
-  /** How long a holder trusts its lock, from before the last answered life sign was sent. */
-  readonly trustMs: number;
-  /** From one life sign to the next, at the latest. */
-  readonly beatMs: number;
-  /** A connection on which nothing was answered for so long is asked for a life sign. */
-  readonly quietMs: number;
-  /** The leader, which ends sessions, hears of a life sign within this time after a follower has received it. */
-  readonly lagMs: number;
-}
-
-/** However long the session is: a connection that the network has forgotten is noticed after this and a silence. */
-const LONGEST_QUIET_MS = 2_500;
 /** A server's `tickTime`, by default. */
 const USUAL_TICK_MS = 2_000;
 const LEAST_TICKS = 6;
 
 /**
- * The leader ends sessions, and hears of those of its followers only with every half tick. A follower that is cut off
+ * The leader ends sessions. It hears of its followers' sessions with every half tick. A follower that is cut off
  * answers reads for `syncLimit` ticks more, while the leader ends the session and lets the next holder in. Therefore
  * life signs go through the leader (`sync`), and each proves that the leader knows of the one before it. A third of the
- * time-out is kept back for the time between the two, which is exact as long as the time-out is six ticks or more.
+ * time-out is kept back for the time between the two, which is exact when the time-out is six ticks or more.
  */
-export function timesOf(sessionMs: number): SessionTimes {
+export function timesOf(sessionMs: number) {
   return {
+    /** How long a holder trusts its lock, from before the last answered life sign was sent. */
     trustMs: (sessionMs * 2) / 3,
+    /** From one life sign to the next, at the latest. */
     beatMs: (sessionMs * 2) / 9,
-    quietMs: LONGEST_QUIET_MS,
+    /** The leader hears of a life sign within this time after a follower has received it. */
     lagMs: sessionMs / 12,
   };
 }
 
-/** After so long without an answer another server is asked, while the session lasts. */
+/** The silence after which another server is asked, while the session lasts. */
 export function silenceMsOf(sessionMs: number, requestTimeoutMs: number): number {
   return Math.min(sessionMs / 4, requestTimeoutMs);
 }

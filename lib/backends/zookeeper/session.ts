@@ -1,43 +1,37 @@
 import { type Clock, pause, type Timer } from '../../core/index.js';
-import { type SessionTimes, timesOf } from './session-times.js';
+import { timesOf } from './session-times.js';
 import type { SessionTicket } from './transport/single-connection-client.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 
 /**
- * Our identity on the server. One connection after the other may carry it. It ends when the server says so, or when
- * it is closed: with it go all nodes that were made in it.
+ * A connection on which nothing was answered for so long is asked for a life sign, which a dead one does not answer.
  */
+const LONGEST_QUIET_MS = 2_500;
+
+/** The identity of this process on the server. One connection after the other carries it. All its nodes end with it. */
 export class ZooKeeperSession {
   readonly ticket: SessionTicket;
-  readonly times: SessionTimes;
+  readonly times: ReturnType<typeof timesOf>;
   readonly #end = new AbortController();
-  #connection: ZooKeeperConnection;
-  /**
-   * The leader has surely heard of us at this time, by our clock. From then on it keeps the session for its time-out.
-   */
+  /** By our clock, the leader has surely heard of us then. It keeps the session for its time-out from then on. */
   #provenAt: number;
-  /** When some of what the leader has answered since then was sent. */
+  /** When some of the requests were sent that the leader has answered since then. */
   #answered: number[] = [];
   #nextBeat: Promise<void> | undefined;
   #beatTimer: Timer | undefined;
   #lastBeatAt: number;
 
   constructor(
-    connection: ZooKeeperConnection,
+    /** The present connection, or the last one. */
+    public connection: ZooKeeperConnection,
     private readonly clock: Clock,
   ) {
     this.ticket = connection.ticket;
     this.times = timesOf(connection.sessionMs);
-    this.#connection = connection;
     this.#provenAt = connection.openedAt;
     this.#lastBeatAt = connection.openedAt;
     connection.onLeaderAnswer = this.#onLeaderAnswer;
     this.#scheduleBeat();
-  }
-
-  /** The present connection, or the last one. */
-  get connection(): ZooKeeperConnection {
-    return this.#connection;
   }
 
   /** Aborts when the session is over, and everything in it lost. */
@@ -45,9 +39,9 @@ export class ZooKeeperSession {
     return this.#end.signal;
   }
 
-  /** The server has let us come back, which it asks its leader about. */
+  /** A server that accepts the session again has asked its leader. */
   resume(connection: ZooKeeperConnection): void {
-    this.#connection = connection;
+    this.connection = connection;
     this.#provenAt = connection.openedAt;
     this.#answered = [];
     connection.onLeaderAnswer = this.#onLeaderAnswer;
@@ -58,14 +52,12 @@ export class ZooKeeperSession {
     this.#end.abort();
   }
 
-  /** From when on what was answered to a question that was sent at `sentAt` may be trusted for `trustMs`. */
+  /** An answer to a question that was sent at `sentAt` may be trusted for `trustMs` from this time on. */
   trustedFrom(sentAt: number): number {
     return Math.min(sentAt, this.#provenAt + this.times.trustMs / 2);
   }
 
-  /**
-   * A life sign that the leader answers. All that is asked for in one turn goes out as one. @throws ConnectionLostError
-   */
+  /** A life sign that the leader answers. All calls of one turn share one. @throws ConnectionLostError */
   heartbeat(): Promise<void> {
     this.#nextBeat ??= Promise.resolve().then(() => {
       this.#nextBeat = undefined;
@@ -83,7 +75,7 @@ export class ZooKeeperSession {
 
   async #beat(): Promise<void> {
     this.#lastBeatAt = this.clock.now();
-    await this.#connection.ask('sync', { path: '/' });
+    await this.connection.ask('sync', { path: '/' });
   }
 
   readonly #onLeaderAnswer = (sentAt: number): void => {
@@ -98,8 +90,8 @@ export class ZooKeeperSession {
   };
 
   get #beatDueAt(): number {
-    const { beatMs, quietMs } = this.times;
-    return Math.min(this.#lastBeatAt + beatMs, Math.max(this.#lastBeatAt, this.#connection.heardAt) + quietMs);
+    const quietSince = Math.max(this.#lastBeatAt, this.connection.heardAt);
+    return Math.min(this.#lastBeatAt + this.times.beatMs, quietSince + LONGEST_QUIET_MS);
   }
 
   #scheduleBeat(): void {
@@ -109,9 +101,9 @@ export class ZooKeeperSession {
 
   #onBeatDue(): void {
     const isDue = this.clock.now() >= this.#beatDueAt;
-    this.#lastBeatAt = isDue ? this.clock.now() : this.#lastBeatAt;
+    if (isDue) this.#lastBeatAt = this.clock.now();
     // A failure shows in the end of the connection.
-    if (isDue && this.#connection.alive) this.heartbeat().catch(() => undefined);
+    if (isDue && this.connection.alive) this.heartbeat().catch(() => undefined);
     this.#scheduleBeat();
   }
 }

@@ -1,4 +1,4 @@
-import { type Clock, replyTimeout, type Timer } from '../../../core/index.js';
+import { ReplyTimeouts, systemClock } from '../../../core/index.js';
 import { silenceMsOf } from '../session-times.js';
 import { connectOnce, type Handshake, type SessionTicket } from './single-connection-client.js';
 import { WatchList } from './watch-list.js';
@@ -22,7 +22,6 @@ import {
 
 interface Pending {
   readonly name: OperationName;
-  /** In words. */
   readonly operation: string;
   readonly sentAt: number;
   readonly resolve: (payload: Payload) => void;
@@ -30,24 +29,23 @@ interface Pending {
 }
 
 /**
- * The client numbers its requests with 31 bits and never begins again. When they are used up it throws, also where
- * nobody can catch it. A connection ends before that, and leaves some numbers for the requests in the client's queue.
+ * The client numbers its requests with 31 bits and never begins again. When they are used up it throws where nobody can
+ * catch it. A connection ends before that, and leaves some numbers for the requests in the client's queue.
  */
 const NUMBERS_PER_CONNECTION = 2 ** 31 - 2 ** 20;
 
 /**
- * One TCP connection. By itself node-zookeeper-client 1.1.3 waits for ever on a silent server, sends abandoned requests
- * late, forgets callbacks, and ends the process on half a frame or an unknown error. Here a connection is cut when an
- * answer is overdue or makes no sense. Its end rejects all requests and fires all watches. Nothing of it lives on in
- * the next one.
+ * One TCP connection. By itself node-zookeeper-client 1.1.3 waits for ever on a silent server and sends abandoned
+ * requests late. It forgets callbacks, and ends the process on half a frame or an unknown error. Here a connection is
+ * cut when an answer is overdue or makes no sense. Its end rejects all requests and fires all watches.
  */
 export class ZooKeeperConnection {
   /** Resolves once we are in the session. @throws SessionExpiredError, SessionRefusedError, ConnectionLostError */
   readonly ready: Promise<void>;
   /** Resolves to the reason when the connection is over. */
   readonly ended: Promise<Error>;
-  /** When nothing had been sent yet. */
-  readonly openedAt: number;
+  /** Before anything was sent. */
+  readonly openedAt = systemClock.now();
   /** Listeners that are called once, when a watch fires or the connection ends. */
   readonly watches = new WatchList();
   /** Called when the leader has answered a request, with the time at which it was sent. */
@@ -57,22 +55,24 @@ export class ZooKeeperConnection {
   #end: Error | undefined;
   #onEnd: (error: Error) => void = () => undefined;
   #trouble: Error | undefined;
-  #heardAt: number;
-  #silence: Timer | undefined;
+  /** When a question was last answered; before that, `openedAt`. */
+  heardAt = this.openedAt;
+  /** Made with the first request: the server has set the session's time-out by then. */
+  #timeouts: ReplyTimeouts | undefined;
 
   constructor(
     private readonly handshake: Handshake,
-    private readonly clock: Clock,
     handshakeMs: number,
   ) {
-    this.openedAt = clock.now();
-    this.#heardAt = this.openedAt;
     this.ended = new Promise((resolve) => (this.#onEnd = resolve));
     const late = (): void => this.cut(new Error(`no handshake within ${Math.round(handshakeMs)} ms`));
-    const timeout = clock.schedule(handshakeMs, late);
+    const timeout = systemClock.schedule(handshakeMs, late);
     let onReady: () => void = () => undefined;
-    const ready = new Promise<void>((resolve) => (onReady = resolve));
-    this.ready = Promise.race([ready, this.ended.then(rethrow)]).finally(() => timeout.cancel());
+    const ready = new Promise<void>((resolve, reject) => {
+      onReady = resolve;
+      void this.ended.then(reject);
+    });
+    this.ready = ready.finally(() => timeout.cancel());
     this.#client = connectOnce(handshake, {
       onReady: () => onReady(),
       onOver: (why) => this.cut(why),
@@ -90,20 +90,9 @@ export class ZooKeeperConnection {
     return { id: this.#client.getSessionId(), password: this.#client.getSessionPassword() };
   }
 
-  /** As the server will have it, which may be more or less than what was asked for. */
+  /** Set by the server, which may allow more or less than what was asked for. */
   get sessionMs(): number {
     return this.#client.getSessionTimeout();
-  }
-
-  /** When a question was last answered; before that, `openedAt`. */
-  get heardAt(): number {
-    return this.#heardAt;
-  }
-
-  /** How long the oldest question has been waiting for its answer. */
-  get #silentForMs(): number {
-    const [oldest] = this.#pending;
-    return oldest ? this.clock.now() - oldest.sentAt : 0;
   }
 
   /** Sends at once. Answers come in the order of the calls. @throws ConnectionLostError, ServerRefusalError */
@@ -112,13 +101,10 @@ export class ZooKeeperConnection {
       const request = this.handshake.wire.request(name, fields);
       const usedUp = this.#client.connectionManager.xid >= NUMBERS_PER_CONNECTION;
       if (usedUp) this.cut(new Error('the numbers of its requests are nearly used up'));
-      if (this.#end) {
-        reject(this.#end);
-        return;
-      }
-      const pending: Pending = { name, operation, sentAt: this.clock.now(), resolve, reject };
+      if (this.#end) return reject(this.#end);
+      const pending: Pending = { name, operation, sentAt: systemClock.now(), resolve, reject };
       this.#pending.add(pending);
-      this.#watchSilence();
+      (this.#timeouts ??= this.#watchSilence()).start();
       this.#cork();
       this.#send(pending, request);
     });
@@ -129,7 +115,6 @@ export class ZooKeeperConnection {
     this.#trouble ??= why;
     if (this.#end) return;
     this.#end = this.#lastError();
-    this.#silence?.cancel();
     const { connectTimeoutHandler, socket } = this.#client.connectionManager;
     clearTimeout(connectTimeoutHandler ?? undefined);
     socket.destroy();
@@ -143,7 +128,7 @@ export class ZooKeeperConnection {
   #send(pending: Pending, request: JuteRequest): void {
     try {
       this.#client.connectionManager.queue(request, (error, answer) => {
-        this.#heardAt = this.clock.now();
+        this.heardAt = systemClock.now();
         if (error) this.#onError(pending, error.code);
         else this.#onAnswer(pending, answer.payload);
       });
@@ -186,22 +171,13 @@ export class ZooKeeperConnection {
     process.nextTick(() => socket.uncork());
   }
 
-  /** One timer for all that is asked. */
-  #watchSilence(): void {
-    const [oldest] = this.#pending;
-    if (!oldest || this.#silence) return;
+  #watchSilence(): ReplyTimeouts {
     const silenceMs = silenceMsOf(this.sessionMs, this.handshake.requestTimeoutMs);
-    const leftMs = oldest.sentAt + silenceMs - this.clock.now();
-    this.#silence = replyTimeout(this.clock, leftMs, () => this.#onSilence(silenceMs), { background: true });
+    const nextDueAt = (): number => {
+      const [oldest] = this.#pending;
+      return (oldest?.sentAt ?? Infinity) + silenceMs;
+    };
+    const onOverdue = (): void => this.cut(new Error(`no answer within ${Math.round(silenceMs)} ms`));
+    return new ReplyTimeouts(systemClock, silenceMs, nextDueAt, onOverdue);
   }
-
-  #onSilence(silenceMs: number): void {
-    this.#silence = undefined;
-    if (this.#silentForMs >= silenceMs) this.cut(new Error(`no answer within ${Math.round(silenceMs)} ms`));
-    else this.#watchSilence();
-  }
-}
-
-function rethrow(error: Error): never {
-  throw error;
 }

@@ -2,7 +2,7 @@ import type { ServerAddress } from '../connect-string.js';
 import { SessionExpiredError, SessionRefusedError } from '../error.js';
 import type { Client, ZooKeeperWire } from './wire.js';
 
-/** Identifies a session, and lets another connection resume it. */
+/** With it another connection resumes a session. */
 export interface SessionTicket {
   readonly id: Buffer;
   readonly password: Buffer;
@@ -23,12 +23,12 @@ export type NodeEvent = 'deleted' | 'changed' | 'lost';
 export interface ClientListener {
   /** The server has let us into the session. */
   onReady(): void;
-  /** The socket has closed, or must be: `why`, if known. */
+  /** The socket has closed, or must be closed. */
   onOver(why?: Error): void;
   /** An error of the socket, which closes next. */
   onError(error: Error): void;
   onEvent(path: string, event: NodeEvent): void;
-  /** The oldest question was answered with an error that the client does not know. */
+  /** The answer to the oldest question is an error that the client does not know. */
   onUnknownError(code: number): void;
 }
 
@@ -39,9 +39,8 @@ const AUTHENTICATION_FAILED = -4;
 const NODE_DELETED = 2;
 
 /**
- * A client that makes one connection to one server, is used once, and throws nothing where nobody can catch it. Nothing
- * that a former client received, sent or watched reaches it. Its watches are not re-registered; its choice of servers,
- * its events and its retries are replaced.
+ * A client that makes one connection to one server, and throws nothing where nobody can catch it. It has nothing of a
+ * former client, and registers no watch again. Its choice of servers, its events and its retries are replaced.
  */
 export function connectOnce(handshake: Handshake, listener: ClientListener): Client {
   const { wire, server, sessionTtlMs, ticket, auth } = handshake;
@@ -58,7 +57,7 @@ export function connectOnce(handshake: Handshake, listener: ClientListener): Cli
   manager.on('state', (state) => onState(state, listener));
   guardSocket(client, listener);
   client.connect();
-  // When the connection is over the client would make another one.
+  // After the connection the client would make another one.
   manager.connect = () => undefined;
   return client;
 }
@@ -66,12 +65,12 @@ export function connectOnce(handshake: Handshake, listener: ClientListener): Cli
 function onState(state: number, listener: ClientListener): void {
   if (state === CONNECTED) listener.onReady();
   else if (state === EXPIRED) listener.onOver(new SessionExpiredError());
+  else if (state === DISCONNECTED) listener.onOver();
   else if (state === AUTHENTICATION_FAILED)
     listener.onOver(new SessionRefusedError('the server refused to authenticate us'));
-  else if (state === DISCONNECTED) listener.onOver();
 }
 
-/** The handlers of the socket are looked up when it is made. */
+/** The client looks up the handlers of the socket when it makes one. */
 function guardSocket({ connectionManager: manager }: Client, listener: ClientListener): void {
   const onError = manager.onSocketError.bind(manager);
   manager.onSocketError = (error) => {
@@ -85,10 +84,7 @@ function guardSocket({ connectionManager: manager }: Client, listener: ClientLis
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       const code = /^Unknown code: (?<code>-?\d+)$/u.exec(message)?.groups?.['code'];
-      if (code === undefined) {
-        listener.onOver(new Error(`the server sent what is no answer: ${message}`));
-        return;
-      }
+      if (code === undefined) return listener.onOver(new Error(`the server sent what is no answer: ${message}`));
       listener.onUnknownError(Number(code));
       // The rest of the chunk is still unread.
       if (manager.pendingBuffer) manager.onSocketData(Buffer.alloc(0));

@@ -9,7 +9,7 @@ export interface NodeStat {
   readonly ephemeralOwner: Buffer;
 }
 
-/** The content of answers. Each has some of these fields. */
+/** The content of an answer, which has some of these fields. */
 export interface Payload {
   readonly data?: Buffer;
   readonly stat: NodeStat;
@@ -82,8 +82,8 @@ interface Operation {
 }
 
 /**
- * The client knows no `create2`, `createContainer` and `sync`. The answer of the first is a path and a stat, which on
- * the wire look like the data and the stat of `getData`; that of `sync` is nothing we need, as that of `delete`.
+ * The client knows no `create2`, `createContainer` and `sync`. On the wire the answer to the first, a path and a stat,
+ * looks like the data and the stat of `getData`. The answer to `sync` is not needed, like that to `delete`.
  */
 const OPERATIONS = {
   create: { wire: 15, known: 4, record: 'CreateRequest', leader: true },
@@ -98,7 +98,7 @@ const OPERATIONS = {
 
 export type OperationName = keyof typeof OPERATIONS;
 
-/** Whether an answer to it is one of the leader. */
+/** Whether the leader has a part in its answer. */
 export function isOfLeader(name: OperationName): boolean {
   return OPERATIONS[name].leader;
 }
@@ -121,7 +121,7 @@ export interface RequestFields {
   readonly watch?: boolean;
 }
 
-/** node-zookeeper-client and its codec: what makes connections and requests. */
+/** node-zookeeper-client, which makes connections, and its codec, which makes requests. */
 export class ZooKeeperWire {
   private constructor(
     readonly client: ClientLibrary,
