@@ -1,22 +1,15 @@
-import { areCredentials, type Credentials, type Given, given } from '../../core/index.js';
+import { type Credentials, type Given, given } from '../../core/index.js';
 import { MemcachedError, unexpected } from './error.js';
+import { areMemcachedCredentials } from './options.js';
 import type { MemcachedConnection } from './transport/connection.js';
 import type { Command } from './transport/pipeline.js';
-
-/** On the wire a blank ends the username, and in the file of users a colon does. */
-const USERNAME = /^[^\s:\p{C}]{1,100}$/u;
-const PASSWORD = /^[^\s\p{C}]{1,100}$/u;
 
 /** The answer to a client that is not authenticated. */
 export const UNAUTHENTICATED = 'CLIENT_ERROR unauthenticated';
 
-export function areMemcachedCredentials(value: unknown): value is Credentials {
-  return areCredentials(value) && USERNAME.test(value.username) && PASSWORD.test(value.password);
-}
-
 /**
- * Authenticates if the server asks for it. A server that does not would store the password as an item, for everybody to
- * read. Until it has accepted the credentials, a server answers one request at a time.
+ * Authenticates if the server asks for it. Another server would store the password as an item that everybody may read.
+ * A server answers one request at a time until it has accepted the credentials.
  * @throws MemcachedError that does not repeat the credentials
  */
 export async function authenticate(
@@ -29,13 +22,13 @@ export async function authenticate(
   if (isOpen) return;
   const current = await given('credentials', credentials, longestMs);
   if (!areMemcachedCredentials(current))
-    throw refused('the credentials are not { username, password }, without blanks');
+    throw new MemcachedError('refused', 'the credentials are not { username, password }, without blanks');
   const text = `${current.username} ${current.password}`;
   await connection.exchange({
     text: `set auth 0 0 ${Buffer.byteLength(text)}\r\n${text}\r\n`,
     read: ({ line }) => {
       if (line === 'STORED') return true;
-      throw refused('the server does not take these credentials');
+      throw new MemcachedError('refused', 'the server does not take these credentials');
     },
   });
 }
@@ -48,7 +41,3 @@ const IS_OPEN: Command<boolean> = {
     throw unexpected(line);
   },
 };
-
-function refused(why: string): MemcachedError {
-  return new MemcachedError('refused', why);
-}

@@ -7,9 +7,8 @@ import type { ServerClock } from './server-clock.js';
 const TTL_MS = 2_000;
 
 /**
- * Goes once, on an item of its own, through all that locks rest on: an add, a write and a delete that compare cas ids,
- * and a date to expire on. There are servers and versions that take the commands and do not compare, as memcached does
- * with -C.
+ * Tries all that locks rest on with an item of its own: an add, a write and a delete that compare cas ids, and a date
+ * to expire on. Some servers take the commands and do not compare, such as memcached with -C.
  * @throws MemcachedError
  */
 export async function probeCapabilities(

@@ -19,7 +19,7 @@ export class MemcachedError extends Error {
 
 const SHOWN_LENGTH = 100;
 
-/** An answer that makes no sense here. What else is on its way on that connection makes none either. */
+/** An answer that makes no sense here. Later answers on that connection make none either. */
 export function unexpected(line: string): MemcachedError {
   const shown = line.length > SHOWN_LENGTH ? `${line.slice(0, SHOWN_LENGTH)}…` : line;
   return new MemcachedError('protocol', `no answer of a memcached server: ${JSON.stringify(shown)}`);

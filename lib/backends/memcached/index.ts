@@ -9,12 +9,11 @@ export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
 
 /**
  * Locks on memcached, by its own text protocol and without a client library. Connects at `start()`, or when first
- * asked. No SASL: that is for the binary protocol only; use `credentials` (memcached's `-Y`) with `tls`, or a network
- * of its own.
+ * asked. SASL needs the binary protocol: use `credentials` (memcached's `-Y`) with `tls`, or a private network.
  *
- * Best-effort: memcached forgets everything in a restart, and deletes locks that are held when its memory is full,
- * unless it runs with `-M`. Then only the fencing token protects. No proxy may stand between, for one that outlives a
- * server would bring cas ids of the old one to the new one.
+ * Best-effort: memcached forgets everything in a restart, and without `-M` deletes locks that are held when its memory
+ * is full. Then only the fencing token protects. Use no proxy: one that outlives a server would bring cas ids of the
+ * old server to the new one.
  * @throws LockConfigurationError
  */
 export function memcached(options: MemcachedOptions): BackendFactory {

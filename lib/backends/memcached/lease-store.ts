@@ -3,7 +3,6 @@ import {
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
-  type ReportedHealth,
   systemClock,
   type TtlLimits,
 } from '../../core/index.js';
@@ -11,18 +10,8 @@ import type { Present } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
 import { extended, holderIn, isOwn, packLease } from './lease-value.js';
 import { MemcachedError } from './error.js';
+import type { MemcachedRing } from './ring.js';
 import type { MemcachedSession } from './session.js';
-
-/** The servers, and which one has a key. */
-interface Servers {
-  readonly health: ReportedHealth;
-  start(): Promise<void>;
-  agree(): Promise<void>;
-  nodeOf(key: string): { run<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt?: () => void): Promise<T> };
-  close(): void;
-}
-
-type Known = Pick<Present, 'cas' | 'value'>;
 
 interface Asked {
   readonly owner: string;
@@ -32,37 +21,33 @@ interface Asked {
 
 /** How often an item may change between two readings before the store gives up. */
 const MOST_LOOKS = 3;
-/** A request that was under way when its connection was lost arrives within this time, or never. */
+/** A request whose connection was lost arrives within this time, or never. */
 const LATEST_ARRIVAL_MS = 1_000;
-/**
- * A counter lives for a day and counts slower than microseconds: one further from the time was written by somebody
- * else.
- */
+/** A counter lives for a day and counts slower than microseconds. A lock service made none further from the time. */
 const TOKEN_RANGE = 2n * 86_400_000_000n;
 
 /**
- * A lease is an item `owner|date|metadata`, its fencing token a counter beside it. An item is changed only if it has
- * the known cas id, which is known on the connection that told it, together with the owner. The counter begins with the
- * time in microseconds, so that it also grows over its own loss.
+ * A lease is an item `owner|date|metadata`, its fencing token a counter beside it. An item is changed only by the cas
+ * id that this connection told together with the owner. The counter begins with the time in microseconds: tokens grow
+ * also when it is lost.
  *
- * An item ends on a date by the server's own clock, never before: a time to live would begin with whatever second the
- * server last saw, and end at once on one that has just been stopped for longer.
+ * An item ends on a date by the server's own clock, never before. A time to live would begin with the second that the
+ * server last saw. On a server that has just been stopped for longer it would end at once.
  */
 export class MemcachedLeaseStore implements LeaseStore {
   readonly name = 'memcached';
   readonly guarantee = 'best-effort';
-  /** A server counts whole seconds, and takes more than 30 days for a date. */
+  /** A server counts whole seconds, and reads more than 30 days as a date. */
   readonly ttlLimits: TtlLimits = { minMs: 2_000, maxMs: 30 * 86_400_000 };
 
-  /** Owners whose request was lost: it may still arrive, and make a lease that nobody knows of. */
+  /** Their requests were lost. One that still arrives would make a lease that nobody knows of. */
   readonly #inDoubt = new Set<string>();
 
   constructor(
-    private readonly servers: Servers,
+    private readonly servers: MemcachedRing,
     private readonly prefix: string,
   ) {}
 
-  /** Connects, and tries whether the servers can keep locks. */
   start(): Promise<void> {
     return this.servers.start();
   }
@@ -82,7 +67,9 @@ export class MemcachedLeaseStore implements LeaseStore {
 
   async release(key: string, owner: string): Promise<boolean> {
     const released = await this.#release(key, owner);
-    if (this.#inDoubt.delete(owner)) this.#releaseAgain(key, owner);
+    // A lost request may arrive after a release that found nothing.
+    const again = (): unknown => this.#release(key, owner).catch(() => undefined);
+    if (this.#inDoubt.delete(owner)) systemClock.schedule(LATEST_ARRIVAL_MS, again, { background: true });
     return released;
   }
 
@@ -110,12 +97,6 @@ export class MemcachedLeaseStore implements LeaseStore {
     systemClock.schedule(ttlMs, () => this.#inDoubt.delete(owner), { background: true });
   }
 
-  /** A lost request may arrive after the release of its owner, which found nothing. */
-  #releaseAgain(key: string, owner: string): void {
-    const again = (): unknown => this.#release(key, owner).catch(() => undefined);
-    systemClock.schedule(LATEST_ARRIVAL_MS, again, { background: true });
-  }
-
   async #acquire(session: MemcachedSession, names: ItemNames, asked: Asked): Promise<LeaseAttempt> {
     const { owner, ttlMs, metadata } = asked;
     const sentAt = systemClock.now();
@@ -139,17 +120,16 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 
   async #renew(session: MemcachedSession, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
-    let known: Known | null = session.leases.get(owner) ?? (await session.dialect.look(names.lease));
+    let known: Present | null = session.leases.get(owner) ?? (await session.dialect.look(names.lease));
     for (let looks = 0; known !== null && isOwn(known.value, owner); looks += 1) {
       if (looks === MOST_LOOKS) throw restless();
       const sentAt = systemClock.now();
       const expiresAt = session.clock.expiryAfter(ttlMs, sentAt);
       const value = extended(known.value, owner, expiresAt);
-      const present = await session.dialect.renew({ names, value, expiresAt }, known.cas);
-      known = present;
-      if (present?.value !== value) continue;
-      session.leases.set(owner, present);
-      assertKept(session, present, ttlMs - (systemClock.now() - sentAt));
+      known = await session.dialect.renew({ names, value, expiresAt }, known.cas);
+      if (known?.value !== value) continue;
+      session.leases.set(owner, known);
+      assertKept(session, known, ttlMs - (systemClock.now() - sentAt));
       return true;
     }
     session.leases.delete(owner);
@@ -158,7 +138,7 @@ export class MemcachedLeaseStore implements LeaseStore {
 }
 
 async function release(session: MemcachedSession, lease: string, owner: string): Promise<boolean> {
-  let known: Known | null | undefined = session.leases.get(owner);
+  let known: Present | null | undefined = session.leases.get(owner);
   session.leases.delete(owner);
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
     known ??= await session.dialect.look(lease);
@@ -174,9 +154,7 @@ function refusalBy({ value }: Present): LeaseAttempt {
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }
 
-/**
- * The server says how long it keeps the lease: nobody trusts it for longer, whatever the server's clock seemed to show.
- */
+/** Nobody trusts a lease for longer than the server says that it keeps it. */
 function assertKept({ clock }: MemcachedSession, { remainingS = Infinity }: Present, trustedMs: number): void {
   if (remainingS * 1_000 >= trustedMs) return;
   clock.doubt();

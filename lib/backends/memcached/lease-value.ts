@@ -1,14 +1,10 @@
 import { type Holder, type HolderMetadata, packHolder, unpackHolder } from '../../core/index.js';
 
-/**
- * A lease as the server keeps it: `owner|date|metadata`. The date of its end tells a reader whether it is the one just
- * written.
- */
+/** A lease as the server keeps it. Its writer knows it again by the date of its end. */
 export function packLease(owner: string, expiresAt: number, metadata: HolderMetadata): string {
   return `${owner}|${expiresAt}|${packHolder(metadata)}`;
 }
 
-/** The same lease with another date. */
 export function extended(value: string, owner: string, expiresAt: number): string {
   return `${owner}|${expiresAt}${value.slice(value.indexOf('|', owner.length + 1))}`;
 }

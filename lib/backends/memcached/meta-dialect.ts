@@ -1,12 +1,10 @@
-import type { Command } from './transport/pipeline.js';
-import { type MemcachedDialect, FENCE_TTL_S, type MemcachedLease, type Present } from './dialect.js';
+import { type Addition, FENCE_TTL_S, type MemcachedDialect, type MemcachedLease, type Present } from './dialect.js';
 import type { ItemNames } from './item-names.js';
 import type { MemcachedConnection } from './transport/connection.js';
 import { unexpected } from './error.js';
-import { refusal } from './transport/pipeline.js';
+import { type Command, refusal } from './transport/pipeline.js';
 import type { ReplyPart } from './transport/reply-parser.js';
 
-/** How an answer of the meta commands begins, and what it was given to. */
 interface MetaReply {
   readonly code: string;
   readonly flags: ReadonlyMap<string, string>;
@@ -14,8 +12,8 @@ interface MetaReply {
 }
 
 /**
- * The meta commands (https://github.com/memcached/memcached/blob/master/doc/protocol.txt): they tell cas ids and
- * remaining times with every answer, and every answer repeats the number of its question.
+ * The meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Every answer tells the cas id
+ * and the remaining time, and repeats the number of its question.
  */
 export class MetaDialect implements MemcachedDialect {
   #questions = 0;
@@ -23,10 +21,9 @@ export class MetaDialect implements MemcachedDialect {
   constructor(private readonly connection: Pick<MemcachedConnection, 'exchange'>) {}
 
   async acquire(
-    lease: MemcachedLease,
+    { names, value, expiresAt }: MemcachedLease,
     firstToken: bigint,
-  ): Promise<{ added: boolean; token: bigint; present: Present | null }> {
-    const { names, value, expiresAt } = lease;
+  ): ReturnType<MemcachedDialect['acquire']> {
     const [added, token, present] = await this.connection.exchange(
       this.#set(names.lease, value, `ME T${expiresAt}`),
       this.#count(names.fence, firstToken),
@@ -58,7 +55,7 @@ export class MetaDialect implements MemcachedDialect {
     return removed;
   }
 
-  async add(name: string, value: string, expiresAt: number): Promise<{ added: boolean; present: Present | null }> {
+  async add(name: string, value: string, expiresAt: number): Promise<Addition> {
     const [added, present] = await this.connection.exchange(
       this.#set(name, value, `ME T${expiresAt}`),
       this.#get(name),
@@ -93,7 +90,7 @@ export class MetaDialect implements MemcachedDialect {
       text: `${request} O${number}\r\n${value === undefined ? '' : `${value}\r\n`}`,
       read: (part) => {
         const reply = parse(part);
-        // A miss did not repeat it in earlier versions, and lets nobody in.
+        // In earlier versions a miss did not repeat it. A miss grants nothing.
         const ours = reply.flags.get('O') === number || (reply.code === 'EN' && reply.flags.size === 0);
         const result = ours ? understand(reply) : undefined;
         if (result === undefined) throw unexpected(part.line);
@@ -103,7 +100,7 @@ export class MetaDialect implements MemcachedDialect {
   }
 }
 
-/** Only somebody who writes text into a counter gets this for an answer; the connection is as good as before. */
+/** The answer when an operator has written text into a counter. The connection stays good. */
 const NOT_A_NUMBER = 'CLIENT_ERROR cannot increment or decrement non-numeric value';
 
 function parse({ line, data }: ReplyPart): MetaReply {
@@ -119,7 +116,7 @@ function done(code: string): boolean | undefined {
   return ['NS', 'EX', 'NF'].includes(code) ? false : undefined;
 }
 
-/** As text: a cas id has 64 bits. 0 is what a server says that has none. */
+/** As text, because a cas id has 64 bits. A server without cas ids answers 0. */
 export function isCas(cas: string | undefined): cas is string {
   return cas !== undefined && /^[1-9]\d{0,19}$/u.test(cas);
 }

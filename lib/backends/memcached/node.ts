@@ -1,29 +1,25 @@
 import { randomInt } from 'node:crypto';
-import { errorText, LockConfigurationError, LockError, systemClock, type Timer } from '../../core/index.js';
+import { errorText, LockError, systemClock, type Timer } from '../../core/index.js';
 import { type MemcachedErrorKind, MemcachedError } from './error.js';
 import { MemcachedSession, type SessionOptions } from './session.js';
 
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 500;
 
-/** One server: connects when first asked, then keeps connecting, so that its return is noticed before anybody asks. */
+/** One server. Connects when first asked, then keeps connecting: its return is noticed before anybody asks. */
 export class MemcachedNode {
-  /** Other processes look for the same keys elsewhere. */
-  misconfigured: LockConfigurationError | undefined;
-  /** Other processes look for them on the same servers; they have said so once. */
+  /** Other processes have said once that they look for keys on the same servers. */
   agrees = false;
-  /** The last failure; `undefined` while it is connected, and before the first request. */
-  trouble: string | undefined;
+  /** The last one; `undefined` while it is connected, and before the first request. */
+  failure: Error | undefined;
   #session: MemcachedSession | undefined;
   #opening: Promise<MemcachedSession> | undefined;
-  #failure: Error | undefined;
   #failures = 0;
   #notBefore = -Infinity;
   #retry: Timer | undefined;
   #closed = false;
 
   constructor(
-    /** As it is called in the options. */
     readonly name: string,
     private readonly options: SessionOptions,
     private readonly onChange: () => void,
@@ -35,11 +31,11 @@ export class MemcachedNode {
 
   /**
    * Repeats `work` once on a new connection if the server has not seen it, or if the connection had been idle: networks
-   * forget those silently. It may then be done twice, and late: `onDoubt` is called when some of it was lost.
+   * forget idle ones silently. `onDoubt` is called when a request was lost, which may still arrive.
    * @throws MemcachedError, LockError
    */
   async run<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {
-    const session = await this.#current();
+    const session = this.#session ?? (await this.#open());
     const since = systemClock.now();
     try {
       return await doOn(session, work);
@@ -64,23 +60,19 @@ export class MemcachedNode {
     this.#session?.connection.end(closedError());
   }
 
-  /** @param isLost whether some of the first try was, whatever becomes of this one */
+  /** @param isLost whether a request of the first try was lost */
   async #again<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt: () => void, isLost: boolean): Promise<T> {
     try {
-      return await doOn(await this.#current(), work);
+      return await doOn(this.#session ?? (await this.#open()), work);
     } catch (error) {
       if (error instanceof MemcachedError && error.kind === 'unknown') onDoubt();
       throw this.#named(error, isLost ? 'unknown' : undefined);
     }
   }
 
-  async #current(): Promise<MemcachedSession> {
-    return this.#session ?? (await this.#open());
-  }
-
   async #open(): Promise<MemcachedSession> {
     if (this.#closed) throw closedError();
-    if (this.#failure && systemClock.now() < this.#notBefore) throw this.#failure;
+    if (this.failure && systemClock.now() < this.#notBefore) throw this.failure;
     this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
     return this.#opening;
   }
@@ -101,7 +93,9 @@ export class MemcachedNode {
     } catch (error) {
       const failure = this.#named(error, 'not-sent');
       this.#failures += 1;
-      this.#retryIn(Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS) + randomInt(FIRST_RETRY_MS));
+      const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS) + randomInt(FIRST_RETRY_MS);
+      this.#notBefore = systemClock.now() + pauseMs;
+      this.#retryIn(pauseMs);
       this.#report(failure);
       throw failure;
     }
@@ -112,15 +106,11 @@ export class MemcachedNode {
     if (this.#closed) return;
     this.#report(this.#named(error));
     this.#notBefore = -Infinity;
-    this.#schedule(FIRST_RETRY_MS);
+    this.#retryIn(FIRST_RETRY_MS);
   }
 
   #retryIn(ms: number): void {
-    this.#notBefore = systemClock.now() + ms;
-    if (!this.#closed) this.#schedule(ms);
-  }
-
-  #schedule(ms: number): void {
+    if (this.#closed) return;
     const retry = (): void => {
       this.#notBefore = -Infinity;
       this.#open().catch(() => undefined);
@@ -129,9 +119,7 @@ export class MemcachedNode {
   }
 
   #report(failure: Error | undefined): void {
-    this.#failure = failure;
-    this.trouble = failure?.message;
-    this.misconfigured = failure instanceof LockConfigurationError ? failure : undefined;
+    this.failure = failure;
     this.onChange();
   }
 

@@ -1,5 +1,6 @@
 import type { ConnectionOptions } from 'node:tls';
 import {
+  areCredentials,
   assertNumber,
   assertOneOf,
   assertOptions,
@@ -9,16 +10,14 @@ import {
   refuseOption,
   shownOption,
 } from '../../core/index.js';
-import { areMemcachedCredentials } from './authentication.js';
 
 export type MemcachedProtocol = 'auto' | 'meta' | 'classic';
 
 export interface MemcachedOptions {
   /**
-   * `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them, so all
-   * processes must name the same servers in the same words; a server that is down takes its keys with it. Another list
-   * is another place for most keys: to change it, stop all processes, delete `<prefix>:servers` on every server, and
-   * start them with the new one.
+   * `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them: all processes
+   * must name the same servers in the same words. The keys of a server that is down cannot be locked. To change the
+   * list, which moves most keys, stop all processes, and delete `<prefix>:servers` on every server.
    */
   readonly servers: string | readonly string[];
   /** Begins the name of every item: letters, digits, `_`, `.` and `-`. @default 'lock' */
@@ -27,8 +26,7 @@ export interface MemcachedOptions {
   readonly connectTimeoutMs?: number;
   /**
    * How long the server may take to answer before its connection is given up. Best below a third of the TTL. A request
-   * that is lost on a connection that was idle for as long is sent once more on a new one.
-   * @default 1_000
+   * that is lost on a connection that was idle for as long is sent again on a new one. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /** How long failures in a row are asked again before `LockBackendError`. @default 2_000 */
@@ -38,19 +36,19 @@ export interface MemcachedOptions {
    */
   readonly protocol?: MemcachedProtocol;
   /**
-   * Speaks TLS, with these options of `node:tls`. A server is told the name it was given by, unless that is an address
-   * or there is a `servername` here. A function is asked for each connection. @default plain text
+   * Options of `node:tls`; `servername` is by default the host, unless that is an address. A function is asked for each
+   * connection. @default plain text
    */
   readonly tls?: Given<ConnectionOptions>;
   /**
-   * A user of a memcached that was started with `-Y`, its file of users. Goes over the network as it is: use `tls`. A
-   * function is asked for each connection. Only told to a server that asks. @default none
+   * A user of a memcached that was started with `-Y`, its file of users. Sent as plain text, only to a server that
+   * asks: use `tls`. A function is asked for each connection. @default none
    */
   readonly credentials?: Given<Credentials>;
 }
 
 export interface ServerAddress {
-  /** As it was given: what keys are spread by. */
+  /** As it stands in the options. Keys are spread by it. */
   readonly name: string;
   readonly host: string;
   readonly port: number;
@@ -62,13 +60,16 @@ export interface ResolvedMemcachedOptions extends Required<Omit<MemcachedOptions
   readonly credentials: Given<Credentials> | undefined;
 }
 
+/** A blank ends the username on the wire, a colon in the file of users. */
+const USERNAME = /^[^\s:\p{C}]{1,100}$/u;
+const PASSWORD = /^[^\s\p{C}]{1,100}$/u;
 const DEFAULT_PORT = 11_211;
 const LONGEST_TIMEOUT_MS = 60_000;
 const PROTOCOLS: readonly MemcachedProtocol[] = ['auto', 'meta', 'classic'];
 const TIMES = ['connectTimeoutMs', 'requestTimeoutMs', 'patienceMs'];
 const OPTIONS = ['servers', 'prefix', ...TIMES, 'protocol', 'tls', 'credentials'];
 
-/** Fills in what was left open. @throws LockConfigurationError naming the option, its value and what it may be */
+/** Fills in the defaults. @throws LockConfigurationError naming the option, its value and what it may be */
 export function resolveMemcachedOptions(options: MemcachedOptions): ResolvedMemcachedOptions {
   assertOptions(options, OPTIONS, 'memcached');
   const { prefix = 'lock', connectTimeoutMs = 1_000, requestTimeoutMs = 1_000, patienceMs = 2_000 } = options;
@@ -89,6 +90,10 @@ export function resolveMemcachedOptions(options: MemcachedOptions): ResolvedMemc
   }
   const servers = serversOf(options.servers);
   return { servers, prefix, connectTimeoutMs, requestTimeoutMs, patienceMs, protocol, tls, credentials };
+}
+
+export function areMemcachedCredentials(value: unknown): value is Credentials {
+  return areCredentials(value) && USERNAME.test(value.username) && PASSWORD.test(value.password);
 }
 
 function serversOf(given: unknown): readonly ServerAddress[] {

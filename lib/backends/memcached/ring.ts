@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { ReportedHealth } from '../../core/index.js';
+import { LockConfigurationError, ReportedHealth } from '../../core/index.js';
 import { MemcachedError } from './error.js';
 import { MemcachedNode } from './node.js';
 import type { ResolvedMemcachedOptions } from './options.js';
 
 /**
- * The servers that the keys are spread over, by highest random weight (Thaler and Ravishankar 1998): a key belongs to
- * one of them for good. A server that is down takes its keys with it, for if they moved, a second holder would get in.
+ * The servers that the keys are spread over, by highest random weight (Thaler and Ravishankar 1998). A key belongs to
+ * one of them for good: if it moved from a server that is down, a second holder would get in.
  */
 export class MemcachedRing {
   readonly health = new ReportedHealth();
@@ -14,14 +14,9 @@ export class MemcachedRing {
   #greeted: Promise<unknown> | undefined;
 
   constructor(options: ResolvedMemcachedOptions) {
+    const names = options.servers.map(({ name }) => name).toSorted();
     // The name of the only server does not matter, and processes may call it differently.
-    const servers =
-      options.servers.length === 1
-        ? 'one server'
-        : options.servers
-            .map(({ name }) => name)
-            .toSorted()
-            .join(',');
+    const servers = names.length === 1 ? 'one server' : names.join(',');
     this.#nodes = options.servers.map(
       ({ name, host, port }) => new MemcachedNode(name, { ...options, host, port, servers }, () => this.#report()),
     );
@@ -47,8 +42,8 @@ export class MemcachedRing {
   }
 
   /**
-   * More than half of the servers have said that other processes look for keys on the same ones: then a list that some
-   * servers were added to, or removed from, is noticed before anybody locks by it, also while a few are down.
+   * Resolves when more than half of the servers have said that other processes look for keys on the same ones. Another
+   * list of servers is noticed in this way before anybody locks by it, also while a few are down.
    * @throws LockConfigurationError when others use another list; MemcachedError when too few can be asked
    */
   async agree(): Promise<void> {
@@ -56,7 +51,7 @@ export class MemcachedRing {
     if (all === 1) return;
     this.#greeted ??= Promise.all(this.#nodes.map((node) => node.greet()));
     await this.#greeted;
-    for (const { misconfigured } of this.#nodes) if (misconfigured) throw misconfigured;
+    for (const { failure } of this.#nodes) if (failure instanceof LockConfigurationError) throw failure;
     const agreed = this.#nodes.filter(({ agrees }) => agrees).length;
     if (agreed * 2 > all) return;
     throw new MemcachedError('not-sent', `only ${agreed} of ${all} servers could be asked which servers others use`);
@@ -68,7 +63,7 @@ export class MemcachedRing {
 
   #report(): void {
     for (const { name, advice } of this.#nodes) this.health.advise(name, advice && `${name}: ${advice}`);
-    const troubles = this.#nodes.map(({ trouble }) => trouble).filter((trouble) => trouble !== undefined);
+    const troubles = this.#nodes.flatMap(({ failure }) => failure?.message ?? []);
     if (troubles.length > 0) this.health.report('down', troubles.join('; '));
     else this.health.report('up');
   }

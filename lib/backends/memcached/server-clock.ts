@@ -1,18 +1,17 @@
 import { MemcachedError } from './error.js';
 
 /**
- * How far a reading may be behind the time: the server's clock shows whole seconds (one), moves once a second (another
- * one), and its timer may be late (the rest).
+ * A reading may be so late: the clock shows whole seconds (1), moves once a second (1), and its timer may lag (0.5).
  */
 const BEHIND_S = 2.5;
 
-/** Below, a date would be taken for a duration; above, it no longer fits the 32 bits that servers have for one. */
+/** A server reads a lower number as a duration. Servers have 32 bits for a date. */
 const DATES_FROM = 30 * 86_400;
 const DATES_TO = 2 ** 31 - 1 - DATES_FROM;
 
 /**
- * The clock of a server, by which its items expire, as far as we know it. A reading is never ahead of the time, and a
- * stale one (its timers stood still while it did) is further behind: so the higher of the last two counts.
+ * The clock of a server, by which its items expire, as far as we know it. A reading is never ahead of the time. One of
+ * a server that stood still is further behind, so the higher of the last two counts.
  */
 export class ServerClock {
   /** The server's seconds minus ours, by the last reading and the one before. */
@@ -20,9 +19,8 @@ export class ServerClock {
   #formerOffsetS = -Infinity;
 
   /**
-   * The first reading must come from a server that has just accepted our connection: the thread that does so moves the
-   * clock.
-   * @param sentAt when it was asked for, by our clock in milliseconds
+   * The first reading must come from a server that has just accepted our connection, because that moves its clock.
+   * @param readAt when it was asked for, by our clock in milliseconds
    */
   constructor(
     seconds: number,
@@ -37,20 +35,19 @@ export class ServerClock {
     this.readAt = sentAt;
   }
 
-  /** Has shown itself to be wrong: the next lease is not asked for before it was read again. */
+  /** It was wrong: it is read again before the next lease is asked for. */
   doubt(): void {
     this.readAt = -Infinity;
   }
 
-  /** A date for an item that the server is to keep for `ttlMs` from `now` on, or longer, never less. */
+  /** A date for an item that the server keeps for `ttlMs` from `now` on, or longer, never less. */
   expiryAfter(ttlMs: number, now: number): number {
     return Math.ceil(this.#lately(now) + BEHIND_S + ttlMs / 1_000);
   }
 
   /**
-   * Microseconds since 1970: our own wall clock, held within the bounds of the server's, so that tokens of two
-   * processes whose clocks agree are exact, and those of one whose clock is wrong are not off by more than those
-   * bounds.
+   * Microseconds since 1970 by our own wall clock, held within the bounds of the server's. Tokens are exact where wall
+   * clocks agree, and where one is wrong, off by no more than those bounds.
    */
   microseconds(now: number, wallMs = Date.now()): bigint {
     const lately = this.#lately(now);

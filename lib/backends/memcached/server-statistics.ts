@@ -1,9 +1,7 @@
 import { UNAUTHENTICATED } from './authentication.js';
-import type { Command } from './transport/pipeline.js';
 import { MemcachedError, unexpected } from './error.js';
-import { refusal } from './transport/pipeline.js';
+import { type Command, refusal } from './transport/pipeline.js';
 
-/** The answer to `stats` or `stats settings`. */
 export function statistics(topic: '' | ' settings'): Command<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   return {
@@ -33,7 +31,6 @@ export function ask(request: 'version' | 'mn', expected: RegExp): Command<string
   };
 }
 
-/** Advice for an operator; `undefined` when all is well. */
 export function adviceOn(
   found: ReadonlyMap<string, string>,
   settings: ReadonlyMap<string, string>,
@@ -47,14 +44,9 @@ export function adviceOn(
   return used > limit * NEARLY ? `it is nearly full, and then it refuses locks (${memory})` : undefined;
 }
 
-/** A small server has been seen to refuse at 78 %: some of its memory is lost to the sizes in which it is cut. */
+/** A small server was seen to refuse at 78 %: it loses some of its memory to the sizes in which it cuts it. */
 const NEARLY = 0.75;
 
 function mebibytes(bytes: number): string {
   return (bytes / 2 ** 20).toFixed(bytes < 2 ** 20 ? 1 : 0);
-}
-
-/** The reading of the server's clock. */
-export function secondsIn(found: ReadonlyMap<string, string>): number {
-  return Number(found.get('time') ?? Number.NaN);
 }

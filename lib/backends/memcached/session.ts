@@ -1,41 +1,29 @@
-import { type Clock, type Credentials, type Given, LockConfigurationError, systemClock } from '../../core/index.js';
+import { type Clock, LockConfigurationError, systemClock } from '../../core/index.js';
 import { authenticate } from './authentication.js';
 import { probeCapabilities } from './capability-probe.js';
 import { ClassicDialect } from './classic/classic-dialect.js';
-import type { MemcachedDialect } from './dialect.js';
+import type { MemcachedDialect, Present } from './dialect.js';
 import { MemcachedError } from './error.js';
 import { serversName } from './item-names.js';
 import { MetaDialect } from './meta-dialect.js';
-import type { MemcachedProtocol } from './options.js';
+import type { ResolvedMemcachedOptions } from './options.js';
 import { ServerClock } from './server-clock.js';
-import { adviceOn, ask, secondsIn, statistics } from './server-statistics.js';
+import { adviceOn, ask, statistics } from './server-statistics.js';
 import { MemcachedConnection, type MemcachedConnectionOptions } from './transport/connection.js';
 
-export interface SessionOptions extends MemcachedConnectionOptions {
-  readonly credentials: Given<Credentials> | undefined;
-  readonly protocol: MemcachedProtocol;
-  readonly prefix: string;
+export interface SessionOptions
+  extends MemcachedConnectionOptions, Pick<ResolvedMemcachedOptions, 'credentials' | 'protocol' | 'prefix'> {
   /** All servers that the keys are spread over, in one text. */
   readonly servers: string;
 }
 
-type DialectName = 'meta' | 'classic';
-
-const DIALECTS: Readonly<Record<MemcachedProtocol, readonly [DialectName, DialectName?]>> = {
-  auto: ['meta', 'classic'],
-  meta: ['meta'],
-  classic: ['classic'],
-};
-
-/** The two clocks drift apart: a reading of the server's clock that is older than this is taken again. */
+/** The clocks drift apart: an older reading of the server's clock is taken again. */
 const READ_AGAIN_MS = 30_000;
 
-/** A connection to a server that has shown it can keep locks, and all that is true on this connection only. */
+/** A connection to a server that has shown it can keep locks, and all that holds on this connection only. */
 export class MemcachedSession {
-  /**
-   * The cas ids of leases, by owner: they die with the connection, because the next server gives the same ones again.
-   */
-  readonly leases = new Map<string, { readonly cas: string; readonly value: string }>();
+  /** By owner. Their cas ids die with the connection, because a restarted server gives the same ones again. */
+  readonly leases = new Map<string, Present>();
   #reading: Promise<void> | undefined;
 
   constructor(
@@ -53,12 +41,13 @@ export class MemcachedSession {
    * @throws MemcachedError; LockConfigurationError when other processes look for the same locks on other servers
    */
   static async open(options: SessionOptions): Promise<MemcachedSession> {
-    const [first, second] = DIALECTS[options.protocol];
+    const { protocol } = options;
     try {
-      return await connect(options, first);
+      return await connect(options, protocol === 'classic' ? 'classic' : 'meta');
     } catch (error) {
-      if (second === undefined || !(error instanceof MemcachedError) || error.kind !== 'protocol') throw error;
-      return connect(options, second);
+      const isUnknown = error instanceof MemcachedError && error.kind === 'protocol';
+      if (protocol !== 'auto' || !isUnknown) throw error;
+      return connect(options, 'classic');
     }
   }
 
@@ -72,38 +61,30 @@ export class MemcachedSession {
   async #read(): Promise<void> {
     const sentAt = this.ourClock.now();
     const [found] = await this.connection.exchange(statistics(''));
-    this.clock.read(secondsIn(found), sentAt);
+    this.clock.read(Number(found.get('time')), sentAt);
     this.advice = adviceOn(found, this.settings);
   }
 }
 
-async function connect(options: SessionOptions, name: DialectName): Promise<MemcachedSession> {
+async function connect(options: SessionOptions, name: 'meta' | 'classic'): Promise<MemcachedSession> {
   const connection = await MemcachedConnection.open(options);
   try {
     await authenticate(connection, options.credentials, options.connectTimeoutMs);
-    return await tryOut(connection, name, options);
+    const dialect = name === 'meta' ? new MetaDialect(connection) : new ClassicDialect(connection);
+    const sentAt = systemClock.now();
+    const [, , [found], [settings]] = await Promise.all([
+      connection.exchange(ask('version', /^VERSION /u)),
+      name === 'meta' ? connection.exchange(ask('mn', /^MN/u)) : undefined,
+      connection.exchange(statistics('')),
+      connection.exchange(statistics(' settings')),
+    ]);
+    const clock = new ServerClock(Number(found.get('time')), sentAt);
+    await Promise.all([probeCapabilities(dialect, options.prefix, clock, sentAt), compareServers(dialect, options)]);
+    return new MemcachedSession(connection, dialect, clock, settings, adviceOn(found, settings));
   } catch (error) {
     connection.end(new MemcachedError('not-sent', 'the connection was of no use'));
     throw error;
   }
-}
-
-async function tryOut(
-  connection: MemcachedConnection,
-  name: DialectName,
-  options: SessionOptions,
-): Promise<MemcachedSession> {
-  const dialect = name === 'meta' ? new MetaDialect(connection) : new ClassicDialect(connection);
-  const sentAt = systemClock.now();
-  const [, , [found], [settings]] = await Promise.all([
-    connection.exchange(ask('version', /^VERSION /u)),
-    name === 'meta' ? connection.exchange(ask('mn', /^MN/u)) : undefined,
-    connection.exchange(statistics('')),
-    connection.exchange(statistics(' settings')),
-  ]);
-  const clock = new ServerClock(secondsIn(found), sentAt);
-  await Promise.all([probeCapabilities(dialect, options.prefix, clock, sentAt), compareServers(dialect, options)]);
-  return new MemcachedSession(connection, dialect, clock, settings, adviceOn(found, settings));
 }
 
 /** All processes must find a key on the same server: the first one leaves a note of where it looks. */

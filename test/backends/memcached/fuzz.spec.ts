@@ -8,6 +8,7 @@ import type { MemcachedConnection } from '../../../lib/backends/memcached/transp
 import { MemcachedLeaseStore } from '../../../lib/backends/memcached/lease-store.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { probeCapabilities } from '../../../lib/backends/memcached/capability-probe.js';
+import type { MemcachedRing } from '../../../lib/backends/memcached/ring.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
 import { MemcachedSession } from '../../../lib/backends/memcached/session.js';
 import { wantedOf } from '../describe-backend.js';
@@ -66,7 +67,7 @@ class World {
     const health = new ReportedHealth();
     const nothing = async (): Promise<undefined> => undefined;
     const servers = { health, start: nothing, agree: nothing, nodeOf: () => node, close: () => undefined };
-    this.#store = new MemcachedLeaseStore(servers, 'lock');
+    this.#store = new MemcachedLeaseStore(servers as unknown as MemcachedRing, 'lock');
   }
 
   /** One or two callers, at once, over one connection. */

@@ -1,23 +1,21 @@
-import type { Command } from '../transport/pipeline.js';
-import { type MemcachedDialect, FENCE_TTL_S, type MemcachedLease, type Present } from '../dialect.js';
+import { type Addition, FENCE_TTL_S, type MemcachedDialect, type MemcachedLease, type Present } from '../dialect.js';
 import type { ItemNames } from '../item-names.js';
 import type { MemcachedConnection } from '../transport/connection.js';
 import { unexpected } from '../error.js';
 import { isCas } from '../meta-dialect.js';
-import { refusal } from '../transport/pipeline.js';
+import { type Command, refusal } from '../transport/pipeline.js';
 
 /**
- * The commands that every memcached knows. Answers do not repeat their question, except to `gets`, so that what lets
- * anybody in is read by `gets`: the lease, with its owner, and the counter.
+ * The commands that every memcached knows. Only the answer to `gets` repeats its question. All that a grant rests on is
+ * therefore read by `gets`: the lease, with its owner, and the counter.
  */
 export class ClassicDialect implements MemcachedDialect {
   constructor(private readonly connection: Pick<MemcachedConnection, 'exchange'>) {}
 
   async acquire(
-    lease: MemcachedLease,
+    { names, value, expiresAt }: MemcachedLease,
     firstToken: bigint,
-  ): Promise<{ added: boolean; token: bigint; present: Present | null }> {
-    const { names, value, expiresAt } = lease;
+  ): ReturnType<MemcachedDialect['acquire']> {
     const [added, counted, items] = await this.connection.exchange(
       add(names.lease, value, expiresAt),
       increment(names.fence),
@@ -56,7 +54,7 @@ export class ClassicDialect implements MemcachedDialect {
     return removed;
   }
 
-  async add(name: string, value: string, expiresAt: number): Promise<{ added: boolean; present: Present | null }> {
+  async add(name: string, value: string, expiresAt: number): Promise<Addition> {
     const [added, items] = await this.connection.exchange(add(name, value, expiresAt), gets(name));
     return { added, present: items.get(name) ?? null };
   }
@@ -89,7 +87,7 @@ function increment(fence: string): Command<boolean> {
   };
 }
 
-/** Those of the items that are there, in this order. */
+/** The items that are there, in this order. */
 function gets(...names: readonly string[]): Command<ReadonlyMap<string, Present>> {
   const items = new Map<string, Present>();
   let next = 0;

@@ -1,38 +1,39 @@
+import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
-import { connect as connectTls, type ConnectionOptions } from 'node:tls';
-import { errorText, type Given, given, replyTimeout, systemClock } from '../../../core/index.js';
+import { connect as connectTls } from 'node:tls';
+import { errorText, given, ReplyTimeouts, systemClock, within } from '../../../core/index.js';
 import { MemcachedError } from '../error.js';
+import type { ResolvedMemcachedOptions, ServerAddress } from '../options.js';
 import { type Commands, Pipeline } from './pipeline.js';
 
-export interface MemcachedConnectionOptions {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: Given<ConnectionOptions> | undefined;
-  readonly connectTimeoutMs: number;
-  readonly requestTimeoutMs: number;
-}
+export type MemcachedConnectionOptions = Pick<ServerAddress, 'host' | 'port'> &
+  Pick<ResolvedMemcachedOptions, 'tls' | 'connectTimeoutMs' | 'requestTimeoutMs'>;
 
-/** Sooner than networks forget a connection on which nothing moves. */
+/** Networks forget a connection on which nothing moves for longer. */
 const KEEP_ALIVE_MS = 10_000;
 
 /**
- * One connection. An answer that is overdue, or is none, ends it, so that replies never mix: what was under way then
- * has an unknown outcome. It is reset, not closed, which takes back what is still on its way to the server.
+ * One connection. It ends with an answer that is overdue or makes no sense, so that replies never mix. What was under
+ * way then has an unknown outcome. A reset, unlike a close, takes back what is still on its way to the server.
  */
 export class MemcachedConnection {
   /** Called once, when it can no longer be used. */
   onLost: (error: MemcachedError) => void = () => undefined;
   readonly #pipeline = new Pipeline();
+  readonly #timeouts: ReplyTimeouts;
   #outbox: (() => string)[] = [];
   #lost: MemcachedError | undefined;
-  #watched = false;
-  #heardAt: number;
+  /** When the server has last sent something, or has accepted the connection. */
+  heardAt = systemClock.now();
 
   private constructor(
     private readonly socket: Socket,
     private readonly options: MemcachedConnectionOptions,
   ) {
-    this.#heardAt = systemClock.now();
+    const { requestTimeoutMs } = options;
+    const nextDueAt = (): number => (this.#pipeline.oldest ?? Infinity) + requestTimeoutMs;
+    const onOverdue = (): void => this.#lose(new MemcachedError('unknown', `no answer within ${requestTimeoutMs} ms`));
+    this.#timeouts = new ReplyTimeouts(systemClock, requestTimeoutMs, nextDueAt, onOverdue);
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('data', (chunk: Buffer) => this.#onData(chunk));
@@ -44,34 +45,23 @@ export class MemcachedConnection {
   static async open(options: MemcachedConnectionOptions): Promise<MemcachedConnection> {
     const { host, port, connectTimeoutMs } = options;
     const tls = options.tls && (await given('tls', options.tls, connectTimeoutMs));
-    // An address is no name that a certificate could be chosen by.
+    // A certificate is chosen by a name, not by an address.
     const name = isIP(host) === 0 ? { servername: host } : {};
     const socket = tls ? connectTls({ host, port, ...name, ...tls }) : connectTcp({ host, port });
-    return new Promise((resolve, reject) => {
-      const fail = (why: string): void => {
-        timer.cancel();
-        // It may go on to complain.
-        socket.on('error', () => undefined).destroy();
-        reject(new MemcachedError('not-sent', why));
-      };
-      const timer = systemClock.schedule(connectTimeoutMs, () => fail(`no connection within ${connectTimeoutMs} ms`));
-      const onError = (error: Error): void => fail(errorText(error));
-      socket.once('error', onError);
-      socket.once(tls ? 'secureConnect' : 'connect', () => {
-        timer.cancel();
-        socket.off('error', onError);
-        resolve(new MemcachedConnection(socket, options));
-      });
-    });
+    // It may report errors also when nobody waits for it any more.
+    socket.on('error', () => undefined);
+    try {
+      const inTime = await within(systemClock, connectTimeoutMs, once(socket, tls ? 'secureConnect' : 'connect'));
+      if (!inTime) throw new Error(`no connection within ${connectTimeoutMs} ms`);
+      return new MemcachedConnection(socket, options);
+    } catch (error) {
+      socket.destroy();
+      throw new MemcachedError('not-sent', errorText(error));
+    }
   }
 
   get alive(): boolean {
     return this.#lost === undefined;
-  }
-
-  /** When the server has last sent something, or has accepted the connection. */
-  get heardAt(): number {
-    return this.#heardAt;
   }
 
   /** One round trip, in one write with all others of this turn. @throws MemcachedError */
@@ -101,34 +91,17 @@ export class MemcachedConnection {
     const text = outbox.map((send) => send()).join('');
     if (text === '') return;
     this.socket.write(text);
-    this.#watch(this.options.requestTimeoutMs);
+    this.#timeouts.start();
   }
 
   #onData(chunk: Buffer): void {
     if (this.#lost) return;
-    this.#heardAt = systemClock.now();
+    this.heardAt = systemClock.now();
     try {
       this.#pipeline.receive(chunk);
     } catch (error) {
       this.#lose(error instanceof MemcachedError ? error : new MemcachedError('protocol', String(error)));
     }
-  }
-
-  /** One timer for all that is under way: each command waits for as long as the others do. */
-  #watch(delayMs: number): void {
-    if (this.#watched) return;
-    this.#watched = true;
-    replyTimeout(systemClock, delayMs, () => this.#onTimer(), { background: true });
-  }
-
-  #onTimer(): void {
-    this.#watched = false;
-    const { oldest } = this.#pipeline;
-    if (oldest === undefined || this.#lost) return;
-    const { requestTimeoutMs } = this.options;
-    const leftMs = oldest + requestTimeoutMs - systemClock.now();
-    if (leftMs > 0) this.#watch(leftMs);
-    else this.#lose(new MemcachedError('unknown', `no answer within ${requestTimeoutMs} ms`));
   }
 
   #lose(error: MemcachedError): void {

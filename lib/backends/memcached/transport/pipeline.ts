@@ -1,9 +1,7 @@
 import { MemcachedError, unexpected } from '../error.js';
 import { type ReplyPart, ReplyParser } from './reply-parser.js';
 
-/** One request, and how its reply is read. */
 export interface Command<Result> {
-  /** As it goes over the wire. */
   readonly text: string;
   /**
    * Takes the next part of the reply; `undefined` until it was the last one.
@@ -12,46 +10,39 @@ export interface Command<Result> {
   read(part: ReplyPart): Result | undefined;
 }
 
-/** The commands of one round trip. */
 export type Commands<Results extends readonly unknown[]> = {
   readonly [Index in keyof Results]: Command<Results[Index]>;
 };
 
 /** Commands that were sent together and are answered together. */
 interface Exchange {
+  readonly sentAt: number;
+  readonly count: number;
   readonly results: unknown[];
-  missing: number;
   readonly resolve: (results: unknown[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-interface Pending {
-  readonly command: Command<unknown>;
-  readonly exchange: Exchange;
-  readonly index: number;
-  readonly since: number;
-}
-
-/** Gives each reply to the command that it belongs to: the oldest without one. Does no I/O. */
+/** Gives each reply to the oldest command without one. Does no I/O. */
 export class Pipeline {
   readonly #parser = new ReplyParser();
-  #pending: Pending[] = [];
+  #pending: { readonly command: Command<unknown>; readonly exchange: Exchange }[] = [];
 
-  /** Since when the next reply is being waited for. */
+  /** When the oldest command without a reply was sent. */
   get oldest(): number | undefined {
-    return this.#pending[0]?.since;
+    return this.#pending[0]?.exchange.sentAt;
   }
 
   /** `commands` were sent, at `now`. Rejects with what `fail` is told, or when the server refuses one of them. */
   expect<Results extends readonly unknown[]>(commands: Commands<Results>, now: number): Promise<Results>;
   expect(commands: readonly Command<unknown>[], now: number): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
-      const exchange: Exchange = { results: [], missing: commands.length, resolve, reject };
-      for (const [index, command] of commands.entries()) this.#pending.push({ command, exchange, index, since: now });
+      const exchange = { sentAt: now, count: commands.length, results: [], resolve, reject };
+      for (const command of commands) this.#pending.push({ command, exchange });
     });
   }
 
-  /** @throws MemcachedError when this is no sequence of replies: whoever catches it calls `fail` */
+  /** @throws MemcachedError when this is no sequence of replies: the caller then calls `fail` */
   receive(chunk: Buffer): void {
     for (const part of this.#parser.push(chunk)) this.#onPart(part);
   }
@@ -66,19 +57,19 @@ export class Pipeline {
   #onPart(part: ReplyPart): void {
     const [head] = this.#pending;
     if (head === undefined) throw unexpected(part.line);
-    const { exchange, index } = head;
+    const { command, exchange } = head;
+    let result: unknown;
     try {
       if (part.line.startsWith('SERVER_ERROR')) throw refusal(part.line);
-      const result = head.command.read(part);
+      result = command.read(part);
       if (result === undefined) return;
-      exchange.results[index] = result;
     } catch (error) {
       if (!(error instanceof MemcachedError) || error.kind !== 'refused') throw error;
       exchange.reject(error);
     }
     this.#pending.shift();
-    exchange.missing -= 1;
-    if (exchange.missing === 0) exchange.resolve(exchange.results);
+    exchange.results.push(result);
+    if (exchange.results.length === exchange.count) exchange.resolve(exchange.results);
   }
 }
 

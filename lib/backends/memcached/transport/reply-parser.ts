@@ -1,6 +1,6 @@
 import { MemcachedError, unexpected } from '../error.js';
 
-/** One line of a reply, without its end, and the block of data that it announced. */
+/** One line of a reply, without its line end, and the block of data that it announced. */
 export interface ReplyPart {
   readonly line: string;
   readonly data?: string;
@@ -15,8 +15,8 @@ const LF = 0x0a;
 const EMPTY = Buffer.alloc(0);
 
 /**
- * Cuts what a server sends into lines and blocks, wherever the network has cut it
- * (https://github.com/memcached/memcached/blob/master/doc/protocol.txt). Knows no commands, does no I/O.
+ * Cuts what a server sends into lines and blocks, wherever the network has cut it. Knows no commands, does no I/O.
+ * https://github.com/memcached/memcached/blob/master/doc/protocol.txt
  */
 export class ReplyParser {
   #rest: Buffer = EMPTY;
