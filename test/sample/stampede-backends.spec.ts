@@ -11,7 +11,7 @@ import { EtcdOperator } from '../support/etcd-operator.js';
 import { eventually } from '../support/eventually.js';
 import { reportOf, Stampedes } from './stampedes.js';
 
-/** `STAMPEDE=full` for as many as the README has. */
+/** `STAMPEDE=full` for as many as a real stampede has. */
 const [PROCESSES, BUYERS, STOCK] = process.env.STAMPEDE === 'full' ? [4, 1_000, 100] : [3, 60, 10];
 const SIZE = ['--processes', `${PROCESSES}`, '--buyers', `${BUYERS}`, '--stock', `${STOCK}`];
 const ARGS = [...SIZE, '--json', '--kill', '--freeze'];

@@ -47,7 +47,7 @@ export class RedisCluster {
         // Apart from the data, so that a node that restarts empty still knows its cluster.
         'cluster-config-file': join(directory, `node-${place}.conf`),
         'cluster-replica-validity-factor': 0,
-        // As the README advises: else one shard without a master closes all of them.
+        // As the page on Redis advises: else one shard without a master closes all of them.
         'cluster-require-full-coverage': 'no',
         'repl-diskless-sync-delay': 0,
       };
