@@ -20,9 +20,8 @@ export { LockExceptionFilter } from './nest/lock-exception.filter.js';
 export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/lock-answers.js';
 export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
 export { LockService } from './core/lock-service.js';
-export { LockHandle } from './core/holding/lock-handle.js';
+export { currentLock, currentLocks, LockHandle } from './core/holding/lock-handle.js';
 export { readSequencer, type Sequencer, type SequencerState } from './core/holding/sequencer.js';
-export { currentLock, currentLocks } from './core/holding/current-locks.js';
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './core/lock-options.js';
 export {
   type HoldState,
@@ -46,6 +45,6 @@ export {
   LockShutdownError,
   LockTimeoutError,
   type LossReason,
+  OptimisticConflictError,
   StaleFenceError,
 } from './core/contract/errors.js';
-export { OptimisticConflictError } from './core/contract/optimistic-conflict-error.js';

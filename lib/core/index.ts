@@ -1,6 +1,6 @@
 // The service, and what an application sees of it.
 export { LockService } from './lock-service.js';
-export { LockHandle } from './holding/lock-handle.js';
+export { currentLock, currentLocks, LockHandle } from './holding/lock-handle.js';
 export {
   type AcquireOptions,
   type LockServiceOptions,
@@ -16,9 +16,7 @@ export {
 } from './events/lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './events/lock-event-stream.js';
 export { readSequencer, type Sequencer, type SequencerState } from './holding/sequencer.js';
-export { currentLock, currentLocks } from './holding/current-locks.js';
 export * from './contract/errors.js';
-export { OptimisticConflictError } from './contract/optimistic-conflict-error.js';
 
 // For writers of stores: the one door into the core. A backend of ours imports this file of the core, and no other.
 export {
@@ -30,11 +28,10 @@ export {
 } from './contract/lease-store.js';
 export { type AcquireRequest } from './leasing/lease-request.js';
 export { type BackendFactory } from './leasing/open-backend.js';
-export { type BackendHealth, type HealthSource, type NodeHealth } from './contract/health.js';
+export { type BackendHealth, type HealthSource, type NodeHealth, ReportedHealth } from './contract/health.js';
 export { type Guarantee, type TtlLimits } from './contract/lease-store.js';
 export { type Holder, type HolderMetadata } from './contract/holder.js';
 export { type Lease } from './leasing/lease.js';
-export { NotSentError } from './contract/not-sent-error.js';
 export { type PollingOptions } from './leasing/contending.js';
 export { LockBackend } from './leasing/lock-backend.js';
 export { type GivenBackend, isBackend, openBackend } from './leasing/open-backend.js';
@@ -61,9 +58,8 @@ export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';
 export { assertKey } from './contract/key.js';
-export { packHolder, packMetadata, unpackHolder } from './contract/holder-metadata.js';
+export { packHolder, packMetadata, unpackHolder } from './contract/holder.js';
 export { outside } from './holding/reentrancy.js';
-export { ReportedHealth } from './contract/reported-health.js';
 export { type Clock, pause, systemClock, type Timer } from './time/timers.js';
 export { WakeUps } from './leasing/wake-ups.js';
 export { trustedUntil } from './holding/watchdog.js';

@@ -144,6 +144,27 @@ export class LockConfigurationError extends LockError {
   }
 }
 
+/**
+ * Others changed the same rows first, each time. Nothing was written, and trying again later makes sense. No
+ * `LockError`, because nobody holds anything.
+ */
+export class OptimisticConflictError extends Error {
+  readonly code = 'OPTIMISTIC_CONFLICT';
+
+  constructor(
+    message: string,
+    /** How often the work ran. */
+    readonly attempts: number,
+    options?: { readonly cause?: unknown },
+  ) {
+    super(message, options);
+    this.name = new.target.name;
+  }
+}
+
+/** A request was not sent, and never will be: nothing can stay behind on the server because of it. */
+export class NotSentError extends Error {}
+
 const SHOWN_KEY_LENGTH = 200;
 
 /** A key as messages show it: quoted, with control characters escaped, never longer than a line. */

@@ -13,3 +13,41 @@ export interface Holder extends HolderMetadata {
    */
   readonly since?: Date;
 }
+
+const packed = new WeakMap<HolderMetadata, string>();
+
+/**
+ * The text that a store writes beside the owner. A process has one metadata object for all its locks, so this is worked
+ * out once.
+ */
+export function packMetadata(metadata: HolderMetadata): string {
+  const known = packed.get(metadata);
+  if (known !== undefined) return known;
+  const { host, pid, label } = metadata;
+  const text = JSON.stringify({ host, pid, label });
+  packed.set(metadata, text);
+  return text;
+}
+
+/** The same where the server keeps no time: since when, by the holder's own clock, for people only. */
+export function packHolder(metadata: HolderMetadata): string {
+  return `${packMetadata(metadata).slice(0, -1)},"since":"${new Date().toISOString()}"}`;
+}
+
+/** Who wrote it, or `undefined` for what none of us wrote. `since` where the server knows better. */
+export function unpackHolder(text: string, since?: Date): Holder | undefined {
+  try {
+    const fields: Partial<Record<string, unknown>> = JSON.parse(text);
+    const { host, pid, label } = fields;
+    if (typeof host !== 'string' || typeof pid !== 'number') return undefined;
+    const from = since ?? dateOf(fields['since']);
+    return { host, pid, ...(typeof label === 'string' ? { label } : {}), ...(from ? { since: from } : {}) };
+  } catch {
+    return undefined;
+  }
+}
+
+function dateOf(since: unknown): Date | undefined {
+  const date = new Date(typeof since === 'string' ? since : Number.NaN);
+  return Number.isNaN(date.getTime()) ? undefined : date;
+}

@@ -1,6 +1,6 @@
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import type { Hold } from './hold.js';
-import { runInside } from './reentrancy.js';
+import { handlesAround, runInside } from './reentrancy.js';
 
 /** A caller's lock between acquire and release. Made by `LockService` only. */
 export class LockHandle implements AsyncDisposable {
@@ -108,4 +108,14 @@ export class LockHandle implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.release();
   }
+}
+
+/** The handles of the current call tree, innermost first. */
+export function currentLocks(): LockHandle[] {
+  return handlesAround().filter((handle) => handle instanceof LockHandle);
+}
+
+/** The innermost lock that the current call tree was run under, or `undefined` outside of one. */
+export function currentLock(): LockHandle | undefined {
+  return currentLocks()[0];
 }

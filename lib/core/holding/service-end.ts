@@ -1,4 +1,4 @@
-import { currentLocks } from './current-locks.js';
+import { currentLocks } from './lock-handle.js';
 import { within } from '../time/within.js';
 import { LockShutdownError } from '../contract/errors.js';
 import type { HoldRegistry } from './hold-registry.js';

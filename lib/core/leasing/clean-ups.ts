@@ -1,7 +1,7 @@
 import { WaitGroup } from '../kit/wait-group.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
-import { NotSentError } from '../contract/not-sent-error.js';
+import { NotSentError } from '../contract/errors.js';
 import { type CleanUp, hasSessions, type OwnedKey } from './lease.js';
 import { pause } from '../time/timers.js';
 

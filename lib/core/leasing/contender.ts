@@ -1,11 +1,10 @@
 import { AbortListener } from '../kit/abort-listener.js';
-import { LockBackendError, LockError } from '../contract/errors.js';
+import { LockBackendError, LockError, NotSentError } from '../contract/errors.js';
 import type { Contending } from './contending.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
 import { replyTimeout } from '../kit/reply-timeout.js';
 import { assertLockDelay } from '../lock-options.js';
-import { NotSentError } from '../contract/not-sent-error.js';
 import type { Question } from './question.js';
 import { AFTER_EXPIRY_MS } from './wake-ups.js';
 
@@ -34,18 +33,15 @@ export class Contender {
   #slowestMs: number | undefined;
   /** The failures in a row, by the last of them. */
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
-  /** The obstacle of the last refusal. */
   #obstacle: Error | undefined;
 
   constructor(
     private readonly contending: Contending,
-    /** Perhaps asked already. */
     private readonly question: Question,
   ) {
     this.#mayHaveLeftSomething = question.request.inherited === true;
   }
 
-  /** See `LockBackend.acquire`. */
   async run(): Promise<Lease | null> {
     const { contending, question } = this;
     const { key, once, answer, request } = question;
@@ -174,7 +170,6 @@ export class Contender {
     return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + this.contending.random() * FIRST_RETRY_MS;
   }
 
-  /** Not beyond the deadline. */
   async #wait(delayMs: number): Promise<void> {
     const { clock, deadline, woken } = this.question;
     if (woken || this.#calledOff) return;

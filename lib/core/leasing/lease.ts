@@ -18,7 +18,6 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
   readonly complete?: (() => Promise<void>) | undefined;
   /** Still ours, for another `ttlMs` from when this was called? Rejecting is no answer, and is asked again. */
   renew(): Promise<boolean>;
-  /** Harmless when the lease is already lost. */
   release(): Promise<void>;
 }
 

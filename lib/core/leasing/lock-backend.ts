@@ -1,6 +1,5 @@
-import { LockBackendError } from '../contract/errors.js';
+import { LockBackendError, NotSentError } from '../contract/errors.js';
 import type { Guarantee, LeaseAttempt, LeaseStore } from '../contract/lease-store.js';
-import { NotSentError } from '../contract/not-sent-error.js';
 import { AbortListener } from '../kit/abort-listener.js';
 import { LinkedQueue } from '../kit/linked-queue.js';
 import { assertTtl } from '../lock-options.js';
@@ -83,7 +82,6 @@ export class LockBackend {
     this.#cleanUps.add({ key, owner, ttlMs, clock: deadline.clock });
   }
 
-  /** Calls off all who ask, or wait, now. */
   dismiss(reason: unknown): void {
     for (const queue of [this.#unasked, this.#fresh, this.#silent]) {
       for (let question = queue.first; question; question = queue.first) this.#callOff(question, reason);
@@ -153,7 +151,6 @@ export class LockBackend {
     else if (this.#fresh.first) this.#lookIn(this.#fresh.first.askedAt - silentSince, clock);
   }
 
-  /** It stands behind others still. */
   #onDelay(question: Question): void {
     const { key, once, askedAt, clock, deadline } = question;
     const isLate = once ? clock.now() >= askedAt + this.#contending.patienceMs : deadline.passed;
@@ -187,7 +184,6 @@ export class LockBackend {
     if (this.#end(question)) question.reject(error);
   }
 
-  /** Whether the short way was not over before. */
   #end(question: Question): boolean {
     if (!question.queue) return false;
     question.queue.delete(question);

@@ -24,12 +24,10 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   askedAt: number;
   /** The lease counts from here. */
   sentAt: number;
-  /** `undefined` until it was asked. */
   answer: Promise<LeaseAttempt> | undefined;
   /** Nobody waits for the answer any more. */
   abandoned = false;
   woken = false;
-  /** The contender's, once there is one. */
   onWake: (() => void) | undefined;
   unwatch: (() => void) | undefined;
   abortListener: AbortListener | undefined;
@@ -79,7 +77,6 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
     return this.once && !obstacle && staysInLine !== true && this.request.inherited !== true;
   }
 
-  /** Whether the lease can be trusted still. */
   isInTime({ ttlMs = this.ttlMs, sentAt = this.sentAt, revoked }: GrantedLease): boolean {
     const { lockDelayMs = 0 } = this.request;
     return revoked?.aborted !== true && this.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs);

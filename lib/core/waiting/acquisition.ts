@@ -1,7 +1,7 @@
 import { KeyHeld } from './blockers.js';
 import { Deadline } from '../time/deadline.js';
 import { LockDeadlockError, LockShutdownError, quote } from '../contract/errors.js';
-import { currentLocks } from '../holding/current-locks.js';
+import { currentLocks } from '../holding/lock-handle.js';
 import { Hold } from '../holding/hold.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
@@ -17,7 +17,11 @@ export class Acquisition implements AcquireRequest {
   owner = '';
   inherited = false;
   yields = false;
+  readonly ttlMs: number;
+  readonly lockDelayMs: number;
   readonly deadline: Deadline;
+  readonly signal: AbortSignal | undefined;
+  readonly metadata: HolderMetadata;
   readonly #since: number;
   /** The next caller has our queue entry, and our turn with it. */
   #passed = false;
@@ -27,25 +31,14 @@ export class Acquisition implements AcquireRequest {
     readonly options: ResolvedOptions,
     private readonly holds: HoldRegistry,
   ) {
-    const { clock } = holds.settings;
+    const { clock, metadata } = holds.settings;
+    const { ttlMs, lockDelayMs, waitMs, signal } = options;
     this.#since = clock.now();
-    this.deadline = Deadline.after(options.waitMs, clock, this.#since);
-  }
-
-  get ttlMs(): number {
-    return this.options.ttlMs + this.options.lockDelayMs;
-  }
-
-  get lockDelayMs(): number {
-    return this.options.lockDelayMs;
-  }
-
-  get signal(): AbortSignal | undefined {
-    return this.options.signal;
-  }
-
-  get metadata(): HolderMetadata {
-    return this.holds.settings.metadata;
+    this.ttlMs = ttlMs + lockDelayMs;
+    this.lockDelayMs = lockDelayMs;
+    this.deadline = Deadline.after(waitMs, clock, this.#since);
+    this.signal = signal;
+    this.metadata = metadata;
   }
 
   /** Order of arrival is that of the processes' callers, not of the one that asks for them. */
@@ -68,9 +61,17 @@ export class Acquisition implements AcquireRequest {
   }
 
   async #takeInTurn(): Promise<Hold | KeyHeld> {
-    const previous = await this.#waitForTurn();
-    if (previous instanceof KeyHeld) return previous;
-    if (previous === 'timed-out') return this.holds.late(this.key);
+    const { key, options, deadline, holds } = this;
+    const { maxWaiters, observers } = holds.settings;
+    if (options.waitMs === 0) return holds.late(key);
+    const waitersHere = holds.queue.waiting(key);
+    if (waitersHere >= maxWaiters) {
+      const message = `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`;
+      return new KeyHeld(holds.holderOf(key), message);
+    }
+    observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
+    const previous = await holds.queue.wait(key, options, deadline);
+    if (previous === 'timed-out') return holds.late(key);
     return previous ? this.#inherit(previous) : this.#ask(newOwner());
   }
 
@@ -86,19 +87,6 @@ export class Acquisition implements AcquireRequest {
       // Whatever was begun with it counts by itself from now on.
       this.holds.releases.underWay.end();
     }
-  }
-
-  #waitForTurn(): Promise<Hold | LeftEntry | null | 'timed-out'> | 'timed-out' | KeyHeld {
-    const { key, options, deadline, holds } = this;
-    const { maxWaiters, observers } = holds.settings;
-    if (options.waitMs === 0) return 'timed-out';
-    const waitersHere = holds.queue.waiting(key);
-    if (waitersHere >= maxWaiters) {
-      const message = `${waitersHere} callers of this process already wait for ${quote(key)} (maxWaiters)`;
-      return new KeyHeld(holds.holderOf(key), message);
-    }
-    observers.notify('waiting', () => ({ key, waitersHere: waitersHere + 1 }));
-    return holds.queue.wait(key, options, deadline);
   }
 
   /** Asks the backend. Unless it gives us a lease, our turn is over. */

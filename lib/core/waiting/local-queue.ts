@@ -1,17 +1,11 @@
 import { AbortListener } from '../kit/abort-listener.js';
 import { WaitGroup } from '../kit/wait-group.js';
 import type { Deadline } from '../time/deadline.js';
+import type { ResolvedOptions } from '../lock-options.js';
 import type { Timer } from '../time/timers.js';
 
-/** The options that decide whether a lease fits the next caller. */
-interface Wishes {
-  readonly ttlMs: number;
-  readonly lockDelayMs: number;
-  readonly watchdog: boolean;
-}
-
 /** Whether the same request to the backend would do for the next caller. */
-export function isAlike(next: Wishes | undefined, { ttlMs, lockDelayMs }: Wishes): boolean {
+export function isAlike(next: ResolvedOptions | undefined, { ttlMs, lockDelayMs }: ResolvedOptions): boolean {
   return next?.ttlMs === ttlMs && next.lockDelayMs === lockDelayMs;
 }
 
@@ -20,22 +14,20 @@ export interface LeftEntry {
   readonly owner: string;
 }
 
-type Request = Wishes & { readonly signal?: AbortSignal | undefined };
-
 /** Gets the turn, alone or with what the one before hands on, unless the deadline or the signal comes first. */
 class Waiter<Handed> {
   readonly #timer: Timer;
   readonly #abortListener: AbortListener | undefined;
 
   constructor(
-    readonly request: Request,
+    readonly options: ResolvedOptions,
     deadline: Deadline,
     private readonly line: Set<Waiter<Handed>>,
     private readonly onTurn: (handed: Handed | null | 'timed-out') => void,
     private readonly onRejected: (reason: unknown) => void,
   ) {
     this.#timer = deadline.clock.schedule(deadline.remainingMs, () => this.resolve('timed-out'));
-    const { signal } = request;
+    const { signal } = options;
     if (signal) this.#abortListener = new AbortListener(signal, () => this.reject(signal.reason));
   }
 
@@ -96,16 +88,16 @@ export class LocalQueue<Handed> {
    * `'timed-out'` when the deadline passed, and rejects with the signal's reason; in the last two cases the caller has
    * no turn.
    */
-  wait(key: string, request: Request, deadline: Deadline): Promise<Handed | null | 'timed-out'> {
+  wait(key: string, options: ResolvedOptions, deadline: Deadline): Promise<Handed | null | 'timed-out'> {
     return new Promise((resolve, reject) => {
       const line = this.#lineOf(key);
-      line.add(new Waiter(request, deadline, line, resolve, reject));
+      line.add(new Waiter(options, deadline, line, resolve, reject));
     });
   }
 
   /** Who is next, so that the one who leaves can see whether its lease would fit. */
-  next(key: string): Wishes | undefined {
-    return this.#first(key)?.request;
+  next(key: string): ResolvedOptions | undefined {
+    return this.#first(key)?.options;
   }
 
   /** Sends every waiter away. Those who have a turn keep it. */
