@@ -39,11 +39,10 @@ export class KeyNames {
     this.#positions = new Map([...named, ...namedParameters(declaration), ...keys]);
   }
 
-  /** How the calls find the value of a name. It is `undefined` when nothing has that name. */
-  reader([head, ...rest]: Path): ReadValue {
+  /** The argument that is the value of a name, or how else a call finds it: `undefined` when nothing has the name. */
+  reader([head, ...rest]: Path): number | ReadValue {
     const position = this.#positions.get(head);
-    if (typeof position === 'number' && rest.length === 0) return (args) => args[position];
-    if (typeof position === 'number') return (args) => walk(args[position], rest);
+    if (typeof position === 'number') return rest.length === 0 ? position : (args) => walk(args[position], rest);
     return (args, context) => {
       const only = this.#onlyObject(args);
       if (only && hasProperty(only, head)) return walk(only, [head, ...rest]);

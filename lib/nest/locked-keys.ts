@@ -23,11 +23,7 @@ const PLAIN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
 /** The keys that the calls of one method take, by the templates or the function of `@Locked`. */
 export class LockedKeys {
-  readonly #keysOf: (
-    instance: object,
-    args: readonly unknown[],
-    context: ExecutionContext | undefined,
-  ) => readonly string[];
+  readonly #keysOf: (instance: object, ...call: Parameters<ReadValue>) => readonly string[];
   readonly #templates: readonly KeyTemplate[] = [];
   readonly #names: KeyNames;
 
@@ -79,7 +75,7 @@ export class LockedKeys {
 export function compile(
   { source, start, placeholders }: KeyTemplate,
   owner: string,
-  readerOf: (path: Path) => ReadValue,
+  readerOf: (path: Path) => number | ReadValue,
 ): (...call: Parameters<ReadValue>) => string {
   const parts = placeholders.map(({ path, textBehind }) => {
     const [delimiter = ''] = textBehind;
@@ -89,7 +85,8 @@ export function compile(
   return (args, context) => {
     let key = start;
     for (const { read, textBehind, delimiter, label } of parts) {
-      key += encodeValue(read(args, context), delimiter, label) + textBehind;
+      const value = typeof read === 'number' ? args[read] : read(args, context);
+      key += encodeValue(value, delimiter, label) + textBehind;
     }
     assertKey(key);
     return key;

@@ -30,7 +30,6 @@ interface Call {
 
 /** A method with `@Locked`: which keys its calls take, and how. */
 export class LockedMethod {
-  /** `SaleService.buy`, for messages. */
   readonly label: string;
   readonly backend: string;
   /** The work of another decorator between the lock and the method. */
