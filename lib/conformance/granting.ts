@@ -5,7 +5,6 @@ import { LONG_TTL_MS, PATIENCE_MS, soon, type Theme, throughout, type Trial, typ
 const CLIENTS = 5;
 const CONTENDERS = 50;
 const ROUNDS = 5;
-/** The core appends eleven bits. */
 const TOKEN_END = 2n ** 52n;
 
 export const granting: Theme = {
@@ -16,8 +15,7 @@ export const granting: Theme = {
   },
 
   'refuses a key that another owner has, and says how much of the lease is left, or null': async (trial) => {
-    const [ours, theirs] = await trial.two();
-    const key = trial.key();
+    const { ours, theirs, key } = await trial.scene();
     const { ttlMs } = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
     for (const store of [ours, theirs]) {
       const { attempt } = await trial.ask(store, key);
@@ -44,8 +42,7 @@ export const granting: Theme = {
   },
 
   'grants the key again to the owner who has it, with a full time to live and no lesser token': async (trial) => {
-    const [ours, theirs] = await trial.two();
-    const key = trial.key();
+    const { ours, theirs, key } = await trial.scene();
     const first = await trial.win(ours, key);
     const { owner, token, sentAt, ttlMs } = await trial.win(ours, key, { owner: first.owner, ttlMs: LONG_TTL_MS });
     assert.ok(token >= first.token, `token ${token} came after ${first.token}`);
@@ -69,8 +66,7 @@ export const granting: Theme = {
   },
 
   'keeps a key for its time to live, frees it when its holder is gone, and raises the token': async (trial) => {
-    const [ours, theirs] = await trial.two();
-    const key = trial.key();
+    const { ours, theirs, key } = await trial.scene();
     const former = await trial.win(ours, key);
     const present = await afterDeath(trial, former, theirs);
     assert.ok(present.token > former.token, `token ${present.token} came after ${former.token}`);

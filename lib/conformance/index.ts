@@ -1,5 +1,4 @@
 /** For the tests of stores: what every `LeaseStore` promises, as checks for any test framework. */
-import { closing } from './closing.js';
 import { granting } from './granting.js';
 import type { LeaseStoreHarness } from './harness.js';
 import { keys } from './keys.js';
@@ -31,7 +30,6 @@ export function leaseStorePromises(harness: LeaseStoreHarness): readonly LeaseSt
     releasing,
     keys,
     watching,
-    closing,
     locking,
     ...(harness.revoke ? [revocation(harness.revoke.bind(harness))] : []),
     ...(harness.freeze ? [silence(harness.freeze.bind(harness))] : []),

@@ -3,8 +3,7 @@ import { LONG_TTL_MS, type Theme, throughout } from './trial.js';
 
 export const renewing: Theme = {
   'prolongs a lease by renewals': async (trial) => {
-    const [ours, theirs] = await trial.two();
-    const key = trial.key();
+    const { ours, theirs, key } = await trial.scene();
     const { owner, ttlMs, sentAt } = await trial.win(ours, key);
     await throughout(sentAt + ttlMs * 2.5, async () => {
       assert.equal(await ours.renew(key, owner, ttlMs), true, 'the holder could not renew');
@@ -25,8 +24,7 @@ export const renewing: Theme = {
   },
 
   'renews for nobody but the owner': async (trial) => {
-    const [ours, theirs] = await trial.two();
-    const key = trial.key();
+    const { ours, theirs, key } = await trial.scene();
     const { owner, ttlMs } = await trial.win(ours, key);
     for (const store of [ours, theirs]) {
       assert.equal(await store.renew(key, trial.owner(), LONG_TTL_MS), false, 'a stranger renewed');
@@ -38,8 +36,7 @@ export const renewing: Theme = {
   },
 
   'tells whether an owner has a key, where it can tell, and changes nothing by that': async (trial) => {
-    const [ours, theirs] = await trial.two();
-    const key = trial.key();
+    const { ours, theirs, key } = await trial.scene();
     const { owner } = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
     assert.equal((await theirs.isHeldBy?.(key, owner)) ?? true, true, 'the owner has the key');
     for (const [k, o] of [

@@ -6,8 +6,7 @@ import { aborted, inTime, LONG_TTL_MS, type Theme } from './trial.js';
 export function revocation(revoke: (key: string) => Promise<void> | void): Theme {
   return {
     'says of a lease that was taken away that it is, and does not bring it back': async (trial) => {
-      const [ours, theirs] = await trial.two();
-      const key = trial.key();
+      const { ours, theirs, key } = await trial.scene();
       const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
       await revoke(key);
       const present = await trial.winSoon(theirs, key, { ttlMs: LONG_TTL_MS });

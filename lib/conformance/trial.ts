@@ -70,9 +70,13 @@ export class Trial {
     return store;
   }
 
-  /** Independent clients. */
   async two(): Promise<[LeaseStore, LeaseStore]> {
     return [await this.store(), await this.store()];
+  }
+
+  /** A key, and two who want it. */
+  async scene(): Promise<{ readonly ours: LeaseStore; readonly theirs: LeaseStore; readonly key: string }> {
+    return { ours: await this.store(), theirs: await this.store(), key: this.key() };
   }
 
   /** With a client of its own, as another process has. */
@@ -133,7 +137,6 @@ export class Trial {
   }
 }
 
-/** The lease, if it was granted. */
 export function wonBy({ ttlMs, ...answer }: Answer & { readonly ttlMs: number }): Won | undefined {
   const { attempt } = answer;
   if (!attempt.acquired) return undefined;
@@ -164,7 +167,6 @@ export async function inTime(failure: string, promise: Promise<unknown>, withinM
   assert.ok(await within(systemClock, withinMs, promise), `${failure} within ${withinMs} ms`);
 }
 
-/** Resolves once `signal` aborts. */
 export function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -5,8 +5,7 @@ import { LONG_TTL_MS, PATIENCE_MS, type Theme, type Trial, type Won, wonBy } fro
 /** A store without `watch` breaks none of them. */
 export const watching: Theme = {
   'lets in who watches a key, and asks when woken or now and then': async (trial) => {
-    const [ours, theirs] = await trial.two();
-    const key = trial.key();
+    const { ours, theirs, key } = await trial.scene();
     const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
     const waiters = [new Waiter(trial, theirs, key), new Waiter(trial, await trial.store(), key)];
     for (const waiter of waiters) assert.equal(await waiter.ask(), undefined, 'two owners have the key');
@@ -21,8 +20,7 @@ export const watching: Theme = {
   },
 
   'grants nothing by a watch alone': async (trial) => {
-    const [ours, theirs] = await trial.two();
-    const key = trial.key();
+    const { ours, theirs, key } = await trial.scene();
     const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
     const watcher = new Waiter(trial, theirs, key);
     await ours.release(key, former.owner);
@@ -33,8 +31,7 @@ export const watching: Theme = {
   },
 
   'calls nobody whose watch has ended, and passes such an owner over': async (trial) => {
-    const [ours, theirs] = await trial.two();
-    const key = trial.key();
+    const { ours, theirs, key } = await trial.scene();
     const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
     const departed = new Waiter(trial, theirs, key);
     await departed.ask();
