@@ -4,9 +4,7 @@ import type { LeaseStore } from '../core/index.js';
 export interface LeaseStoreHarness {
   /** An independent client, as another process would have. The suite closes it. */
   connect(): LeaseStore | Promise<LeaseStore>;
-  /**
-   * The shortest time to live worth testing: ten round trips or more. Where sessions are the TTL, that of a session.
-   */
+  /** The shortest time to live worth testing: ten round trips or more. With sessions, that of a session. */
   readonly shortTtlMs: number;
   /** Takes `key` from its holder behind its back, as an operator would. @default losses of this kind are not tested */
   revoke?(key: string): Promise<void> | void;

@@ -22,19 +22,19 @@ export * from './contract/errors.js';
 export {
   type Asker,
   type GrantedLease,
+  type Guarantee,
   type LeaseAttempt,
   type LeaseStore,
   type RefusedLease,
+  type TtlLimits,
 } from './contract/lease-store.js';
 export { type AcquireRequest } from './leasing/lease-request.js';
-export { type BackendFactory } from './leasing/open-backend.js';
 export { type BackendHealth, type HealthSource, type NodeHealth, ReportedHealth } from './contract/health.js';
-export { type Guarantee, type TtlLimits } from './contract/lease-store.js';
 export { type Holder, type HolderMetadata } from './contract/holder.js';
 export { type Lease } from './leasing/lease.js';
 export { type PollingOptions } from './leasing/contending.js';
 export { LockBackend } from './leasing/lock-backend.js';
-export { type GivenBackend, isBackend, openBackend } from './leasing/open-backend.js';
+export { type BackendFactory, type GivenBackend, isBackend, openBackend } from './leasing/open-backend.js';
 
 // For writers of stores: what most of them need.
 export { AbortListener } from './kit/abort-listener.js';

@@ -23,9 +23,7 @@ export interface TryAcquireOptions {
    * refused where a lock ends with its holder's connection, which a crash does at once. @default 0
    */
   lockDelayMs?: number;
-  /**
-   * Renews while held, every `ttlMs / 3`. `false`: the lock ends after `ttlMs`, whatever the work does. @default true
-   */
+  /** Renews while held, every `ttlMs / 3`. `false`: it ends after `ttlMs`, whatever the work does. @default true */
   watchdog?: boolean;
   /** After this time the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
   maxHoldMs?: number;
@@ -60,10 +58,7 @@ export interface LockServiceOptions extends HandOffOptions {
   namespace?: string;
   /** How this process is named to those who wait for it. @default the host's name */
   label?: string;
-  /**
-   * How many callers may wait for one key in this process before the next is refused with `LockTimeoutError`. @default
-   * 100_000
-   */
+  /** How many may wait for a key in this process until the next gets `LockTimeoutError`. @default 100_000 */
   maxWaiters?: number;
   /**
    * How long `shutdown` waits for the work under locks, in milliseconds. Nobody waits longer for a lock meanwhile. `0`

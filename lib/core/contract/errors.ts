@@ -62,10 +62,7 @@ export class LockLostError extends LockError {
   }
 }
 
-/**
- * The backend gave no usable answer, which says nothing about who holds the key. What was asked is undone in the
- * background.
- */
+/** The backend gave no usable answer. Who holds the key is unknown. What was asked is undone in the background. */
 export class LockBackendError extends LockError {
   override readonly name = 'LockBackendError';
   readonly code = 'LOCK_BACKEND';

@@ -23,10 +23,7 @@ export interface NodeHealth extends Omit<BackendHealth, 'nodes'> {
   readonly name: string;
 }
 
-/**
- * The state of the server as far as it is known without asking, for health pages and for holders who must look after
- * their leases.
- */
+/** What is known of the server without asking it: for health pages, and for holders who look after their leases. */
 export class ReportedHealth {
   #status: BackendHealth['status'] = 'idle';
   #trouble: string | undefined;

@@ -7,19 +7,13 @@ export interface HolderMetadata {
 
 /** The present holder of a key, as far as a backend could find out. */
 export interface Holder extends HolderMetadata {
-  /**
-   * When the holder got the key, or stood in line for it: by the backend's clock, or by the holder's where that keeps
-   * no time.
-   */
+  /** When the holder got the key, or began to wait: by the backend's clock, or else by the holder's. */
   readonly since?: Date;
 }
 
 const packed = new WeakMap<HolderMetadata, string>();
 
-/**
- * The text that a store writes beside the owner. A process has one metadata object for all its locks, so this is worked
- * out once.
- */
+/** The text that a store writes beside the owner. A process has one metadata object, so it is worked out once. */
 export function packMetadata(metadata: HolderMetadata): string {
   const known = packed.get(metadata);
   if (known !== undefined) return known;

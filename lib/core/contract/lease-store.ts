@@ -23,9 +23,7 @@ export interface LeaseStore {
   /** Shown in errors, events and metrics: `redis`, `zookeeper`. */
   readonly name: string;
   readonly guarantee: Guarantee;
-  /**
-   * Other TTLs are refused where they are given, with `LockConfigurationError`. @default all that a lock service takes
-   */
+  /** Other TTLs are refused where they are given, by `LockConfigurationError`. @default all of a lock service */
   readonly ttlLimits?: TtlLimits;
   /** Carries out what it is asked in the order of the calls, on the same key. @default false */
   readonly keepsOrder?: boolean;
@@ -68,9 +66,7 @@ export interface LeaseStore {
    * never safety. A store that queues lets the watched owners queue in `tryAcquire`. What it returns ends the watch.
    */
   watch?(key: string, owner: string, wake: () => void): () => void;
-  /**
-   * Closes what it opened itself (sessions, subscriptions, clients it made), never a client it was given. Idempotent.
-   */
+  /** Closes what it opened itself (sessions, subscriptions, clients), never a client it was given. Idempotent. */
   close(): Promise<void>;
   readonly health?: HealthSource;
 }

@@ -29,10 +29,7 @@ export interface LockEvents {
     readonly key: string;
     readonly fencingToken: bigint;
     readonly waitedMs: number;
-    /**
-     * `backend`: a round trip; `hand-off`: from the caller before us in this process; `re-entry`: this call tree has
-     * it.
-     */
+    /** `backend`: a round trip; `hand-off`: from the caller before us here; `re-entry`: this call tree has it. */
     readonly from: 'backend' | 'hand-off' | 're-entry';
   };
   released: { readonly key: string; readonly fencingToken: bigint; readonly heldMs: number };

@@ -76,9 +76,7 @@ export class HoldRegistry {
     }));
   }
 
-  /**
-   * A handle left. The last one of a hold passes the lease to the next caller here, or gives it back. Never rejects.
-   */
+  /** A handle left. The last one of a hold passes the lease to the next caller, or gives it back. Never rejects. */
   readonly release = (hold: Hold): Promise<void> => {
     const { key } = hold;
     if (!hold.exit()) {

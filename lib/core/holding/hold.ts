@@ -70,10 +70,7 @@ export class Hold implements WatchdogListener {
     return abort.signal;
   }
 
-  /**
-   * Whether the next caller may have the lease that `exit` has just found good: not while in doubt, nor once shown as
-   * ours.
-   */
+  /** Whether the next caller may have the lease that `exit` found good: not in doubt, and not shown as ours. */
   get mayHandOver(): boolean {
     const { inJeopardy, lease } = this.watchdog;
     return !inJeopardy && !lease.complete && !this.#isShown;

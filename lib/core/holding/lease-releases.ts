@@ -6,10 +6,7 @@ import type { Watchdog } from './watchdog.js';
 
 const nothing = (): void => undefined;
 
-/**
- * Gives the leases of former holds back to the backend, and knows what somebody has to wait for before the backend
- * closes.
- */
+/** Gives the leases of former holds back, and knows what to wait for before the backend closes. */
 export class LeaseReleases {
   /** Requests to the backend that are under way. */
   readonly underWay = new WaitGroup();

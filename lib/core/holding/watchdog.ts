@@ -11,10 +11,7 @@ export interface WatchdogListener {
   onLost(reason: LossReason): void;
 }
 
-/**
- * Clock rates of two machines may differ by this much, and a timer may be this late, before two processes trust one
- * lease.
- */
+/** Clock rates may differ by this much, and timers may be this late, before two processes trust one lease. */
 const TRUSTED_SHARE = 0.99;
 const TRUST_MARGIN_MS = 2;
 
@@ -44,9 +41,7 @@ export class Watchdog {
   #renewalSentAt: number | undefined;
   #onRenewalOver: (() => void) | undefined;
   #onLimit: (() => void) | undefined;
-  /**
-   * For the next renewal, or for a look whether the one in flight is late. A thousand locks share its time on the grid.
-   */
+  /** For the next renewal, or to see whether one in flight is late. A thousand locks share a time on the grid. */
   readonly #timer: WheelTimer;
   #endOfTrust: Timer | undefined;
   readonly #revocation: AbortListener | undefined;
@@ -164,10 +159,7 @@ export class Watchdog {
     return this.#sentAt + (this.#ttlMs * 2) / 3;
   }
 
-  /**
-   * Calls `onTime` after a TTL, give or take an eighth of it, unless what it returns is called first. Only after
-   * `stop`.
-   */
+  /** Calls `onTime` after a TTL, give or take an eighth, unless what it returns is called first. Only after `stop`. */
   limit(onTime: () => void): () => void {
     this.#onLimit = onTime;
     this.#timer.setFrom(this.clock.now() + this.#ttlMs, this.#ttlMs / 8);

@@ -2,10 +2,7 @@ import { type Clock, systemClock } from '../time/timers.js';
 import { within } from '../time/within.js';
 import { errorText } from './error-text.js';
 
-/**
- * A value, or a function that is asked whenever it is needed: for what changes while the process lives, such as a
- * certificate.
- */
+/** A value, or a function that is asked each time: for what changes during the process, such as a certificate. */
 export type Given<T extends object> = T | (() => T | Promise<T>);
 
 /** @throws Error when the function fails, or says nothing within `longestMs` */

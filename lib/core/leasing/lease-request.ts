@@ -6,9 +6,7 @@ export interface AcquireRequest {
   readonly owner: string;
   /** How long the server keeps the key ours without a renewal; backends with sessions use their own. */
   readonly ttlMs: number;
-  /**
-   * The part of it that the holder will not trust: an answer that comes in this last part comes too late. @default 0
-   */
+  /** The last part of it, which the holder will not trust: an answer that comes in it is too late. @default 0 */
   readonly lockDelayMs?: number;
   readonly deadline: Deadline;
   readonly signal?: AbortSignal | undefined;

@@ -4,9 +4,7 @@ import type { Clock, Timer } from '../time/timers.js';
 /** A time-bounded right to a key: what the store granted, and how to keep it and to give it back. */
 export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'> {
   readonly owner: string;
-  /**
-   * We stood in a line of the backend's for it, and others may stand there now: callers here soon let that line go on.
-   */
+  /** It was waited for in the backend's line, where others may stand: callers here soon let that line go on. */
   readonly queued?: boolean;
   /** The true one: a session backend reports the session's. */
   readonly ttlMs: number;

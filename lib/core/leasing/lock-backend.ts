@@ -159,9 +159,7 @@ export class LockBackend {
     this.#refuse(question, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));
   }
 
-  /**
-   * A contender takes over at the deadline. Until then nothing is done but to wait: there may be very many of these.
-   */
+  /** A contender takes over at the deadline. Until then it only waits: there may be very many of these. */
   #onSilence(question: Question): void {
     const { once, clock, deadline } = question;
     if (once) return;

@@ -19,10 +19,7 @@ export function isBackend(value: unknown): value is GivenBackend {
   return typeof value === 'function' || isOpen(value) || isStore(value);
 }
 
-/**
- * A backend for one lock service: a factory makes it, a live one is taken as it is.
- * @throws LockConfigurationError
- */
+/** A backend for one lock service: a factory makes it, a live one is taken as it is. @throws LockConfigurationError */
 export function openBackend(given: GivenBackend): LockBackend {
   const backend: unknown = typeof given === 'function' ? given() : given;
   if (isOpen(backend)) return backend;

@@ -8,9 +8,7 @@ export interface Timer {
   cancel(): void;
 }
 
-/**
- * The monotonic time that a lock service lives by. Replaced only by tests: see `ManualClock` in the `testing` sub-path.
- */
+/** The monotonic time that a lock service lives by. Only tests replace it: see `ManualClock` in `./testing`. */
 export interface Clock {
   /** Milliseconds since an arbitrary start; never steps back, whatever happens to the wall clock. */
   now(): number;

@@ -54,10 +54,7 @@ class Waiter<Handed> {
  * are.
  */
 export class LocalQueue<Handed> {
-  /**
-   * A key is present while somebody has its turn, with a set once somebody waits. Sets keep the order of arrival and
-   * forget a waiter in constant time.
-   */
+  /** The keys whose turn somebody has, with those who wait. Sets keep their order, and forget one in constant time. */
   readonly #turns = new Map<string, Set<Waiter<Handed>> | undefined>();
   readonly #taken = new WaitGroup();
 
@@ -110,10 +107,7 @@ export class LocalQueue<Handed> {
     for (const waiter of this.#turns.get(key) ?? []) waiter.reject(reason);
   }
 
-  /**
-   * Ends the caller's turn; the next waiter has it, with the handed. Without a waiter there must be no handed. Whether
-   * there was one.
-   */
+  /** Ends the caller's turn. Whether a waiter has it now, with `handed`; where nobody waits, that must be `null`. */
   endTurn(key: string, handed: Handed | null): boolean {
     const next = this.#first(key);
     if (next) {
