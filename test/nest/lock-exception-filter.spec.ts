@@ -1,21 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  type ArgumentsHost,
-  Body,
-  Catch,
-  ConsoleLogger,
-  Controller,
-  type ExceptionFilter,
-  Get,
-  HttpException,
-  type INestApplication,
-  Injectable,
-  Param,
-  Post,
-  type Type,
-  UseFilters,
-} from '@nestjs/common';
-import { BaseExceptionFilter } from '@nestjs/core';
+import { Controller, type ExceptionFilter, Get, HttpException, Param, Post, UseFilters } from '@nestjs/common';
 import {
   DistributedLockModule,
   type LockAnswers,
@@ -29,7 +13,7 @@ import {
   StaleFenceError,
 } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
-import { application, inMemory, listen, listening } from './apps.js';
+import { inMemory, listening } from './apps.js';
 import { Crossing } from './crossing.js';
 
 describe('LockExceptionFilter', () => {
@@ -175,128 +159,5 @@ describe('LockExceptionFilter', () => {
   ])('refuses the options %j', (exceptionFilter, why) => {
     const options = { backend: memory(), exceptionFilter: exceptionFilter as LockAnswers };
     expect(() => DistributedLockModule.forRoot(options)).toThrow(why);
-  });
-});
-
-describe('lock errors under a filter that catches everything', () => {
-  const BUSY = {
-    statusCode: 423,
-    error: 'Locked',
-    code: 'LOCK_TIMEOUT',
-    message: 'Locked by another request, try again later',
-  };
-
-  @Controller()
-  class Sales {
-    @Post('buy')
-    @Locked('sale', { waitMs: 0 })
-    async buy(): Promise<void> {}
-  }
-
-  @Catch()
-  class CatchAll implements ExceptionFilter {
-    catch(error: unknown, host: ArgumentsHost): void {
-      const status = error instanceof HttpException ? error.getStatus() : 500;
-      host.switchToHttp().getResponse().status(status).json('caught');
-    }
-  }
-
-  @UseFilters(CatchAll)
-  @Controller()
-  class CatchingSales extends Sales {}
-
-  @Catch(LockTimeoutError)
-  class Own implements ExceptionFilter {
-    catch(error: LockTimeoutError, host: ArgumentsHost): void {
-      host.switchToHttp().getResponse().status(409).json(error.code);
-    }
-  }
-
-  @UseFilters(new Own())
-  @Controller()
-  class OwnSales extends Sales {}
-
-  async function buying(
-    controller: Type,
-    exceptionFilter: boolean,
-    filter?: (app: INestApplication) => ExceptionFilter,
-  ) {
-    const module = DistributedLockModule.forRoot({ backend: memory(), exceptionFilter });
-    const app = await application({ imports: [module], controllers: [controller] });
-    if (filter) app.useGlobalFilters(filter(app));
-    const url = await listen(app);
-    await app.get(LockService).acquire('sale');
-    const response = await fetch(`${url}/buy`, { method: 'POST' });
-    return [response.status, await response.json()];
-  }
-
-  it('keep their answer, whoever it is', async () => {
-    expect(await buying(Sales, true, () => new CatchAll())).toEqual([423, BUSY]);
-    expect(await buying(Sales, true, (app) => new BaseExceptionFilter(app.getHttpAdapter()))).toEqual([423, BUSY]);
-    expect(await buying(CatchingSales, true)).toEqual([423, BUSY]);
-  });
-
-  it('are left to a filter of the class for just such errors', async () => {
-    expect(await buying(OwnSales, true, () => new CatchAll())).toEqual([409, 'LOCK_TIMEOUT']);
-  });
-
-  it('are left to all of them where ours is turned off', async () => {
-    expect(await buying(Sales, false, () => new CatchAll())).toEqual([500, 'caught']);
-    expect(await buying(Sales, false, () => new Own())).toEqual([409, 'LOCK_TIMEOUT']);
-  });
-});
-
-describe('who is to blame for a key that cannot be', () => {
-  @Injectable()
-  class Accounts {
-    @Locked('account_:id')
-    async open(id?: string): Promise<unknown> {
-      return id;
-    }
-  }
-
-  @Controller()
-  class Sales {
-    constructor(private readonly accounts: Accounts) {}
-    @Get('service')
-    @Locked('sale')
-    service(): Promise<unknown> {
-      return this.accounts.open();
-    }
-    @Post('handler')
-    @Locked('sale_:sku')
-    async handler(@Body('sku') _sku?: string): Promise<void> {}
-    @Post('function')
-    @Locked((sku?: string) => sku ?? '')
-    async function(@Body('sku') _sku?: string): Promise<void> {}
-  }
-
-  class Log extends ConsoleLogger {
-    readonly lines: string[] = [];
-    override log = (): void => undefined;
-    override debug = (message: unknown): void => void this.lines.push(`debug ${String(message)}`);
-    override warn = (message: unknown): void => void this.lines.push(`warn ${String(message)}`);
-    override error = (message: unknown): void => void this.lines.push(`error ${String(message)}`);
-  }
-
-  it('is our own code when it called a service, and the request when it named nothing to its handler', async () => {
-    const log = new Log();
-    const imports = [DistributedLockModule.forRoot({ backend: memory(), defaults: { waitMs: 0 } })];
-    const app = await application({ imports, controllers: [Sales], providers: [Accounts] }, { logger: log });
-    const url = await listen(app);
-    expect((await fetch(`${url}/service`)).status).toBe(500);
-    expect(log.lines).toEqual([expect.stringMatching(/^error :id in "account_:id" \(Accounts\.open\) is undefined/)]);
-    log.lines.length = 0;
-    expect((await fetch(`${url}/handler`, { method: 'POST' })).status).toBe(400);
-    expect((await fetch(`${url}/function`, { method: 'POST' })).status).toBe(400);
-    expect(log.lines).toEqual([
-      expect.stringMatching(/^warn :sku in "sale_:sku"/),
-      expect.stringMatching(/^warn .*must not be empty/),
-    ]);
-    log.lines.length = 0;
-    const held = await app.get(LockService).acquire('sale');
-    expect((await fetch(`${url}/service`)).status).toBe(423);
-    expect(log.lines).toEqual([expect.stringMatching(/^debug "sale" is held by/)]);
-    await held.release();
   });
 });

@@ -1,52 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import { type AddressInfo } from 'node:net';
 
 import { eventually } from './eventually.js';
+import { EchoClient, EchoServer } from './echo-server.js';
 import { FaultProxy } from './fault-proxy.js';
-
-/** A server that answers each line with `echo <line>`, and remembers what it saw. */
-class EchoServer {
-  readonly lines: string[] = [];
-  readonly sockets: Socket[] = [];
-  readonly server: Server = createServer((socket) => {
-    this.sockets.push(socket);
-    socket.setEncoding('utf8').on('data', (text: string) => {
-      this.lines.push(...text.split('\n').filter((line) => line !== ''));
-      socket.write(`echo ${text}`);
-    });
-    socket.on('error', () => undefined);
-  });
-}
-
-class Client {
-  received = '';
-  closedWith: string | undefined;
-  readonly socket: Socket;
-
-  constructor(port: number) {
-    this.socket = connect(port, '127.0.0.1');
-    this.socket.setEncoding('utf8').on('data', (text: string) => (this.received += text));
-    this.socket.on('error', (error: NodeJS.ErrnoException) => (this.closedWith = error.code));
-    this.socket.on('close', () => (this.closedWith ??= 'end'));
-  }
-
-  async gets(text: string): Promise<void> {
-    await eventually(() => expect(this.received).toBe(text), { withinMs: 1_000 });
-  }
-}
 
 describe('FaultProxy', () => {
   let echo: EchoServer;
   let proxy: FaultProxy;
-  let client: Client;
+  let client: EchoClient;
 
   beforeEach(async () => {
     echo = new EchoServer();
     echo.server.listen(0, '127.0.0.1');
     await once(echo.server, 'listening');
     proxy = await FaultProxy.start({ port: (echo.server.address() as AddressInfo).port });
-    client = new Client(proxy.port);
+    client = new EchoClient(proxy.port);
     client.socket.write('hello\n');
     await client.gets('echo hello\n');
     client.received = '';
@@ -62,7 +32,7 @@ describe('FaultProxy', () => {
 
   /** Two round trips past the proxy: whatever it leaks would have come through by then. */
   const afterRoundTrips = async () => {
-    const witness = new Client((echo.server.address() as AddressInfo).port);
+    const witness = new EchoClient((echo.server.address() as AddressInfo).port);
     for (const text of ['one\n', 'two\n']) {
       witness.received = '';
       witness.socket.write(text);
@@ -124,7 +94,7 @@ describe('FaultProxy', () => {
 
   it('holds new connections too', async () => {
     proxy.pause();
-    const second = new Client(proxy.port);
+    const second = new EchoClient(proxy.port);
     second.socket.write('second\n');
     await afterRoundTrips();
     expect([second.received, second.closedWith]).toEqual(['', undefined]);
@@ -134,7 +104,7 @@ describe('FaultProxy', () => {
   });
 
   it('drops for good, and resets on resume only the connection that lost something', async () => {
-    const idle = new Client(proxy.port);
+    const idle = new EchoClient(proxy.port);
     await eventually(() => proxy.connections === 2);
     proxy.drop('up');
     client.socket.write('a\n');
@@ -160,7 +130,7 @@ describe('FaultProxy', () => {
 
   it('delays new connections too, until told otherwise', async () => {
     proxy.delay(100);
-    const second = new Client(proxy.port);
+    const second = new EchoClient(proxy.port);
     const sentAt = performance.now();
     second.socket.write('a\n');
     await second.gets('echo a\n');
@@ -175,12 +145,12 @@ describe('FaultProxy', () => {
 
   it('refuses new connections, keeps the present ones, and accepts again', async () => {
     proxy.refuse();
-    const refused = new Client(proxy.port);
+    const refused = new EchoClient(proxy.port);
     await eventually(() => refused.closedWith === 'ECONNREFUSED');
     client.socket.write('a\n');
     await client.gets('echo a\n');
     await proxy.accept();
-    const accepted = new Client(proxy.port);
+    const accepted = new EchoClient(proxy.port);
     accepted.socket.write('b\n');
     await accepted.gets('echo b\n');
     accepted.socket.destroy();
@@ -190,7 +160,7 @@ describe('FaultProxy', () => {
     proxy.forget();
     client.socket.write('a\n');
     echo.sockets[0]?.write('pushed\n');
-    const next = new Client(proxy.port);
+    const next = new EchoClient(proxy.port);
     next.socket.write('b\n');
     await next.gets('echo b\n');
     proxy.resume();
@@ -220,7 +190,7 @@ describe('FaultProxy', () => {
     await eventually(() => client.closedWith === 'ECONNRESET');
     expect(echo.lines.join('|')).toBe('hello|look|ta|ke');
     expect(client.received).toBe('echo look\necho ta');
-    const next = new Client(proxy.port);
+    const next = new EchoClient(proxy.port);
     next.socket.write('take\n');
     await next.gets('echo take\n');
     next.socket.destroy();
