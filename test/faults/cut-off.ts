@@ -2,8 +2,9 @@ import { expect } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import { aborted } from '../conformance/contract.js';
 import type { FaultProxy } from '../support/fault-proxy.js';
+import { atLeastMs } from '../support/machine.js';
 
-const TTL_MS = 500;
+const TTL_MS = atLeastMs(500);
 
 /** A holder who reaches his servers through proxies only, and somebody else who reaches them without. */
 export interface CutOff {

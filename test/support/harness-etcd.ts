@@ -3,6 +3,7 @@ import type { BackendHarness } from '../conformance/backend-harness.js';
 import { EtcdServer } from '../servers/etcd-server.js';
 import { EtcdOperator } from './etcd-operator.js';
 import { type Connection, connectBackend } from './harness-connection.js';
+import { atLeastMs } from './machine.js';
 
 type EtcdConnection = Extract<Connection, { backend: 'etcd' }>;
 
@@ -52,6 +53,6 @@ export function etcdHarness(
     order: 'fifo',
     namesHolder: true,
     shortTtlMs: sessionTtlMs,
-    wakesWithinMs: 1_000,
+    wakesWithinMs: atLeastMs(1_000),
   };
 }

@@ -2,6 +2,7 @@ import { itemNames } from '../../lib/backends/memcached/item-names.js';
 import type { BackendHarness, Listener } from '../conformance/backend-harness.js';
 import { MemcachedServer } from '../servers/memcached-server.js';
 import { connectBackend, type MemcachedConnection } from './harness-connection.js';
+import { atLeastMs } from './machine.js';
 
 export interface MemcachedHarness extends BackendHarness {
   /** For faults of its own. */
@@ -42,6 +43,6 @@ export function memcachedHarness(protocol: 'meta' | 'classic'): MemcachedHarness
     namesHolder: true,
     shortTtlMs: 2_000,
     expiresLateMs: 4_500,
-    wakesWithinMs: 500,
+    wakesWithinMs: atLeastMs(500),
   };
 }

@@ -20,6 +20,6 @@ export function memoryHarness(): BackendHarness {
     order: 'none',
     namesHolder: true,
     shortTtlMs: atLeastMs(100),
-    wakesWithinMs: 100,
+    wakesWithinMs: atLeastMs(100),
   };
 }

@@ -44,9 +44,9 @@ const ROW = {
   boundToConnection: true,
   revokesOthers: true,
   namesHolder: false,
-  wakesWithinMs: 500,
+  wakesWithinMs: atLeastMs(500),
 } as const;
-const SESSION = { boundToConnection: true, namesHolder: true, wakesWithinMs: 500 } as const;
+const SESSION = { boundToConnection: true, namesHolder: true, wakesWithinMs: atLeastMs(500) } as const;
 
 /** With what a strategy cannot do, as data. MariaDB ends idle connections after whole seconds only. */
 const STRATEGIES = {
@@ -56,14 +56,14 @@ const STRATEGIES = {
     order: 'fifo',
     namesHolder: true,
     shortTtlMs: atLeastMs(500),
-    wakesWithinMs: 250,
+    wakesWithinMs: atLeastMs(250),
   },
   mariadb: {
     type: 'mariadb',
     options: { strategy: 'lease' },
     namesHolder: true,
     shortTtlMs: atLeastMs(500),
-    wakesWithinMs: 500,
+    wakesWithinMs: atLeastMs(500),
   },
   'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(600), ...ROW },
   'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(1_000), ...ROW },

@@ -37,6 +37,6 @@ export function sqliteHarness(): BackendHarness {
     order: 'none',
     namesHolder: true,
     shortTtlMs: atLeastMs(500),
-    wakesWithinMs: 500,
+    wakesWithinMs: atLeastMs(500),
   };
 }

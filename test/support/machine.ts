@@ -1,11 +1,16 @@
+import { availableParallelism, loadavg } from 'node:os';
+
 const TIMERS = 40;
 /** Beyond that, a longer lease does not help either. */
 const WORST_MS = 60;
+/** For so long each process runs before the next one of those that share its processor. */
+const TURN_MS = 3;
 
-/** By how much the latest of some timers was late when this spec began: who shares the processor decides about that. */
-const lateMs = Math.min(await latest(), WORST_MS);
+const [running = 0] = loadavg();
+/** By how much timers are late now: the latest of some when this spec began, or what the last minute lets one expect. */
+const lateMs = Math.min(Math.max(await latest(), (running / availableParallelism()) * TURN_MS), WORST_MS);
 
-/** So long, or longer on a machine that is slow now: forty times what its latest timer is late. */
+/** So long, or longer on a machine that is slow now: forty times what a timer is late. */
 export function atLeastMs(ms: number): number {
   return Math.max(ms, Math.ceil(lateMs * 40));
 }

@@ -1,10 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
+import { atLeastMs } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedisWorld } from './redis-world.js';
 
-const COMMAND_TIMEOUT_MS = 100;
+/** Beyond what the server may need on a busy machine. */
+const COMMAND_TIMEOUT_MS = atLeastMs(100);
 
 const MODES = { 'redis-queue': 'queue', 'redis-plain': 'plain', 'redis-getset': 'getset' } as const;
 
@@ -29,6 +31,8 @@ wantedOf(['redis-queue', 'redis-plain', 'redis-getset'] as const).forEach((name)
         }),
       );
       await (await locks.acquire('warm-up')).release();
+      // On a busy machine a server that greets late was down at first.
+      expect(states.splice(0)).toContain('up');
       for (let round = 0; round < 5; round += 1) {
         const acquiring = locks.acquire('k');
         await checkPhase();
@@ -38,8 +42,8 @@ wantedOf(['redis-queue', 'redis-plain', 'redis-getset'] as const).forEach((name)
         block(COMMAND_TIMEOUT_MS * 2);
         await releasing;
       }
-      expect({ states, failures }).toEqual({ states: ['up'], failures: [] });
-    });
+      expect({ states, failures }).toEqual({ states: [], failures: [] });
+    }, 90_000);
   }),
 );
 

@@ -84,9 +84,12 @@ describe('a cluster', () => {
   it('wakes its waiters by sharded messages, which cross to no other node', async () => {
     const key = await keyOn(1);
     const before = await pubSubCalls();
-    const services = [connect(), connect(), connect()];
-    const visit = () => new Promise((resolve) => setTimeout(resolve, 20));
-    await Promise.all(services.map((service) => service.withLock(key, visit, LONG)));
+    const [port = 0] = cluster.servers.slice(1).map((server) => server.port);
+    const lock = await connect().acquire(key, LONG);
+    const visits = [connect(), connect()].map((service) => service.withLock(key, () => undefined, LONG));
+    await eventually(async () => expect(await askRedis(port, `LLEN lock:{${key}}:q`)).toBe('2'));
+    await lock.release();
+    await Promise.all(visits);
     const calls = (await pubSubCalls()).map(({ plain, sharded }, i) => ({
       plain: plain - (before[i]?.plain ?? 0),
       sharded: sharded - (before[i]?.sharded ?? 0),
