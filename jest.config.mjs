@@ -1,13 +1,14 @@
+import { readdirSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+
+/** A folder whose specs in test/backends are named after databases. */
+const NAMED_OTHERWISE = { typeorm: ['sqlite', 'postgres', 'mariadb'] };
 /** The specs of test/backends that LOCK_BACKENDS leaves out; `wantedOf` in describe-backend.ts says which tests of a spec. */
-const FAMILIES = [
-  ['etcd'],
-  ['memcached'],
-  ['memory'],
-  ['redis'],
-  ['redlock'],
-  ['typeorm', 'sqlite', 'postgres', 'mariadb'],
-  ['zookeeper'],
-];
+const FAMILIES = readdirSync(join(import.meta.dirname, 'lib/backends')).map((folder) => [
+  folder,
+  ...(NAMED_OTHERWISE[folder] ?? []),
+]);
 const wanted = (process.env.LOCK_BACKENDS ?? '').split(',').map((name) => name.split('-', 1)[0]);
 const leftOut = wanted[0] === '' ? [] : FAMILIES.filter((names) => !names.some((name) => wanted.includes(name)));
 
@@ -39,8 +40,9 @@ export default {
   testPathIgnorePatterns: ['/node_modules/', ...leftOut.flat().map((name) => `<rootDir>/test/backends/${name}[/.-]`)],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
   testMatch: ['<rootDir>/{bench,test}/**/*.spec.ts'],
-  // Most of the time tests wait; more at once, and those with short TTLs would meet a machine that is busy with others.
-  maxWorkers: 2,
+  // Most of the time tests wait. With more at once, short leases wait for the processor.
+  maxWorkers: 2 * availableParallelism(),
+  testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // A process for each file: an AsyncLocalStorage that one file leaves behind costs every promise of the next ones.
   workerIdleMemoryLimit: 0,
   testTimeout: 30_000,

@@ -2,17 +2,16 @@
  * Runs the tests; the last line says how many passed and failed. `--unit` runs only those that need no server, `--lane redis`
  * those of one lane. Other arguments go on to jest; LOCK_BACKENDS=redis,sqlite narrows the backends.
  */
-import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { argv, execPath } from 'node:process';
 
 import { installE2e, runE2e } from './e2e-step.mjs';
+import { execute, root } from './execute.mjs';
 import { installServers } from './install-servers.mjs';
 import { findSpecs, runJest } from './jest-step.mjs';
 import { argumentsOf } from './lanes.mjs';
 
-const root = join(import.meta.dirname, '..');
 const nodes = join(root, 'test/nodes');
 const [unitOnly, jestArgs] = parsed(argv.slice(2));
 
@@ -22,48 +21,66 @@ const UNIT = [
   '<rootDir>/test/{clients,core,nest,simulation,support,types}/**/*.spec.ts',
 ];
 
-/** What other versions of Node run: all that needs no server, and a contract for each kind of connection. */
-const ON_EACH_NODE = ['test/core', 'test/nest/', 'test/backends/(redis-queue|sqlite|etcd).spec.ts'];
+/** Beside the specs on this Node: each of the others takes one processor at most. */
+const BESIDE = '--maxWorkers=1';
+
+/** A contract for each kind of connection, and the core: what differs between versions of Node is timers, streams and contexts. */
+const CORE_AND_CONNECTIONS = ['test/core', 'test/backends/(redis-queue|sqlite|etcd).spec.ts', BESIDE];
+
+/** The newest has all that needs no server, too; the one between it and ours, what touches Node itself. */
+const ON_NODE = { 'node-22': CORE_AND_CONNECTIONS, 'node-24': ['test/nest/', ...CORE_AND_CONNECTIONS] };
+
+const onNest11 = {
+  name: 'tests on Nest 11',
+  run: () => runJest(['--config', 'jest.nest-11.config.mjs', BESIDE]),
+};
 
 /** Those of test/e2e, each with dependencies and a test runner of its own. */
-const APPLICATIONS = ['nest-11', 'nest-12'];
+const applications = ['nest-11', 'nest-12'].map((name) => ({
+  name: `tests of the application ${name}`,
+  prepare: () => installE2e(name),
+  run: () => runE2e(name),
+}));
 
-/** What must be there before the first test; each says whether it is. */
-const preparations = unitOnly
-  ? []
-  : jestArgs.length > 0
-    ? [installServers, ...(findSpecs(jestArgs).some(isOfPackage) ? [build, installNest11] : [])]
-    : [installServers, build, installNest11, installNodes, ...APPLICATIONS.map((name) => () => installE2e(name))];
-
-/** What is run, one after the other; each returns its counts. */
-const steps = () =>
-  unitOnly
-    ? [{ name: 'unit tests', run: () => runJest([...jestArgs, '--testMatch', ...UNIT]) }]
-    : [
-        { name: 'tests', run: () => runJest(jestArgs) },
-        // Whoever narrows the tests by arguments of jest asks for those only.
-        ...(jestArgs.length > 0
-          ? []
-          : [
-              { name: 'tests on Nest 11', run: () => runJest(['--config', 'jest.nest-11.config.mjs']) },
-              ...APPLICATIONS.map((name) => ({ name: `tests of the application ${name}`, run: () => runE2e(name) })),
-              ...otherNodes(),
-            ]),
-      ];
+const otherNodes = Object.keys(ON_NODE).map((name) => ({
+  name: `tests on ${name}`,
+  prepare: installNodes,
+  run: () => onNode(name),
+}));
 
 let passed = 0;
-let failed = preparations.filter((prepare) => !prepare()).length;
-for (const { name, run } of steps()) {
-  const counts = run();
-  passed += counts.passed;
-  failed += counts.failed;
-  if (counts.passed + counts.failed === 0) {
+let failed = 0;
+
+if (unitOnly) {
+  await runAll([{ name: 'unit tests', run: () => runJest([...jestArgs, '--testMatch', ...UNIT]) }]);
+} else {
+  const ofPackage = jestArgs.length === 0 || findSpecs(jestArgs).some(isOfPackage);
+  count(installServers());
+  if (ofPackage) for (const prepared of await Promise.all([build(), installNest11()])) count(prepared);
+  const tests = { name: 'tests', run: () => runJest(jestArgs) };
+  // Whoever narrows the tests by arguments of jest asks for those only.
+  const others = jestArgs.length > 0 ? [] : [onNest11, ...applications, ...otherNodes];
+  await Promise.all([runAll([tests]), runAll(others)]);
+}
+process.exitCode = failed === 0 ? 0 : 1;
+console.log(`${passed} passed, ${failed} failed`);
+
+/** One after the other. */
+async function runAll(steps) {
+  for (const { name, prepare, run } of steps) {
+    if (prepare) count(await prepare());
+    const counts = await run();
+    passed += counts.passed;
+    failed += counts.failed;
+    if (counts.passed + counts.failed > 0 || counts.leftOut) continue;
     console.error(`No ${name} were run`);
     failed += 1;
   }
 }
-process.exitCode = failed === 0 ? 0 : 1;
-console.log(`${passed} passed, ${failed} failed`);
+
+function count(prepared) {
+  if (!prepared) failed += 1;
+}
 
 function parsed(args) {
   const lane = args.indexOf('--lane');
@@ -76,29 +93,25 @@ function isOfPackage(spec) {
 }
 
 /** The package tests need dist as an application gets it, and the sample has to compile. */
-function build() {
+async function build() {
   return (
-    execute(execPath, ['scripts/build.mjs']) &&
-    execute(execPath, ['node_modules/@nestjs/cli/bin/nest.js', 'build', 'sample-app'])
+    (await execute(execPath, ['scripts/build.mjs'])) &&
+    (await execute(execPath, ['node_modules/@nestjs/cli/bin/nest.js', 'build', 'sample-app']))
   );
 }
 
-function installNest11() {
+async function installNest11() {
   return existsSync(join(root, 'test/nest-11/node_modules')) || execute('npm', ['ci', '--prefix', 'test/nest-11']);
 }
 
 /** A package for each version, where there is one for this machine. */
-function installNodes() {
+async function installNodes() {
   return existsSync(join(nodes, 'node_modules')) || execute('npm', ['ci', '--prefix', nodes]);
 }
 
-function otherNodes() {
-  return ['node-22', 'node-24']
-    .map((name) => ({ name, node: join(nodes, 'node_modules', name, 'bin/node') }))
-    .filter(({ name, node }) => existsSync(node) || console.error(`Left out: ${name} is no package for this machine`))
-    .map(({ name, node }) => ({ name: `tests on ${name}`, run: () => runJest(ON_EACH_NODE, { node }) }));
-}
-
-function execute(command, args) {
-  return spawnSync(command, args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0;
+async function onNode(name) {
+  const node = join(nodes, 'node_modules', name, 'bin/node');
+  if (existsSync(node)) return runJest(ON_NODE[name], { node });
+  console.error(`Left out: ${name} is no package for this machine`);
+  return { passed: 0, failed: 0, leftOut: true };
 }

@@ -52,7 +52,7 @@ describe('the examples in README.md and docs', () => {
   it('compile', () => {
     const project = join(directory, 'tsconfig.json');
     const include = ['**/*.ts', '../../../lib/**/*.d.ts'];
-    writeFileSync(project, JSON.stringify({ extends: '../../../tsconfig.json', include }));
+    writeFileSync(project, JSON.stringify({ extends: '../../../tsconfig.json', include, exclude: [] }));
     const tsc = join(root, 'node_modules/typescript/bin/tsc');
     const { stdout } = spawnSync(process.execPath, [tsc, '-p', project], { cwd: root, encoding: 'utf8' });
     expect(stdout).toBe('');

@@ -1,0 +1,17 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+
+export const root = join(import.meta.dirname, '..');
+
+/** Runs a command in the root of the repository, and says whether it succeeded; only its complaints are seen. */
+export async function execute(command, args, options = {}) {
+  const defaults = { cwd: root, stdio: ['ignore', 'ignore', 'inherit'], killSignal: 'SIGKILL' };
+  try {
+    const [code] = await once(spawn(command, args, { ...defaults, ...options }), 'exit');
+    return code === 0;
+  } catch (error) {
+    console.error(error.message);
+    return false;
+  }
+}
