@@ -1,7 +1,7 @@
 export { typeorm, type TypeOrmOptions } from './typeorm.js';
 export { type LeaseBackendOptions } from './lease/lease-backend.js';
 export { addLockColumns } from './existing-table/add-lock-columns.js';
-export { type ExistingTableColumns } from './dialect/existing-table-dialect.js';
+export { type ExistingTableColumns } from './dialect/existing-table-types.js';
 export { type RowBackendOptions } from './row/row-backend.js';
 export { rowManager } from './row/row-manager.js';
 export { type SessionBackendOptions } from './session/session-backend.js';

@@ -18,23 +18,20 @@ export function cleanError(error: unknown): DatabaseError | LockError {
   if (error instanceof DatabaseError || error instanceof LockError) return error;
   const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
-  const advice = code !== undefined && READ_ONLY.has(code) ? `: ${WRITABLE}` : '';
+  const advice = READ_ONLY.test(code ?? '') ? `: ${WRITABLE}` : '';
   return new DatabaseError(errorText(cause) + advice, code);
+}
+
+/** Whether the database answered with one of these codes. */
+export function isAnswer(error: unknown, codes: RegExp | undefined): boolean {
+  return error instanceof DatabaseError && codes?.test(error.code ?? '') === true;
 }
 
 export const WRITABLE = 'locks need a database that takes writes, and not a replica or one that is read-only';
 
-/** Answers of databases that take no writes. */
-const READ_ONLY: ReadonlySet<string> = new Set([
-  '25006', // PostgreSQL: read_only_sql_transaction
-  'ER_OPTION_PREVENTS_STATEMENT',
-  'ER_READ_ONLY_MODE',
-  'ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION',
-  'SQLITE_READONLY',
-  'SQLITE_READONLY_DBMOVED',
-  'SQLITE_READONLY_DIRECTORY',
-  'UNKNOWN_SQLITE_ERROR_1544', // the same, as libsql has it
-]);
+/** Codes of PostgreSQL, of MySQL and MariaDB, of SQLite, and the last one again as libsql has it. */
+const READ_ONLY =
+  /^(25006|ER_(OPTION_PREVENTS_STATEMENT|READ_ONLY_MODE|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
 
 /** The error of `promise`, if it rejects. */
 export async function failureOf(promise: Promise<unknown>): Promise<DatabaseError | LockError | undefined> {

@@ -6,6 +6,7 @@ import {
   type Timer,
   retryUntilAnswered,
 } from '../../../core/index.js';
+import { failureOf } from './database-error.js';
 
 /** How long `health` names a connection that died silently. */
 const REMEMBERED_MS = 600_000;
@@ -42,10 +43,6 @@ export class DatabaseHealth extends ReportedHealth {
     this.recover();
   }
 
-  idle(): void {
-    this.report('idle');
-  }
-
   /** A connection died silently and a new one serves. The operator reads of it for a while. */
   replaced(connection: string): void {
     const times = (this.#replaced.get(connection) ?? 0) + 1;
@@ -56,9 +53,11 @@ export class DatabaseHealth extends ReportedHealth {
     this.#forgetting = systemClock.schedule(REMEMBERED_MS, () => this.#forget(), { background: true });
   }
 
-  /** Asks in the background until there is an answer. */
   recover(): void {
-    if (!this.#asking) void this.#ask();
+    if (this.#asking) return;
+    this.#asking = true;
+    const ask = async (): Promise<boolean> => (await failureOf(this.ask())) === undefined;
+    void retryUntilAnswered(ask, () => !this.#over).then(() => (this.#asking = false));
   }
 
   end(): void {
@@ -69,24 +68,6 @@ export class DatabaseHealth extends ReportedHealth {
   #forget(): void {
     for (const connection of this.#replaced.keys()) this.advise(connection, undefined);
     this.#replaced.clear();
-  }
-
-  async #ask(): Promise<void> {
-    this.#asking = true;
-    await retryUntilAnswered(
-      () => this.#isAnswered(),
-      () => !this.#over,
-    );
-    this.#asking = false;
-  }
-
-  async #isAnswered(): Promise<boolean> {
-    try {
-      await this.ask();
-      return true;
-    } catch {
-      return false;
-    }
   }
 
   override report(status: BackendHealth['status'], trouble?: string): void {

@@ -2,28 +2,17 @@ import { randomInt } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { Deadline, pause, systemClock } from '../../../core/index.js';
-import { cleanError, DatabaseError } from './database-error.js';
+import { cleanError, DatabaseError, isAnswer } from './database-error.js';
 import { makeDataSource } from './data-source.js';
-import { rowsOf } from './query-result.js';
+import { type Query, rowsOf } from './query.js';
 import { Sockets } from './sockets.js';
-import type { Query, SqlDialect } from '../dialect/sql-dialect.js';
+import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { TimeoutError, within } from './timeout.js';
 
 const BUSY_PAUSE_MS = 10;
 
 /** The longest time for an orderly end. */
 const CLOSE_MS = 200;
-
-const NOTHING_OF_THE_APPLICATION = {
-  entities: [],
-  subscribers: [],
-  migrations: [],
-  synchronize: false,
-  dropSchema: false,
-  migrationsRun: false,
-  logging: false,
-  cache: false,
-} satisfies Partial<DataSourceOptions>;
 
 export interface ConnectionSettings {
   readonly options: DataSourceOptions;
@@ -43,7 +32,7 @@ export class OwnConnection {
   readonly #dataSource: DataSource;
   readonly #sockets = new Sockets(() => this.#onSocketClosed());
   #runner: QueryRunner | undefined;
-  #client: unknown;
+  client: unknown;
   #ended = false;
   #keepsPlans = false;
   #answeredAt = systemClock.now();
@@ -54,12 +43,7 @@ export class OwnConnection {
     private readonly onLost: () => void,
   ) {
     const options = settings.dialect.connection(settings.options, this.#sockets);
-    this.#dataSource = makeDataSource(Object.assign({ ...options }, NOTHING_OF_THE_APPLICATION));
-  }
-
-  /** The driver's own connection. */
-  get client(): unknown {
-    return this.#client;
+    this.#dataSource = makeDataSource(options, { entities: [], subscribers: [], logging: false });
   }
 
   /** Time since the last answer; 0 where there is no network that could forget the connection. */
@@ -72,7 +56,7 @@ export class OwnConnection {
     const { dialect, requestTimeoutMs, onOpen } = this.settings;
     try {
       await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect());
-      this.#keepsPlans = await dialect.prepare(this.run, requestTimeoutMs, this.#client);
+      this.#keepsPlans = await dialect.prepare(this.run, requestTimeoutMs, this.client);
       await onOpen(this.run);
     } catch (error) {
       this.destroy();
@@ -96,7 +80,7 @@ export class OwnConnection {
 
   /** Whether the connection is as good as before after this failure of `run`. */
   isBusy(error: unknown): boolean {
-    return error instanceof DatabaseError && this.settings.dialect.isBusy(error);
+    return isAnswer(error, this.settings.dialect.busy);
   }
 
   /** Ends in good order, or cuts the connection when the server does not answer. */
@@ -120,19 +104,19 @@ export class OwnConnection {
     const client: unknown = await this.#runner.connect();
     // Some drivers report a lost connection more than once, and an 'error' without a listener ends the process.
     if (client instanceof EventEmitter) client.on('error', () => undefined);
-    this.#client = client;
+    this.client = client;
     if (this.#ended) await this.#disconnect();
   }
 
   async #ask(sql: string, parameters: readonly unknown[]): ReturnType<Query> {
     if (!this.#runner || this.#ended) throw new DatabaseError('the connection is closed', undefined);
     const { dialect, requestTimeoutMs } = this.settings;
-    if (dialect.runAlone) return dialect.runAlone(this.#client, sql, parameters);
+    if (dialect.runAlone) return dialect.runAlone(this.client, sql, parameters);
     const deadline = Deadline.after(requestTimeoutMs);
     try {
       const answer =
         this.#keepsPlans && dialect.runPrepared
-          ? dialect.runPrepared(this.#client, sql, parameters)
+          ? dialect.runPrepared(this.client, sql, parameters)
           : this.#runner.query(sql, [...parameters]);
       const rows = rowsOf(await within(deadline, 'the database gave no answer', answer));
       this.#answeredAt = systemClock.now();

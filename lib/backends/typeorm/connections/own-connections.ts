@@ -2,7 +2,7 @@ import { Deadline, Semaphore, systemClock } from '../../../core/index.js';
 import { DatabaseError } from './database-error.js';
 import { DatabaseHealth } from './database-health.js';
 import { type ConnectionSettings, OwnConnection } from './own-connection.js';
-import type { Query } from '../dialect/sql-dialect.js';
+import type { Query } from './query.js';
 import { TimeoutError } from './timeout.js';
 
 /** A connection that was idle for longer is replaced before its next use, since the network may have forgotten it. */

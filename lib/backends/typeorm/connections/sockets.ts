@@ -2,7 +2,6 @@ import { connect, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { LockConfigurationError } from '../../../core/index.js';
 
-/** Where a server is, as a driver knows it. */
 export interface Address {
   readonly host?: string | undefined;
   readonly port?: number | undefined;

@@ -1,15 +1,23 @@
 import type { HolderMetadata } from '../../../core/index.js';
-import type { Query } from './sql-dialect.js';
+import type { Query } from '../connections/query.js';
 
 /** The row of a key for strategies whose lock is another one: it counts tokens and names the holder. */
 export interface KeyRow {
   /** The key as the column has it. */
   columnOf(key: string): unknown;
+  /** Rounded up to what the server can count. */
+  ttlMs(askedMs: number): number;
   /** Makes the row where it is missing. Changes nothing else. */
   create(query: Query, table: string, key: string): Promise<void>;
   /**
    * A new fencing token, `max(previous + 1, the server's clock in µs)`, and who asked for it; `undefined` without a
-   * row. The caller has the key.
+   * row. The caller has the key. Where transactions can be looked into, `owner` shows whose the row is.
    */
-  raise(query: Query, table: string, key: string, metadata: HolderMetadata): Promise<bigint | undefined>;
+  raise(
+    query: Query,
+    table: string,
+    key: string,
+    metadata: HolderMetadata,
+    owner?: string,
+  ): Promise<bigint | undefined>;
 }

@@ -1,15 +1,10 @@
 import type { HolderMetadata } from '../../../core/index.js';
-import type { DatabaseError } from '../connections/database-error.js';
-import type { Query } from './sql-dialect.js';
+import type { Query } from '../connections/query.js';
 import type { KeyRow } from './key-row.js';
+import type { OwnedKey } from './lease-statements.js';
 
 /** Where the holder's writes begin. */
 export const SAVEPOINT = 'lock_taken';
-
-export interface RowOwner {
-  readonly key: string;
-  readonly owner: string;
-}
 
 export interface TokenOfRow {
   readonly key: string;
@@ -19,13 +14,9 @@ export interface TokenOfRow {
 /** The statements of databases that lock rows. All but `isHeldBy` run within the transaction. */
 export interface RowLocks {
   readonly row: KeyRow;
-  /** Rounded up to what the server can count. */
-  ttlMs(askedMs: number): number;
   /** The key's token as text; its one parameter is the key's column. */
   token(table: string): string;
-  /**
-   * Makes the key's row where it is missing. Fails as `isHeld` says when another process made it meanwhile and has it.
-   */
+  /** Makes the key's row where it is missing. Fails as `held` when another process made it meanwhile and has it. */
   create(query: Query, table: string, key: string): Promise<void>;
   /** `token`, which locks the row: at once or not at all, or after a wait as `limit` has set it. */
   lock(table: string, how: 'nowait' | 'wait'): string;
@@ -38,7 +29,7 @@ export interface RowLocks {
   /** The row is ours after a wait: gives back the application's own limits of waits and statements. */
   settle(query: Query): Promise<unknown>;
   /** The row's new token, `undefined` if it vanished. Shows `isHeldBy` whose the row is, and sets the savepoint. */
-  take(query: Query, table: string, lock: RowOwner, metadata: HolderMetadata): Promise<bigint | undefined>;
+  take(query: Query, table: string, lock: OwnedKey, metadata: HolderMetadata): Promise<bigint | undefined>;
   /** The last statement before a commit: ends what `isHeldBy` sees. Whether the row still has this token. */
   leave?(query: Query, table: string, grant: TokenOfRow): Promise<boolean>;
   /** Instead of a commit: undoes what was written since the savepoint, and ends the transaction. */
@@ -46,13 +37,13 @@ export interface RowLocks {
   /** Readies a connection for `isHeldBy`, where a plain one does not see enough. */
   prepareToLook?(query: Query): Promise<void>;
   /** Whether a transaction that took the row for this owner is under way. */
-  isHeldBy(query: Query, table: string, lock: RowOwner): Promise<boolean>;
-  /** Whether somebody else has the row. */
-  isHeld(error: DatabaseError): boolean;
-  /** Whether the database gave the transaction up for the sake of others: it did nothing, and may be tried again. */
-  isBusy(error: DatabaseError): boolean;
-  /** Whether the database has rolled the whole transaction back, and freed the row with it. */
-  isRolledBack(error: DatabaseError): boolean;
-  /** Whether the transaction is there, but takes nothing more than its end. */
-  isAborted(error: DatabaseError): boolean;
+  isHeldBy(query: Query, table: string, lock: OwnedKey): Promise<boolean>;
+  /** Codes that say that somebody else has the row. */
+  readonly held: RegExp;
+  /** Codes of a database that gave the transaction up for the sake of others: it did nothing, and may be tried again. */
+  readonly busy: RegExp;
+  /** Codes of a database that has rolled the whole transaction back, and freed the row with it. */
+  readonly rolledBack?: RegExp;
+  /** Codes for a transaction that is there, but takes nothing more than its end. */
+  readonly aborted?: RegExp;
 }

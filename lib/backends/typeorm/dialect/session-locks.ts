@@ -1,5 +1,5 @@
+import type { Query } from '../connections/query.js';
 import type { KeyRow } from './key-row.js';
-import type { Query } from './sql-dialect.js';
 
 /** Names on the server: of the lock, and of its present owner's mark. */
 export interface LockNames {
@@ -10,8 +10,6 @@ export interface LockNames {
 /** Locks that a server keeps for as long as a session lasts. */
 export interface SessionLocks {
   readonly row: KeyRow;
-  /** Rounded up to what the server can count. */
-  ttlMs(askedMs: number): number;
   /** The server ends a session that is silent for longer. */
   limitSilence(query: Query, ttlMs: number): Promise<void>;
   /** The scope of a table's lock names: the same however a process names the table. */

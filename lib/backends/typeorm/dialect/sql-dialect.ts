@@ -1,27 +1,16 @@
 import type { DataSourceOptions, EntityManager } from 'typeorm';
-import type { HolderMetadata, LeaseAttempt } from '../../../core/index.js';
-import type { DatabaseError } from '../connections/database-error.js';
+import type { Query } from '../connections/query.js';
 import type { Sockets } from '../connections/sockets.js';
+import type { ExistingTableTypes } from './existing-table-types.js';
+import type { LeaseColumns, LeaseStatements } from './lease-statements.js';
+import type { RowLocks } from './row-locks.js';
+import type { SessionLocks } from './session-locks.js';
 
-/**
- * One statement on the backend's own connection, outside of every transaction. Values are parameters, never text. Where
- * the driver answers with counters instead of rows, these are the only row.
- */
-export type Query = (sql: string, parameters: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
-
-/** The statements on a row of the lease strategy. Each compares owners and reads the database's clock. */
-export interface LeaseStatements {
-  tryAcquire(query: Query, table: string, lease: LeaseRow): Promise<LeaseAttempt>;
-  renew(query: Query, table: string, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
-  release(query: Query, table: string, lease: Pick<LeaseRow, 'key' | 'owner'>): Promise<boolean>;
-  /** Changes nothing. */
-  isHeldBy(query: Query, table: string, lease: Pick<LeaseRow, 'key' | 'owner'>): Promise<boolean>;
-  /** Deletes rows that were free for longer. Their keys' tokens go on growing, by the clock. */
-  reap(query: Query, table: string, idleMs: number): Promise<void>;
-}
+/** A column's type, as `create table` has it and as `describe` shows it. */
+export type ColumnType = readonly [sql: string, pattern: RegExp];
 
 /** A database as the locks see it. */
-export interface SqlDialect extends LeaseStatements {
+export interface SqlDialect {
   /** How many connections make sense for the locks alone. */
   readonly connections: number;
   /** The application's options, changed to one connection for locks, to the server that takes writes. */
@@ -32,19 +21,22 @@ export interface SqlDialect extends LeaseStatements {
    */
   prepare(query: Query, requestTimeoutMs: number, client: unknown): Promise<boolean>;
   quote(name: string): string;
-  /** The columns of the lock table, and what `describe` says of their types. */
-  readonly lockColumns: Readonly<Record<string, RegExp>>;
-  readonly fenceColumns: Readonly<Record<string, RegExp>>;
-  /** The `name` and `type` of each column of a table. */
+  /** The types of our tables' columns; `waiting` where there is a `line`. */
+  readonly types: Readonly<Record<'key' | 'owner' | 'token' | 'time' | 'metadata', ColumnType>> & {
+    readonly waiting?: ColumnType;
+  };
+  /** Follow `create table (…)`. */
+  readonly tableOptions: { readonly lock: string; readonly fence: string };
+  /**
+   * The `name` and `type` of each column of a table; whether it is the `primary_key`; whether it is `required`, so that
+   * an insert must give it a value; whether it is `unique`, by an index of its own; and the `charset` of its text, where
+   * there are several.
+   */
   describe(query: Query, table: string): ReturnType<Query>;
   /** For servers on which a user with many rights may write to a replica, where no other process would see the lock. */
   assertPrimary?(query: Query): Promise<void>;
-  /**
-   * Why a crash could make the server forget what it has confirmed, and what to change; `undefined` when it could not.
-   */
+  /** Why a crash could make the server forget what it has confirmed, and what to change; else `undefined`. */
   forgets?(query: Query): Promise<string | undefined>;
-  createLockTable(table: string): string;
-  createFenceTable(table: string): string;
   /** Raises the resource's fence to `token`; false when a newer token was there. */
   raiseFence(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
   newestFence(query: Query, table: string, resource: string): Promise<bigint | undefined>;
@@ -54,10 +46,15 @@ export interface SqlDialect extends LeaseStatements {
   runAlone?(client: unknown, sql: string, values: readonly unknown[]): Awaited<ReturnType<Query>>;
   /** Runs one statement whose plan the session keeps. */
   runPrepared?(client: unknown, sql: string, values: readonly unknown[]): ReturnType<Query>;
-  /** Whether the database was only too busy for this statement, which did nothing and may be sent again. */
-  isBusy(error: DatabaseError): boolean;
-  /** Whether the table is missing, of another shape, or forbidden to us. */
-  isAboutTable(error: DatabaseError): boolean;
+  /** Codes of a database that was only too busy for a statement, which did nothing and may be sent again. */
+  readonly busy: RegExp;
+  /** Codes for a table that is missing, of another shape, or forbidden to us. */
+  readonly aboutTable: RegExp;
+  leases(columns: LeaseColumns): LeaseStatements;
+  readonly existingTable: ExistingTableTypes;
+  /** Where it locks single rows. */
+  readonly rowLocks?: RowLocks;
+  readonly sessionLocks?: SessionLocks;
   /** Where the server can push. */
   readonly line?: WaitingLine;
 }
@@ -78,11 +75,4 @@ export interface WaitingLine {
   look(query: Query, table: string, keys: ReadonlyMap<string, string>): Promise<readonly string[]>;
   /** From now on calls `deliver` with the messages of the connection; false where none would ever arrive. */
   listen(query: Query, client: unknown, table: string, deliver: (message: string) => void): Promise<boolean>;
-}
-
-export interface LeaseRow {
-  readonly key: string;
-  readonly owner: string;
-  readonly ttlMs: number;
-  readonly metadata: HolderMetadata;
 }

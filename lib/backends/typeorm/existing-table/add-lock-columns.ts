@@ -1,9 +1,9 @@
 import type { QueryRunner } from 'typeorm';
-import { rowsOf } from '../connections/query-result.js';
-import type { Query } from '../dialect/sql-dialect.js';
-import { existingTableDialectOf } from '../databases.js';
-import { type ExistingTableColumns, type ExistingTableDialect } from '../dialect/existing-table-dialect.js';
-import { existingTable } from './existing-table.js';
+import { type Query, queryOn } from '../connections/query.js';
+import { dialectOf } from '../databases.js';
+import type { ExistingTableColumns } from '../dialect/existing-table-types.js';
+import type { SqlDialect } from '../dialect/sql-dialect.js';
+import { type ExistingTable, existingTable } from './existing-table.js';
 
 /**
  * Adds the columns that an older table of locks lacks, empty and not required, so that older programs go on as before.
@@ -15,27 +15,26 @@ export async function addLockColumns(
   { tableName, columns }: { readonly tableName: string; readonly columns: ExistingTableColumns },
 ): Promise<void> {
   const { options } = queryRunner.connection;
-  const table = existingTable(options, { tableName, columns, abandonedAfterMs: Infinity });
-  const query: Query = async (sql, parameters) => rowsOf(await queryRunner.query(sql, [...parameters]));
-  await addMissingColumns(query, existingTableDialectOf(options.type), table.rows, table.columns);
+  const dialect = dialectOf(options.type);
+  await addMissingColumns(queryOn(queryRunner), dialect, existingTable(dialect, options, { tableName, columns }));
 }
 
 /** Adds what is not there yet. */
 export async function addMissingColumns(
   query: Query,
-  dialect: ExistingTableDialect,
-  table: string,
-  columns: Readonly<Record<'expiresAt' | 'token' | 'metadata', string>>,
+  dialect: SqlDialect,
+  { columns: { rows }, names }: ExistingTable,
 ): Promise<void> {
   const present = async (): Promise<ReadonlySet<unknown>> =>
-    new Set((await dialect.describe(query, table)).map(({ name }) => name));
+    new Set((await dialect.describe(query, rows)).map(({ name }) => name));
   const found = await present();
-  for (const part of ['expiresAt', 'token', 'metadata'] as const) {
-    const column = columns[part];
+  const { time, token, metadata } = dialect.types;
+  const wanted = [[names.expiresAt, time] as const, [names.token, token] as const, [names.metadata, metadata] as const];
+  for (const [column, [type]] of wanted) {
     if (found.has(column)) continue;
-    const change = `add column ${dialect.quote(column)} ${dialect.added[part]} null`;
+    const change = `add column ${dialect.quote(column)} ${type} null`;
     try {
-      await query(`alter table ${table} ${change}`, []);
+      await query(`alter table ${rows} ${change}`, []);
     } catch (error) {
       // Another process may have been faster.
       if (!(await present()).has(column)) throw error;

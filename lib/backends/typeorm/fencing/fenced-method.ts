@@ -1,13 +1,13 @@
 import { DataSource } from 'typeorm';
 import { LockConfigurationError } from '../../../core/index.js';
+import { isMethod, labelOf } from '../../../decorators/declaration.js';
 import { addLockedStep, type LockedStep, withoutLock } from '../../../decorators/locked-step.js';
 import { wrapMethod } from '../../../decorators/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
 import { checkFenceTable, DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
-import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from '../optimistic/promise-method.js';
-import { rowsOf } from '../connections/query-result.js';
+import type { PromiseMethodDecorator } from '../optimistic/promise-method.js';
+import { queryOn } from '../connections/query.js';
 import { dialectOf } from '../databases.js';
-import type { Query } from '../dialect/sql-dialect.js';
 import { assertTableName, quotedTable } from '../tables/table-name.js';
 
 export interface FencedMethodOptions extends FencedOptions {
@@ -29,14 +29,14 @@ export interface FencedMethodOptions extends FencedOptions {
  */
 export function Fenced(resource: string, options: FencedMethodOptions = {}): PromiseMethodDecorator {
   const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
-  assertTableName('tableName', tableName);
+  assertTableName(tableName);
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
-    const label = `${target.constructor.name}.${String(name)}`;
+    const declaration = { target, name };
+    const label = labelOf(declaration);
     const method: unknown = descriptor?.value;
-    if (typeof target === 'function' || !descriptor || !isPromiseMethod(method)) {
+    if (typeof target === 'function' || !descriptor || !isMethod(method)) {
       throw new LockConfigurationError(`@Fenced belongs on a method of instances, which ${label} is not`, 'method');
     }
-    const declaration = { target, name };
     const isLocked = addLockedStep(declaration, {
       decorator: '@Fenced',
       resource,
@@ -54,18 +54,16 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
         return fenced(manager, resolved, lock, stillHeld, { tableName });
       },
     });
-    const wrapper: PromiseMethod = function (...args) {
+    descriptor.value = wrapMethod(method, function (this: unknown, ...args: never[]) {
       return isLocked() ? method.apply(this, args) : Promise.reject(withoutLock('@Fenced', declaration));
-    };
-    descriptor.value = wrapMethod(method, wrapper);
+    });
   };
 }
 
 async function assertFenceTable(dataSource: DataSource, tableName: string): Promise<void> {
   if (!dataSource.isInitialized) return;
-  const query: Query = async (sql, parameters) => rowsOf(await dataSource.query(sql, [...parameters]));
   const dialect = dialectOf(dataSource.options.type);
-  await checkFenceTable(query, dialect, quotedTable(dialect, dataSource.options, tableName));
+  await checkFenceTable(queryOn(dataSource), dialect, quotedTable(dialect, dataSource.options, tableName));
 }
 
 function asDataSource(value: unknown, label: string): DataSource {

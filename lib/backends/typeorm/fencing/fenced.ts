@@ -8,13 +8,12 @@ import {
   StaleFenceError,
   systemClock,
 } from '../../../core/index.js';
-import { openTransaction, runFenced } from './fenced-transactions.js';
+import { type FencedTransaction, openTransaction, runFenced } from './fenced-transactions.js';
 import { DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
 import { isConflict } from '../optimistic/conflict.js';
-import { inTransaction } from '../optimistic/transaction-turns.js';
-import { rowsOf } from '../connections/query-result.js';
+import { inTransaction, isInTransaction } from '../optimistic/transaction-turns.js';
+import { queryOn } from '../connections/query.js';
 import { dialectOf } from '../databases.js';
-import type { Query } from '../dialect/sql-dialect.js';
 import { assertTableName, quotedTable } from '../tables/table-name.js';
 
 export interface FencedOptions {
@@ -49,7 +48,7 @@ export async function fenced<T>(
   options: FencedOptions = {},
 ): Promise<T> {
   const { tableName = DEFAULT_FENCE_TABLE } = options;
-  assertTableName('tableName', tableName);
+  assertTableName(tableName);
   assertKey(resource);
   assertToken(lock);
   const fence = { manager, tableName, resource };
@@ -60,7 +59,7 @@ export async function fenced<T>(
 
 /** Raises the fence, then tells `begun`, then does the work. */
 async function run<T>(
-  fence: { manager: EntityManager; tableName: string; resource: string },
+  fence: FencedTransaction,
   lock: { readonly fencingToken: bigint },
   work: (manager: EntityManager) => Promise<T>,
   begun?: () => void,
@@ -70,7 +69,7 @@ async function run<T>(
   const dialect = dialectOf(options.type);
   const table = quotedTable(dialect, options, tableName);
   await dialect.lockForWriting?.(manager, table);
-  const query: Query = async (sql, parameters) => rowsOf(await manager.query(sql, [...parameters]));
+  const query = queryOn(manager);
   if (!(await dialect.raiseFence(query, table, resource, lock.fencingToken))) {
     const newest = await dialect.newestFence(query, table, resource);
     throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
@@ -94,10 +93,6 @@ async function inOwnTransaction<T>(
       await pause(systemClock, randomInt(RETRY_MS));
     }
   }
-}
-
-function isInTransaction(manager: EntityManager): boolean {
-  return manager.queryRunner?.isTransactionActive === true;
 }
 
 const LARGEST_TOKEN = 2n ** 63n - 1n;

@@ -1,26 +1,17 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import {
-  type LeaseStore,
-  type BackendFactory,
-  LockConfigurationError,
-  LockBackend,
-  type PollingOptions,
-  WakeUps,
-} from '../../../core/index.js';
-import type { CommonOptions } from '../options.js';
-import { NotificationListener } from './notification-listener.js';
-import { checkLockTable, DEFAULT_LOCK_TABLE } from '../tables/lock-table.js';
+import { type BackendFactory, LockBackend, LockConfigurationError, type PollingOptions } from '../../../core/index.js';
+import type { Query } from '../connections/query.js';
+import { Sockets } from '../connections/sockets.js';
+import { dialectOf } from '../databases.js';
+import type { ExistingTableColumns } from '../dialect/existing-table-types.js';
+import { ownColumns } from '../dialect/lease-statements.js';
+import type { SqlDialect, WaitingLine } from '../dialect/sql-dialect.js';
 import { checkExistingTable } from '../existing-table/check-existing-table.js';
 import { existingTable, existingTableStatements } from '../existing-table/existing-table.js';
-import type { ExistingTableColumns } from '../dialect/existing-table-dialect.js';
-import type { ConnectionSettings } from '../connections/own-connection.js';
-import { OwnConnections } from '../connections/own-connections.js';
+import type { CommonOptions } from '../options.js';
+import { lockTable } from '../tables/lock-table.js';
 import { QueuedLeaseStore } from './queued-lease-store.js';
-import { Sockets } from '../connections/sockets.js';
-import { dialectOf, existingTableDialectOf } from '../databases.js';
-import type { LeaseStatements, Query, SqlDialect, WaitingLine } from '../dialect/sql-dialect.js';
 import { type LeaseTable, SqlLeaseStore } from './sql-lease-store.js';
-import { assertTableName, quotedTable } from '../tables/table-name.js';
 
 export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
   /**
@@ -47,25 +38,10 @@ export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions,
 }
 
 /**
- * Locks in a table of the application's own database: PostgreSQL, MySQL, MariaDB, or SQLite (`better-sqlite3`, or
- * `libsql` as its driver). Each statement is a transaction of its own, on up to two connections beside the
- * application's pool (SQLite: one), and reads the database's clock only. On PostgreSQL a third one listens (`LISTEN`)
- * for releases that somebody waits for. Elsewhere, and behind a pooler such as PgBouncer, those who wait ask every 50
- * ms, or as `pollMs` says, and 5 ms later for each key that the process waits for, up to five seconds.
- *
- * Each process has these connections for itself: on PostgreSQL, 30 processes use 90 of the default 100. A connection
- * that was idle for half a minute is replaced, and a listening one is probed every three seconds: networks forget.
+ * Locks in a table of the application's own database. The README says what they need and promise.
  *
  * A lease ends by the wall clock of the server that answers. After a failover to a server whose clock is ahead it ends
- * early, and one to a server that lags behind forgets it: there only the fencing token protects. The guarantee is
- * `durable` as long as the server flushes what it confirms, else `best-effort`; `health` names the setting.
- *
- * On PostgreSQL a transaction that stays open for long, such as `pg_dump`, slows down a key that is taken often: old
- * versions of its row stay until the end of that transaction. A release that somebody waits for is a `NOTIFY`, whose
- * commit takes a lock of the whole database. On SQLite the file is switched to WAL, for good and for all who use it.
- *
- * Needs `GRANT SELECT, INSERT, UPDATE` on that one table, `DELETE` too with `reapIdleAfterMs` or `columns`, and no DDL
- * unless `synchronize` is set. `fenced()` needs `SELECT, INSERT, UPDATE` on its table, as the application's user.
+ * early, and one to a server that lags behind forgets it: there only the fencing token protects.
  * @throws LockConfigurationError
  */
 export function leaseBackend(
@@ -77,59 +53,36 @@ export function leaseBackend(
   // Refuses options that can never work.
   dialect.connection(dataSource.options, new Sockets(() => undefined));
   const rows = columns
-    ? existingRows(dataSource.options, columns, options)
-    : ownRows(dialect, dataSource.options, options);
+    ? existingRows(dialect, dataSource.options, { ...options, columns })
+    : ownRows(dataSource.options, options);
   const settings = { options: dataSource.options, dialect, connectTimeoutMs, requestTimeoutMs, onOpen: rows.onOpen };
-  return () => new LockBackend(storeOf(rows, reapIdleAfterMs, settings), options);
+  const { line } = rows;
+  const table = { ...rows, reapIdleAfterMs };
+  const open = () => (line ? new QueuedLeaseStore(table, line, settings) : new SqlLeaseStore(table, settings));
+  return () => new LockBackend(open(), options);
 }
 
-/** Where the leases are, and what is done to them. */
-interface Rows {
-  readonly table: string;
-  readonly statements: LeaseStatements;
+interface Rows extends Omit<LeaseTable, 'reapIdleAfterMs'> {
   /** Looks at the table, on each new connection. */
   readonly onOpen: (query: Query) => Promise<void>;
   readonly line?: WaitingLine | undefined;
 }
 
-function ownRows(dialect: SqlDialect, dataSource: DataSourceOptions, options: LeaseBackendOptions): Rows {
-  const { tableName = DEFAULT_LOCK_TABLE, synchronize = false, abandonedAfterMs } = options;
-  assertTableName('tableName', tableName);
-  const table = quotedTable(dialect, dataSource, tableName);
-  if (abandonedAfterMs !== undefined) {
+function ownRows(dataSource: DataSourceOptions, options: LeaseBackendOptions): Rows {
+  const { dialect, table, check } = lockTable(dataSource, options);
+  if (options.abandonedAfterMs !== undefined) {
     throw new LockConfigurationError('abandonedAfterMs is for a table of yours: give its columns', 'abandonedAfterMs');
   }
-  const onOpen = (query: Query): Promise<void> => checkLockTable(query, dialect, table, { create: synchronize });
-  return { table, statements: dialect, onOpen, line: dialect.line };
+  return { table, statements: dialect.leases(ownColumns(table)), onOpen: check, line: dialect.line };
 }
 
 function existingRows(
+  dialect: SqlDialect,
   dataSource: DataSourceOptions,
-  columns: ExistingTableColumns,
-  options: LeaseBackendOptions,
+  options: LeaseBackendOptions & { columns: ExistingTableColumns },
 ): Rows {
-  const { tableName, abandonedAfterMs = Infinity, synchronize = false } = options;
-  const dialect = existingTableDialectOf(dataSource.type);
-  const table = existingTable(dataSource, { tableName, columns, abandonedAfterMs });
-  const database = dialectOf(dataSource.type);
+  const table = existingTable(dialect, dataSource, options);
   const onOpen = (query: Query): Promise<void> =>
-    checkExistingTable(query, dialect, table, { create: synchronize, database });
-  return { table: table.rows, statements: existingTableStatements(dialect, table), onOpen };
-}
-
-function storeOf({ table, statements, line }: Rows, reapIdleAfterMs: number, given: ConnectionSettings): LeaseStore {
-  const onOpen = async (query: Query): Promise<void> => {
-    await given.onOpen(query);
-    store.onForgetful(await given.dialect.forgets?.(query));
-  };
-  const settings = { ...given, onOpen };
-  const connections = new OwnConnections(settings);
-  const rows = { name: `typeorm:${settings.options.type}`, table, statements, connections, reapIdleAfterMs };
-  const store = line ? queued(rows, line, settings) : new SqlLeaseStore(rows);
-  return store;
-}
-
-function queued(rows: LeaseTable, line: WaitingLine, settings: ConnectionSettings): SqlLeaseStore {
-  const wakeUps = new WakeUps();
-  return new QueuedLeaseStore(rows, line, new NotificationListener(settings, rows, line, wakeUps), wakeUps);
+    checkExistingTable(query, dialect, table, options.synchronize === true);
+  return { table: table.columns.rows, statements: existingTableStatements(dialect, table), onOpen };
 }

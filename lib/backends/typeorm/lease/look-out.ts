@@ -5,53 +5,40 @@ import { systemClock, type Timer } from '../../../core/index.js';
 const LOOK_MS = 3_000;
 const JITTER_MS = 500;
 
-interface Waiting {
-  readonly key: string;
-  /** The server has it in line, and notifies it. */
-  inLine: boolean;
-}
-
-/**
- * The waiters of this process. A look after all of them every few seconds finds lost notifications and dead holders.
- */
+/** The waiters of this process. A look after all of them every few seconds finds lost notifications and dead holders. */
 export class LookOut {
-  readonly #waiting = new Map<string, Waiting>();
+  readonly #owners = new Set<string>();
+  /** The keys of those whom the server has in line, and notifies; by owner. */
+  readonly line = new Map<string, string>();
   #timer: Timer | undefined;
 
   /** @param look called every few seconds while there are waiters */
   constructor(private readonly look: () => void) {}
 
   get size(): number {
-    return this.#waiting.size;
+    return this.#owners.size;
   }
 
   has(owner: string): boolean {
-    return this.#waiting.has(owner);
-  }
-
-  /** The keys of those in line, by owner. */
-  get line(): ReadonlyMap<string, string> {
-    const line = new Map<string, string>();
-    for (const [owner, { key, inLine }] of this.#waiting) if (inLine) line.set(owner, key);
-    return line;
+    return this.#owners.has(owner);
   }
 
   /** Registers a waiter. The returned function removes it. */
-  watch(key: string, owner: string): () => void {
-    this.#waiting.set(owner, { key, inLine: false });
+  watch(owner: string): () => void {
+    this.#owners.add(owner);
     this.#timer ??= this.#schedule();
     return () => {
-      this.#waiting.delete(owner);
-      if (this.#waiting.size > 0) return;
+      this.#owners.delete(owner);
+      this.line.delete(owner);
+      if (this.#owners.size > 0) return;
       this.#timer?.cancel();
       this.#timer = undefined;
     };
   }
 
   /** The server has `owner` in line. */
-  joined(owner: string): void {
-    const waiting = this.#waiting.get(owner);
-    if (waiting) waiting.inLine = true;
+  joined(key: string, owner: string): void {
+    if (this.#owners.has(owner)) this.line.set(owner, key);
   }
 
   #schedule(): Timer {

@@ -1,11 +1,10 @@
 import { systemClock, retryUntilAnswered, type WakeUps } from '../../../core/index.js';
 import { cleanError } from '../connections/database-error.js';
-import { LookOut } from './look-out.js';
 import { type ConnectionSettings, OwnConnection } from '../connections/own-connection.js';
 import type { OwnConnections } from '../connections/own-connections.js';
-import type { WaitingLine } from '../dialect/sql-dialect.js';
-import type { LeaseTable } from './sql-lease-store.js';
 import { TimeoutError } from '../connections/timeout.js';
+import type { WaitingLine } from '../dialect/sql-dialect.js';
+import { LookOut } from './look-out.js';
 
 /** The longest wait for an answer on the listening connection. After it the connection is replaced. */
 const LONGEST_SILENCE_MS = 1_000;
@@ -18,8 +17,6 @@ export class NotificationListener {
   /** Each waiter registers here. */
   readonly lookOut: LookOut;
   readonly #settings: ConnectionSettings;
-  readonly #table: string;
-  readonly #connections: OwnConnections;
   #connection: OwnConnection | undefined;
   #listening = false;
   /** No notification can arrive, as behind a pooler. */
@@ -33,12 +30,11 @@ export class NotificationListener {
 
   constructor(
     settings: ConnectionSettings,
-    { table, connections }: LeaseTable,
+    private readonly connections: OwnConnections,
+    private readonly table: string,
     private readonly line: WaitingLine,
     private readonly wakeUps: WakeUps,
   ) {
-    this.#table = table;
-    this.#connections = connections;
     this.lookOut = new LookOut(() => void this.#look());
     this.#settings = { ...settings, requestTimeoutMs: Math.min(settings.requestTimeoutMs, LONGEST_SILENCE_MS) };
   }
@@ -69,11 +65,15 @@ export class NotificationListener {
     if (line.size === 0 || !connection || !this.#listening || this.#looking) return;
     this.#looking = true;
     try {
-      for (const message of await this.line.look(connection.run, this.#table, line)) this.wakeUps.deliver(message);
+      for (const message of await this.line.look(connection.run, this.table, line)) this.wakeUps.deliver(message);
       this.#heardAt = systemClock.now();
     } catch (error) {
       connection.destroy();
-      if (error instanceof TimeoutError) this.#onSilence();
+      if (error instanceof TimeoutError) {
+        // The network may have forgotten the other connections, too.
+        this.connections.health.replaced('the connection that listens for releases');
+        this.connections.retireIdle();
+      }
       this.#onLost(connection);
     } finally {
       this.#looking = false;
@@ -88,7 +88,7 @@ export class NotificationListener {
       () => !this.#closed && this.wakeUps.any,
     );
     this.#opening = false;
-    this.#connections.health.advise('listener', undefined);
+    this.connections.health.advise('listener', undefined);
   }
 
   async #open(): Promise<boolean> {
@@ -97,14 +97,14 @@ export class NotificationListener {
     try {
       await connection.open();
       const { run, client } = connection;
-      this.#deaf = !(await this.line.listen(run, client, this.#table, (message) => this.#hear(message)));
+      this.#deaf = !(await this.line.listen(run, client, this.table, (message) => this.#hear(message)));
     } catch (error) {
       connection.destroy();
       // Waiters ask by themselves until the next connection listens.
       if (this.#relied) this.wakeUps.wakeAll();
       this.#relied = false;
       const why = `nobody listens for releases, so those who wait ask again and again: ${cleanError(error).message}`;
-      this.#connections.health.advise('listener', why);
+      this.connections.health.advise('listener', why);
       return false;
     }
     if (this.#deaf) {
@@ -123,12 +123,6 @@ export class NotificationListener {
   #hear(message: string): void {
     this.#heardAt = systemClock.now();
     this.wakeUps.deliver(message);
-  }
-
-  /** The network may have forgotten the other connections, too. */
-  #onSilence(): void {
-    this.#connections.health.replaced('the connection that listens for releases');
-    this.#connections.retireIdle();
   }
 
   #onLost(connection: OwnConnection): void {

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
-import type { HolderMetadata, LeaseAttempt, WakeUps } from '../../../core/index.js';
+import { type HolderMetadata, type LeaseAttempt, WakeUps } from '../../../core/index.js';
+import type { ConnectionSettings } from '../connections/own-connection.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
-import type { NotificationListener } from './notification-listener.js';
+import { NotificationListener } from './notification-listener.js';
 import { type LeaseTable, SqlLeaseStore } from './sql-lease-store.js';
 
 /** The pause between two questions as long as no notifications arrive. */
@@ -11,31 +12,33 @@ const LONGEST_POLL_MS = 3_000;
 
 /** A lease store whose server keeps those who wait in line, on the row, and hands the key to the first of them. */
 export class QueuedLeaseStore extends SqlLeaseStore {
+  readonly #wakeUps = new WakeUps();
+  readonly #listener: NotificationListener;
+
   constructor(
     rows: LeaseTable,
     private readonly line: WaitingLine,
-    private readonly listener: NotificationListener,
-    private readonly wakeUps: WakeUps,
+    settings: ConnectionSettings,
   ) {
-    super(rows);
+    super(rows, settings);
+    this.#listener = new NotificationListener(this.settings, this.connections, rows.table, line, this.#wakeUps);
   }
 
   override async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata) {
     const attempt: LeaseAttempt = await super.tryAcquire(key, owner, ttlMs, metadata);
-    const { lookOut } = this.listener;
+    const { lookOut } = this.#listener;
     if (attempt.acquired || !lookOut.has(owner)) return attempt;
-    const hears = this.listener.listen();
-    const { connections, table } = this.rows;
-    const retryAfterMs = await this.line.join(connections.query, table, key, owner);
+    const hears = this.#listener.listen();
+    const retryAfterMs = await this.line.join(this.connections.query, this.rows.table, key, owner);
     if (retryAfterMs === 0) return { ...attempt, retryAfterMs };
-    lookOut.joined(owner);
-    if (hears) this.listener.trust();
+    lookOut.joined(key, owner);
+    if (hears) this.#listener.trust();
     return { ...attempt, retryAfterMs: hears ? retryAfterMs : Math.min(retryAfterMs, this.#pollMs()) };
   }
 
-  watch(key: string, owner: string, wake: () => void): () => void {
-    const unwatch = this.wakeUps.watch(this.line.nameOf(owner), wake);
-    const leave = this.listener.lookOut.watch(key, owner);
+  watch(_key: string, owner: string, wake: () => void): () => void {
+    const unwatch = this.#wakeUps.watch(this.line.nameOf(owner), wake);
+    const leave = this.#listener.lookOut.watch(owner);
     return () => {
       unwatch();
       leave();
@@ -43,12 +46,12 @@ export class QueuedLeaseStore extends SqlLeaseStore {
   }
 
   override async close(): Promise<void> {
-    await Promise.all([super.close(), this.listener.close()]);
+    await Promise.all([super.close(), this.#listener.close()]);
   }
 
   /** Grows with the number of waiters, as for every polled store. */
   #pollMs(): number {
-    const shared = this.listener.lookOut.size * this.pollMsPerWaiter;
+    const shared = this.#listener.lookOut.size * this.pollMsPerWaiter;
     const pollMs = Math.min(LONGEST_POLL_MS, Math.max(DEAF_POLL_MS, shared));
     return pollMs / 2 + randomInt(pollMs);
   }

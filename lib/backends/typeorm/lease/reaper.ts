@@ -1,35 +1,23 @@
 import { systemClock, type Timer } from '../../../core/index.js';
-import type { LeaseStatements, Query } from '../dialect/sql-dialect.js';
 
 const LONGEST_INTERVAL_MS = 3_600_000;
 
-/** Deletes the rows of keys that were free for long, in the background and some at a time. */
-export class Reaper {
-  #timer: Timer | undefined;
-  #closed = false;
-
-  constructor(
-    private readonly query: Query,
-    private readonly statements: LeaseStatements,
-    private readonly table: string,
-    private readonly idleMs: number,
-  ) {
-    this.#schedule();
-  }
-
-  close(): void {
-    this.#closed = true;
-    this.#timer?.cancel();
-  }
-
-  #schedule(): void {
-    const interval = Math.min(this.idleMs, LONGEST_INTERVAL_MS);
-    this.#timer = systemClock.schedule(interval, () => void this.#reap(), { background: true });
-  }
-
-  async #reap(): Promise<void> {
+/** Reaps in the background, some rows at a time, until the returned function ends it. Never where `idleMs` is infinite. */
+export function reapRegularly(reap: (idleMs: number) => Promise<void>, idleMs: number): () => void {
+  let timer: Timer | undefined;
+  let isOver = !Number.isFinite(idleMs);
+  const schedule = (): void => {
+    const intervalMs = Math.min(idleMs, LONGEST_INTERVAL_MS);
     // A failure is seen in `health`, and the next round repeats it.
-    await this.statements.reap(this.query, this.table, this.idleMs).catch(() => undefined);
-    if (!this.#closed) this.#schedule();
-  }
+    const round = (): unknown =>
+      reap(idleMs)
+        .catch(() => undefined)
+        .then(schedule);
+    if (!isOver) timer = systemClock.schedule(intervalMs, round, { background: true });
+  };
+  schedule();
+  return () => {
+    isOver = true;
+    timer?.cancel();
+  };
 }

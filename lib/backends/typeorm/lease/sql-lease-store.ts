@@ -1,14 +1,14 @@
 import type { Guarantee, HealthSource, HolderMetadata, LeaseAttempt, LeaseStore } from '../../../core/index.js';
-import type { OwnConnections } from '../connections/own-connections.js';
-import type { LeaseStatements } from '../dialect/sql-dialect.js';
-import { Reaper } from './reaper.js';
+import type { ConnectionSettings } from '../connections/own-connection.js';
+import { OwnConnections } from '../connections/own-connections.js';
+import type { Query } from '../connections/query.js';
+import type { LeaseStatements } from '../dialect/lease-statements.js';
+import { reapRegularly } from './reaper.js';
 
-/** Where the leases are, and how they are reached. */
+/** Where the leases are, and what is done to them. */
 export interface LeaseTable {
-  readonly name: string;
   readonly table: string;
   readonly statements: LeaseStatements;
-  readonly connections: OwnConnections;
   readonly reapIdleAfterMs: number;
 }
 
@@ -19,15 +19,24 @@ export class SqlLeaseStore implements LeaseStore {
    * All who wait for different keys together ask about 200 times a second, and leave the connections to those who hold.
    */
   readonly pollMsPerWaiter = 5;
-  readonly #reaper: Reaper | undefined;
+  protected readonly settings: ConnectionSettings;
+  protected readonly connections: OwnConnections;
+  readonly #stopReaper: () => void;
   #guarantee: Guarantee = 'durable';
 
-  constructor(protected readonly rows: LeaseTable) {
-    this.name = rows.name;
-    const { connections, statements, table, reapIdleAfterMs } = rows;
-    if (Number.isFinite(reapIdleAfterMs)) {
-      this.#reaper = new Reaper(connections.query, statements, table, reapIdleAfterMs);
-    }
+  constructor(
+    protected readonly rows: LeaseTable,
+    given: ConnectionSettings,
+  ) {
+    this.name = `typeorm:${given.options.type}`;
+    const onOpen = async (query: Query): Promise<void> => {
+      await given.onOpen(query);
+      this.#onForgetful(await given.dialect.forgets?.(query));
+    };
+    this.settings = { ...given, onOpen };
+    this.connections = new OwnConnections(this.settings);
+    const reap = (idleMs: number): Promise<void> => rows.statements.reap(this.connections.query, idleMs);
+    this.#stopReaper = reapRegularly(reap, rows.reapIdleAfterMs);
   }
 
   /** A server that does not flush gives no more than `best-effort`. Known once there is a connection. */
@@ -36,41 +45,37 @@ export class SqlLeaseStore implements LeaseStore {
   }
 
   /** @param why a crash could make the server forget grants, and what to change */
-  onForgetful(why: string | undefined): void {
+  #onForgetful(why: string | undefined): void {
     this.#guarantee = why === undefined ? 'durable' : 'best-effort';
-    this.rows.connections.health.advise('flush', why);
+    this.connections.health.advise('flush', why);
   }
 
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const { statements, connections, table } = this.rows;
-    return statements.tryAcquire(connections.query, table, { key, owner, ttlMs: Math.ceil(ttlMs), metadata });
+    return this.rows.statements.tryAcquire(this.connections.query, { key, owner, ttlMs: Math.ceil(ttlMs), metadata });
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const { statements, connections, table } = this.rows;
-    return statements.renew(connections.urgent, table, { key, owner, ttlMs: Math.ceil(ttlMs) });
+    return this.rows.statements.renew(this.connections.urgent, { key, owner, ttlMs: Math.ceil(ttlMs) });
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    const { statements, connections, table } = this.rows;
-    return statements.release(connections.urgent, table, { key, owner });
+    return this.rows.statements.release(this.connections.urgent, { key, owner });
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { statements, connections, table } = this.rows;
-    return statements.isHeldBy(connections.query, table, { key, owner });
+    return this.rows.statements.isHeldBy(this.connections.query, { key, owner });
   }
 
   async start(): Promise<void> {
-    await this.rows.connections.query('select 1', []);
+    await this.connections.query('select 1', []);
   }
 
   get health(): HealthSource {
-    return this.rows.connections.health;
+    return this.connections.health;
   }
 
   close(): Promise<void> {
-    this.#reaper?.close();
-    return this.rows.connections.close();
+    this.#stopReaper();
+    return this.connections.close();
   }
 }

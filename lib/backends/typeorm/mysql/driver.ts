@@ -1,5 +1,5 @@
+import type { Query } from '../connections/query.js';
 import { type Address, type Sockets, streamIn } from '../connections/sockets.js';
-import type { Query } from '../dialect/sql-dialect.js';
 
 type Answer = Awaited<ReturnType<Query>>;
 

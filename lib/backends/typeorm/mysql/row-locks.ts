@@ -1,11 +1,10 @@
-import type { DatabaseError } from '../connections/database-error.js';
+import type { Query } from '../connections/query.js';
 import { bytesOf, changed } from './driver.js';
-import type { Query } from '../dialect/sql-dialect.js';
 import { storedBytes } from '../tables/stored-key.js';
-import { mysqlKeyRow, raiseFor } from './key-row.js';
+import { mysqlKeyRow } from './key-row.js';
 import { type RowLocks, type TokenOfRow, SAVEPOINT } from '../dialect/row-locks.js';
 
-const isVictim = ({ code }: DatabaseError): boolean => code === 'ER_LOCK_DEADLOCK' || code === 'ER_CHECKREAD';
+const VICTIM = /^ER_(LOCK_DEADLOCK|CHECKREAD)$/u;
 
 /** MariaDB's own limits, which could end the transaction before the TTL. MySQL takes this for a comment. */
 const NO_OTHER_LIMIT =
@@ -17,10 +16,8 @@ const PATIENT = {
   hint: '/*+ max_execution_time(60000) */',
 };
 
-/** InnoDB waits for whole seconds. */
 export const mysqlRowLocks: RowLocks = {
   row: mysqlKeyRow,
-  ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,
   token: (table) => `select cast(token as char) as token from ${table} where lock_key = ?`,
 
   lock(table, how) {
@@ -46,7 +43,7 @@ export const mysqlRowLocks: RowLocks = {
   settle: (query) => query('set session innodb_lock_wait_timeout = default', []),
 
   async take(query, table, { key, owner }, metadata) {
-    const token = await raiseFor(owner, query, table, key, metadata);
+    const token = await mysqlKeyRow.raise(query, table, key, metadata, owner);
     await query(`savepoint ${SAVEPOINT}`, []);
     return token;
   },
@@ -69,10 +66,9 @@ export const mysqlRowLocks: RowLocks = {
     return rows.length === 1;
   },
 
-  isHeld: ({ code }) => code === 'ER_LOCK_WAIT_TIMEOUT' || code === 'ER_LOCK_NOWAIT',
-  isBusy: isVictim,
-  isRolledBack: isVictim,
-  isAborted: () => false,
+  held: /^ER_LOCK_(WAIT_TIMEOUT|NOWAIT)$/u,
+  busy: VICTIM,
+  rolledBack: VICTIM,
 };
 
 async function leave(query: Query, table: string, { key, fencingToken }: TokenOfRow): Promise<boolean> {

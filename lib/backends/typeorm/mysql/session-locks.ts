@@ -9,7 +9,6 @@ import { userLockName } from '../tables/session-lock-name.js';
  */
 export const mysqlSessionLocks: SessionLocks = {
   row: mysqlKeyRow,
-  ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,
 
   async limitSilence(query, ttlMs) {
     await query(`set session wait_timeout = ${ttlMs / 1000}`, []);

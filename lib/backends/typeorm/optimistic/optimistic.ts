@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { repeatOnConflict, resolveOptimisticOptions, type OptimisticOptions } from './optimistic-retries.js';
-import { inTransaction, isInTurn } from './transaction-turns.js';
+import { inTransaction, isInTransaction, isInTurn } from './transaction-turns.js';
 
 /**
  * Runs `work` in a transaction, and the whole of it again, in a new one, when others were faster: `updateVersioned`
@@ -22,7 +22,7 @@ export async function optimistic<T>(
 ): Promise<T> {
   const resolved = resolveOptimisticOptions(options);
   const manager = 'manager' in source ? source.manager : source;
-  if (manager.queryRunner?.isTransactionActive === true) return work(manager);
+  if (isInTransaction(manager)) return work(manager);
   if (isInTurn(manager.connection)) return inTransaction(manager, work);
   return repeatOnConflict(() => inTransaction(manager, work), resolved);
 }

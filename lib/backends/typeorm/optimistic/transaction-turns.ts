@@ -2,8 +2,8 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DataSource, EntityManager } from 'typeorm';
 import { beginImmediately } from '../sqlite/driver.js';
 
-/** Those whose query runners all are one and the same, on one connection. */
-const ONE_CONNECTION: ReadonlySet<string> = new Set(['better-sqlite3']);
+/** Its query runners all are one and the same, on one connection. */
+const ONE_CONNECTION = 'better-sqlite3';
 
 interface Turn {
   readonly dataSource: DataSource;
@@ -12,6 +12,11 @@ interface Turn {
 
 const current = new AsyncLocalStorage<Turn>();
 const lastTurns = new WeakMap<DataSource, Promise<unknown>>();
+
+/** Whether the caller has opened a transaction for it. */
+export function isInTransaction(manager: EntityManager): boolean {
+  return manager.queryRunner?.isTransactionActive === true;
+}
 
 /** Whether this call tree has the data source's turn: waiting for another one would never end. */
 export function isInTurn(dataSource: DataSource): boolean {
@@ -25,7 +30,7 @@ export function isInTurn(dataSource: DataSource): boolean {
  */
 export async function inTransaction<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
   const { connection: dataSource } = manager;
-  if (!ONE_CONNECTION.has(dataSource.options.type) || isInTurn(dataSource)) return manager.transaction(work);
+  if (dataSource.options.type !== ONE_CONNECTION || isInTurn(dataSource)) return manager.transaction(work);
   const turn: Turn = { dataSource, over: false };
   const before = lastTurns.get(dataSource) ?? Promise.resolve();
   const result = before

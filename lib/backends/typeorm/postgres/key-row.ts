@@ -5,6 +5,7 @@ import type { KeyRow } from '../dialect/key-row.js';
 
 export const postgresKeyRow: KeyRow = {
   columnOf: storedText,
+  ttlMs: Math.ceil,
 
   async create(query, table, key) {
     await query(

@@ -1,14 +1,14 @@
 import { postgresSessionLocks } from './session-locks.js';
 import { advisoryLockId } from '../tables/session-lock-name.js';
 import { postgresKeyRow } from './key-row.js';
-import { type RowLocks, type RowOwner, SAVEPOINT } from '../dialect/row-locks.js';
+import type { OwnedKey } from '../dialect/lease-statements.js';
+import { type RowLocks, SAVEPOINT } from '../dialect/row-locks.js';
 
 /** PostgreSQL 17 can end a transaction for its age alone; those before it do not know the setting. */
 const NO_OTHER_LIMIT = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
 
 export const postgresRowLocks: RowLocks = {
   row: postgresKeyRow,
-  ttlMs: Math.ceil,
   token: (table) => `select token::text as token from ${table} where lock_key = $1`,
   async create(query, table, key) {
     await query('set local lock_timeout = 1', []);
@@ -36,13 +36,12 @@ export const postgresRowLocks: RowLocks = {
 
   isHeldBy: (query, table, lock) => postgresSessionLocks.isLocked(query, String(markOf(table, lock))),
 
-  isHeld: ({ code }) => code === '55P03',
-  isBusy: ({ code }) => code === '40001' || code === '40P01',
-  isRolledBack: () => false,
-  isAborted: ({ code }) => code === '25P02',
+  held: /^55P03$/u,
+  busy: /^(40001|40P01)$/u,
+  aborted: /^25P02$/u,
 };
 
 /** Nobody sees into a transaction, but everybody sees the advisory lock that it has, and loses as it loses the row. */
-function markOf(table: string, { key, owner }: RowOwner): bigint {
+function markOf(table: string, { key, owner }: OwnedKey): bigint {
   return advisoryLockId(`row\0${table}\0${owner}`, key);
 }

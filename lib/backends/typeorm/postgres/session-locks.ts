@@ -6,7 +6,6 @@ import { advisoryLockId } from '../tables/session-lock-name.js';
 /** Advisory locks, which belong to one database. `idle_session_timeout` came with PostgreSQL 14. */
 export const postgresSessionLocks: SessionLocks = {
   row: postgresKeyRow,
-  ttlMs: Math.ceil,
 
   async limitSilence(query, ttlMs) {
     await query(`select set_config('idle_session_timeout', $1, false)`, [String(ttlMs)]);

@@ -4,7 +4,7 @@ import { greetedPid, IS_OUR_SESSION, isPostgresClient } from './driver.js';
 import { inMs, NOW, NOW_MS, NOW_US } from './clock.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { storedText } from '../tables/stored-key.js';
-import { plainTable } from '../tables/table-name.js';
+import { doubleQuoted, plainTable } from '../tables/table-name.js';
 
 /** How long a waiter that was handed the key has it until it asks for it. */
 export const GRANT_MS = 1_000;
@@ -41,8 +41,6 @@ export const handOver = (
 ): string => `owner = substr(line[1], 15), waiting = line[2:], metadata = null, acquired_at = ${NOW},
   token = case when line = '{}' then token else greatest(token + 1, ${NOW_US}) end,
   expires_at = case when line = '{}' then ${NOW} else ${inMs(String(grantMs))} end`;
-
-const quote = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -117,7 +115,7 @@ export const postgresLine: WaitingLine = {
     const session = await query(`select where ${IS_OUR_SESSION('$1')}`, [greetedPid(client)]);
     if (session.length === 0) return false;
     client.on('notification', ({ payload }: { readonly payload?: string }) => deliver(payload ?? ''));
-    await query(`listen ${quote(channelOf(table))}`, []);
+    await query(`listen ${doubleQuoted(channelOf(table))}`, []);
     return true;
   },
 };

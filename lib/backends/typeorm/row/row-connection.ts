@@ -1,45 +1,36 @@
 import { EventEmitter } from 'node:events';
-import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
+import type { DataSource, QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
 import { cleanError } from '../connections/database-error.js';
-import { checkLockTable } from '../tables/lock-table.js';
 import { makeDataSource } from '../connections/data-source.js';
-import { rowsOf } from '../connections/query-result.js';
+import { type Query, queryOn, rowsOf } from '../connections/query.js';
+import type { ConnectionSettings } from '../connections/own-connection.js';
 import { Sockets } from '../connections/sockets.js';
-import { dialectOf } from '../databases.js';
-import type { Query } from '../dialect/sql-dialect.js';
 import { within } from '../connections/timeout.js';
 
-const NOTHING_AT_START = { migrations: [], synchronize: false, dropSchema: false, migrationsRun: false, cache: false };
 /** The longest time for an orderly end. */
 const CLOSE_MS = 200;
-
-export interface RowConnectionSettings {
-  readonly options: DataSourceOptions;
-  readonly table: string;
-  readonly synchronize: boolean;
-  readonly connectTimeoutMs: number;
-}
 
 /** One connection with the application's entities, which lends itself to one transaction at a time. */
 export class RowConnection {
   readonly #dataSource: DataSource;
   readonly #end = new AbortController();
+  /** Aborts when the connection ends, and its transaction with it. */
+  readonly ended = this.#end.signal;
   #client: unknown;
   /** Sends by the one runner that may be in use. */
   #send: QueryRunner['query'] | undefined;
   #lastAnswer: Promise<unknown> = Promise.resolve();
-  #served = false;
+  /** Whether somebody has had it before: it may have ended meanwhile without our noticing. */
+  served = false;
   readonly #sockets = new Sockets(() => this.#end.abort());
 
-  private constructor(private readonly settings: RowConnectionSettings) {
-    const { options } = settings;
-    const ours = dialectOf(options.type).connection(options, this.#sockets);
-    this.#dataSource = makeDataSource(Object.assign({ ...ours }, NOTHING_AT_START));
+  private constructor(private readonly settings: ConnectionSettings) {
+    this.#dataSource = makeDataSource(settings.dialect.connection(settings.options, this.#sockets));
   }
 
   /** Within `connectTimeoutMs`, or nothing stays open. */
-  static async open(settings: RowConnectionSettings): Promise<RowConnection> {
+  static async open(settings: ConnectionSettings): Promise<RowConnection> {
     const connection = new RowConnection(settings);
     try {
       const ready = connection.#prepare();
@@ -51,19 +42,9 @@ export class RowConnection {
     }
   }
 
-  /** Aborts when the connection ends, and its transaction with it. */
-  get ended(): AbortSignal {
-    return this.#end.signal;
-  }
-
-  /** Whether somebody has had it before: it may have ended meanwhile without our noticing. */
-  get served(): boolean {
-    return this.#served;
-  }
-
   /** The one runner that may be in use. Its statements go out one after the other. */
   async lend(): Promise<QueryRunner> {
-    this.#served = true;
+    this.served = true;
     const runner = this.#dataSource.createQueryRunner('master');
     const client: unknown = await runner.connect();
     // An 'error' without a listener ends the process; what it means is told by the socket's end.
@@ -105,10 +86,8 @@ export class RowConnection {
   }
 
   async #prepare(): Promise<void> {
-    const { options, table, synchronize } = this.settings;
     await this.#dataSource.initialize();
-    const query: Query = async (sql, parameters) => rowsOf(await this.#dataSource.query(sql, [...parameters]));
-    await checkLockTable(query, dialectOf(options.type), table, { create: synchronize });
+    await this.settings.onOpen(queryOn(this.#dataSource));
     if (this.ended.aborted) await this.#dataSource.destroy();
   }
 }

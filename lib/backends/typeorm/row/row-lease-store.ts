@@ -10,7 +10,7 @@ import {
   pause,
   systemClock,
 } from '../../../core/index.js';
-import { DatabaseError } from '../connections/database-error.js';
+import { isAnswer } from '../connections/database-error.js';
 import type { OwnConnections } from '../connections/own-connections.js';
 import { RowContender, type RowNews, type RowWaiter } from './row-contender.js';
 import { RowLease } from './row-lease.js';
@@ -113,7 +113,7 @@ export class RowLeaseStore implements LeaseStore {
       try {
         return await ask();
       } catch (error) {
-        if (patience.passed || !(error instanceof DatabaseError) || !locks.isBusy(error)) throw error;
+        if (patience.passed || !isAnswer(error, locks.busy)) throw error;
       }
       await pause(systemClock, randomInt(RETRY_MS));
     }
@@ -133,7 +133,7 @@ export class RowLeaseStore implements LeaseStore {
   }
 
   #contend(key: string, owner: string, askedTtlMs: number): RowContender {
-    const target = { ...this.target, key, ttlMs: this.target.locks.ttlMs(askedTtlMs) };
+    const target = { ...this.target, key, ttlMs: this.target.locks.row.ttlMs(askedTtlMs) };
     const contender = new RowContender(target, () => this.#waiters.get(owner));
     this.#contenders.set(owner, contender);
     this.#underWay.add(contender.over);

@@ -1,8 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Deadline, type GrantedLease, type HolderMetadata, LockLostError } from '../../../core/index.js';
-import { cleanError, DatabaseError } from '../connections/database-error.js';
-import { rowsOf } from '../connections/query-result.js';
-import type { Query } from '../dialect/sql-dialect.js';
+import { cleanError, DatabaseError, isAnswer } from '../connections/database-error.js';
+import { type Query, queryOn } from '../connections/query.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import type { TokenOfRow } from '../dialect/row-locks.js';
 import type { RowTransaction } from './row-transaction.js';
@@ -32,8 +31,7 @@ export class RowLease implements GrantedLease {
       try {
         return await inOrder(...args);
       } catch (error) {
-        const cause = cleanError(error);
-        if (cause instanceof DatabaseError && target.locks.isRolledBack(cause)) this.#revoke.abort();
+        if (isAnswer(cleanError(error), target.locks.rolledBack)) this.#revoke.abort();
         throw error;
       }
     };
@@ -95,7 +93,10 @@ export class RowLease implements GrantedLease {
     return !this.revoked.aborted;
   }
 
-  readonly #query: Query = async (sql, parameters) => rowsOf(await this.transaction.runner.query(sql, [...parameters]));
+  /** Behind the holder's own statements. */
+  get #query(): Query {
+    return queryOn(this.transaction.runner);
+  }
 
   get #token(): TokenOfRow {
     return { key: this.transaction.target.key, fencingToken: this.fencingToken };
@@ -108,7 +109,7 @@ export class RowLease implements GrantedLease {
       return await within(Deadline.after(this.ttlMs), 'the database gave no answer', this.#hasToken(query));
     } catch (error) {
       const cause = cleanError(error);
-      if (cause instanceof DatabaseError && target.locks.isAborted(cause)) return true;
+      if (isAnswer(cause, target.locks.aborted)) return true;
       throw cause;
     }
   }
@@ -132,16 +133,13 @@ export class RowLease implements GrantedLease {
 
   async #commit(): Promise<void> {
     const { target, runner } = this.transaction;
-    // PostgreSQL answers the commit of a transaction that a failed statement has aborted with success, and rolls it
-    // back.
+    // PostgreSQL confirms the commit of a transaction that a failed statement has aborted, and rolls it back.
     const isOurs = await (target.locks.leave?.(this.#query, target.table, this.#token) ?? this.#hasToken(this.#query));
     if (!isOurs || this.revoked.aborted) throw new LockLostError(target.key, 'revoked');
     await runner.commitTransaction();
   }
 
-  /**
-   * @throws what the database said, or that it said nothing: the row is free once it notices the end of the connection
-   */
+  /** @throws what the database said, or that it said nothing: the row is free once it notices the connection's end */
   async #undo(): Promise<void> {
     const { connection, target } = this.transaction;
     try {

@@ -1,8 +1,9 @@
 import { Semaphore, systemClock } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
+import type { ConnectionSettings } from '../connections/own-connection.js';
 import { LONGEST_IDLE_MS } from '../connections/own-connections.js';
-import { RowConnection, type RowConnectionSettings } from './row-connection.js';
+import { RowConnection } from './row-connection.js';
 
 /** Called before a caller waits until a connection is free. The signal aborts when it does no longer. */
 export type PoolLine = (why: Error) => AbortSignal;
@@ -17,7 +18,7 @@ export class RowPool {
   #closed = false;
 
   constructor(
-    private readonly settings: RowConnectionSettings,
+    private readonly settings: ConnectionSettings,
     private readonly size: number,
   ) {
     this.#permits = new Semaphore(size);
@@ -40,9 +41,7 @@ export class RowPool {
     this.#permits.leave();
   }
 
-  /**
-   * One of them was silent when it was used: the others have slept too, and may be forgotten by the network as well.
-   */
+  /** One of them was silent when it was used. The others have slept too, and may be forgotten as well. */
   replaceIdle(): void {
     for (const { connection } of this.#idle.splice(0)) this.#retire(connection);
     this.health.replaced('a connection that was used before');

@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
-import { cleanError, DatabaseError } from '../connections/database-error.js';
-import type { Query } from '../dialect/sql-dialect.js';
+import { cleanError, isAnswer } from '../connections/database-error.js';
+import type { Query } from '../connections/query.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from '../dialect/row-locks.js';
@@ -38,7 +38,7 @@ export class RowTransaction {
       } catch (error) {
         await transaction.#end(error);
         const cause = cleanError(error);
-        if (cause instanceof DatabaseError && target.locks.isHeld(cause)) return null;
+        if (isAnswer(cause, target.locks.held)) return null;
         throw cause;
       }
       await transaction.runner.release();

@@ -1,67 +1,55 @@
 import { setMaxListeners } from 'node:events';
 import type { DataSourceOptions } from 'typeorm';
-import { type Clock, LockConfigurationError } from '../../../core/index.js';
-import { checkLockTable } from '../tables/lock-table.js';
+import { LockConfigurationError, systemClock } from '../../../core/index.js';
 import { OwnConnection } from '../connections/own-connection.js';
-import { dialectOf, sessionLocksOf } from '../databases.js';
-import type { Query } from '../dialect/sql-dialect.js';
+import type { Query } from '../connections/query.js';
 import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
+import type { SqlDialect } from '../dialect/sql-dialect.js';
 
 export interface SessionSettings {
   readonly options: DataSourceOptions;
+  readonly dialect: SqlDialect;
+  readonly locks: SessionLocks;
   readonly table: string;
-  readonly synchronize: boolean;
+  readonly check: (query: Query) => Promise<void>;
   /** How long the server keeps the locks of a session that it hears nothing from. */
   readonly ttlMs: number;
-  readonly clock: Clock;
 }
 
 /** One connection whose end is the end of every lock taken on it. Used until it ends, and never again. */
 export class LockSession {
-  readonly locks: SessionLocks;
   readonly #connection: OwnConnection;
   readonly #end = new AbortController();
+  /** Aborts as soon as we know that the server has freed, or will free, all that was locked here. */
+  readonly ended = this.#end.signal;
   #scope = '';
   #id: string | undefined;
-  #heardAt: number;
   #lastStatement: Promise<unknown> = Promise.resolve();
   #nextHeartbeat: Promise<void> | undefined;
 
   constructor(private readonly settings: SessionSettings) {
-    const { options, ttlMs, clock } = settings;
-    this.locks = sessionLocksOf(options.type);
-    this.#heardAt = clock.now();
+    const { options, dialect, ttlMs } = settings;
     // Every lease listens to it: many are no leak.
-    setMaxListeners(0, this.#end.signal);
+    setMaxListeners(0, this.ended);
     const onOpen = (query: Query): Promise<void> => this.#prepare(query);
     // A statement without an answer for a whole TTL is the end: by then nobody trusts a lock of this session any more.
     const timeouts = { connectTimeoutMs: ttlMs, requestTimeoutMs: ttlMs };
-    const connection = { options, dialect: dialectOf(options.type), ...timeouts, onOpen };
+    const connection = { options, dialect, ...timeouts, onOpen };
     this.#connection = new OwnConnection(connection, () => this.#end.abort());
   }
 
   /** Within the TTL, or nothing stays open. */
-  async open(): Promise<void> {
-    try {
-      await this.#connection.open();
-    } catch (error) {
-      this.#end.abort();
-      throw error;
-    }
-  }
-
-  /** Aborts as soon as we know that the server has freed, or will free, all that was locked here. */
-  get ended(): AbortSignal {
-    return this.#end.signal;
+  open(): Promise<void> {
+    return this.#connection.open();
   }
 
   /** For how long the server has said nothing. */
   get quietMs(): number {
-    return this.settings.clock.now() - this.#heardAt;
+    return this.#connection.idleMs;
   }
 
   namesOf(key: string, owner: string): LockNames {
-    const { locks } = this;
+    const { locks } = this.settings;
     return { lock: locks.nameOf(this.#scope, key), mark: locks.nameOf(`${this.#scope}\0${owner}`, key) };
   }
 
@@ -92,29 +80,26 @@ export class LockSession {
   }
 
   async #ask(sql: string, parameters: readonly unknown[]): Promise<readonly Record<string, unknown>[]> {
-    const sentAt = this.settings.clock.now();
+    const sentAt = systemClock.now();
     try {
-      const rows = await this.#connection.run(sql, parameters);
-      this.#heardAt = this.settings.clock.now();
-      return rows;
+      return await this.#connection.run(sql, parameters);
     } catch (error) {
-      if (this.settings.clock.now() - sentAt >= this.settings.ttlMs) this.cut();
+      if (systemClock.now() - sentAt >= this.settings.ttlMs) this.cut();
       throw error;
     }
   }
 
   async #assertSameSession(): Promise<void> {
-    if ((await this.locks.sessionId(this.query)) !== this.#id) this.cut();
+    if ((await this.settings.locks.sessionId(this.query)) !== this.#id) this.cut();
   }
 
   async #prepare(query: Query): Promise<void> {
-    const { options, table, synchronize, ttlMs } = this.settings;
-    const { locks } = this;
+    const { locks, table, check, ttlMs } = this.settings;
     this.#id = await locks.sessionId(query);
     const greeted = locks.greetedId(this.#connection.client);
     if (greeted !== undefined && greeted !== this.#id) throw behindPooler();
     await locks.limitSilence(query, ttlMs);
-    await checkLockTable(query, dialectOf(options.type), table, { create: synchronize });
+    await check(query);
     this.#scope = await locks.scopeOf(query, table);
   }
 }

@@ -1,9 +1,8 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
-import { type BackendFactory, LockBackend, type PollingOptions, systemClock } from '../../../core/index.js';
+import { type BackendFactory, LockBackend, type PollingOptions } from '../../../core/index.js';
 import { assertOptions, type CommonOptions } from '../options.js';
-import { DEFAULT_LOCK_TABLE } from '../tables/lock-table.js';
-import { dialectOf, sessionLocksOf } from '../databases.js';
-import { assertTableName, quotedTable } from '../tables/table-name.js';
+import { sessionLocksOf } from '../databases.js';
+import { lockTable } from '../tables/lock-table.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
 export interface SessionBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
@@ -16,31 +15,23 @@ export interface SessionBackendOptions extends CommonOptions, Pick<PollingOption
 }
 
 /**
- * Locks of a database session: PostgreSQL's advisory locks (14 or newer), `GET_LOCK` of MySQL and MariaDB. One
- * connection of our own serves all keys; its end is the end of all of them, and is told at once. No row is written to
- * hold a lock, only one to count its fencing tokens.
+ * Locks of a database session: PostgreSQL's advisory locks (14 or newer), `GET_LOCK` of MySQL and MariaDB. No row is
+ * written to hold a lock, only one to count its fencing tokens.
  *
- * The server ends the session itself when it hears nothing from it for `sessionTtlMs` (`idle_session_timeout`,
- * `wait_timeout`), so a holder that is frozen or cut off loses its locks as a lease does: it stops trusting them first.
- * Only an administrator who kills the session can let the next holder in before the former one is told: hence
- * `best-effort`, and hence the tokens. Nobody can wait on a connection that all share, so waiters ask again every
- * `pollMs`.
- *
- * The key counts within its table and database, and other strategies do not see it: all processes must use the same.
+ * The server ends the session when it hears nothing from it for `sessionTtlMs`, so a holder that is frozen or cut off
+ * stops trusting its locks first. Only an administrator who kills the session can let the next holder in before the
+ * former one is told: hence `best-effort`. Nobody can wait on a connection that all share, so waiters poll.
  * @throws LockConfigurationError; when a pooler answers instead of the database, the first `acquire` does
  */
 export function sessionBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: SessionBackendOptions = {},
 ): BackendFactory {
-  const { tableName = DEFAULT_LOCK_TABLE, synchronize = false } = options;
   const { requestTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
   assertOptions('session', options);
   const locks = sessionLocksOf(dataSource.options.type);
-  assertTableName('tableName', tableName);
-  const ttlMs = locks.ttlMs(sessionTtlMs);
-  const table = quotedTable(dialectOf(dataSource.options.type), dataSource.options, tableName);
-  const settings = { options: dataSource.options, table, synchronize, ttlMs, clock: systemClock };
+  const ttlMs = locks.row.ttlMs(sessionTtlMs);
+  const settings = { options: dataSource.options, locks, ttlMs, ...lockTable(dataSource.options, options) };
   const answerTimeoutMs = Math.min(requestTimeoutMs, ttlMs);
   return () => new LockBackend(new SessionLeaseStore(settings, answerTimeoutMs), options);
 }

@@ -1,12 +1,7 @@
-import {
-  type HealthSource,
-  Deadline,
-  type HolderMetadata,
-  type LeaseAttempt,
-  type LeaseStore,
-} from '../../../core/index.js';
+import { Deadline, type HolderMetadata, type LeaseAttempt, type LeaseStore } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
+import type { Query } from '../connections/query.js';
 import { refusalOf } from '../dialect/refusal.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
@@ -33,7 +28,7 @@ export class SessionLeaseStore implements LeaseStore {
   #candidate: LockSession | undefined;
   #opening: Promise<LockSession> | undefined;
   #closed = false;
-  readonly #health = new DatabaseHealth(() => this.start());
+  readonly health = new DatabaseHealth(() => this.start());
 
   constructor(
     private readonly settings: SessionSettings,
@@ -53,7 +48,7 @@ export class SessionLeaseStore implements LeaseStore {
       if (place && place.owner !== owner) return { acquired: false, retryAfterMs: null, holder: place.metadata };
       return place ? this.#again(key, place) : this.#ask(session, key, owner, metadata);
     };
-    return this.#health.note(async () => {
+    return this.health.note(async () => {
       const used = this.#session;
       try {
         return await this.#limited(attempt);
@@ -79,7 +74,7 @@ export class SessionLeaseStore implements LeaseStore {
       if (place?.owner !== owner) return false;
       const { acquired } = await place.attempt.catch(() => ({ acquired: false }));
       if (!acquired || this.#places.get(key) !== place) return false;
-      await place.session.locks.unlock(place.session.query, place.session.namesOf(key, owner));
+      await this.settings.locks.unlock(place.session.query, place.session.namesOf(key, owner));
       this.#leave(key, place);
       return true;
     });
@@ -89,19 +84,15 @@ export class SessionLeaseStore implements LeaseStore {
   isHeldBy(key: string, owner: string): Promise<boolean> {
     return this.#inTime(async () => {
       const session = await this.#connected();
-      return session.locks.isLocked(session.query, session.namesOf(key, owner).mark);
+      return this.settings.locks.isLocked(session.query, session.namesOf(key, owner).mark);
     });
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#health.end();
+    this.health.end();
     this.#candidate?.cut();
     await this.#session?.close();
-  }
-
-  get health(): HealthSource {
-    return this.#health;
   }
 
   /** Whether another session would do better. One that is silent is ended if nobody has a lock in it. */
@@ -109,7 +100,7 @@ export class SessionLeaseStore implements LeaseStore {
     const silent = error instanceof TimeoutError && session.quietMs >= this.requestTimeoutMs;
     if (silent && !session.ended.aborted && !this.#holds(session)) {
       session.cut();
-      this.#health.replaced('the connection for the locks');
+      this.health.replaced('the connection for the locks');
     }
     return session.ended.aborted && !this.#closed;
   }
@@ -119,19 +110,14 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   async #ask(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const place: Place = {
-      owner,
-      metadata,
-      session,
-      attempt: this.#lock(session, key, owner, metadata),
-      acquired: false,
-    };
+    const attempt = this.#lock(session, key, owner, metadata);
+    const place: Place = { owner, metadata, session, attempt, acquired: false };
     this.#places.set(key, place);
     try {
-      const attempt = await place.attempt;
-      place.acquired = attempt.acquired;
-      if (!attempt.acquired) this.#leave(key, place);
-      return attempt;
+      const { acquired } = await attempt;
+      place.acquired = acquired;
+      if (!acquired) this.#leave(key, place);
+      return await attempt;
     } catch (error) {
       this.#leave(key, place);
       throw error;
@@ -146,15 +132,16 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   async #lock(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const { query, locks } = session;
+    const { query } = session;
+    const { locks, table } = this.settings;
     const names = session.namesOf(key, owner);
     try {
-      const [answer] = await locks.tryLock(query, this.settings.table, names, locks.row.columnOf(key));
+      const [answer] = await locks.tryLock(query, table, names, locks.row.columnOf(key));
       // A boolean, or a number, or one as text; `GET_LOCK` answers NULL when it failed.
       const locked = String(Number(answer?.['locked'] ?? Number.NaN));
       if (locked === '0') return { ...refusalOf(answer), acquired: false, retryAfterMs: null };
       if (locked !== '1') throw new DatabaseError('the server could not lock', undefined);
-      const fencingToken = await this.#raiseToken(session, key, metadata);
+      const fencingToken = await this.#raiseToken(query, key, metadata);
       return { acquired: true, fencingToken, ttlMs: this.settings.ttlMs, revoked: session.ended };
     } catch (error) {
       // Without a token nobody has the lock. A session that cannot even unlock ends, and the lock with it.
@@ -163,8 +150,11 @@ export class SessionLeaseStore implements LeaseStore {
     }
   }
 
-  async #raiseToken({ locks: { row }, query }: LockSession, key: string, metadata: HolderMetadata): Promise<bigint> {
-    const { table } = this.settings;
+  async #raiseToken(query: Query, key: string, metadata: HolderMetadata): Promise<bigint> {
+    const {
+      locks: { row },
+      table,
+    } = this.settings;
     const token = await row.raise(query, table, key, metadata);
     if (token !== undefined) return token;
     await row.create(query, table, key);
@@ -206,12 +196,12 @@ export class SessionLeaseStore implements LeaseStore {
     for (const [key, place] of this.#places) {
       if (place.session === session && this.#places.delete(key) && place.acquired) lost += 1;
     }
-    if (lost > 0) this.#health.down('the connection with the locks was lost');
-    else this.#health.idle();
+    if (lost > 0) this.health.down('the connection with the locks was lost');
+    else this.health.report('idle');
   }
 
   #inTime<T>(step: () => Promise<T>): Promise<T> {
-    return this.#health.note(() => this.#limited(step));
+    return this.health.note(() => this.#limited(step));
   }
 
   /** Within `requestTimeoutMs`, whatever the server does. */

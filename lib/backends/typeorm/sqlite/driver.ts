@@ -37,13 +37,7 @@ export function runAlone(client: unknown, sql: string, values: readonly unknown[
  * Takes the write lock for the transaction that `manager` is in. @throws QueryFailedError when another process has it
  */
 export async function lockForWriting(manager: EntityManager, table: string): Promise<void> {
-  const nothing = `delete from ${table} where 0`;
-  const database = asDatabase(await manager.queryRunner?.connect());
-  try {
-    database.exec(nothing);
-  } catch (error) {
-    throw error instanceof Error ? new QueryFailedError(nothing, [], error) : error;
-  }
+  execute(asDatabase(await manager.queryRunner?.connect()), `delete from ${table} where 0`);
 }
 
 /** Makes the new transaction of `manager` one that writes. @throws QueryFailedError when another process writes */
@@ -51,11 +45,19 @@ export async function beginImmediately(manager: EntityManager): Promise<void> {
   const database = asDatabase(await manager.queryRunner?.connect());
   database.exec('rollback');
   try {
-    database.exec('begin immediate');
+    execute(database, 'begin immediate');
   } catch (error) {
     // TypeORM rolls back now, and must find something: else it takes every later transaction for a nested one.
     database.exec('begin');
-    throw error instanceof Error ? new QueryFailedError('begin immediate', [], error) : error;
+    throw error;
+  }
+}
+
+function execute(database: SqliteDatabase, sql: string): void {
+  try {
+    database.exec(sql);
+  } catch (error) {
+    throw error instanceof Error ? new QueryFailedError(sql, [], error) : error;
   }
 }
 

@@ -1,75 +1,108 @@
+import type { DataSourceOptions } from 'typeorm';
 import { LockConfigurationError } from '../../../core/index.js';
-import { cleanError, DatabaseError, failureOf } from '../connections/database-error.js';
-import type { Query, SqlDialect } from '../dialect/sql-dialect.js';
-import { plainTable } from './table-name.js';
+import { failureOf, isAnswer } from '../connections/database-error.js';
+import { isTrue, type Query } from '../connections/query.js';
+import { dialectOf } from '../databases.js';
+import type { ColumnType, SqlDialect } from '../dialect/sql-dialect.js';
+import type { CommonOptions } from '../options.js';
+import { plainTable, quotedTable } from './table-name.js';
 
 export const DEFAULT_LOCK_TABLE = 'distributed_lock';
 export const DEFAULT_FENCE_TABLE = 'distributed_lock_fence';
 
-/** Makes sure that the table is there, and the one that we know. With `create`, makes it where it is missing. */
-export async function checkLockTable(
-  query: Query,
-  dialect: SqlDialect,
-  table: string,
-  { create }: { readonly create: boolean },
-): Promise<void> {
-  const unusable = (why: string): LockConfigurationError =>
-    new LockConfigurationError(
-      `the table ${plainTable(table)} cannot be used for locks (${why}). ${MIGRATION}, or set typeorm({ dataSource, synchronize: true })`,
-      'tableName',
-    );
+type Kind = 'lock' | 'fence';
+type Column = readonly [name: string, type: ColumnType, rest: string];
+
+const KEY = ' not null primary key';
+const REQUIRED = ' not null';
+
+function columnsOf({ types }: SqlDialect, kind: Kind): readonly Column[] {
+  const token = ['token', types.token, REQUIRED] as const;
+  if (kind === 'fence') return [['resource', types.key, KEY], token];
+  return [
+    ['lock_key', types.key, KEY],
+    ['owner', types.owner, ''],
+    token,
+    ['expires_at', types.time, REQUIRED],
+    ['acquired_at', types.time, REQUIRED],
+    ['metadata', types.metadata, ''],
+    ...(types.waiting ? [['waiting', types.waiting, REQUIRED] as const] : []),
+  ];
+}
+
+export function createTable(dialect: SqlDialect, table: string, kind: Kind): string {
+  const columns = columnsOf(dialect, kind).map(([name, [type], rest]) => `${name} ${type}${rest}`);
+  return `create table if not exists ${table} (${columns.join(', ')})${dialect.tableOptions[kind]}`;
+}
+
+/** The table that the options name. `check` makes sure that it is there, and the one that we know. */
+export function lockTable(options: DataSourceOptions, { tableName = DEFAULT_LOCK_TABLE, synchronize }: CommonOptions) {
+  const dialect = dialectOf(options.type);
+  const table = quotedTable(dialect, options, tableName);
+  const check = (query: Query): Promise<void> => checkLockTable(query, dialect, table, synchronize === true);
+  return { dialect, table, check };
+}
+
+/** With `create`, makes it where it is missing. */
+async function checkLockTable(query: Query, dialect: SqlDialect, table: string, create: boolean): Promise<void> {
   // Another process may create it at the same time, or this one may not be allowed to where it is there already.
-  const failure = create ? await failureOf(query(dialect.createLockTable(table), [])) : undefined;
-  await checkColumns(query, dialect, table, dialect.lockColumns, (why, isMissing) =>
-    unusable(isMissing ? (failure?.message ?? why) : why),
-  );
-  await assertWritable(query, dialect, `update ${table} set token = token where 1 = 0`, unusable);
+  const failure = create ? await failureOf(query(createTable(dialect, table, 'lock'), [])) : undefined;
+  await checkColumns(query, dialect, table, 'lock', failure);
+  const change = `update ${table} set token = token where 1 = 0`;
+  await assertWritable(query, dialect, change, (why) => unusable(table, 'lock', why));
+}
+
+/** @throws LockConfigurationError when the table of the fences is missing, or of another shape */
+export function checkFenceTable(query: Query, dialect: SqlDialect, table: string): Promise<void> {
+  return checkColumns(query, dialect, table, 'fence');
 }
 
 /**
  * Runs `change`, which changes nothing: a right that is missing, or a replica, is found before somebody needs a lock.
- * @throws what `unusable` makes of a right that is missing; DatabaseError when the server takes no writes
+ * @throws what `refusal` makes of a right that is missing; DatabaseError when the server takes no writes
  */
 export async function assertWritable(
   query: Query,
   dialect: SqlDialect,
   change: string,
-  unusable: (why: string) => LockConfigurationError,
+  refusal: (why: string) => LockConfigurationError,
 ): Promise<void> {
   const failure = await failureOf(query(change, []));
-  if (failure instanceof DatabaseError && dialect.isAboutTable(failure)) throw unusable(failure.message);
-  if (failure) throw failure;
+  if (failure) throw isAnswer(failure, dialect.aboutTable) ? refusal(failure.message) : failure;
   await dialect.assertPrimary?.(query);
 }
 
-/** @throws LockConfigurationError when the table of the fences is missing, or of another shape */
-export async function checkFenceTable(query: Query, dialect: SqlDialect, table: string): Promise<void> {
-  const unusable = (why: string): LockConfigurationError =>
-    new LockConfigurationError(
-      `the table ${plainTable(table)} cannot be used for fences (${why}). ${MIGRATION}`,
-      'tableName',
-    );
-  await checkColumns(query, dialect, table, dialect.fenceColumns, unusable);
-}
-
-const MIGRATION = 'Run the migration CreateDistributedLock1760000000000 of nestjs-distributed-lock/typeorm';
-
+/** @param failure of the attempt to create the table, which matters where it is missing */
 async function checkColumns(
   query: Query,
   dialect: SqlDialect,
   table: string,
-  expected: SqlDialect['lockColumns'],
-  unusable: (why: string, isMissing: boolean) => LockConfigurationError,
+  kind: Kind,
+  failure?: Error,
 ): Promise<void> {
-  try {
-    await query(`select ${Object.keys(expected).join(', ')} from ${table} where 1 = 0`, []);
-  } catch (error) {
-    const cause = cleanError(error);
-    throw dialect.isAboutTable(cause) ? unusable(cause.message, true) : cause;
+  const expected = columnsOf(dialect, kind);
+  const names = expected.map(([name]) => name).join(', ');
+  const missing = await failureOf(query(`select ${names} from ${table} where 1 = 0`, []));
+  if (missing && isAnswer(missing, dialect.aboutTable)) throw unusable(table, kind, (failure ?? missing).message);
+  if (missing) throw missing;
+  const found = new Map((await dialect.describe(query, table)).map((column) => [column['name'], column]));
+  for (const [name, [, pattern]] of expected) {
+    const type = shownType(found.get(name));
+    if (!pattern.test(type))
+      throw unusable(table, kind, `its column ${name} is ${type}, which does not match ${pattern}`);
   }
-  const columns = new Map((await dialect.describe(query, table)).map(({ name, type }) => [name, String(type)]));
-  for (const [name, pattern] of Object.entries(expected)) {
-    const type = columns.get(name) ?? 'not visible to us';
-    if (!pattern.test(type)) throw unusable(`its column ${name} is ${type}, which does not match ${pattern}`, false);
-  }
+}
+
+function shownType(column: Awaited<ReturnType<Query>>[number] | undefined): string {
+  if (!column) return 'not visible to us';
+  return isTrue(column['primary_key']) ? `${String(column['type'])} primary key` : String(column['type']);
+}
+
+function unusable(table: string, kind: Kind, why: string): LockConfigurationError {
+  const run = 'Run the migration CreateDistributedLock1760000000000 of nestjs-distributed-lock/typeorm';
+  const advice = kind === 'lock' ? `${run}, or set typeorm({ dataSource, synchronize: true })` : run;
+  return new LockConfigurationError(
+    `the table ${plainTable(table)} cannot be used for ${kind}s (${why}). ${advice}`,
+    'tableName',
+  );
 }

@@ -1,41 +1,43 @@
 import type { DataSourceOptions } from 'typeorm';
-import { LockConfigurationError } from '../../../core/index.js';
+import { refuseOption } from '../../../core/index.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 
 const IDENTIFIER = /^[A-Za-z_][\w$]{0,62}$/u;
+const PLAIN = 'a plain identifier (letters, digits, "_", at most 63)';
 
 /** @throws LockConfigurationError for what may be no name, or another one for another server */
 export function assertIdentifier(option: string, name: unknown): asserts name is string {
   if (typeof name === 'string' && IDENTIFIER.test(name)) return;
-  throw new LockConfigurationError(
-    `${option} must be a plain identifier (letters, digits, "_", at most 63); it was ${JSON.stringify(name)}`,
-    option,
-  );
+  refuseOption(option, `must be ${PLAIN}; it was ${JSON.stringify(name)}`);
 }
 
 /** The name may begin with a schema (on MySQL: a database): `app.locks`. */
-export function assertTableName(option: string, name: unknown): asserts name is string {
+export function assertTableName(name: unknown): asserts name is string {
   const parts = typeof name === 'string' ? name.split('.') : [];
   if (parts.length > 0 && parts.length <= 2 && parts.every((part) => IDENTIFIER.test(part))) return;
-  throw new LockConfigurationError(
-    `${option} must be a plain identifier (letters, digits, "_", at most 63), or a schema's, a dot and one in it; it was ${JSON.stringify(name)}`,
-    option,
-  );
+  refuseOption('tableName', `must be ${PLAIN}, or a schema's, a dot and one in it; it was ${JSON.stringify(name)}`);
 }
 
 /**
  * The table as statements have it: quoted as it is written, in the schema that it names, or else in that of the data
  * source.
- * @throws LockConfigurationError for a schema on SQLite, where each connection has names of its own for other files
+ * @throws LockConfigurationError for what is no name, and for a schema on SQLite, where each connection has names of its
+ * own for other files
  */
 export function quotedTable(dialect: Pick<SqlDialect, 'quote'>, options: DataSourceOptions, name: string): string {
+  assertTableName(name);
   const [first = name, second] = name.split('.');
   if (second !== undefined && options.type === 'better-sqlite3') {
-    throw new LockConfigurationError(`tableName must have no schema on SQLite; it was ${name}`, 'tableName');
+    refuseOption('tableName', `must have no schema on SQLite; it was ${name}`);
   }
   const schema = second === undefined ? schemaOf(options) : first;
   const table = dialect.quote(second ?? first);
   return schema === undefined ? table : `${dialect.quote(schema)}.${table}`;
+}
+
+/** As the standard quotes a name. */
+export function doubleQuoted(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
 }
 
 /** As people write it, of a quoted table. */

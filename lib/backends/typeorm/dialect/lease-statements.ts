@@ -1,0 +1,49 @@
+import type { HolderMetadata, LeaseAttempt } from '../../../core/index.js';
+import type { Query } from '../connections/query.js';
+
+/** The statements on a row of the lease strategy. Each compares owners and reads the database's clock. */
+export interface LeaseStatements {
+  tryAcquire(query: Query, lease: LeaseRow): Promise<LeaseAttempt>;
+  renew(query: Query, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
+  release(query: Query, lease: OwnedKey): Promise<boolean>;
+  isHeldBy(query: Query, lease: OwnedKey): Promise<boolean>;
+  /** Deletes rows that were free for longer. Their keys' tokens go on growing, by the clock. */
+  reap(query: Query, idleMs: number): Promise<void>;
+}
+
+export interface OwnedKey {
+  readonly key: string;
+  readonly owner: string;
+}
+
+export interface LeaseRow extends OwnedKey {
+  readonly ttlMs: number;
+  readonly metadata: HolderMetadata;
+}
+
+/** The table of the leases, and its columns, quoted where that is needed. */
+export interface LeaseColumns {
+  readonly rows: string;
+  readonly key: string;
+  readonly owner: string;
+  readonly token: string;
+  readonly expiresAt: string;
+  readonly metadata: string;
+  readonly updatedAt: string | undefined;
+  /**
+   * The table was there before. A release deletes the row, as older programs take any row for a lock. Rows without an
+   * expiry are theirs, and end this long after `updatedAt`.
+   */
+  readonly existing: { readonly abandonedAfterMs: number } | undefined;
+}
+
+/** A table of the migration's. A release leaves the row, without an owner, so that its token is not forgotten. */
+export function ownColumns(rows: string): LeaseColumns {
+  const times = { expiresAt: 'expires_at', updatedAt: 'acquired_at' };
+  return { rows, key: 'lock_key', owner: 'owner', token: 'token', metadata: 'metadata', ...times, existing: undefined };
+}
+
+/** The columns of an insert, in order. */
+export function namesOf({ key, owner, token, expiresAt, metadata, updatedAt }: LeaseColumns): string {
+  return [key, owner, token, expiresAt, metadata, ...(updatedAt === undefined ? [] : [updatedAt])].join(', ');
+}

@@ -1,0 +1,84 @@
+import { packMetadata } from '../../../core/index.js';
+import type { LeaseColumns, LeaseStatements } from '../dialect/lease-statements.js';
+import { refusalOf } from '../dialect/refusal.js';
+import { storedText } from '../tables/stored-key.js';
+import { inMs, NOW, NOW_US } from './clock.js';
+import { existingLeases } from './existing-leases.js';
+import { GRANT_MS, handOver, isInLine, isNext, othersInLine, tell } from './waiting-line.js';
+
+export function postgresLeases(columns: LeaseColumns): LeaseStatements {
+  const { rows, updatedAt, existing, ...its } = columns;
+  const keyOf = existing ? (key: string) => key : storedText;
+  const isHeld = `${its.key} = $1 and ${its.owner} = $2 and ${its.expiresAt} > ${NOW}`;
+  const touched = existing && updatedAt !== undefined ? `, ${updatedAt} = ${NOW}` : '';
+  return {
+    ...(existing ? existingLeases(columns, existing.abandonedAfterMs) : ownLeases(rows)),
+
+    async renew(query, { key, owner, ttlMs }) {
+      const renewed = await query(
+        `update ${rows} set ${its.expiresAt} = ${inMs('$3')} ${touched} where ${isHeld} returning 1`,
+        [keyOf(key), owner, ttlMs],
+      );
+      return renewed.length === 1;
+    },
+
+    async isHeldBy(query, { key, owner }) {
+      return (await query(`select from ${rows} where ${isHeld}`, [keyOf(key), owner])).length === 1;
+    },
+
+    async reap(query, idleMs) {
+      const idle = `${its.expiresAt} < ${inMs('-$1')}`;
+      await query(
+        `delete from ${rows} where ${its.key} in (select ${its.key} from ${rows} where ${idle} limit 1000) and ${idle}`,
+        [idleMs],
+      );
+    },
+  };
+}
+
+/** In a table of the migration's, whose rows keep those who wait in line. */
+function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release'> {
+  return {
+    async tryAcquire(query, { key, owner, ttlMs, metadata }) {
+      const [row] = await query(
+        `with granted as (
+           insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
+           values ($1, $2, ${NOW_US}, ${inMs('$3')}, ${NOW}, $4)
+           on conflict (lock_key) do update set
+             token = case when held.owner = excluded.owner then held.token else greatest(held.token + 1, excluded.token) end,
+             waiting = ${othersInLine('excluded.owner', 'held.waiting')}, owner = excluded.owner, expires_at = excluded.expires_at,
+             acquired_at = excluded.acquired_at, metadata = excluded.metadata
+           where held.owner = excluded.owner
+             or (held.owner is null or held.expires_at <= ${NOW}) and ${isNext('excluded.owner', 'held.waiting')}
+           returning token
+         )
+         select token::text as token, null as metadata, null as since, null as remaining from granted
+         union all
+         select null, metadata, (extract(epoch from acquired_at) * 1000)::text,
+           greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text
+         from ${table} where lock_key = $1 and owner is not null and not exists (select from granted)`,
+        [storedText(key), owner, ttlMs, packMetadata(metadata)],
+      );
+      const token = row?.['token'];
+      return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : refusalOf(row);
+    },
+
+    // Locked first, because who leaves the line may be handed the key while it waits for the row.
+    async release(query, { key, owner }) {
+      const [row] = await query(
+        `with before as (
+           select owner is not distinct from $2 as ours, ${othersInLine('$2')} as line from ${table}
+           where lock_key = $1 and (owner = $2 or ${isInLine('$2')}) for update
+         ), freed as (
+           update ${table} set ${handOver(GRANT_MS)} from before where ours and lock_key = $1
+             returning owner as next, substr(waiting[cardinality(waiting)], 15) as last
+         ), left_line as (
+           update ${table} set waiting = line from before where not ours and lock_key = $1
+         )
+         select ${tell(table, 'next', 0)}, ${tell(table, 'last', GRANT_MS)} from freed`,
+        [storedText(key), owner],
+      );
+      return row !== undefined;
+    },
+  };
+}
