@@ -1,4 +1,4 @@
-import { LockConfigurationError, type PollingOptions } from '../../core/index.js';
+import { assertOneOf, type PollingOptions, refuseOption, shownOption } from '../../core/index.js';
 
 /** The options of all strategies. */
 export interface CommonOptions extends Pick<PollingOptions, 'patienceMs'> {
@@ -38,19 +38,14 @@ const STRATEGIES: Readonly<Record<string, Readonly<Record<string, Kind | undefin
 
 /** @throws LockConfigurationError for an unknown strategy or option, and for a number out of range */
 export function assertOptions(strategy: string, options: object): void {
-  const known = Object.hasOwn(STRATEGIES, strategy) ? STRATEGIES[strategy] : undefined;
-  if (!known) {
-    const all = Object.keys(STRATEGIES).join(', ');
-    throw new LockConfigurationError(`strategy must be one of ${all}; it was ${JSON.stringify(strategy)}`, 'strategy');
-  }
+  assertOneOf('strategy', strategy, Object.keys(STRATEGIES));
+  const known = STRATEGIES[strategy] ?? {};
   for (const [option, value] of Object.entries(options)) {
     if (!Object.hasOwn(known, option)) {
-      const names = Object.keys(known).join(', ');
-      throw new LockConfigurationError(`${option} is no option of strategy ${strategy}; it has ${names}`, option);
+      refuseOption(option, `is no option of strategy ${strategy}; it has ${Object.keys(known).join(', ')}`);
     }
     const kind = known[option];
     if (!kind || value === undefined || (typeof value === 'number' && kind.fits(value))) continue;
-    const given = typeof value === 'number' ? String(value) : JSON.stringify(value);
-    throw new LockConfigurationError(`${option} must be a number ${kind.words}; it was ${given}`, option);
+    refuseOption(option, `must be a number ${kind.words}; it was ${shownOption(value)}`);
   }
 }

@@ -1,7 +1,8 @@
 import { LockConfigurationError } from '../../../core/index.js';
+import { isMethod } from '../../../decorators/declaration.js';
 import { wrapMethod } from '../../../decorators/wrapped-method.js';
 import { type OptimisticOptions, repeatOnConflict, resolveOptimisticOptions } from './optimistic-retries.js';
-import { isPromiseMethod, type PromiseMethod, type PromiseMethodDecorator } from './promise-method.js';
+import type { PromiseMethodDecorator } from './promise-method.js';
 
 /**
  * Runs the method again, with the same arguments, when it rejects with a conflict: that of `updateVersioned`, or a
@@ -17,12 +18,11 @@ export function Optimistic(options: OptimisticOptions = {}): PromiseMethodDecora
   const resolved = resolveOptimisticOptions(options);
   return (_target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     const method: unknown = descriptor?.value;
-    if (!descriptor || !isPromiseMethod(method)) {
+    if (!descriptor || !isMethod(method)) {
       throw new LockConfigurationError(`@Optimistic belongs on a method, which ${String(name)} is not`, 'method');
     }
-    const repeated: PromiseMethod = function (...args) {
-      return repeatOnConflict(() => method.apply(this, args), resolved);
-    };
-    descriptor.value = wrapMethod(method, repeated);
+    descriptor.value = wrapMethod(method, function (this: unknown, ...args: never[]) {
+      return repeatOnConflict(async () => method.apply(this, args), resolved);
+    });
   };
 }

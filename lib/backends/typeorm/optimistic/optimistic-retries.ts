@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { LockConfigurationError, OptimisticConflictError, pause, systemClock } from '../../../core/index.js';
+import { assertNumber, assertWhole, OptimisticConflictError, pause, systemClock } from '../../../core/index.js';
 import { isConflict } from './conflict.js';
 
 export interface OptimisticOptions {
@@ -35,21 +35,13 @@ export function resolveOptimisticOptions({
   retries = 10,
   baseDelayMs = 5,
 }: OptimisticOptions): Required<OptimisticOptions> {
-  if (!(Number.isInteger(retries) && retries >= 0)) {
-    throw new LockConfigurationError(`retries must be a whole number from 0; it was ${String(retries)}`, 'retries');
-  }
-  if (!(Number.isFinite(baseDelayMs) && baseDelayMs >= 0)) {
-    throw new LockConfigurationError(
-      `baseDelayMs must be a number from 0; it was ${String(baseDelayMs)}`,
-      'baseDelayMs',
-    );
-  }
+  assertWhole('retries', retries, 0, Number.MAX_SAFE_INTEGER);
+  assertNumber('baseDelayMs', baseDelayMs, 0, Number.MAX_SAFE_INTEGER);
   return { retries, baseDelayMs };
 }
 
 function exhausted(attempts: number, cause: unknown): OptimisticConflictError {
   const reason = cause instanceof Error ? cause.message : String(cause);
-  return new OptimisticConflictError(`gave up after ${attempts} attempts, the last one: ${reason}`, attempts, {
-    cause,
-  });
+  const message = `gave up after ${attempts} attempts, the last one: ${reason}`;
+  return new OptimisticConflictError(message, attempts, { cause });
 }
