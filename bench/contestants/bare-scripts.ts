@@ -1,9 +1,9 @@
 import { Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
-import { leaseKeyOf } from '../../lib/backends/redis/scripts/lease-value.js';
+import { leaseKeyOf } from '../../lib/backends/redis/scripts/redis-values.js';
 import type { RedisScript } from '../../lib/backends/redis/scripts/redis-script.js';
 import { COMPARE_AND_DELETE, SET_IF_FREE } from '../../lib/backends/redis/scripts/lease-scripts.js';
-import { QueueScripts } from '../../lib/backends/redis/scripts/queue-scripts.js';
+import { type QueueScripts, queueScripts } from '../../lib/backends/redis/scripts/queue-scripts.js';
 import type { Contestant } from './contestant.js';
 import { urlOf } from './url-of.js';
 
@@ -31,7 +31,7 @@ interface Calls {
 }
 
 function bare(mode: string, callsOf: (scripts: QueueScripts) => Calls): Contestant {
-  const { scripts, take, give } = callsOf(new QueueScripts({ sharded: false }));
+  const { scripts, take, give } = callsOf(queueScripts({ sharded: false }));
   return {
     name: `bare scripts of ${mode}`,
     renews: false,

@@ -1,16 +1,11 @@
 import { LockError } from '../../core/index.js';
 
 /** An error of another realm, or of a second copy of a package, is no `instanceof Error`. */
-interface Failure {
-  readonly name?: unknown;
-  readonly message?: unknown;
-  readonly code?: unknown;
-  readonly errors?: unknown;
-}
+type Failure = Partial<Record<string, unknown>>;
 
 /**
- * The error in words that may be logged: the message, and Node's code. ioredis adds the command with all its arguments, which
- * may be a password, or the owner of a lock.
+ * The error in words that may be logged: the message, and Node's code. ioredis adds the command with all its arguments,
+ * which may be a password, or the owner of a lock.
  */
 export function cleanError(error: unknown): Error {
   if (error instanceof LockError) return error;

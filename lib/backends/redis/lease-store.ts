@@ -1,21 +1,27 @@
-import type { Asker, HealthSource, HolderMetadata, LeaseAttempt, LeaseStore } from '../../core/index.js';
+import type { HealthSource, LeaseStore } from '../../core/index.js';
+import type { RedisCommand } from './connection/redis-client.js';
 import type { RedisServers } from './connection/redis-servers.js';
-import type { ReplicaCheck } from './connection/replica-check.js';
+import { cleanError } from './error.js';
 import { RENEW } from './scripts/lease-scripts.js';
-import { isOwn, leaseKeyOf, nobody } from './scripts/lease-value.js';
+import { isOwn, leaseKeyOf, nobody } from './scripts/redis-values.js';
 import type { RedisScript } from './scripts/redis-script.js';
 
 /** A lease store for scripts, by which a lease begins with its owner. */
-export abstract class RedisLeaseStore implements LeaseStore {
+export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly keepsOrder: boolean = true;
 
+  /** Until it is answered the server says nothing else: https://redis.io/docs/latest/commands/wait/ */
+  protected readonly confirmation: RedisCommand | undefined;
+
   constructor(
     protected readonly servers: RedisServers,
-    protected readonly replicas: ReplicaCheck,
     protected readonly prefix: string,
-  ) {}
+    minReplicas: number,
+  ) {
+    if (minReplicas > 0) this.confirmation = ['WAIT', minReplicas, Math.ceil(servers.timeoutMs / 4)];
+  }
 
   get health(): HealthSource {
     return this.servers.health;
@@ -25,30 +31,30 @@ export abstract class RedisLeaseStore implements LeaseStore {
   protected abstract readonly acquisition: RedisScript | undefined;
 
   /** Connects, and lets the server refuse the rights that every lock needs. */
-  start(): Promise<void> {
-    return this.servers.start(async () => {
+  async start(): Promise<void> {
+    await this.servers.prepare();
+    try {
       await this.check();
-      if (this.acquisition) await this.#teach(this.acquisition);
-    });
+    } catch (error) {
+      this.servers.health.report('down', cleanError(error).message);
+      throw error;
+    }
+    if (!this.acquisition) return;
+    // Without a key the script does nothing. Some proxies refuse it then.
+    const requests = [['EVAL', this.acquisition.source, 0]] as const;
+    await this.servers.ask('', { requests, read: () => undefined }).catch(() => undefined);
   }
-
-  abstract tryAcquire(
-    key: string,
-    owner: string,
-    ttlMs: number,
-    metadata: HolderMetadata,
-    asker?: Asker,
-  ): Promise<LeaseAttempt>;
 
   abstract release(key: string, owner: string): Promise<boolean>;
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     return this.servers.ask(leaseKey, {
-      requests: this.replicas.after(RENEW.call([leaseKey], [owner, Math.ceil(ttlMs)])),
+      requests: [{ script: RENEW, keys: [leaseKey], args: [owner, Math.ceil(ttlMs)] }],
+      confirmation: this.confirmation,
       read: ([renewed, copies]) => {
         if (Number(renewed) !== 1) return false;
-        this.replicas.assert(copies);
+        this.assertConfirmed(copies);
         return true;
       },
     });
@@ -67,9 +73,11 @@ export abstract class RedisLeaseStore implements LeaseStore {
     return this.release(nobody(), nobody());
   }
 
-  /** Without a key the script does nothing. Some proxies refuse it then. */
-  async #teach({ source }: RedisScript): Promise<void> {
-    const question = { requests: [['EVAL', source, 0]] as const, read: () => undefined };
-    await this.servers.ask('', question).catch(() => undefined);
+  /** @throws when too few replicas have what was written just before, so that the write counts as failed */
+  protected assertConfirmed(copies: unknown): void {
+    if (!this.confirmation) return;
+    const [, minReplicas, timeoutMs] = this.confirmation;
+    if (Number(copies) >= Number(minReplicas)) return;
+    throw new Error(`only ${Number(copies)} of ${minReplicas} replicas had it within ${timeoutMs} ms`);
   }
 }

@@ -4,27 +4,29 @@ import {
   assertOneOf,
   assertOptions,
   assertText,
+  assertWhole,
   refuseOption,
   shownOption,
 } from '../../core/index.js';
 import type { RedisClient, RedisCluster } from './connection/redis-client.js';
-import type { RedisTls } from './connection/tls-options.js';
+import type { RedisTls } from './connection/client-factory.js';
 
 export type RedisMode = 'queue' | 'plain' | 'getset';
 
 interface CommonOptions {
   /**
-   * `queue`: waiters stand in line on the server and are handed the key. `plain`: `SET NX PX` and nothing else on the server;
-   * waiters poll. `getset`: for servers and proxies without scripting. Where a network delivers a command late, two may hold a
-   * key for up to a third of the TTL. A client that you give must send nothing late: `enableOfflineQueue: false`,
-   * `maxRetriesPerRequest: 0`. All processes that share a key must use the same mode. @default 'queue'
+   * `queue`: waiters stand in line on the server and are handed the key. `plain`: `SET NX PX` and nothing else on the
+   * server; waiters poll. `getset`: for servers and proxies without scripting. Where a network delivers a command late,
+   * two may hold a key for up to a third of the TTL. A client that you give must send nothing late: it needs
+   * `enableOfflineQueue: false`, `maxRetriesPerRequest: 0`. All processes that share a key must use the same mode.
+   * @default 'queue'
    */
   readonly mode?: RedisMode;
   /** Begins the names of all keys and channels: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
   readonly prefix?: string;
   /**
-   * Commands under way fail when not a byte has come from the server for this time. A command waits as long for a connection.
-   * Best below a third of the TTL. @default 1_000
+   * Commands under way fail when not a byte has come from the server for this time. A command waits as long for a
+   * connection. Best below a third of the TTL. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /**
@@ -33,9 +35,9 @@ interface CommonOptions {
    */
   readonly patienceMs?: number;
   /**
-   * How many replicas must have a grant, or a renewal, before it counts (`WAIT`). Until they do, it is asked for again, and in
-   * the end released. A failover loses less, but may still promote another replica. Each grant waits for the replicas, at most
-   * a quarter of `requestTimeoutMs`. @default 0
+   * How many replicas must have a grant, or a renewal, before it counts (`WAIT`). Until they do, it is asked for again,
+   * and in the end released. A failover loses less, but may still promote another replica. Each grant waits for the
+   * replicas, at most a quarter of `requestTimeoutMs`. @default 0
    */
   readonly minReplicas?: number;
 }
@@ -89,22 +91,15 @@ type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
 };
 
 /**
- * `url`, `sentinels`, `cluster`: the backend makes its connections and closes them. `client`: an ioredis client (5 or 6) of
- * yours, for one server or by Sentinel. The backend never closes or cuts it, and sends it nothing while it is not ready or its
- * server is silent. The subscription uses a duplicate of it. Of a `Cluster` the backend uses the nodes and settings only: it
- * connects by duplicates.
+ * `url`, `sentinels`, `cluster`: the backend makes its connections and closes them. `client`: an ioredis client (5 or
+ * 6) of yours, for one server or by Sentinel. The backend never closes or cuts it, and sends it nothing while it is not
+ * ready or its server is silent. The subscription uses a duplicate of it. Of a `Cluster` the backend uses the nodes and
+ * settings only: it connects by duplicates.
  */
 export type RedisOptions = CommonOptions &
   (Only<'url'> | Only<'client'> | (Only<'sentinels'> & RedisSentinelOptions) | (Only<'cluster'> & RedisClusterOptions));
 
 export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
-
-/** Options of ioredis that let commands wait in the client, for a connection or for the next one. */
-interface QueueOptions {
-  readonly enableOfflineQueue?: boolean;
-  readonly autoResendUnfulfilledCommands?: boolean;
-  readonly maxRetriesPerRequest?: number | null;
-}
 
 const MODES = ['queue', 'plain', 'getset'] satisfies RedisMode[];
 const COMMON = ['mode', 'prefix', 'requestTimeoutMs', 'patienceMs', 'minReplicas'];
@@ -123,15 +118,15 @@ const CLUSTER_METHODS = ['connect', 'nodes'];
 /** Longer than the servers' own defaults need for a failover. */
 const FAILOVER_MS = 30_000;
 
-/** Fills in the defaults. @throws LockConfigurationError that names the option, and never shows a URL: it may have a password */
+/** Fills in the defaults. @throws LockConfigurationError, which never shows a URL: it may have a password */
 export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
   assertOptions(given, Object.keys(Object(given)), 'redis');
   const topology = topologyOf(given);
   assertOptions(given, [topology, ...TOPOLOGIES[topology], ...COMMON], `redis({ ${topology} })`);
   const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0 } = given;
-  const failsOver = topology === 'sentinels' || topology === 'cluster' || given.client?.isCluster === true;
+  const failsOver = topology === 'sentinels' || topology === 'cluster' || isCluster(given.client);
   const { patienceMs = failsOver ? FAILOVER_MS : 2_000 } = given;
-  if (given.url !== undefined) assertUrl(given.url);
+  if (given.url !== undefined) assertUrl('url', given.url);
   if (given.client !== undefined) assertClient(given.client);
   if (given.sentinels !== undefined) assertSentinels(given);
   if (given.cluster !== undefined) {
@@ -139,7 +134,7 @@ export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
     assertAccess(given);
   }
   assertOneOf('mode', mode, MODES);
-  assertText('prefix', prefix, /^[\w.:-]{1,100}$/u, '1 to 100 letters, digits, "_", ".", ":" or "-"');
+  assertPrefix(prefix);
   if (mode === 'getset' && given.client !== undefined) assertPrompt(given.client);
   assertNumber('requestTimeoutMs', requestTimeoutMs, 1, 60_000);
   assertNumber('patienceMs', patienceMs, 0, Infinity);
@@ -163,37 +158,50 @@ function urlFor(given: object): string {
   return `: write url: 'redis://${address}', with a password 'redis://user:password@${address}', with TLS 'rediss://…'`;
 }
 
-function assertUrl(url: unknown): void {
-  const ok = typeof url === 'string' && URL.canParse(url) && /^rediss?:$/u.test(new URL(url).protocol);
-  if (!ok) refuseOption('url', 'must look like redis://user:password@host:6379/0 or rediss://…');
+export function assertPrefix(prefix: unknown): void {
+  assertText('prefix', prefix, /^[\w.:-]{1,100}$/u, '1 to 100 letters, digits, "_", ".", ":" or "-"');
+}
+
+/** It may have a password, and is never shown. */
+export function assertUrl(option: string, url: unknown, which = ''): asserts url is string {
+  const fits = typeof url === 'string' && URL.canParse(url) && /^rediss?:$/u.test(new URL(url).protocol);
+  if (!fits) refuseOption(option, `must look like redis://user:password@host:6379/0 or rediss://…${which}`);
 }
 
 function assertClient(client: unknown): void {
-  if (typeof client !== 'object' || client === null)
-    refuseOption('client', `must be an ioredis client; it was ${shownOption(client)}`);
-  const methods = Reflect.get(client, 'isCluster') === true ? CLUSTER_METHODS : CLIENT_METHODS;
-  const missing = methods.filter((name) => typeof Reflect.get(client, name) !== 'function');
-  if (missing.length > 0) refuseOption('client', `must be an ioredis client; it has no ${missing.join(', ')}`);
+  const missing = missingMethods(client, isCluster(client) ? CLUSTER_METHODS : CLIENT_METHODS);
+  if (missing.length === 0) return;
+  const what = Object(client) === client ? `has no ${missing.join(', ')}` : `was ${shownOption(client)}`;
+  refuseOption('client', `must be an ioredis client; it ${what}`);
 }
 
-/** A late command does harm where it compares no owners. The connections to the nodes of a Cluster are the backend's own. */
+/** Of one server. */
+export function isClient(client: unknown): client is RedisClient {
+  return !isCluster(client) && missingMethods(client, CLIENT_METHODS).length === 0;
+}
+
+export function isCluster(client: unknown): client is RedisCluster {
+  return Reflect.get(Object(client), 'isCluster') === true;
+}
+
+function missingMethods(client: unknown, methods: readonly string[]): readonly string[] {
+  return methods.filter((name) => typeof Reflect.get(Object(client), name) !== 'function');
+}
+
+/** A late command does harm where it compares no owners. The backend connects to the nodes of a Cluster itself. */
 function assertPrompt(client: RedisClient | RedisCluster): void {
-  if (client.isCluster) return;
-  const { enableOfflineQueue, autoResendUnfulfilledCommands, maxRetriesPerRequest }: QueueOptions =
-    client.options ?? {};
-  const resends = autoResendUnfulfilledCommands !== false && maxRetriesPerRequest !== 0;
-  if (enableOfflineQueue !== false || resends) {
-    refuseOption(
-      'client',
-      "sends commands late, which lets two hold a key in mode 'getset': make it with { enableOfflineQueue: false, maxRetriesPerRequest: 0 }, or give its url",
-    );
+  if (isCluster(client)) return;
+  const options: Partial<Record<string, unknown>> = Object(client.options);
+  const resends = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
+  if (options.enableOfflineQueue !== false || resends) {
+    const remedy = 'make it with { enableOfflineQueue: false, maxRetriesPerRequest: 0 }, or give its url';
+    refuseOption('client', `sends commands late, which lets two hold a key in mode 'getset': ${remedy}`);
   }
 }
 
 function assertSentinels(given: RedisSentinelOptions): void {
   assertAddresses('sentinels', given.sentinels);
-  if (typeof given.name !== 'string' || given.name === '')
-    refuseOption('name', `must say what the Sentinels call the master; it was ${shownOption(given.name)}`);
+  assertText('name', given.name, /./su, "the Sentinels' name of the master");
   if (given.db !== undefined) assertWhole('db', given.db, 0, 1e6);
   assertCredentials('sentinelCredentials', given.sentinelCredentials);
   assertTls('sentinelTls', given.sentinelTls);
@@ -234,9 +242,4 @@ function assertAddress(option: string, value: unknown): void {
     typeof host === 'string' && host !== '' && Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536;
   if (!fits)
     refuseOption(option, `must have addresses like { host: '10.0.0.1', port: 6379 }; there was ${shownOption(value)}`);
-}
-
-function assertWhole(option: string, value: unknown, min: number, max: number): void {
-  if (Number.isInteger(value)) assertNumber(option, value, min, max);
-  else refuseOption(option, `must be a whole number; it was ${shownOption(value)}`);
 }

@@ -9,16 +9,16 @@ export { type RedlockOptions } from './options.js';
 /**
  * Locks on a majority of several Redis masters that know nothing of each other. Connects when first asked.
  *
- * A user of each server needs no more than `~redlock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info`. `+info` may
- * be left out unless `restartQuarantineMs` is used; so may `+select` with database 0.
+ * A user of each server needs no more than `~redlock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info`.
+ * `+info` may be left out unless `restartQuarantineMs` is used; so may `+select` with database 0.
  * @throws LockConfigurationError
  */
 export function redlock(options: RedlockOptions): BackendFactory {
-  const { nodes, requestTimeoutMs, ...settings } = resolveRedlockOptions(options);
+  const { nodes, settings } = resolveRedlockOptions(options);
   return () => {
     const masters = nodes
-      .map(({ name, source }) => new RedlockNode(name, source, requestTimeoutMs, settings))
+      .map(({ name, source }) => new RedlockNode(name, source, settings))
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    return new LockBackend(new RedlockLeaseStore(masters, { ...settings, requestTimeoutMs }));
+    return new LockBackend(new RedlockLeaseStore(masters, settings));
   };
 }

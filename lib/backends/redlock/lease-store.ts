@@ -1,5 +1,4 @@
 import {
-  type HealthSource,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -8,56 +7,49 @@ import {
   pause,
   systemClock,
 } from '../../core/index.js';
-import { leaseKeyOf } from '../redis/scripts/lease-value.js';
+import { leaseKeyOf } from '../redis/scripts/redis-values.js';
 import { VoteTally, isDecided } from './vote-tally.js';
-import { ask, type QuorumCall } from './quorum-call.js';
-import { quorumError } from './error.js';
+import { QuorumCall } from './quorum-call.js';
 import { QuorumHealth } from './quorum-health.js';
-import type { Candidacy, RedlockNode, Vote, VotingRules } from './redlock-node.js';
+import type { RedlockSettings } from './options.js';
+import type { Candidacy, RedlockNode, Vote } from './redlock-node.js';
 import { TokenClock } from './token-clock.js';
 
 /** How often one attempt proposes a token. Mostly the first is taken; the next follows from the nodes' answers. */
 const MOST_ROUNDS = 6;
 
-export interface RedlockSettings extends VotingRules {
-  readonly prefix: string;
-  /** How long to wait at most until nodes whose clocks differ take the same token. */
-  readonly requestTimeoutMs: number;
-}
-
 /**
- * Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with fencing tokens in the same round: the
- * client proposes the token, and a node grants it only if it is greater than the last one that it granted. Two majorities
- * share a node, so tokens grow, whatever the clocks of the clients say. See `VOTE` for what a node does.
+ * Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with fencing tokens in the same round:
+ * the client proposes the token, and a node grants it only if it is greater than the last one that it granted. Two
+ * majorities share a node, so tokens grow, whatever the clocks of the clients say. See `VOTE` for what a node does.
  *
- * Asked again for the same owner, it raises the owner's leases to a newer token and answers with that one: the older token
- * was for the same acquisition. Each attempt has a number, which is written into the lease: an earlier attempt never takes back
- * the lease of a later one, whenever it arrives.
+ * Asked again for the same owner, it raises the owner's leases to a newer token and answers with that one: the older
+ * token was for the same acquisition. Each attempt has a number, which is written into the lease: an earlier attempt
+ * never takes back the lease of a later one, whenever it arrives.
  */
 export class RedlockLeaseStore implements LeaseStore {
   readonly name = 'redlock';
   readonly guarantee = 'best-effort';
-  readonly #health: QuorumHealth;
+  readonly health: QuorumHealth;
   readonly #sinceKey: string;
   readonly #tokens = new TokenClock();
   readonly #background = new Set<Promise<unknown>>();
   #attempts = 0;
-  #greeting: Promise<QuorumCall<RedlockNode, void>> | undefined;
+  #greeting: Promise<QuorumCall<void>> | undefined;
 
   constructor(
     /** All clients should have them in the same order: the first decides split votes. */
     private readonly nodes: readonly RedlockNode[],
     private readonly settings: RedlockSettings,
   ) {
-    this.#health = new QuorumHealth(nodes);
+    this.health = new QuorumHealth(nodes);
     this.#sinceKey = `${settings.prefix}:since`;
   }
 
   /** Connects. @throws AggregateError when no quorum can be reached */
   async start(): Promise<void> {
-    this.#greeting ??= this.#greet();
-    const call = await this.#greeting;
-    if (call.answers.size < call.quorum) throw quorumError(call);
+    const call = await (this.#greeting ??= this.#greet());
+    if (call.answers.size < call.quorum) throw call.error();
   }
 
   /**
@@ -65,8 +57,7 @@ export class RedlockLeaseStore implements LeaseStore {
    * @throws AggregateError when they do not take the same token
    */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    this.#greeting ??= this.#greet();
-    await this.#greeting;
+    await (this.#greeting ??= this.#greet());
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
     this.#attempts += 1;
     const candidacy: Candidacy = {
@@ -87,33 +78,17 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * `true` when a quorum has renewed; `false` when none can, however often it is asked, since a node that says no has lost the
-   * lease for good. What lies between is no answer.
+   * `true` when a quorum has renewed; `false` when none can, however often it is asked, since a node that says no has
+   * lost the lease for good. What lies between is no answer.
    * @throws AggregateError that names every node
    */
-  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    const outcome = await ask(
-      this.nodes,
-      (node) => node.renew(leaseKey, owner, ttlMs),
-      (call) => isRenewed(call) || isLost(call) || isOpen(call),
-    );
-    if (isRenewed(outcome)) return true;
-    if (isLost(outcome)) return false;
-    throw quorumError(outcome);
+  renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    return this.#poll(key, (node, leaseKey) => node.renew(leaseKey, owner, ttlMs));
   }
 
   /** As a quorum has it. @throws AggregateError that names every node, when none has it either way */
-  async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    const call = await ask(
-      this.nodes,
-      (node) => node.isHeldBy(leaseKey, owner),
-      (soFar) => isRenewed(soFar) || isLost(soFar),
-    );
-    if (isRenewed(call)) return true;
-    if (isLost(call)) return false;
-    throw quorumError(call);
+  isHeldBy(key: string, owner: string): Promise<boolean> {
+    return this.#poll(key, (node, leaseKey) => node.isHeldBy(leaseKey, owner));
   }
 
   /**
@@ -122,32 +97,42 @@ export class RedlockLeaseStore implements LeaseStore {
    */
   async release(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    const call = await ask(
-      this.nodes,
+    const released = new QuorumCall<boolean>(this.nodes);
+    await released.put(
       (node) => node.release(leaseKey, owner),
       () => false,
     );
-    if (call.answers.size < call.quorum) throw quorumError(call);
-    return call.count((released) => released) > 0;
+    if (released.answers.size < released.quorum) throw released.error();
+    return released.count((wasOwners) => wasOwners) > 0;
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#background);
-    await Promise.all(this.nodes.map((node) => node.close()));
-  }
-
-  get health(): HealthSource {
-    return this.#health;
+    await Promise.all(this.nodes.map((node) => node.connection.close()));
   }
 
   /** Once, before the first vote: until a quorum is connected, or cannot be. */
-  async #greet(): Promise<QuorumCall<RedlockNode, void>> {
-    await Promise.all(this.nodes.map((node) => node.prepare()));
-    return ask(
-      this.nodes,
-      (node) => node.greet(),
-      ({ answers, failures, quorum, spare }) => answers.size >= quorum || failures.size > spare,
+  async #greet(): Promise<QuorumCall<void>> {
+    await Promise.all(this.nodes.map((node) => node.connection.prepare()));
+    const greeting = new QuorumCall<void>(this.nodes);
+    const isOver = (): boolean => greeting.answers.size >= greeting.quorum || greeting.failures.size > greeting.spare;
+    return greeting.put((node) => node.greet(), isOver);
+  }
+
+  async #poll(key: string, question: (node: RedlockNode, leaseKey: string) => Promise<boolean>): Promise<boolean> {
+    const leaseKey = leaseKeyOf(this.settings.prefix, key);
+    const poll = new QuorumCall<boolean>(this.nodes);
+    const yes = (): number => poll.count((ours) => ours);
+    const no = (): number => poll.answers.size - yes();
+    // Over when it is decided, and when the answers that are still to come will not decide it.
+    await poll.put(
+      (node) => question(node, leaseKey),
+      ({ waiting, quorum, spare }) =>
+        yes() >= quorum || no() > spare || (yes() + waiting < quorum && no() + waiting <= spare),
     );
+    if (yes() >= poll.quorum) return true;
+    if (no() > poll.spare) return false;
+    throw poll.error();
   }
 
   /** Round after round, as long as another one may bring a quorum. */
@@ -156,7 +141,7 @@ export class RedlockLeaseStore implements LeaseStore {
     for (let round = 1; ; round += 1) {
       const proposal = token;
       const askedAt = systemClock.now();
-      const call = await ask(this.nodes, (node) => node.vote(candidacy, proposal), isDecided);
+      const call = await new QuorumCall<Vote>(this.nodes).put((node) => node.vote(candidacy, proposal), isDecided);
       const tally = new VoteTally(call, proposal, systemClock.now() - askedAt, this.settings);
       const now = tally.now(this.#tokens.now());
       const next = tally.won || round === MOST_ROUNDS ? undefined : tally.next(now);
@@ -167,10 +152,10 @@ export class RedlockLeaseStore implements LeaseStore {
     }
   }
 
-  /** Frees what this attempt may have got, also on nodes whose vote is not known; waits only for those that have voted. */
-  async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, call: QuorumCall<RedlockNode, Vote>): Promise<void> {
+  /** Frees what this attempt may have got, also where its vote is not known; waits only for nodes that have voted. */
+  async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, call: QuorumCall<Vote>): Promise<void> {
     const takeBackFrom = async (node: RedlockNode): Promise<void> => {
-      await call.heardOf(node);
+      await call.heard.get(node);
       if (call.answers.get(node)?.kind !== 'held') await node.takeBack(owner, { leaseKey, attempt });
     };
     const takenBack = call.nodes
@@ -186,19 +171,4 @@ export class RedlockLeaseStore implements LeaseStore {
     this.#background.add(over);
     return over;
   }
-}
-
-function isRenewed(call: QuorumCall<RedlockNode, boolean>): boolean {
-  return call.count((ours) => ours) >= call.quorum;
-}
-
-function isLost(call: QuorumCall<RedlockNode, boolean>): boolean {
-  return call.count((ours) => !ours) > call.spare;
-}
-
-/** The answers that are still to come will neither renew the lease nor end it. */
-function isOpen(call: QuorumCall<RedlockNode, boolean>): boolean {
-  const canBeRenewed = call.count((ours) => ours) + call.waiting >= call.quorum;
-  const canBeLost = call.count((ours) => !ours) + call.waiting > call.spare;
-  return !canBeRenewed && !canBeLost;
 }

@@ -1,22 +1,20 @@
 import type { BackendHealth, NodeHealth } from '../../core/index.js';
-import { detailsOf } from '../redis/connection/node-health.js';
+import { detailsOf } from '../redis/cluster/cluster-health.js';
 import { majorityOf } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
 /** The health of a quorum of nodes. A failing minority changes no status, but listeners hear that it comes and goes. */
 export class QuorumHealth {
-  readonly #nodes: readonly RedlockNode[];
   readonly #listeners = new Set<(health: BackendHealth) => void>();
   #told: string;
 
-  constructor(nodes: readonly RedlockNode[]) {
-    this.#nodes = nodes;
+  constructor(private readonly nodes: readonly RedlockNode[]) {
     this.#told = outline(this.current);
     for (const { health } of nodes) health.onChange(() => this.#tell());
   }
 
   get current(): BackendHealth & { readonly nodes: readonly NodeHealth[] } {
-    const nodes = this.#nodes.map(({ name, health }) => ({ name, ...health.current }));
+    const nodes = this.nodes.map(({ name, health }) => ({ name, ...health.current }));
     const details = [...evenAdvice(nodes.length), ...nodes.flatMap(detailsOf)];
     return { status: statusOf(nodes), nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }

@@ -1,10 +1,10 @@
-import { type Holder, systemClock, unpackHolder } from '../../core/index.js';
-import { isOwn, splitFields } from '../redis/scripts/lease-value.js';
-import type { ClientSource } from '../redis/connection/redis-client.js';
+import { errorText, type Holder, systemClock, unpackHolder } from '../../core/index.js';
+import { asList, isOwn, splitFields } from '../redis/scripts/redis-values.js';
+import type { ClientSource, RedisCommand } from '../redis/connection/redis-client.js';
 import { RedisConnection } from '../redis/connection/redis-connection.js';
-import { asList } from '../redis/scripts/redis-reply.js';
 import { RENEW } from '../redis/scripts/lease-scripts.js';
-import type { Asked } from './quorum-call.js';
+import type { ScriptCall } from '../redis/scripts/redis-script.js';
+import type { RedlockSettings } from './options.js';
 import { TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';
 
@@ -27,19 +27,14 @@ export type Vote =
       readonly leftMs: number;
       readonly holder: Holder | undefined;
     }
-  | ({ readonly kind: 'refused'; readonly clock: number; readonly problem: string } & TokenWindow);
-
-export interface VotingRules {
-  readonly maxSkewMs: number;
-  readonly restartQuarantineMs: number;
-}
+  | ({ readonly kind: 'refused'; readonly clock: number; readonly error: Error } & TokenWindow);
 
 /** Greater than the number of any attempt. */
 const EVERY_ATTEMPT = Number.MAX_SAFE_INTEGER;
 
+/** The last attempt of an owner whose vote is to be taken back. */
 interface Debt {
   readonly leaseKey: string;
-  /** The last attempt whose vote is to be taken back. */
   readonly attempt: number;
 }
 
@@ -50,8 +45,8 @@ const MOST_OWED = 1_000;
 const LONGEST_GREETING_MS = 2_000;
 
 /** One of the masters. All errors name it. */
-export class RedlockNode implements Asked {
-  readonly #connection: RedisConnection;
+export class RedlockNode {
+  readonly connection: RedisConnection;
   /** Votes that were asked for and are not known yet, by their owners. */
   readonly #voting = new Map<string, Promise<unknown>>();
   /** Releases that failed, by their owners. */
@@ -60,36 +55,33 @@ export class RedlockNode implements Asked {
   constructor(
     readonly name: string,
     source: ClientSource,
-    private readonly timeoutMs: number,
-    private readonly rules: VotingRules,
+    private readonly settings: RedlockSettings,
   ) {
-    this.#connection = new RedisConnection(source, timeoutMs);
-    this.health.onChange(({ status }) => status === 'up' && this.#settleDebts());
+    this.connection = new RedisConnection(source, settings.requestTimeoutMs);
+    this.health.onChange(({ status }) => {
+      if (status !== 'up') return;
+      for (const [owner, debt] of this.#owed) this.takeBack(owner, debt).catch(() => undefined);
+    });
   }
 
   get health(): RedisConnection['health'] {
-    return this.#connection.health;
+    return this.connection.health;
   }
 
   get down(): boolean {
     return this.health.current.status === 'down';
   }
 
-  /** Makes the client. The time to load it must not pass for a server's silence. @throws LockConfigurationError */
-  prepare(): Promise<void> {
-    return this.#connection.prepare();
-  }
-
-  /** Connects, which may take longer than an answer of a node that is connected. Rejects at once when the node refuses. */
+  /** Connects, which may take longer than an answer of a connected node. Rejects at once when the node refuses. */
   async greet(): Promise<void> {
     const giveUpAt = systemClock.now() + LONGEST_GREETING_MS;
     for (;;) {
       const askedAt = systemClock.now();
       try {
-        await this.#naming(this.#connection.send('TIME'));
+        await this.#ask(['TIME']);
         return;
       } catch (error) {
-        const silent = systemClock.now() - askedAt >= this.timeoutMs;
+        const silent = systemClock.now() - askedAt >= this.settings.requestTimeoutMs;
         if (!silent || systemClock.now() >= giveUpAt) throw error;
       }
     }
@@ -97,17 +89,21 @@ export class RedlockNode implements Asked {
 
   /** Asking again with a greater token raises that of a lease of the same owner. */
   vote(candidacy: Candidacy, token: number): Promise<Vote> {
+    const { owner } = candidacy;
     const vote = this.#vote(candidacy, token);
-    this.#noteVoting(candidacy.owner, vote);
+    const known = Promise.allSettled([vote, this.#voting.get(owner)]).finally(() => {
+      if (this.#voting.get(owner) === known) this.#voting.delete(owner);
+    });
+    this.#voting.set(owner, known);
     return vote;
   }
 
   async renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
-    return Number(await this.#naming(this.#connection.run(RENEW, [leaseKey], [owner, Math.ceil(ttlMs)]))) === 1;
+    return Number(await this.#ask({ script: RENEW, keys: [leaseKey], args: [owner, Math.ceil(ttlMs)] })) === 1;
   }
 
   async isHeldBy(leaseKey: string, owner: string): Promise<boolean> {
-    return isOwn(await this.#naming(this.#connection.send('GET', leaseKey)), owner);
+    return isOwn(await this.#ask(['GET', leaseKey]), owner);
   }
 
   /** Never overtakes a vote. A release that fails is repeated when the node is back. */
@@ -117,67 +113,47 @@ export class RedlockNode implements Asked {
   }
 
   /**
-   * Frees the lease of this attempt or an earlier one of the owner, never that of a later one: it may arrive at any time.
-   * Repeated when the node is back, if it fails.
+   * Frees the lease of this attempt or an earlier one of the owner, never that of a later one: it may arrive at any
+   * time. Repeated when the node is back, if it fails.
    */
   async takeBack(owner: string, debt: Debt): Promise<boolean> {
     try {
-      const freed = await this.#naming(this.#connection.run(TAKE_BACK, [debt.leaseKey], [owner, debt.attempt]));
+      const freed = await this.#ask({ script: TAKE_BACK, keys: [debt.leaseKey], args: [owner, debt.attempt] });
       if ((this.#owed.get(owner)?.attempt ?? 0) <= debt.attempt) this.#owed.delete(owner);
       return Number(freed) === 1;
     } catch (error) {
-      this.#owe(owner, debt);
+      if ((this.#owed.get(owner)?.attempt ?? 0) < debt.attempt) this.#owed.set(owner, debt);
+      const [oldest = owner] = this.#owed.keys();
+      if (this.#owed.size > MOST_OWED) this.#owed.delete(oldest);
       throw error;
     }
   }
 
-  close(): Promise<void> {
-    return this.#connection.close();
-  }
-
   async #vote({ keys, owner, attempt, ttlMs, metadata }: Candidacy, token: number): Promise<Vote> {
-    const { maxSkewMs, restartQuarantineMs } = this.rules;
+    const { maxSkewMs, restartQuarantineMs } = this.settings;
     const args = [owner, attempt, token, ttlMs, metadata, Math.round(maxSkewMs * 1_000), restartQuarantineMs];
-    const [kind, ...details] = asList(await this.#naming(this.#connection.run(VOTE, keys, args)));
+    const [kind, ...details] = asList(await this.#ask({ script: VOTE, keys, args }));
     if (kind === 'granted') {
       this.health.advise('clock', undefined);
       return { kind };
     }
     if (kind === 'held') return held(Number(details[0]), String(details[1]));
     if (kind === 'young') {
-      throw new Error(
-        `${this.name}: started ${String(details[0])} s ago, and does not vote for ${restartQuarantineMs} ms`,
-      );
+      const age = `started ${String(details[0])} s ago`;
+      throw new Error(`${this.name}: ${age}, and does not vote for ${restartQuarantineMs} ms`);
     }
     const [floor = NaN, ceiling = NaN, clock = NaN] = details.map(Number);
     const problem = clockProblem((clock - token) / 1_000, maxSkewMs);
     this.health.advise('clock', problem);
-    return { kind: 'refused', floor, ceiling, clock, problem: problem ?? 'it remembers a newer token' };
+    const error = new Error(`${this.name}: refuses the token: ${problem ?? 'it remembers a newer token'}`);
+    return { kind: 'refused', floor, ceiling, clock, error };
   }
 
-  #noteVoting(owner: string, vote: Promise<unknown>): void {
-    const known = Promise.allSettled([vote, this.#voting.get(owner)]).finally(() => {
-      if (this.#voting.get(owner) === known) this.#voting.delete(owner);
-    });
-    this.#voting.set(owner, known);
-  }
-
-  #owe(owner: string, debt: Debt): void {
-    if ((this.#owed.get(owner)?.attempt ?? 0) < debt.attempt) this.#owed.set(owner, debt);
-    if (this.#owed.size <= MOST_OWED) return;
-    const [oldest] = this.#owed.keys();
-    if (oldest !== undefined) this.#owed.delete(oldest);
-  }
-
-  #settleDebts(): void {
-    for (const [owner, debt] of this.#owed) this.takeBack(owner, debt).catch(() => undefined);
-  }
-
-  async #naming<T>(answer: Promise<T>): Promise<T> {
+  async #ask(request: RedisCommand | ScriptCall): Promise<unknown> {
     try {
-      return await answer;
+      return await this.connection.ask('', { requests: [request], read: ([reply]) => reply });
     } catch (error) {
-      throw new Error(`${this.name}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+      throw new Error(`${this.name}: ${errorText(error)}`, { cause: error });
     }
   }
 }
@@ -189,7 +165,7 @@ function clockProblem(aheadMs: number, maxSkewMs: number): string | undefined {
 }
 
 function held(leftMs: number, lease: string): Vote {
-  const [owner = lease, token = '', , metadata = ''] = splitFields(lease, 4) ?? [];
+  const [owner = lease, token = '', , metadata = ''] = splitFields(lease, 4);
   const holder = unpackHolder(metadata, new Date(Number(token) / 1_000));
   return { kind: 'held', owner, leftMs: leftMs < 0 ? Infinity : leftMs, holder };
 }

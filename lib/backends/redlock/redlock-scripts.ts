@@ -1,24 +1,24 @@
-import { RedisScript } from '../redis/scripts/redis-script.js';
+import { redisScript } from '../redis/scripts/redis-script.js';
 
 /**
- * For so long, and twice the skew, a token is remembered after its lease; later, the node's clock alone keeps tokens growing.
- * Redis keeps the end of that time as an hour of its own clock: a clock that is set back keeps the token for as much longer.
- * A server that counts otherwise may set its clock back by this much.
+ * For so long, and twice the skew, a token is remembered after its lease; later, the node's clock alone keeps tokens
+ * growing. Redis keeps the end of that time as an hour of its own clock: a clock that is set back keeps the token for
+ * as much longer. A server that counts otherwise may set its clock back by this much.
  */
 const FENCE_MS = 3_600_000;
 
 /**
- * One node's vote. KEYS: lease, fence, since. ARGV: owner, number of the owner's attempt, proposed token, ttl in ms, metadata,
- * largest skew in µs, restart quarantine in ms.
+ * One node's vote. KEYS: lease, fence, since. ARGV: owner, number of the owner's attempt, proposed token, ttl in ms,
+ * metadata, largest skew in µs, restart quarantine in ms.
  *
- * lease = `owner|token|attempt|metadata`. fence = the last token granted for the key. since = from when on this node remembers,
- * by its own clock; it is missing on a node that has lost everything. Clocks and tokens are in µs, below 2^53, where doubles
- * are exact. A vote of an earlier attempt than the one that has the lease comes too late: it counts as somebody else's.
+ * lease = `owner|token|attempt|metadata`. fence = the last token granted for the key. since = from when on this node
+ * remembers, by its own clock; it is missing on a node that has lost everything. Clocks and tokens are in µs, below
+ * 2^53, where doubles are exact. A vote of an earlier attempt than the lease's is late: it counts as somebody else's.
  *
- * Returns {'granted'}, or {'held', ms left of the lease, lease}, or {'refused', floor, ceiling, clock}: the token has to be
- * greater than floor and at most ceiling, or {'young', seconds since the node started}.
+ * Returns {'granted'}, or {'held', ms left of the lease, lease}, or {'refused', floor, ceiling, clock}: the token has
+ * to be greater than floor and at most ceiling, or {'young', seconds since the node started}.
  */
-export const VOTE = new RedisScript(
+export const VOTE = redisScript(
   { keys: 3, args: 7, mostInACommand: 50 },
   `
 local owner, attempt, proposal, skew = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[6])
@@ -44,9 +44,9 @@ if not since then
   since = clock
   redis.call('SET', KEYS[3], string.format('%.0f', since))
 end
--- No token was ever granted here that was further ahead of the clock than the skew. So one that is greater than the clock was
--- at 'since', plus the skew, is greater than every token that was forgotten; one that is greater than the clock less the skew
--- is greater than every token whose fence has run out.
+-- No token was ever granted here that was further ahead of the clock than the skew. One that is greater than the clock
+-- was at 'since', plus the skew, is greater than every token that was forgotten; one that is greater than the clock
+-- less the skew is greater than every token whose fence has run out.
 local fence = tonumber(redis.call('GET', KEYS[2])) or 0
 local floor = math.max(fence, since + skew, clock - skew)
 local ceiling = clock + skew
@@ -63,10 +63,10 @@ return {'granted'}
 );
 
 /**
- * KEYS: lease. ARGV: owner, number of an attempt of the owner's. Returns 1 if the lease was that attempt's, or an earlier one's,
- * and the key is now free, else 0. It may come at any time: what a later attempt has won stays.
+ * KEYS: lease. ARGV: owner, number of an attempt of the owner's. Returns 1 if the lease was that attempt's, or an
+ * earlier one's, and the key is now free, else 0. It may come at any time: what a later attempt has won stays.
  */
-export const TAKE_BACK = new RedisScript(
+export const TAKE_BACK = redisScript(
   { keys: 1, args: 2, mostInACommand: 50 },
   `
 local lease = redis.call('GET', KEYS[1])

@@ -1,8 +1,8 @@
 import { systemClock } from '../../core/index.js';
 
 /**
- * The tokens that this process proposes: its clock in microseconds, set by the nodes' clocks whenever they refuse a proposal. A
- * wrong clock costs one round. Nodes trust none of it: they take no token that would break the order.
+ * The tokens that this process proposes: its clock in microseconds, set by the nodes' clocks whenever they refuse a
+ * proposal. A wrong clock costs one round. Nodes trust none of it: they take no token that would break the order.
  */
 export class TokenClock {
   #aheadUs = 0;
@@ -22,15 +22,14 @@ export interface TokenWindow {
   readonly ceiling: number;
 }
 
-/**
- * The token that `quorum` nodes take soonest, and when: `now`, or as little more as they remember. `undefined` when they never
- * take the same.
- */
-export function soonestToken(
-  windows: readonly TokenWindow[],
-  quorum: number,
-  now: number,
-): { readonly token: number; readonly inMs: number } | undefined {
+/** A token, and how long from now it may get a quorum. */
+export interface Proposal {
+  readonly token: number;
+  readonly inMs: number;
+}
+
+/** The token that `quorum` nodes take soonest: `now`, or as little more as they remember. `undefined`: none. */
+export function soonestToken(windows: readonly TokenWindow[], quorum: number, now: number): Proposal | undefined {
   const remembered = windows.map(({ floor }) => floor + 1).filter((token) => token > now);
   const candidates = [now, ...remembered.toSorted((a, b) => a - b)].map((token) => ({
     token,

@@ -1,22 +1,16 @@
 import { randomInt } from 'node:crypto';
 import type { Holder, LeaseAttempt } from '../../core/index.js';
+import type { RedlockSettings } from './options.js';
 import type { QuorumCall } from './quorum-call.js';
-import { quorumError } from './error.js';
 import type { RedlockNode, Vote } from './redlock-node.js';
-import { soonestToken, type TokenWindow } from './token-clock.js';
+import { type Proposal, soonestToken, type TokenWindow } from './token-clock.js';
 
-/** The back-off after a split vote: at most this many times as long as the vote took, and as much more as networks vary. */
+/** The back-off after a split vote: at most so many times as long as the vote took, and more as networks vary. */
 const BACKOFF_VOTES = 4;
 const BACKOFF_MS = 10;
 
 type Refused = Vote & { readonly kind: 'refused' };
 type Held = Vote & { readonly kind: 'held' };
-
-/** The token that may get a quorum, and how long from now. */
-export interface NextProposal {
-  readonly token: number;
-  readonly inMs: number;
-}
 
 /** Counts the nodes' votes for one owner and one token, as they were when the vote was decided. */
 export class VoteTally {
@@ -27,10 +21,10 @@ export class VoteTally {
   readonly #leads: boolean;
 
   constructor(
-    readonly call: QuorumCall<RedlockNode, Vote>,
+    readonly call: QuorumCall<Vote>,
     readonly token: number,
     private readonly tookMs: number,
-    private readonly rules: { readonly maxSkewMs: number; readonly requestTimeoutMs: number },
+    private readonly settings: RedlockSettings,
   ) {
     const votes = [...call.answers];
     this.#granted = call.count(({ kind }) => kind === 'granted');
@@ -53,10 +47,10 @@ export class VoteTally {
   }
 
   /**
-   * Where nodes refuse, the token that a quorum of them takes. Where the vote is split, the owner that has the first of the
-   * nodes asks again, and all others give way: one of them gets on.
+   * Where nodes refuse, the token that a quorum of them takes. Where the vote is split, the owner that has the first of
+   * the nodes asks again, and all others give way: one of them gets on.
    */
-  next(now: number): NextProposal | undefined {
+  next(now: number): Proposal | undefined {
     const better = this.#betterToken(now);
     if (better || !this.#leads || !this.#split) return better;
     return { token: Math.max(now, this.token), inMs: randomInt(Math.ceil(this.tookMs) + 1) };
@@ -73,10 +67,7 @@ export class VoteTally {
   }
 
   failure(): AggregateError {
-    const refusals = this.#refused.map(
-      ([node, { problem }]) => [node, new Error(`${node.name}: refuses the token: ${problem}`)] as const,
-    );
-    return quorumError(this.call, new Map(refusals));
+    return this.call.error(new Map(this.#refused.map(([node, { error }]) => [node, error])));
   }
 
   /** Somebody else is in the way: who, and for how long. */
@@ -86,9 +77,9 @@ export class VoteTally {
     return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
   }
 
-  #betterToken(now: number): NextProposal | undefined {
+  #betterToken(now: number): Proposal | undefined {
     if (this.#refused.length === 0) return undefined;
-    const { maxSkewMs, requestTimeoutMs } = this.rules;
+    const { maxSkewMs, requestTimeoutMs } = this.settings;
     const taken: TokenWindow = { floor: this.token, ceiling: this.token + maxSkewMs * 1_000 };
     const windows = [...this.#refused.map(([, vote]) => vote), ...Array.from({ length: this.#granted }, () => taken)];
     const better = soonestToken(windows, this.call.quorum, now);
@@ -118,10 +109,10 @@ export class VoteTally {
 }
 
 /**
- * Whether votes that are still to come change nothing: the token has a quorum; or it can have none, and the reason is clear,
- * other owners or the nodes.
+ * Whether votes that are still to come change nothing: the token has a quorum; or it can have none, and the reason is
+ * clear, other owners or the nodes.
  */
-export function isDecided(call: QuorumCall<RedlockNode, Vote>): boolean {
+export function isDecided(call: QuorumCall<Vote>): boolean {
   const granted = call.count(({ kind }) => kind === 'granted');
   if (granted >= call.quorum) return true;
   const against = call.nodes.length - granted - call.waiting;

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Redis } from 'ioredis';
 import { type Asker, type Clock, Deadline, LockService, systemClock } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { givenSource, urlSource } from '../../../lib/backends/redis/connection/client-source.js';
+import { givenSource, urlSource } from '../../../lib/backends/redis/connection/client-factory.js';
 import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
 import { eventually } from '../../support/eventually.js';
@@ -126,7 +126,6 @@ describe('a connection', () => {
     const there = urlSource(world.server.url);
     let failures = 1;
     const source: ClientSource = {
-      openSubscriber: () => there.openSubscriber(),
       open: () => {
         failures -= 1;
         return failures < 0 ? there.open() : Promise.reject(new Error('not yet'));

@@ -1,11 +1,16 @@
 import { LockService, LockBackend } from 'nestjs-distributed-lock/core';
 import { RedlockLeaseStore } from '../../../lib/backends/redlock/lease-store.js';
 import { RedlockNode } from '../../../lib/backends/redlock/redlock-node.js';
-import { urlSource } from '../../../lib/backends/redis/connection/client-source.js';
+import { urlSource } from '../../../lib/backends/redis/connection/client-factory.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { NODE_TIMEOUT_MS, type RedlockWorld } from './redlock-world.js';
 
-const RULES = { maxSkewMs: 1_000, restartQuarantineMs: 0 };
+const SETTINGS = {
+  prefix: 'redlock',
+  requestTimeoutMs: NODE_TIMEOUT_MS,
+  maxSkewMs: 1_000,
+  restartQuarantineMs: 0,
+};
 
 /**
  * Lock services that are far from some of the nodes. All know the nodes by the same names, as those do who use the same URLs:
@@ -25,10 +30,9 @@ export class Regions implements AsyncDisposable {
       proxies.push(proxy);
     }
     const nodes = proxies.map(
-      ({ port }, place) =>
-        new RedlockNode(`node ${place}`, urlSource(`redis://127.0.0.1:${port}`), NODE_TIMEOUT_MS, RULES),
+      ({ port }, place) => new RedlockNode(`node ${place}`, urlSource(`redis://127.0.0.1:${port}`), SETTINGS),
     );
-    const store = new RedlockLeaseStore(nodes, { ...RULES, prefix: 'redlock', requestTimeoutMs: NODE_TIMEOUT_MS });
+    const store = new RedlockLeaseStore(nodes, SETTINGS);
     const service = new LockService(new LockBackend(store), { maxHandOffs: 0 });
     this.#opened.push(...proxies, service);
     await service.withLock('warm-up', () => undefined, { waitMs: 30_000 });

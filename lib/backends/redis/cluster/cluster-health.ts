@@ -1,19 +1,17 @@
-import type { BackendHealth, ReportedHealth } from '../../../core/index.js';
-import { detailsOf } from '../connection/node-health.js';
+import type { BackendHealth, NodeHealth, ReportedHealth } from '../../../core/index.js';
 
 /**
- * The health of a cluster: `up` while a part of it can be reached, with the trouble of the rest. A part that fails, or slots
- * that move, put all holds in jeopardy for a moment: until the holds that are well are renewed.
+ * The health of a cluster: `up` while a part of it can be reached, with the trouble of the rest. A part that fails, or
+ * slots that move, put all holds in jeopardy for a moment: until the holds that are well are renewed.
  */
 export class ClusterHealth {
-  readonly #nodes = new Map<string, ReportedHealth>();
-  readonly #forget = new Map<string, () => void>();
+  readonly #nodes = new Map<string, { readonly health: ReportedHealth; readonly forget: () => void }>();
   readonly #listeners = new Set<(health: BackendHealth) => void>();
   #trouble: string | undefined;
   #told: BackendHealth['status'] = 'idle';
 
   get current(): BackendHealth {
-    const nodes = [...this.#nodes].map(([name, health]) => ({ name, ...health.current }));
+    const nodes = [...this.#nodes].map(([name, { health }]) => ({ name, ...health.current }));
     const has = (status: BackendHealth['status']): boolean => nodes.some((node) => node.status === status);
     const status = has('up') ? 'up' : this.#trouble !== undefined || has('down') ? 'down' : 'idle';
     const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(detailsOf)];
@@ -22,30 +20,30 @@ export class ClusterHealth {
 
   /** Whether a part of the cluster cannot be reached. */
   get troubled(): boolean {
-    return this.#trouble !== undefined || [...this.#nodes.values()].some(({ current }) => current.status === 'down');
+    return (
+      this.#trouble !== undefined || [...this.#nodes.values()].some(({ health }) => health.current.status === 'down')
+    );
   }
 
   watch(address: string, health: ReportedHealth): void {
-    if (this.#nodes.get(address) === health) return;
-    this.#nodes.set(address, health);
+    if (this.#nodes.get(address)?.health === health) return;
     let before = health.current.status;
     const forget = health.onChange(({ status }) => {
       if (status === 'down') this.doubt();
       else if (before === 'down' || this.#told !== 'up') this.#tell(this.current);
       before = status;
     });
-    this.#forget.set(address, forget);
+    this.#nodes.set(address, { health, forget });
   }
 
   forget(address: string): void {
-    this.#forget.get(address)?.();
-    this.#forget.delete(address);
+    this.#nodes.get(address)?.forget();
     this.#nodes.delete(address);
   }
 
-  /** @param trouble of the cluster as a whole; `undefined` when it is over */
-  report(trouble: string | undefined): void {
-    this.#trouble = trouble;
+  /** Of the cluster as a whole. */
+  report(status: BackendHealth['status'], trouble?: string): void {
+    this.#trouble = status === 'down' ? trouble : undefined;
     if (this.current.status === 'down' && this.#told !== 'down') this.#tell(this.current);
   }
 
@@ -65,4 +63,10 @@ export class ClusterHealth {
     this.#told = health.status;
     for (const listener of this.#listeners) listener(health);
   }
+}
+
+/** The trouble of one node in words, for the health of many. */
+export function detailsOf({ name, status, detail }: NodeHealth): string[] {
+  if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
+  return detail === undefined ? [] : [`${name}: ${detail}`];
 }

@@ -19,42 +19,39 @@ const ASKED_AT_ONCE = 3;
 /** A connection to each master of a cluster, and which slots it serves, also after a failover or a resharding. */
 export class ClusterNodes {
   readonly health = new ClusterHealth();
-  readonly #source: ClusterSource;
-  readonly #timeoutMs: number;
   readonly #connections = new Map<string, RedisConnection>();
-  readonly #onMoved = new Set<() => void>();
-  #slots: SlotMap | undefined;
+  /** Called when slots have gone to other masters. */
+  onMoved = (): void => undefined;
+  /** As far as they are known. */
+  slots: SlotMap | undefined;
   #loading: Promise<SlotMap> | undefined;
   #nextLoad: Timer | undefined;
   #retries = 0;
   #loadedAt = -Infinity;
   #closed = false;
 
-  constructor(source: ClusterSource, timeoutMs: number) {
-    this.#source = source;
-    this.#timeoutMs = timeoutMs;
+  constructor(
+    private readonly source: ClusterSource,
+    private readonly timeoutMs: number,
+  ) {
     this.health.onChange(({ status }) => status === 'down' && this.#loadIn(0));
   }
 
-  /** As far as they are known. */
-  get slots(): SlotMap | undefined {
-    return this.#slots;
-  }
+  readonly slotOf = (leaseKey: string): number => slotOf(this.source.keyPrefix + leaseKey);
 
   /** One connection to each address, made when it is first asked for. */
   at(address: string): RedisConnection {
     if (this.#closed) throw new Error('the backend is closed');
     const known = this.#connections.get(address);
     if (known) return known;
-    const slotOfLease = (leaseKey: string): number => slotOf(this.#source.keyPrefix + leaseKey);
-    const connection = new RedisConnection(this.#source.at(address), this.#timeoutMs, systemClock, slotOfLease);
+    const connection = new RedisConnection(this.source.at(address), this.timeoutMs, systemClock, this.slotOf);
     this.#connections.set(address, connection);
     return connection;
   }
 
   /** Asks the cluster. Calls that come meanwhile share the answer. Rejects when no node answers. */
   load(): Promise<SlotMap> {
-    this.#loading ??= detached(() => this.#loadInTurn()).finally(() => {
+    this.#loading ??= detached(() => this.#load()).finally(() => {
       this.#loading = undefined;
       this.#retries = this.health.troubled ? this.#retries + 1 : 0;
       this.#loadIn(this.#retries > 0 ? Math.min(FIRST_RETRY_MS * 2 ** this.#retries, LONGEST_RETRY_MS) : REFRESH_MS);
@@ -65,11 +62,6 @@ export class ClusterNodes {
   /** The known slots may be out of date. A failure shows in the health. */
   refresh(): void {
     this.load().catch(() => undefined);
-  }
-
-  /** Calls `listener` whenever slots have gone to other masters. */
-  onMoved(listener: () => void): void {
-    this.#onMoved.add(listener);
   }
 
   async close(): Promise<void> {
@@ -84,19 +76,15 @@ export class ClusterNodes {
     this.#nextLoad = systemClock.schedule(delayMs, () => this.refresh(), { background: true });
   }
 
-  async #loadInTurn(): Promise<SlotMap> {
+  /** Asks a few masters, and when none of them answers all known nodes. */
+  async #load(): Promise<SlotMap> {
     const waitMs = this.#loadedAt + LEAST_INTERVAL_MS - systemClock.now();
     if (waitMs > 0) await pause(systemClock, waitMs, { background: true });
     this.#loadedAt = systemClock.now();
-    return this.#load();
-  }
-
-  /** Asks a few masters, and when none of them answers all known nodes. */
-  async #load(): Promise<SlotMap> {
-    const masters = [...(this.#slots?.masters ?? [])];
+    const masters = [...(this.slots?.masters ?? [])];
     try {
       const slots = await this.#firstAnswer(some(masters)).catch(async () =>
-        this.#firstAnswer([...new Set([...(await this.#source.seeds()), ...masters])]),
+        this.#firstAnswer([...new Set([...(await this.source.seeds()), ...masters])]),
       );
       this.#settle(slots);
       return slots;
@@ -104,7 +92,7 @@ export class ClusterNodes {
       const misfit = errorsOf(error).find((one) => one instanceof LockError);
       if (misfit) throw misfit;
       const trouble = `no node of the cluster answers: ${reasonsOf(error)}`;
-      this.health.report(trouble);
+      this.health.report('down', trouble);
       throw new Error(trouble, { cause: error });
     }
   }
@@ -116,9 +104,9 @@ export class ClusterNodes {
   }
 
   #settle(slots: SlotMap): void {
-    const before = this.#slots;
-    this.#slots = slots;
-    this.health.report(undefined);
+    const before = this.slots;
+    this.slots = slots;
+    this.health.report('up');
     for (const address of slots.masters) this.health.watch(address, this.at(address).health);
     for (const [address, connection] of this.#connections) {
       if (slots.masters.has(address)) continue;
@@ -127,7 +115,7 @@ export class ClusterNodes {
       void connection.close();
     }
     if (!before || before.equals(slots)) return;
-    for (const listener of this.#onMoved) listener();
+    this.onMoved();
     this.health.doubt('slots have gone to other nodes');
   }
 }

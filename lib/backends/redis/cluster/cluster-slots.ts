@@ -1,8 +1,8 @@
-import { asList } from '../scripts/redis-reply.js';
+import { asList } from '../scripts/redis-values.js';
 
 export const SLOTS = 16_384;
 
-/** Which slot a key is in: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
+/** A key's slot: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
 export function slotOf(key: string): number {
   const open = key.indexOf('{');
   const close = key.indexOf('}', open + 1);
@@ -31,17 +31,13 @@ export class SlotMap {
     this.masters = new Set(addresses.filter((address) => address !== undefined));
   }
 
-  /**
-   * @param reply of `CLUSTER SLOTS`: https://redis.io/docs/latest/commands/cluster-slots/
-   * @param asked the node that answered, which may not know its own host
-   */
+  /** @param reply of `CLUSTER SLOTS`: https://redis.io/docs/latest/commands/cluster-slots/ */
   static parse(reply: unknown, asked: string): SlotMap {
     const addresses = Array.from<string | undefined>({ length: SLOTS });
     for (const range of asList(reply)) {
       const [first, last, master] = asList(range);
       const [host, port] = asList(master);
-      const known = typeof host === 'string' && host !== '' && host !== '?';
-      addresses.fill(`${known ? host : hostOf(asked)}:${String(port)}`, Number(first), Number(last) + 1);
+      addresses.fill(addressAs(host, port, asked), Number(first), Number(last) + 1);
     }
     return new SlotMap(addresses);
   }
@@ -55,10 +51,13 @@ export class SlotMap {
   }
 }
 
-export function hostOf(address: string): string {
-  return address.slice(0, address.lastIndexOf(':'));
+/** As a node gave it that was asked at `asked`: one that does not know its own host leaves it out. */
+export function addressAs(host: unknown, port: unknown, asked: string): string {
+  const isKnown = typeof host === 'string' && host !== '' && host !== '?';
+  return `${isKnown ? host : splitAddress(asked).host}:${String(port)}`;
 }
 
-export function portOf(address: string): number {
-  return Number(address.slice(address.lastIndexOf(':') + 1));
+export function splitAddress(address: string): { readonly host: string; readonly port: number } {
+  const colon = address.lastIndexOf(':');
+  return { host: address.slice(0, colon), port: Number(address.slice(colon + 1)) };
 }

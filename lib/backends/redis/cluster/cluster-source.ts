@@ -1,8 +1,7 @@
-import { hostOf, portOf } from './cluster-slots.js';
-import { makeClient, OWN_CLIENT_OPTIONS } from '../connection/client-factory.js';
-import type { ClientSource, NatMap, RedisClient, RedisCluster } from '../connection/redis-client.js';
+import { splitAddress } from './cluster-slots.js';
+import { makeClient, OWN_CLIENT_OPTIONS, tlsOptions } from '../connection/client-factory.js';
+import type { ClientSource, NatMap, RedisCluster } from '../connection/redis-client.js';
 import type { RedisClusterOptions } from '../options.js';
-import { tlsOptions } from '../connection/tls-options.js';
 
 const REDIS_PORT = 6_379;
 
@@ -20,11 +19,9 @@ export function clusterSource({ cluster, credentials, tls, natMap }: RedisCluste
   return {
     keyPrefix: '',
     seeds: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
-    at: (address) => {
-      const where = { ...located(address, natMap), ...credentials, tls: tlsOptions(tls) };
-      const make = (): Promise<RedisClient> => makeClient(where, 'cluster');
-      return { open: make, openSubscriber: make };
-    },
+    at: (address) => ({
+      open: () => makeClient({ ...located(address, natMap), ...credentials, tls: tlsOptions(tls) }, 'cluster'),
+    }),
   };
 }
 
@@ -38,7 +35,7 @@ export function givenClusterSource(given: RedisCluster): ClusterSource {
       return given.nodes('all').map(({ options: { host, port } }) => `${host}:${port}`);
     },
     at: (address) => {
-      const make = (prefix: string) => async (): Promise<RedisClient> => {
+      const make = (prefix: string) => async () => {
         const [model] = given.nodes('all');
         if (!model) throw new Error('the given Cluster is not connected');
         const own = { ...OWN_CLIENT_OPTIONS, readOnly: false, keyPrefix: prefix, ...located(address, natMap) };
@@ -50,7 +47,7 @@ export function givenClusterSource(given: RedisCluster): ClusterSource {
   };
 }
 
-function located(address: string, natMap: NatMap | null | undefined): { readonly host: string; readonly port: number } {
+function located(address: string, natMap: NatMap | null | undefined): ReturnType<typeof splitAddress> {
   const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
-  return mapped ?? { host: hostOf(address), port: portOf(address) };
+  return mapped ?? splitAddress(address);
 }

@@ -1,53 +1,40 @@
 import { randomUUID } from 'node:crypto';
-import type { WakeUps } from '../../../core/index.js';
+import { WakeUps } from '../../../core/index.js';
 import type { ClusterNodes } from './cluster-nodes.js';
 import { slotOf } from './cluster-slots.js';
-import type { ClusterSource } from './cluster-source.js';
 import { WakeUpChannel, type WakeUpChannels } from '../queue/wake-up-channel.js';
 
 /** Enough to meet the slots of a node that has one of a thousand. */
 const MOST_NAMES_TRIED = 20_000;
 
-interface Settled {
-  readonly channel: WakeUpChannel;
-  readonly slot: number;
-}
-
 /**
- * A channel on each master whose keys somebody waits for. Channels are sharded: a message stays on its node, and the node's
- * count of receivers tells whether this process listens. Each name lies in a slot of its node.
+ * A channel on each master whose keys somebody waits for. Channels are sharded: a message stays on its node, and the
+ * node's count of receivers tells whether this process listens. Each name lies in a slot of its node.
  */
 export class ClusterWakeUpChannels implements WakeUpChannels {
   readonly sharded = true;
-  readonly #byNode = new Map<string, Settled>();
+  readonly wakeUps = new WakeUps();
+  readonly #byNode = new Map<string, WakeUpChannel>();
   readonly #closing = new Set<Promise<void>>();
 
   constructor(
     private readonly nodes: ClusterNodes,
-    private readonly source: ClusterSource,
     private readonly prefix: string,
-    private readonly wakeUps: WakeUps,
-    private readonly timeoutMs: number,
   ) {
-    nodes.onMoved(() => this.#onMoved());
+    nodes.onMoved = () => this.#onMoved();
   }
 
   addressOf(leaseKey: string): string | undefined {
-    return this.#byNode.get(this.#nodeOf(leaseKey) ?? '')?.channel.addressOf();
+    return this.#byNode.get(this.#nodeOf(leaseKey) ?? '')?.addressOf();
   }
 
   open(leaseKey: string): void {
     const node = this.#nodeOf(leaseKey);
     if (node === undefined) return;
-    const known = this.#byNode.get(node);
-    if (known) return known.channel.open();
-    const name = this.#nameOn(node);
+    const name = this.#byNode.get(node)?.name ?? this.#nameOn(node);
     if (name === undefined) return;
-    const { wakeUps, timeoutMs } = this;
-    const { health } = this.nodes.at(node);
-    const source = this.source.at(node);
-    const channel = new WakeUpChannel({ source, name, sharded: true, wakeUps, timeoutMs, health });
-    this.#byNode.set(node, { channel, slot: slotOf(name) });
+    const channel = this.#byNode.get(node) ?? new WakeUpChannel(this.nodes.at(node), name, this.wakeUps, true);
+    this.#byNode.set(node, channel);
     channel.open();
   }
 
@@ -57,7 +44,7 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
   }
 
   #nodeOf(leaseKey: string): string | undefined {
-    return this.nodes.slots?.addressOf(slotOf(this.source.keyPrefix + leaseKey));
+    return this.nodes.slots?.addressOf(this.nodes.slotOf(leaseKey));
   }
 
   #nameOn(node: string): string | undefined {
@@ -71,12 +58,13 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
 
   /** A channel is dropped by the server when its slot goes. All waiters may wait for another node now. */
   #onMoved(): void {
-    for (const [node, { slot }] of this.#byNode) if (this.nodes.slots?.addressOf(slot) !== node) this.#leave(node);
+    for (const [node, { name }] of this.#byNode)
+      if (this.nodes.slots?.addressOf(slotOf(name)) !== node) this.#leave(node);
     this.wakeUps.wakeAll();
   }
 
   #leave(node: string): void {
-    const closing = this.#byNode.get(node)?.channel.close() ?? Promise.resolve();
+    const closing = this.#byNode.get(node)?.close() ?? Promise.resolve();
     this.#byNode.delete(node);
     const over = closing.finally(() => this.#closing.delete(over));
     this.#closing.add(over);

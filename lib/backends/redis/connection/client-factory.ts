@@ -1,9 +1,12 @@
 import { randomInt } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { LockConfigurationError } from '../../../core/index.js';
-import type { RedisClient } from './redis-client.js';
+import type { ClientSource, RedisClient } from './redis-client.js';
 import { cleanError, isReadOnly } from '../error.js';
-import { tlsTo } from './tls-options.js';
+
+/** As `node:tls` takes them; `true` stands for its defaults. */
+export type RedisTls = boolean | ConnectionOptions;
 
 const LONGEST_RECONNECT_DELAY_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -18,9 +21,9 @@ export function reconnectDelay(attempt: number): number {
 const KEEP_ALIVE_AFTER_MS = 10_000;
 
 /**
- * No offline queue, and no retry: a command goes out now or fails now. One that waited in the client would run after its caller
- * was told that it failed. A server that has become a replica is left: its name may lead to the master by now. No automatic
- * pipelines, which take `ssubscribe` for an ordinary command.
+ * No offline queue, and no retry: a command goes out now or fails now. One that waited in the client would run after
+ * its caller was told that it failed. A server that has become a replica is left: its name may lead to the master by
+ * now. No automatic pipelines, which take `ssubscribe` for an ordinary command.
  */
 export const OWN_CLIENT_OPTIONS = {
   lazyConnect: true,
@@ -36,14 +39,27 @@ export const OWN_CLIENT_OPTIONS = {
   reconnectOnError: isReadOnly,
 };
 
-/** Where a server listens, and other options of ioredis. */
-export interface Whereabouts {
+/** Own connections to the server of a URL. */
+export function urlSource(url: string): ClientSource {
+  return { open: () => makeClient(url, 'url') };
+}
+
+/** A given client, and an own connection like it for the subscription. */
+export function givenSource(client: RedisClient): ClientSource {
+  return {
+    given: client,
+    open: async () => client,
+    openSubscriber: async () => client.duplicate(OWN_CLIENT_OPTIONS),
+  };
+}
+
+interface Whereabouts {
   readonly host?: string;
   readonly port?: number;
   readonly tls?: ConnectionOptions | undefined;
 }
 
-/** @throws LockConfigurationError when ioredis is not installed */
+/** @param where a URL, or options of ioredis @throws LockConfigurationError when ioredis is not installed */
 export async function makeClient(where: string | Whereabouts, option: string): Promise<RedisClient> {
   const Redis = await importRedis(option);
   if (typeof where === 'string') return new Redis(where, { ...OWN_CLIENT_OPTIONS, ...tlsOf(new URL(where)) });
@@ -52,8 +68,20 @@ export async function makeClient(where: string | Whereabouts, option: string): P
   return new Redis({ ...OWN_CLIENT_OPTIONS, ...where, ...named });
 }
 
+export function tlsOptions(tls: RedisTls | undefined): ConnectionOptions | undefined {
+  return tls === true ? {} : tls === false ? undefined : tls;
+}
+
 function tlsOf({ protocol, hostname }: URL): { tls?: ConnectionOptions } {
   return protocol === 'rediss:' ? { tls: tlsTo(hostname, {}) } : {};
+}
+
+/**
+ * Adds the name by which a server chooses its certificate. Neither Node nor ioredis does, and addresses are no names:
+ * https://www.rfc-editor.org/rfc/rfc6066#section-3
+ */
+function tlsTo(host: string, tls: ConnectionOptions): ConnectionOptions {
+  return isIP(host.replace(/^\[|\]$/gu, '')) === 0 ? { servername: host, ...tls } : tls;
 }
 
 async function importRedis(option: string) {

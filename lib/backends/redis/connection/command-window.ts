@@ -1,8 +1,7 @@
 import { type Clock, NotSentError, ReplyTimeouts } from '../../../core/index.js';
-import { PendingQuestion, type QuestionListener } from './pending-question.js';
-import type { Question } from './question.js';
 import type { RedisClient } from './redis-client.js';
-import { Write, type WriteListener } from './write.js';
+import type { Question } from './redis-servers.js';
+import { PendingQuestion, type Sender, Write } from './write.js';
 
 /**
  * How many commands are under way at a time: enough to keep a server busy, and no more than it answers within some
@@ -13,23 +12,24 @@ const MOST_UNDER_WAY = 500;
 const IDLE_MS = 30_000;
 
 /**
- * Sends commands to a client, a bounded number at a time, in the order of the calls, those of one turn in one write. All others
- * wait here: what keeps or frees a lease goes before what asks for one. A server is silent when nothing comes from it, however
- * long one answer takes among others.
+ * Sends commands to a client, a bounded number at a time, in the order of the calls, those of one turn in one write.
+ * All others wait here: what keeps or frees a lease goes before what asks for one. A server is silent when nothing
+ * comes from it, however long one answer takes among others.
  */
-export abstract class CommandWindow implements QuestionListener, WriteListener {
+export abstract class CommandWindow implements Sender {
+  /** Private: whoever prints a service must not print the client, which has the password. */
+  #client: RedisClient | undefined;
+  /** Whether the client may be sent to. */
+  protected isOpen = false;
   readonly #timeouts: ReplyTimeouts;
   /** Keep or free a lease. */
   readonly #first: PendingQuestion[] = [];
   /** Want a lease. */
   readonly #second: PendingQuestion[] = [];
-  /** By slot, some of which are free. */
-  readonly #underWay: (PendingQuestion | undefined)[] = [];
-  readonly #freeSlots: number[] = [];
-  #client: RedisClient | undefined;
+  readonly #underWay: PendingQuestion[] = [];
   #free = MOST_UNDER_WAY;
-  /** How many of those under way wait for a request that they share. */
-  #sharing = 0;
+  /** How many of those under way wait for a confirmation. */
+  #confirming = 0;
   #pumping = false;
   #shutSince = 0;
   /** When the server was last heard, or had nothing to answer, and how many bytes had come by then. */
@@ -37,7 +37,7 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
   #bytesHeard: number | undefined;
 
   constructor(
-    protected readonly timeoutMs: number,
+    readonly timeoutMs: number,
     protected readonly clock: Clock,
     /** Keys of different groups must not meet in one command. */
     private readonly groupOf: ((leaseKey: string) => number) | undefined,
@@ -56,14 +56,20 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
   /** Something waits, and there has been no client for too long. */
   protected abstract onStall(): void;
 
+  protected get client(): RedisClient | undefined {
+    return this.#client;
+  }
+
+  protected set client(client: RedisClient | undefined) {
+    this.#client = client;
+  }
+
   /** Rejects with an error that may be logged. */
   ask<T>(leaseKey: string, question: Question<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // A question that entered an open window counts as old as its shutting.
-      const enteredAt = this.#client ? 0 : this.clock.now();
       const group = this.groupOf?.(leaseKey) ?? 0;
       const onReplies = (replies: readonly unknown[]): void => resolve(question.read(replies));
-      const pending = new PendingQuestion(question, group, enteredAt, false, this, onReplies, reject);
+      const pending = new PendingQuestion(question, group, false, this, onReplies, reject);
       this.#enter(pending, question.asker ? this.#second : this.#first);
     });
   }
@@ -75,41 +81,39 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
   }
 
   /** @internal */
-  onOver({ slot, size, sharedRequest }: PendingQuestion): void {
-    if (slot < 0) return;
-    this.#underWay[slot] = undefined;
-    this.#freeSlots.push(slot);
+  onOver(pending: PendingQuestion): void {
+    const { index, size, question } = pending;
+    if (index < 0) return;
+    const last = this.#underWay.pop();
+    if (last && last !== pending) {
+      this.#underWay[index] = last;
+      last.index = index;
+    }
     this.#free += size;
-    if (sharedRequest) this.#sharing -= 1;
+    if (question.confirmation) this.#confirming -= 1;
     if (this.#waiting > 0) this.#pumpSoon();
   }
 
   /** @internal */
   onUnknownScript({ question, group, resolve, reject }: PendingQuestion): void {
-    const enteredAt = this.clock.now();
-    this.#enter(new PendingQuestion(question, group, enteredAt, true, this, resolve, reject), this.#first);
+    this.#enter(new PendingQuestion(question, group, true, this, resolve, reject), this.#first);
   }
 
-  protected get isOpen(): boolean {
-    return this.#client !== undefined;
-  }
-
-  /** From now on there is somewhere to send to. */
-  protected open(client: RedisClient): void {
-    this.#client = client;
+  protected open(): void {
+    this.isOpen = true;
     this.#noteHeard();
     this.#pumpSoon();
   }
 
   /** Until it is opened again all waits here. */
   protected shut(): void {
-    this.#client = undefined;
+    this.isOpen = false;
     this.#shutSince = this.clock.now();
     if (this.#waiting > 0) this.#timeouts.start();
   }
 
   protected failUnderWay(error: Error): void {
-    for (const pending of this.#underWay) pending?.fail(error);
+    for (const pending of this.#underWay.slice()) pending.fail(error);
   }
 
   /** @param error why it is not sent */
@@ -125,6 +129,8 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
   }
 
   #enter(pending: PendingQuestion, lane: PendingQuestion[]): void {
+    // A question that enters an open window counts as old as its shutting.
+    if (!this.isOpen) pending.enteredAt = this.clock.now();
     lane.push(pending);
     this.#pumpSoon();
     this.#timeouts.start();
@@ -138,11 +144,15 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
 
   readonly #pump = (): void => {
     this.#pumping = false;
-    if (this.#waiting === 0 || this.#sharing > 0) return;
-    if (this.#client && this.#free === MOST_UNDER_WAY) this.#onIdleEnd();
-    if (!this.#client) return this.onNeed();
-    const write = new Write(this.#client, this);
-    const stream = this.#waiting > 1 ? this.#client.stream : undefined;
+    if (this.#waiting === 0 || this.#confirming > 0) return;
+    if (this.isOpen && this.#underWay.length === 0) {
+      if (this.clock.now() - this.#heardAt > IDLE_MS) this.onIdle();
+      this.#noteHeard();
+    }
+    const { client } = this;
+    if (!client || !this.isOpen) return this.onNeed();
+    const write = new Write(client, this);
+    const stream = this.#waiting > 1 ? client.stream : undefined;
     stream?.cork();
     this.#sendFrom(this.#first, write);
     this.#sendFrom(this.#second, write);
@@ -150,35 +160,28 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
     stream?.uncork();
   };
 
-  /** Nothing was under way. */
-  #onIdleEnd(): void {
-    if (this.clock.now() - this.#heardAt > IDLE_MS) this.onIdle();
-    this.#noteHeard();
-  }
-
   /** A question that its asker has abandoned is never sent. */
   #sendFrom(lane: PendingQuestion[], write: Write): void {
     let taken = 0;
     for (const pending of lane) {
       if (this.#free <= 0) break;
       taken += 1;
-      if (pending.question.asker?.onSend() === false) pending.fail(new NotSentError('given up before it was sent'));
-      else this.#send(pending, write);
+      const { size, question } = pending;
+      if (question.asker?.onSend() === false) {
+        pending.fail(new NotSentError('given up before it was sent'));
+        continue;
+      }
+      pending.index = this.#underWay.push(pending) - 1;
+      this.#free -= size;
+      if (question.confirmation) this.#confirming += 1;
+      write.add(pending);
     }
     if (taken > 0) lane.splice(0, taken);
   }
 
-  #send(pending: PendingQuestion, write: Write): void {
-    pending.slot = this.#freeSlots.pop() ?? this.#underWay.length;
-    this.#underWay[pending.slot] = pending;
-    this.#free -= pending.size;
-    if (pending.sharedRequest) this.#sharing += 1;
-    write.add(pending);
-  }
-
   #noteHeard(): void {
     this.#heardAt = this.clock.now();
-    this.#bytesHeard = this.#client?.stream?.bytesRead;
+    this.#bytesHeard = this.client?.stream?.bytesRead;
   }
 
   #lateFrom({ enteredAt }: PendingQuestion): number {
@@ -186,19 +189,19 @@ export abstract class CommandWindow implements QuestionListener, WriteListener {
   }
 
   readonly #nextDueAt = (): number => {
-    const silentFrom = this.#free < MOST_UNDER_WAY ? this.#heardAt + this.timeoutMs : Infinity;
-    if (this.#client) return silentFrom;
+    const silentFrom = this.#underWay.length > 0 ? this.#heardAt + this.timeoutMs : Infinity;
+    if (this.isOpen) return silentFrom;
     const heads = [this.#first[0], this.#second[0]].filter((pending) => pending !== undefined);
     return Math.min(silentFrom, ...heads.map((pending) => this.#lateFrom(pending)));
   };
 
   readonly #onOverdue = (): void => {
     const now = this.clock.now();
-    if (this.#free < MOST_UNDER_WAY && this.#heardAt + this.timeoutMs <= now) {
+    if (this.#underWay.length > 0 && this.#heardAt + this.timeoutMs <= now) {
       // Somebody else's answers on the same connection, or a part of a long one.
-      if (this.#client?.stream?.bytesRead !== this.#bytesHeard) this.#noteHeard();
+      if (this.client?.stream?.bytesRead !== this.#bytesHeard) this.#noteHeard();
       else this.onSilence();
     }
-    if (!this.#client && this.#nextDueAt() <= now) this.onStall();
+    if (!this.isOpen && this.#nextDueAt() <= now) this.onStall();
   };
 }

@@ -45,8 +45,8 @@ export interface ClientSource {
   /** A client of the application's, which the backend neither cuts nor closes. */
   readonly given?: RedisClient;
   open(): Promise<RedisClient>;
-  /** An own connection for the subscription, not connected yet. */
-  openSubscriber(): Promise<RedisClient>;
-  /** Calls `onSwitch` when another server has been made master, which connections do not notice. Returns how to end that. */
+  /** An own connection for the subscription, not connected yet. @default as `open` does */
+  openSubscriber?(): Promise<RedisClient>;
+  /** Calls `onSwitch` when another server is made master, which connections do not notice. Returns how to end that. */
   watchMaster?(health: ReportedHealth, onSwitch: () => void): () => void;
 }

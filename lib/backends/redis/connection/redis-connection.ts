@@ -9,9 +9,8 @@ import {
   systemClock,
 } from '../../../core/index.js';
 import { cleanError } from '../error.js';
-import type { RedisScript } from '../scripts/redis-script.js';
 import { CommandWindow } from './command-window.js';
-import type { ClientSource, RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
+import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisServers } from './redis-servers.js';
 import { evictionAdvice, replicationAdvice } from './server-advice.js';
 
@@ -21,15 +20,14 @@ const LONGEST_HANDSHAKE_MS = 5_000;
 const LEAST_TIMEOUT_TO_TRY_MS = 500;
 
 /**
- * Commands fail in a bounded time, whatever the client's settings and the server's state. A command that was not sent by then
- * never is. One that was sent may run late, also after its connection was replaced. An own connection is replaced when it is
- * silent. A given client is never cut, and gets nothing while it is not ready or its server is silent.
+ * Commands fail in a bounded time, whatever the client's settings and the server's state. A command that was not sent
+ * by then never is. One that was sent may run late, also after its connection was replaced. An own connection is
+ * replaced when it is silent. A given client is never cut, and gets nothing while it or its server is not ready.
  */
 export class RedisConnection extends CommandWindow implements RedisServers {
   readonly health = new ReportedHealth();
   readonly #source: ClientSource;
   #opening: Promise<RedisClient> | undefined;
-  #client: RedisClient | undefined;
   /** Whether the client is connected, as far as it knows. */
   #ready = false;
   #closed = false;
@@ -49,27 +47,17 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     if (source.given) this.#attach(source.given);
   }
 
+  /** Not connected yet. */
+  openSubscriber(): Promise<RedisClient> {
+    return this.#source.openSubscriber?.() ?? this.#source.open();
+  }
+
   send(...command: RedisCommand): Promise<unknown> {
     return this.ask('', { requests: [command], read: ([reply]) => reply });
   }
 
-  run(script: RedisScript, keys: readonly string[], args: readonly RedisArgument[]): Promise<unknown> {
-    return this.ask('', { requests: [script.call(keys, args)], read: ([reply]) => reply });
-  }
-
-  /** Makes the client and begins to connect, so that loading it is not taken for silence. @throws LockConfigurationError */
   async prepare(): Promise<void> {
     if (!this.#closed && !this.#source.given) await this.#connect();
-  }
-
-  async start(check: () => Promise<unknown>): Promise<void> {
-    await this.prepare();
-    try {
-      await check();
-    } catch (error) {
-      this.health.report('down', cleanError(error).message);
-      throw error;
-    }
   }
 
   async close(): Promise<void> {
@@ -94,7 +82,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
 
   protected override onSign(answered: boolean): void {
     if (this.#closed) return;
-    if (this.#client && this.#ready && !this.isOpen) this.open(this.#client);
+    if (this.#ready && !this.isOpen) this.open();
     if (!answered) return;
     this.health.report('up');
     if (this.#advised) return;
@@ -104,13 +92,16 @@ export class RedisConnection extends CommandWindow implements RedisServers {
 
   /** Questions that come meanwhile have half the time left for another connection. */
   protected override onIdle(): void {
-    const client = this.#client;
+    const client = this.client;
     if (!client || this.#source.given || this.timeoutMs < LEAST_TIMEOUT_TO_TRY_MS) return;
     this.shut();
-    const alarm = replyTimeout(this.clock, this.timeoutMs / 2, () => this.#onDead(client), { background: true });
+    const onDead = (): void => {
+      if (client === this.client && !this.#closed) this.#replace('the connection has died while it was idle');
+    };
+    const alarm = replyTimeout(this.clock, this.timeoutMs / 2, onDead, { background: true });
     const onAnswer = (): void => {
       alarm.cancel();
-      if (client === this.#client && this.#ready) this.open(client);
+      if (client === this.client && this.#ready) this.open();
     };
     client.call('PING').then(onAnswer, onAnswer);
   }
@@ -118,28 +109,21 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   protected override onSilence(): void {
     const error = this.#noAnswer();
     this.failUnderWay(error);
-    this.health.report('down', error.message);
     if (this.#source.given) this.shut();
-    else this.#replace();
+    this.#replace(error.message);
   }
 
   protected override onStall(): void {
     const error = this.#noAnswer();
     this.failWaiting(new NotSentError(error.message), this.clock.now());
-    this.health.report('down', error.message);
     const connecting = !this.#ready && this.clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
-    if (!connecting) this.#replace();
+    if (connecting) this.health.report('down', error.message);
+    else this.#replace(error.message);
   }
 
   #noAnswer(): Error {
     const why = this.#lastError && !this.#ready ? `: ${this.#lastError.message}` : '';
     return new Error(`no answer within ${this.timeoutMs} ms${why}`);
-  }
-
-  #onDead(client: RedisClient): void {
-    if (client !== this.#client || this.#closed) return;
-    this.health.report('down', 'the connection has died while it was idle');
-    this.#replace();
   }
 
   /** When no client can be made, all that waits fails with the reason. The next question tries again. */
@@ -159,18 +143,20 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     if (this.#closed) throw closedError();
     const client = await this.#source.open();
     if (this.#closed) throw closedError();
-    this.#endWatch ??= this.#source.watchMaster?.(this.health, this.#onSwitch);
+    const onSwitch = (): void => this.#replace('another server has been made master');
+    this.#endWatch ??= this.#source.watchMaster?.(this.health, onSwitch);
     this.#attach(client);
     // Failures come as events too, and again with every new attempt.
     client.connect().catch(() => undefined);
     return client;
   }
 
-  /** Makes a new connection soon; not at once, because all processes may do so now. Commands under way on the old one fail. */
-  #replace(): void {
-    const old = this.#client;
+  /** Connects anew soon; not at once, because all processes may do so now. Commands under way fail. */
+  #replace(trouble: string): void {
+    this.health.report('down', trouble);
+    const old = this.client;
     if (!old || this.#closed || this.#source.given) return;
-    this.#client = undefined;
+    this.client = undefined;
     this.#ready = false;
     this.shut();
     this.#cut(old);
@@ -179,20 +165,14 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   }
 
   #attach(client: RedisClient): void {
-    this.#client = client;
-    client.on('connecting', this.#onConnecting);
-    client.on('ready', this.#onReady);
-    client.on('close', this.#onClose);
-    client.on('end', this.#onClose);
-    if (!this.#source.given) client.on('error', this.#onError);
+    this.client = client;
+    for (const [event, listener] of this.#listeners) client.on(event, listener);
+    if (!this.#source.given) client.on('error', (error) => (this.#lastError = cleanError(error)));
     if (client.status === 'ready') this.#onReady();
   }
 
   #detach(client: RedisClient): void {
-    client.off('connecting', this.#onConnecting);
-    client.off('ready', this.#onReady);
-    client.off('close', this.#onClose);
-    client.off('end', this.#onClose);
+    for (const [event, listener] of this.#listeners) client.off(event, listener);
   }
 
   /** Never a given client. The error listener stays: a dying socket may still complain. */
@@ -201,16 +181,12 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     client.disconnect();
   }
 
-  readonly #onConnecting = (): void => {
-    this.#connectingSince = this.clock.now();
-  };
-
   readonly #onReady = (): void => {
     this.#ready = true;
     this.#advised = false;
     this.#lastError = undefined;
     this.health.report('up');
-    if (this.#client) this.open(this.#client);
+    this.open();
   };
 
   readonly #onClose = (): void => {
@@ -221,14 +197,12 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     this.failWaiting(new NotSentError(message));
   };
 
-  readonly #onSwitch = (): void => {
-    this.health.report('down', 'another server has been made master');
-    this.#replace();
-  };
-
-  readonly #onError = (error: unknown): void => {
-    this.#lastError = cleanError(error);
-  };
+  readonly #listeners = [
+    ['connecting', () => void (this.#connectingSince = this.clock.now())],
+    ['ready', this.#onReady],
+    ['close', this.#onClose],
+    ['end', this.#onClose],
+  ] as const;
 
   async #askForAdvice(): Promise<void> {
     try {

@@ -1,46 +1,43 @@
-import { type Asker, type HolderMetadata, type LeaseAttempt, packHolder, unpackHolder } from '../../../core/index.js';
-import { leaseKeyOf, nobody, splitFields } from '../scripts/lease-value.js';
-import { isOne, microseconds } from '../scripts/redis-reply.js';
-import type { RedisServers } from '../connection/redis-servers.js';
-import type { ReplicaCheck } from '../connection/replica-check.js';
+import {
+  type Asker,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  packHolder,
+  unpackHolder,
+} from '../../../core/index.js';
+import { isOne, leaseKeyOf, microseconds, nobody, splitFields } from '../scripts/redis-values.js';
+import type { RedisCommand } from '../connection/redis-client.js';
 import { RedisLeaseStore } from '../lease-store.js';
 
-interface Present {
-  readonly value: string;
-  readonly expiresAt: number;
-  readonly ttlMs: number;
-  readonly owner: string;
-  readonly metadata: string;
-}
+type Present = ReturnType<typeof parse>;
 
 /**
- * The scheme of `SETNX`, `GET` and `GETSET` (https://redis.io/docs/latest/commands/setnx/), for servers and proxies without
- * scripting. The lease is `expiry|ttl|owner|metadata`. The expiry is compared with the server's clock, never with a client's.
+ * The scheme of `SETNX`, `GET` and `GETSET` (https://redis.io/docs/latest/commands/setnx/), for servers and proxies
+ * without scripting. The lease is `expiry|ttl|owner|metadata`, its expiry a time of the server's clock.
  *
  * Its limits, which no care here can lift:
- * - `GETSET` and `DEL` compare no owners. One that the network delivers late hits the lease that is there by then. `GETSET`
- *   puts an expiry of the past over it, and the next caller finds it expired. Two believe that they hold the key, until the
- *   first fails to renew, which takes up to a third of the TTL. The other modes have no such gap.
- * - Two callers that find the same expired lease both write. The second learns so from the answer, but has overwritten the first,
- *   who loses the lock at its next renewal. The second waits for the end of the lease that it wrote.
+ * - `GETSET` and `DEL` compare no owners. One that the network delivers late hits the lease that is there by then.
+ *   `GETSET` puts an expiry of the past over it, and the next caller finds it expired. Two believe that they hold the
+ *   key, until the first fails to renew, which takes up to a third of the TTL. The other modes have no such gap.
+ * - Two callers that find the same expired lease both write. The second learns so from the answer, but has overwritten
+ *   the first, who loses the lock at its next renewal. The second waits for the end of the lease that it wrote.
  * - The expiry that stays is the second one's: all processes must use the same `ttlMs` for a key.
- * - A renewal or release looks first and then writes. The write must arrive while the lease lives; near its end neither is tried.
+ * - A renewal or release looks first and then writes. The write must arrive while the lease lives: late, none is tried.
  * - A lease whose holder died stays on the server, expired, until the next acquisition.
  */
-export class GetsetLeaseStore extends RedisLeaseStore {
+export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly keepsOrder = false;
-  protected override readonly acquisition = undefined;
+  protected readonly acquisition = undefined;
   /** Owners that wrote over a lease which may be another's by now, and when the lease that they wrote ends. */
   readonly #doubtful = new Map<string, number>();
-  /** A write counts on arriving within this time, while its lease lives. */
-  readonly #marginMs: number;
 
-  constructor(servers: RedisServers, replicas: ReplicaCheck, prefix: string, requestTimeoutMs: number) {
-    super(servers, replicas, prefix);
-    this.#marginMs = requestTimeoutMs / 4;
+  /** A write counts on arriving within this time, while its lease lives. */
+  get #marginMs(): number {
+    return this.servers.timeoutMs / 4;
   }
 
-  override async tryAcquire(
+  async tryAcquire(
     key: string,
     owner: string,
     ttlMs: number,
@@ -52,14 +49,17 @@ export class GetsetLeaseStore extends RedisLeaseStore {
     const ours = present?.owner === owner && !this.#doubtful.has(owner);
     if (present && present.expiresAt > now && !ours) return refusal(now, present);
     const lease = pack(now, ttlMs, owner, packHolder(metadata));
-    if (present) this.#doubt(owner, now, ttlMs);
+    if (present) {
+      // Until `GETSET` has answered that it was first, its owner's name on the key proves nothing.
+      for (const [other, endsAt] of this.#doubtful) if (endsAt < now) this.#doubtful.delete(other);
+      this.#doubtful.set(owner, now + ttlMs);
+    }
     const write = present ? 'GETSET' : 'SETNX';
-    const requests = this.replicas.after([write, leaseKey, lease], ['TIME']);
-    const [before, time, copies] = await this.servers.ask(leaseKey, { requests, read: (replies) => replies });
+    const [before, time, copies] = await this.#write(leaseKey, [write, leaseKey, lease], ['TIME']);
     const won = present ? before === present.value : Number(before) === 1;
     if (!won) return { acquired: false, retryAfterMs: null };
     this.#doubtful.delete(owner);
-    this.replicas.assert(copies);
+    this.assertConfirmed(copies);
     return { acquired: true, fencingToken: microseconds(time) };
   }
 
@@ -71,10 +71,9 @@ export class GetsetLeaseStore extends RedisLeaseStore {
     if (present.expiresAt - now < Math.min(this.#marginMs, ttlMs / 10))
       throw new Error('the lease ends too soon to be renewed');
     const lease = pack(now, ttlMs, owner, present.metadata);
-    const requests = this.replicas.after(['GETSET', leaseKey, lease]);
-    const [before, copies] = await this.servers.ask(leaseKey, { requests, read: (replies) => replies });
+    const [before, copies] = await this.#write(leaseKey, ['GETSET', leaseKey, lease]);
     if (before !== present.value) return false;
-    this.replicas.assert(copies);
+    this.assertConfirmed(copies);
     return true;
   }
 
@@ -84,7 +83,7 @@ export class GetsetLeaseStore extends RedisLeaseStore {
   }
 
   /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */
-  override async release(key: string, owner: string): Promise<boolean> {
+  async release(key: string, owner: string): Promise<boolean> {
     if (this.#doubtful.has(owner)) return false;
     const leaseKey = leaseKeyOf(this.prefix, key);
     const { now, present } = await this.#look(leaseKey);
@@ -99,10 +98,8 @@ export class GetsetLeaseStore extends RedisLeaseStore {
     return this.#look(leaseKeyOf(this.prefix, nobody()));
   }
 
-  /** Until `GETSET` has answered that it was first, its owner's name on the key proves nothing. */
-  #doubt(owner: string, now: number, ttlMs: number): void {
-    for (const [other, endsAt] of this.#doubtful) if (endsAt < now) this.#doubtful.delete(other);
-    this.#doubtful.set(owner, now + ttlMs);
+  #write(leaseKey: string, ...requests: readonly RedisCommand[]): Promise<readonly unknown[]> {
+    return this.servers.ask(leaseKey, { requests, confirmation: this.confirmation, read: (replies) => replies });
   }
 
   /** With a write that changes nothing: a server that may not write must not tell who has the key either. */
@@ -128,7 +125,7 @@ function pack(now: number, ttlMs: number, owner: string, metadata: string): stri
 }
 
 /** A value that another program wrote never expires, because nobody may overwrite it. */
-function parse(value: string): Present {
-  const [expiry = '', ttl = '', owner = '', metadata = ''] = splitFields(value, 4) ?? [];
+function parse(value: string) {
+  const [expiry = '', ttl = '', owner = '', metadata = ''] = splitFields(value, 4);
   return { value, expiresAt: /^\d+$/u.test(expiry) ? Number(expiry) : Infinity, ttlMs: Number(ttl), owner, metadata };
 }

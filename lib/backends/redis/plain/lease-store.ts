@@ -1,20 +1,26 @@
-import { type Asker, type HolderMetadata, type LeaseAttempt, packHolder, unpackHolder } from '../../../core/index.js';
+import {
+  type Asker,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  packHolder,
+  unpackHolder,
+} from '../../../core/index.js';
 import { RedisLeaseStore } from '../lease-store.js';
 import { COMPARE_AND_DELETE, SET_IF_FREE } from '../scripts/lease-scripts.js';
-import { isOwn, leaseKeyOf, splitFields } from '../scripts/lease-value.js';
-import { asList, isOne, microseconds } from '../scripts/redis-reply.js';
+import { asList, isOne, isOwn, leaseKeyOf, microseconds, splitFields } from '../scripts/redis-values.js';
 
 /**
- * The lock of the textbook, `SET key owner NX PX ttl`, with nothing else on the server and waiters that poll. Release and
- * renewal compare the owner.
+ * The lock of the textbook, `SET key owner NX PX ttl`, with nothing else on the server and waiters that poll. Release
+ * and renewal compare the owner.
  *
- * The token is the server's clock, read in one step with the `SET`, hence before the next owner's. Tokens grow as long as the
- * server's clock does. A clock that is set back repeats them, since nothing here remembers the last.
+ * The token is the server's clock, read in one step with the `SET`, hence before the next owner's. Tokens grow as long
+ * as the server's clock does. A clock that is set back repeats them, since nothing here remembers the last.
  */
-export class PlainLeaseStore extends RedisLeaseStore {
-  protected override readonly acquisition = SET_IF_FREE;
+export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
+  protected readonly acquisition = SET_IF_FREE;
 
-  override tryAcquire(
+  tryAcquire(
     key: string,
     owner: string,
     ttlMs: number,
@@ -24,12 +30,13 @@ export class PlainLeaseStore extends RedisLeaseStore {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const lease = `${owner}|${packHolder(metadata)}`;
     return this.servers.ask(leaseKey, {
-      requests: this.replicas.after(SET_IF_FREE.call([leaseKey], [lease, Math.ceil(ttlMs)])),
+      requests: [{ script: SET_IF_FREE, keys: [leaseKey], args: [lease, Math.ceil(ttlMs)] }],
+      confirmation: this.confirmation,
       read: ([reply, copies]) => {
         const [set, time, present, leftMs] = asList(reply);
         const granted: LeaseAttempt = { acquired: true, fencingToken: microseconds(time) };
         if (Number(set) === 1) {
-          this.replicas.assert(copies);
+          this.assertConfirmed(copies);
           return granted;
         }
         const refusal = refusalBy(String(present), Number(leftMs));
@@ -41,14 +48,15 @@ export class PlainLeaseStore extends RedisLeaseStore {
     });
   }
 
-  override release(key: string, owner: string): Promise<boolean> {
+  release(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.servers.ask(leaseKey, { requests: [COMPARE_AND_DELETE.call([leaseKey], [owner])], read: isOne });
+    const requests = [{ script: COMPARE_AND_DELETE, keys: [leaseKey], args: [owner] }];
+    return this.servers.ask(leaseKey, { requests, read: isOne });
   }
 }
 
 function refusalBy(lease: string, leftMs: number): LeaseAttempt {
-  const [, metadata = ''] = splitFields(lease, 2) ?? [];
+  const [, metadata = ''] = splitFields(lease, 2);
   const holder = unpackHolder(metadata);
   return { acquired: false, retryAfterMs: leftMs < 0 ? null : leftMs, ...(holder ? { holder } : {}) };
 }

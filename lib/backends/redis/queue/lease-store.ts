@@ -4,64 +4,67 @@ import {
   type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseStore,
   packMetadata,
   unpackHolder,
   type WakeUps,
   NotSentError,
 } from '../../../core/index.js';
 import type { RedisServers } from '../connection/redis-servers.js';
-import type { ReplicaCheck } from '../connection/replica-check.js';
 import { RedisLeaseStore } from '../lease-store.js';
-import { leaseKeyOf, splitFields } from '../scripts/lease-value.js';
-import { QueueScripts } from '../scripts/queue-scripts.js';
-import { asList, isOne } from '../scripts/redis-reply.js';
+import { type QueueScripts, queueScripts } from '../scripts/queue-scripts.js';
+import { asList, isOne, leaseKeyOf, splitFields } from '../scripts/redis-values.js';
 import type { RedisScript } from '../scripts/redis-script.js';
-import { DepartedOwners } from './departed-owners.js';
 import type { WakeUpChannels } from './wake-up-channel.js';
 
 /** How long a waiter sleeps that cannot be woken, give or take half. */
 const POLL_MS = 100;
 /**
- * How long a waiter in line sleeps at most, give or take an eighth. A wake-up may be lost with a connection that died unseen,
- * and the queue passes over waiters that do not ask: see `SILENT_MS` of the scripts.
+ * How long a waiter in line sleeps at most, give or take an eighth. A wake-up may be lost with a connection that died
+ * unseen, and the queue passes over waiters that do not ask: see `SILENT_MS` of the scripts.
  */
 const LOOK_MS = 3_500;
-/** The later in the queue, the later the look after the end of a lease: the first who looks wakes the one whose turn it is. */
+/** The later in the queue, the later the look after the end of a lease: the first who looks wakes the next holder. */
 const DELAY_PER_INDEX_MS = 25;
 const MOST_DELAY_MS = 250;
+/** How many owners in the line are remembered. */
+const MOST_REMEMBERED = 5_000;
 
 /**
- * Waiters stand in line on the server, and a release hands the key to the first of them that still listens: no herd, first come
- * first served over all processes. A grant is one script, and the queue needs no clean-up, because who does not answer is
- * skipped. Every waiter asks by itself as well, a few times in ten seconds, which is its sign of life.
+ * Waiters stand in line on the server, and a release hands the key to the first of them that still listens: no herd,
+ * first come first served over all processes. A grant is one script, and the queue needs no clean-up, because who does
+ * not answer is skipped. Every waiter asks by itself as well, a few times in ten seconds, which is its sign of life.
  */
-export class QueueLeaseStore extends RedisLeaseStore {
-  readonly #channels: WakeUpChannels;
+export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   readonly #waiters: WakeUps;
   readonly #scripts: QueueScripts;
-  readonly #departed = new DepartedOwners();
-  /** Owners that were refused, or not answered, while they waited. */
-  readonly #inLine = new Set<string>();
+  /**
+   * The last owners that were refused, or not answered, while they waited, and the keys of those that have left. An
+   * owner is used once: a key that is handed to one who has left answers a question that the network delivered late.
+   */
+  readonly #inLine = new Map<string, string | undefined>();
 
   constructor(
     servers: RedisServers,
-    replicas: ReplicaCheck,
     prefix: string,
-    channels: WakeUpChannels,
-    waiters: WakeUps,
+    minReplicas: number,
+    private readonly channels: WakeUpChannels,
   ) {
-    super(servers, replicas, prefix);
-    this.#channels = channels;
-    this.#waiters = waiters;
-    this.#scripts = new QueueScripts(channels);
-    waiters.onStray(this.#onStray);
+    super(servers, prefix, minReplicas);
+    this.#waiters = channels.wakeUps;
+    this.#scripts = queueScripts(channels);
+    // An owner who has the lease did not leave.
+    this.#waiters.onStray((owner) => {
+      const key = this.#inLine.get(owner);
+      if (key !== undefined) this.release(key, owner).catch(() => undefined);
+    });
   }
 
-  protected override get acquisition(): RedisScript {
+  protected get acquisition(): RedisScript {
     return this.#scripts.acquire;
   }
 
-  override tryAcquire(
+  tryAcquire(
     key: string,
     owner: string,
     ttlMs: number,
@@ -69,23 +72,25 @@ export class QueueLeaseStore extends RedisLeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const address = this.#waiters.has(owner) ? this.#channels.addressOf(leaseKey) : undefined;
+    const address = this.#waiters.has(owner) ? this.channels.addressOf(leaseKey) : undefined;
+    const { acquire: script, keysOf } = this.#scripts;
     const args = [owner, Math.ceil(ttlMs), `${address ?? ''}|${packMetadata(metadata)}`];
     return this.servers.ask(leaseKey, {
-      requests: this.replicas.after(this.#scripts.acquire.call(this.#scripts.keysOf(leaseKey), args)),
+      requests: [{ script, keys: keysOf(leaseKey), args }],
+      confirmation: this.confirmation,
       read: (replies) => this.#attemptOf(leaseKey, owner, replies),
       asker,
       onFailure: (error) => {
-        if (!(error instanceof NotSentError)) this.#inLine.add(owner);
+        if (!(error instanceof NotSentError)) this.#noteInLine(owner);
       },
     });
   }
 
-  override release(key: string, owner: string): Promise<boolean> {
+  release(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    if (this.#inLine.delete(owner)) this.#departed.add(owner, key);
-    const release = this.#scripts.release.call(this.#scripts.keysOf(leaseKey), [owner]);
-    return this.servers.ask(leaseKey, { requests: [release], read: isOne });
+    const { release: script, keysOf } = this.#scripts;
+    if (this.#inLine.has(owner)) this.#inLine.set(owner, key);
+    return this.servers.ask(leaseKey, { requests: [{ script, keys: keysOf(leaseKey), args: [owner] }], read: isOne });
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -93,24 +98,26 @@ export class QueueLeaseStore extends RedisLeaseStore {
   }
 
   override async close(): Promise<void> {
-    await Promise.all([this.#channels.close(), super.close()]);
+    await Promise.all([this.channels.close(), super.close()]);
   }
 
-  /** The key was handed to an owner who may have left. An owner who has the lease did not leave. */
-  readonly #onStray = (owner: string): void => {
-    const key = this.#departed.keyOf(owner);
-    if (key !== undefined) this.release(key, owner).catch(() => undefined);
-  };
+  #noteInLine(owner: string): void {
+    if (this.#inLine.has(owner)) return;
+    this.#inLine.set(owner, undefined);
+    if (this.#inLine.size <= MOST_REMEMBERED) return;
+    const [oldest = owner] = this.#inLine.keys();
+    this.#inLine.delete(oldest);
+  }
 
   #attemptOf(leaseKey: string, owner: string, [reply, copies]: readonly unknown[]): LeaseAttempt {
     const [acquired, tokenOrLeft, lease, index] = asList(reply);
     if (Number(acquired) === 1) {
-      this.replicas.assert(copies);
+      this.assertConfirmed(copies);
       return { acquired: true, fencingToken: BigInt(String(tokenOrLeft)) };
     }
     if (this.#waiters.has(owner)) {
-      this.#inLine.add(owner);
-      this.#channels.open(leaseKey);
+      this.#noteInLine(owner);
+      this.channels.open(leaseKey);
     }
     const holder = holderOf(String(lease));
     return {
@@ -134,8 +141,6 @@ function vary(ms: number, by: number): number {
 
 /** The token is the server's clock in microseconds at the time of the grant, or hardly more. */
 function holderOf(lease: string): Holder | undefined {
-  const fields = splitFields(lease, 3);
-  if (!fields) return undefined;
-  const [, token = '', metadata = ''] = fields;
+  const [, token = '', metadata = ''] = splitFields(lease, 3);
   return unpackHolder(metadata, new Date(Number(token) / 1_000));
 }

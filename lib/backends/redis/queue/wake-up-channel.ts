@@ -1,6 +1,8 @@
-import { detached, systemClock, type ReportedHealth, type Timer, type WakeUps, within } from '../../../core/index.js';
-import type { ClientSource, RedisClient } from '../connection/redis-client.js';
+import { detached, systemClock, type Timer, type WakeUps, within } from '../../../core/index.js';
+import type { RedisClient } from '../connection/redis-client.js';
+import type { RedisConnection } from '../connection/redis-connection.js';
 import { cleanError } from '../error.js';
+import { asList } from '../scripts/redis-values.js';
 
 const LONGEST_GOODBYE_MS = 200;
 /** How often the subscription gives a sign of life, while somebody waits. */
@@ -10,6 +12,7 @@ const SIGN_MS = 5_000;
 export interface WakeUpChannels {
   /** Whether messages stay on the node of a cluster that has the channel's slot. */
   readonly sharded: boolean;
+  readonly wakeUps: WakeUps;
   /** The channel by which the server of `leaseKey` reaches this process; `undefined` when it cannot. */
   addressOf(leaseKey: string): string | undefined;
   /** For a waiter: connects, and stays connected. Never throws: without it, waiters poll. */
@@ -17,29 +20,13 @@ export interface WakeUpChannels {
   close(): Promise<void>;
 }
 
-export interface WakeUpChannelOptions {
-  readonly source: ClientSource;
-  readonly name: string;
-  /** @default false */
-  readonly sharded?: boolean;
-  readonly wakeUps: WakeUps;
-  /** How long the server may take to answer. */
-  readonly timeoutMs: number;
-  /** How many listeners the server counts. Without it, or where it rejects, the subscription counts as heard. */
-  readonly countListeners?: (name: string) => Promise<number>;
-  /** Of the connection for commands. */
-  readonly health: ReportedHealth;
-}
-
 /**
- * The channel on which a server wakes the waiters of this backend. A message is a hint: nobody here knows when the server began
- * to count. The channel connects for the first waiter, so a process without contention has one connection. Whenever it comes or
- * goes all waiters look again, because messages may be lost. Networks forget idle connections without a word. Therefore it
- * subscribes again and again while somebody waits, and is replaced when no answer comes.
+ * The channel on which a server wakes the waiters of this backend. A message is a hint: nobody here knows when the
+ * server began to count. The channel connects for the first waiter, so a process without contention has one connection.
+ * Whenever it comes or goes all waiters look again, because messages may be lost. Networks forget idle connections
+ * without a word. Therefore it subscribes again and again while somebody waits, and is replaced when no answer comes.
  */
 export class WakeUpChannel implements WakeUpChannels {
-  readonly sharded: boolean;
-  readonly #options: WakeUpChannelOptions;
   /** Begins the names of the commands and of the event. */
   readonly #kind: 's' | '';
   readonly #forgetHealth: () => void;
@@ -51,15 +38,22 @@ export class WakeUpChannel implements WakeUpChannels {
   #trouble: string | undefined;
   #closed = false;
 
-  constructor(options: WakeUpChannelOptions) {
-    this.#options = options;
-    this.sharded = options.sharded === true;
-    this.#kind = this.sharded ? 's' : '';
-    this.#forgetHealth = options.health.onChange(({ status }) => this.#onHealthChange(status === 'down'));
+  constructor(
+    /** The one for commands. */
+    private readonly connection: RedisConnection,
+    readonly name: string,
+    readonly wakeUps: WakeUps,
+    readonly sharded: boolean,
+  ) {
+    this.#kind = sharded ? 's' : '';
+    // This connection may be dead without knowing it, or still on its way to a former master.
+    this.#forgetHealth = connection.health.onChange(({ status }) => {
+      if (this.#client && this.#subscribed === (status === 'down')) this.#replace();
+    });
   }
 
   addressOf(): string | undefined {
-    return this.#subscribed ? this.#options.name : undefined;
+    return this.#subscribed ? this.name : undefined;
   }
 
   /** Connects once. From then on the client keeps the connection by itself, as far as it knows. */
@@ -82,11 +76,11 @@ export class WakeUpChannel implements WakeUpChannels {
 
   async #open(): Promise<void> {
     try {
-      const client = await this.#options.source.openSubscriber();
+      const client = await this.connection.openSubscriber();
       if (this.#closed) return;
       this.#client = client;
       client.on('ready', () => void this.#subscribe(client, this.#trouble));
-      client.on(`${this.#kind}message`, this.#onMessage);
+      client.on(`${this.#kind}message`, (_channel, payload) => this.wakeUps.deliver(String(payload)));
       client.on('close', () => this.#onChange(client, false));
       // Each failed attempt ends in a 'close'; the other connection says what is wrong.
       client.on('error', () => undefined);
@@ -94,11 +88,6 @@ export class WakeUpChannel implements WakeUpChannels {
     } catch (error) {
       this.#complain(error);
     }
-  }
-
-  /** This connection may be dead without knowing it, or still on its way to a former master. */
-  #onHealthChange(down: boolean): void {
-    if (this.#client && this.#subscribed === down) this.#replace();
   }
 
   #replace(): void {
@@ -118,7 +107,7 @@ export class WakeUpChannel implements WakeUpChannels {
   }
 
   async #giveSign(): Promise<void> {
-    if (!this.#options.wakeUps.any && this.#trouble === undefined) return;
+    if (!this.wakeUps.any && this.#trouble === undefined) return;
     const client = this.#client;
     if (client?.status !== 'ready') this.#replace();
     else if (await this.#subscribe(client, undefined)) this.#trouble = undefined;
@@ -127,23 +116,27 @@ export class WakeUpChannel implements WakeUpChannels {
 
   /** Awaited, because the server hands keys to this process until it sees the connection end. */
   async #unsubscribe(): Promise<void> {
-    const unsubscribed = this.#client?.call(`${this.#kind}unsubscribe`, this.#options.name).catch(() => undefined);
-    const late = new Promise<void>((resolve) => {
-      systemClock.schedule(LONGEST_GOODBYE_MS, resolve, { background: true });
-    });
-    await Promise.race([unsubscribed, late]);
+    const unsubscribed = this.#client?.call(`${this.#kind}unsubscribe`, this.name).catch(() => undefined);
+    if (unsubscribed) await within(systemClock, LONGEST_GOODBYE_MS, unsubscribed);
   }
 
   /** Resolves to whether the server answered, and counts this listener. @param trouble the health tells it then */
   async #subscribe(client: RedisClient, trouble: string | undefined): Promise<boolean> {
-    const { name, timeoutMs, countListeners } = this.#options;
+    const { health, timeoutMs } = this.connection;
     try {
-      const answered = await within(systemClock, timeoutMs, client.call(`${this.#kind}subscribe`, name));
+      const answered = await within(systemClock, timeoutMs, client.call(`${this.#kind}subscribe`, this.name));
       if (client !== this.#client || this.#closed) return false;
-      if (!answered) return this.#onSilence();
-      const listeners = await countListeners?.(name).catch(() => undefined);
-      if (listeners === 0) throw new Error('the server says that nobody has subscribed');
-      this.#options.health.advise('subscription', trouble);
+      if (!answered) {
+        this.#trouble = `the subscription gave no sign of life for ${timeoutMs} ms, and was replaced`;
+        health.advise('subscription', this.#trouble);
+        this.#replace();
+        return false;
+      }
+      // Where the server does not count its listeners, the subscription is heard.
+      const counting = this.sharded ? [] : this.connection.send('PUBSUB', 'NUMSUB', this.name).then(asList);
+      const [, listeners] = await Promise.resolve(counting).catch(() => []);
+      if (Number(listeners) === 0) throw new Error('the server says that nobody has subscribed');
+      health.advise('subscription', trouble);
       this.#onChange(client, true);
       return true;
     } catch (error) {
@@ -153,25 +146,15 @@ export class WakeUpChannel implements WakeUpChannels {
     }
   }
 
-  #onSilence(): false {
-    this.#trouble = `the subscription gave no sign of life for ${this.#options.timeoutMs} ms, and was replaced`;
-    this.#options.health.advise('subscription', this.#trouble);
-    this.#replace();
-    return false;
-  }
-
   #complain(error: unknown): void {
-    this.#options.health.advise(
-      'subscription',
-      `waiters have to poll, because the subscription failed: ${cleanError(error).message}`,
-    );
+    const { message } = cleanError(error);
+    const trouble = `waiters have to poll, because the subscription failed: ${message}`;
+    this.connection.health.advise('subscription', trouble);
   }
 
   #onChange(client: RedisClient, subscribed: boolean): void {
     if (client !== this.#client || subscribed === this.#subscribed || this.#closed) return;
     this.#subscribed = subscribed;
-    this.#options.wakeUps.wakeAll();
+    this.wakeUps.wakeAll();
   }
-
-  readonly #onMessage = (_channel: unknown, payload: unknown): void => this.#options.wakeUps.deliver(String(payload));
 }

@@ -1,10 +1,10 @@
-import { RedisScript } from './redis-script.js';
+import { redisScript } from './redis-script.js';
 
 /**
  * KEYS: lease. ARGV: the new lease, ttl in ms. `SET NX PX`, in a script to read the clock in the same step.
  * Returns {1, the server's clock} or {0, the server's clock, the present lease, ms left of it}.
  */
-export const SET_IF_FREE = new RedisScript(
+export const SET_IF_FREE = redisScript(
   { keys: 1, args: 2, mostInACommand: 50 },
   `
 local set, now = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]), redis.call('TIME')
@@ -14,7 +14,7 @@ return {0, now, redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
 );
 
 /** KEYS: lease. ARGV: owner. Returns 1 if the key was the owner's and is now free, else 0. */
-export const COMPARE_AND_DELETE = new RedisScript(
+export const COMPARE_AND_DELETE = redisScript(
   { keys: 1, args: 1, mostInACommand: 50 },
   `
 local lease = redis.call('GET', KEYS[1])
@@ -24,10 +24,10 @@ return redis.call('DEL', KEYS[1])
 );
 
 /**
- * KEYS: lease. ARGV: owner, ttl in ms. Returns 1 if the lease is still the owner's, for another ttl, else 0. A value that is not a
- * string is nobody's lease: hence pcall.
+ * KEYS: lease. ARGV: owner, ttl in ms. Returns 1 if the lease is still the owner's, for another ttl, else 0. A value
+ * that is not a string is nobody's lease: hence pcall.
  */
-export const RENEW = new RedisScript(
+export const RENEW = redisScript(
   { keys: 1, args: 2, mostInACommand: 250 },
   `
 local lease = redis.pcall('GET', KEYS[1])

@@ -1,4 +1,4 @@
-import { RedisScript } from './redis-script.js';
+import { redisScript } from './redis-script.js';
 
 /** How long a waiter has the key that it was handed, until it asks. */
 const GRANT_MS = 5_000;
@@ -9,15 +9,15 @@ const SILENT_MS = 4_800;
 /** How long a queue, and an entry in it, outlive the last question of a waiter. */
 const QUEUE_MS = 120_000;
 /**
- * How long the last token is remembered after the lease. Later the server's clock alone makes tokens grow. Redis keeps that time
- * by the same clock: one that is set back keeps the token for as much longer. Other servers may set their clocks back by this
- * much, and tokens still grow.
+ * How long the last token is remembered after the lease. Later the server's clock alone makes tokens grow. Redis keeps
+ * that time by the same clock: one that is set back keeps the token for as much longer. Other servers may set their
+ * clocks back by this much, and tokens still grow.
  */
 const FENCE_MS = 3_600_000;
 
 /**
- * Sends a message, unless nobody listens. The count of PUBLISH includes subscribers to a pattern, such as monitoring tools.
- * Where NUMSUB is refused, everybody counts as listening.
+ * Sends a message, unless nobody listens. The count of PUBLISH includes subscribers to a pattern, such as monitoring
+ * tools. Where NUMSUB is refused, everybody counts as listening.
  */
 const PUBLISH = `
 local function reaches(channel, message)
@@ -28,7 +28,7 @@ local function reaches(channel, message)
 end
 `;
 
-/** The same on a cluster. A channel whose slot has gone to another node cannot be reached from here; its listeners know. */
+/** The same on a cluster. A channel whose slot has moved to another node cannot be reached; its listeners know. */
 const SHARDED_PUBLISH = `
 local function reaches(channel, message)
   local reached = redis.pcall('SPUBLISH', channel, message)
@@ -37,12 +37,12 @@ end
 `;
 
 /**
- * The scripts of the queue share these functions, after `reaches`. KEYS: lease, and on a cluster queue, fence and waiters. Their
- * names begin with the lease's, so a single server puts them together itself.
+ * The scripts of the queue share these functions, after `reaches`. KEYS: lease, and on a cluster queue, fence and
+ * waiters. Their names begin with the lease's, so a single server puts them together itself.
  *
- * lease = `owner|token|metadata`. queue = list of owners, first come first. waiters = hash by owner, `channel|seen|ttl|metadata`:
- * seen is the time in ms of the waiter's last question, and negative once it was passed over. fence = the last token.
- * Messages are `owner|0`: ask again, the key is yours.
+ * lease = `owner|token|metadata`. queue = list of owners, first come first. waiters = hash by owner,
+ * `channel|seen|ttl|metadata`: seen is the time in ms of the waiter's last question, and negative once it was passed
+ * over. fence = the last token. Messages are `owner|0`: ask again, the key is yours.
  */
 const QUEUE_FUNCTIONS = `
 local LEASE, QUEUE, FENCE, WAITERS
@@ -51,8 +51,8 @@ local function name_keys()
   QUEUE, FENCE, WAITERS = LEASE .. ':q', LEASE .. ':f', LEASE .. ':w'
 end
 
--- A token is greater than the one before, and not less than the server's clock in microseconds, so that it grows even when
--- the fence is lost. Both are below 2^53, where doubles are exact.
+-- A token is greater than the one before, and not less than the server's clock in microseconds, so that it grows even
+-- when the fence is lost. Both are below 2^53, where doubles are exact.
 local function grant(owner, metadata, ttl)
   local now = redis.call('TIME')
   local last = tonumber(redis.call('GET', FENCE)) or 0
@@ -76,8 +76,8 @@ local function leave(owner)
   redis.call('HDEL', WAITERS, owner)
 end
 
--- Takes the first waiter that is there out of the queue, and tells it so unless it is the one who asks. Waiters that do not
--- listen any more leave. Waiters that were silent for longer than the limit keep their entries, and are passed over.
+-- Takes the first waiter that is there out of the queue, and tells it so unless it is the one who asks. Waiters that do
+-- not listen any more leave. Waiters that were silent for longer than the limit keep their entries, and are passed over.
 local function next_waiter(asker, limit)
   local index, now = 0, nil
   while true do
@@ -152,22 +152,16 @@ if not hand_over(first, ttl, metadata, ${GRANT_MS}) and lease then redis.call('D
 return ours and 1 or 0
 `;
 
-/** The two scripts of the queue, for one server or for a cluster. */
-export class QueueScripts {
-  readonly acquire: RedisScript;
-  readonly release: RedisScript;
-  readonly #sharded: boolean;
+export type QueueScripts = ReturnType<typeof queueScripts>;
 
-  constructor({ sharded }: { readonly sharded: boolean }) {
-    this.#sharded = sharded;
-    const keys = sharded ? 4 : 1;
-    const functions = `${sharded ? SHARDED_PUBLISH : PUBLISH}${QUEUE_FUNCTIONS}`;
-    this.acquire = new RedisScript({ keys, args: 3, mostInACommand: 50 }, ACQUIRE, functions);
-    this.release = new RedisScript({ keys, args: 1, mostInACommand: 50 }, RELEASE, functions);
-  }
-
-  /** A node of a cluster has to know all keys: a slot that is moving must stop the script before it begins. */
-  keysOf(leaseKey: string): readonly string[] {
-    return this.#sharded ? [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`] : [leaseKey];
-  }
+/** For one server, or for a cluster. */
+export function queueScripts({ sharded }: { readonly sharded: boolean }) {
+  const shape = { keys: sharded ? 4 : 1, mostInACommand: 50 };
+  const functions = `${sharded ? SHARDED_PUBLISH : PUBLISH}${QUEUE_FUNCTIONS}`;
+  return {
+    acquire: redisScript({ ...shape, args: 3 }, ACQUIRE, functions),
+    release: redisScript({ ...shape, args: 1 }, RELEASE, functions),
+    // A node of a cluster has to know all keys: a slot that is moving must stop the script before it begins.
+    keysOf: (key: string): readonly string[] => (sharded ? [key, `${key}:q`, `${key}:f`, `${key}:w`] : [key]),
+  };
 }

@@ -2,35 +2,17 @@ import { createHash } from 'node:crypto';
 import type { RedisArgument } from '../connection/redis-client.js';
 
 /** How many keys and arguments one call of a script has, and how many calls may share a command. */
-export interface ScriptShape {
+interface ScriptShape {
   readonly keys: number;
   readonly args: number;
   /** A script blocks the server while it runs: its calls in one command take the server less than a millisecond. */
   readonly mostInACommand: number;
 }
 
-/**
- * A Lua script that answers many calls in one command, each with keys and arguments of its own. `KEYS` and `ARGV` are those of
- * one call. A call that fails does not stop the others; one that is alone in its command fails as a command does.
- */
-export class RedisScript {
+export interface RedisScript extends ScriptShape {
   readonly source: string;
   /** Under this name a server knows the script that has seen it. */
   readonly sha1: string;
-
-  /** @param functions may be shared by several scripts */
-  constructor(
-    readonly shape: ScriptShape,
-    body: string,
-    functions = '',
-  ) {
-    this.source = withCalls(shape, body, functions);
-    this.sha1 = createHash('sha1').update(this.source).digest('hex');
-  }
-
-  call(keys: readonly string[], args: readonly RedisArgument[]): ScriptCall {
-    return { script: this, keys, args };
-  }
 }
 
 export interface ScriptCall {
@@ -39,8 +21,14 @@ export interface ScriptCall {
   readonly args: readonly RedisArgument[];
 }
 
-function withCalls({ keys, args }: ScriptShape, body: string, functions: string): string {
-  return `
+/**
+ * A Lua script that answers many calls in one command. `KEYS` and `ARGV` are those of one call. A call that fails does
+ * not stop the others; one that is alone in its command fails as a command does.
+ * @param functions may be shared by several scripts
+ */
+export function redisScript(shape: ScriptShape, body: string, functions = ''): RedisScript {
+  const { keys, args } = shape;
+  const source = `
 local all_keys, all_args = KEYS, ARGV
 local KEYS, ARGV = KEYS, ARGV
 ${functions}
@@ -58,4 +46,5 @@ for i = 0, #all_keys / ${keys} - 1 do
 end
 return answers
 `;
+  return { ...shape, source, sha1: createHash('sha1').update(source).digest('hex') };
 }

@@ -1,35 +1,27 @@
 import type { ReportedHealth } from '../../../core/index.js';
-import { makeClient, reconnectDelay } from '../connection/client-factory.js';
-import type { ClientSource, RedisClient } from '../connection/redis-client.js';
+import { makeClient, reconnectDelay, tlsOptions } from '../connection/client-factory.js';
+import type { ClientSource } from '../connection/redis-client.js';
 import { cleanError } from '../error.js';
 import type { RedisAddress, RedisSentinelOptions } from '../options.js';
-import { tlsOptions } from '../connection/tls-options.js';
 
 const SENTINEL_PORT = 26_379;
 /** A Sentinel that does not answer within this time is passed over for the next. */
 const SENTINEL_TIMEOUT_MS = 1_000;
 
-/** Connections to whichever server the Sentinels call master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
+/** Connections to the Sentinels' master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
 export function sentinelSource(options: RedisSentinelOptions): ClientSource {
-  const make = (): Promise<RedisClient> => makeClient(masterOptions(options), 'sentinels');
   return {
-    open: make,
-    openSubscriber: make,
+    open: () => makeClient(masterOptions(options), 'sentinels'),
     watchMaster: (health, onSwitch) => {
-      const onNews = newsOnly(onSwitch);
+      let last = '';
+      // Each Sentinel tells of the same switch.
+      const onNews = (switched: string): void => {
+        if (switched !== last) onSwitch();
+        last = switched;
+      };
       const stops = options.sentinels.map((address) => watchSentinel(address, options, health, onNews));
       return () => stops.forEach((stop) => stop());
     },
-  };
-}
-
-/** Each Sentinel tells of the same switch. */
-function newsOnly(listener: () => void): (switched: string) => void {
-  let last = '';
-  return (switched) => {
-    if (switched === last) return;
-    last = switched;
-    listener();
   };
 }
 
@@ -55,8 +47,8 @@ function masterOptions(options: RedisSentinelOptions): object {
 }
 
 /**
- * A connection to one Sentinel, which tells when it has switched masters. The `failoverDetector` of ioredis prints the failures
- * of these connections, and ends the client for good if the switch comes while it looks for the master.
+ * A connection to one Sentinel, which tells when it has switched masters. The `failoverDetector` of ioredis prints the
+ * failures of these connections, and ends the client for good if the switch comes while it looks for the master.
  */
 function watchSentinel(
   { host, port = SENTINEL_PORT }: RedisAddress,
