@@ -45,5 +45,7 @@ export default {
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
   // A process for each file: an AsyncLocalStorage that one file leaves behind costs every promise of the next ones.
   workerIdleMemoryLimit: 0,
+  // The next process may still be starting when all is over; on a busy machine it ends late.
+  workerGracefulExitTimeout: 10_000,
   testTimeout: 30_000,
 };

@@ -216,7 +216,7 @@ function failing({ harness, it, alone }: Suite): void {
     const service = await contract.service({ label: 'this-process' });
     const key = contract.key();
     const [entrance, exit] = [new Gate(), new Gate()];
-    const held = service.withLock(key, () => (entrance.open(), exit.opened));
+    const held = service.withLock(key, () => (entrance.open(), exit.opened), { ttlMs: LONG_TTL_MS });
     await entrance.opened;
     await expect(service.acquire(key, { waitMs: 20 })).rejects.toMatchObject({ holder: { label: 'this-process' } });
     exit.open();

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { setImmediate as checkPhase } from 'node:timers/promises';
 import { LockService } from 'nestjs-distributed-lock/core';
+import { blockEventLoop } from '../../conformance/contract.js';
 import { atLeastMs } from '../../support/machine.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedisWorld } from './redis-world.js';
@@ -36,18 +37,13 @@ wantedOf(['redis-queue', 'redis-plain', 'redis-getset'] as const).forEach((name)
       for (let round = 0; round < 5; round += 1) {
         const acquiring = locks.acquire('k');
         await checkPhase();
-        block(COMMAND_TIMEOUT_MS * 2);
+        blockEventLoop(COMMAND_TIMEOUT_MS * 2);
         const releasing = (await acquiring).release();
         await checkPhase();
-        block(COMMAND_TIMEOUT_MS * 2);
+        blockEventLoop(COMMAND_TIMEOUT_MS * 2);
         await releasing;
       }
       expect({ states, failures }).toEqual({ states: [], failures: [] });
     }, 90_000);
   }),
 );
-
-function block(ms: number): void {
-  const until = performance.now() + ms;
-  while (performance.now() < until);
-}
