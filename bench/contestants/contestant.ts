@@ -36,9 +36,9 @@ export const RETRY = { shortestMs: 10, longestMs: 50 } as const;
 
 /** Asks until it is granted, as anybody does who has no library. */
 export async function retried(attempt: () => Promise<boolean>, { waitMs }: Terms): Promise<void> {
-  const giveUpAt = performance.now() + waitMs;
+  const abandonAt = performance.now() + waitMs;
   while (!(await attempt())) {
-    if (performance.now() >= giveUpAt) throw new Error(`not had within ${waitMs} ms`);
+    if (performance.now() >= abandonAt) throw new Error(`not had within ${waitMs} ms`);
     const pauseMs = RETRY.shortestMs + Math.random() * (RETRY.longestMs - RETRY.shortestMs);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }

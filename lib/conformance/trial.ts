@@ -145,11 +145,11 @@ export function wonBy({ ttlMs, ...answer }: Answer & { readonly ttlMs: number })
 
 /** Asks `look` again until it finds something, and returns that. */
 export async function soon<T>(failure: string, look: () => Promise<T | undefined>): Promise<T> {
-  const giveUpAt = performance.now() + PATIENCE_MS;
+  const abandonAt = performance.now() + PATIENCE_MS;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
-    assert.ok(performance.now() < giveUpAt, `${failure} within ${PATIENCE_MS} ms`);
+    assert.ok(performance.now() < abandonAt, `${failure} within ${PATIENCE_MS} ms`);
     await pause(systemClock, POLL_MS);
   }
 }

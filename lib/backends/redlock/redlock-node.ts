@@ -74,7 +74,7 @@ export class RedlockNode {
 
   /** Connects, which may take longer than an answer of a connected node. Rejects at once when the node refuses. */
   async greet(): Promise<void> {
-    const giveUpAt = systemClock.now() + LONGEST_GREETING_MS;
+    const abandonAt = systemClock.now() + LONGEST_GREETING_MS;
     for (;;) {
       const askedAt = systemClock.now();
       try {
@@ -82,7 +82,7 @@ export class RedlockNode {
         return;
       } catch (error) {
         const silent = systemClock.now() - askedAt >= this.settings.requestTimeoutMs;
-        if (!silent || systemClock.now() >= giveUpAt) throw error;
+        if (!silent || systemClock.now() >= abandonAt) throw error;
       }
     }
   }

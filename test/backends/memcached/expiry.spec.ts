@@ -108,8 +108,8 @@ class RawConnection {
 
 /** When the server does not have the item any more, or `withinMs` from now. */
 async function goneAt(server: MemcachedServer, name: string, withinMs: number): Promise<number> {
-  const giveUpAt = performance.now() + withinMs;
-  while (performance.now() < giveUpAt) {
+  const endAt = performance.now() + withinMs;
+  while (performance.now() < endAt) {
     const found = await server.ask(`get ${name}`);
     if (found === 'END\r\n') break;
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -64,11 +64,11 @@ describe('waiting in redis, mode queue', () => {
     it('leaves no entry behind when it times out or is given up', async () => {
       await world.service().acquire('key');
       const waiter = world.service();
-      const giveUp = new AbortController();
-      const aborted = waiter.acquire('key', { ...patient, signal: giveUp.signal });
+      const caller = new AbortController();
+      const aborted = waiter.acquire('key', { ...patient, signal: caller.signal });
       const late = world.service().acquire('key', { waitMs: 300 });
       await world.untilWaiting('key', 2);
-      giveUp.abort(new Error('enough'));
+      caller.abort(new Error('enough'));
       await expect(aborted).rejects.toThrow('enough');
       await expect(late).rejects.toBeInstanceOf(LockTimeoutError);
       await world.untilWaiting('key', 0);
@@ -77,13 +77,13 @@ describe('waiting in redis, mode queue', () => {
     it('passes the key on when a waiter leaves while the grant is on its way', async () => {
       const [a, b, c] = [world.backend(), world.backend(), world.backend()];
       const holder = await win(a, 'key');
-      const giveUp = new AbortController();
-      const first = contend(b, 'key', { ...patient, signal: giveUp.signal });
+      const caller = new AbortController();
+      const first = contend(b, 'key', { ...patient, signal: caller.signal });
       await world.untilWaiting('key', 1);
       const second = win(c, 'key', patient);
       await world.untilWaiting('key', 2);
       const released = holder.release();
-      giveUp.abort(new Error('enough'));
+      caller.abort(new Error('enough'));
       await expect(first).rejects.toThrow('enough');
       await released;
       const since = performance.now();
@@ -105,16 +105,16 @@ describe('waiting in redis, mode queue', () => {
       await win(world.backend(), 'key', { ttlMs: 1_500 });
       const since = performance.now();
       const impatient = world.backend();
-      const giveUp = new AbortController();
-      setMaxListeners(0, giveUp.signal);
+      const caller = new AbortController();
+      setMaxListeners(0, caller.signal);
       const leaving = Array.from({ length: 12 }, () =>
-        contend(impatient, 'key', { ...patient, signal: giveUp.signal }),
+        contend(impatient, 'key', { ...patient, signal: caller.signal }),
       );
       const left = Promise.allSettled(leaving);
       await world.untilWaiting('key', 12);
       const last = win(world.backend(), 'key', patient);
       await world.untilWaiting('key', 13);
-      giveUp.abort(new Error('enough'));
+      caller.abort(new Error('enough'));
       await left;
       await last;
       expect(performance.now() - since).toBeLessThan(1_500 + SLACK_MS);

@@ -112,7 +112,7 @@ export class GrpcConnection {
   }
 
   /** Gives up after `longestMs`. After a time-out without a sign of life it ends the connection, too. */
-  #limit(longestMs: number, giveUp: (error: Error) => void): Timer {
+  #limit(longestMs: number, abandon: (error: Error) => void): Timer {
     const since = systemClock.now();
     const look = (): void => {
       const now = systemClock.now();
@@ -123,7 +123,7 @@ export class GrpcConnection {
         return;
       }
       const error = new Error(`no answer within ${Math.round(age)} ms`);
-      giveUp(silence >= this.timeoutMs ? this.#lost(error) : error);
+      abandon(silence >= this.timeoutMs ? this.#lost(error) : error);
       if (silence >= this.timeoutMs) this.end(error);
     };
     let timer = replyTimeout(systemClock, this.timeoutMs, look);

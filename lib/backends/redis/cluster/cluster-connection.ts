@@ -28,7 +28,7 @@ export class ClusterConnection implements RedisServers {
   }
 
   async ask<T>(leaseKey: string, question: Question<T>): Promise<T> {
-    const giveUpAt = systemClock.now() + this.timeoutMs;
+    const abandonAt = systemClock.now() + this.timeoutMs;
     let [address, asking] = [await this.#find(leaseKey), false];
     for (let redirections = 0; ;) {
       try {
@@ -37,7 +37,7 @@ export class ClusterConnection implements RedisServers {
         const message = error instanceof Error ? error.message : '';
         const redirection = redirectionIn(message, address);
         if (redirection?.kind === 'MOVED' || OUT_OF_SERVICE.test(message)) this.nodes.refresh();
-        const over = systemClock.now() >= giveUpAt || redirections === MOST_REDIRECTIONS;
+        const over = systemClock.now() >= abandonAt || redirections === MOST_REDIRECTIONS;
         if (over || !(redirection || ON_ITS_WAY.test(message))) throw error;
         if (redirection) {
           redirections += 1;

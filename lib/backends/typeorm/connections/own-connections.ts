@@ -14,13 +14,13 @@ type Statement<T> = (connection: OwnConnection) => Promise<T>;
 export class OwnConnections {
   readonly #all = new Set<OwnConnection>();
   readonly #idle: OwnConnection[] = [];
-  readonly #permits: Semaphore;
+  readonly #semaphore: Semaphore;
   readonly health = new DatabaseHealth(() => this.query('select 1', []));
   #answeredAt = -Infinity;
   #closed = false;
 
   constructor(private readonly settings: ConnectionSettings) {
-    this.#permits = new Semaphore(settings.dialect.connections);
+    this.#semaphore = new Semaphore(settings.dialect.connections);
   }
 
   /** Settles within a few times its time-outs, or later behind others while the server answers. */
@@ -45,12 +45,12 @@ export class OwnConnections {
       const calledAt = systemClock.now();
       const patience = (): Deadline =>
         Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#answeredAt));
-      const entered = await this.#permits.enter({ deadline: patience, inHurry });
+      const entered = await this.#semaphore.enter({ deadline: patience, inHurry });
       if (!entered) throw new TimeoutError('the locks had no connection free');
       try {
         return await this.#onSome((connection) => connection.run(sql, parameters));
       } finally {
-        this.#permits.leave();
+        this.#semaphore.leave();
       }
     });
   }

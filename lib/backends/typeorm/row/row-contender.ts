@@ -39,7 +39,7 @@ export class RowContender {
   }
 
   /** Nobody can call off a wait for a row: it ends by itself, and what it brings is given back. */
-  async giveUp(): Promise<void> {
+  async abandon(): Promise<void> {
     this.#isGivenUp = true;
     this.#inLine?.abort();
     if (this.#last instanceof RowTransaction) await this.#last.end();
@@ -74,7 +74,7 @@ export class RowContender {
         if (!served || !connection.ended.aborted || this.#isGivenUp) throw error;
         if (error instanceof TimeoutError) pool.replaceIdle();
       } finally {
-        if (!row) pool.giveBack(connection);
+        if (!row) pool.release(connection);
       }
     }
   }

@@ -42,7 +42,7 @@ export class RowLeaseStore implements LeaseStore {
   /** Opens a connection, which looks at the table. */
   async start(): Promise<void> {
     const { pool } = this.target;
-    pool.giveBack(await pool.take());
+    pool.release(await pool.take());
   }
 
   get health(): HealthSource {
@@ -75,7 +75,7 @@ export class RowLeaseStore implements LeaseStore {
     const [contender, lease] = [this.#contenders.get(owner), this.#leases.get(owner)];
     this.#contenders.delete(owner);
     this.#leases.delete(owner);
-    await contender?.giveUp();
+    await contender?.abandon();
     return lease ? lease.release() : false;
   }
 
@@ -90,7 +90,7 @@ export class RowLeaseStore implements LeaseStore {
   }
 
   async close(): Promise<void> {
-    const ends = Array.from(this.#contenders.values(), (contender) => contender.giveUp());
+    const ends = Array.from(this.#contenders.values(), (contender) => contender.abandon());
     await Promise.all([this.target.pool.close(), this.lookouts.close(), ...ends]);
     await Promise.all(this.#underWay);
   }

@@ -78,7 +78,7 @@ export class RowLease implements GrantedLease {
     this.#completing = true;
     const committed = this.#commitInTime().finally(() => (this.#completing = false));
     this.#ending = committed.then(
-      () => this.#giveBack(),
+      () => this.#releaseConnection(),
       () => this.#undo(),
     );
     // Nobody has to release what could not be completed.
@@ -151,13 +151,13 @@ export class RowLease implements GrantedLease {
       connection.cut();
       if (!wasLost) throw cleanError(error);
     } finally {
-      await this.#giveBack();
+      await this.#releaseConnection();
     }
   }
 
-  async #giveBack(): Promise<void> {
+  async #releaseConnection(): Promise<void> {
     const { runner, connection, target } = this.transaction;
     await runner.release().catch(() => undefined);
-    target.pool.giveBack(connection);
+    target.pool.release(connection);
   }
 }

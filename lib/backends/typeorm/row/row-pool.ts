@@ -12,33 +12,33 @@ export type PoolLine = (why: Error) => AbortSignal;
 export class RowPool {
   readonly #all = new Set<RowConnection>();
   readonly #idle: { readonly connection: RowConnection; readonly since: number }[] = [];
-  readonly #permits: Semaphore;
+  readonly #semaphore: Semaphore;
   /** Whether connections can be opened; those that are open speak for themselves. */
-  readonly health = new DatabaseHealth(async () => this.giveBack(await this.take()));
+  readonly health = new DatabaseHealth(async () => this.release(await this.take()));
   #closed = false;
 
   constructor(
     private readonly settings: ConnectionSettings,
     private readonly size: number,
   ) {
-    this.#permits = new Semaphore(size);
+    this.#semaphore = new Semaphore(size);
   }
 
   /** Rejects when all are in use and there is no line to wait in, saying so. */
   async take(line?: PoolLine): Promise<RowConnection> {
-    if (!this.#permits.enterAtOnce()) await this.#waitInLine(line);
+    if (!this.#semaphore.enterAtOnce()) await this.#waitInLine(line);
     try {
       return this.#takeIdle() ?? (await this.#open());
     } catch (error) {
-      this.#permits.leave();
+      this.#semaphore.leave();
       throw error;
     }
   }
 
-  giveBack(connection: RowConnection): void {
+  release(connection: RowConnection): void {
     if (this.#all.has(connection) && !this.#closed) this.#idle.push({ connection, since: systemClock.now() });
     else connection.cut();
-    this.#permits.leave();
+    this.#semaphore.leave();
   }
 
   /** One of them was silent when it was used. The others have slept too, and may be forgotten as well. */
@@ -57,7 +57,7 @@ export class RowPool {
     const advice = 'raise poolSize, or hold fewer locks at a time';
     const why = `all ${this.size} connections for row locks are in use: ${advice}`;
     const full = new DatabaseError(why, 'ETIMEDOUT');
-    if (!line || !(await this.#permits.enter({ signal: line(full) }))) throw full;
+    if (!line || !(await this.#semaphore.enter({ signal: line(full) }))) throw full;
   }
 
   /** The one that was used last, and none that has slept for too long. */

@@ -48,7 +48,7 @@ export class RowTransaction {
   /** The row is free, and the connection serves the next one. Never rejects. */
   async end(cause?: unknown): Promise<void> {
     await this.#end(cause);
-    this.target.pool.giveBack(this.connection);
+    this.target.pool.release(this.connection);
   }
 
   /** False: nobody has made the row yet. */

@@ -7,7 +7,7 @@ import { TimeoutError, within } from '../connections/timeout.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
 /** Who of this process has a key, or is asking for it. The session itself would let everybody of us in. */
-interface Place {
+interface Claim {
   readonly owner: string;
   readonly metadata: HolderMetadata;
   readonly session: LockSession;
@@ -15,14 +15,14 @@ interface Place {
   acquired: boolean;
 }
 
-/** The locks of one session at a time. A statement that we stopped waiting for keeps its place until it is answered. */
+/** The locks of one session at a time. A statement that we stopped waiting for keeps its claim until it is answered. */
 export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
   readonly endsWith = 'connection';
   /** One connection serves all. */
   readonly pollMsPerWaiter = 5;
-  readonly #places = new Map<string, Place>();
+  readonly #claims = new Map<string, Claim>();
   #session: LockSession | undefined;
   /** The one that is being opened, or was last. */
   #candidate: LockSession | undefined;
@@ -44,9 +44,9 @@ export class SessionLeaseStore implements LeaseStore {
   tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const attempt = async (): Promise<LeaseAttempt> => {
       const session = await this.#connected();
-      const place = this.#places.get(key);
-      if (place && place.owner !== owner) return { acquired: false, retryAfterMs: null, holder: place.metadata };
-      return place ? this.#again(key, place) : this.#ask(session, key, owner, metadata);
+      const claim = this.#claims.get(key);
+      if (claim && claim.owner !== owner) return { acquired: false, retryAfterMs: null, holder: claim.metadata };
+      return claim ? this.#again(key, claim) : this.#ask(session, key, owner, metadata);
     };
     return this.health.note(async () => {
       const used = this.#session;
@@ -61,21 +61,21 @@ export class SessionLeaseStore implements LeaseStore {
 
   renew(key: string, owner: string): Promise<boolean> {
     return this.#inTime(async () => {
-      const place = this.#places.get(key);
-      if (place?.owner !== owner) return false;
-      await place.session.heartbeat();
-      return this.#places.get(key) === place;
+      const claim = this.#claims.get(key);
+      if (claim?.owner !== owner) return false;
+      await claim.session.heartbeat();
+      return this.#claims.get(key) === claim;
     });
   }
 
   release(key: string, owner: string): Promise<boolean> {
     return this.#inTime(async () => {
-      const place = this.#places.get(key);
-      if (place?.owner !== owner) return false;
-      const { acquired } = await place.attempt.catch(() => ({ acquired: false }));
-      if (!acquired || this.#places.get(key) !== place) return false;
-      await this.settings.locks.unlock(place.session.query, place.session.namesOf(key, owner));
-      this.#leave(key, place);
+      const claim = this.#claims.get(key);
+      if (claim?.owner !== owner) return false;
+      const { acquired } = await claim.attempt.catch(() => ({ acquired: false }));
+      if (!acquired || this.#claims.get(key) !== claim) return false;
+      await this.settings.locks.unlock(claim.session.query, claim.session.namesOf(key, owner));
+      this.#drop(key, claim);
       return true;
     });
   }
@@ -106,29 +106,29 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   #holds(session: LockSession): boolean {
-    return [...this.#places.values()].some((place) => place.session === session && place.acquired);
+    return [...this.#claims.values()].some((claim) => claim.session === session && claim.acquired);
   }
 
   async #ask(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const attempt = this.#lock(session, key, owner, metadata);
-    const place: Place = { owner, metadata, session, attempt, acquired: false };
-    this.#places.set(key, place);
+    const claim: Claim = { owner, metadata, session, attempt, acquired: false };
+    this.#claims.set(key, claim);
     try {
       const { acquired } = await attempt;
-      place.acquired = acquired;
-      if (!acquired) this.#leave(key, place);
+      claim.acquired = acquired;
+      if (!acquired) this.#drop(key, claim);
       return await attempt;
     } catch (error) {
-      this.#leave(key, place);
+      this.#drop(key, claim);
       throw error;
     }
   }
 
   /** The time of the lease starts with this question, so the server has to hear it. */
-  async #again(key: string, place: Place): Promise<LeaseAttempt> {
-    const attempt = await place.attempt;
-    if (attempt.acquired) await place.session.heartbeat();
-    return this.#places.get(key) === place ? attempt : { acquired: false, retryAfterMs: 0 };
+  async #again(key: string, claim: Claim): Promise<LeaseAttempt> {
+    const attempt = await claim.attempt;
+    if (attempt.acquired) await claim.session.heartbeat();
+    return this.#claims.get(key) === claim ? attempt : { acquired: false, retryAfterMs: 0 };
   }
 
   async #lock(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
@@ -163,14 +163,14 @@ export class SessionLeaseStore implements LeaseStore {
     return first;
   }
 
-  #leave(key: string, place: Place): void {
-    if (this.#places.get(key) === place) this.#places.delete(key);
+  #drop(key: string, claim: Claim): void {
+    if (this.#claims.get(key) === claim) this.#claims.delete(key);
   }
 
   /** A session that was quiet for long may have been ended for that: a new one costs less than an error. */
   async #connected(): Promise<LockSession> {
     const session = this.#session;
-    const stale = this.#places.size === 0 && (session?.quietMs ?? 0) > this.settings.ttlMs / 2;
+    const stale = this.#claims.size === 0 && (session?.quietMs ?? 0) > this.settings.ttlMs / 2;
     if (session && !stale) return session;
     this.#session = undefined;
     void session?.close();
@@ -193,8 +193,8 @@ export class SessionLeaseStore implements LeaseStore {
   #onEnd(session: LockSession): void {
     if (this.#session === session) this.#session = undefined;
     let lost = 0;
-    for (const [key, place] of this.#places) {
-      if (place.session === session && this.#places.delete(key) && place.acquired) lost += 1;
+    for (const [key, claim] of this.#claims) {
+      if (claim.session === session && this.#claims.delete(key) && claim.acquired) lost += 1;
     }
     if (lost > 0) this.health.down('the connection with the locks was lost');
     else this.health.report('idle');
