@@ -16,7 +16,7 @@ export class RowConnection {
   readonly #dataSource: DataSource;
   readonly #end = new AbortController();
   /** Aborts when the connection ends, and its transaction with it. */
-  readonly ended = this.#end.signal;
+  readonly ended: AbortSignal = this.#end.signal;
   #client: unknown;
   /** Sends by the one runner that may be in use. */
   #send: QueryRunner['query'] | undefined;

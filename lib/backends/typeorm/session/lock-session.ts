@@ -21,7 +21,7 @@ export class LockSession {
   readonly #connection: OwnConnection;
   readonly #end = new AbortController();
   /** Aborts as soon as we know that the server has freed, or will free, all that was locked here. */
-  readonly ended = this.#end.signal;
+  readonly ended: AbortSignal = this.#end.signal;
   #scope = '';
   #id: string | undefined;
   #lastStatement: Promise<unknown> = Promise.resolve();
