@@ -1,18 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { runInNewContext } from 'node:vm';
 import { getEventListeners, getMaxListeners } from 'node:events';
 import {
-  LockBackendError,
-  LockConfigurationError,
   type LockHandle,
   LockService,
   LockShutdownError,
   LockTimeoutError,
   LockBackend,
 } from 'nestjs-distributed-lock/core';
-import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
-import { LossyStore } from './lossy-store.js';
 import { ServiceWorld } from './service-world.js';
 
 describe('LockService', () => {
@@ -165,90 +160,6 @@ describe('LockService', () => {
     });
   });
 
-  describe('failure', () => {
-    it('is no time-out: the error says what could not be done, and to whom', async () => {
-      backend.breakDown(new Error('connection refused'));
-      await expect(locks.acquire('k')).rejects.toThrow('test could not acquire "k": connection refused');
-      await expect(locks.tryAcquire('k')).rejects.toThrow(LockBackendError);
-      backend.repair();
-      await (await locks.acquire('k')).release();
-    });
-
-    it('is told to all who wait here for the key, at once and not one after the other', async () => {
-      const release = await backend.occupy('k');
-      const waiting = Promise.allSettled(Array.from({ length: 20 }, () => locks.acquire('k')));
-      await clock.advance(1);
-      backend.breakDown(new Error('connection refused'));
-      const outcomes = await waiting;
-      expect(clock.now()).toBe(1);
-      for (const outcome of outcomes) {
-        expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'LOCK_BACKEND', backend: 'test' } });
-      }
-      backend.repair();
-      await release();
-      await (await locks.acquire('k')).release();
-    });
-
-    it('is told to one whose time is up while another one of this process asks in vain', async () => {
-      const store = new LossyStore(new MemoryLeaseStore(clock));
-      store.carry = () => Promise.reject(new Error('connection refused'));
-      await using patient = new LockService(() => new LockBackend(store, { patienceMs: 1_500 }), { clock });
-      const waits = [5_000, 100, 200, 10_000].map((waitMs) => patient.acquire('k', { waitMs }));
-      const settled = Promise.allSettled(waits);
-      await clock.advance(0);
-      await expect(patient.tryAcquire('k')).rejects.toThrow('lossy could not acquire "k": connection refused');
-      await clock.advance(2_100);
-      for (const outcome of await settled) expect(outcome).toMatchObject({ reason: { code: 'LOCK_BACKEND' } });
-      expect(store.asked.filter((call) => call === 'acquire').length).toBeLessThan(20);
-      // It is forgotten as soon as the backend says otherwise.
-      store.carry = (call) => call();
-      await store.inner.tryAcquire('k', 'stranger', 60_000, { host: 'there', pid: 2 });
-      const refused = Promise.allSettled([1, 2].map(() => patient.acquire('k', { waitMs: 100 })));
-      await clock.advance(100);
-      for (const outcome of await refused) expect(outcome).toMatchObject({ reason: { code: 'LOCK_TIMEOUT' } });
-    });
-
-    it('of a caller with little time sends nobody else away', async () => {
-      const store = new LossyStore(new MemoryLeaseStore(clock));
-      await using other = new LockService(() => new LockBackend(store), { clock });
-      store.carry = () => Promise.reject(new Error('connection refused'));
-      const hasty = expect(other.tryAcquire('k')).rejects.toThrow(LockBackendError);
-      const patient = other.acquire('k');
-      await hasty;
-      store.carry = (call) => call();
-      await clock.advance(100);
-      await (await patient).release();
-    });
-
-    it('survives an observer that throws, at once or later', async () => {
-      const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
-      const watched = world.service({
-        observers: [
-          {
-            acquired: () => {
-              throw new Error('broken metrics');
-            },
-          },
-          Object.assign({}, { acquired: async () => Promise.reject(new Error('late metrics')) }),
-          Object.assign({}, { acquired: () => runInNewContext(`Promise.reject(new Error('foreign metrics'))`) }),
-          Object.assign({}, { released: async () => Promise.reject(Object.create(null)) }),
-          {
-            released: () => {
-              throw Object.create(null);
-            },
-          },
-        ],
-      });
-      await (await watched.acquire('k')).release();
-      await clock.advance(0);
-      for (const text of ['broken metrics', 'late metrics', 'foreign metrics'])
-        expect(warned).toHaveBeenCalledWith(expect.stringContaining(text));
-      const withoutText = warned.mock.calls.filter(([warning]) => String(warning).includes('in released: an object'));
-      expect(withoutText).toHaveLength(2);
-      warned.mockRestore();
-    });
-  });
-
   describe('shutdown', () => {
     it('sends waiters away and lets holders finish, then tells who is left', async () => {
       const lock = await locks.acquire('k');
@@ -269,78 +180,6 @@ describe('LockService', () => {
       await clock.advance(1);
       locks.stop();
       await expect(waiter).rejects.toThrow(LockShutdownError);
-    });
-  });
-
-  describe('bad input', () => {
-    it.each<[object, string]>([
-      [{ ttlMs: 0 }, 'ttlMs must be a number from 10 to 2147483647; it was 0'],
-      [{ ttlMs: 2 ** 31 }, 'ttlMs'],
-      [{ ttlMs: Number.NaN }, 'ttlMs'],
-      [{ waitMs: -1 }, 'waitMs must be a number from 0 up, or Infinity; it was -1'],
-      [{ maxHoldMs: 0 }, 'maxHoldMs'],
-      [{ ttlMs: '5s' }, 'ttlMs must be a number from 10 to 2147483647; it was "5s"'],
-      [{ ttl: 5 }, 'ttl is no acquire option; there are ttlMs'],
-      [{ watchdog: 1 }, 'watchdog must be true or false'],
-    ])('refuses %p', async (options, message) => {
-      await expect(locks.acquire('k', options)).rejects.toThrow(message);
-      expect(() => world.service({ defaults: options })).toThrow(LockConfigurationError);
-    });
-
-    it('refuses impossible service options', () => {
-      expect(() => world.service({ maxHandOffs: 2_048 })).toThrow(
-        'maxHandOffs must be a whole number from 0 to 2047; it was 2048',
-      );
-      expect(() => world.service({ namespace: 'a:b' })).toThrow('because a colon ends it');
-    });
-
-    it.each<[object, string]>([
-      [{ label: 7 }, 'label must be a text of 1 to 1000 characters; it was 7'],
-      [{ label: 'x'.repeat(1_001) }, 'label must be a text'],
-      [{ observers: { lost: () => undefined } }, 'observers must be a list of objects'],
-      [{ observers: [undefined] }, 'observers must be a list of objects'],
-      [{ clock: { now: () => 0 } }, 'clock must be an object with the methods now and schedule; it was { now:'],
-      [{ clock: null }, 'it was null'],
-    ])('refuses the service options %p', (options, message) => {
-      expect(() => world.service(options)).toThrow(LockConfigurationError);
-      expect(() => world.service(options)).toThrow(message);
-    });
-
-    it('refuses a TTL that the backend cannot keep, where it is given', async () => {
-      const slow = Object.assign(backend, { ttlLimits: { minMs: 2_000, maxMs: 60_000 } });
-      const refusal = 'ttlMs must be from 2000 to 60000 with test; it was';
-      expect(() => new LockService(slow, { defaults: { ttlMs: 1_999 } })).toThrow(`${refusal} 1999`);
-      await expect(locks.acquire('k', { ttlMs: 60_001 })).rejects.toThrow(`${refusal} 60001`);
-      await expect(locks.tryAcquire('k', { ttlMs: 500 })).rejects.toBeInstanceOf(LockConfigurationError);
-      expect(backend.held).toEqual([]);
-      await (await locks.acquire('k', { ttlMs: 2_000 })).release();
-    });
-
-    it.each(['', '\ud800', 'x'.repeat(4_097), '\u00e9'.repeat(2_049), undefined, null, {}, ['a'], 42])(
-      'refuses the key %p before it asks anybody',
-      async (key) => {
-        await expect(locks.acquire(key as string)).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'key' });
-        expect(backend.held).toEqual([]);
-      },
-    );
-
-    it('keeps apart what only looks alike', async () => {
-      const alike = [
-        '\u00e9',
-        'e\u0301',
-        'E\u0301',
-        'a',
-        'a ',
-        ' a',
-        'a\n',
-        'a\0',
-        '*',
-        '__proto__',
-        'constructor',
-        'a/b',
-      ];
-      for (const key of alike) expect(await locks.tryAcquire(key)).not.toBeNull();
-      expect(backend.held).toHaveLength(alike.length);
     });
   });
 });

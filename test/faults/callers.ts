@@ -1,18 +1,13 @@
 import { expect } from '@jest/globals';
 import { randomInt } from 'node:crypto';
 import { getEventListeners, setMaxListeners } from 'node:events';
-import {
-  LockBackendError,
-  LockDeadlockError,
-  type LockService,
-  LockShutdownError,
-  LockTimeoutError,
-} from 'nestjs-distributed-lock/core';
-import { aborted, type Contract, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
+import { LockBackendError, LockDeadlockError, LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { aborted, failureOf, Gate, handled, SLACK_MS } from '../conformance/contract.js';
 import { eventually } from '../support/eventually.js';
 import { liveBytes } from '../support/live-bytes.js';
 import type { Suite } from '../conformance/suite.js';
 import type { FaultTheme } from './fault-theme.js';
+import { whenFrozen } from './when-frozen.js';
 
 /** Longer than any of these tests. */
 const LONG_TTL_MS = 60_000;
@@ -232,23 +227,4 @@ function failing({ harness, it, alone }: Suite): void {
     await expect(failureOf(waiting)).resolves.toBeInstanceOf(LockShutdownError);
     await lock.release();
   });
-}
-
-/** Work under a lock whose server is frozen when it ends, and until `check` is over. */
-async function whenFrozen<T>(
-  contract: Contract,
-  service: LockService,
-  end: () => T | Promise<T>,
-  check: (work: Promise<T>) => Promise<unknown>,
-): Promise<void> {
-  let thaw = async (): Promise<void> => undefined;
-  const work = service.withLock(contract.key(), async () => {
-    thaw = (await contract.harness.freeze?.()) ?? thaw;
-    return await end();
-  });
-  try {
-    await check(work);
-  } finally {
-    await thaw();
-  }
 }

@@ -7,7 +7,7 @@ import { context } from '../../nest/apps.js';
 import { failureOf } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
-import { MethodLockWorld } from './method-lock-world.js';
+import { ExistingTableWorld } from './existing-table-world.js';
 
 const STRATEGIES = {
   postgres: ['lease', 'row', 'session'],
@@ -17,7 +17,7 @@ const STRATEGIES = {
 
 wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
   describe(`the start of an application, ${type}`, () => {
-    const world = new MethodLockWorld(type);
+    const world = new ExistingTableWorld(type);
     const opened: DataSource[] = [];
     beforeAll(() => world.start());
     afterEach(() => Promise.all(opened.splice(0).map((dataSource) => dataSource.destroy())));

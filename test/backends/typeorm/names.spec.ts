@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 import { failureOf, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
-import { MethodLockWorld } from './method-lock-world.js';
+import { ExistingTableWorld } from './existing-table-world.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 const LONG_TTL_MS = 60_000;
@@ -103,7 +103,7 @@ for (const type of wantedOf(['postgres'])) {
 
 for (const type of wantedOf(['postgres', 'mariadb', 'sqlite']))
   describe(`the table of an older program, ${type}`, () => {
-    const world = new MethodLockWorld(type);
+    const world = new ExistingTableWorld(type);
     beforeAll(() => world.start());
     afterEach(() => world.endTest());
     afterAll(() => world.stop());

@@ -30,8 +30,8 @@ for (const name of wantedOf(['zookeeper'])) {
       const once = async (): Promise<void> => (await win(backend, key)).release();
       // sequential: create and list fail for want of a parent, create that, create and list, delete
       expect(await during(once)).toBe(mode === 'sequential' ? 6 : 3);
-      expect(await during(once)).toBe(3);
-      // The server may remove the empty parent between two of them: that one costs three more.
+      // The server may remove the empty parent between two of them, every half second: that one costs three more.
+      expect(Math.min(await during(once), await during(once))).toBe(3);
       expect([300, 303, 306]).toContain(await during(() => many(100, once)));
     });
 

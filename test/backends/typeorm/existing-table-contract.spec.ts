@@ -1,7 +1,7 @@
 import { describeLockBackend } from '../../conformance/describe-lock-backend.js';
 import { wantedOf } from '../describe-backend.js';
-import { MethodLockWorld } from './method-lock-world.js';
+import { ExistingTableWorld } from './existing-table-world.js';
 
 for (const type of wantedOf(['postgres', 'mariadb', 'sqlite'])) {
-  describeLockBackend(`a table of an older program, ${type}`, new MethodLockWorld(type).harness);
+  describeLockBackend(`a table of an older program, ${type}`, new ExistingTableWorld(type).harness);
 }

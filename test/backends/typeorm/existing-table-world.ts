@@ -34,7 +34,7 @@ const NOW = {
 type Options = Partial<TypeOrmOptions> & { readonly locks?: LockServiceOptions };
 
 /** A database with a table of locks of an older program, that program, and services on the same table. */
-export class MethodLockWorld {
+export class ExistingTableWorld {
   readonly #base: BackendHarness;
   readonly #sql: SqlHarness | undefined;
   readonly #services: LockService[] = [];

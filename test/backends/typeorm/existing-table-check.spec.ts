@@ -4,7 +4,7 @@ import { addLockColumns, type ExistingTableColumns } from 'nestjs-distributed-lo
 import { DataSource, type MigrationInterface, type QueryRunner } from 'typeorm';
 import { failureOf } from '../../conformance/contract.js';
 import { wantedOf } from '../describe-backend.js';
-import { type DatabaseType, MethodLockWorld } from './method-lock-world.js';
+import { type DatabaseType, ExistingTableWorld } from './existing-table-world.js';
 
 const COLUMNS: ExistingTableColumns = { key: 'methodName', owner: 'desc', updatedAt: 'order', expiresAt: 'until' };
 
@@ -56,7 +56,7 @@ const HOPELESS: [string, string, (type: DatabaseType) => string | null][] = [
 
 wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
   describe(`the shape of a table of an older program, ${type}`, () => {
-    const world = new MethodLockWorld(type);
+    const world = new ExistingTableWorld(type);
     beforeAll(() => world.start());
     afterEach(() => world.endTest());
     afterAll(() => world.stop());

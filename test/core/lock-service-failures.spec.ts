@@ -1,0 +1,104 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { runInNewContext } from 'node:vm';
+import { LockBackendError, LockService, LockBackend } from 'nestjs-distributed-lock/core';
+import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+import { type ManualClock, type TestLockBackend } from 'nestjs-distributed-lock/testing';
+import { LossyStore } from './lossy-store.js';
+import { ServiceWorld } from './service-world.js';
+
+describe('LockService', () => {
+  let world: ServiceWorld;
+  let clock: ManualClock;
+  let backend: TestLockBackend;
+  let locks: LockService;
+
+  beforeEach(() => {
+    world = new ServiceWorld();
+    ({ clock, backend, locks } = world);
+  });
+  afterEach(() => world.locks.close());
+
+  describe('failure', () => {
+    it('is no time-out: the error says what could not be done, and to whom', async () => {
+      backend.breakDown(new Error('connection refused'));
+      await expect(locks.acquire('k')).rejects.toThrow('test could not acquire "k": connection refused');
+      await expect(locks.tryAcquire('k')).rejects.toThrow(LockBackendError);
+      backend.repair();
+      await (await locks.acquire('k')).release();
+    });
+
+    it('is told to all who wait here for the key, at once and not one after the other', async () => {
+      const release = await backend.occupy('k');
+      const waiting = Promise.allSettled(Array.from({ length: 20 }, () => locks.acquire('k')));
+      await clock.advance(1);
+      backend.breakDown(new Error('connection refused'));
+      const outcomes = await waiting;
+      expect(clock.now()).toBe(1);
+      for (const outcome of outcomes) {
+        expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'LOCK_BACKEND', backend: 'test' } });
+      }
+      backend.repair();
+      await release();
+      await (await locks.acquire('k')).release();
+    });
+
+    it('is told to one whose time is up while another one of this process asks in vain', async () => {
+      const store = new LossyStore(new MemoryLeaseStore(clock));
+      store.carry = () => Promise.reject(new Error('connection refused'));
+      await using patient = new LockService(() => new LockBackend(store, { patienceMs: 1_500 }), { clock });
+      const waits = [5_000, 100, 200, 10_000].map((waitMs) => patient.acquire('k', { waitMs }));
+      const settled = Promise.allSettled(waits);
+      await clock.advance(0);
+      await expect(patient.tryAcquire('k')).rejects.toThrow('lossy could not acquire "k": connection refused');
+      await clock.advance(2_100);
+      for (const outcome of await settled) expect(outcome).toMatchObject({ reason: { code: 'LOCK_BACKEND' } });
+      expect(store.asked.filter((call) => call === 'acquire').length).toBeLessThan(20);
+      // It is forgotten as soon as the backend says otherwise.
+      store.carry = (call) => call();
+      await store.inner.tryAcquire('k', 'stranger', 60_000, { host: 'there', pid: 2 });
+      const refused = Promise.allSettled([1, 2].map(() => patient.acquire('k', { waitMs: 100 })));
+      await clock.advance(100);
+      for (const outcome of await refused) expect(outcome).toMatchObject({ reason: { code: 'LOCK_TIMEOUT' } });
+    });
+
+    it('of a caller with little time sends nobody else away', async () => {
+      const store = new LossyStore(new MemoryLeaseStore(clock));
+      await using other = new LockService(() => new LockBackend(store), { clock });
+      store.carry = () => Promise.reject(new Error('connection refused'));
+      const hasty = expect(other.tryAcquire('k')).rejects.toThrow(LockBackendError);
+      const patient = other.acquire('k');
+      await hasty;
+      store.carry = (call) => call();
+      await clock.advance(100);
+      await (await patient).release();
+    });
+
+    it('survives an observer that throws, at once or later', async () => {
+      const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+      const watched = world.service({
+        observers: [
+          {
+            acquired: () => {
+              throw new Error('broken metrics');
+            },
+          },
+          Object.assign({}, { acquired: async () => Promise.reject(new Error('late metrics')) }),
+          Object.assign({}, { acquired: () => runInNewContext(`Promise.reject(new Error('foreign metrics'))`) }),
+          Object.assign({}, { released: async () => Promise.reject(Object.create(null)) }),
+          {
+            released: () => {
+              throw Object.create(null);
+            },
+          },
+        ],
+      });
+      await (await watched.acquire('k')).release();
+      await clock.advance(0);
+      for (const text of ['broken metrics', 'late metrics', 'foreign metrics'])
+        expect(warned).toHaveBeenCalledWith(expect.stringContaining(text));
+      const withoutText = warned.mock.calls.filter(([warning]) => String(warning).includes('in released: an object'));
+      expect(withoutText).toHaveLength(2);
+      warned.mockRestore();
+    });
+  });
+});
