@@ -54,7 +54,7 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
 /** Before the processes start, so that they do not all try to make the tables. */
 async function createSale(database: string, stock: number): Promise<void> {
   const dataSource = await new DataSource(databaseOptions(database)).initialize();
-  await seed(dataSource, stock);
+  await seed(dataSource.manager, stock);
   await dataSource.destroy();
 }
 

@@ -1,6 +1,5 @@
 import { type DynamicModule, Inject, Module, type OnModuleInit } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { DataSource } from 'typeorm';
 import { SETTINGS, type Settings } from '../settings.js';
 import { databaseOptions } from './database-options.js';
 import { seed } from './seed.js';
@@ -19,11 +18,12 @@ export class DatabaseModule implements OnModuleInit {
   }
 
   constructor(
-    private readonly dataSource: DataSource,
+    private readonly transactions: Transactions,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
   async onModuleInit(): Promise<void> {
-    await seed(this.dataSource, this.settings.stock);
+    // Processes that start together seed the same file: whoever finds it locked tries again.
+    await this.transactions.run((manager) => seed(manager, this.settings.stock));
   }
 }

@@ -1,11 +1,11 @@
-import type { DataSource } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { Sale } from './sale.entity.js';
 
 /** The flash sale with its pieces, and the one that the restock job fills up. Leaves what is there alone. */
-export async function seed(dataSource: DataSource, stock: number): Promise<void> {
+export async function seed(manager: EntityManager, stock: number): Promise<void> {
   const sales = [
     { id: 42, pieces: stock, stock },
     { id: 7, pieces: 5, stock: 5 },
   ];
-  await dataSource.createQueryBuilder().insert().into(Sale).values(sales).orIgnore().execute();
+  await manager.createQueryBuilder().insert().into(Sale).values(sales).orIgnore().execute();
 }
