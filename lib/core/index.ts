@@ -59,7 +59,7 @@ export { Semaphore } from './kit/semaphore.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';
 export { assertKey } from './contract/key.js';
 export { packHolder, packMetadata, unpackHolder } from './contract/holder.js';
-export { outside } from './holding/reentrancy.js';
+export { outside } from './holding/call-tree.js';
 export { type Clock, pause, systemClock, type Timer } from './time/timers.js';
 export { WakeUps } from './leasing/wake-ups.js';
 export { trustedUntil } from './holding/watchdog.js';

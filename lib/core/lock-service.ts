@@ -16,7 +16,7 @@ import { assertServiceOptions, OptionResolver } from './lock-options.js';
 import type { LockSnapshot } from './events/lock-observer.js';
 import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend } from './leasing/open-backend.js';
-import { findHold, outside } from './holding/reentrancy.js';
+import { outside } from './holding/call-tree.js';
 import { readSequencer, type SequencerState } from './holding/sequencer.js';
 import { ServiceEnd } from './holding/service-end.js';
 import { systemClock } from './time/timers.js';
@@ -223,8 +223,8 @@ export class LockService implements AsyncDisposable {
     assertKey(key);
     options.signal?.throwIfAborted();
     const fullKey = this.#prefix + key;
-    const inner = findHold(this.#holds.listener, fullKey);
-    if (inner) return reenter(inner, options, this.#holds);
+    const reentered = reenter(fullKey, options, this.#holds);
+    if (reentered) return reentered;
     if (this.#end.refusesCaller) throw new LockShutdownError(key);
     return new Acquisition(fullKey, options, this.#holds).run();
   }

@@ -12,7 +12,7 @@ import { type Declaration, labelOf, type Method } from '../decorators/declaratio
 import { ClientDeparture } from './client-departure.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
 import { type KeySource, LockedKeys, withLocks } from './locked-keys.js';
-import type { LockedOptions } from './locked-types.js';
+import type { Lockable, LockedOptions } from './locked-types.js';
 import { ownContext } from './locked.interceptor.js';
 import { lockedStream, toObservable } from './locked-stream.js';
 import { isEventStream, returnsObservable } from './method-metadata.js';
@@ -32,6 +32,8 @@ interface Call {
 export class LockedMethod {
   readonly label: string;
   readonly backend: string;
+  /** Takes the place of the method. */
+  readonly wrapper: Lockable;
   /** The work of another decorator between the lock and the method. */
   step: MethodStep | undefined;
   readonly #keys: LockedKeys;
@@ -63,6 +65,10 @@ export class LockedMethod {
     this.#keys = new LockedKeys(key, declaration, method, this.label);
     this.#lockArguments = parameterMetadata(declaration).locks;
     this.#returnsObservable = returnsObservable(declaration);
+    const call = this.#call.bind(this);
+    this.wrapper = function (this: unknown, ...args: unknown[]) {
+      return call(this, args);
+    };
   }
 
   /** @throws LockConfigurationError when no call on an instance of `classRef`, by `service`, can ever work */
@@ -76,7 +82,7 @@ export class LockedMethod {
   }
 
   /** Never runs the method without its locks. What is missing fails the promise or the Observable. */
-  call(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
+  #call(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
     const streams = this.#streams(isObject(instance) && Reflect.get(instance, this.declaration.name));
     try {
       if (!isObject(instance)) throw this.#withoutService('it was called without its instance');
@@ -141,9 +147,10 @@ export class LockedMethod {
       return work(locks);
     };
     try {
+      const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
       const options =
-        signals.length > 0
-          ? { ...this.#acquire, signal: AbortSignal.any(signals) }
+        signal && signal !== this.#acquire.signal
+          ? { ...this.#acquire, signal }
           : (this.#resolved.get(service) ?? this.#acquire);
       return await withLocks(service, keys, enter, options);
     } catch (error) {

@@ -7,7 +7,7 @@ import { LockedExceptionFilter } from './lock-exception.filter.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import type { KeyFunction, KeySource } from './locked-keys.js';
 import { addLockedMethod, LockedMethod, lockedMethods } from './locked-method.js';
-import type { Lockable, LockedDecorator, LockedOptions, OnBusy } from './locked-types.js';
+import type { LockedDecorator, LockedOptions, OnBusy } from './locked-types.js';
 import { LockedInterceptor } from './locked.interceptor.js';
 import { addLastFilter, noteDeclaration } from './method-metadata.js';
 import { MethodStep } from './method-step.js';
@@ -55,11 +55,8 @@ export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorato
       locked.step = new MethodStep(step, declaration, method);
       Inject(step.needs)(target, locked.step.property);
     });
-    const wrapper: Lockable = function (this: unknown, ...args: unknown[]) {
-      return locked.call(this, args);
-    };
-    descriptor.value = wrapMethod(method, wrapper);
-    noteDeclaration(declaration, wrapper);
+    descriptor.value = wrapMethod(method, locked.wrapper);
+    noteDeclaration(declaration, locked.wrapper);
     UseInterceptors(LockedInterceptor)(target, name, descriptor);
     addLastFilter(descriptor.value, LockedExceptionFilter);
   };

@@ -13,7 +13,7 @@ import type { BackendHealth } from '../contract/health.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { Lease } from '../leasing/lease.js';
 import type { ResolvedOptions } from '../lock-options.js';
-import { outside } from './reentrancy.js';
+import { outside } from './call-tree.js';
 import { TimerWheel } from '../time/timer-wheel.js';
 import { Watchdog } from './watchdog.js';
 

@@ -1,6 +1,6 @@
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import type { Hold } from './hold.js';
-import { handlesAround, runInside } from './reentrancy.js';
+import { handlesAround, runInside } from './call-tree.js';
 
 /** A caller's lock between acquire and release. Made by `LockService` only. */
 export class LockHandle implements AsyncDisposable {

@@ -2,7 +2,7 @@ import { currentLocks } from './lock-handle.js';
 import { within } from '../time/within.js';
 import { LockShutdownError } from '../contract/errors.js';
 import type { HoldRegistry } from './hold-registry.js';
-import { outside } from './reentrancy.js';
+import { outside } from './call-tree.js';
 
 /** How a lock service ends: who is still let in, whom it waits for, and what becomes of the others. */
 export class ServiceEnd {

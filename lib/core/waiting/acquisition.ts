@@ -2,7 +2,7 @@ import { KeyHeld } from './blockers.js';
 import { Deadline } from '../time/deadline.js';
 import { LockDeadlockError, LockShutdownError, quote } from '../contract/errors.js';
 import { currentLocks } from '../holding/lock-handle.js';
-import { Hold } from '../holding/hold.js';
+import type { Hold, HoldListener } from '../holding/hold.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { Lease } from '../leasing/lease.js';
@@ -10,7 +10,7 @@ import type { AcquireRequest } from '../leasing/lease-request.js';
 import { isAlike, type LeftEntry } from './local-queue.js';
 import type { ResolvedOptions } from '../lock-options.js';
 import { newOwner } from '../holding/process-identity.js';
-import { outside } from '../holding/reentrancy.js';
+import { innermost, outside } from '../holding/call-tree.js';
 
 /** One caller's way to a hold: its turn in this process, then the lease of the caller before, or one of the backend. */
 export class Acquisition implements AcquireRequest {
@@ -150,12 +150,19 @@ export class Acquisition implements AcquireRequest {
 }
 
 /**
- * Enters a hold that the call tree has already. `KeyHeld`: the caller asks not to re-enter and not to wait.
+ * Enters the hold of `key` that the call tree has already, if any. `KeyHeld`: the caller asks not to re-enter and not
+ * to wait.
  * @throws LockLostError; LockDeadlockError when it asks to wait for itself
  */
-export function reenter(hold: Hold, options: ResolvedOptions, { settings }: HoldRegistry): Hold | KeyHeld {
-  const { key, fencingToken } = hold;
+export function reenter(
+  key: string,
+  options: ResolvedOptions,
+  { listener, settings }: HoldRegistry,
+): Hold | KeyHeld | undefined {
+  const hold = holdAround(key, listener);
+  if (!hold) return undefined;
   if (!hold.isHeld) throw hold.lossError();
+  const { fencingToken } = hold;
   if (options.reentrant && hold.options.reentrant) {
     hold.enter();
     settings.observers.notify('acquired', () => ({ key, fencingToken, waitedMs: 0, from: 're-entry' }));
@@ -166,4 +173,13 @@ export function reenter(hold: Hold, options: ResolvedOptions, { settings }: Hold
     currentLocks().map((lock) => lock.key),
     key,
   );
+}
+
+/** The hold of `key` that the call tree has from `listener`'s service, unless everybody left it meanwhile. */
+function holdAround(key: string, listener: HoldListener): Hold | undefined {
+  for (let entry = innermost(); entry; entry = entry.outer) {
+    const { hold } = entry;
+    if (hold.listener === listener && hold.key === key && !hold.ended) return hold;
+  }
+  return undefined;
 }

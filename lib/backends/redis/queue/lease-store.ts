@@ -13,7 +13,7 @@ import {
 import type { RedisServers } from '../connection/redis-servers.js';
 import { RedisLeaseStore } from '../lease-store.js';
 import { type QueueScripts, queueScripts } from '../scripts/queue-scripts.js';
-import { asList, isOne, leaseKeyOf, splitFields } from '../scripts/redis-values.js';
+import { asList, isOne, leaseKeyOf, queueKeysOf, splitFields } from '../scripts/redis-values.js';
 import type { RedisScript } from '../scripts/redis-script.js';
 import type { WakeUpChannels } from './wake-up-channel.js';
 
@@ -73,10 +73,10 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const address = this.#waiters.has(owner) ? this.channels.addressOf(leaseKey) : undefined;
-    const { acquire: script, keysOf } = this.#scripts;
+    const keys = this.#keysOf(leaseKey);
     const args = [owner, Math.ceil(ttlMs), `${address ?? ''}|${packMetadata(metadata)}`];
     return this.servers.ask(leaseKey, {
-      requests: [{ script, keys: keysOf(leaseKey), args }],
+      requests: [{ script: this.#scripts.acquire, keys, args }],
       confirmation: this.confirmation,
       read: (replies) => this.#attemptOf(leaseKey, owner, replies),
       asker,
@@ -88,9 +88,9 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
 
   release(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const { release: script, keysOf } = this.#scripts;
     if (this.#inLine.has(owner)) this.#inLine.set(owner, key);
-    return this.servers.ask(leaseKey, { requests: [{ script, keys: keysOf(leaseKey), args: [owner] }], read: isOne });
+    const requests = [{ script: this.#scripts.release, keys: this.#keysOf(leaseKey), args: [owner] }];
+    return this.servers.ask(leaseKey, { requests, read: isOne });
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -99,6 +99,11 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
 
   override async close(): Promise<void> {
     await Promise.all([this.channels.close(), super.close()]);
+  }
+
+  /** A node of a cluster has to know all keys: a slot that is moving must stop the script before it begins. */
+  #keysOf(leaseKey: string): readonly string[] {
+    return this.channels.sharded ? queueKeysOf(leaseKey) : [leaseKey];
   }
 
   #noteInLine(owner: string): void {

@@ -38,7 +38,7 @@ end
 
 /**
  * The scripts of the queue share these functions, after `reaches`. KEYS: lease, and on a cluster queue, fence and
- * waiters. Their names begin with the lease's, so a single server puts them together itself.
+ * waiters, as `queueKeysOf` has them. A single server puts their names together itself.
  *
  * lease = `owner|token|metadata`. queue = list of owners, first come first. waiters = hash by owner,
  * `channel|seen|ttl|metadata`: seen is the time in ms of the waiter's last question, and negative once it was passed
@@ -161,7 +161,5 @@ export function queueScripts({ sharded }: { readonly sharded: boolean }) {
   return {
     acquire: redisScript({ ...shape, args: 3 }, ACQUIRE, functions),
     release: redisScript({ ...shape, args: 1 }, RELEASE, functions),
-    // A node of a cluster has to know all keys: a slot that is moving must stop the script before it begins.
-    keysOf: (key: string): readonly string[] => (sharded ? [key, `${key}:q`, `${key}:f`, `${key}:w`] : [key]),
   };
 }

@@ -5,6 +5,11 @@ export function leaseKeyOf(prefix: string, key: string): string {
   return `${prefix}:{${escape(key)}}`;
 }
 
+/** All keys of a lock with a queue: the lease, the queue, the fence and the waiters. */
+export function queueKeysOf(leaseKey: string): readonly string[] {
+  return [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`];
+}
+
 /** A `}` would end the hash tag early: `a}b` and `a}c` in one slot, and `a}:q` in the place of the queue of `a`. */
 function escape(key: string): string {
   return /[%{}]/u.test(key) ? key.replace(/[%{}]/gu, encodeURIComponent) : key;

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { Hold, HoldListener } from './hold.js';
+import type { Hold } from './hold.js';
 
-/** A `LockHandle`, as far as re-entrancy looks at one. */
+/** A `LockHandle`, as far as a call tree looks at one. */
 interface Handle {
   readonly state: string;
 }
@@ -41,12 +41,9 @@ export function outside<T>(work: () => T): T {
   return entries.run(undefined, work);
 }
 
-/** The hold of `key` that the current call tree has from `listener`'s service, unless everybody left it meanwhile. */
-export function findHold(listener: HoldListener, key: string): Hold | undefined {
-  for (let entry = entries.getStore(); entry; entry = entry.outer) {
-    if (entry.hold.listener === listener && entry.hold.key === key && !entry.hold.ended) return entry.hold;
-  }
-  return undefined;
+/** The innermost hold of the current call tree, with those around it. */
+export function innermost(): Entry | undefined {
+  return entries.getStore();
 }
 
 /** The handles of the current call tree, innermost first. */
