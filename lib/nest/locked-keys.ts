@@ -1,13 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import {
-  type AcquireOptions,
-  assertKey,
-  Deadline,
-  LockConfigurationError,
-  type LockHandle,
-  type LockService,
-  quote,
-} from '../core/index.js';
+import { assertKey, LockConfigurationError, quote } from '../core/index.js';
 import type { Declaration, Method } from '../decorators/declaration.js';
 import { KeyNames, type ReadValue } from './key-names.js';
 import { type KeyTemplate, parseTemplate, type Path } from './key-template.js';
@@ -134,28 +126,4 @@ function assertedKeys(found: unknown): readonly string[] {
     assertKey(key);
     return key;
   });
-}
-
-/**
- * `withLock` for several keys: all of them or none, waiting at most `waitMs` altogether. Give them sorted: callers that
- * take keys in one order never wait for each other.
- */
-export function withLocks<T>(
-  service: LockService,
-  keys: readonly string[],
-  work: (locks: readonly LockHandle[]) => Promise<T>,
-  options: AcquireOptions,
-): Promise<T> {
-  const [only = ''] = keys;
-  if (keys.length === 1) return service.withLock(only, (lock) => work([lock]), options);
-  const deadline = Deadline.after(options.waitMs ?? service.defaults.waitMs);
-  const take = (locks: readonly LockHandle[]): Promise<T> => {
-    const key = keys[locks.length];
-    if (key !== undefined) {
-      return service.withLock(key, (lock) => take([...locks, lock]), { ...options, waitMs: deadline.remainingMs });
-    }
-    for (const lock of locks) lock.throwIfLost();
-    return work(locks);
-  };
-  return take([]);
 }

@@ -2,6 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import { EMPTY, isObservable, type Observable, throwError } from 'rxjs';
 import {
   type AcquireOptions,
+  Deadline,
   LockConfigurationError,
   type LockHandle,
   type LockService,
@@ -11,7 +12,7 @@ import {
 import { type Declaration, labelOf, type Method } from '../decorators/declaration.js';
 import { ClientDeparture } from './client-departure.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
-import { type KeySource, LockedKeys, withLocks } from './locked-keys.js';
+import { type KeySource, LockedKeys } from './locked-keys.js';
 import type { Lockable, LockedOptions } from './locked-types.js';
 import { ownContext } from './locked.interceptor.js';
 import { lockedStream, toObservable } from './locked-stream.js';
@@ -177,6 +178,30 @@ export class LockedMethod {
     for (const index of this.#lockArguments) filled[index] = locks.at(-1);
     return filled;
   }
+}
+
+/**
+ * `withLock` for several keys: all of them or none, waiting at most `waitMs` altogether. Give them sorted: callers that
+ * take keys in one order never wait for each other.
+ */
+export function withLocks<T>(
+  service: LockService,
+  keys: readonly string[],
+  work: Work<T>,
+  options: AcquireOptions,
+): Promise<T> {
+  const [only = ''] = keys;
+  if (keys.length === 1) return service.withLock(only, (lock) => work([lock]), options);
+  const deadline = Deadline.after(options.waitMs ?? service.defaults.waitMs);
+  const take = (locks: readonly LockHandle[]): Promise<T> => {
+    const key = keys[locks.length];
+    if (key !== undefined) {
+      return service.withLock(key, (lock) => take([...locks, lock]), { ...options, waitMs: deadline.remainingMs });
+    }
+    for (const lock of locks) lock.throwIfLost();
+    return work(locks);
+  };
+  return take([]);
 }
 
 const METHODS = Symbol('methods with @Locked');

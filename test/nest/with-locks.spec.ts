@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { AcquireOptions, LockHandle, LockService } from 'nestjs-distributed-lock';
-import { withLocks } from '../../lib/nest/locked-keys.js';
+import { withLocks } from '../../lib/nest/locked-method.js';
 
 type Work = (lock: LockHandle) => Promise<unknown>;
 
