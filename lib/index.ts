@@ -1,3 +1,4 @@
+/** For applications of Nest: the module, the decorators and what they give. @module nestjs-distributed-lock */
 export { DistributedLockModule } from './nest/distributed-lock.module.js';
 export {
   DISTRIBUTED_LOCK_OPTIONS,

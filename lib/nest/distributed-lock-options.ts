@@ -10,7 +10,7 @@ export interface ModuleOptions extends LockServiceOptions {
   logger?: LoggerService | false;
 }
 
-/** One backend, or several by name. The other options hold for each of them. */
+/** One backend, or several by name. The other options hold for each of them. @interface */
 export type DistributedLockOptions = ModuleOptions &
   ({ backend: GivenBackend; backends?: never } | { backends: NamedBackends; backend?: never });
 

@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
+import { headingName } from '../../site/.vitepress/links.js';
+import { navigation } from '../../site/.vitepress/navigation.js';
 import { PAGES, proseOf, read, ROOT } from './pages.js';
 
 const { homepage, repository, bugs } = JSON.parse(read('package.json')) as {
@@ -10,6 +12,8 @@ const { homepage, repository, bugs } = JSON.parse(read('package.json')) as {
 };
 const HOME = homepage.replace('#readme', '');
 const OWN = [`${HOME}/blob/main/`, `${HOME}/tree/main/`];
+
+const DOCS = PAGES.filter((page) => /^docs\/(?!README)/u.test(page));
 
 const LINK = /\]\((?<path>[^)#]*)#?(?<heading>[^)]*)\)/gu;
 
@@ -35,7 +39,12 @@ describe('links', () => {
 
   it('of the index lead to every page of docs', () => {
     const linked = linksOf('docs/README.md').map(({ file }) => file);
-    expect(linked).toEqual(including(...PAGES.filter((page) => /^docs\/(?!README)/u.test(page))));
+    expect(linked).toEqual(including(...DOCS));
+  });
+
+  it('of the side bar of the site lead to every page of docs', () => {
+    const linked = navigation(read('docs/README.md')).flatMap(({ items }) => items.map(({ link }) => link));
+    expect(linked).toEqual(including(...DOCS.map((page) => `/${page}`)));
   });
 });
 
@@ -59,12 +68,7 @@ function linksOf(page: string): Link[] {
 
 /** As they are named in links. */
 function headingsOf(page: string): string[] {
-  return [...proseOf(page).matchAll(/^#+ (?<title>.*)$/gmu)].map(({ groups }) =>
-    (groups?.['title'] ?? '')
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
+  return [...proseOf(page).matchAll(/^#+ (?<title>.*)$/gmu)].map(({ groups }) => headingName(groups?.['title'] ?? ''));
 }
 
 function including(...texts: string[]): unknown {

@@ -95,6 +95,7 @@ type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
  * 6) of yours, for one server or by Sentinel. The backend never closes or cuts it, and sends it nothing while it is not
  * ready or its server is silent. The subscription uses a duplicate of it. Of a `Cluster` the backend uses the nodes and
  * settings only: it connects by duplicates.
+ * @interface
  */
 export type RedisOptions = CommonOptions &
   (Only<'url'> | Only<'client'> | (Only<'sentinels'> & RedisSentinelOptions) | (Only<'cluster'> & RedisClusterOptions));

@@ -23,6 +23,7 @@ interface CommonOptions {
 /**
  * `urls`: the backend makes its connections and closes them. `clients`: ioredis clients (5 or 6) of yours, which are
  * never closed and never cut. Each server is a master that replicates nothing; best an odd number of them.
+ * @interface
  */
 export type RedlockOptions = CommonOptions &
   (

@@ -10,7 +10,7 @@ interface Where {
   dataSource: DataSource | { readonly options: DataSourceOptions };
 }
 
-/** Each strategy describes its own options. All processes must use the same strategy. */
+/** Each strategy describes its own options. All processes must use the same strategy. @interface */
 export type TypeOrmOptions = Where &
   (
     | ({ strategy?: 'lease' } & LeaseBackendOptions)
