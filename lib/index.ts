@@ -22,6 +22,8 @@ export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/loc
 export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
 export { LockService } from './core/lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './core/holding/lock-handle.js';
+export { type LeaderWork, type LeadOptions } from './core/leading/lead-options.js';
+export { Leadership } from './core/leading/leadership.js';
 export { readSequencer, type Sequencer, type SequencerState } from './core/holding/sequencer.js';
 export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './core/lock-options.js';
 export {
@@ -30,6 +32,7 @@ export {
   type LockEvents,
   type LockObserver,
   type LockSnapshot,
+  type TermEnd,
 } from './core/events/lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './core/events/lock-event-stream.js';
 export { type BackendHealth } from './core/contract/health.js';

@@ -13,8 +13,11 @@ export {
   type LockEvents,
   type LockObserver,
   type LockSnapshot,
+  type TermEnd,
 } from './events/lock-observer.js';
 export { type EventStreamOptions, type LockEventStream } from './events/lock-event-stream.js';
+export { type LeaderWork, type LeadOptions } from './leading/lead-options.js';
+export { Leadership } from './leading/leadership.js';
 export { readSequencer, type Sequencer, type SequencerState } from './holding/sequencer.js';
 export * from './contract/errors.js';
 

@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events';
-import { hostname } from 'node:os';
 import { Acquisition, reenter } from './waiting/acquisition.js';
 import { KeyHeld } from './waiting/blockers.js';
 import { detached } from './kit/detached.js';
@@ -7,6 +6,7 @@ import { LockConfigurationError, LockShutdownError, LockTimeoutError } from './c
 import type { Hold } from './holding/hold.js';
 import { HoldRegistry } from './holding/hold-registry.js';
 import { assertKey } from './contract/key.js';
+import { ownMetadata } from './contract/holder.js';
 import type { BackendHealth } from './contract/health.js';
 import { LockBackend } from './leasing/lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './events/lock-event-stream.js';
@@ -17,13 +17,13 @@ import type { LockSnapshot } from './events/lock-observer.js';
 import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend } from './leasing/open-backend.js';
 import { outside } from './holding/call-tree.js';
-import { readSequencer, type SequencerState } from './holding/sequencer.js';
+import type { SequencerState } from './holding/sequencer.js';
+import { checkSequencer } from './holding/sequencer-check.js';
+import type { LeaderWork, LeadOptions } from './leading/lead-options.js';
+import type { Leadership } from './leading/leadership.js';
+import { Leaderships } from './leading/leaderships.js';
 import { ServiceEnd } from './holding/service-end.js';
 import { systemClock } from './time/timers.js';
-
-/** How long a server, and then the backend, may take to answer when the service is closed. */
-const CLOSE_MS = 5_000;
-const SHUTDOWN_GRACE_MS = 10_000;
 
 /**
  * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend,
@@ -35,8 +35,8 @@ export class LockService implements AsyncDisposable {
   readonly #observers: Observers;
   readonly #prefix: string;
   readonly #holds: HoldRegistry;
+  readonly #leaderships: Leaderships;
   readonly #end: ServiceEnd;
-  readonly #shutdownGraceMs: number;
 
   /** @throws LockConfigurationError */
   constructor(given: GivenBackend, options: LockServiceOptions = {}) {
@@ -46,7 +46,6 @@ export class LockService implements AsyncDisposable {
     const { label, namespace, maxWaiters = 100_000, clock = systemClock } = options;
     this.#options = new OptionResolver(options.defaults, backend.store);
     this.#observers = new Observers(backend.name, options.observers ?? []);
-    this.#shutdownGraceMs = options.shutdownGraceMs ?? SHUTDOWN_GRACE_MS;
     this.#prefix = namespace === undefined ? '' : `${namespace}:`;
     const stopped = new AbortController();
     // Each lock-delay that is under way listens to it: many listeners are expected.
@@ -55,14 +54,15 @@ export class LockService implements AsyncDisposable {
       backend,
       clock,
       observers: this.#observers,
-      metadata: { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) },
+      metadata: ownMetadata(label),
       handOffs: options,
       maxWaiters,
       stopped: stopped.signal,
     });
     const onChange = (health: BackendHealth): void => detached(() => this.#holds.onHealthChange(health));
     const unsubscribe = outside(() => backend.store.health?.onChange(onChange));
-    this.#end = new ServiceEnd(this.#holds, stopped, unsubscribe ?? (() => undefined));
+    this.#leaderships = new Leaderships(this.#holds, this.#options, this.#prefix);
+    this.#end = new ServiceEnd(this.#holds, this.#leaderships, stopped, unsubscribe, options.shutdownGraceMs);
   }
 
   /** Options of a call that does not say. */
@@ -139,29 +139,32 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
+   * Stands for the office `key` until the leadership is closed, or the service ends: one process at a time runs `work`.
+   * When that has ended, for whatever reason, this one stands again, behind the others.
+   * @throws LockConfigurationError, also when this service stands for `key` already; LockShutdownError
+   */
+  lead(key: string, work: LeaderWork, options?: LeadOptions): Leadership {
+    return this.#leaderships.stand(key, work, options);
+  }
+
+  /** The one that this service stands with, for health pages. */
+  leadership(key: string): Leadership | undefined {
+    return this.#leaderships.get(key);
+  }
+
+  /**
    * Whether a lock that was shown to us by its `sequencer()` is still held, by one reading of the backend; for
    * `unknown` by none. With `key` only a sequencer of that key will do, and with one that is no string none. What is
    * valid may be lost the moment after: compare fencing tokens where you write, if you can.
    * @throws LockBackendError the backend does not answer
    */
-  async checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
-    const sequencer = readSequencer(text);
-    const { key } = wanted;
-    const fits = typeof key === 'string' ? sequencer?.key === this.#prefix + key : !('key' in wanted);
-    if (sequencer?.backend !== this.backend.name || !fits || !this.backend.store.isHeldBy) return 'unknown';
-    this.#holds.settings.stopped.throwIfAborted();
-    try {
-      const isHeld = outside(() => this.backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
-      return (await isHeld) === true ? 'valid' : 'stale';
-    } catch (error) {
-      throw this.#observers.failureOf(sequencer.key, 'check a sequencer of', error);
-    }
+  checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
+    return checkSequencer(text, wanted, this.#prefix, this.#holds);
   }
 
   /**
-   * Has the backend look for what can never work. `DistributedLockModule` does so when the application starts. A
-   * backend that cannot be reached is no reason not to start: observers hear of it, `health` shows it, and `acquire`
-   * says it.
+   * Has the backend look for what can never work, as `DistributedLockModule` does at the start. A backend that cannot be
+   * reached is no reason not to start: observers hear of it, `health` shows it, and `acquire` says it.
    * @throws LockConfigurationError
    */
   async start(): Promise<void> {
@@ -183,7 +186,7 @@ export class LockService implements AsyncDisposable {
    * now on, not even those who wait already. Who still holds a lock then is told, as by `shutdown`; who gets one later
    * has as long.
    */
-  limitWaits(ms = this.#shutdownGraceMs): void {
+  limitWaits(ms?: number): void {
     this.#end.limitWaits(ms);
   }
 
@@ -192,7 +195,7 @@ export class LockService implements AsyncDisposable {
    * false when `graceMs` end first. Until then those who wait get their turn, and a call tree that holds a lock may
    * take others.
    */
-  drain(graceMs = this.#shutdownGraceMs): Promise<boolean> {
+  drain(graceMs?: number): Promise<boolean> {
     return this.#end.drain(graceMs);
   }
 
@@ -201,17 +204,17 @@ export class LockService implements AsyncDisposable {
    * (`shutdown`). Its key is not given back under it: the key frees itself when the work ends, or with its TTL. Called
    * again, a grace time that ends earlier counts, and a later one changes nothing.
    */
-  shutdown(graceMs = this.#shutdownGraceMs): Promise<void> {
-    return this.#end.shutdown(graceMs, CLOSE_MS);
+  shutdown(graceMs?: number): Promise<void> {
+    return this.#end.shutdown(graceMs);
   }
 
   /**
    * Stops at once, for whoever knows that no work runs under a lock; `shutdown` waits for it. Tells those who still
    * hold a lock that it is lost (`shutdown`), gives it back, and closes the backend. A server has `withinMs` to answer,
-   * and the backend as long again; the TTL ends what is left undone. During a `shutdown` it is `shutdown(0)`: holders
-   * are told now, and their keys are not given back under their work. Idempotent.
+   * 5 s by default, and the backend as long again; the TTL ends what is left undone. During a `shutdown` it is `shutdown(0)`: holders
+   * are told now, and their keys are not given back under their work. Leaders end first, see `lead`. Idempotent.
    */
-  close(withinMs = CLOSE_MS): Promise<void> {
+  close(withinMs?: number): Promise<void> {
     return this.#end.close(withinMs);
   }
 
@@ -230,8 +233,7 @@ export class LockService implements AsyncDisposable {
   }
 
   #resolved(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const resolved = this.#options.of(options);
-    const waitMs = this.#end.longestWaitMs;
+    const [resolved, waitMs] = [this.#options.of(options), this.#end.longestWaitMs];
     return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
   }
 
@@ -239,7 +241,7 @@ export class LockService implements AsyncDisposable {
     if (!(hold instanceof KeyHeld)) return this.#handle(key, hold);
     const { holder, message } = hold;
     this.#observers.notify('timedOut', () => ({ key, waitMs, holder }));
-    throw new LockTimeoutError(key, { waitMs, holder, ...(message === undefined ? {} : { message }) });
+    throw new LockTimeoutError(key, { waitMs, holder, message });
   }
 
   #handle(key: string, hold: Hold): LockHandle {

@@ -34,6 +34,16 @@ export class LockLogger implements LockObserver {
     this.#warn(`${JSON.stringify(key)} is lost (${reason}), fencing token ${fencingToken}`);
   }
 
+  termBegan({ key, fencingToken }: LockEvents['termBegan']): void {
+    this.#logger.log(`${this.#prefix}leads ${JSON.stringify(key)}, fencing token ${fencingToken}`);
+  }
+
+  termEnded({ key, reason, error }: LockEvents['termEnded']): void {
+    const message = `leads ${JSON.stringify(key)} no more (${reason})`;
+    if (error === undefined) this.#logger.log(`${this.#prefix}${message}`);
+    else this.#warn(`${message}: ${messageOf(error)}`);
+  }
+
   /** Callers of `acquire` have the error, perhaps thousands in a second. It is for debugging only. */
   backendFailed({ operation, error }: LockEvents['backendFailed']): void {
     const message = messageOf(error);

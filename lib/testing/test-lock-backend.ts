@@ -2,6 +2,7 @@ import {
   type BackendHealth,
   type Clock,
   type HealthSource,
+  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -68,6 +69,11 @@ export class TestLockBackend implements LeaseStore {
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     this.#answer();
     return this.#store.isHeldBy(key, owner);
+  }
+
+  async whoHolds(key: string): Promise<Holder | undefined> {
+    this.#answer();
+    return this.#store.whoHolds(key);
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,11 @@
-import { type Clock, type HolderMetadata, type LeaseAttempt, type LeaseStore, systemClock } from '../../core/index.js';
+import {
+  type Clock,
+  type Holder,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  systemClock,
+} from '../../core/index.js';
 
 interface Entry {
   readonly owner: string;
@@ -44,6 +51,10 @@ export class MemoryLeaseStore implements LeaseStore {
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     return this.#live(key)?.owner === owner;
+  }
+
+  async whoHolds(key: string): Promise<Holder | undefined> {
+    return this.#live(key)?.holder;
   }
 
   watch(key: string, owner: string, wake: () => void): () => void {

@@ -24,7 +24,7 @@ export class LockTimeoutError extends LockError {
   readonly waitMs: number;
   readonly holder: Holder | undefined;
 
-  constructor(key: string, details: { waitMs: number; holder?: Holder | undefined; message?: string }) {
+  constructor(key: string, details: { waitMs: number; holder?: Holder | undefined; message?: string | undefined }) {
     super(details.message ?? timeoutMessage(key, details.waitMs, details.holder), key);
     this.waitMs = details.waitMs;
     this.holder = details.holder;
@@ -40,11 +40,12 @@ function timeoutMessage(key: string, waitMs: number, holder: Holder | undefined)
 
 export type LossReason = 'expired' | 'revoked' | 'max-hold' | 'shutdown';
 
-const LOSS: Record<LossReason | 'released', string> = {
+const LOSS: Record<LockLostError['reason'], string> = {
   expired: 'could not be renewed in time; another process may hold it by now',
   revoked: 'was taken away on the server: it expired there, or somebody deleted it',
   'max-hold': 'was held for maxHoldMs and given back',
   released: 'was released before the work that needs it was done',
+  resigned: 'is about to be released, because its leader steps back',
   shutdown: 'ended because the lock service was closed, as it is when its application shuts down',
 };
 
@@ -55,8 +56,8 @@ export class LockLostError extends LockError {
 
   constructor(
     key: string,
-    /** `released`: by its holder, see `LockHandle.assertHeld`. */
-    readonly reason: LossReason | 'released',
+    /** `released`: by its holder, see `LockHandle.assertHeld`. `resigned`: see `Leadership.resign`. */
+    readonly reason: LossReason | 'released' | 'resigned',
   ) {
     super(`${quote(key)} ${LOSS[reason]}`, key);
   }

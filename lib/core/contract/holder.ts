@@ -1,3 +1,5 @@
+import { hostname } from 'node:os';
+
 /** Who holds a key, as the holder itself put it: advice for people, no proof of anything. */
 export interface HolderMetadata {
   readonly host: string;
@@ -9,6 +11,11 @@ export interface HolderMetadata {
 export interface Holder extends HolderMetadata {
   /** When the holder got the key, or began to wait: by the backend's clock, or else by the holder's. */
   readonly since?: Date;
+}
+
+/** Of this process. */
+export function ownMetadata(label: string | undefined): HolderMetadata {
+  return { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
 }
 
 const packed = new WeakMap<HolderMetadata, string>();

@@ -62,6 +62,11 @@ export interface LeaseStore {
    */
   isHeldBy?(key: string, owner: string): Promise<boolean>;
   /**
+   * Who has `key` now: one reading that changes nothing. `undefined`: nobody, or somebody whom no lock service describes.
+   * For those who ask who leads; without it that is refused with this backend.
+   */
+  whoHolds?(key: string): Promise<Holder | undefined>;
+  /**
    * `owner` waits from now on: call `wake` when `key` may have become free. Only a hint: a missing one costs latency,
    * never safety. A store that queues lets the watched owners queue in `tryAcquire`. What it returns ends the watch.
    */

@@ -19,6 +19,8 @@ export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncD
     jeopardy: (event) => this.#push({ type: 'jeopardy', ...event }),
     safe: (event) => this.#push({ type: 'safe', ...event }),
     lost: (event) => this.#push({ type: 'lost', ...event }),
+    termBegan: (event) => this.#push({ type: 'termBegan', ...event }),
+    termEnded: (event) => this.#push({ type: 'termEnded', ...event }),
     backendFailed: (event) => this.#push({ type: 'backendFailed', ...event }),
     healthChanged: (event) => this.#push({ type: 'healthChanged', ...event }),
   };

@@ -1,4 +1,4 @@
-import type { LossReason } from '../contract/errors.js';
+import type { LockLostError, LossReason } from '../contract/errors.js';
 import type { BackendHealth } from '../contract/health.js';
 import type { Holder } from '../contract/holder.js';
 
@@ -21,6 +21,9 @@ export interface LockSnapshot {
   readonly waitersHere: number;
 }
 
+/** Why a term ended: the lock was lost; the leader stepped back, or its service ended; the work returned, or threw. */
+export type TermEnd = LockLostError['reason'] | 'returned' | 'failed';
+
 /** The events of the locks of one process. Keys carry the service's namespace. */
 export interface LockEvents {
   /** A caller has to wait for another one of this process. */
@@ -40,6 +43,16 @@ export interface LockEvents {
   safe: HoldState;
   /** It expired, or was taken away, or given back before its holder was done: see `reason`. */
   lost: HoldState & { readonly reason: LossReason };
+  /** This process leads: see `LockService.lead`. It is told of the lock by `acquired`, and later by the others, too. */
+  termBegan: { readonly key: string; readonly fencingToken: bigint };
+  /** The work has ended, and the key is released. `error`: what the work threw, unless it was told to end. */
+  termEnded: {
+    readonly key: string;
+    readonly fencingToken: bigint;
+    readonly ledMs: number;
+    readonly reason: TermEnd;
+    readonly error?: unknown;
+  };
   /** The backend failed in a way that the caller does not see, or sees as `LockBackendError`. */
   backendFailed: { readonly key: string; readonly operation: string; readonly error: unknown };
   healthChanged: BackendHealth;

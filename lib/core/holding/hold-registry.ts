@@ -111,9 +111,10 @@ export class HoldRegistry {
     this.settings.backend.dismiss(reason);
   }
 
-  /** Ends every hold, and resolves when all is given back. */
-  async end(): Promise<void> {
+  /** Ends every hold that is not `spared`, by its key, and resolves when these are given back. */
+  async end(spared: (key: string) => boolean): Promise<void> {
     for (const hold of this) {
+      if (spared(hold.key)) continue;
       hold.onLost('shutdown');
       if (this.#abandoned.has(hold)) void this.#endAbandoned(hold);
     }

@@ -4,6 +4,18 @@ import { LockShutdownError } from '../contract/errors.js';
 import type { HoldRegistry } from './hold-registry.js';
 import { outside } from './call-tree.js';
 
+/** How long a server, and then the backend, may take to answer when the service is closed. */
+const CLOSE_MS = 5_000;
+const GRACE_MS = 10_000;
+
+/** Those whose work has to end before their keys are released. */
+interface Leaders {
+  /** Tells all of them. Resolves when they have ended, or when their grace time is over. */
+  end(): Promise<void>;
+  /** Whether one of them has the key; without a key: any key. */
+  hold(key?: string): boolean;
+}
+
 /** How a lock service ends: who is still let in, whom it waits for, and what becomes of the others. */
 export class ServiceEnd {
   /** Nobody may wait longer for a lock. */
@@ -16,9 +28,12 @@ export class ServiceEnd {
 
   constructor(
     private readonly holds: HoldRegistry,
+    private readonly leaders: Leaders,
     /** Aborts when nobody may get a lock any more. */
     private readonly stopped: AbortController,
-    private readonly unsubscribe: () => void,
+    private readonly unsubscribe: () => void = () => undefined,
+    /** How long to wait for the work under locks, where a call does not say. */
+    private readonly graceMs = GRACE_MS,
   ) {
     this.#graceOver = new Promise((resolve) => (this.#endGrace = resolve));
   }
@@ -35,8 +50,9 @@ export class ServiceEnd {
     this.holds.dismiss(reason);
   }
 
-  limitWaits(ms: number): void {
+  limitWaits(ms = this.graceMs): void {
     this.longestWaitMs = ms;
+    void this.leaders.end();
     const onEnd = (): void => {
       this.holds.dismiss(new LockShutdownError());
       this.holds.abandon(ms);
@@ -45,22 +61,23 @@ export class ServiceEnd {
     this.holds.settings.clock.schedule(ms, onEnd, { background: true });
   }
 
-  async drain(graceMs: number): Promise<boolean> {
+  async drain(graceMs = this.graceMs): Promise<boolean> {
     const { queue, settings } = this.holds;
     this.#draining = true;
+    void this.leaders.end();
     if (queue.busy && graceMs > 0) await within(settings.clock, graceMs, Promise.race([queue.idle(), this.#graceOver]));
     return !queue.busy;
   }
 
-  shutdown(graceMs: number, withinMs: number): Promise<void> {
+  shutdown(graceMs?: number): Promise<void> {
     return outside(() => {
-      this.#closed ??= this.#graceOver.then(() => this.#shutdown(withinMs));
+      this.#closed ??= this.#graceOver.then(() => this.#shutdown(CLOSE_MS));
       void this.drain(graceMs).then(this.#endGrace);
       return this.#closed;
     });
   }
 
-  close(withinMs: number): Promise<void> {
+  close(withinMs = CLOSE_MS): Promise<void> {
     this.#closed ??= outside(() => this.#close(withinMs));
     this.#endGrace();
     return this.#closed;
@@ -79,10 +96,17 @@ export class ServiceEnd {
     observers.endStreams();
   }
 
-  async #close(withinMs: number): Promise<void> {
+  async #close(withinMs = CLOSE_MS): Promise<void> {
     this.stop();
     const { backend, clock, observers } = this.holds.settings;
-    await within(clock, withinMs, this.holds.end());
+    const led = this.leaders.end();
+    await within(
+      clock,
+      withinMs,
+      this.holds.end((key) => this.leaders.hold(key)),
+    );
+    await led;
+    if (this.leaders.hold()) return this.#shutdown(withinMs);
     this.unsubscribe();
     await within(clock, withinMs, backend.close());
     observers.endStreams();

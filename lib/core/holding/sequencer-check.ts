@@ -1,0 +1,23 @@
+import { outside } from './call-tree.js';
+import type { HoldRegistry } from './hold-registry.js';
+import { readSequencer, type SequencerState } from './sequencer.js';
+
+/** See `LockService.checkSequencer`. @param prefix of all keys */
+export async function checkSequencer(
+  text: string,
+  wanted: { readonly key?: string },
+  prefix: string,
+  { settings: { backend, observers, stopped } }: HoldRegistry,
+): Promise<SequencerState> {
+  const sequencer = readSequencer(text);
+  const { key } = wanted;
+  const fits = typeof key === 'string' ? sequencer?.key === prefix + key : !('key' in wanted);
+  if (sequencer?.backend !== backend.name || !fits || !backend.store.isHeldBy) return 'unknown';
+  stopped.throwIfAborted();
+  try {
+    const isHeld = outside(() => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
+    return (await isHeld) === true ? 'valid' : 'stale';
+  } catch (error) {
+    throw observers.failureOf(sequencer.key, 'check a sequencer of', error);
+  }
+}

@@ -1,0 +1,71 @@
+import { AbortListener } from '../kit/abort-listener.js';
+import type { Holder } from '../contract/holder.js';
+import type { Clock } from '../time/timers.js';
+
+/** Tells readers who leads: pulls, so that nobody has to be told who does not ask, and nothing outlives a reader. */
+export class Changes {
+  readonly #sleepers = new Set<() => void>();
+  /** Of what this process knows without a reading. */
+  #version = 0;
+  #ended = false;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly ttlMs: number,
+    private readonly look: () => Promise<Holder | undefined> | Holder,
+  ) {}
+
+  /** Something changed here. */
+  note(): void {
+    this.#version += 1;
+    for (const wake of this.#sleepers) wake();
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.note();
+  }
+
+  async *stream(signal: AbortSignal | undefined): AsyncGenerator<Holder | undefined, void, void> {
+    let told: { readonly holder: Holder | undefined } | undefined;
+    let knownUntil = -Infinity;
+    const isOver = (): boolean => this.#ended || signal?.aborted === true;
+    while (!isOver()) {
+      const version = this.#version;
+      let holder = told?.holder;
+      try {
+        holder = await this.look();
+        knownUntil = this.clock.now() + this.ttlMs;
+      } catch {
+        // Observers have heard of it. Whoever led then has had to renew since.
+        if (this.clock.now() >= knownUntil) holder = undefined;
+      }
+      if (isOver()) return;
+      // What was read before a change here may be older than the change.
+      if (version !== this.#version) continue;
+      if (!told || !isSame(told.holder, holder)) {
+        told = { holder };
+        yield holder;
+      }
+      if (version === this.#version && !isOver()) await this.#sleep(signal);
+    }
+  }
+
+  #sleep(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        this.#sleepers.delete(wake);
+        timer.cancel();
+        listener?.end();
+        resolve();
+      };
+      const timer = this.clock.schedule(this.ttlMs / 3, wake, { background: true });
+      const listener = signal && new AbortListener(signal, wake);
+      this.#sleepers.add(wake);
+    });
+  }
+}
+
+function isSame(a: Holder | undefined, b: Holder | undefined): boolean {
+  return a?.host === b?.host && a?.pid === b?.pid && a?.label === b?.label;
+}
