@@ -62,7 +62,8 @@ describe('lock errors under a filter that catches everything', () => {
     const app = await application({ imports: [module], controllers: [controller] });
     if (filter) app.useGlobalFilters(filter(app));
     const url = await listen(app);
-    await app.get(LockService).acquire('sale');
+    // Closing waits for the holder.
+    await using _busy = await app.get(LockService).acquire('sale');
     const response = await fetch(`${url}/buy`, { method: 'POST' });
     return [response.status, await response.json()];
   }

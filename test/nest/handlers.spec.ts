@@ -12,7 +12,7 @@ import {
 } from '@nestjs/microservices';
 import { Cron, Interval, ScheduleModule } from '@nestjs/schedule';
 import { Locked, LockService } from 'nestjs-distributed-lock';
-import { firstValueFrom, Observable, of } from 'rxjs';
+import { firstValueFrom, Observable, of, Subject } from 'rxjs';
 import { freePort } from '../servers/free-port.js';
 import { eventually } from '../support/eventually.js';
 import { application, closing, context, inMemory, root } from './apps.js';
@@ -113,12 +113,13 @@ describe('@Locked on a microservice', () => {
   });
 
   it('tells the caller of a busy key what it is, and not who has it', async () => {
+    const answer = new Subject<string>();
     @Controller()
     class Sales {
       @MessagePattern('buy')
       @Locked('sale', { waitMs: 0 })
       buy(): Promise<string> {
-        return firstValueFrom(new Observable<string>((subscriber) => subscriber.add(() => undefined)));
+        return firstValueFrom(answer);
       }
       @MessagePattern('again')
       @Locked('sale', { waitMs: 0, reentrant: false })
@@ -133,6 +134,8 @@ describe('@Locked on a microservice', () => {
       code: 'LOCK_TIMEOUT',
       message: 'Locked by another request, try again later',
     });
+    // Closing waits for the holder.
+    answer.next('bought');
   });
 });
 
