@@ -11,6 +11,7 @@ export interface WorldOptions {
   readonly url?: string;
   readonly mode?: RedisMode;
   readonly requestTimeoutMs?: number;
+  readonly patienceMs?: number;
 }
 
 /** One server, an operator who looks at it from outside, and what a test opened. */

@@ -11,6 +11,8 @@ import { RedisWorld, win } from './redis-world.js';
 const SLACK_MS = 500;
 /** However many others are silent, and whatever became of the subscription. */
 const LATEST_MS = 6_000;
+/** Just longer than the queue waits for a sign of life: `SILENT_MS` of its scripts. */
+const PASSED_OVER_MS = 4_900;
 
 describe('waiters that are not told, redis, mode queue', () => {
   let world: RedisWorld;
@@ -65,15 +67,15 @@ describe('waiters that are not told, redis, mode queue', () => {
     const proxy = await world.proxy();
     const order: string[] = [];
     const visit = (who: string, url: string) =>
-      world.service({ url }).withLock('key', () => void order.push(who), patient);
+      world.service({ url, patienceMs: 2 * LATEST_MS }).withLock('key', () => void order.push(who), patient);
     const visits: Promise<void>[] = [];
     for (const [who, url] of Object.entries({ a: proxy.url, b: proxy.url, c: world.server.url })) {
       visits.push(visit(who, url));
       await world.untilWaiting('key', visits.length);
     }
     proxy.pause();
-    // As a holder that dies: nobody hands the key over.
-    await world.operator.pexpire('lock:{key}', LATEST_MS);
+    // As a holder that dies: nobody hands the key over. The longer they are away, the more of them give up their connection.
+    await world.operator.pexpire('lock:{key}', PASSED_OVER_MS);
     await eventually(() => expect(order).toEqual(['c']), { withinMs: 2 * LATEST_MS });
     proxy.resume();
     await Promise.all(visits);
