@@ -2,7 +2,7 @@ import { askRedis } from '../test/servers/ask-redis.js';
 import { type Child, spawnChild } from '../test/support/processes.js';
 import type { Contestant, Terms } from './contestants/contestant.js';
 import { sum } from './measures.js';
-import { type BackendName, competitionOf, type Place } from './places.js';
+import { type BackendName, competitionOf, type PrivateServers } from './competitions.js';
 import { requestsDuring } from './request-count.js';
 import type { Worker } from './worker.js';
 
@@ -14,7 +14,7 @@ const TERMS: Terms = { ttlMs: 15_000, waitMs: 15_000 };
 export class Arena implements AsyncDisposable {
   private constructor(
     readonly backend: BackendName,
-    private readonly place: Place,
+    private readonly servers: PrivateServers,
   ) {}
 
   static async open(backend: BackendName): Promise<Arena> {
@@ -23,7 +23,7 @@ export class Arena implements AsyncDisposable {
 
   /** Whether requests can be counted. */
   get counts(): boolean {
-    return this.place.redisUrl !== undefined;
+    return this.servers.redisUrl !== undefined;
   }
 
   /** Runs `work` with fresh processes of a contestant, which are gone afterwards whatever they do. */
@@ -38,7 +38,7 @@ export class Arena implements AsyncDisposable {
       Array.from({ length: processes }, () => spawnChild<Worker>(file, { nodeArgs: ['--max-old-space-size=4096'] })),
     );
     try {
-      const { connection } = this.place;
+      const { connection } = this.servers;
       const assignment = { backend: this.backend, contestant: contestant.name, connection, cold };
       await Promise.all(workers.map((each) => each.call('connect', { ...assignment, terms: { ...TERMS, ...terms } })));
       return await work(workers);
@@ -49,14 +49,14 @@ export class Arena implements AsyncDisposable {
 
   /** How many requests the clients send during `work`. */
   requestsDuring(work: () => Promise<unknown>): Promise<number> {
-    const { redisUrl } = this.place;
+    const { redisUrl } = this.servers;
     if (redisUrl === undefined) throw new Error(`requests to ${this.backend} are not counted`);
     return requestsDuring(redisUrl, work);
   }
 
   /** Milliseconds of processor time that the server has spent so far; `NaN` of one that does not say. */
   async serverMs(): Promise<number> {
-    const { redisUrl } = this.place;
+    const { redisUrl } = this.servers;
     if (redisUrl === undefined) return NaN;
     const used = (await askRedis(Number(new URL(redisUrl).port), 'INFO cpu')).matchAll(
       /^used_cpu_(?:sys|user):([\d.]+)/gmu,
@@ -65,6 +65,6 @@ export class Arena implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.place.stop();
+    await this.servers.stop();
   }
 }

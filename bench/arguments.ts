@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type BackendName, BACKENDS } from './places.js';
+import { type BackendName, BACKENDS } from './competitions.js';
 import { SCENARIOS } from './scenarios/index.js';
 import { type Pace, PACES, type Scenario } from './scenarios/scenario.js';
 

@@ -2,7 +2,7 @@ import type { Arena } from './arena.js';
 import type { Plan } from './arguments.js';
 import type { Contestant } from './contestants/contestant.js';
 import { median } from './measures.js';
-import { competitionOf } from './places.js';
+import { competitionOf } from './competitions.js';
 import type { Progress } from './progress.js';
 import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenarios/scenario.js';
 

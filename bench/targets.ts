@@ -1,4 +1,4 @@
-import type { BackendName } from './places.js';
+import type { BackendName } from './competitions.js';
 import type { Metric } from './scenarios/scenario.js';
 
 /** What we promised ourselves, of the contestant that `contestant` names. */

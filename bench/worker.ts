@@ -5,7 +5,7 @@ import { liveBytes } from '../test/support/live-bytes.js';
 import type { Locker, Terms } from './contestants/contestant.js';
 import { contend } from './contend.js';
 import { now } from './monotonic-clock.js';
-import { type BackendName, competitionOf } from './places.js';
+import { type BackendName, competitionOf } from './competitions.js';
 import { ProcessorProfile, type Spent } from './processor-profile.js';
 
 export interface Assignment {

@@ -1,5 +1,5 @@
 import type { Result } from '../championship.js';
-import type { BackendName } from '../places.js';
+import type { BackendName } from '../competitions.js';
 import { SCENARIOS } from '../scenarios/index.js';
 import { FAULTS, type Metric, type Scenario } from '../scenarios/scenario.js';
 import { type Target, TARGETS } from '../targets.js';

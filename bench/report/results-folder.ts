@@ -1,5 +1,5 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
-import { type BackendName, BACKENDS } from '../places.js';
+import { type BackendName, BACKENDS } from '../competitions.js';
 import { plots } from './plots.js';
 import { markdown, type Report } from './report.js';
 

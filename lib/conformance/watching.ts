@@ -76,7 +76,7 @@ class Waiter {
 
   /** As soon as the key is free. The watch ends then. */
   async enter(): Promise<Won> {
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    const abandonAt = performance.now() + PATIENCE_MS;
     for (;;) {
       const woken = new Promise<void>((resolve) => {
         this.#onWake = resolve;
@@ -87,7 +87,7 @@ class Waiter {
         this.end();
         return won;
       }
-      assert.ok(performance.now() < giveUpAt, `a waiter did not get in within ${PATIENCE_MS} ms`);
+      assert.ok(performance.now() < abandonAt, `a waiter did not get in within ${PATIENCE_MS} ms`);
       await woken;
     }
   }

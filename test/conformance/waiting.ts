@@ -82,14 +82,14 @@ export function waiting({ harness, it, alone }: Suite): void {
     const [ours, theirs] = [await contract.backend(), await contract.backend()];
     const key = contract.key();
     const lease = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
-    const giveUp = new AbortController();
+    const abort = new AbortController();
     const reason = new Error('no longer wanted');
     const blocked = new Blocked();
-    const { signal } = giveUp;
+    const { signal } = abort;
     const { blockedBy } = blocked;
     const inLine = handled(contract.contend(theirs, key, { blockedBy, waitMs: 10_000, signal }));
     await blocked.once(harness.namesHolder);
-    giveUp.abort(reason);
+    abort.abort(reason);
     await expect(failureOf(inLine)).resolves.toBe(reason);
     expect(getEventListeners(signal, 'abort')).toEqual([]);
     await lease.release();

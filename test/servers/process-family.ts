@@ -42,9 +42,9 @@ export class ProcessFamily {
 
   #send(name: NodeJS.Signals, pids: readonly number[], state: 'T' | 'Z'): void {
     for (const pid of pids) signal(name, pid);
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    const abandonAt = performance.now() + PATIENCE_MS;
     while (!pids.flatMap(statesOf).every((one) => one === state || one === 'Z')) {
-      if (performance.now() > giveUpAt) throw new Error(`${name} had no effect on a process of ${this.pid}`);
+      if (performance.now() > abandonAt) throw new Error(`${name} had no effect on a process of ${this.pid}`);
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
     }
   }

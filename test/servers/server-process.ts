@@ -44,9 +44,9 @@ export class ServerProcess {
   /** Resolves when the server serves. @throws with the server's output when it exits or is not ready in time */
   static async start(server: ServerCommand): Promise<ServerProcess> {
     const child = new ServerProcess(server.command, server.args, server.cwd);
-    const giveUpAt = performance.now() + (server.readyWithinMs ?? 10_000);
+    const abandonAt = performance.now() + (server.readyWithinMs ?? 10_000);
     while (!(await server.isReady(child.#child.pid ?? -1).catch(() => false))) {
-      if (!child.#running || performance.now() > giveUpAt) {
+      if (!child.#running || performance.now() > abandonAt) {
         await child.kill();
         throw new Error(`${server.command} did not start: ${child.output.trim()}`);
       }

@@ -12,11 +12,11 @@ export interface EventuallyOptions {
  */
 export async function eventually<T>(condition: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
   const { withinMs = 5_000, everyMs = 3 } = options;
-  const giveUpAt = performance.now() + withinMs;
+  const abandonAt = performance.now() + withinMs;
   for (;;) {
     const outcome = await attempt(condition);
     if (outcome.holds) return outcome.value;
-    if (performance.now() >= giveUpAt) {
+    if (performance.now() >= abandonAt) {
       const why = outcome.error instanceof Error ? `: ${outcome.error.message}` : '';
       throw new Error(`Not within ${withinMs} ms${why}`, { cause: outcome.error });
     }

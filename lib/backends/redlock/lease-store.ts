@@ -33,7 +33,7 @@ export class RedlockLeaseStore implements LeaseStore {
   readonly health: QuorumHealth;
   readonly #sinceKey: string;
   readonly #tokens = new TokenClock();
-  readonly #background = new Set<Promise<unknown>>();
+  readonly #underWay = new Set<Promise<unknown>>();
   #attempts = 0;
   #greeting: Promise<QuorumCall<void>> | undefined;
 
@@ -107,7 +107,7 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#background);
+    await Promise.all(this.#underWay);
     await Promise.all(this.nodes.map((node) => node.connection.close()));
   }
 
@@ -159,16 +159,16 @@ export class RedlockLeaseStore implements LeaseStore {
       if (call.answers.get(node)?.kind !== 'held') await node.takeBack(owner, { leaseKey, attempt });
     };
     const takenBack = call.nodes
-      .map((node) => [call.answers.has(node), this.#inBackground(takeBackFrom(node))] as const)
+      .map((node) => [call.answers.has(node), this.#unawaited(takeBackFrom(node))] as const)
       .filter(([voted]) => voted);
     await Promise.all(takenBack.map(([, over]) => over));
   }
 
   /** Never rejects: a node keeps in mind what it still owes. */
-  #inBackground(release: Promise<unknown>): Promise<void> {
-    const forget = (): void => void this.#background.delete(over);
+  #unawaited(release: Promise<unknown>): Promise<void> {
+    const forget = (): void => void this.#underWay.delete(over);
     const over: Promise<void> = release.then(forget, forget);
-    this.#background.add(over);
+    this.#underWay.add(over);
     return over;
   }
 }

@@ -140,8 +140,8 @@ for (const type of wantedOf(['postgres'])) {
     it('hands the key on when the one who leaves the line was handed it at that moment', async () => {
       const [ours, theirs] = [world.service(), world.service()];
       const lock = await ours.acquire('leaving', { ttlMs: LONG_TTL_MS });
-      const giveUp = new AbortController();
-      const waiting = handled(theirs.acquire('leaving', { signal: giveUp.signal }));
+      const abort = new AbortController();
+      const waiting = handled(theirs.acquire('leaving', { signal: abort.signal }));
       await eventually(() => isAwaited('leaving'));
       // Both statements wait for the row, and get it in this order.
       const operator = await connected();
@@ -149,7 +149,7 @@ for (const type of wantedOf(['postgres'])) {
       await operator.query(`select from distributed_lock where lock_key = 'leaving' for update`);
       const released = lock.release();
       await eventually(() => expect(blocked()).resolves.toBe(1));
-      giveUp.abort(new Error('no longer wanted'));
+      abort.abort(new Error('no longer wanted'));
       await expect(waiting).rejects.toThrow('no longer wanted');
       await eventually(() => expect(blocked()).resolves.toBe(2));
       await operator.query('commit');

@@ -66,8 +66,8 @@ for (const name of wantedOf(['zookeeper'])) {
       const { proxy, service } = await world.proxied();
       const key = world.key();
       const lock = await world.service().acquire(key);
-      const giveUp = new AbortController();
-      const middle = handled(world.service().acquire(key, { waitMs: 10_000, signal: giveUp.signal }));
+      const abort = new AbortController();
+      const middle = handled(world.service().acquire(key, { waitMs: 10_000, signal: abort.signal }));
       await eventually(async () => expect(await world.queue(key)).toHaveLength(2));
       const [, beforeUs = ''] = await world.queue(key);
       const reading = new Gate();
@@ -79,7 +79,7 @@ for (const name of wantedOf(['zookeeper'])) {
       });
       const waiting = service.acquire(key, { waitMs: 10_000 });
       await reading.opened;
-      giveUp.abort(new Error('no longer'));
+      abort.abort(new Error('no longer'));
       await expect(failureOf(middle)).resolves.toBeInstanceOf(Error);
       await eventually(async () => expect(await world.queue(key)).toHaveLength(2));
       proxy.resume();
@@ -93,16 +93,16 @@ for (const name of wantedOf(['zookeeper'])) {
     it('Z6: one of those before us gives up: the others keep their order', async () => {
       const key = world.key();
       const lock = await world.service().acquire(key);
-      const giveUp = new AbortController();
+      const abort = new AbortController();
       const served: number[] = [];
       const waits: Promise<unknown>[] = [];
       for (let place = 0; place < 4; place += 1) {
-        const signal = place === 1 ? giveUp.signal : new AbortController().signal;
+        const signal = place === 1 ? abort.signal : new AbortController().signal;
         const waiting = world.service().acquire(key, { waitMs: 10_000, signal });
         waits.push(handled(waiting.then((next) => (served.push(place), next.release()))));
         await eventually(async () => expect(await world.queue(key)).toHaveLength(place + 2));
       }
-      giveUp.abort(new Error('no longer'));
+      abort.abort(new Error('no longer'));
       await eventually(async () => expect(await world.queue(key)).toHaveLength(4));
       await lock.release();
       await Promise.allSettled(waits);
@@ -122,13 +122,13 @@ for (const name of wantedOf(['zookeeper'])) {
       const { proxy, service } = await world.proxied({ sessionTtlMs: 10_000 });
       const key = world.key();
       const lock = await world.service().acquire(key);
-      const giveUp = new AbortController();
-      const waiting = handled(service.acquire(key, { waitMs: 10_000, signal: giveUp.signal }));
+      const abort = new AbortController();
+      const waiting = handled(service.acquire(key, { waitMs: 10_000, signal: abort.signal }));
       await eventually(async () => expect(await world.queue(key)).toHaveLength(2));
       proxy.refuse();
       proxy.reset();
       const reason = new Error('no longer');
-      giveUp.abort(reason);
+      abort.abort(reason);
       await expect(failureOf(waiting)).resolves.toBe(reason);
       expect(await world.queue(key)).toHaveLength(2);
       await proxy.accept();

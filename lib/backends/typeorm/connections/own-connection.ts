@@ -4,7 +4,7 @@ import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { Deadline, pause, systemClock } from '../../../core/index.js';
 import { cleanError, DatabaseError, isAnswer } from './database-error.js';
 import { makeDataSource } from './data-source.js';
-import { type Query, rowsOf } from './query.js';
+import { type Query, readRows } from './query.js';
 import { Sockets } from './sockets.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { TimeoutError, within } from './timeout.js';
@@ -118,7 +118,7 @@ export class OwnConnection {
         this.#keepsPlans && dialect.runPrepared
           ? dialect.runPrepared(this.client, sql, parameters)
           : this.#runner.query(sql, [...parameters]);
-      const rows = rowsOf(await within(deadline, 'the database gave no answer', answer));
+      const rows = readRows(await within(deadline, 'the database gave no answer', answer));
       this.#answeredAt = systemClock.now();
       return rows;
     } catch (error) {

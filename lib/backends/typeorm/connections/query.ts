@@ -8,11 +8,11 @@ export type Query = (sql: string, parameters: readonly unknown[]) => Promise<rea
 
 /** The statements of a data source, a query runner or a manager. */
 export function queryOn(source: { query(sql: string, parameters?: unknown[]): Promise<unknown> }): Query {
-  return async (sql, parameters) => rowsOf(await source.query(sql, [...parameters]));
+  return async (sql, parameters) => readRows(await source.query(sql, [...parameters]));
 }
 
 /** The rows in what TypeORM's drivers answer: rows, or rows and their number, or an object of counters. */
-export function rowsOf(result: unknown): readonly Row[] {
+export function readRows(result: unknown): readonly Row[] {
   if (!Array.isArray(result)) return isRow(result) ? [result] : [];
   const [first]: unknown[] = result;
   return (Array.isArray(first) ? first : result).filter(isRow);

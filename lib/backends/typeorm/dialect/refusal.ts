@@ -1,7 +1,7 @@
 import { type Holder, type LeaseAttempt, unpackHolder } from '../../../core/index.js';
 
 /** A refusal out of the holder's row. Without a row the key was free a moment ago. */
-export function refusalOf(row: Record<string, unknown> | undefined): LeaseAttempt {
+export function readRefusal(row: Record<string, unknown> | undefined): LeaseAttempt {
   if (!row) return { acquired: false, retryAfterMs: 0 };
   const { remaining } = row;
   const holder = holderOf(row);

@@ -17,7 +17,7 @@ export interface SessionLocks {
   /** The session's id, as the server itself has it. */
   sessionId(query: Query): Promise<string>;
   /** The session's id, as we were told in the handshake; `undefined` where the driver keeps it to itself. */
-  greetedId(client: unknown): string | undefined;
+  handshakeId(client: unknown): string | undefined;
   nameOf(scope: string, key: string): string;
   /**
    * One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. With

@@ -2,7 +2,7 @@ import { packMetadata } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../connections/query.js';
 import { type LeaseColumns, type LeaseRow, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
-import { refusalOf } from '../dialect/refusal.js';
+import { readRefusal } from '../dialect/refusal.js';
 import { storedBytes } from '../tables/stored-key.js';
 import { IN_US, NOW, NOW_US, usSince1970 } from './clock.js';
 import { bytesOf, changed, insertedId } from './driver.js';
@@ -59,13 +59,13 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
            from ${rows} where ${its.key} = ${text}`,
           [bytesOf(lease.owner), keyOf(lease.key)],
         );
-        if (holder && Number(holder['is_free']) === 0) return refusalOf(holder);
+        if (holder && Number(holder['is_free']) === 0) return readRefusal(holder);
         const created = holder ? undefined : await create(query, lease);
         if (created !== undefined) return { acquired: true, fencingToken: created };
       }
       // `insert ignore` keeps to itself what it did not like.
       if (!holder) throw new DatabaseError('the server did not insert a row for the key', undefined);
-      return refusalOf(holder);
+      return readRefusal(holder);
     },
 
     async renew(query, { key, owner, ttlMs }) {

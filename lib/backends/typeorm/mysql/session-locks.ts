@@ -21,7 +21,7 @@ export const mysqlSessionLocks: SessionLocks = {
   },
 
   sessionId: async (query) => String((await query('select connection_id() as id', []))[0]?.['id']),
-  greetedId: (client) => idIn(client, 'threadId'),
+  handshakeId: (client) => idIn(client, 'threadId'),
   nameOf: userLockName,
 
   tryLock: (query, table, { lock, mark }, column) =>

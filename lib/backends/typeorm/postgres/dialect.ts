@@ -2,7 +2,7 @@ import { streamIn } from '../connections/sockets.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { storedText } from '../tables/stored-key.js';
 import { doubleQuoted } from '../tables/table-name.js';
-import { greetedPid, heard, IS_OUR_SESSION, isPostgresClient, runPrepared } from './driver.js';
+import { handshakePid, heard, IS_OUR_SESSION, isPostgresClient, runPrepared } from './driver.js';
 import { postgresLeases } from './leases.js';
 import { postgresRowLocks } from './row-locks.js';
 import { postgresSessionLocks } from './session-locks.js';
@@ -32,9 +32,9 @@ export const postgres: SqlDialect = {
          case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', false) end,
          (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')
        where ${IS_OUR_SESSION('$2')}`,
-      [String(Math.ceil(requestTimeoutMs)), greetedPid(client)],
+      [String(Math.ceil(requestTimeoutMs)), handshakePid(client)],
     );
-    return settings.length > 0 && greetedPid(client) !== null && isPostgresClient(client);
+    return settings.length > 0 && handshakePid(client) !== null && isPostgresClient(client);
   },
 
   runPrepared,

@@ -48,4 +48,4 @@ export function heard(extra: unknown): object {
 /** Whether the server that answers is the one that greeted us. A pooler introduces itself, with an id of its own. */
 export const IS_OUR_SESSION = (parameter: string): string =>
   `pg_backend_pid() = coalesce(${parameter}::int, pg_backend_pid())`;
-export const greetedPid = (client: unknown): string | null => idIn(client, 'processID') ?? null;
+export const handshakePid = (client: unknown): string | null => idIn(client, 'processID') ?? null;

@@ -2,7 +2,7 @@ import { packMetadata } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../connections/query.js';
 import { type LeaseColumns, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
-import { refusalOf } from '../dialect/refusal.js';
+import { readRefusal } from '../dialect/refusal.js';
 import { inMs, NOW, NOW_US } from './clock.js';
 
 /** A row this much later than its token has waited: meanwhile a holder may have come and gone, with a greater one. */
@@ -53,7 +53,7 @@ export function existingLeases(
         [key, owner, ttlMs, packMetadata(metadata)],
       );
       const token = row?.['token'];
-      if (typeof token !== 'string') return refusalOf(row);
+      if (typeof token !== 'string') return readRefusal(row);
       const fencingToken = Number(row?.['late']) > LATE_US ? await raise(query, key, owner) : token;
       return { acquired: true, fencingToken: BigInt(fencingToken) };
     },

@@ -1,6 +1,6 @@
 import { packMetadata } from '../../../core/index.js';
 import type { LeaseColumns, LeaseStatements } from '../dialect/lease-statements.js';
-import { refusalOf } from '../dialect/refusal.js';
+import { readRefusal } from '../dialect/refusal.js';
 import { storedText } from '../tables/stored-key.js';
 import { inMs, NOW, NOW_US } from './clock.js';
 import { existingLeases } from './existing-leases.js';
@@ -60,7 +60,7 @@ function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release
         [storedText(key), owner, ttlMs, packMetadata(metadata)],
       );
       const token = row?.['token'];
-      return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : refusalOf(row);
+      return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : readRefusal(row);
     },
 
     // Locked first, because who leaves the line may be handed the key while it waits for the row.

@@ -1,4 +1,4 @@
-import { greetedPid } from './driver.js';
+import { handshakePid } from './driver.js';
 import { postgresKeyRow } from './key-row.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
 import { advisoryLockId } from '../tables/session-lock-name.js';
@@ -21,7 +21,7 @@ export const postgresSessionLocks: SessionLocks = {
   },
 
   sessionId: async (query) => String((await query('select pg_backend_pid() as id', []))[0]?.['id']),
-  greetedId: (client) => greetedPid(client) ?? undefined,
+  handshakeId: (client) => handshakePid(client) ?? undefined,
   nameOf: (scope, key) => String(advisoryLockId(scope, key)),
 
   tryLock: (query, table, { lock, mark }, column) =>

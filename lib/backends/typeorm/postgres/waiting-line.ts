@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LockConfigurationError } from '../../../core/index.js';
-import { greetedPid, IS_OUR_SESSION, isPostgresClient } from './driver.js';
+import { handshakePid, IS_OUR_SESSION, isPostgresClient } from './driver.js';
 import { inMs, NOW, NOW_MS, NOW_US } from './clock.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { storedText } from '../tables/stored-key.js';
@@ -112,7 +112,7 @@ export const postgresLine: WaitingLine = {
     if (!isPostgresClient(client)) {
       throw new LockConfigurationError('the driver of the data source cannot listen', 'dataSource');
     }
-    const session = await query(`select where ${IS_OUR_SESSION('$1')}`, [greetedPid(client)]);
+    const session = await query(`select where ${IS_OUR_SESSION('$1')}`, [handshakePid(client)]);
     if (session.length === 0) return false;
     client.on('notification', ({ payload }: { readonly payload?: string }) => deliver(payload ?? ''));
     await query(`listen ${doubleQuoted(channelOf(table))}`, []);

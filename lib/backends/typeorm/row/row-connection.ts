@@ -3,7 +3,7 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
 import { cleanError } from '../connections/database-error.js';
 import { makeDataSource } from '../connections/data-source.js';
-import { type Query, queryOn, rowsOf } from '../connections/query.js';
+import { type Query, queryOn, readRows } from '../connections/query.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import { Sockets } from '../connections/sockets.js';
 import { within } from '../connections/timeout.js';
@@ -61,7 +61,7 @@ export class RowConnection {
     const [send, turn] = [this.#send, this.#lastAnswer];
     const answer = this.#inTurn(async () => send?.(sql, [...parameters]));
     await turn;
-    return rowsOf(await within(Deadline.after(limitMs), 'the database gave no answer', answer));
+    return readRows(await within(Deadline.after(limitMs), 'the database gave no answer', answer));
   }
 
   /** Ends in good order, or cuts the connection when the server does not answer. */

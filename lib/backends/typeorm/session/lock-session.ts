@@ -96,8 +96,8 @@ export class LockSession {
   async #prepare(query: Query): Promise<void> {
     const { locks, table, check, ttlMs } = this.settings;
     this.#id = await locks.sessionId(query);
-    const greeted = locks.greetedId(this.#connection.client);
-    if (greeted !== undefined && greeted !== this.#id) throw behindPooler();
+    const promised = locks.handshakeId(this.#connection.client);
+    if (promised !== undefined && promised !== this.#id) throw behindPooler();
     await locks.limitSilence(query, ttlMs);
     await check(query);
     this.#scope = await locks.scopeOf(query, table);

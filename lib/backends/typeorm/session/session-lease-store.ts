@@ -2,7 +2,7 @@ import { Deadline, type HolderMetadata, type LeaseAttempt, type LeaseStore } fro
 import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import type { Query } from '../connections/query.js';
-import { refusalOf } from '../dialect/refusal.js';
+import { readRefusal } from '../dialect/refusal.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
@@ -139,7 +139,7 @@ export class SessionLeaseStore implements LeaseStore {
       const [answer] = await locks.tryLock(query, table, names, locks.row.columnOf(key));
       // A boolean, or a number, or one as text; `GET_LOCK` answers NULL when it failed.
       const locked = String(Number(answer?.['locked'] ?? Number.NaN));
-      if (locked === '0') return { ...refusalOf(answer), acquired: false, retryAfterMs: null };
+      if (locked === '0') return { ...readRefusal(answer), acquired: false, retryAfterMs: null };
       if (locked !== '1') throw new DatabaseError('the server could not lock', undefined);
       const fencingToken = await this.#raiseToken(query, key, metadata);
       return { acquired: true, fencingToken, ttlMs: this.settings.ttlMs, revoked: session.ended };

@@ -1,5 +1,5 @@
 import { packMetadata, pause, systemClock } from '../../../core/index.js';
-import { refusalOf } from '../dialect/refusal.js';
+import { readRefusal } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
 
 /** The database's clock in milliseconds; the same instant throughout a statement. */
@@ -36,7 +36,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
          from ${rows} where ${its.key} = ?`,
         [key],
       );
-      return refusalOf(row);
+      return readRefusal(row);
     },
 
     async renew(query, { key, owner, ttlMs }) {

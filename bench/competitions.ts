@@ -20,24 +20,29 @@ import { MARIADB_FLOOR, POSTGRES_FLOOR, SQLITE_FLOOR } from './floors/sql.js';
 import { ZOOKEEPER_FLOOR } from './floors/zookeeper.js';
 
 /** Private servers, as a user would start them. */
-export interface Place {
+export interface PrivateServers {
   readonly connection: Connection;
-  /** Of the only Redis server, whose commands can be counted. */
+  /** The only Redis server, whose commands can be counted. */
   readonly redisUrl?: string;
   readonly stop: () => Promise<void>;
 }
 
 interface Competition {
-  readonly start: () => Promise<Place>;
+  readonly start: () => Promise<PrivateServers>;
+  /** The server's name in the report, and the command whose answer has its version. */
+  readonly server: { readonly name: string; readonly command: readonly [string, ...string[]] };
   readonly floor: Contestant;
   readonly others: readonly Contestant[];
 }
 
 const TTL_SECONDS = 15;
 
-/** Our backends, each where it is measured and against whom. */
+const REDIS = { name: 'Redis', command: ['redis-server', '--version'] } as const;
+
+/** Our backends, each with its servers and its contestants. */
 const COMPETITIONS = {
   redis: {
+    server: REDIS,
     start: async () => {
       const server = await RedisServer.start();
       const { url } = server;
@@ -56,6 +61,7 @@ const COMPETITIONS = {
     ],
   },
   redlock: {
+    server: REDIS,
     start: async () => {
       const servers = await Promise.all(Array.from({ length: 5 }, () => RedisServer.start()));
       return {
@@ -67,6 +73,7 @@ const COMPETITIONS = {
     others: [ours()],
   },
   memcached: {
+    server: { name: 'memcached', command: ['memcached', '--version'] },
     start: async () => {
       const server = await MemcachedServer.start();
       const connection = { backend: 'memcached', servers: `127.0.0.1:${server.port}`, protocol: 'auto' } as const;
@@ -76,6 +83,7 @@ const COMPETITIONS = {
     others: [ours()],
   },
   zookeeper: {
+    server: { name: 'ZooKeeper', command: ['dpkg-query', '-W', 'zookeeper'] },
     start: async () => {
       const server = await ZookeeperServer.start({ settings: { tickTime: 2_000 } });
       return {
@@ -92,6 +100,7 @@ const COMPETITIONS = {
     others: [ours()],
   },
   etcd: {
+    server: { name: 'etcd', command: ['etcd', '--version'] },
     start: async () => {
       const server = await EtcdServer.start();
       return {
@@ -103,6 +112,7 @@ const COMPETITIONS = {
     others: [ours()],
   },
   postgres: {
+    server: { name: 'PostgreSQL', command: ['psql', '--version'] },
     start: async () => {
       const server = await PostgresServer.start();
       return { connection: { backend: 'postgres', url: server.url }, stop: () => server.stop() };
@@ -111,6 +121,7 @@ const COMPETITIONS = {
     others: [ours()],
   },
   mariadb: {
+    server: { name: 'MariaDB', command: ['mariadbd', '--version'] },
     start: async () => {
       const server = await MariadbServer.start();
       return { connection: { backend: 'mariadb', url: server.url }, stop: () => server.stop() };
@@ -119,6 +130,7 @@ const COMPETITIONS = {
     others: [ours()],
   },
   sqlite: {
+    server: { name: 'libsql', command: ['node', '-p', 'require("./node_modules/libsql/package.json").version'] },
     start: async () => {
       const directory = await mkdtemp(join(tmpdir(), 'bench-'));
       return {
