@@ -16,6 +16,8 @@ export interface BackendHarness {
   readonly connection: ((through?: Listener) => Connection) | null;
   /** What listens on the network, for whoever puts a proxy in front of it. Absent: nothing does. */
   readonly server?: () => Listener;
+  /** How many requests clients have sent so far, where one proxy cannot count them: the servers do. */
+  readonly requests?: () => Promise<number>;
   /** The present holder loses the key behind its back. */
   revoke(key: string): Promise<void>;
   /** No operator can tell whose key it is: with it, every other holder loses his. @default false */

@@ -29,3 +29,10 @@ function parseReply(reply: string): string | undefined {
   const body = reply.slice(endOfLine + 2);
   return body.length >= Number(line) + 2 ? body.slice(0, Number(line)) : undefined;
 }
+
+/** How many scripts clients have had these servers run so far. */
+export async function scriptsRun(servers: readonly { readonly port: number }[]): Promise<number> {
+  const infos = await Promise.all(servers.map(({ port }) => askRedis(port, 'INFO commandstats')));
+  const calls = infos.flatMap((info) => Array.from(info.matchAll(/^cmdstat_eval(?:sha)?:calls=(?<calls>\d+)/gmu)));
+  return calls.reduce((sum, { groups }) => sum + Number(groups?.calls), 0);
+}

@@ -5,7 +5,7 @@ import type { DataSourceOptions } from 'typeorm';
 
 /** What each backend has to be told: plain data, so that a child process can be told too. */
 interface Connections {
-  redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisPlace;
+  redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisTopology;
   redlock: { readonly urls: readonly string[] };
   memcached: Pick<MemcachedOptions, 'servers' | 'protocol' | 'requestTimeoutMs'>;
   zookeeper: {
@@ -15,12 +15,12 @@ interface Connections {
   };
   etcd: { readonly endpoints: readonly string[]; readonly sessionTtlMs: number };
   sqlite: { readonly database: string };
-  postgres: SqlPlace;
-  mariadb: SqlPlace;
+  postgres: SqlDatabase;
+  mariadb: SqlDatabase;
 }
 
 /** Where Redis servers are, as `redis()` wants to know it. */
-export type RedisPlace =
+export type RedisTopology =
   | { readonly url: string }
   | { readonly sentinels: readonly Listener[]; readonly name: string; readonly natMap?: NatMap }
   | { readonly cluster: readonly Listener[]; readonly natMap?: NatMap };
@@ -41,7 +41,7 @@ export type MemcachedConnection = ConnectionOf<'memcached'>;
 export type SqlConnection = ConnectionOf<'postgres' | 'mariadb'>;
 export type DatabaseConnection = ConnectionOf<'sqlite'> | SqlConnection;
 
-interface SqlPlace {
+interface SqlDatabase {
   readonly url: string;
   /** The strategy and its options. @default lease */
   readonly options?: SqlOptions;

@@ -40,6 +40,10 @@ export function etcdHarness(
     stop: () => server.stop(),
     connect: () => connectBackend(connection()),
     connection,
+    requests: async () => {
+      const { Txn = 0, Range = 0, DeleteRange = 0, Watch = 0 } = await server.requests();
+      return Txn + Range + DeleteRange + Watch;
+    },
     revoke: async (key) => {
       const [oldest] = await operator.list(names.queue(key).key);
       if (oldest) await operator.remove(oldest.key);

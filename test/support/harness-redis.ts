@@ -1,9 +1,10 @@
 import { Redis } from 'ioredis';
 import type { BackendHarness, Listener } from '../conformance/backend-harness.js';
+import { scriptsRun } from '../servers/ask-redis.js';
 import { RedisCluster } from '../servers/redis-cluster.js';
 import { RedisSentinels } from '../servers/redis-sentinels.js';
 import { RedisServer } from '../servers/redis-server.js';
-import { connectBackend, type RedisConnection, type RedisPlace } from './harness-connection.js';
+import { connectBackend, type RedisConnection, type RedisTopology } from './harness-connection.js';
 import { atLeastMs } from './machine.js';
 
 type Mode = RedisConnection['mode'];
@@ -11,7 +12,7 @@ type Mode = RedisConnection['mode'];
 /** A server, or several that act as one. */
 interface Servers {
   /** Where they are; the one that a proxy can stand in front of, by way of another port too. */
-  place(through?: Listener): RedisPlace;
+  place(through?: Listener): RedisTopology;
   /** Those that have keys. */
   readonly masters: readonly Listener[];
   freeze(): void;
@@ -24,7 +25,7 @@ interface Servers {
 export function redisHarness(mode: Mode): BackendHarness {
   return harnessOn(mode, async () => {
     const server = await RedisServer.start({ persistent: true });
-    const place = ({ port }: Listener = server): RedisPlace => ({ url: `redis://127.0.0.1:${port}` });
+    const place = ({ port }: Listener = server): RedisTopology => ({ url: `redis://127.0.0.1:${port}` });
     return Object.assign(server, { place, masters: [server] });
   });
 }
@@ -37,7 +38,7 @@ export function redisSentinelHarness(mode: Mode): BackendHarness {
   const harness = harnessOn(mode, async () => {
     const set = await RedisSentinels.start({ persistent: true, downAfterMs: 10_000 });
     const master = await set.master();
-    const place = ({ port }: Listener = master): RedisPlace => ({
+    const place = ({ port }: Listener = master): RedisTopology => ({
       sentinels: set.addresses,
       name: set.name,
       natMap: { [`127.0.0.1:${master.port}`]: { host: '127.0.0.1', port } },
@@ -50,11 +51,13 @@ export function redisSentinelHarness(mode: Mode): BackendHarness {
 /** Three masters. Their replicas are tested where they matter; without them the machine has less to do. */
 export function redisClusterHarness(mode: Mode): BackendHarness {
   // One proxy would cut off one holder's connections to a third of the keys.
+  let masters: readonly Listener[] = [];
   const { server: _, ...harness } = harnessOn(mode, async () => {
     const cluster = await RedisCluster.start({ persistent: true, replicas: 0, nodeTimeoutMs: 15_000 });
-    return Object.assign(cluster, { place: () => ({ cluster: cluster.addresses }), masters: cluster.servers });
+    masters = cluster.servers;
+    return Object.assign(cluster, { place: () => ({ cluster: cluster.addresses }), masters });
   });
-  return { ...harness, ...FOUND_FIRST };
+  return { ...harness, ...FOUND_FIRST, requests: () => scriptsRun(masters) };
 }
 
 function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHarness {

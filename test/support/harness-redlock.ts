@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import type { BackendHarness } from '../conformance/backend-harness.js';
+import { scriptsRun } from '../servers/ask-redis.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { connectBackend } from './harness-connection.js';
 import { atLeastMs } from './machine.js';
@@ -27,6 +28,7 @@ export function redlockHarness(masters = 5): RedlockHarness {
     },
     connect: () => connectBackend(connection()),
     connection,
+    requests: () => scriptsRun(servers),
     revoke: async (key) => {
       await Promise.all(operators.map((operator) => operator.del(leaseKeyOf(key))));
     },
