@@ -45,7 +45,7 @@ describe('settings', () => {
   });
 
   it.each([
-    [{ LOCK_BACKEND: 'etcd3' }, /^LOCK_BACKEND must be one of sqlite, .*memory; it was "etcd3"$/u],
+    [{ LOCK_BACKEND: 'paper' }, /^LOCK_BACKEND must be one of sqlite, .*memory; it was "paper"$/u],
     [{ LOCK_BACKEND: '' }, /^LOCK_BACKEND must be one of/u],
     [
       { LOCK_BACKEND: 'postgres', POSTGRES_URL: 'mysql://ann:secret@db/shop' },

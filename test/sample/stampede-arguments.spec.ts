@@ -17,7 +17,7 @@ describe('the arguments of a stampede', () => {
   });
 
   it.each([
-    [['--backend', 'etcd3'], 'memory; it was "etcd3"'],
+    [['--backend', 'paper'], 'memory; it was "paper"'],
     [['--backend', 'memory', '--processes', '2'], '--backend memory locks inside one process only'],
     [['--via', 'telephone'], '--via must be one of locked, with-lock, by-service, optimistic; it was "telephone"'],
     [['--via', 'optimistic', '--kill'], 'with --via optimistic none has one'],

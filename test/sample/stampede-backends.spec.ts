@@ -10,7 +10,7 @@ import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
 import { EtcdOperator } from '../support/etcd-operator.js';
 import { eventually } from '../support/eventually.js';
 import { SideBySide } from '../support/side-by-side.js';
-import { reportOf, Stampedes } from './stampedes.js';
+import { CHOICES, reportOf, Stampedes } from './stampedes.js';
 
 /** `STAMPEDE=full` for as many as a real stampede has. */
 const [PROCESSES, BUYERS, STOCK] = process.env.STAMPEDE === 'full' ? [4, 1_000, 100] : [3, 60, 10];
@@ -21,10 +21,8 @@ const TIME_LIMIT_MS = 180_000 + BUYERS * 200;
 /** Half of its time a stampede waits for the locks of those who were killed or frozen. */
 const AT_ONCE = 3;
 
-/** Every choice of `LOCK_BACKEND` that locks across processes. */
-const backends = BACKEND_NAMES.filter((name) => name !== 'memory');
 /** Further strategies of a database get a server from us; all others start their own. */
-const strategies = backends.filter((name) => /-(?:row|session)$/u.test(name));
+const strategies = BACKEND_NAMES.filter((name) => /-(?:row|session)$/u.test(name));
 
 /** A minority, or a master that somebody can replace. */
 const NODES_KILLED: Readonly<Record<string, number>> = { redlock: 2, 'redis-sentinel': 1, 'redis-cluster': 1 };
@@ -116,7 +114,7 @@ describe('a stampede in which one process is killed and one frozen with the lock
     expect(outcome.code).toBe(0);
   };
 
-  for (const backend of wantedOf(backends.filter((name) => !strategies.includes(name)))) {
+  for (const backend of wantedOf(CHOICES)) {
     together.it(`sells all and no more on ${backend}`, () => sellsAllAndNoMore(backend), TIME_LIMIT_MS);
   }
 

@@ -4,8 +4,12 @@ import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { BACKEND_NAMES } from '../../sample-app/lock-backends.js';
 import type { Report } from '../../stampede/report.js';
 import { type CompiledSample, compileSample } from './compiled-sample.js';
+
+/** The choices of `LOCK_BACKEND` that lock across processes; further strategies of a database use the server of the first. */
+export const CHOICES = BACKEND_NAMES.filter((name) => name !== 'memory' && !/-(?:row|session)$/u.test(name));
 
 export interface Outcome {
   readonly code: unknown;
