@@ -15,11 +15,10 @@ import { argumentsOf } from './lanes.mjs';
 const nodes = join(root, 'test/nodes');
 const [unitOnly, jestArgs] = parsed(argv.slice(2));
 
-/** Where specs live that need no server. */
-const UNIT = [
-  '<rootDir>/bench/**/*.spec.ts',
-  '<rootDir>/test/{clients,core,nest,simulation,support,types}/**/*.spec.ts',
-];
+/** Where specs live that need no server, and all others. */
+const WITHOUT_SERVERS = 'clients|core|nest|simulation|support|types';
+const UNIT = ['--testMatch', '<rootDir>/bench/**/*.spec.ts', `<rootDir>/test/(${WITHOUT_SERVERS})/**/*.spec.ts`];
+const OTHERS = ['--testMatch', `<rootDir>/test/!(${WITHOUT_SERVERS})/**/*.spec.ts`];
 
 /** Where no spec measures, one process may run many: it takes two thirds of the time. */
 const MANY_A_PROCESS = '--workerIdleMemoryLimit=1GB';
@@ -32,6 +31,8 @@ const CORE_AND_CONNECTIONS = ['test/core', 'test/backends/(redis-queue|sqlite|et
 
 /** The newest has all that needs no server, too; the one between it and ours, what touches Node itself. */
 const ON_NODE = { 'node-22': CORE_AND_CONNECTIONS, 'node-24': ['test/nest/', ...CORE_AND_CONNECTIONS] };
+
+const unit = { name: 'unit tests', run: () => runJest([...BESIDE, ...UNIT]) };
 
 const onNest11 = {
   name: 'tests on Nest 11',
@@ -55,15 +56,15 @@ let passed = 0;
 let failed = 0;
 
 if (unitOnly) {
-  await runAll([{ name: 'unit tests', run: () => runJest([...jestArgs, MANY_A_PROCESS, '--testMatch', ...UNIT]) }]);
+  await runAll([{ name: 'unit tests', run: () => runJest([...jestArgs, MANY_A_PROCESS, ...UNIT]) }]);
 } else {
   const ofPackage = jestArgs.length === 0 || findSpecs(jestArgs).some(isOfPackage);
   count(installServers());
   if (ofPackage) for (const prepared of await Promise.all([build(), installNest11()])) count(prepared);
-  const tests = { name: 'tests', run: () => runJest(jestArgs) };
-  // Whoever narrows the tests by arguments of jest asks for those only.
-  const others = jestArgs.length > 0 ? [] : [onNest11, ...applications, ...otherNodes];
-  await Promise.all([runAll([tests]), runAll(others)]);
+  // Arguments narrow the tests to those that jest finds by them.
+  const narrowed = jestArgs.length > 0;
+  const tests = { name: 'tests', run: () => runJest(narrowed ? jestArgs : OTHERS) };
+  await Promise.all([runAll([tests]), runAll(narrowed ? [] : [unit, onNest11, ...applications, ...otherNodes])]);
 }
 process.exitCode = failed === 0 ? 0 : 1;
 console.log(`${passed} passed, ${failed} failed`);
