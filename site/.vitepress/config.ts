@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { defineConfig, type MarkdownRenderer, type Plugin } from 'vitepress';
-import { headingName, linkOf, PACKAGE, read, REPOSITORY, ROOT, SHOWN } from './links.js';
+import { headingName, linkOf, PACKAGE, pictureOf, read, REPOSITORY, ROOT, SHOWN } from './links.js';
 import { navigation } from './navigation.js';
 
 const { name, description, exports } = PACKAGE;
@@ -46,6 +46,7 @@ function mapLinks(md: MarkdownRenderer): void {
     for (const token of tokens.flatMap(({ children }) => children ?? [])) {
       const href = token.type === 'link_open' && token.attrGet('href');
       if (href) token.attrSet('href', linkOf(href, env.relativePath));
+      if (token.type === 'image') token.attrSet('src', pictureOf(token.attrGet('src') ?? '', env.relativePath));
     }
   });
 }

@@ -30,6 +30,12 @@ export function linkOf(href: string, page: string): string {
   return isPage(path) ? `/${path.replace(/(?:README|index)\.md/u, '')}` : FILES + path;
 }
 
+/** The README names its pictures by their addresses, which the package's page needs. The site has copies of its own. */
+export function pictureOf(source: string, page: string): string {
+  const raw = `${REPOSITORY}/raw/main/`;
+  return source.startsWith(raw) ? `./${posix.relative(posix.dirname(page), source.slice(raw.length))}` : source;
+}
+
 function isPage(path: string): boolean {
   return /\.md(?:#|$)/u.test(path) && [...SHOWN, 'api'].some((shown) => path === shown || path.startsWith(`${shown}/`));
 }

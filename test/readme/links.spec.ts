@@ -11,7 +11,7 @@ const { homepage, repository, bugs } = JSON.parse(read('package.json')) as {
   readonly bugs: { readonly url: string };
 };
 const HOME = homepage.replace('#readme', '');
-const OWN = [`${HOME}/blob/main/`, `${HOME}/tree/main/`];
+const OWN = [`${HOME}/blob/main/`, `${HOME}/tree/main/`, `${HOME}/raw/main/`];
 
 const DOCS = PAGES.filter((page) => /^docs\/(?!README)/u.test(page));
 
