@@ -6,13 +6,13 @@ import { competitionOf } from './competitions.js';
 import type { Progress } from './progress.js';
 import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenarios/scenario.js';
 
-/** Of one contestant in one scenario: the medians over the rounds. */
+/** The medians over the rounds of one contestant in one scenario. */
 export interface Result {
   readonly scenario: string;
   readonly contestant: string;
   readonly figures: Figures;
   readonly rounds: number;
-  /** Of the first failure, or why there are no figures. */
+  /** The text of the first failure, or why there are no figures. */
   readonly failure?: string;
   readonly waitsMs?: readonly number[];
 }
@@ -51,7 +51,7 @@ interface Pair {
   readonly floor: Contestant;
 }
 
-/** Whoever falls over has no figures in this round, and the others go on. */
+/** A contestant that fails has no figures in this round, and the others go on. */
 async function measure(
   arena: Arena,
   scenario: Scenario,
@@ -78,7 +78,7 @@ function summary(measured: readonly Measurement[]): Pick<Result, 'figures' | 'fa
   };
 }
 
-/** What must not happen is added up; of the rest it is the middle that counts. */
+/** Adds up what must not happen; the median counts for the rest. */
 const ADDED_UP: readonly Metric[] = [...FAULTS, 'overtaken'];
 
 function overall(metric: Metric, measured: readonly Measurement[]): number {

@@ -4,7 +4,7 @@ export function percentiles(values: ArrayLike<number>, percents: readonly number
   return percents.map((percent) => sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? NaN);
 }
 
-/** Of an even number of values the mean of the two in the middle. */
+/** The mean of the two in the middle where the number of values is even. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;

@@ -1,6 +1,6 @@
 import { type Profiler, Session } from 'node:inspector/promises';
 
-/** Whose code a process was in. */
+/** The owner of the code that a process ran. */
 export type Part = 'core' | 'backend' | 'packages' | 'node' | 'garbage' | 'benchmark';
 
 /** Milliseconds of processor time, by whose code they were spent in. */

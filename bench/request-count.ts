@@ -20,7 +20,7 @@ export async function requestsDuring(redisUrl: string, work: () => Promise<unkno
   const ended = new Promise<void>((resolve) => {
     lines.on('line', (line: string) => {
       if (line.includes(mark)) resolve();
-      // What a script does on the server is no request.
+      // A call of a script inside the server is no request.
       else if (!/^\+[\d.]+ \[\d+ lua\]/u.test(line)) requests += 1;
     });
   });

@@ -1,7 +1,7 @@
 import type { BackendName } from './competitions.js';
 import type { Metric } from './scenarios/scenario.js';
 
-/** What we promised ourselves, of the contestant that `contestant` names. */
+/** A target for the contestant that `contestant` names. */
 export interface Target {
   readonly scenario: string;
   readonly contestant: string;

@@ -9,7 +9,7 @@ import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
 import { databaseOptions } from './database/database-options.js';
 import type { DatabaseType } from './database/database-type.js';
 
-/** What a backend is made of. */
+/** The values that a backend is made of. */
 interface LockSettings {
   /** The value of the choice's variable, or its fallback. */
   readonly server: string;

@@ -27,7 +27,7 @@ const program = ts.createProgram(
   },
 );
 const checker = program.getTypeChecker();
-/** What the compiler makes of source files. */
+/** The declarations that the compiler emits for source files. */
 const emitted = new Map();
 const printer = ts.createPrinter({ removeComments: true });
 

@@ -44,7 +44,7 @@ function nodeOptions() {
     .trim();
 }
 
-/** Of the results that jest, or vitest, wrote as JSON. */
+/** Counts the results that jest, or vitest, wrote as JSON. */
 function countTests(file) {
   try {
     const results = JSON.parse(readFileSync(file, 'utf8'));

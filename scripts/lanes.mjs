@@ -18,7 +18,7 @@ for (const folder of readdirSync(join(import.meta.dirname, '../lib/backends'))) 
   lanes.set(lane, [...(lanes.get(lane) ?? []), `test/(backends|faults|servers)/(${beginnings})[./-]`]);
 }
 
-/** What jest needs to know of a lane: its specs; for `core`, those of all other lanes, to ignore. */
+/** The arguments of jest for a lane: its specs; for `core`, those of all other lanes, to ignore. */
 export function argumentsOf(lane) {
   if (lane === 'core') {
     return ['/node_modules/', ...[...lanes.values()].flat()].map((pattern) => `--testPathIgnorePatterns=${pattern}`);

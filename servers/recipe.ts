@@ -11,13 +11,13 @@ export interface ServerRecipe {
   readonly settings?: { readonly file: string; readonly text: (directory: string, port: number) => string };
   /** Its data is in `data` of the directory. */
   readonly serve: (directory: string, port: number) => CommandLine;
-  /** What it writes to its output once it serves. */
+  /** The text that it writes to its output once it serves. */
   readonly ready: string;
-  /** What it writes when only a part of it is there. */
+  /** The text that it writes when only a part of it is there. */
   readonly missing?: string;
   /** Ends it quickly. */
   readonly stopSignal: NodeJS.Signals;
   readonly address: (port: number) => string;
-  /** What to tell people who do not have it. */
+  /** How to install it, for people who do not have it. */
   readonly install: string;
 }

@@ -5,7 +5,7 @@ import { BACKEND_NAMES, type BackendName } from '../sample-app/lock-backends.js'
 export const WAYS = ['locked', 'with-lock', 'by-service', 'optimistic'] as const;
 export type Way = (typeof WAYS)[number];
 
-/** What the user asked for. */
+/** The options that the user chose. */
 export interface Plan {
   readonly backend: BackendName;
   readonly via: Way;
@@ -16,7 +16,7 @@ export interface Plan {
   readonly kill: boolean;
   /** Stops a process with SIGSTOP while it has the lock, and lets it go on once others have sold meanwhile. */
   readonly freeze: boolean;
-  /** So many of the servers that have the locks are killed on the way. */
+  /** The number of servers with the locks that are killed on the way. */
   readonly killNodes: number;
   readonly unsafe: boolean;
   readonly json: boolean;

@@ -12,7 +12,7 @@ export interface Sold {
   readonly orderId: number;
 }
 
-/** What the buyers were told. */
+/** The answers that the buyers got. */
 export interface Answers {
   readonly sold: Sold[];
   refused: number;

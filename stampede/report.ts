@@ -32,7 +32,7 @@ export interface Report extends Faults {
   readonly durationMs: number;
 }
 
-/** What happened, by the database; the buyers' answers only say what it cannot know. */
+/** The outcome according to the database; the buyers' answers only say what it cannot know. */
 export async function report(
   plan: Plan,
   run: { database: string; answers: Answers; faults: Faults; nodesKilled: number; durationMs: number },
@@ -66,7 +66,7 @@ export async function report(
   };
 }
 
-/** What is wrong with a run; nothing, if all is well. */
+/** The faults of a run; empty when all is well. */
 export function faultsOf(result: Report): string[] {
   const { sold, stock, buyers, oversold, lost } = result;
   const locked = !result.unsafe && result.via !== 'optimistic';

@@ -6,7 +6,7 @@ import type { Way } from './arguments.js';
 const MAIN = join(import.meta.dirname, '../sample-app/main.js');
 const ANSWER_WITHIN_MS = 30_000;
 
-/** What a shop said to a buyer. `again`: nothing is known, ask somebody, with the reason as far as there is one. */
+/** The answer of a shop to a buyer. `again`: nothing is known, ask somebody, with the reason as far as there is one. */
 export type Answer =
   | { readonly kind: 'bought'; readonly orderId: number; readonly retries: number }
   | { readonly kind: 'sold-out' }

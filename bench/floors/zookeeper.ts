@@ -5,7 +5,7 @@ import { type Contestant, retried } from '../contestants/contestant.js';
 
 type Done<T> = (error: Error | null, result: T) => void;
 
-/** What is used of node-zookeeper-client. The library itself knows it by less. */
+/** The part of node-zookeeper-client in use. The library itself declares less of it. */
 interface Client extends EventEmitter {
   connect(): void;
   close(): void;

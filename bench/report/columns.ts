@@ -9,7 +9,7 @@ const whole = (value: number): string => Math.round(value).toLocaleString('en');
 /** Three digits that mean something. */
 const short = (value: number): string => (Math.abs(value) >= 100 ? whole(value) : String(Number(value.toPrecision(3))));
 const ms = (value: number): string => `${short(value)} ms`;
-/** Of processor time, for one acquisition and its release. */
+/** Processor time for one acquisition and its release. */
 const us = (value: number): string => `${short(value)} µs`;
 
 export const COLUMNS: Readonly<Record<Metric, Column>> = {

@@ -33,7 +33,7 @@ export function markdown(report: Report): string {
   ].join('\n\n');
 }
 
-/** Of the targets, those that this run has something to say about. */
+/** The targets that this run has measured. */
 function judged({ backend, results }: Report): readonly (Target & { reached: number; met: boolean })[] {
   return TARGETS[backend].flatMap((target) => {
     const result = results.find(
@@ -71,7 +71,7 @@ function scenarioTable({ results }: Report, { id, title }: Scenario): string[] {
   return [`### ${id}: ${title}`, markdownTable(['', ...metrics.map((metric) => COLUMNS[metric].heading)], rows)];
 }
 
-/** What went wrong for nobody needs no column. */
+/** A column is left out where nothing went wrong for anybody. */
 function metricsOf(results: readonly Result[]): readonly Metric[] {
   const told = (metric: Metric): boolean =>
     results.some(

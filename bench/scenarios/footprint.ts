@@ -5,7 +5,7 @@ import type { Scenario } from './scenario.js';
 const TTL_MS = 30_000;
 const WAITERS = 10_000;
 
-/** What locks cost a process that only has them: heap for each, and processor time for all. */
+/** The cost of locks that a process only holds: heap for each, and processor time for all. */
 export function footprint(count: number, only: Scenario['admits']): Scenario {
   return {
     id: `held-${count}`,
@@ -30,7 +30,7 @@ export function footprint(count: number, only: Scenario['admits']): Scenario {
   };
 }
 
-/** What a caller costs who waits. */
+/** The cost of a caller who waits. */
 export function waitingFootprint(only: Scenario['admits']): Scenario {
   return {
     id: 'waiting-10000',

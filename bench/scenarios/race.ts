@@ -67,7 +67,7 @@ async function look(settings: RaceSettings, pace: Pace, own: Workers, base?: Wor
   return { ...faults, figures: { ...figures, ...compared, ...faults.figures }, waitsMs };
 }
 
-/** What goes wrong is shown of everybody everywhere. */
+/** Failures are shown for every contestant in every scenario. */
 function chosen(figures: Figures, metrics: readonly Metric[]): Figures {
   return Object.fromEntries([...metrics, ...FAULTS].map((metric) => [metric, figures[metric] ?? NaN]));
 }

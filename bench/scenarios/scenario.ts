@@ -1,7 +1,7 @@
 import type { Arena } from '../arena.js';
 import type { Contestant } from '../contestants/contestant.js';
 
-/** What is measured, by the name of its column in the report; see `report/columns.ts`. */
+/** A measured value, by the name of its column in the report; see `report/columns.ts`. */
 export type Metric =
   | 'perSecond'
   | 'timesFloor'
@@ -34,14 +34,14 @@ export type Metric =
   | 'failures'
   | 'overlaps';
 
-/** What must not happen to anybody. */
+/** Counts of what must not happen. */
 export const FAULTS: readonly Metric[] = ['starved', 'failures', 'overlaps'];
 
 export type Figures = Readonly<Partial<Record<Metric, number>>>;
 
 export interface Measurement {
   readonly figures: Figures;
-  /** Of the first failure. */
+  /** The text of the first failure. */
   readonly failure?: string;
   /** How long callers waited: the 0th to the 100th of 100 parts. */
   readonly waitsMs?: readonly number[];

@@ -5,7 +5,7 @@ import type { Figures, Pace, Scenario } from './scenario.js';
 const CALLERS = 200;
 const SETTLING_MS = 500;
 
-/** What waiters cost while nothing happens, and how soon they are in once the key is free. */
+/** The cost of waiters while nothing happens, and how soon they are in once the key is free. */
 export const WAITING: Scenario = {
   id: 'S5',
   title: `${CALLERS} callers of one process wait for a key that another process has`,
@@ -46,7 +46,7 @@ async function begin([holder, waiter]: readonly WorkerProcess[]): Promise<Begun>
   if (!holder || !waiter) throw new Error('this takes two processes');
   const key = await holder.call('hold', 1);
   const waiting = waiter.call('waitTogether', { key, callers: CALLERS });
-  // Whoever is killed while it waits has nobody left to tell.
+  // A process that is killed while it waits tells nobody.
   waiting.catch(() => undefined);
   return { holder, waiting };
 }

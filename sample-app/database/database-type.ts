@@ -1,6 +1,6 @@
 export type DatabaseType = 'sqlite' | 'postgres' | 'mariadb';
 
-/** What people are told to write. */
+/** The forms that an error message offers. */
 const FORMS: Readonly<Record<DatabaseType, string>> = {
   sqlite: 'a file',
   postgres: 'postgres://user:password@host:5432/database',
@@ -14,7 +14,7 @@ const TYPES: ReadonlyMap<string, DatabaseType> = new Map([
   ['mysql:', 'mariadb'],
 ]);
 
-/** What a URL names; what is no URL is a SQLite file. `undefined` for URLs of anything else, and for nothing at all. */
+/** The type that a URL names; anything else is a SQLite file. `undefined` for other URLs, and for an empty text. */
 export function databaseType(database: string): DatabaseType | undefined {
   if (!database.includes('://')) return database === '' ? undefined : 'sqlite';
   return URL.canParse(database) ? TYPES.get(new URL(database).protocol) : undefined;

@@ -12,7 +12,7 @@ export class Order {
   @Column('varchar', { length: 100 })
   buyer!: string;
 
-  /** Of the lock it was sold under: grows from order to order. Text, because it is larger than what a JSON number keeps. */
+  /** The token of the lock it was sold under: grows from order to order. Text, because a JSON number is too small. */
   @Column('varchar', { name: 'fencing_token', length: 20, nullable: true })
   fencingToken!: string | null;
 }

@@ -19,7 +19,7 @@ export interface LiveEvent {
 
 const REMEMBERED = 60;
 
-/** What the locks and the sale of this process do. As a `LockObserver` it is told by the locks themselves. */
+/** The events of this process's locks and sale. As a `LockObserver` it hears from the locks themselves. */
 @Injectable()
 export class LiveEvents implements LockObserver, BeforeApplicationShutdown {
   readonly #stream = new Subject<LiveEvent>();

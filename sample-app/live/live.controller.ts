@@ -23,7 +23,7 @@ const STATE_EVERY_MS = 200;
 
 type SaleState = Pick<Sale, 'id' | 'pieces' | 'stock'> & { readonly sold: number };
 
-/** What the page shows: `hello` once, `happened` for every event of this process, `sales` whenever they changed. */
+/** Events for the page: `hello` once, `happened` for every event of this process, `sales` whenever they changed. */
 @Controller()
 export class LiveController {
   constructor(

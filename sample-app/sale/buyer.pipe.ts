@@ -14,7 +14,7 @@ export class BuyerPipe implements PipeTransform<unknown, string> {
   }
 }
 
-/** What all three databases can store. */
+/** Characters that all three databases can store. */
 function isName(text: string): boolean {
   return text.trim() !== '' && text.length <= LONGEST_NAME && text.isWellFormed() && !text.includes('\0');
 }

@@ -7,7 +7,7 @@ import { BuyerPipe } from './buyer.pipe.js';
 import { Payment } from './payment.js';
 import { readSale, Sales, writeOrder } from './sales.js';
 
-/** What everybody writes first: read, pay, write. Serves in place of `SaleController` when `UNSAFE=1`, and oversells. */
+/** Everybody writes this first: read, pay, write. With `UNSAFE=1` it replaces `SaleController`, and oversells. */
 @Controller('sales/:id')
 export class UnsafeSaleController {
   constructor(

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 const KEEPER = join(import.meta.dirname, 'keeper.js');
 
-/** What a keeper is asked to do. */
+/** The tasks of a keeper. */
 export interface Kept {
   /** Removed at the end. */
   readonly directory: string;

@@ -10,7 +10,7 @@ const ATTEMPTS = 5;
 
 /** A server for one stampede. */
 export interface Server extends AsyncDisposable {
-  /** What the application's variable has to say to use it. */
+  /** The value of the application's variable that leads to it. */
   readonly address: string;
   /** Where it is several: those that can be killed one by one, the first of them first. */
   readonly nodes?: readonly Server[];

@@ -15,7 +15,7 @@ export interface HarnessOptions {
 
 /** How many round trips each step takes. A pair says: at least, and at most. */
 export interface Costs {
-  /** Of a key that is free and was used before. */
+  /** Acquires a key that is free and was used before. */
   readonly acquire: number;
   readonly release: number;
   readonly renew: number;
@@ -27,7 +27,7 @@ export interface Costs {
   readonly handOver: number | readonly [atLeast: number, atMost: number];
 }
 
-/** What a request that acquires, and one that releases, has on the wire. */
+/** Text that a request to acquire, and one to release, has on the wire. */
 export interface Wire {
   readonly acquire: string;
   readonly release: string;
@@ -53,7 +53,7 @@ export type FaultName =
 export interface RegisteredBackend {
   /** Servers of its own, and how clients reach them. */
   readonly harness: (options?: HarnessOptions) => BackendHarness;
-  /** What it goes through in `test/faults`. */
+  /** The themes of `test/faults` that it goes through. */
   readonly faults: readonly FaultName[];
   /** Whether `sessionTtlMs` matters. @default false */
   readonly sessions?: boolean;
@@ -124,7 +124,7 @@ export const REGISTRY = {
   redlock: {
     harness: () => redlockHarness(),
     faults: [...COMMON, 'servers', 'costs', 'hammer'],
-    // Of five nodes, one to each.
+    // One to each of five nodes.
     costs: { acquire: 5, release: 5, renew: 5, refused: 5, wait: [25, 305], handOver: [10, 15] },
   },
 
@@ -240,7 +240,7 @@ export function goingThrough(fault: FaultName): BackendName[] {
   return (Object.keys(REGISTRY) as BackendName[]).filter((name) => registered(name).faults.includes(fault));
 }
 
-/** What an entry must have for the themes that it goes through. */
+/** A field that an entry must have for the themes that it goes through. */
 export function demanded<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('the registry lacks what this theme needs');
   return value;

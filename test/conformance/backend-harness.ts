@@ -6,7 +6,7 @@ export interface Listener {
   readonly port: number;
 }
 
-/** What a backend's spec says about it and its server. What it cannot do is `null`: data, so that no test is skipped. */
+/** A backend and its server. `null` stands for what it cannot do: data, so that no test is skipped. */
 export interface BackendHarness {
   start(): Promise<void>;
   stop(): Promise<void>;
@@ -14,7 +14,7 @@ export interface BackendHarness {
   connect(): Promise<LockBackend>;
   /** How a process of its own connects, by way of another port too. `null`: no other process can. */
   readonly connection: ((through?: Listener) => Connection) | null;
-  /** What listens on the network, for whoever puts a proxy in front of it. Absent: nothing does. */
+  /** The listener on the network, for a proxy to stand in front of. Absent: nothing listens. */
   readonly server?: () => Listener;
   /** How many requests clients have sent so far, where one proxy cannot count them: the servers do. */
   readonly requests?: () => Promise<number>;

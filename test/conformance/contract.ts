@@ -52,7 +52,7 @@ export class Contract implements AsyncDisposable {
     return `contract-${Contract.#keys}`;
   }
 
-  /** What a process that died would do to its lease: nothing, ever again. Resolves to `null` as the backend does. */
+  /** Does to a lease as a process that died: nothing, ever again. Resolves to `null` as the backend does. */
   contend(backend: LockBackend, key: string, options: ContendOptions = {}): Promise<Lease | null> {
     const { waitMs = 0, ...rest } = options;
     return backend.acquire(key, {
@@ -121,7 +121,7 @@ export function blockEventLoop(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
-/** What a promise that should reject rejects with. */
+/** The error of a promise that should reject. */
 export async function failureOf(promise: Promise<unknown>): Promise<unknown> {
   try {
     await promise;

@@ -32,7 +32,7 @@ const THEMES = {
   'lock-delay': lockDelay,
 };
 
-/** What every lock backend promises, checked against its real server. */
+/** The promises of every lock backend, checked against its real server. */
 export function describeLockBackend(name: string, harness: BackendHarness): void {
   describePromises(name, harness, contractPromises);
 }

@@ -3,7 +3,7 @@ import { LockService, readSequencer } from 'nestjs-distributed-lock/core';
 import { handled } from './contract.js';
 import type { Suite } from './suite.js';
 
-/** What a holder shows to others is believed for as long as it has the lock, and never again. */
+/** A holder's sequencer is believed for as long as it has the lock, and never again. */
 export function sequencers({ harness, it, revoking, alone }: Suite): void {
   const ttlMs = 20_000;
 

@@ -13,7 +13,7 @@ import {
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { eventually } from '../support/eventually.js';
 
-/** So many that some of them share a point of the grid with those of another call tree. */
+/** Enough for some of them to share a point of the grid with those of another call tree. */
 const MANY = Array.from({ length: 20 }, (_, i) => i);
 
 describe('call trees', () => {

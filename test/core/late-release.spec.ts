@@ -12,7 +12,7 @@ import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { storeLike } from './store-like.js';
 
 const LATE = { awaitRelease: false };
-/** Of another TTL, so that no caller inherits the lease of the one before. */
+/** Another TTL, so that no caller inherits the lease of the one before. */
 const NEXT = { ttlMs: 6_000, ...LATE };
 
 /** Its answers to one operation are held back; all that it is asked is carried out in order. */

@@ -26,7 +26,7 @@ const WORK_MS = 2_000;
 const url = env['REDIS_URL'] ?? '';
 const { hostname: host, port } = new URL(url);
 
-/** What the test reads: written under the lock, while the process may end at any moment. */
+/** The record that the test reads: written under the lock, while the process may end at any moment. */
 @Injectable()
 class Report extends Redis {
   constructor() {

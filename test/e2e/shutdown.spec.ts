@@ -36,7 +36,7 @@ describe('SIGTERM during a job of BullMQ and a request, with locks in Redis', ()
 
   const report = (): Promise<string[]> => operator.lrange('report', 0, -1);
 
-  /** What the report says when another process gets the key. */
+  /** The report when another process gets the key. */
   const whenFree = async (key: string): Promise<string[]> => {
     await using _lock = await rivals.acquire(key, { waitMs: 60_000 });
     return await report();

@@ -13,7 +13,7 @@ import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../support/
 import { Crowd, moreWrites } from './failover-crowd.js';
 
 const TTL_MS = 500;
-/** What is answered so soon after the failure had been answered before it: a failover takes longer. */
+/** An answer so soon after the failure was sent before it: a failover takes longer. */
 const ON_ITS_WAY_NS = 500_000_000n;
 
 /** Redis servers of which one takes the place of another that fails. */
@@ -24,7 +24,7 @@ export interface FailoverServers {
 }
 
 export interface FailoverKeys {
-  /** What everybody wants. */
+  /** The key that everybody wants. */
   readonly hot: string;
   /** Served by the same master, and held by a process that is stopped during the failover. */
   readonly stale: string;
@@ -47,7 +47,7 @@ export async function failOver(servers: FailoverServers, keys: FailoverKeys, fau
   const other = new LockService(await connectBackend(servers.connection));
   await using sleeper = await Holder.start(servers.connection);
   const running = crowd.run();
-  // What goes wrong in the crowd is told instead of the silence that follows.
+  // A failure in the crowd is told instead of the silence that follows.
   const more = (count: number) => Promise.race([running, moreWrites(resource, keys.hot, count)]);
   try {
     await more(20);

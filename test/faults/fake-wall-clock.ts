@@ -28,7 +28,7 @@ export class FakeWallClock implements AsyncDisposable {
     };
   }
 
-  /** So many hours from the true time. */
+  /** Hours from the true time. */
   async set(hours: number): Promise<void> {
     await writeFile(this.#file, `${hours < 0 ? '-' : '+'}${Math.abs(hours) * 3_600}`);
   }

@@ -14,7 +14,7 @@ import type { FaultTheme } from './fault-theme.js';
 
 /** `HISTORY_MS=60000` for a soak. */
 const RUN_MS = Number(process.env.HISTORY_MS ?? 3_000);
-/** Of one process, from when it has started. */
+/** The run of one process, from its start. */
 const SHORTEST_RUN_MS = 1_000;
 const ENOUGH = { grants: RUN_MS / 100, harmed: RUN_MS / 1_000 };
 const PROCESSES = 3;

@@ -20,7 +20,7 @@ const AT_ONCE_MS = 2_500;
 /** ZooKeeper answers all in order, so that a slow disk keeps everything waiting: silence says less there, and takes 3 s. */
 const SLOW_MS = 4_500;
 
-/** What the network does to idle connections: those that exist are black holes, for good, and new ones work. */
+/** Forgets idle connections as a network does: those that exist are black holes, for good, and new ones work. */
 const title = 'a connection that the network forgot';
 
 export const idleInLine: FaultTheme = { title, sessionTtlMs: TTL_MS, declare: whoWaits };

@@ -105,7 +105,7 @@ export const processes: FaultTheme = {
   },
 };
 
-/** What the lock protects, on a server that no fault touches. */
+/** The resource that the lock protects, on a server that no fault touches. */
 async function startResource() {
   const server = await RedisServer.start();
   const resource = new FencedResource(server.url);

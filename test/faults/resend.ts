@@ -47,7 +47,7 @@ function resending({ harness, it }: Suite, mode: RedisMode): void {
   });
 }
 
-/** What an application may hand over: a client that queues and repeats what got no answer. */
+/** A client that an application may hand over: one that queues and repeats what got no answer. */
 class ResendingClient implements AsyncDisposable {
   readonly service: LockService;
 

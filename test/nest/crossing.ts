@@ -7,7 +7,7 @@ import type { LockEvents, LockObserver } from 'nestjs-distributed-lock';
 export class Crossing implements LockObserver {
   /** The most callers that were inside at once. */
   most = 0;
-  /** Of every lock that was taken. */
+  /** The key of every lock that was taken. */
   readonly keys: string[] = [];
   releases = 0;
   #inside = 0;

@@ -26,7 +26,7 @@ const run = (command: string, args: string[], cwd: string): string =>
 const BACKENDS = readdirSync(join(root, 'lib/backends'));
 const SUB_PATHS = ['', '/core', '/testing', '/conformance', ...BACKENDS.map((name) => `/${name}`)];
 
-/** What is tested here is the packed tarball, as an application gets it. Needs the build. */
+/** Tests the packed tarball, as an application gets it. Needs the build. */
 describe('the package', () => {
   let directory: string;
   let tarball: string;
@@ -60,7 +60,7 @@ describe('the package', () => {
     return run(process.execPath, [file], home);
   };
 
-  /** What the compiler has to say. */
+  /** The complaints of the compiler. */
   const compile = (home: string, args: string[]): string => {
     const { stdout } = spawnSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...args], {
       cwd: home,

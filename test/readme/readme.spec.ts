@@ -18,7 +18,7 @@ const promises = leaseStorePromises({
   freeze: () => () => undefined,
 });
 
-/** What an example prints; those that only declare things print nothing. */
+/** The output of an example; those that only declare things print nothing. */
 const PRINTED: Record<string, unknown> = {
   'docs/getting-started/example-5': '42\n',
   'docs/handles-and-loss/example-1': '42\ntrue true\n',

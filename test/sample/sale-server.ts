@@ -15,7 +15,7 @@ const SERVERS = {
 
 /** A place for sales: a directory of SQLite files, or a server. */
 export interface SaleServer extends AsyncDisposable {
-  /** What tells the sample of a new, empty database there, which has the locks, too. */
+  /** Settings that lead the sample to a new, empty database there, which has the locks, too. */
   settings(): Promise<Record<string, string>>;
 }
 

@@ -38,7 +38,7 @@ describe('npm run stampede', () => {
     }, 60_000);
   }
 
-  /** Whoever it needs has been started then: the keepers of its directory and its server, the server, and the application. */
+  /** All has been started then: the keepers of its directory and its server, the server, and the application. */
   async function untilItSells(): Promise<void> {
     const application = (command: string): boolean => command.endsWith('/sample-app/main.js');
     await eventually(async () => (await stampedes.processes()).filter(application).length === 2, PATIENCE);

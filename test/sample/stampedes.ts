@@ -8,7 +8,7 @@ import { BACKEND_NAMES } from '../../sample-app/lock-backends.js';
 import type { Report } from '../../stampede/report.js';
 import { type CompiledSample, compileSample } from './compiled-sample.js';
 
-/** The choices of `LOCK_BACKEND` that lock across processes; further strategies of a database use the server of the first. */
+/** The choices of `LOCK_BACKEND` that lock across processes, without the further strategies of a database. */
 export const CHOICES = BACKEND_NAMES.filter((name) => name !== 'memory' && !/-(?:row|session)$/u.test(name));
 
 export interface Outcome {
@@ -46,7 +46,7 @@ export class Stampedes implements AsyncDisposable {
     return outcomeOf(this.start(args, env));
   }
 
-  /** What is still there, of files. */
+  /** The files that are still there. */
   files(): Promise<string[]> {
     return readdir(this.directory);
   }

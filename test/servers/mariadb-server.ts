@@ -39,7 +39,7 @@ export class MariadbServer {
     return mariadb.address(this.port);
   }
 
-  /** What it has written about itself since it was started last. */
+  /** Its log since it was started last. */
   get output(): string {
     return this.#process?.output ?? '';
   }

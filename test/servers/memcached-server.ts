@@ -51,7 +51,7 @@ export class MemcachedServer {
     return memcached.address(this.port);
   }
 
-  /** What an operator asks: commands as they go over the wire, but for the last line's end. */
+  /** Asks as an operator does: commands as they go over the wire, but for the last line's end. */
   async ask(commands: string): Promise<string> {
     const { credentials } = this.options;
     if (!credentials) return askMemcached(this.port, commands);
@@ -60,7 +60,7 @@ export class MemcachedServer {
     return reply.replace(/^STORED\r\n/, '');
   }
 
-  /** What `stats` says. */
+  /** The answer to `stats`. */
   async statistics(topic = ''): Promise<ReadonlyMap<string, string>> {
     const lines = (await this.ask(`stats ${topic}`)).matchAll(/^STAT (?<name>\S+) (?<value>.*)\r$/gm);
     return new Map(Array.from(lines, ({ groups }) => [groups?.name ?? '', groups?.value ?? '']));

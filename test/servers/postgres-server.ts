@@ -42,7 +42,7 @@ export class PostgresServer {
     return postgres.address(this.port);
   }
 
-  /** What it has written about itself since it was started last. */
+  /** Its log since it was started last. */
   get output(): string {
     return this.#process?.output ?? '';
   }

@@ -58,7 +58,7 @@ function signal(name: NodeJS.Signals, pid: number): void {
   }
 }
 
-/** Of all its threads: `T` stopped, `Z` dead and not yet buried. Empty when there is no such process. */
+/** The states of all its threads: `T` stopped, `Z` dead and not yet buried. Empty when there is no such process. */
 function statesOf(pid: number): string[] {
   try {
     const stats = readdirSync(`/proc/${pid}/task`).map((id) => readFileSync(`/proc/${pid}/task/${id}/stat`, 'utf8'));

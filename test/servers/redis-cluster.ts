@@ -7,7 +7,7 @@ import { MEMORY_DIR } from './memory-dir.js';
 import { RedisServer } from './redis-server.js';
 
 export interface RedisClusterOptions {
-  /** Of each of the three masters. @default 1 */
+  /** Replicas of each of the three masters. @default 1 */
   readonly replicas?: number;
   /** After how long a silent node is taken for dead. @default 1_000 */
   readonly nodeTimeoutMs?: number;

@@ -19,12 +19,12 @@ export interface RedisSentinelsOptions {
 }
 
 const SENTINELS = 3;
-/** So that a replica is in step within milliseconds. */
+/** A replica is in step within milliseconds this way. */
 const QUICK = ['--repl-diskless-sync-delay', '0', '--repl-ping-replica-period', '1'];
 
 /** A master, its replicas, and three Sentinels that watch over them and agree by two to one. */
 export class RedisSentinels {
-  /** What the Sentinels call the master, whichever server that is. */
+  /** The name of the master among the Sentinels, whichever server that is. */
   readonly name = 'locks';
 
   private constructor(

@@ -16,7 +16,7 @@ import { eventually } from '../support/eventually.js';
 const SESSION_MS = 10_000;
 const EVERYBODY = [{ scheme: 'world', id: 'anyone', permissions: 31 }];
 
-/** What an operator does by hand, in a session of his own. */
+/** The hand of an operator, in a session of its own. */
 export class ZookeeperOperator {
   readonly #session: ClientSession;
 

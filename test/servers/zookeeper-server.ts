@@ -73,7 +73,7 @@ export class ZookeeperServer {
     return askZookeeper(this.port, word);
   }
 
-  /** What `mntr` says of itself, in numbers. */
+  /** The numbers that `mntr` answers. */
   async metric(name: string): Promise<number> {
     const line = new RegExp(`^${name}\\t(?<value>\\S+)$`, 'm').exec(await this.ask('mntr'));
     return Number(line?.groups?.['value']);

@@ -138,7 +138,7 @@ export class Caller {
     return options;
   }
 
-  /** Whoever calls off takes the others along, at a later step of the same instant. */
+  /** A caller who calls off takes the others along, at a later step of the same instant. */
   #signal(): AbortSignal {
     const { aborts, process, scenario } = this.here;
     const abort = new AbortController();

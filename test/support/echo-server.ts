@@ -16,7 +16,7 @@ export class EchoServer {
   });
 }
 
-/** What it has received, and how its connection ended. */
+/** The bytes that it has received, and how its connection ended. */
 export class EchoClient {
   received = '';
   closedWith: string | undefined;

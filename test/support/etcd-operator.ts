@@ -12,7 +12,7 @@ interface Kv {
   readonly lease?: string;
 }
 
-/** What an operator sees and does, over etcd's JSON gateway: nothing of it goes through the code under test. */
+/** Sees and does as an operator, over etcd's JSON gateway: nothing of it goes through the code under test. */
 export class EtcdOperator {
   constructor(
     private readonly urls: readonly string[],

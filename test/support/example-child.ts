@@ -1,7 +1,7 @@
 import { freePort } from '../servers/free-port.js';
 import { serve } from './serve.js';
 
-/** What `processes.spec.ts` needs of a child. */
+/** A child for `processes.spec.ts`. */
 const api = {
   double: (value: bigint) => value * 2n,
   library: async () => Object.keys(await import('nestjs-distributed-lock/core')),

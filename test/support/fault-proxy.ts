@@ -85,7 +85,7 @@ export class FaultProxy {
   }
 
   /**
-   * What a NAT, a firewall or a load balancer does to idle connections: those that exist now are black holes for good, also after
+   * Forgets connections as a NAT or a load balancer does: those that exist now are black holes for good, also after
    * `resume()`, while new ones work. Only `reset()` and `close()` end them. The kernel still answers TCP keep-alive probes.
    */
   forget(): void {

@@ -16,7 +16,7 @@ export class FencedLedger implements AsyncDisposable {
     return new FencedLedger(dataSource);
   }
 
-  /** What a careless holder does: it writes without asking whether it still holds. Resolves to what stopped it, if anything. */
+  /** Writes as a careless holder does, without asking first. Resolves to what stopped it, if anything. */
   async write(lock: { readonly key: string; readonly fencingToken: bigint }): Promise<string | null> {
     try {
       await fenced(this.dataSource.manager, lock.key, lock, (manager) =>

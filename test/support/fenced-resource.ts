@@ -13,7 +13,7 @@ if accepted == 1 then redis.call('SET', KEYS[1], ARGV[1]) end
 redis.call('RPUSH', KEYS[2], accepted .. ARGV[2])
 return accepted`;
 
-/** What the locks of a test protect: shared by its processes, on a server that no fault touches, and it fences. */
+/** The locks of a test protect it: shared by its processes, on a server that no fault touches, and it fences. */
 export class FencedResource {
   readonly #redis: Redis;
 

@@ -3,7 +3,7 @@ import type { MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import type { TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import type { DataSourceOptions } from 'typeorm';
 
-/** What each backend has to be told: plain data, so that a child process can be told too. */
+/** The settings of each backend: plain data, so that a child process can have them, too. */
 interface Connections {
   redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisTopology;
   redlock: { readonly urls: readonly string[] };
@@ -68,7 +68,7 @@ export function connectBackend<Name extends keyof Connections>(connection: Conne
   return CONNECT[backend](place as unknown as Connections[Name]);
 }
 
-/** Of a data source of the application's own, in the database with the locks. */
+/** Options of a data source of the application's own, in the database with the locks. */
 export async function dataSourceOptions(connection: DatabaseConnection): Promise<DataSourceOptions> {
   if (connection.backend !== 'sqlite') return { type: connection.backend, url: connection.url };
   const { CountedSqlite: driver } = await import('./counted-sqlite.js');

@@ -5,7 +5,7 @@ import { type Connection, connectBackend, type DatabaseConnection } from './harn
 import { hammer, type Hammering } from './harness-hammer.js';
 import { serve } from './serve.js';
 
-/** What a holder knows of its lock in one synchronous step. */
+/** A holder's knowledge of its lock in one synchronous step. */
 export interface Belief {
   readonly isHeld: boolean;
   readonly state: LockHandle['state'];
@@ -59,7 +59,7 @@ const api = {
     }
     throw new Error('was never stopped');
   },
-  /** What a careless holder does: it writes without asking whether it still holds. */
+  /** Writes as a careless holder does, without asking first. */
   write: async ({ key, resource }: { key: string; resource: string }) => {
     const fenced = new FencedResource(resource);
     const owner = `${process.pid}`;

@@ -90,7 +90,7 @@ function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHar
     server,
     revoke: async (key) => {
       const [lease] = (await keysOf(key)).toSorted();
-      // Of a cluster, one node has it, and the others refuse.
+      // In a cluster one node has it, and the others refuse.
       if (lease !== undefined) await Promise.any(operators.map((operator) => operator.del(lease)));
     },
     leftovers: keysOf,

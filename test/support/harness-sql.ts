@@ -16,11 +16,11 @@ export interface SqlHarness extends BackendHarness {
   /** For faults of its own. */
   readonly server: () => SqlServer;
   readonly connection: (through?: Listener) => SqlConnection;
-  /** Of a data source of the application's. */
+  /** Options of a data source of the application's. */
   readonly dataSource: (through?: Listener) => { readonly type: SqlConnection['backend']; readonly url: string };
   /** As `connect`, with further options of the strategy. */
   readonly connectWith: (options: SqlOptions) => Promise<LockBackend>;
-  /** What an operator asks, over a connection of his own. */
+  /** Asks as an operator, over a connection of its own. */
   readonly ask: Ask;
 }
 

@@ -4,7 +4,7 @@ import { Pipe } from './pipe.js';
 
 export type Way = 'up' | 'down';
 
-/** What the proxy hears from its links. */
+/** The events that the proxy hears from its links. */
 export interface LinkListener {
   /** The client has sent this, whether or not it will be forwarded. */
   received(chunk: Buffer): void;
@@ -83,7 +83,7 @@ export class Link {
       }),
     );
     from.on('end', () => pipe.send(() => to.end()));
-    // What went wrong is told by `close`, which always follows.
+    // The event `close` tells of errors, and always follows.
     from.on('error', () => undefined);
     from.on('close', (failed) => {
       if (failed) pipe.send(() => to.resetAndDestroy());

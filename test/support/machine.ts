@@ -10,7 +10,7 @@ const [running = 0] = loadavg();
 /** By how much timers are late now: the latest of some when this spec began, or what the last minute lets one expect. */
 const lateMs = Math.min(Math.max(await latest(), (running / availableParallelism()) * TURN_MS), WORST_MS);
 
-/** So long, or longer on a machine that is slow now: forty times what a timer is late. */
+/** This time, or longer on a machine that is slow now: forty times what a timer is late. */
 export function atLeastMs(ms: number): number {
   return Math.max(ms, Math.ceil(lateMs * 40));
 }

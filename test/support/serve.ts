@@ -1,4 +1,4 @@
-/** What a child offers to its parent: functions of at most one argument, which travels by structured clone. */
+/** The offer of a child to its parent: functions of at most one argument, which travels by structured clone. */
 // The parameter is contravariant, so that `never` admits every function.
 export type ChildApi = Readonly<Record<string, (payload: never) => unknown>>;
 

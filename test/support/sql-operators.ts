@@ -4,7 +4,7 @@ import { eventually } from './eventually.js';
 
 export type Ask = (sql: string, parameters?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
 
-/** What an operator of a database sees of the locks of one strategy, and how he takes one away. */
+/** How an operator of a database sees the locks of one strategy, and takes one away. */
 export interface SqlOperator {
   /** Who has the key: an owner, or the id of a connection. */
   holders(ask: Ask, key: string): Promise<readonly string[]>;
@@ -100,7 +100,7 @@ function nothingWithoutTable(error: unknown): [] {
   throw error;
 }
 
-/** What is left of an old list. */
+/** The rest of an old list. */
 function gone(error: unknown): void {
   if (!String(error).includes('Unknown thread id')) throw error;
 }

@@ -3,7 +3,7 @@ import { sqliteStatements } from './counted-sqlite.js';
 import { eventually } from './eventually.js';
 import type { SqlHarness } from './harness-sql.js';
 
-/** What clients ask a database. Its operator is not among them. */
+/** The statements of a database's clients. Its operator is not among them. */
 export interface StatementLog {
   during(work: () => Promise<unknown>): Promise<readonly string[]>;
 }
@@ -13,7 +13,7 @@ export async function logStatements(harness: SqlHarness): Promise<StatementLog> 
   return harness.type === 'postgres' ? logOfPostgres(harness) : logOfMariadb(harness);
 }
 
-/** Of this process only. */
+/** The statements of this process only. */
 export function logSqliteStatements(): StatementLog {
   return {
     during: async (work) => {

@@ -176,7 +176,7 @@ function assertClient(client: unknown): void {
   refuseOption('client', `must be an ioredis client; it ${what}`);
 }
 
-/** Of one server. */
+/** Whether it is a client of one server. */
 export function isClient(client: unknown): client is RedisClient {
   return !isCluster(client) && missingMethods(client, CLIENT_METHODS).length === 0;
 }

@@ -23,7 +23,7 @@ export interface NodeHealth extends Omit<BackendHealth, 'nodes'> {
   readonly name: string;
 }
 
-/** What is known of the server without asking it: for health pages, and for holders who look after their leases. */
+/** The state of the server, as known without asking: for health pages, and for holders who renew their leases. */
 export class ReportedHealth {
   #status: BackendHealth['status'] = 'idle';
   #trouble: string | undefined;

@@ -13,7 +13,7 @@ export interface Holder extends HolderMetadata {
   readonly since?: Date;
 }
 
-/** Of this process. */
+/** The metadata of this process. */
 export function ownMetadata(label: string | undefined): HolderMetadata {
   return { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
 }

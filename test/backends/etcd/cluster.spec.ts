@@ -115,7 +115,7 @@ wantedOf(['etcd-cluster']).forEach(() =>
         expect(toldAt).toBeLessThan(grantedAt);
         expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
         leader.thaw();
-        // What the frozen one was asked in the meantime is answered now.
+        // The frozen member answers now what it was asked meanwhile.
         await throughout(500, () => expect([lock.isHeld, present.isHeld]).toEqual([false, true]));
         await present.release();
       }

@@ -10,7 +10,7 @@ import {
 } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 
-/** What the proxy answers by itself. */
+/** An answer of the proxy itself. */
 export interface OwnAnswer {
   readonly headers: OutgoingHttpHeaders;
   readonly body?: string;
@@ -31,7 +31,7 @@ export class Http2Proxy implements AsyncDisposable {
   readonly #sessions = new Set<ServerHttp2Session>();
   readonly #behind: ClientHttp2Session;
   readonly counts: Record<string, number> = {};
-  /** What is not forwarded, by its path. */
+  /** Requests that are not forwarded, by their path. */
   answer: (path: string) => OwnAnswer | undefined = () => undefined;
   /** After so many requests each connection is told to go. */
   requestsPerConnection = Infinity;

@@ -45,7 +45,7 @@ describe('answers that are cut, mixed, doubled and invented', () => {
 
 type Outcome = 'granted' | 'refused' | 'renewed' | 'lost' | 'released' | 'not released' | 'failed';
 
-/** What a key has on the server before anybody asks. */
+/** The value of a key on the server before anybody asks. */
 const BEFORE = ['free', 'free', 'ours', 'ours', 'theirs', 'garbage'] as const;
 const COUNTER = ['absent', 'absent', 'ours', 'ours', 'ours', 'ours', 'low', 'text'] as const;
 

@@ -1,6 +1,6 @@
 import type { Random } from '../../support/random.js';
 
-/** What may be wrong with what comes over a connection. Each gets the answers, one by one, and says what comes. */
+/** Faults of a connection. Each gets the answers, one by one, and says what arrives. */
 const FAULTS: Readonly<Record<string, (answers: readonly string[], random: Random) => string>> = {
   nothing: (answers) => answers.join(''),
   'an end before the end': (answers, random) => {

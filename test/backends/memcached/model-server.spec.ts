@@ -30,7 +30,7 @@ for (const _ of wantedOf(['memcached-meta'])) {
   });
 }
 
-/** Of those that the backend sends, on a few names, with cas ids that are right more often than not. */
+/** Commands that the backend sends, on a few names, with cas ids that are mostly right. */
 function commandOf(random: Random, model: ModelServer): string {
   const { now } = model;
   const name = `n${random.below(6)}`;

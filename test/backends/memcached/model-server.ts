@@ -9,7 +9,7 @@ interface Item {
 const DATES_FROM = 30 * 86_400;
 
 /**
- * What memcached 1.6.18 answers to the commands that the backend sends, and what it then has: the truth in a test that needs
+ * Answers as memcached 1.6.18 does to the backend, and keeps the same items: the truth in a test that needs
  * a hundred thousand answers. Compared with the real server in model-server.spec.ts.
  */
 export class ModelServer {

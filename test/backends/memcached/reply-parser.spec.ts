@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { type ReplyPart, ReplyParser } from '../../../lib/backends/memcached/transport/reply-parser.js';
 import { wantedOf } from '../describe-backend.js';
 
-/** Of every kind that memcached sends. The blocks hold what would be lines, and bytes of which none is a character by itself. */
+/** Every kind of reply. The blocks hold what would be lines, and bytes of which none is a character by itself. */
 const TRANSCRIPT = [
   'VERSION 1.6.18\r\n',
   'MN\r\n',

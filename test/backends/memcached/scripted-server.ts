@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 
 /** A server that does whatever a test wants to each connection, and remembers what was written to it. */
 export class ScriptedServer implements AsyncDisposable {
-  /** What came with each read, over all connections. */
+  /** The text of each read, over all connections. */
   readonly received: string[] = [];
   readonly #sockets = new Set<Socket>();
   closed = 0;

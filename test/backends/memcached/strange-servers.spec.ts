@@ -20,7 +20,7 @@ const LONG_TTL_MS = 60_000;
 
 for (const _ of wantedOf(['memcached'])) {
   describe('a server that is none', () => {
-    /** What becomes of an acquisition there, in what time. */
+    /** How an acquisition ends there, and when. */
     async function refusal(port: number): Promise<LockBackendError> {
       const options = { servers: `127.0.0.1:${port}`, connectTimeoutMs: 300, requestTimeoutMs: 300 };
       await using service = new LockService(memcached(options));

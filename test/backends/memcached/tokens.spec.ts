@@ -54,7 +54,7 @@ for (const _ of wantedOf(['memcached'])) {
       await using world = await MemcachedWorld.start({ env: shifted(1) });
       const before = await win(world.backend(), 'k');
       expect(Number(before.fencingToken) / 1e3 - Date.now()).toBeGreaterThan(3_590_000);
-      // So far its clock may be misjudged where ours does not help.
+      // Its clock may be misjudged by this much where ours does not help.
       await new Promise((resolve) => setTimeout(resolve, 2_500));
       await world.server.restart({ empty: true });
       const after = await win(world.backend(), 'k');

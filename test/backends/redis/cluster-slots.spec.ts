@@ -187,7 +187,7 @@ describe('slots of a cluster', () => {
     const times = (await asked()) - before;
     await askRedis(first.port, `CLUSTER ADDSLOTSRANGE 0 ${last}`);
     process.stdout.write(`  ${keys.length} contenders without a node asked ${times} times for the slots in 1,500 ms\n`);
-    // Of three masters each time.
+    // Three masters are asked each time.
     expect(times).toBeLessThan(3 * 20);
     await locks.withLock('key', () => undefined);
   });

@@ -7,7 +7,7 @@ import { askRedis } from '../../servers/ask-redis.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 
-/** So many that loading them takes three times as long as a command may, with the delay below. */
+/** Enough keys for a load that takes three times as long as a command may, with the delay below. */
 const KEYS = 3_000;
 const LOAD_DELAY_US = 1_000;
 

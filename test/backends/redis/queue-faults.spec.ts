@@ -3,7 +3,7 @@ import { eventually } from '../../support/eventually.js';
 import { fencingToken } from '../../support/fencing-token.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
-/** What a waiter may be late by on a busy machine. */
+/** How late a waiter may be on a busy machine. */
 const SLACK_MS = 500;
 
 describe('faults of redis, mode queue', () => {

@@ -5,7 +5,7 @@ import { eventually } from '../../support/eventually.js';
 import { Holder } from '../../support/harness-holder.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
-/** What a waiter may be late by on a busy machine. */
+/** How late a waiter may be on a busy machine. */
 const SLACK_MS = 500;
 /** How long a waiter that was handed the key may be silent. */
 const GRANT_MS = 5_000;

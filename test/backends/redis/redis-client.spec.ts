@@ -7,7 +7,7 @@ import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
-/** What `getset` asks of a client: to send nothing late. */
+/** The demand of `getset` on a client: to send nothing late. */
 const PROMPT = { enableOfflineQueue: false, maxRetriesPerRequest: 0 };
 const EVENTS = ['connecting', 'ready', 'close', 'end', 'error', 'message'];
 

@@ -62,7 +62,7 @@ export class RedisWorld {
     await eventually(async () => expect(await this.waitersFor(key)).toBe(count));
   }
 
-  /** What clients, not scripts, send while `work` runs, without what the operator sends. */
+  /** Commands that clients, not scripts, send while `work` runs, without those of the operator. */
   async commandsDuring(work: () => Promise<unknown>): Promise<string[]> {
     const monitor = this.disconnecting(await this.operator.monitor());
     const seen: string[] = [];

@@ -68,7 +68,7 @@ describe('rights and secrets', () => {
     await Promise.all([a.close(), b.close(), c.close()]);
   }
 
-  /** What the server refused since the last reset, in clients and in scripts. */
+  /** Commands that the server refused since the last reset, in clients and in scripts. */
   async function denied(): Promise<unknown[]> {
     const entries = await world.operator.acl('LOG');
     if (!Array.isArray(entries)) throw new Error('an ACL log is a list');

@@ -9,7 +9,7 @@ const api = {
     locks = new LockService(redis({ url }));
     await (await locks.acquire('warm-up')).release();
   },
-  /** So many callers at once, each of them so often; resolves to how often somebody was not alone. */
+  /** Runs callers at once, each of them several times; resolves to how often somebody was not alone. */
   crowd: async ({ callers, rounds }: { callers: number; rounds: number }) => {
     let inside = 0;
     let overlaps = 0;

@@ -6,7 +6,7 @@ import { eventually } from '../../support/eventually.js';
 import { spawnChild } from '../../support/processes.js';
 import type { RoundTripsApi } from './round-trips-child.js';
 
-/** What our clients send to take, give back and keep locks; the scripts' own calls inside the server are not round trips. */
+/** Commands that take, release and keep locks. The scripts' own calls inside the server are not round trips. */
 const SENT = ['eval', 'evalsha'];
 
 describe('round trips to Redis, counted by the server', () => {

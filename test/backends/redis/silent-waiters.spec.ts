@@ -7,7 +7,7 @@ import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld, win } from './redis-world.js';
 
-/** What a waiter may be late by on a busy machine. */
+/** How late a waiter may be on a busy machine. */
 const SLACK_MS = 500;
 /** However many others are silent, and whatever became of the subscription. */
 const LATEST_MS = 6_000;
@@ -74,7 +74,7 @@ describe('waiters that are not told, redis, mode queue', () => {
       await world.untilWaiting('key', visits.length);
     }
     proxy.pause();
-    // As a holder that dies: nobody hands the key over. The longer they are away, the more of them give up their connection.
+    // As a holder that dies: nobody hands the key over. After 5 s of silence they would connect anew.
     await world.operator.pexpire('lock:{key}', PASSED_OVER_MS);
     await eventually(() => expect(order).toEqual(['c']), { withinMs: 2 * LATEST_MS });
     proxy.resume();

@@ -8,7 +8,7 @@ import { RedisConnection } from '../../../lib/backends/redis/connection/redis-co
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 
-/** So many commands may be under way on a connection. */
+/** Commands that may be under way on a connection. */
 const WINDOW = 500;
 
 describe('what waits here until it can be sent', () => {
@@ -35,7 +35,7 @@ describe('what waits here until it can be sent', () => {
     expect(outcomes.filter(({ status }) => status === 'rejected')).toHaveLength(3 * WINDOW);
     proxy.resume();
     await eventually(async () => expect(await world.operator.keys('lock:{*}')).toEqual([]));
-    // What was under way, and its clean-up.
+    // The request that was under way, and its clean-up.
     expect((await scriptsRun()) - before).toBeLessThanOrEqual(2 * WINDOW);
     await expect(locks.withLock('key', () => 'in')).resolves.toBe('in');
   }, 60_000);
@@ -76,7 +76,7 @@ describe('what waits here until it can be sent', () => {
     }
     await world.server.restart({ empty: true });
     await expect(locks.withLock('key', () => 'in')).resolves.toBe('in');
-    // Of the last lock: acquire and release, each unknown to the new server at first.
+    // For the last lock: acquire and release, each unknown to the new server at first.
     expect(await scriptsRun()).toBeLessThanOrEqual(4);
   });
 

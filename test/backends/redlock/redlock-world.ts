@@ -7,7 +7,7 @@ import { leaseKeyOf } from '../../support/harness-redlock.js';
 
 export type WorldOptions = Omit<RedlockOptions, 'clients' | 'urls'> & { readonly urls?: readonly string[] };
 
-/** So long a node may take in these tests; the machine may be busy. */
+/** Time that a node may take in these tests; the machine may be busy. */
 export const NODE_TIMEOUT_MS = 1_000;
 
 /** Several masters, an operator who looks at each of them from outside, and what a test opened. */

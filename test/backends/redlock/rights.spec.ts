@@ -32,7 +32,7 @@ wantedOf(['redlock']).forEach((name) =>
       };
     };
     /**
-     * What any server refused since the last reset, in clients and in scripts; ioredis does not mind about CLIENT. Any: a lock
+     * Commands that any server refused since the last reset, in clients and in scripts, without CLIENT. Any: a lock
      * is taken by a quorum, and the one that is not in it may hear of the next candidate first.
      */
     const denied = async (): Promise<string[]> => {

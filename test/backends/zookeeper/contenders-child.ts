@@ -34,7 +34,7 @@ const api = {
     await Promise.all(Array.from({ length: count }, one));
   },
   granted: () => granted,
-  /** Whoever has the key gives it back, and so does whoever gets it from now on. */
+  /** Releases the key, now and whenever a caller gets it from now on. */
   releaseAll: async () => {
     passesOn = true;
     await Promise.all(held.splice(0).map((lease) => lease.release()));

@@ -14,7 +14,7 @@ for (const name of wantedOf(['zookeeper'])) {
   describe(`${name}: the queue`, () => {
     let world: ZookeeperWorld;
     beforeAll(async () => {
-      // So long that nobody's life sign falls into a test: from the first one on a holder watches its own node too.
+      // Longer than a test, so that no life sign falls into it: from the first one on a holder watches its own node too.
       world = await ZookeeperWorld.start({ sessionTtlMs: 60_000 });
     });
     afterEach(() => world.endTest());

@@ -16,7 +16,7 @@ for (const name of wantedOf(['zookeeper'])) {
     afterEach(() => world.endTest());
     afterAll(() => world.stop());
 
-    /** What all sessions together send while `work` runs. */
+    /** Requests of all sessions together while `work` runs. */
     const during = async (work: () => Promise<unknown>): Promise<number> => {
       const before = await received(world.server);
       await work();
@@ -43,7 +43,7 @@ for (const name of wantedOf(['zookeeper'])) {
       const refused = await during(() => contend(theirs, key));
       // create, list, read whose it is, delete; in simple mode create and read
       expect(refused).toBe(mode === 'sequential' ? 4 : 2);
-      // Whoever does not wait is not told of the release either.
+      // A caller who does not wait is not told of the release either.
       expect(await world.server.metric('zk_watch_count')).toBe(0);
       const waited = await during(async () => {
         let blockedBy: () => void = () => undefined;

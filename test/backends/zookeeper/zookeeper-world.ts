@@ -74,7 +74,7 @@ export class ZookeeperWorld {
     return opened;
   }
 
-  /** What was opened last is closed first. */
+  /** The last that was opened is closed first. */
   async endTest(): Promise<void> {
     for (const opened of this.#opened.splice(0).toReversed()) await opened.close();
   }

@@ -41,7 +41,7 @@ export class ClusterHealth {
     this.#nodes.delete(address);
   }
 
-  /** Of the cluster as a whole. */
+  /** The health of the cluster as a whole. */
   report(status: BackendHealth['status'], trouble?: string): void {
     this.#trouble = status === 'down' ? trouble : undefined;
     if (this.current.status === 'down' && this.#told !== 'down') this.#tell(this.current);

@@ -9,7 +9,7 @@ export interface Column {
   readonly quarantine: number;
 }
 
-/** What can happen to a column; with whom and with what is in the multiple of `KINDS`. */
+/** The events of a column; with whom and with what is in the multiple of `KINDS`. */
 const [END, LOSE, TICK, HEARD, UNHEARD, FORGET, TAKE_BACK, KINDS] = [0, 1, 2, 3, 4, 5, 6, 7] as const;
 
 /**
@@ -19,7 +19,7 @@ const [END, LOSE, TICK, HEARD, UNHEARD, FORGET, TAKE_BACK, KINDS] = [0, 1, 2, 3,
 export class Columns {
   readonly #all: Column[] = [];
   readonly #numbers = new Map<string, number>();
-  /** Of each kind of event, where it leads from each column. */
+  /** For each kind of event, where it leads from each column. */
   readonly #ways: (number | undefined)[][] = [];
 
   constructor(

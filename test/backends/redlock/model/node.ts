@@ -1,4 +1,4 @@
-/** What one node keeps for one key. Owners are numbers from 1; tokens and clocks are numbers from 0. */
+/** The state of one node for one key. Owners are numbers from 1; tokens and clocks are numbers from 0. */
 export interface NodeState {
   readonly owner: number | null;
   /** Which attempt of the owner has the lease; 0 where there is none. */
@@ -24,7 +24,7 @@ export type Answer =
   | { readonly kind: 'refused'; readonly floor: number; readonly ceiling: number; readonly clock: number };
 
 /**
- * What a node does when `owner` proposes `token`: the specification of the script `VOTE`, which is compared with it on a real
+ * A node answers `owner` who proposes `token`. The script `VOTE`, which it specifies, is compared with it on a real
  * server, and what the model is made of. While there is a lease, the fence is its token.
  */
 export function vote(
@@ -45,7 +45,7 @@ export function vote(
   return { answer: { kind: 'granted' }, node: { owner, attempt, fence: token, since, clock } };
 }
 
-/** What a node does when an attempt takes back what it may have: the specification of the script `TAKE_BACK`. */
+/** The answer of a node to an attempt that takes back what it may have: the specification of the script `TAKE_BACK`. */
 export function takeBack(node: NodeState, { owner, attempt }: Candidate): NodeState {
   return node.owner === owner && node.attempt <= attempt ? free(node) : node;
 }

@@ -25,7 +25,7 @@ export interface World {
   readonly quarantine: boolean;
 }
 
-/** What a candidate knows of itself. `floor`: the greatest token of a lease that somebody had when it began. */
+/** A candidate's knowledge of itself. `floor`: the greatest token of a lease that somebody had when it began. */
 interface Candidate {
   readonly phase: (typeof PHASES)[number];
   readonly proposal: number;
@@ -91,7 +91,7 @@ export class RedlockModel implements Model<State> {
     if (this.world.property === 'exclusion') this.#onBeliefs(state, visit);
   }
 
-  /** What happens to one node: a request for the present proposal, most of the time, so that there are leases. */
+  /** The events of one node: a request for the present proposal, most of the time, so that there are leases. */
   someSteps(state: State, visit: Visit<State>, random: (below: number) => number): void {
     const node = random(state.columns.length);
     if (random(REQUESTS_TO_OTHERS + 1) === 0) return this.#onNode(state, node, visit);
@@ -227,7 +227,7 @@ export class RedlockModel implements Model<State> {
     return candidates.flatMap((candidate, place) => (candidate.phase === phase ? [place + 1] : []));
   }
 
-  /** Of all leases so far; in the world of tokens nobody leaves. */
+  /** The tokens of all leases so far; in the world of tokens nobody leaves. */
   #tokens({ candidates }: State): number[] {
     return candidates.flatMap(({ phase, proposal }) => (phase === 'inside' ? [proposal] : []));
   }

@@ -2,13 +2,13 @@ import { type Candidate, free, type NodeState, takeBack, vote } from './node.js'
 
 /** How tokens are made. */
 export interface Scheme {
-  /** What a node does with a request: its next state, and the number that its vote carries; `null` is no vote. */
+  /** The effect of a request on a node: its next state, and the number that its vote carries; `null` is no vote. */
   vote(
     node: NodeState,
     candidate: Candidate,
     proposal: number,
   ): { readonly node: NodeState; readonly vote: number | null };
-  /** What a node does with a request to free what a refused attempt may have; at whatever time it comes. */
+  /** The effect of a request that frees what a refused attempt may have, whenever it comes. */
   takeBack(node: NodeState, candidate: Candidate): NodeState;
   /** The token of a lease for which a quorum has voted. */
   tokenOf(votes: readonly number[]): number;
@@ -19,7 +19,7 @@ export interface Scheme {
 /** How far tokens may be from clocks, both in ticks. */
 export const SKEW = 1;
 
-/** What `redlock()` does. */
+/** The scheme of `redlock()`. */
 export const PROPOSED: Scheme = {
   vote: (node, candidate, proposal) => proposed(node, candidate, proposal, SKEW),
   takeBack,

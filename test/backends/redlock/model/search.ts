@@ -16,7 +16,7 @@ export type Visit<State> = (next: State, describe: () => string, violation?: str
 export interface Verdict {
   readonly states: number;
   readonly transitions: number;
-  /** What went wrong, and the shortest way to it. */
+  /** The violation, and the shortest way to it. */
   readonly violation?: string;
   readonly trace?: readonly string[];
 }
