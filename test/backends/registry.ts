@@ -178,7 +178,7 @@ export const REGISTRY = {
     harness: () => sqlHarness('postgres'),
     faults: [...SQL, 'idle-in-line'],
     costs: { ...ONE_ROUND_TRIP, wait: 2, handOver: 2 },
-    wire: { acquire: 'insert_into_distributed_lock', release: 'with_before_as' },
+    wire: { acquire: 'insert_into_distributed_lock', release: 'set_metadata_null' },
     leaseStore: true,
   },
   mariadb: {

@@ -159,6 +159,22 @@ for (const type of wantedOf(['postgres'])) {
       await eventually(async () => expect(await world.ask(owner)).toEqual([{ owner: null }]), { withinMs: 500 });
     });
 
+    it('hands the key to a waiter that joined the line while the release waited for the row', async () => {
+      const lock = await world.service().acquire('joining', { ttlMs: LONG_TTL_MS });
+      const operator = await connected();
+      await operator.query('begin');
+      await operator.query(`update distributed_lock set waiting = array[$1] where lock_key = 'joining'`, [
+        `${Date.now()}|late`,
+      ]);
+      const released = lock.release();
+      await eventually(() => expect(blocked()).resolves.toBe(1));
+      await operator.query('commit');
+      await operator.end();
+      await released;
+      const row = `select owner, waiting from distributed_lock where lock_key = 'joining'`;
+      await expect(world.ask(row)).resolves.toEqual([{ owner: 'late', waiting: [] }]);
+    });
+
     it('S9: hands the key on with a token that is one greater, when the one before is ahead of the clock', async () => {
       const [ours, theirs] = [world.service(), world.service()];
       const lock = await ours.acquire('ahead', { ttlMs: LONG_TTL_MS });

@@ -20,27 +20,24 @@ const NOTED_MS = 1_000;
 
 /** An entry of `waiting` is when the waiter was last seen, in thirteen digits of milliseconds, a bar, and its owner. */
 const entryOf = (owner: string): string => `${NOW_MS}::text || '|' || ${owner}`;
-const OWNER = 'substr(entry, 15)';
-const seenWithin = (ms: number): string => `left(entry, 13) collate "C" > (${NOW_MS} - ${ms})::text`;
-
-/** Those in line that were seen of late, without `owner`. */
-export const othersInLine = (owner: string, waiting = 'waiting'): string =>
-  `case when ${waiting} = '{}' then '{}' else array(
-    select entry from unnest(${waiting}) as entries(entry) where ${OWNER} <> ${owner} and ${seenWithin(SILENT_MS)}) end`;
+export const ownerOf = (entry: string): string => `substr(${entry}, 15)`;
+const OWNER = ownerOf('entry');
+const since = (ms: number): string => `(${NOW_MS} - ${ms})::text collate "C"`;
+const seenWithin = (ms: number): string => `entry > ${since(ms)}`;
 
 export const isInLine = (owner: string): string =>
-  `exists (select from unnest(waiting) as entries(entry) where ${OWNER} = ${owner})`;
+  `exists (select from unnest(waiting) as entry where ${OWNER} = ${owner})`;
 
-/** Whether all who stand before `owner` were silent for too long. */
-export const isNext = (owner: string, waiting: string): string => `(${waiting} = '{}' or coalesce((
-  select ${OWNER} = ${owner} from unnest(${waiting}) as entries(entry) where ${seenWithin(SILENT_MS)} limit 1), true))`;
+/** Whether anybody in line was seen of late. */
+export const isAnySeenOf = (waiting: string): string => `${since(SILENT_MS)} < any(${waiting})`;
 
-/** Gives a row to the first of `line` for `grantMs`, or frees it. */
-export const handOver = (
-  grantMs: number,
-): string => `owner = substr(line[1], 15), waiting = line[2:], metadata = null, acquired_at = ${NOW},
-  token = case when line = '{}' then token else greatest(token + 1, ${NOW_US}) end,
-  expires_at = case when line = '{}' then ${NOW} else ${inMs(String(grantMs))} end`;
+/** Gives a row to the first of `waiting` who was seen of late, for `grantMs`, or frees it. */
+export const handOver = (waiting: string, grantMs: number): string => `metadata = null, acquired_at = ${NOW},
+  (owner, waiting, token, expires_at) = (
+    select ${ownerOf('line[1]')}, line[2:],
+      case when line = '{}' then token else greatest(token + 1, ${NOW_US}) end,
+      case when line = '{}' then ${NOW} else ${inMs(String(grantMs))} end
+    from (select array(select entry from unnest(${waiting}) as entry where ${seenWithin(SILENT_MS)})) as seen(line))`;
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
@@ -64,18 +61,16 @@ export const postgresLine: WaitingLine = {
       `with held as (
          select owner is null or expires_at <= ${NOW} as free,
            case when ${isInLine('$2')} then array(
-             select case ${OWNER} when $2 then ${entryOf('$2')} else entry end from unnest(waiting) as entries(entry)
+             select case ${OWNER} when $2 then ${entryOf('$2')} else entry end from unnest(waiting) as entry
            ) else waiting || (${entryOf('$2')}) end as all_in_line
          from ${table} where lock_key = $1 and owner is distinct from $2 and (owner is null or expires_at <= ${NOW}
-           or not exists (select from unnest(waiting) as entries(entry) where ${OWNER} = $2 and ${seenWithin(NOTED_MS)}))
+           or not exists (select from unnest(waiting) as entry where ${OWNER} = $2 and ${seenWithin(NOTED_MS)}))
          for update
        ), joined as (
          update ${table} set waiting = all_in_line from held where not free and lock_key = $1
        ), handed as (
-         update ${table} set ${handOver(NEXT_GRANT_MS)} from (
-           select array(select entry from unnest(all_in_line) as entries(entry) where ${seenWithin(SILENT_MS)}) as line
-           from held where free
-         ) as present where lock_key = $1 returning owner as next
+         update ${table} set ${handOver('all_in_line', NEXT_GRANT_MS)} from held where free and lock_key = $1
+           returning owner as next
        )
        select case next when $2 then 0 else ${NEXT_GRANT_MS} end as remaining, ${tell(table, 'next', 0)} from handed
        union all
@@ -95,13 +90,13 @@ export const postgresLine: WaitingLine = {
        ), held as (
          update ${table} as held set waiting = array(
            select case when ${OWNER} = any($2::text[]) then ${entryOf(OWNER)} else entry end
-           from unnest(held.waiting) as entries(entry)
+           from unnest(held.waiting) as entry
          ) from seen where held.lock_key = seen.lock_key returning held.*
        )
        select ${named('waiter.owner')} as name from unnest($1::text[], $2::text[]) as waiter(lock_key, owner)
        left join held on held.lock_key = waiter.lock_key
        where held.owner is null or held.owner = waiter.owner or held.expires_at <= ${NOW} or not exists (
-         select from unnest(held.waiting) as entries(entry) where ${OWNER} = waiter.owner)`,
+         select from unnest(held.waiting) as entry where ${OWNER} = waiter.owner)`,
       [Array.from(keys.values(), storedText), [...keys.keys()]],
     );
     return rows.map(({ name }) => `${String(name)}|0`);
