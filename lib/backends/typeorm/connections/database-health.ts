@@ -26,16 +26,18 @@ export class DatabaseHealth extends ReportedHealth {
     super();
   }
 
-  /** Settles as `step` does, and reports it. A wrong table says nothing about the database. */
-  async note<T>(step: () => Promise<T>): Promise<T> {
-    try {
-      const answer = await step();
-      this.report('up');
-      return answer;
-    } catch (error) {
-      if (!(error instanceof LockConfigurationError)) this.down(String(error));
-      throw error;
-    }
+  /** Settles as `answer` does, and reports it. A wrong table says nothing about the database. */
+  note<T>(answer: Promise<T>): Promise<T> {
+    return answer.then(
+      (value) => {
+        this.report('up');
+        return value;
+      },
+      (error: unknown) => {
+        if (!(error instanceof LockConfigurationError)) this.down(String(error));
+        throw error;
+      },
+    );
   }
 
   down(trouble: string): void {

@@ -4,7 +4,7 @@ import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { Deadline, pause, systemClock } from '../../../core/index.js';
 import { cleanError, DatabaseError, isAnswer } from './database-error.js';
 import { makeDataSource } from './data-source.js';
-import { type Query, readRows } from './query.js';
+import { type Query, queryOn, type Rows } from './query.js';
 import { Sockets } from './sockets.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { TimeoutError, within } from './timeout.js';
@@ -69,8 +69,11 @@ export class OwnConnection {
     const retries = Deadline.after(this.settings.requestTimeoutMs);
     for (;;) {
       try {
-        return await this.#ask(sql, parameters);
+        const rows = await this.#ask(sql, parameters);
+        this.#answeredAt = systemClock.now();
+        return rows;
       } catch (error) {
+        if (error instanceof TimeoutError) this.destroy();
         const cause = cleanError(error);
         if (retries.passed || !this.isBusy(cause)) throw cause;
         await pause(systemClock, randomInt(BUSY_PAUSE_MS, 2 * BUSY_PAUSE_MS));
@@ -108,23 +111,15 @@ export class OwnConnection {
     if (this.#ended) await this.#disconnect();
   }
 
-  async #ask(sql: string, parameters: readonly unknown[]): ReturnType<Query> {
+  #ask(sql: string, parameters: readonly unknown[]): Promise<Rows> | Rows {
     if (!this.#runner || this.#ended) throw new DatabaseError('the connection is closed', undefined);
     const { dialect, requestTimeoutMs } = this.settings;
     if (dialect.runAlone) return dialect.runAlone(this.client, sql, parameters);
-    const deadline = Deadline.after(requestTimeoutMs);
-    try {
-      const answer =
-        this.#keepsPlans && dialect.runPrepared
-          ? dialect.runPrepared(this.client, sql, parameters)
-          : this.#runner.query(sql, [...parameters]);
-      const rows = readRows(await within(deadline, 'the database gave no answer', answer));
-      this.#answeredAt = systemClock.now();
-      return rows;
-    } catch (error) {
-      if (error instanceof TimeoutError) this.destroy();
-      throw error;
-    }
+    const answer =
+      this.#keepsPlans && dialect.runPrepared
+        ? dialect.runPrepared(this.client, sql, parameters)
+        : queryOn(this.#runner)(sql, parameters);
+    return within(Deadline.after(requestTimeoutMs), 'the database gave no answer', answer);
   }
 
   async #disconnect(): Promise<void> {

@@ -8,8 +8,6 @@ import { TimeoutError } from './timeout.js';
 /** A connection that was idle for longer is replaced before its next use, since the network may have forgotten it. */
 export const LONGEST_IDLE_MS = 30_000;
 
-type Statement<T> = (connection: OwnConnection) => Promise<T>;
-
 /** The few connections that all statements of the locks share. Opened when needed, and again when lost. */
 export class OwnConnections {
   readonly #all = new Set<OwnConnection>();
@@ -24,10 +22,10 @@ export class OwnConnections {
   }
 
   /** Settles within a few times its time-outs, or later behind others while the server answers. */
-  readonly query: Query = (sql, parameters) => this.#ask(sql, parameters, false);
+  readonly query: Query = (sql, parameters) => this.health.note(this.#ask(sql, parameters, false));
 
   /** For holders: goes before all who ask for a lock. */
-  readonly urgent: Query = (sql, parameters) => this.#ask(sql, parameters, true);
+  readonly urgent: Query = (sql, parameters) => this.health.note(this.#ask(sql, parameters, true));
 
   /** The next statements find new ones. */
   retireIdle(): void {
@@ -41,22 +39,24 @@ export class OwnConnections {
   }
 
   async #ask(sql: string, parameters: readonly unknown[], inHurry: boolean): ReturnType<Query> {
-    return this.health.note(async () => {
-      const calledAt = systemClock.now();
-      const patience = (): Deadline =>
-        Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#answeredAt));
-      const entered = await this.#semaphore.enter({ deadline: patience, inHurry });
-      if (!entered) throw new TimeoutError('the locks had no connection free');
-      try {
-        return await this.#onSome((connection) => connection.run(sql, parameters));
-      } finally {
-        this.#semaphore.leave();
-      }
-    });
+    if (!this.#semaphore.enterAtOnce()) await this.#wait(inHurry);
+    try {
+      return await this.#onSome(sql, parameters);
+    } finally {
+      this.#semaphore.leave();
+    }
+  }
+
+  async #wait(inHurry: boolean): Promise<void> {
+    const calledAt = systemClock.now();
+    const deadline = (): Deadline =>
+      Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#answeredAt));
+    const entered = await this.#semaphore.enter({ deadline, inHurry });
+    if (!entered) throw new TimeoutError('the locks had no connection free');
   }
 
   /** An idle connection may be dead, or lead to a replica. Every statement may be sent twice. */
-  async #onSome<T>(statement: Statement<T>): Promise<T> {
+  async #onSome(...statement: Parameters<Query>): ReturnType<Query> {
     const deadline = Deadline.after(this.settings.requestTimeoutMs);
     for (let used = this.#takeIdle(); used; used = this.#takeIdle()) {
       try {
@@ -71,20 +71,20 @@ export class OwnConnections {
   }
 
   /** Tries once on a new connection: the idle ones slept as long as the one that died. */
-  async #afterSilence<T>(statement: Statement<T>): Promise<T> {
+  async #afterSilence(statement: Parameters<Query>): ReturnType<Query> {
     const { connectTimeoutMs, requestTimeoutMs } = this.settings;
     this.retireIdle();
-    const result = await this.#on(await this.#open(Math.min(connectTimeoutMs, requestTimeoutMs)), statement);
+    const rows = await this.#on(await this.#open(Math.min(connectTimeoutMs, requestTimeoutMs)), statement);
     this.health.replaced('a connection that was used before');
-    return result;
+    return rows;
   }
 
-  async #on<T>(connection: OwnConnection, statement: Statement<T>): Promise<T> {
+  async #on(connection: OwnConnection, statement: Parameters<Query>): ReturnType<Query> {
     try {
-      const result = await statement(connection);
+      const rows = await connection.run(...statement);
       this.#answeredAt = systemClock.now();
       if (this.#all.has(connection)) this.#idle.push(connection);
-      return result;
+      return rows;
     } catch (error) {
       if (connection.isBusy(error) && this.#all.has(connection)) this.#idle.push(connection);
       else this.#drop(connection);

@@ -11,14 +11,19 @@ export class TimeoutError extends DatabaseError {
  * Settles as `promise` does, or rejects at the deadline. After a blocked event loop the timer is late, and the promise
  * has as long again: unlike with `replyTimeout` several statements may follow each other.
  */
-export async function within<T>(deadline: Deadline, what: string, promise: Promise<T>): Promise<T> {
+export function within<T>(deadline: Deadline, what: string, promise: Promise<T>): Promise<T> {
   const { clock } = deadline;
-  promise.catch(() => undefined);
   return new Promise<T>((resolve, reject) => {
     const late = (): void => reject(new TimeoutError(what));
     let timer = clock.schedule(deadline.remainingMs, () => {
       timer = clock.schedule(clock.now() - deadline.at, late);
     });
-    promise.then(resolve, reject).finally(() => timer.cancel());
+    const end =
+      <A>(settle: (answer: A) => void) =>
+      (answer: A): void => {
+        timer.cancel();
+        settle(answer);
+      };
+    promise.then(end(resolve), end<unknown>(reject));
   });
 }

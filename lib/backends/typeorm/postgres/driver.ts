@@ -4,11 +4,10 @@ import { idIn } from '../connections/sockets.js';
 type Row = Record<string, unknown>;
 
 interface PostgresClient {
-  query(statement: {
-    readonly name: string;
-    readonly text: string;
-    readonly values: readonly unknown[];
-  }): Promise<{ readonly rows: Row[] }>;
+  query(
+    statement: { readonly name: string; readonly text: string; readonly values: readonly unknown[] },
+    onAnswer: (error: unknown, answer: { readonly rows: Row[] }) => void,
+  ): void;
 }
 
 /** Statement names by text: at most 63 characters, legible in `pg_prepared_statements`. */
@@ -18,11 +17,16 @@ const names = new Map<string, string>();
  * Runs a statement under a name, so that the server parses and plans it once for each connection: planning ours takes
  * several times as long as running them. https://node-postgres.com/features/queries#prepared-statements
  */
-export async function runPrepared(client: unknown, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-  if (!isPostgresClient(client)) throw new TypeError('the driver is not pg');
-  const name = names.get(text) ?? `${text.replace(/\W+/gu, '_').slice(0, 50)}_${names.size}`;
-  names.set(text, name);
-  return (await client.query({ name, text, values })).rows;
+export function runPrepared(client: unknown, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+  return new Promise((resolve, reject) => {
+    if (!isPostgresClient(client)) throw new TypeError('the driver is not pg');
+    const name = names.get(text) ?? `${text.replace(/\W+/gu, '_').slice(0, 50)}_${names.size}`;
+    names.set(text, name);
+    client.query({ name, text, values }, (error, answer) => {
+      if (error) reject(error);
+      else resolve(answer.rows);
+    });
+  });
 }
 
 export function isPostgresClient(client: unknown): client is EventEmitter & PostgresClient {

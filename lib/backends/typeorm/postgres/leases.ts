@@ -38,41 +38,40 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
 
 /** In a table of the migration's, whose rows keep those who wait in line. A row without an owner has nobody in line. */
 function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release'> {
+  // A key whose lease has ended goes to those in line, by `join`, unless all of them were silent for too long.
+  const take = `with granted as (
+      insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
+      values ($1, $2, ${NOW_US}, ${inMs('$3')}, ${NOW}, $4)
+      on conflict (lock_key) do update set
+        token = case when held.owner = excluded.owner then held.token else greatest(held.token + 1, excluded.token) end,
+        waiting = case when held.owner = excluded.owner then held.waiting else '{}' end, owner = excluded.owner,
+        expires_at = excluded.expires_at, acquired_at = excluded.acquired_at, metadata = excluded.metadata
+      where held.owner = excluded.owner
+        or (held.owner is null or held.expires_at <= ${NOW}) and not ${isAnySeenOf('held.waiting')}
+      returning token
+    )
+    select token::text as token, null as metadata, null as since, null as remaining from granted
+    union all
+    select null, metadata, (extract(epoch from acquired_at) * 1000)::text,
+      greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text
+    from ${table} where lock_key = $1 and owner is not null limit 1`;
   const free = `update ${table} set ${handOver('waiting', GRANT_MS)} where lock_key = $1 and owner = $2
     returning ${tell(table, 'owner', 0)}, ${tell(table, ownerOf('waiting[cardinality(waiting)]'), GRANT_MS)}`;
   const leave = `update ${table} set waiting = array(
       select entry from unnest(waiting) as entry where ${ownerOf('entry')} <> $2)
     where lock_key = $1 and owner is distinct from $2 and ${isInLine('$2')} returning 1`;
   return {
-    // A key whose lease has ended goes to those in line, by `join`, unless all of them were silent for too long.
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
-      const [row] = await query(
-        `with granted as (
-           insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
-           values ($1, $2, ${NOW_US}, ${inMs('$3')}, ${NOW}, $4)
-           on conflict (lock_key) do update set
-             token = case when held.owner = excluded.owner then held.token else greatest(held.token + 1, excluded.token) end,
-             waiting = case when held.owner = excluded.owner then held.waiting else '{}' end, owner = excluded.owner,
-             expires_at = excluded.expires_at, acquired_at = excluded.acquired_at, metadata = excluded.metadata
-           where held.owner = excluded.owner
-             or (held.owner is null or held.expires_at <= ${NOW}) and not ${isAnySeenOf('held.waiting')}
-           returning token
-         )
-         select token::text as token, null as metadata, null as since, null as remaining from granted
-         union all
-         select null, metadata, (extract(epoch from acquired_at) * 1000)::text,
-           greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text
-         from ${table} where lock_key = $1 and owner is not null limit 1`,
-        [storedText(key), owner, ttlMs, packMetadata(metadata)],
-      );
+      const [row] = await query(take, [storedText(key), owner, ttlMs, packMetadata(metadata)]);
       const token = row?.['token'];
       return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : readRefusal(row);
     },
 
     // Who leaves the line may be handed the key while it waits for the row.
     async release(query, { key, owner }) {
-      const changed = async (sql: string) => (await query(sql, [storedText(key), owner])).length === 1;
-      return (await changed(free)) || (!(await changed(leave)) && changed(free));
+      const values = [storedText(key), owner];
+      if ((await query(free, values)).length === 1) return true;
+      return (await query(leave, values)).length === 0 && (await query(free, values)).length === 1;
     },
   };
 }

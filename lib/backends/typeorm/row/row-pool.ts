@@ -75,7 +75,7 @@ export class RowPool {
 
   async #open(): Promise<RowConnection> {
     if (this.#closed) throw new DatabaseError('the row locks are closed', undefined);
-    const connection = await this.health.note(() => RowConnection.open(this.settings));
+    const connection = await this.health.note(RowConnection.open(this.settings));
     this.#all.add(connection);
     connection.ended.addEventListener('abort', () => this.#forget(connection), { once: true });
     if (connection.ended.aborted || this.#closed) this.#forget(connection);

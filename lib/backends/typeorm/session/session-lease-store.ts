@@ -48,15 +48,7 @@ export class SessionLeaseStore implements LeaseStore {
       if (claim && claim.owner !== owner) return { acquired: false, retryAfterMs: null, holder: claim.metadata };
       return claim ? this.#again(key, claim) : this.#ask(session, key, owner, metadata);
     };
-    return this.health.note(async () => {
-      const used = this.#session;
-      try {
-        return await this.#limited(attempt);
-      } catch (error) {
-        if (!used || !this.#hasEnded(used, error)) throw error;
-        return this.#limited(attempt);
-      }
-    });
+    return this.health.note(this.#onSome(attempt));
   }
 
   renew(key: string, owner: string): Promise<boolean> {
@@ -200,8 +192,19 @@ export class SessionLeaseStore implements LeaseStore {
     else this.health.report('idle');
   }
 
+  /** The session may have ended unnoticed: tries once on a new one. */
+  async #onSome<T>(step: () => Promise<T>): Promise<T> {
+    const used = this.#session;
+    try {
+      return await this.#limited(step);
+    } catch (error) {
+      if (!used || !this.#hasEnded(used, error)) throw error;
+      return this.#limited(step);
+    }
+  }
+
   #inTime<T>(step: () => Promise<T>): Promise<T> {
-    return this.health.note(() => this.#limited(step));
+    return this.health.note(this.#limited(step));
   }
 
   /** Within `requestTimeoutMs`, whatever the server does. */
