@@ -19,10 +19,6 @@ export class LookOut {
     return this.#owners.size;
   }
 
-  has(owner: string): boolean {
-    return this.#owners.has(owner);
-  }
-
   /** Registers a waiter. The returned function removes it. */
   watch(owner: string): () => void {
     this.#owners.add(owner);

@@ -10,9 +10,18 @@ const DEAF_POLL_MS = 50;
 /** With jitter it is less than the time after which a waiter loses its place. */
 const LONGEST_POLL_MS = 3_000;
 
+/** A caller of this process who may have to wait. */
+interface Waiter {
+  readonly wake: () => void;
+  /** Set once it waits. */
+  leave?: () => void;
+}
+
 /** A lease store whose server keeps those who wait in line, on the row, and hands the key to the first of them. */
 export class QueuedLeaseStore extends SqlLeaseStore {
   readonly #wakeUps = new WakeUps();
+  /** By owner. */
+  readonly #waiters = new Map<string, Waiter>();
   readonly #listener: NotificationListener;
 
   constructor(
@@ -26,27 +35,37 @@ export class QueuedLeaseStore extends SqlLeaseStore {
 
   override async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata) {
     const attempt: LeaseAttempt = await super.tryAcquire(key, owner, ttlMs, metadata);
-    const { lookOut } = this.#listener;
-    if (attempt.acquired || !lookOut.has(owner)) return attempt;
+    const waiter = this.#waiters.get(owner);
+    if (attempt.acquired || !waiter) return attempt;
+    waiter.leave ??= this.#enter(owner, waiter.wake);
     const hears = this.#listener.listen();
     const retryAfterMs = await this.line.join(this.connections.query, this.rows.table, key, owner);
     if (retryAfterMs === 0) return { ...attempt, retryAfterMs };
-    lookOut.joined(key, owner);
+    this.#listener.lookOut.joined(key, owner);
     if (hears) this.#listener.trust();
     return { ...attempt, retryAfterMs: hears ? retryAfterMs : Math.min(retryAfterMs, this.#pollMs()) };
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
+    const waiter: Waiter = { wake };
+    this.#waiters.set(owner, waiter);
+    return () => {
+      this.#waiters.delete(owner);
+      waiter.leave?.();
+    };
+  }
+
+  override async close(): Promise<void> {
+    await Promise.all([super.close(), this.#listener.close()]);
+  }
+
+  #enter(owner: string, wake: () => void): () => void {
     const unwatch = this.#wakeUps.watch(this.line.nameOf(owner), wake);
     const leave = this.#listener.lookOut.watch(owner);
     return () => {
       unwatch();
       leave();
     };
-  }
-
-  override async close(): Promise<void> {
-    await Promise.all([super.close(), this.#listener.close()]);
   }
 
   /** Grows with the number of waiters, as for every polled store. */
