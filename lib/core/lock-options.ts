@@ -1,5 +1,4 @@
 import { type HandOffOptions, MAX_HAND_OFFS } from './waiting/hand-off-limits.js';
-import { LockConfigurationError } from './contract/errors.js';
 import {
   assertBoolean,
   assertNumber,
@@ -10,7 +9,6 @@ import {
   refuseOption,
   shownOption,
 } from './kit/option-checks.js';
-import type { LeaseStore } from './contract/lease-store.js';
 import type { LockObserver } from './events/lock-observer.js';
 import type { Clock } from './time/timers.js';
 
@@ -23,6 +21,13 @@ export interface TryAcquireOptions {
    * refused where a lock ends with its holder's connection, which a crash does at once. @default 0
    */
   lockDelayMs?: number;
+  /**
+   * The key stays closed for so long from the acquisition on, also after the release and after a crash: whole
+   * milliseconds. Nobody of this process gets it by hand-off. A caller that gave up before it had the lock leaves
+   * nothing. A renewal begins it anew for a crash. Where a lease hangs on a session, a crash or a shutdown ends it with
+   * that; refused where it hangs on a connection. @default 0
+   */
+  minHoldMs?: number;
   /** Renews while held, every `ttlMs / 3`. `false`: it ends after `ttlMs`, whatever the work does. @default true */
   watchdog?: boolean;
   /** After this time the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
@@ -72,10 +77,11 @@ export interface LockServiceOptions extends HandOffOptions {
 
 export type ResolvedOptions = Required<Omit<AcquireOptions, 'signal'>> & Pick<AcquireOptions, 'signal'>;
 
-const DEFAULTS: Readonly<ResolvedOptions> = Object.freeze({
+export const DEFAULTS: Readonly<ResolvedOptions> = Object.freeze({
   ttlMs: 30_000,
   waitMs: 10_000,
   lockDelayMs: 0,
+  minHoldMs: 0,
   watchdog: true,
   maxHoldMs: Infinity,
   reentrant: true,
@@ -96,7 +102,7 @@ const SERVICE_OPTIONS = [
 ];
 
 /** The shortest time to live in which a renewal can be sent, answered and trusted. */
-const MIN_TTL_MS = 10;
+export const MIN_TTL_MS = 10;
 const MAX_TTL_MS = 2 ** 31 - 1;
 /** It is written beside every lease. */
 const MAX_LABEL_LENGTH = 1_000;
@@ -115,16 +121,27 @@ export function resolveOptions(
     ttlMs = defaults.ttlMs,
     waitMs = defaults.waitMs,
     lockDelayMs = defaults.lockDelayMs,
+    minHoldMs = defaults.minHoldMs,
     watchdog = defaults.watchdog,
     maxHoldMs = defaults.maxHoldMs,
     reentrant = defaults.reentrant,
     awaitRelease = defaults.awaitRelease,
     signal = defaults.signal,
   } = given;
-  const resolved: ResolvedOptions = { ttlMs, waitMs, lockDelayMs, watchdog, maxHoldMs, reentrant, awaitRelease };
+  const resolved: ResolvedOptions = {
+    ttlMs,
+    waitMs,
+    lockDelayMs,
+    minHoldMs,
+    watchdog,
+    maxHoldMs,
+    reentrant,
+    awaitRelease,
+  };
   if (signal !== undefined) resolved.signal = signal;
   assertNumber('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
   assertNumber('lockDelayMs', resolved.lockDelayMs, 0, MAX_TTL_MS - resolved.ttlMs);
+  assertWhole('minHoldMs', resolved.minHoldMs, 0, MAX_TTL_MS);
   assertNumber('waitMs', resolved.waitMs, 0, Infinity);
   assertNumber('maxHoldMs', resolved.maxHoldMs, 1, Infinity);
   assertBoolean('watchdog', resolved.watchdog);
@@ -134,76 +151,6 @@ export function resolveOptions(
     refuseOption('signal', 'must be an AbortSignal');
   }
   return resolved;
-}
-
-type LeaseKind = Pick<LeaseStore, 'name' | 'ttlLimits' | 'endsWith'>;
-
-/** @throws LockConfigurationError when `backend` can keep no such lock, with its lock-delay */
-export function assertLock({ ttlMs, lockDelayMs }: ResolvedOptions, backend: LeaseKind): void {
-  assertTtl(ttlMs, backend);
-  if (lockDelayMs === 0) return;
-  if (backend.endsWith === 'connection') {
-    throw new LockConfigurationError(
-      `${backend.name} can keep no lock-delay: a holder that crashes ends its connection, and the server frees the key at once`,
-      'lockDelayMs',
-    );
-  }
-  const maxMs = (backend.ttlLimits?.maxMs ?? Infinity) - ttlMs;
-  if (lockDelayMs > maxMs) {
-    refuseOption(
-      'lockDelayMs',
-      `must be from 0 to ${maxMs} with ${backend.name} and a ttlMs of ${ttlMs}; it was ${lockDelayMs}`,
-    );
-  }
-}
-
-/** @throws LockConfigurationError when `backend` cannot keep such a lease */
-export function assertTtl(ttlMs: number, { name, ttlLimits }: Pick<LeaseStore, 'name' | 'ttlLimits'>): void {
-  if (ttlLimits === undefined || (ttlMs >= ttlLimits.minMs && ttlMs <= ttlLimits.maxMs)) return;
-  refuseOption('ttlMs', `must be from ${ttlLimits.minMs} to ${ttlLimits.maxMs} with ${name}; it was ${ttlMs}`);
-}
-
-/** @throws LockConfigurationError when the delay leaves its holder nothing of a lease, which may be a session's */
-export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: Pick<LeaseStore, 'name'>): void {
-  if (lockDelayMs === 0 || leaseMs - lockDelayMs >= MIN_TTL_MS) return;
-  const mostMs = leaseMs - MIN_TTL_MS;
-  refuseOption(
-    'lockDelayMs',
-    `is a part of a lease of ${name}, and must be less than ${mostMs}; it was ${lockDelayMs}`,
-  );
-}
-
-/** Works out the options of calls, once for each object that is given again. */
-export class OptionResolver {
-  readonly defaults: Readonly<ResolvedOptions>;
-  /** Those that are checked: a caller who passes them again pays nothing. */
-  readonly #checked = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
-
-  /** @throws LockConfigurationError */
-  constructor(
-    defaults: AcquireOptions | undefined,
-    private readonly store: LeaseKind,
-  ) {
-    this.defaults = this.#resolve(defaults, DEFAULTS);
-  }
-
-  /** A call that is given the result, which nobody can change any more, need not work it out again. */
-  resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const resolved = Object.freeze({ ...this.of(options) });
-    this.#checked.set(resolved, resolved);
-    return resolved;
-  }
-
-  of(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    if (options === undefined) return this.defaults;
-    return this.#checked.get(options) ?? this.#resolve(options, this.defaults);
-  }
-
-  #resolve(options: AcquireOptions | undefined, defaults: Readonly<ResolvedOptions>): Readonly<ResolvedOptions> {
-    const resolved = resolveOptions(options, defaults);
-    assertLock(resolved, this.store);
-    return resolved;
-  }
 }
 
 /** @throws LockConfigurationError naming the option, what it was and what it may be */

@@ -10,6 +10,7 @@ import { keys } from './keys.js';
 import { lateRelease } from './late-release.js';
 import { lockDelay } from './lock-delay.js';
 import { loss } from './loss.js';
+import { minHold } from './min-hold.js';
 import { reentrancy } from './reentrancy.js';
 import { release } from './release.js';
 import { sequencers } from './sequencers.js';
@@ -30,6 +31,7 @@ const THEMES = {
   keys,
   sequencers,
   'lock-delay': lockDelay,
+  'min-hold': minHold,
 };
 
 /** The promises of every lock backend, checked against its real server. */

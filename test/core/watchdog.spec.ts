@@ -33,6 +33,7 @@ describe('Watchdog', () => {
         return answer();
       },
       release: async () => undefined,
+      keepFor: async () => undefined,
       revoked: revocation.signal,
     };
     const watchdog = new Watchdog(lease, renews, clock, grid);

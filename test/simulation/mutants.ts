@@ -45,8 +45,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'keeps no lock-delay after a loss',
     file: 'holding/hold-registry.ts',
-    from: 'hold.options.lockDelayMs > 0 ? ',
-    to: 'hold.options.lockDelayMs < 0 ? ',
+    from: '(options.lockDelayMs > 0 ? ',
+    to: '(options.lockDelayMs < 0 ? ',
   },
   {
     mistake: 'hands a lease on once more than it may',

@@ -43,10 +43,12 @@ export class MemoryLeaseStore implements LeaseStore {
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    const present = this.#live(key);
+    const present = this.#entries.get(key);
     if (present?.owner !== owner) return false;
+    const isLive = this.#live(key) !== undefined;
+    // Those who wait hear of a lease that has just ended, too.
     this.revoke(key);
-    return true;
+    return isLive;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {

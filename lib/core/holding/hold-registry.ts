@@ -13,6 +13,7 @@ import type { BackendHealth } from '../contract/health.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { Lease } from '../leasing/lease.js';
 import type { ResolvedOptions } from '../lock-options.js';
+import { untrustedMs } from '../option-resolver.js';
 import { outside } from './call-tree.js';
 import { TimerWheel } from '../time/timer-wheel.js';
 import { Watchdog } from './watchdog.js';
@@ -95,7 +96,7 @@ export class HoldRegistry {
   /** As `release`, for a hold that its caller never had: observers hear nothing of it. */
   drop(hold: Hold): Promise<void> {
     this.#holds.delete(hold.key);
-    return hold.exit() ? this.#passOn(hold) : DONE;
+    return hold.exit() ? this.#passOn(hold, 0) : DONE;
   }
 
   /** Ends a turn with something for the next caller, who must be there. Until he has it, it counts as under way. */
@@ -130,7 +131,7 @@ export class HoldRegistry {
     this.#laterGraceMs = laterGraceMs;
     let leftMs = 0;
     for (const hold of this) {
-      leftMs = Math.max(leftMs, hold.watchdog.leftMs + hold.options.lockDelayMs);
+      leftMs = Math.max(leftMs, hold.watchdog.leftMs + untrustedMs(hold.options, this.settings.backend.store));
       this.#abandon(hold);
     }
     return leftMs;
@@ -149,7 +150,9 @@ export class HoldRegistry {
 
   /** The hold of a lease that the backend has just granted. */
   holdOf(key: string, options: ResolvedOptions, lease: Lease): Hold {
-    const watchdog = new Watchdog(lease, options.watchdog, this.settings.clock, this.#wheel, options.lockDelayMs);
+    const { backend, clock } = this.settings;
+    const delayMs = untrustedMs(options, backend.store);
+    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, delayMs);
     return new Hold(key, options, this.listener, watchdog);
   }
 
@@ -170,7 +173,7 @@ export class HoldRegistry {
   #mayHandOver(hold: Hold): boolean {
     const { key, options, watchdog, handOff } = hold;
     const next = this.queue.next(key);
-    const fits = isAlike(next, options) && next?.watchdog === true && options.watchdog;
+    const fits = isAlike(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
     if (!fits || !hold.mayHandOver) return false;
     const { clock, handOffs } = this.settings;
     if (!isExhausted(handOffs, watchdog.lease, handOff, clock.now() - watchdog.since)) return true;
@@ -203,13 +206,14 @@ export class HoldRegistry {
     return new KeyHeld(this.holderOf(key));
   }
 
-  #passOn(hold: Hold): Promise<void> {
-    if (!this.#mayHandOver(hold)) return outside(() => this.#release(hold));
+  #passOn(hold: Hold, closedMs = hold.closedMs): Promise<void> {
+    if (!this.#mayHandOver(hold)) return outside(() => this.#release(hold, closedMs));
     this.handOn(hold.key, hold);
     return DONE;
   }
 
-  #release(hold: Hold): Promise<void> {
+  #release(hold: Hold, closedMs = hold.closedMs): Promise<void> {
+    if (closedMs > 0) return this.releases.keep(hold, closedMs, () => this.endTurn(hold.key));
     const early = !hold.options.awaitRelease && this.settings.backend.store.keepsOrder === true;
     return this.releases.release(hold, () => this.endTurn(hold.key), early);
   }
@@ -232,7 +236,9 @@ export class HoldRegistry {
     if (!isAbandoned) this.#holds.delete(key);
     this.settings.observers.notify('lost', () => ({ ...hold.observed, reason }));
     if (isAbandoned) return void hold.watchdog.stop();
-    void (hold.options.lockDelayMs > 0 ? this.releases.releaseLater(hold) : this.releases.release(hold));
+    const { closedMs, options } = hold;
+    if (closedMs > 0) void this.releases.keep(hold, Math.max(closedMs, options.lockDelayMs));
+    else void (options.lockDelayMs > 0 ? this.releases.releaseLater(hold) : this.releases.release(hold));
     this.endTurn(key);
   }
 

@@ -97,6 +97,12 @@ export class Hold implements WatchdogListener {
     return { key, fencingToken, heldMs: listener.clock.now() - since, leftMs: this.isHeld ? watchdog.leftMs : 0 };
   }
 
+  /** For so much longer the key stays closed, though everybody has left. */
+  get closedMs(): number {
+    const { options, listener, since } = this;
+    return Math.max(0, since + options.minHoldMs - listener.clock.now());
+  }
+
   lossError(): LockLostError {
     return new LockLostError(this.key, this.#lossReason);
   }

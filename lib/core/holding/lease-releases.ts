@@ -2,7 +2,6 @@ import type { Observers } from '../events/observers.js';
 import { WaitGroup } from '../kit/wait-group.js';
 import type { Hold } from './hold.js';
 import { type Clock, pause } from '../time/timers.js';
-import type { Watchdog } from './watchdog.js';
 
 const nothing = (): void => undefined;
 
@@ -23,11 +22,30 @@ export class LeaseReleases {
    * @param onOver is called when the next caller may ask for the key
    * @param early which is as soon as the release is sent, because the store keeps the order of what it is asked
    */
-  release({ key, watchdog }: Hold, onOver: () => void = nothing, early = false): Promise<void> {
+  release(hold: Hold, onOver: () => void = nothing, early = false): Promise<void> {
     this.underWay.begin();
+    const { watchdog } = hold;
     const renewal = watchdog.stop();
-    if (!renewal) return this.#release(key, watchdog, onOver, early);
-    return renewal.then(() => this.#release(key, watchdog, onOver, early));
+    if (!renewal) return this.#send(hold, 0, onOver, early);
+    return renewal.then(() => this.#send(hold, 0, onOver, early));
+  }
+
+  /**
+   * The server keeps the key closed for another `ms`, whatever becomes of this process, which then wakes those who wait.
+   * Never rejects.
+   */
+  async keep(hold: Hold, ms: number, onOver: () => void = nothing): Promise<void> {
+    this.underWay.begin();
+    const end = this.clock.now() + ms;
+    await hold.watchdog.stop();
+    await this.#send(hold, Math.max(1, end - this.clock.now()), onOver);
+    void this.#releaseAt(end, hold);
+  }
+
+  /** A service that is closed leaves the key to the server. */
+  async #releaseAt(end: number, hold: Hold): Promise<void> {
+    await pause(this.clock, end - this.clock.now(), { background: true, until: this.stopped });
+    if (!this.stopped.aborted) await this.release(hold);
   }
 
   /** Requests of the former holder may still be on their way. When the service is closed, the key is free at once. */
@@ -39,8 +57,8 @@ export class LeaseReleases {
     this.underWay.end();
   }
 
-  /** A server that says nothing is waited for as long as the lease would last. */
-  #release(key: string, watchdog: Watchdog, onOver: () => void, early: boolean): Promise<void> {
+  /** A release, or what keeps the key closed. A server that says nothing is waited for as long as the lease would last. */
+  #send({ key, watchdog }: Hold, keepMs: number, onOver: () => void, early = false): Promise<void> {
     return new Promise((resolve) => {
       let isOver = false;
       const over = (error?: unknown): void => {
@@ -54,7 +72,7 @@ export class LeaseReleases {
       };
       const { lease } = watchdog;
       const endLimit = watchdog.limit(() => over(new Error(`no answer within ${lease.ttlMs} ms`)));
-      lease.release().then(() => over(), over);
+      (keepMs > 0 ? lease.keepFor(keepMs) : lease.release()).then(() => over(), over);
       if (early) onOver();
     });
   }

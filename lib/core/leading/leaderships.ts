@@ -3,7 +3,7 @@ import { LockConfigurationError, LockShutdownError, quote } from '../contract/er
 import { AbortListener } from '../kit/abort-listener.js';
 import { refuseOption, shownOption } from '../kit/option-checks.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
-import type { OptionResolver } from '../lock-options.js';
+import type { OptionResolver } from '../option-resolver.js';
 import { assertLeadOptions, type LeaderWork, type LeadOptions, OFFICE } from './lead-options.js';
 import { Leadership } from './leadership.js';
 

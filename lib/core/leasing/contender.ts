@@ -4,7 +4,7 @@ import type { Contending } from './contending.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
 import { replyTimeout } from '../kit/reply-timeout.js';
-import { assertLockDelay } from '../lock-options.js';
+import { assertLockDelay } from '../option-resolver.js';
 import type { Question } from './question.js';
 import { AFTER_EXPIRY_MS } from './wake-ups.js';
 

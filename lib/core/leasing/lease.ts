@@ -17,6 +17,8 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
   /** Still ours, for another `ttlMs` from when this was called? Rejecting is no answer, and is asked again. */
   renew(): Promise<boolean>;
   release(): Promise<void>;
+  /** The key stays closed for another `ms`, and then ends by itself where its store has no sessions. */
+  keepFor(ms: number): Promise<void>;
 }
 
 /** A key that is, or may be, an owner's. */
@@ -91,6 +93,12 @@ export class StoreLease implements Lease, OwnedKey {
       this.cleanUp(this);
       throw error;
     });
+  }
+
+  async keepFor(ms: number): Promise<void> {
+    this.#end?.cancel();
+    const { key, owner, store } = this;
+    if (!hasSessions(store)) await store.renew(key, owner, Math.max(ms, store.ttlLimits?.minMs ?? 0));
   }
 
   #watchEnd(): void {

@@ -2,7 +2,7 @@ import { LockBackendError, NotSentError } from '../contract/errors.js';
 import type { Guarantee, LeaseAttempt, LeaseStore } from '../contract/lease-store.js';
 import { AbortListener } from '../kit/abort-listener.js';
 import { LinkedQueue } from '../kit/linked-queue.js';
-import { assertTtl } from '../lock-options.js';
+import { assertTtl } from '../option-resolver.js';
 import type { Clock, Timer } from '../time/timers.js';
 import { CleanUps } from './clean-ups.js';
 import { Contender, SILENCE_MS } from './contender.js';

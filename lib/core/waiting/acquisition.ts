@@ -9,6 +9,7 @@ import type { Lease } from '../leasing/lease.js';
 import type { AcquireRequest } from '../leasing/lease-request.js';
 import { isAlike, type LeftEntry } from './local-queue.js';
 import type { ResolvedOptions } from '../lock-options.js';
+import { untrustedMs } from '../option-resolver.js';
 import { newOwner } from '../holding/process-identity.js';
 import { innermost, outside } from '../holding/call-tree.js';
 
@@ -31,11 +32,11 @@ export class Acquisition implements AcquireRequest {
     readonly options: ResolvedOptions,
     private readonly holds: HoldRegistry,
   ) {
-    const { clock, metadata } = holds.settings;
-    const { ttlMs, lockDelayMs, waitMs, signal } = options;
+    const { backend, clock, metadata } = holds.settings;
+    const { ttlMs, waitMs, signal } = options;
     this.#since = clock.now();
-    this.ttlMs = ttlMs + lockDelayMs;
-    this.lockDelayMs = lockDelayMs;
+    this.lockDelayMs = untrustedMs(options, backend.store);
+    this.ttlMs = ttlMs + this.lockDelayMs;
     this.deadline = Deadline.after(waitMs, clock, this.#since);
     this.signal = signal;
     this.metadata = metadata;

@@ -5,8 +5,11 @@ import type { ResolvedOptions } from '../lock-options.js';
 import type { Timer } from '../time/timers.js';
 
 /** Whether the same request to the backend would do for the next caller. */
-export function isAlike(next: ResolvedOptions | undefined, { ttlMs, lockDelayMs }: ResolvedOptions): boolean {
-  return next?.ttlMs === ttlMs && next.lockDelayMs === lockDelayMs;
+export function isAlike(
+  next: ResolvedOptions | undefined,
+  { ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions,
+): boolean {
+  return next?.ttlMs === ttlMs && next.lockDelayMs === lockDelayMs && next.minHoldMs === minHoldMs;
 }
 
 /** The queue entry that a caller leaves to the next one here when it gives up. */

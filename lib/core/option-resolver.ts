@@ -1,0 +1,96 @@
+import { LockConfigurationError } from './contract/errors.js';
+import type { LeaseStore } from './contract/lease-store.js';
+import { refuseOption } from './kit/option-checks.js';
+import { type AcquireOptions, DEFAULTS, MIN_TTL_MS, type ResolvedOptions, resolveOptions } from './lock-options.js';
+
+type LeaseKind = Pick<LeaseStore, 'name' | 'ttlLimits' | 'endsWith'>;
+
+/** @throws LockConfigurationError when `backend` can keep no such lock, with its lock-delay and its shortest hold */
+export function assertLock({ ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions, backend: LeaseKind): void {
+  assertTtl(ttlMs, backend);
+  assertMinHold(minHoldMs, backend);
+  if (lockDelayMs === 0) return;
+  if (backend.endsWith === 'connection') {
+    throw new LockConfigurationError(
+      `${backend.name} can keep no lock-delay: a holder that crashes ends its connection, and the server frees the key at once`,
+      'lockDelayMs',
+    );
+  }
+  const maxMs = (backend.ttlLimits?.maxMs ?? Infinity) - ttlMs;
+  if (lockDelayMs > maxMs) {
+    refuseOption(
+      'lockDelayMs',
+      `must be from 0 to ${maxMs} with ${backend.name} and a ttlMs of ${ttlMs}; it was ${lockDelayMs}`,
+    );
+  }
+}
+
+function assertMinHold(minHoldMs: number, { name, endsWith = 'ttl', ttlLimits }: LeaseKind): void {
+  if (minHoldMs === 0) return;
+  if (endsWith === 'connection') {
+    const reason = 'a lock ends with its connection, and the server frees the key at once';
+    throw new LockConfigurationError(
+      `${name} can keep no minHoldMs: ${reason}; use a backend with leases`,
+      'minHoldMs',
+    );
+  }
+  const maxMs = endsWith === 'ttl' ? (ttlLimits?.maxMs ?? Infinity) : Infinity;
+  if (minHoldMs > maxMs) refuseOption('minHoldMs', `must be from 0 to ${maxMs} with ${name}; it was ${minHoldMs}`);
+}
+
+/** How much longer than its holder trusts it a server is asked to keep a lease. A session's time is its own. */
+export function untrustedMs(
+  { ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions,
+  { endsWith = 'ttl' }: LeaseKind,
+): number {
+  return endsWith === 'ttl' ? Math.max(lockDelayMs, minHoldMs - ttlMs) : lockDelayMs;
+}
+
+/** @throws LockConfigurationError when `backend` cannot keep such a lease */
+export function assertTtl(ttlMs: number, { name, ttlLimits }: Pick<LeaseStore, 'name' | 'ttlLimits'>): void {
+  if (ttlLimits === undefined || (ttlMs >= ttlLimits.minMs && ttlMs <= ttlLimits.maxMs)) return;
+  refuseOption('ttlMs', `must be from ${ttlLimits.minMs} to ${ttlLimits.maxMs} with ${name}; it was ${ttlMs}`);
+}
+
+/** @throws LockConfigurationError when the delay leaves its holder nothing of a lease, which may be a session's */
+export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: Pick<LeaseStore, 'name'>): void {
+  if (lockDelayMs === 0 || leaseMs - lockDelayMs >= MIN_TTL_MS) return;
+  const mostMs = leaseMs - MIN_TTL_MS;
+  refuseOption(
+    'lockDelayMs',
+    `is a part of a lease of ${name}, and must be less than ${mostMs}; it was ${lockDelayMs}`,
+  );
+}
+
+/** Works out the options of calls, once for each object that is given again. */
+export class OptionResolver {
+  readonly defaults: Readonly<ResolvedOptions>;
+  /** Those that are checked: a caller who passes them again pays nothing. */
+  readonly #checked = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
+
+  /** @throws LockConfigurationError */
+  constructor(
+    defaults: AcquireOptions | undefined,
+    private readonly store: LeaseKind,
+  ) {
+    this.defaults = this.#resolve(defaults, DEFAULTS);
+  }
+
+  /** A call that is given the result, which nobody can change any more, need not work it out again. */
+  resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
+    const resolved = Object.freeze({ ...this.of(options) });
+    this.#checked.set(resolved, resolved);
+    return resolved;
+  }
+
+  of(options?: AcquireOptions): Readonly<ResolvedOptions> {
+    if (options === undefined) return this.defaults;
+    return this.#checked.get(options) ?? this.#resolve(options, this.defaults);
+  }
+
+  #resolve(options: AcquireOptions | undefined, defaults: Readonly<ResolvedOptions>): Readonly<ResolvedOptions> {
+    const resolved = resolveOptions(options, defaults);
+    assertLock(resolved, this.store);
+    return resolved;
+  }
+}
