@@ -26,10 +26,10 @@ export default defineConfig({
     nav: [
       { text: 'Documentation', link: '/docs/' },
       { text: 'API', link: '/api/' },
+      { text: 'Repository', link: REPOSITORY },
     ],
     sidebar: { '/': navigation(read('docs/README.md')), '/api/': [{ text: 'The public API', items: apiPages() }] },
     outline: [2, 3],
-    socialLinks: [{ icon: 'github', link: REPOSITORY }],
   },
 });
 
