@@ -24,8 +24,8 @@ export type Answer =
   | { readonly kind: 'refused'; readonly floor: number; readonly ceiling: number; readonly clock: number };
 
 /**
- * A node answers `owner` who proposes `token`. The script `VOTE`, which it specifies, is compared with it on a real
- * server, and what the model is made of. While there is a lease, the fence is its token.
+ * A node answers `owner` who proposes `token`: the model is made of this, and the script `VOTE` is compared with it on a
+ * real server. While there is a lease, the fence is its token.
  */
 export function vote(
   node: NodeState,
