@@ -126,6 +126,19 @@ describeServers('lease rows', (type) => {
     await held.release();
   });
 
+  it('reaps all idle rows in one round, however many', async () => {
+    const [table, intervalMs] = ['reaped_at_once', 3_000];
+    await (await world.service({ tableName: table }).acquire('the first')).release();
+    const old = type === 'postgres' ? `now() - interval '1 day'` : 'utc_timestamp(6) - interval 1 day';
+    const numbers = type === 'postgres' ? 'generate_series(1, 2500) as seq' : 'seq_1_to_2500';
+    const columns = 'lock_key, token, expires_at, acquired_at';
+    await world.ask(`insert into ${table} (${columns}) select seq, 1, ${old}, ${old} from ${numbers}`);
+    world.service({ reapIdleAfterMs: intervalMs, tableName: table });
+    const rows = async () => Number((await world.ask(`select count(*) as n from ${table}`))[0]?.['n']);
+    // The first one may have been free for too short a time.
+    await eventually(async () => expect(await rows()).toBeLessThan(2), { withinMs: 2 * intervalMs });
+  });
+
   it('works with SELECT, INSERT and UPDATE on its table alone, and DELETE for the reaper', async () => {
     const rights = 'select, insert, update, delete on distributed_lock';
     const grants =

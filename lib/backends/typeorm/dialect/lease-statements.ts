@@ -1,14 +1,19 @@
 import type { HolderMetadata, LeaseAttempt } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
 
+export const REAPED_AT_ONCE = 1_000;
+
 /** The statements on a row of the lease strategy. Each compares owners and reads the database's clock. */
 export interface LeaseStatements {
   tryAcquire(query: Query, lease: LeaseRow): Promise<LeaseAttempt>;
   renew(query: Query, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
   release(query: Query, lease: OwnedKey): Promise<boolean>;
   isHeldBy(query: Query, lease: OwnedKey): Promise<boolean>;
-  /** Deletes rows that were free for longer. Their keys' tokens go on growing, by the clock. */
-  reap(query: Query, idleMs: number): Promise<void>;
+  /**
+   * Deletes rows that were free for longer, `REAPED_AT_ONCE` at most; resolves to whether there may be more. Their
+   * keys' tokens go on growing, by the clock.
+   */
+  reap(query: Query, idleMs: number): Promise<boolean>;
 }
 
 export interface OwnedKey {

@@ -35,7 +35,7 @@ export class SqlLeaseStore implements LeaseStore {
     };
     this.settings = { ...given, onOpen };
     this.connections = new OwnConnections(this.settings);
-    const reap = (idleMs: number): Promise<void> => rows.statements.reap(this.connections.query, idleMs);
+    const reap = (idleMs: number): Promise<boolean> => rows.statements.reap(this.connections.query, idleMs);
     this.#stopReaper = reapRegularly(reap, rows.reapIdleAfterMs);
   }
 

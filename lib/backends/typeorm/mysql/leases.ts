@@ -1,7 +1,13 @@
 import { packMetadata } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../connections/query.js';
-import { type LeaseColumns, type LeaseRow, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
+import {
+  type LeaseColumns,
+  type LeaseRow,
+  type LeaseStatements,
+  namesOf,
+  REAPED_AT_ONCE,
+} from '../dialect/lease-statements.js';
 import { readRefusal } from '../dialect/refusal.js';
 import { storedBytes } from '../tables/stored-key.js';
 import { IN_US, NOW, NOW_US, usSince1970 } from './clock.js';
@@ -92,11 +98,14 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     /** Looks without locking first: a `delete` by time alone would lock every row that it passes. */
     async reap(query, idleMs) {
       const idle = `${its.expiresAt} < ${NOW} - interval ? microsecond`;
-      const found = await query(`select ${its.key} as k from ${rows} where ${idle} limit 1000`, [idleMs * 1000]);
+      const found = await query(`select ${its.key} as k from ${rows} where ${idle} limit ${REAPED_AT_ONCE}`, [
+        idleMs * 1000,
+      ]);
       const keys = found.map(({ k: key }) => (typeof key === 'string' ? bytesOf(key) : key));
-      if (keys.length === 0) return;
+      if (keys.length === 0) return false;
       const among = `${its.key} in (${keys.map(() => text).join(', ')})`;
       await query(`delete from ${rows} where ${among} and ${idle}`, [...keys, idleMs * 1000]);
+      return keys.length === REAPED_AT_ONCE;
     },
   };
 }

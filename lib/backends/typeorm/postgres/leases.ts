@@ -1,5 +1,5 @@
 import { packMetadata } from '../../../core/index.js';
-import type { LeaseColumns, LeaseStatements } from '../dialect/lease-statements.js';
+import { type LeaseColumns, type LeaseStatements, REAPED_AT_ONCE } from '../dialect/lease-statements.js';
 import { readRefusal } from '../dialect/refusal.js';
 import { storedText } from '../tables/stored-key.js';
 import { inMs, NOW, NOW_US } from './clock.js';
@@ -28,10 +28,9 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
 
     async reap(query, idleMs) {
       const idle = `${its.expiresAt} < ${inMs('-$1')}`;
-      await query(
-        `delete from ${rows} where ${its.key} in (select ${its.key} from ${rows} where ${idle} limit 1000) and ${idle}`,
-        [idleMs],
-      );
+      const some = `select ${its.key} from ${rows} where ${idle} limit ${REAPED_AT_ONCE}`;
+      const gone = await query(`delete from ${rows} where ${its.key} in (${some}) and ${idle} returning 1`, [idleMs]);
+      return gone.length === REAPED_AT_ONCE;
     },
   };
 }

@@ -75,6 +75,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
 
     async reap(query, idleMs) {
       await query(`delete from ${rows} where ${its.expiresAt} < ${NOW} - ?`, [idleMs]);
+      return false;
     },
   };
 }
