@@ -6,7 +6,7 @@ import { join } from 'node:path';
 const LANE_OF = { memory: 'core', redlock: 'redis', typeorm: 'sql' };
 const BEGINNINGS = {
   redis: ['failover', 'split-brain'],
-  sql: ['hammer', 'mariadb', 'pg-bouncer', 'postgres', 'sqlite'],
+  sql: ['hammer', 'mariadb', 'once-per', 'pg-bouncer', 'postgres', 'sqlite'],
 };
 
 /** The patterns of each lane's specs. The folder of a backend is a lane, unless it shares one. */

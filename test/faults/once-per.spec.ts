@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { wantedOf } from '../backends/describe-backend.js';
+import { type BackendName, registered } from '../backends/registry.js';
+import type { CronApi, Try } from '../support/harness-cron-child.js';
+import { atLeastMs } from '../support/machine.js';
+import { type Child, spawnChild } from '../support/processes.js';
+
+/** `ONCE_MS=240000` for a hundred ticks on a busy machine; on a quiet one these are a hundred. */
+const RUN_MS = Number(process.env.ONCE_MS ?? 40_000);
+const PROCESSES = 5;
+const PERIOD_MS = atLeastMs(400);
+const TICKS = Math.round(RUN_MS / PERIOD_MS);
+/** The greatest difference of two clocks, and of a blocked event loop. */
+const CLOCKS_MS = PERIOD_MS / 5;
+const BLOCKED_MS = PERIOD_MS / 10;
+const MIN_HOLD_MS = PERIOD_MS / 2;
+const SESSION_TTL_MS = 10_000;
+
+/** Not `getset`: two who find an ended lease there close the key for a `ttlMs`, which is longer than a period here. */
+const KEPT_BY: readonly BackendName[] = [
+  'redis-queue',
+  'redis-plain',
+  'redlock',
+  'postgres',
+  'mariadb',
+  'sqlite',
+  'memcached-meta',
+  'memcached-classic',
+  'etcd',
+  'zookeeper',
+  'zookeeper-simple',
+];
+
+/** On all backends at once: most of the time everybody waits. */
+describe(`${PROCESSES} processes whose clocks differ, and a job that each of them starts ${TICKS} times`, () => {
+  const names = wantedOf(KEPT_BY);
+  const harnesses = names.map((name) => registered(name).harness({ sessionTtlMs: SESSION_TTL_MS }));
+  let children: Child<CronApi>[] = [];
+  let tries: Try[] = [];
+
+  beforeAll(async () => {
+    if (names.length === 0) return;
+    const file = new URL('../support/harness-cron-child.ts', import.meta.url);
+    const spawned = Array.from({ length: PROCESSES }, () => spawnChild<CronApi>(file));
+    await Promise.all(harnesses.map((harness) => harness.start()));
+    children = await Promise.all(spawned);
+    const connections = harnesses.map((harness) => harness.connection?.());
+    for (const [place, connection] of connections.entries()) {
+      if (!connection) throw new Error('other processes have to connect');
+      const backend = names[place] ?? '';
+      await Promise.all(children.map((child) => child.call('open', { backend, connection })));
+    }
+    const startsAt = performance.timeOrigin + performance.now() + PERIOD_MS;
+    const schedule = { ticks: TICKS, periodMs: PERIOD_MS, startsAt, blockedMs: BLOCKED_MS };
+    const shares = children.map((child, place) =>
+      child.call('run', { ...schedule, clockLateMs: (CLOCKS_MS * place) / (PROCESSES - 1) }),
+    );
+    tries = (await Promise.all(shares)).flat();
+  }, RUN_MS + 180_000);
+  afterAll(async () => {
+    await Promise.all(children.map((child) => child.kill()));
+    await Promise.all(harnesses.map((harness) => harness.stop()));
+  }, 60_000);
+
+  for (const name of names) {
+    it(`${name} has it run once a tick, as often as there are ticks`, () => {
+      const ours = tries.filter(({ backend }) => backend === name);
+      const ticks = Array.from({ length: TICKS }, (_, tick) => ours.filter((one) => one.tick === tick));
+      const exact = ticks.filter((_, tick) => isExact(ticks, tick));
+      const sum = ours.filter(({ ran }) => ran).length;
+      process.stdout.write(
+        `${name}: ${sum} runs in ${TICKS} ticks of ${PERIOD_MS} ms; clocks and timers were exact enough in ${exact.length}\n`,
+      );
+      const runs = exact.map((asked) => asked.filter(({ ran }) => ran).length);
+      expect(runs).toEqual(runs.map(() => 1));
+      expect(exact.length).toBeGreaterThan(TICKS / 2);
+    });
+  }
+});
+
+/** Whether the differences in this tick, and in the one before, were less than what a job may be off. */
+function isExact(ticks: readonly (readonly Try[])[], tick: number): boolean {
+  const [asked, before] = [ticks[tick] ?? [], ticks[tick - 1] ?? []];
+  const last = Math.max(...asked.map(({ answeredAt }) => answeredAt));
+  const first = Math.min(...asked.map(({ askedAt }) => askedAt));
+  const ranBefore = Math.max(-Infinity, ...before.filter(({ ran }) => ran).map(({ answeredAt }) => answeredAt));
+  return last - first < MIN_HOLD_MS && first - ranBefore > MIN_HOLD_MS + BLOCKED_MS;
+}
