@@ -127,7 +127,8 @@ describe('a stampede in which one process is killed and one frozen with the lock
           // An election takes less.
           const env = { ...cluster.env, LOCK_TTL_MS: '3000', PAYMENT_MS: '100' };
           const running = stampedes.run([...ARGS, '--backend', backend], env);
-          await eventually(() => cluster.locked(), { withinMs: 30_000 });
+          // Three processes have to start first.
+          await eventually(() => cluster.locked(), { withinMs: TIME_LIMIT_MS / 2 });
           await (await cluster.leader()).kill();
           const outcome = await running;
           expect(outcome.stderr).not.toContain('FAILED');
