@@ -12,6 +12,7 @@ export { Locked } from './nest/locked.decorator.js';
 export { type KeyFunction } from './nest/locked-keys.js';
 export { type BusyCall, type LockedDecorator, type LockedOptions, type OnBusy } from './nest/locked-types.js';
 export { oncePer } from './nest/once-per.js';
+export { Leads, type LeadsOptions } from './nest/leads.decorator.js';
 export { Unlocked } from './nest/unlocked.decorator.js';
 export { LockKey } from './nest/lock-key.decorator.js';
 export { CurrentLock } from './nest/current-lock.decorator.js';

@@ -11,6 +11,7 @@ import {
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import { assertAnswers } from './lock-answers.js';
 import { LOCK_ANSWERS, LockExceptionFilter } from './lock-exception.filter.js';
+import { LeadsModule } from './leads.module.js';
 import { LockServices } from './lock-services.js';
 import { LockedExplorer } from './locked.explorer.js';
 
@@ -58,7 +59,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
  * Provides a `LockService` for each backend and makes `@Locked` work. Import it once, in the root module. It closes the
  * backends when the application shuts down: call `app.enableShutdownHooks()`, so that signals shut it down.
  */
-@Module({ imports: [DiscoveryModule], providers: [LockedExplorer] })
+@Module({ imports: [DiscoveryModule, LeadsModule], providers: [LockedExplorer] })
 export class DistributedLockModule extends ConfigurableModuleClass {
   /** @throws LockConfigurationError */
   static override forRoot(given: GivenBackend | (DistributedLockOptions & DistributedLockExtras)): DynamicModule {

@@ -8,6 +8,7 @@ import { handOff } from './hand-off.js';
 import { holding } from './holding.js';
 import { keys } from './keys.js';
 import { lateRelease } from './late-release.js';
+import { leading } from './leading.js';
 import { lockDelay } from './lock-delay.js';
 import { loss } from './loss.js';
 import { minHold } from './min-hold.js';
@@ -32,6 +33,7 @@ const THEMES = {
   sequencers,
   'lock-delay': lockDelay,
   'min-hold': minHold,
+  leading,
 };
 
 /** The promises of every lock backend, checked against its real server. */

@@ -22,6 +22,7 @@ const promises = leaseStorePromises({
 const PRINTED: Record<string, unknown> = {
   'docs/getting-started/example-5': '42\n',
   'docs/handles-and-loss/example-1': '42\ntrue true\n',
+  'docs/leader-election/example-3': 'leads: true, true\ntrue\n',
   'docs/observing/example-1': 'acquired by backend, acquired by re-entry\n',
   'docs/sequencers-and-lock-delay/example-1': 'valid\nstale\n',
   'docs/shutdown/example-2': 'done\n',

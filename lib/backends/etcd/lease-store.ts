@@ -1,11 +1,13 @@
 import {
   type HealthSource,
+  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
   LockBackendError,
   LockConfigurationError,
   packHolder,
+  unpackHolder,
 } from '../../core/index.js';
 import { DatabaseSize } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
@@ -79,9 +81,11 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { client, names } = this.#settings;
-    const { found } = await client.transact({ steps: [{ get: { ...names.queue(key), which: 'oldest' } }] });
-    return found[0]?.value.startsWith(`${startOf(owner)},`) === true;
+    return (await this.#first(key)).startsWith(`${startOf(owner)},`);
+  }
+
+  async whoHolds(key: string): Promise<Holder | undefined> {
+    return unpackHolder(await this.#first(key));
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -101,6 +105,13 @@ export class EtcdLeaseStore implements LeaseStore {
 
   get health(): HealthSource {
     return this.#settings.client.health;
+  }
+
+  /** The entry of the owner that has `key`; empty where nobody has it. */
+  async #first(key: string): Promise<string> {
+    const { client, names } = this.#settings;
+    const { found } = await client.transact({ steps: [{ get: { ...names.queue(key), which: 'oldest' } }] });
+    return found[0]?.value ?? '';
   }
 
   async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {

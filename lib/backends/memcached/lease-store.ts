@@ -1,5 +1,6 @@
 import {
   type HealthSource,
+  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -74,9 +75,11 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { lease } = itemNames(this.prefix, key);
-    const present = await this.servers.nodeOf(key).run((session) => session.dialect.look(lease));
-    return present !== null && isOwn(present.value, owner);
+    return isOwn(await this.#look(key), owner);
+  }
+
+  async whoHolds(key: string): Promise<Holder | undefined> {
+    return holderIn(await this.#look(key));
   }
 
   async close(): Promise<void> {
@@ -85,6 +88,13 @@ export class MemcachedLeaseStore implements LeaseStore {
 
   get health(): HealthSource {
     return this.servers.health;
+  }
+
+  /** The lease of `key`; empty where there is none. */
+  async #look(key: string): Promise<string> {
+    const { lease } = itemNames(this.prefix, key);
+    const present = await this.servers.nodeOf(key).run((session) => session.dialect.look(lease));
+    return present?.value ?? '';
   }
 
   #release(key: string, owner: string): Promise<boolean> {

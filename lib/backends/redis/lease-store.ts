@@ -1,9 +1,9 @@
-import type { HealthSource, LeaseStore } from '../../core/index.js';
+import type { HealthSource, Holder, LeaseStore } from '../../core/index.js';
 import type { RedisCommand } from './connection/redis-client.js';
 import type { RedisServers } from './connection/redis-servers.js';
 import { cleanError } from './error.js';
 import { RENEW } from './scripts/lease-scripts.js';
-import { isOwn, leaseKeyOf, nobody } from './scripts/redis-values.js';
+import { isOwn, leaseKeyOf, nobody, textOf } from './scripts/redis-values.js';
 import type { RedisScript } from './scripts/redis-script.js';
 
 /** A lease store for scripts, by which a lease begins with its owner. */
@@ -60,9 +60,15 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     });
   }
 
-  isHeldBy(key: string, owner: string): Promise<boolean> {
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    return isOwn(await this.leaseOf(key), owner);
+  }
+
+  abstract whoHolds(key: string): Promise<Holder | undefined>;
+
+  protected leaseOf(key: string): Promise<string> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.servers.ask(leaseKey, { requests: [['GET', leaseKey]], read: ([lease]) => isOwn(lease, owner) });
+    return this.servers.ask(leaseKey, { requests: [['GET', leaseKey]], read: ([lease]) => textOf(lease) });
   }
 
   close(): Promise<void> {

@@ -1,4 +1,5 @@
 import {
+  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -6,8 +7,9 @@ import {
   packMetadata,
   pause,
   systemClock,
+  unpackHolder,
 } from '../../core/index.js';
-import { leaseKeyOf } from '../redis/scripts/redis-values.js';
+import { isOwn, leaseKeyOf, splitFields } from '../redis/scripts/redis-values.js';
 import { VoteTally, isDecided } from './vote-tally.js';
 import { QuorumCall } from './quorum-call.js';
 import { QuorumHealth } from './quorum-health.js';
@@ -89,6 +91,23 @@ export class RedlockLeaseStore implements LeaseStore {
   /** As a quorum has it. @throws AggregateError that names every node, when none has it either way */
   isHeldBy(key: string, owner: string): Promise<boolean> {
     return this.#poll(key, (node, leaseKey) => node.isHeldBy(leaseKey, owner));
+  }
+
+  /** Whose leases a quorum has. @throws AggregateError that names every node, when no quorum answers */
+  async whoHolds(key: string): Promise<Holder | undefined> {
+    const leaseKey = leaseKeyOf(this.settings.prefix, key);
+    const poll = new QuorumCall<string>(this.nodes);
+    const owners = (): string[] => [...poll.answers.values()].map((lease) => splitFields(lease, 4)[0] ?? '');
+    const winner = (): string | undefined =>
+      owners().find((owner) => owner !== '' && owners().filter((other) => other === owner).length >= poll.quorum);
+    await poll.put(
+      (node) => node.leaseOf(leaseKey),
+      () => winner() !== undefined,
+    );
+    if (poll.answers.size < poll.quorum) throw poll.error();
+    const owner = winner();
+    const lease = [...poll.answers.values()].find((one) => owner !== undefined && isOwn(one, owner));
+    return lease === undefined ? undefined : unpackHolder(splitFields(lease, 4)[3] ?? '');
   }
 
   /**

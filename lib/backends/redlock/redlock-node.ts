@@ -1,5 +1,5 @@
 import { errorText, type Holder, systemClock, unpackHolder } from '../../core/index.js';
-import { asList, isOwn, splitFields } from '../redis/scripts/redis-values.js';
+import { asList, isOwn, textOf, splitFields } from '../redis/scripts/redis-values.js';
 import type { ClientSource, RedisCommand } from '../redis/connection/redis-client.js';
 import { RedisConnection } from '../redis/connection/redis-connection.js';
 import { RENEW } from '../redis/scripts/lease-scripts.js';
@@ -103,7 +103,12 @@ export class RedlockNode {
   }
 
   async isHeldBy(leaseKey: string, owner: string): Promise<boolean> {
-    return isOwn(await this.#ask(['GET', leaseKey]), owner);
+    return isOwn(await this.leaseOf(leaseKey), owner);
+  }
+
+  /** Empty where there is none. */
+  async leaseOf(leaseKey: string): Promise<string> {
+    return textOf(await this.#ask(['GET', leaseKey]));
   }
 
   /** Never overtakes a vote. A release that fails is repeated when the node is back. */

@@ -101,17 +101,26 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     };
   }
 
-  /** A follower may lag behind its leader, so it syncs first, in the same write. */
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { base, mode } = this.options;
-    const { connection } = await this.#session.connected();
-    const synced = connection.ask('sync', { path: base });
-    const [present] = await Promise.all([ENTRIES[mode].ownerOf(connection, base, key), synced]);
-    return present === owner;
+    const { base, connection, entries } = await this.#synced();
+    return (await entries.ownerOf(connection, base, key)) === owner;
+  }
+
+  async whoHolds(key: string): Promise<Holder | undefined> {
+    const { base, connection, entries } = await this.#synced();
+    return entries.holderOf(connection, base, key);
   }
 
   close(): Promise<void> {
     return this.#session.close();
+  }
+
+  /** For a reading. A follower may lag behind its leader, so it syncs first. */
+  async #synced() {
+    const { base, mode } = this.options;
+    const { connection } = await this.#session.connected();
+    await connection.ask('sync', { path: base });
+    return { base, connection, entries: ENTRIES[mode] };
   }
 
   /** A caller that does not wait looks once more when the first answer is lost. */

@@ -1,4 +1,5 @@
-import { contenderPrefix, dataOf, nameOfKey, ownerInName } from './node-name.js';
+import type { Holder } from '../../core/index.js';
+import { contenderPrefix, dataOf, holderOf, nameOfKey, ownerInName } from './node-name.js';
 import { childrenOf, createParents, deleteNode, nameOf, readNode } from './nodes.js';
 import { QueueEntry, type QueuePosition, type Wake } from './queue-entry.js';
 import { inOrder, numbersAreUsedUp } from './queue-order.js';
@@ -14,9 +15,15 @@ import { CONTAINER, EPHEMERAL_SEQUENTIAL } from './transport/wire.js';
 export class SequentialEntry extends QueueEntry {
   /** The owner that has `key` now. */
   static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<string | undefined> {
-    const parent = `${base}/${nameOfKey(key)}`;
-    const [first] = await ordered(connection, parent, await childrenOf(connection, parent));
+    const first = await firstOf(connection, `${base}/${nameOfKey(key)}`);
     return first === undefined ? undefined : ownerInName(first);
+  }
+
+  static async holderOf(connection: ZooKeeperConnection, base: string, key: string): Promise<Holder | undefined> {
+    const parent = `${base}/${nameOfKey(key)}`;
+    const first = await firstOf(connection, parent);
+    const state = first === undefined ? null : await readNode(connection, `${parent}/${first}`);
+    return state ? holderOf(state) : undefined;
   }
 
   readonly #parent = `${this.settings.base}/${nameOfKey(this.settings.key)}`;
@@ -76,6 +83,10 @@ export class SequentialEntry extends QueueEntry {
     }
     this.isUncertain = false;
   }
+}
+
+async function firstOf(connection: ZooKeeperConnection, parent: string): Promise<string | undefined> {
+  return (await ordered(connection, parent, await childrenOf(connection, parent)))[0];
 }
 
 /** First come first: by the numbers of the nodes, or by their transactions where the numbers are used up. */

@@ -26,6 +26,7 @@ export const OFFICE: Partial<ResolvedOptions> = {
   waitMs: Infinity,
   watchdog: true,
   maxHoldMs: Infinity,
+  minHoldMs: 0,
   reentrant: true,
   awaitRelease: true,
 };

@@ -1,5 +1,6 @@
 import {
   type Asker,
+  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -80,6 +81,11 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   override async isHeldBy(key: string, owner: string): Promise<boolean> {
     const { now, present } = await this.#look(leaseKeyOf(this.prefix, key));
     return present?.owner === owner && present.expiresAt > now;
+  }
+
+  override async whoHolds(key: string): Promise<Holder | undefined> {
+    const { now, present } = await this.#look(leaseKeyOf(this.prefix, key));
+    return present && present.expiresAt > now ? unpackHolder(present.metadata) : undefined;
   }
 
   /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */

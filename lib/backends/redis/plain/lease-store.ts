@@ -1,5 +1,6 @@
 import {
   type Asker,
+  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
   type LeaseStore,
@@ -48,6 +49,10 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
     });
   }
 
+  async whoHolds(key: string): Promise<Holder | undefined> {
+    return holderOf(await this.leaseOf(key));
+  }
+
   release(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const requests = [{ script: COMPARE_AND_DELETE, keys: [leaseKey], args: [owner] }];
@@ -55,8 +60,12 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 }
 
-function refusalBy(lease: string, leftMs: number): LeaseAttempt {
+function holderOf(lease: string): Holder | undefined {
   const [, metadata = ''] = splitFields(lease, 2);
-  const holder = unpackHolder(metadata);
+  return unpackHolder(metadata);
+}
+
+function refusalBy(lease: string, leftMs: number): LeaseAttempt {
+  const holder = holderOf(lease);
   return { acquired: false, retryAfterMs: leftMs < 0 ? null : leftMs, ...(holder ? { holder } : {}) };
 }

@@ -93,6 +93,10 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.servers.ask(leaseKey, { requests, read: isOne });
   }
 
+  async whoHolds(key: string): Promise<Holder | undefined> {
+    return holderOf(await this.leaseOf(key));
+  }
+
   watch(_key: string, owner: string, wake: () => void): () => void {
     return this.#waiters.watch(owner, wake);
   }

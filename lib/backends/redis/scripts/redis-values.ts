@@ -20,6 +20,11 @@ export function isOwn(lease: unknown, owner: string): boolean {
   return typeof lease === 'string' && lease.startsWith(`${owner}|`);
 }
 
+/** Empty for what is none. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
 /** Cuts `text` at its first `fields - 1` bars; the last field keeps its own. Empty when there are fewer. */
 export function splitFields(text: string, fields: number): string[] {
   const parts = text.split('|');

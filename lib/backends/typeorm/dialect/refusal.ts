@@ -4,13 +4,13 @@ import { type Holder, type LeaseAttempt, unpackHolder } from '../../../core/inde
 export function readRefusal(row: Record<string, unknown> | undefined): LeaseAttempt {
   if (!row) return { acquired: false, retryAfterMs: 0 };
   const { remaining } = row;
-  const holder = holderOf(row);
+  const holder = readHolder(row);
   const retryAfterMs = remaining === null ? null : Number(remaining);
   return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
 }
 
 /** The row of another program has a name of its own making, and no process id. */
-function holderOf({ metadata, stranger, since: sinceMs }: Record<string, unknown>): Holder | undefined {
+export function readHolder({ metadata, stranger, since: sinceMs }: Record<string, unknown>): Holder | undefined {
   const since = sinceMs !== null && Number.isFinite(Number(sinceMs)) ? new Date(Number(sinceMs)) : undefined;
   const holder = typeof metadata === 'string' ? unpackHolder(metadata, since) : undefined;
   if (holder || typeof stranger !== 'string') return holder;

@@ -1,4 +1,4 @@
-import type { Guarantee, HealthSource, HolderMetadata, LeaseAttempt, LeaseStore } from '../../../core/index.js';
+import type { Guarantee, HealthSource, Holder, HolderMetadata, LeaseAttempt, LeaseStore } from '../../../core/index.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import type { Query } from '../connections/query.js';
@@ -64,6 +64,10 @@ export class SqlLeaseStore implements LeaseStore {
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
     return this.rows.statements.isHeldBy(this.connections.query, { key, owner });
+  }
+
+  whoHolds(key: string): Promise<Holder | undefined> {
+    return this.rows.statements.whoHolds(this.connections.query, key);
   }
 
   async start(): Promise<void> {

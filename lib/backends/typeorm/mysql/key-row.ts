@@ -15,6 +15,13 @@ export const mysqlKeyRow: KeyRow = {
     );
   },
 
+  read: (query, table, key) =>
+    query(
+      `select cast(metadata as char) as metadata, timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since
+       from ${table} where lock_key = ?`,
+      [storedBytes(key)],
+    ),
+
   async raise(query, table, key, metadata, owner) {
     const answer = await query(
       `update ${table} set token = last_insert_id(greatest(token + 1, ${NOW_US})), expires_at = ${NOW},

@@ -8,7 +8,7 @@ import {
   namesOf,
   REAPED_AT_ONCE,
 } from '../dialect/lease-statements.js';
-import { readRefusal } from '../dialect/refusal.js';
+import { readHolder, readRefusal } from '../dialect/refusal.js';
 import { storedBytes } from '../tables/stored-key.js';
 import { IN_US, NOW, NOW_US, usSince1970 } from './clock.js';
 import { bytesOf, changed, insertedId } from './driver.js';
@@ -93,6 +93,16 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     async isHeldBy(query, { key, owner }) {
       const held = `select 1 from ${rows} where ${ours} and ${its.expiresAt} > ${NOW}`;
       return (await query(held, [keyOf(key), bytesOf(owner)])).length === 1;
+    },
+
+    async whoHolds(query, key) {
+      const [row] = await query(
+        `select cast(${its.metadata} as char) as metadata, ${since} as since,
+           if(${its.expiresAt} is null, cast(${its.owner} as char), null) as stranger
+         from ${rows} where ${its.key} = ${text} and not (${over})`,
+        [keyOf(key)],
+      );
+      return row && readHolder(row);
     },
 
     /** Looks without locking first: a `delete` by time alone would lock every row that it passes. */

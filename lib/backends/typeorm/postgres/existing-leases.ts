@@ -2,7 +2,7 @@ import { packMetadata } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../connections/query.js';
 import { type LeaseColumns, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
-import { readRefusal } from '../dialect/refusal.js';
+import { readHolder, readRefusal } from '../dialect/refusal.js';
 import { inMs, NOW, NOW_US } from './clock.js';
 
 /** A row this much later than its token has waited: meanwhile a holder may have come and gone, with a greater one. */
@@ -12,7 +12,7 @@ const LATE_US = 100;
 export function existingLeases(
   columns: LeaseColumns,
   abandonedAfterMs: number,
-): Pick<LeaseStatements, 'tryAcquire' | 'release'> {
+): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'whoHolds'> {
   const { rows, updatedAt, ...its } = columns;
   const written = updatedAt === undefined ? [] : [updatedAt];
   const since = updatedAt === undefined ? 'null' : `(extract(epoch from ${updatedAt}) * 1000)::text`;
@@ -20,8 +20,8 @@ export function existingLeases(
     Number.isFinite(abandonedAfterMs) && updatedAt !== undefined
       ? `coalesce(${row}.${updatedAt} < ${NOW} - interval '${abandonedAfterMs} milliseconds', false)`
       : 'false';
-  const over = (row: string): string =>
-    `(${row}.${its.owner} = $2 or coalesce(${row}.${its.expiresAt} <= ${NOW}, ${isAbandoned(row)}))`;
+  const ended = (row: string): string => `coalesce(${row}.${its.expiresAt} <= ${NOW}, ${isAbandoned(row)})`;
+  const over = (row: string): string => `(${row}.${its.owner} = $2 or ${ended(row)})`;
   const raise = async (query: Query, key: string, owner: string): Promise<string> => {
     const [row] = await query(
       `update ${rows} set ${its.token} = greatest(${its.token} + 1, ${NOW_US}) where ${its.key} = $1 and ${its.owner} = $2
@@ -56,6 +56,15 @@ export function existingLeases(
       if (typeof token !== 'string') return readRefusal(row);
       const fencingToken = Number(row?.['late']) > LATE_US ? await raise(query, key, owner) : token;
       return { acquired: true, fencingToken: BigInt(fencingToken) };
+    },
+
+    async whoHolds(query, key) {
+      const [row] = await query(
+        `select ${its.metadata} as metadata, ${since} as since, case when ${its.expiresAt} is null then ${its.owner} end as stranger
+         from ${rows} as held where ${its.key} = $1 and not ${ended('held')}`,
+        [key],
+      );
+      return row && readHolder(row);
     },
 
     async release(query, { key, owner }) {

@@ -15,6 +15,12 @@ export const postgresKeyRow: KeyRow = {
     );
   },
 
+  read: (query, table, key) =>
+    query(
+      `select metadata, (extract(epoch from acquired_at) * 1000)::text as since from ${table} where lock_key = $1`,
+      [storedText(key)],
+    ),
+
   async raise(query, table, key, metadata) {
     const [row] = await query(
       `update ${table} set token = greatest(token + 1, ${NOW_US}), expires_at = ${NOW}, acquired_at = ${NOW}, metadata = $2

@@ -1,6 +1,6 @@
 import { packMetadata } from '../../../core/index.js';
 import { type LeaseColumns, type LeaseStatements, REAPED_AT_ONCE } from '../dialect/lease-statements.js';
-import { readRefusal } from '../dialect/refusal.js';
+import { readHolder, readRefusal } from '../dialect/refusal.js';
 import { storedText } from '../tables/stored-key.js';
 import { inMs, NOW, NOW_US } from './clock.js';
 import { existingLeases } from './existing-leases.js';
@@ -36,7 +36,7 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
 }
 
 /** In a table of the migration's, whose rows keep those who wait in line. A row without an owner has nobody in line. */
-function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release'> {
+function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'whoHolds'> {
   // A key whose lease has ended goes to those in line, by `join`, unless all of them were silent for too long.
   const take = `with granted as (
       insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
@@ -64,6 +64,15 @@ function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release
       const [row] = await query(take, [storedText(key), owner, ttlMs, packMetadata(metadata)]);
       const token = row?.['token'];
       return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : readRefusal(row);
+    },
+
+    async whoHolds(query, key) {
+      const [row] = await query(
+        `select metadata, (extract(epoch from acquired_at) * 1000)::text as since
+         from ${table} where lock_key = $1 and owner is not null and expires_at > ${NOW}`,
+        [storedText(key)],
+      );
+      return row && readHolder(row);
     },
 
     // Who leaves the line may be handed the key while it waits for the row.

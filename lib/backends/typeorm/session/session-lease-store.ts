@@ -1,8 +1,8 @@
-import { Deadline, type HolderMetadata, type LeaseAttempt, type LeaseStore } from '../../../core/index.js';
+import { Deadline, type Holder, type HolderMetadata, type LeaseAttempt, type LeaseStore } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import type { Query } from '../connections/query.js';
-import { readRefusal } from '../dialect/refusal.js';
+import { readHolder, readRefusal } from '../dialect/refusal.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
@@ -77,6 +77,16 @@ export class SessionLeaseStore implements LeaseStore {
     return this.#inTime(async () => {
       const session = await this.#connected();
       return this.settings.locks.isLocked(session.query, session.namesOf(key, owner).mark);
+    });
+  }
+
+  whoHolds(key: string): Promise<Holder | undefined> {
+    return this.#inTime(async () => {
+      const session = await this.#connected();
+      const { locks, table } = this.settings;
+      if (!(await locks.isLocked(session.query, session.namesOf(key, '').lock))) return undefined;
+      const [row] = await locks.row.read(session.query, table, key);
+      return row && readHolder(row);
     });
   }
 

@@ -1,5 +1,5 @@
 import { packMetadata, pause, systemClock } from '../../../core/index.js';
-import { readRefusal } from '../dialect/refusal.js';
+import { readHolder, readRefusal } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
 
 /** The database's clock in milliseconds; the same instant throughout a statement. */
@@ -71,6 +71,15 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     async isHeldBy(query, { key, owner }) {
       const held = await query(`select 1 from ${rows} where ${isOurs} and ${its.expiresAt} > ${NOW}`, [key, owner]);
       return held.length === 1;
+    },
+
+    async whoHolds(query, key) {
+      const [row] = await query(
+        `select ${its.metadata} as metadata, iif(${its.expiresAt} is null, ${its.owner}, null) as stranger, ${since} as since
+         from ${rows} as held where ${its.key} = ? and not (${isOver('held')})`,
+        [key],
+      );
+      return row && readHolder(row);
     },
 
     async reap(query, idleMs) {

@@ -1,4 +1,5 @@
-import { dataOf, nameOfKey, ownerOf } from '../node-name.js';
+import type { Holder } from '../../../core/index.js';
+import { dataOf, holderOf, nameOfKey, ownerOf } from '../node-name.js';
 import { createParents, type OwnNode, readNode } from '../nodes.js';
 import { QueueEntry, type QueuePosition, type Wake } from '../queue-entry.js';
 import type { ZooKeeperConnection } from '../transport/connection.js';
@@ -17,6 +18,11 @@ export class EphemeralEntry extends QueueEntry {
   static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<unknown> {
     const state = await readNode(connection, `${base}/${nameOfKey(key)}`);
     return state && ownerOf(state);
+  }
+
+  static async holderOf(connection: ZooKeeperConnection, base: string, key: string): Promise<Holder | undefined> {
+    const state = await readNode(connection, `${base}/${nameOfKey(key)}`);
+    return state ? holderOf(state) : undefined;
   }
 
   readonly #path = `${this.settings.base}/${nameOfKey(this.settings.key)}`;

@@ -1,0 +1,84 @@
+import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { type Leadership, LockConfigurationError, type LockHandle, type LockService } from '../core/index.js';
+import { isMethod, labelOf } from '../decorators/declaration.js';
+import { getLockServiceToken } from './inject-lock-service.decorator.js';
+import { type LeadsMethod, leadsMethods } from './leads.decorator.js';
+import { lockedMethods } from './locked-method.js';
+import { isObject } from './request-values.js';
+
+type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** Stands for the offices of all `@Leads`, once the application has started, and until it begins to end. */
+@Injectable()
+export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+  readonly #instances = new Map<object, readonly LeadsMethod[]>();
+  readonly #standing: Leadership[] = [];
+
+  constructor(
+    private readonly discovery: DiscoveryService,
+    private readonly moduleRef: ModuleRef,
+    modules: ModulesContainer,
+  ) {
+    startLast(modules);
+  }
+
+  /** @throws LockConfigurationError */
+  onModuleInit(): void {
+    for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) this.#find(wrapper);
+  }
+
+  /** @throws LockConfigurationError */
+  async onApplicationBootstrap(): Promise<void> {
+    try {
+      for (const [instance, methods] of this.#instances) {
+        for (const method of methods) this.#standing.push(this.#stand(instance, method));
+      }
+    } catch (error) {
+      await this.onModuleDestroy();
+      throw error;
+    }
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    await Promise.all(this.#standing.map((leadership) => leadership.leave('shutdown')));
+  }
+
+  #find(wrapper: Wrapper): void {
+    const { instance, metatype, isTransient, isNotMetatype } = wrapper;
+    const prototype: unknown = isNotMetatype ? instance : typeof metatype === 'function' && metatype.prototype;
+    const methods = isObject(prototype) ? leadsMethods(prototype) : [];
+    for (const { declaration } of methods) {
+      const refused = (why: string): Error =>
+        new LockConfigurationError(`@Leads ${labelOf(declaration)} ${why}`, 'method');
+      if (isTransient || !wrapper.isDependencyTreeStatic()) {
+        throw refused('needs a provider that exists once, and is neither transient nor made for a request');
+      }
+      if (
+        isObject(prototype) &&
+        lockedMethods(prototype).some((locked) => locked.declaration.name === declaration.name)
+      ) {
+        throw refused('has @Locked, too: its term is a lock already');
+      }
+    }
+    if (methods.length > 0 && isObject(instance)) this.#instances.set(instance, methods);
+  }
+
+  #stand(instance: object, { declaration, key, backend, options, property }: LeadsMethod): Leadership {
+    // Nest injects no properties into what a factory has made.
+    const injected: LockService | undefined = Reflect.get(instance, property);
+    const service = injected ?? this.moduleRef.get<LockService>(getLockServiceToken(backend), { strict: false });
+    const work = (term: LockHandle): unknown => {
+      const method: unknown = Reflect.get(instance, declaration.name);
+      return isMethod(method) ? Reflect.apply(method, instance, [term]) : undefined;
+    };
+    return service.lead(key, work, options);
+  }
+}
+
+/** After all that its work may need has started, and so that it ends before any of that: as the outermost module. */
+function startLast(modules: ModulesContainer): void {
+  for (const module of modules.values()) {
+    if (module.hasProvider(LeadsExplorer)) module.distance = Number.NEGATIVE_INFINITY;
+  }
+}
