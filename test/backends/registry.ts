@@ -43,6 +43,7 @@ export type FaultName =
   | 'history-of-kills'
   | 'idle'
   | 'idle-in-line'
+  | 'leaders'
   | 'network'
   | 'order'
   | 'order-of-slow-sessions'
@@ -69,7 +70,7 @@ export interface RegisteredBackend {
 const POLLS = [5, 61] as const;
 
 /** The themes for every kind of backend. */
-const COMMON = ['callers', 'processes', 'history'] as const;
+const COMMON = ['callers', 'processes', 'history', 'leaders'] as const;
 const SQL = [...COMMON, 'servers', 'costs', 'fence', 'hammer', 'idle', 'network', 'order'] as const;
 
 const REDIS_WIRE: Wire = { acquire: 'EVALSHA', release: 'EVALSHA' };
@@ -100,7 +101,18 @@ export const REGISTRY = {
   },
   'redis-plain': {
     harness: () => redisHarness('plain'),
-    faults: ['processes', 'history', 'servers', 'costs', 'idle', 'idle-in-line', 'network', 'order', 'resend'],
+    faults: [
+      'processes',
+      'history',
+      'leaders',
+      'servers',
+      'costs',
+      'idle',
+      'idle-in-line',
+      'network',
+      'order',
+      'resend',
+    ],
     costs: POLLING,
     wire: REDIS_WIRE,
     leaseStore: true,

@@ -9,6 +9,7 @@ import type { FaultTheme } from './fault-theme.js';
 import { fence } from './fence.js';
 import { histories, historiesOfKills } from './history.js';
 import { idle, idleInLine } from './idle.js';
+import { leaders } from './leaders.js';
 import { network } from './network.js';
 import { order, orderOfSlowSessions } from './order.js';
 import { processes } from './processes.js';
@@ -24,6 +25,7 @@ const THEMES: Readonly<Record<Exclude<FaultName, 'hammer'>, FaultTheme>> = {
   'history-of-kills': historiesOfKills,
   idle,
   'idle-in-line': idleInLine,
+  leaders,
   network,
   order,
   'order-of-slow-sessions': orderOfSlowSessions,
