@@ -10,7 +10,10 @@ const BEGINNINGS = {
 };
 
 /** The patterns of each lane's specs. The folder of a backend is a lane, unless it shares one. */
-const lanes = new Map([['sample', ['test/(sample|package|readme)/']]]);
+const lanes = new Map([
+  ['sample', ['test/(sample|package|readme)/']],
+  ['examples', ['test/examples/']],
+]);
 for (const folder of readdirSync(join(import.meta.dirname, '../lib/backends'))) {
   const lane = LANE_OF[folder] ?? folder;
   if (lane === 'core') continue;

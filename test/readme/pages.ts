@@ -3,7 +3,9 @@ import { join } from 'node:path';
 
 export const ROOT = join(import.meta.dirname, '../..');
 
-const FOLDERS = ['.', 'api', 'bench', 'docs', 'docs/backends', 'sample-app', 'test'];
+const EXAMPLES = readdirSync(join(ROOT, 'examples'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
+const EXAMPLE_FOLDERS = ['examples', ...EXAMPLES.map(({ name }) => `examples/${name}`)];
+const FOLDERS = ['.', 'api', 'bench', 'docs', 'docs/backends', ...EXAMPLE_FOLDERS, 'sample-app', 'test'];
 
 /** All pages, by their paths from the root. */
 export const PAGES = FOLDERS.flatMap((folder) => readdirSync(join(ROOT, folder)).map((file) => join(folder, file)))
