@@ -16,7 +16,7 @@ const nodes = join(root, 'test/nodes');
 const [unitOnly, jestArgs] = parsed(argv.slice(2));
 
 /** Where specs live that need no server, and all others. */
-const WITHOUT_SERVERS = 'clients|core|nest|simulation|support|types';
+const WITHOUT_SERVERS = 'clients|core|nest|nestjs-locks|simulation|support|types';
 const UNIT = ['--testMatch', '<rootDir>/bench/**/*.spec.ts', `<rootDir>/test/(${WITHOUT_SERVERS})/**/*.spec.ts`];
 const OTHERS = ['--testMatch', `<rootDir>/test/!(${WITHOUT_SERVERS})/**/*.spec.ts`];
 

@@ -4,6 +4,7 @@ import type { LeaseStore } from 'nestjs-distributed-lock/core';
 import type { BackendHarness } from '../conformance/backend-harness.js';
 import { contractPromises, describePromises } from '../conformance/describe-lock-backend.js';
 import type { Suite } from '../conformance/suite.js';
+import { lockStorePromises } from '../nestjs-locks/lock-store-promises.js';
 import { type BackendName, registered } from './registry.js';
 
 const wanted = (process.env.LOCK_BACKENDS ?? '').split(',').filter((name) => name !== '');
@@ -22,14 +23,15 @@ export function wantedOf<Name extends string>(names: readonly Name[]): Name[] {
 
 /**
  * The contract, and what else the spec has to say about the backend; nothing at all where `LOCK_BACKENDS` leaves it out. On
- * some of ours, the promises that are exported for the stores of others are checked, too.
+ * some of ours, the promises that are exported for the stores of others are checked, too, and those of a lock store.
  */
 export function describeBackend(name: BackendName, more: () => void = () => undefined): void {
-  const { harness, leaseStore = false } = registered(name);
+  const { harness, leaseStore = false, lockStore = false } = registered(name);
   for (const wantedName of wantedOf([name])) {
     describePromises(wantedName, harness(), (suite) => {
       contractPromises(suite);
       if (leaseStore) describe('the conformance suite', () => storePromises(suite));
+      if (lockStore) describe('a lock store', () => lockStorePromises(suite));
     });
     describe(wantedName, more);
   }

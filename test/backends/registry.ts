@@ -64,6 +64,8 @@ export interface RegisteredBackend {
   readonly wire?: Wire;
   /** Whether the promises that are exported for the stores of others run on it, too. @default false */
   readonly leaseStore?: boolean;
+  /** Whether `lockStore` serves `@nestjs/locks` by it. @default false */
+  readonly lockStore?: boolean;
 }
 
 /** Twenty questions a second, give or take half; a busy machine asks less often. */
@@ -90,7 +92,7 @@ const rowWire = (quote: string): Wire => ({
 
 /** Every backend, in each of its modes, once. All tests that run on several backends are fed from here. */
 export const REGISTRY = {
-  memory: { harness: memoryHarness, faults: [], leaseStore: true },
+  memory: { harness: memoryHarness, faults: [], leaseStore: true, lockStore: true },
 
   'redis-queue': {
     harness: () => redisHarness('queue'),
@@ -98,6 +100,7 @@ export const REGISTRY = {
     costs: QUEUE,
     wire: REDIS_WIRE,
     leaseStore: true,
+    lockStore: true,
   },
   'redis-plain': {
     harness: () => redisHarness('plain'),
@@ -116,6 +119,7 @@ export const REGISTRY = {
     costs: POLLING,
     wire: REDIS_WIRE,
     leaseStore: true,
+    lockStore: true,
   },
   'redis-getset': {
     harness: () => redisHarness('getset'),
@@ -138,6 +142,7 @@ export const REGISTRY = {
     faults: [...COMMON, 'servers', 'costs', 'hammer'],
     // One to each of five nodes.
     costs: { acquire: 5, release: 5, renew: 5, refused: 5, wait: [25, 305], handOver: [10, 15] },
+    lockStore: true,
   },
 
   'memcached-meta': {
@@ -145,6 +150,7 @@ export const REGISTRY = {
     faults: [...COMMON, 'servers', 'costs', 'hammer', 'idle', 'idle-in-line', 'network', 'order'],
     costs: POLLING,
     wire: { acquire: 'ms lock:l:', release: 'md ' },
+    lockStore: true,
   },
   'memcached-classic': {
     harness: () => memcachedHarness('classic'),
@@ -185,19 +191,21 @@ export const REGISTRY = {
     faults: ['history', 'order-of-slow-sessions'],
   },
 
-  sqlite: { harness: () => sqliteHarness(), faults: [...COMMON, 'fence', 'hammer'] },
+  sqlite: { harness: () => sqliteHarness(), faults: [...COMMON, 'fence', 'hammer'], lockStore: true },
   postgres: {
     harness: () => sqlHarness('postgres'),
     faults: [...SQL, 'idle-in-line'],
     costs: { ...ONE_ROUND_TRIP, wait: 2, handOver: 2 },
     wire: { acquire: 'insert_into_distributed_lock', release: 'set_metadata_null' },
     leaseStore: true,
+    lockStore: true,
   },
   mariadb: {
     harness: () => sqlHarness('mariadb'),
     faults: [...SQL, 'idle-in-line'],
     costs: { acquire: 1, release: 1, renew: 1, refused: 2, wait: [10, 122], handOver: [2, 4] },
     wire: { acquire: 'last_insert_id(if', release: 'owner = null' },
+    lockStore: true,
   },
   // A row that the database gave to a waiter whom it no longer reaches is his until the end of his TTL: no `idle-in-line`.
   'postgres-row': {

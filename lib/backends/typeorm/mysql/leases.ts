@@ -30,7 +30,7 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     const us = bytesOf(owner);
     const answer = await query(
       `update ${rows} set
-         ${its.token} = last_insert_id(if(${its.owner} = ${text}, ${its.token}, greatest(coalesce(${its.token}, 0) + 1, ${NOW_US}))),
+         ${its.token} = last_insert_id(if(${its.owner} = ${text} and ${its.expiresAt} > ${NOW}, ${its.token}, greatest(coalesce(${its.token}, 0) + 1, ${NOW_US}))),
          ${its.owner} = ${text}, ${its.expiresAt} = ${IN_US}, ${its.metadata} = ${text} ${written}
        where ${its.key} = ${text} and (${its.owner} = ${text} or ${over})`,
       [us, us, ttlMs * 1000, bytesOf(packMetadata(metadata)), keyOf(key), us],

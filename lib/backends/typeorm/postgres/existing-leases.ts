@@ -40,7 +40,7 @@ export function existingLeases(
            select $1::text, $2::text, ${NOW_US}, ${inMs('$3')}, $4::text ${written.map(() => `, ${NOW}`).join('')}
            where not exists (select from ${rows} as other where ${its.key} = $1 and not ${over('other')})
            on conflict (${its.key}) do update set
-             ${its.token} = case when held.${its.owner} = excluded.${its.owner} then held.${its.token} else greatest(coalesce(held.${its.token}, 0) + 1, excluded.${its.token}) end,
+             ${its.token} = case when held.${its.owner} = excluded.${its.owner} and held.${its.expiresAt} > ${NOW} then held.${its.token} else greatest(coalesce(held.${its.token}, 0) + 1, excluded.${its.token}) end,
              ${[its.owner, its.expiresAt, its.metadata, ...written].map((column) => `${column} = excluded.${column}`).join(', ')}
            where ${over('held')}
            returning ${its.token}, ${NOW_US} - ${its.token} as late

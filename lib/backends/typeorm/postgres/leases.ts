@@ -42,7 +42,7 @@ function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release
       insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
       values ($1, $2, ${NOW_US}, ${inMs('$3')}, ${NOW}, $4)
       on conflict (lock_key) do update set
-        token = case when held.owner = excluded.owner then held.token else greatest(held.token + 1, excluded.token) end,
+        token = case when held.owner = excluded.owner and held.expires_at > ${NOW} then held.token else greatest(held.token + 1, excluded.token) end,
         waiting = case when held.owner = excluded.owner then held.waiting else '{}' end, owner = excluded.owner,
         expires_at = excluded.expires_at, acquired_at = excluded.acquired_at, metadata = excluded.metadata
       where held.owner = excluded.owner

@@ -22,7 +22,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
          select ?, ?, ${NOW} * 1000, ${NOW} + ?, ? ${written.map(() => `, ${now}`).join('')}
          where not exists (select 1 from ${rows} as other where ${its.key} = ? and not (other.${its.owner} = ? or ${isOver('other')}))
          on conflict (${its.key}) do update set
-           ${its.token} = case when held.${its.owner} = excluded.${its.owner} then held.${its.token} else max(coalesce(held.${its.token}, 0) + 1, excluded.${its.token}) end,
+           ${its.token} = case when held.${its.owner} = excluded.${its.owner} and held.${its.expiresAt} > ${NOW} then held.${its.token} else max(coalesce(held.${its.token}, 0) + 1, excluded.${its.token}) end,
            ${[its.owner, its.expiresAt, its.metadata, ...written].map((column) => `${column} = excluded.${column}`).join(', ')}
          where held.${its.owner} = excluded.${its.owner} or ${isOver('held')}
          returning cast(${its.token} as text) as token`,
