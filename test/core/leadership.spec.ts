@@ -180,6 +180,14 @@ describe('leadership', () => {
     expect([office.terms.length, ends]).toEqual([2, ['resigned']]);
   });
 
+  it('hands the office on at once, also where the locks of its service have a shortest hold', async () => {
+    const keeps = world.service({ defaults: { minHoldMs: 600_000 } });
+    const leadership = keeps.lead('chief', office.obedient, { ttlMs: TTL_MS });
+    await clock.advance(0);
+    await leadership.close();
+    expect(world.backend.held).toEqual([]);
+  });
+
   it('resigns and closes from inside the work without waiting for itself', async () => {
     const leadership: Leadership = locks.lead('chief', async () => {
       await leadership.resign();
