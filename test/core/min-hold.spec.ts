@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { oncePer } from 'nestjs-distributed-lock';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
@@ -60,6 +60,20 @@ describe('the shortest hold', () => {
     expect(backend.held).toEqual(['released', 'held', 'crashed']);
     await clock.advance(1_000);
     expect(backend.held).toEqual([]);
+  });
+
+  it('holds no backend open after a shutdown under work that goes on', async () => {
+    const closed = jest.spyOn(backend, 'close');
+    void locks
+      .withLock('hung', () => new Promise(() => undefined), { ...kept, minHoldMs: 600_000 })
+      .catch(() => undefined);
+    await clock.advance(0);
+    const down = locks.shutdown(100);
+    await clock.advance(100);
+    await down;
+    await clock.advance(1_000);
+    expect(closed).toHaveBeenCalledTimes(1);
+    expect(backend.held).toEqual(['hung']);
   });
 
   it('is trusted and renewed by ttlMs all the same', async () => {

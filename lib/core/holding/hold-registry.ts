@@ -131,7 +131,7 @@ export class HoldRegistry {
     this.#laterGraceMs = laterGraceMs;
     let leftMs = 0;
     for (const hold of this) {
-      leftMs = Math.max(leftMs, hold.watchdog.leftMs + untrustedMs(hold.options, this.settings.backend.store));
+      leftMs = Math.max(leftMs, hold.watchdog.leftMs + hold.options.lockDelayMs);
       this.#abandon(hold);
     }
     return leftMs;
