@@ -193,13 +193,22 @@ export function withLocks<T>(
   const [only = ''] = keys;
   if (keys.length === 1) return service.withLock(only, (lock) => work([lock]), options);
   const deadline = Deadline.after(options.waitMs ?? service.defaults.waitMs);
+  let began = false;
   const take = (locks: readonly LockHandle[]): Promise<T> => {
     const key = keys[locks.length];
-    if (key !== undefined) {
-      return service.withLock(key, (lock) => take([...locks, lock]), { ...options, waitMs: deadline.remainingMs });
+    if (key === undefined) {
+      for (const lock of locks) lock.throwIfLost();
+      began = true;
+      return work(locks);
     }
-    for (const lock of locks) lock.throwIfLost();
-    return work(locks);
+    const inside = async (lock: LockHandle): Promise<T> => {
+      try {
+        return await take([...locks, lock]);
+      } finally {
+        if (!began) lock.forgo();
+      }
+    };
+    return service.withLock(key, inside, { ...options, waitMs: deadline.remainingMs });
   };
   return take([]);
 }

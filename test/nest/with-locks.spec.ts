@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import type { AcquireOptions, LockHandle, LockService } from 'nestjs-distributed-lock';
+import { type AcquireOptions, type LockHandle, LockService } from 'nestjs-distributed-lock';
+import { TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { withLocks } from '../../lib/nest/locked-method.js';
 
 type Work = (lock: LockHandle) => Promise<unknown>;
@@ -13,7 +14,7 @@ function slow(slowMs: number, waits: unknown[], lost: Error | undefined): LockSe
     const throwIfLost = (): void => {
       if (lost) throw lost;
     };
-    return work({ throwIfLost } as LockHandle);
+    return work({ throwIfLost, forgo: () => undefined } as unknown as LockHandle);
   };
   return { withLock, defaults: { waitMs: 1_000 } } as unknown as LockService;
 }
@@ -41,5 +42,28 @@ describe('withLocks', () => {
     const work = async (): Promise<void> => void (began = true);
     await expect((async () => withLocks(slow(0, [], lost), ['a', 'b'], work, {}))()).rejects.toBe(lost);
     expect(began).toBe(false);
+  });
+
+  it('leaves no key closed where one was busy, so that the work never began', async () => {
+    const backend = new TestLockBackend();
+    await using locks = new LockService(backend);
+    await using other = new LockService(backend);
+    const busy = await other.acquire('b');
+    const kept = { waitMs: 0, minHoldMs: 60_000 };
+    await expect(withLocks(locks, ['a', 'b'], async () => undefined, kept)).rejects.toThrow('"b"');
+    expect(backend.held).toEqual(['b']);
+    await busy.release();
+    await locks.withLock('a', () => withLocks(locks, ['a', 'b'], async () => undefined, { minHoldMs: 60_000 }));
+    expect(backend.held).toEqual(['b']);
+  });
+
+  it('leaves the keys around it to the work that took them', async () => {
+    const backend = new TestLockBackend();
+    await using locks = new LockService(backend);
+    await using other = new LockService(backend);
+    await using _ = await other.acquire('b');
+    const inside = (): Promise<unknown> => withLocks(locks, ['a', 'b'], async () => undefined, { waitMs: 0 });
+    await expect(locks.withLock('a', inside, { minHoldMs: 60_000 })).rejects.toThrow('"b"');
+    expect(backend.held).toEqual(['b', 'a']);
   });
 });

@@ -22,6 +22,7 @@ export class Hold implements WatchdogListener {
   readonly since: number;
   #fencingToken: bigint | undefined;
   #isShown = false;
+  #isForgone = false;
   #entries = 1;
   #lostBy: LossReason | undefined;
   #released = false;
@@ -100,7 +101,12 @@ export class Hold implements WatchdogListener {
   /** For so much longer the key stays closed, though everybody has left. */
   get closedMs(): number {
     const { options, listener, since } = this;
-    return Math.max(0, since + options.minHoldMs - listener.clock.now());
+    return this.#isForgone ? 0 : Math.max(0, since + options.minHoldMs - listener.clock.now());
+  }
+
+  /** Work never began, unless it is that of a caller around this one. */
+  forgo(): void {
+    this.#isForgone = this.#entries === 1;
   }
 
   lossError(): LockLostError {

@@ -94,6 +94,11 @@ export class LockHandle implements AsyncDisposable {
     return runInside(this.hold, this, work);
   }
 
+  /** @internal Its work never began: a release leaves nothing closed, whatever `minHoldMs` is. */
+  forgo(): void {
+    this.hold.forgo();
+  }
+
   /**
    * Gives this caller's part of the lock back; the last part frees the key, or passes it to the next caller in this
    * process. Never rejects: if the server does not answer, observers hear of it and the key frees itself within its
