@@ -367,6 +367,18 @@ describe('leadership', () => {
       await expect(mine.changes().next()).resolves.toMatchObject({ done: true });
     });
 
+    it('is told no more after a close, though the work goes on', async () => {
+      const mine = labelled('a').lead('chief', office.work, { ttlMs: TTL_MS, graceMs: 1_000 });
+      await clock.advance(0);
+      const changes = mine.changes();
+      await expect(changes.next()).resolves.toMatchObject({ value: { label: 'a' } });
+      const last = changes.next();
+      void mine.close();
+      await clock.advance(1_000);
+      await expect(last).resolves.toEqual({ done: true, value: undefined });
+      office.end();
+    });
+
     it('is nobody that is known of once no reading has gone through for a TTL', async () => {
       await labelled('b').acquire('chief', { ttlMs: TTL_MS });
       const mine = labelled('a').lead('chief', office.obedient, { ttlMs: TTL_MS });

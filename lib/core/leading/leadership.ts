@@ -101,7 +101,8 @@ export class Leadership implements AsyncDisposable {
   leave(reason: 'resigned' | 'shutdown'): Promise<boolean> {
     this.#closed.abort();
     const { graceMs, holds } = this.settings;
-    this.#left ??= within(holds.settings.clock, graceMs, this.over);
+    // Readers need not wait for work that goes on.
+    this.#left ??= within(holds.settings.clock, graceMs, this.over).finally(() => this.#changes.end());
     return this.#endTerm(reason, this.#left).then((ended) => ended === true);
   }
 
