@@ -1,7 +1,8 @@
 import { expect } from '@jest/globals';
 import { type Contract, handled, throughout } from '../conformance/contract.js';
 import { counted } from './request-counter.js';
-import { type Costs, demanded, registered } from '../backends/registry.js';
+import type { Costs } from '../backends/registered-backend.js';
+import { demanded, registered } from '../backends/registry.js';
 import type { FaultTheme } from './fault-theme.js';
 
 /** Nothing is renewed, and no session gives a sign of life, while we count. */

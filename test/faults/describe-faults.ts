@@ -1,6 +1,7 @@
 import { describe } from '@jest/globals';
 import { wantedOf } from '../backends/describe-backend.js';
-import { type BackendName, type FaultName, registered } from '../backends/registry.js';
+import type { FaultName } from '../backends/registered-backend.js';
+import { type BackendName, registered } from '../backends/registry.js';
 import { describePromises } from '../conformance/describe-lock-backend.js';
 import { groupBy } from '../support/group-by.js';
 import { callers } from './callers.js';

@@ -4,7 +4,8 @@ import { aborted, type Contract, failureOf, SLACK_MS, throughout } from '../conf
 import { eventually } from '../support/eventually.js';
 import { ProxiedBackend } from './proxied-backend.js';
 import type { Suite } from '../conformance/suite.js';
-import { demanded, registered, type Wire } from '../backends/registry.js';
+import type { Wire } from '../backends/registered-backend.js';
+import { demanded, registered } from '../backends/registry.js';
 import type { FaultTheme } from './fault-theme.js';
 
 /** Long enough for a busy machine. */
