@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { type Leadership, LockShutdownError } from 'nestjs-distributed-lock/core';
+import { type Leadership, type LockHandle, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
+import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+import { LossyStore } from './lossy-store.js';
 import { Office, OFFICE_TTL_MS as TTL_MS, OfficeWorld } from './office-world.js';
 
 describe('the end of a leadership', () => {
@@ -35,6 +37,18 @@ describe('the end of a leadership', () => {
     await clock.advance(0);
     await leadership.close();
     expect(world.backend.held).toEqual([]);
+  });
+
+  it('lets nobody ask first once it stands no more, on a store that keeps no line', async () => {
+    const service = new LockService(new LossyStore(new MemoryLeaseStore(clock)), { clock });
+    const leadership = lead(service);
+    await clock.advance(0);
+    office.end();
+    await leadership.close();
+    let taken: LockHandle | undefined;
+    void service.acquire('chief').then((lock) => (taken = lock));
+    await clock.advance(0);
+    expect(taken?.isHeld).toBe(true);
   });
 
   it('resigns and closes from inside the work without waiting for itself', async () => {

@@ -166,7 +166,7 @@ export class Leadership implements AsyncDisposable {
     await term.release();
     const ledMs = clock.now() - since;
     // On a store that keeps no line, those who wait elsewhere ask first.
-    holds.yielding.add(key);
+    if (!this.#closed.signal.aborted) holds.yielding.add(key);
     this.#changes.note();
     const fault = error === undefined ? {} : { error };
     observers.notify('termEnded', () => ({ key, fencingToken, ledMs, reason, ...fault }));
