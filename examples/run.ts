@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { argv, env, execPath } from 'node:process';
 import { RedisServer } from '../test/servers/redis-server.js';
 
-const WITH_REDIS = ['bullmq', 'cron', 'plain-node'];
+const WITH_REDIS = ['bullmq', 'cron', 'leader', 'plain-node'];
 
 const name = argv[2] ?? '';
 const main = join(import.meta.dirname, name, 'main.ts');
