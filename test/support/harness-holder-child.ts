@@ -3,7 +3,7 @@ import { type AcquireOptions, type LockHandle, LockService } from 'nestjs-distri
 import { FencedResource } from './fenced-resource.js';
 import { type Connection, connectBackend, type DatabaseConnection } from './harness-connection.js';
 import { hammer, type Hammering } from './harness-hammer.js';
-import { type Leading, stand } from './harness-leader.js';
+import { type Leading, stand, takeTurns } from './harness-leader.js';
 import { serve } from './serve.js';
 
 /** A holder's knowledge of its lock in one synchronous step. */
@@ -76,6 +76,7 @@ const api = {
   },
   hammer: (how: Hammering) => hammer(locks, how),
   lead: (how: Leading) => stand(locks, how),
+  takeTurns: (how: Leading) => takeTurns(locks, how),
   sqliteStatements: async () => (await import('./counted-sqlite.js')).sqliteStatements.length,
   wallClock: () => Date.now(),
   close: () => locks.close(),

@@ -5,36 +5,57 @@ import { HistoryRecorder } from './history.js';
 export interface Leading {
   readonly keys: readonly string[];
   readonly ttlMs: number;
-  readonly longestTermMs: number;
   /** Where to write the history, as which process. */
   readonly history: string;
   readonly proc: string;
 }
 
 const STEP_MS = 2;
+/** Others wait already when a term ends: a leader stands again a third of the TTL, at most a second, after it began. */
+const shortestTermMs = ({ ttlMs }: Leading): number => Math.min(1_000, ttlMs / 3);
+const SPREAD_MS = 60;
+const PLAIN_TURNS = 3;
 
 /** Stands for offices until the service is closed, serves short terms, and writes down when it believed to lead. */
-export function stand(locks: LockService, { keys, ttlMs, longestTermMs, history: file, proc }: Leading): void {
-  const history = new HistoryRecorder(file, proc);
-  for (const key of keys) {
-    let candidacy = history.invoke({ key, op: 'acquire' });
-    const believes = (term: LockHandle): boolean => {
-      const at = process.hrtime.bigint();
-      const { isHeld } = term;
-      history.mark({ key, op: isHeld ? 'held' : 'lost', owner: candidacy.owner }, at);
-      return isHeld;
-    };
-    const work = async (term: LockHandle): Promise<void> => {
-      const at = process.hrtime.bigint();
-      // One who was stopped right after the grant never believed in it.
-      if (term.isHeld) candidacy.ok({ token: term.fencingToken, at });
-      const end = performance.now() + randomInt(longestTermMs);
-      while (believes(term) && !term.signal.aborted && performance.now() < end) {
-        await new Promise((resolve) => setTimeout(resolve, STEP_MS));
-      }
-      history.invoke({ key, op: 'release', owner: candidacy.owner }).ok();
-      candidacy = history.invoke({ key, op: 'acquire' });
-    };
-    locks.lead(key, work, { ttlMs });
-  }
+export function stand(locks: LockService, how: Leading): void {
+  const history = new HistoryRecorder(how.history, how.proc);
+  for (const key of how.keys) locks.lead(key, termsOf(key, how, history), { ttlMs: how.ttlMs });
+}
+
+/** The same under plain locks, a few times. */
+export async function takeTurns(locks: LockService, how: Leading): Promise<void> {
+  const history = new HistoryRecorder(how.history, how.proc);
+  const take = async (key: string): Promise<void> => {
+    const work = termsOf(key, how, history);
+    for (let turn = 0; turn < PLAIN_TURNS; turn += 1) {
+      await locks.withLock(key, work, { ttlMs: how.ttlMs, waitMs: 30_000 });
+      // As a leader does, so that others wait already.
+      await later(shortestTermMs(how));
+    }
+  };
+  await Promise.all(how.keys.map(take));
+  history.close();
+}
+
+function termsOf(key: string, how: Leading, history: HistoryRecorder): (lock: LockHandle) => Promise<void> {
+  let candidacy = history.invoke({ key, op: 'acquire' });
+  const believes = (lock: LockHandle): boolean => {
+    const at = process.hrtime.bigint();
+    const { isHeld } = lock;
+    history.mark({ key, op: isHeld ? 'held' : 'lost', owner: candidacy.owner }, at);
+    return isHeld;
+  };
+  return async (lock) => {
+    const at = process.hrtime.bigint();
+    // One who was stopped right after the grant never believed in it.
+    if (lock.isHeld) candidacy.ok({ token: lock.fencingToken, at });
+    const end = performance.now() + shortestTermMs(how) + randomInt(SPREAD_MS);
+    while (believes(lock) && !lock.signal.aborted && performance.now() < end) await later(STEP_MS);
+    history.invoke({ key, op: 'release', owner: candidacy.owner }).ok();
+    candidacy = history.invoke({ key, op: 'acquire' });
+  };
+}
+
+function later(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
