@@ -78,7 +78,7 @@ export class LockService implements AsyncDisposable {
 
   /** The locks that this process holds through this service. */
   inspect(): LockSnapshot[] {
-    return this.#holds.inspect();
+    return this.#holds.inspect((key) => this.#leaderships.hold(key));
   }
 
   /**

@@ -26,6 +26,25 @@ describe('who leads', () => {
     await expect(mine.leader()).rejects.toThrow('test could not read the holder of "chief": down');
   });
 
+  it('is known to inspect(), which tells terms from other locks', async () => {
+    const mine = locks.lead('chief', office.work);
+    await using _ = await locks.acquire('other');
+    await clock.advance(0);
+    const known = (): unknown => locks.inspect().map(({ key, leads }) => [key, leads]);
+    expect(known()).toEqual(
+      expect.arrayContaining([
+        ['chief', true],
+        ['other', false],
+      ]),
+    );
+    const resigned = mine.resign();
+    expect([mine.isLeader, known()]).toEqual([false, expect.arrayContaining([['chief', true]])]);
+    office.end();
+    await resigned;
+    expect(known()).toEqual([['other', false]]);
+    await mine.close();
+  });
+
   it('is told when it changes: here at once, elsewhere within a third of the TTL', async () => {
     const [a, b] = [labelled('a'), labelled('b')];
     const mine = a.lead('chief', office.obedient, { ttlMs: TTL_MS });

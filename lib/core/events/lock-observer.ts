@@ -19,6 +19,8 @@ export interface LockSnapshot {
   readonly heldMs: number;
   /** Callers of this process who wait for the key. */
   readonly waitersHere: number;
+  /** Whether it is a leader's: see `LockService.lead`. */
+  readonly leads: boolean;
 }
 
 /** Why a term ended: the lock was lost; the leader stepped back, or its service ended; the work returned, or threw. */

@@ -66,7 +66,7 @@ export class HoldRegistry {
     return this.#holds.values();
   }
 
-  inspect(): LockSnapshot[] {
+  inspect(leads: (key: string) => boolean): LockSnapshot[] {
     const { clock } = this.settings;
     return [...this].map(({ key, state, fencingToken, since }) => ({
       key,
@@ -74,6 +74,7 @@ export class HoldRegistry {
       fencingToken,
       heldMs: clock.now() - since,
       waitersHere: this.queue.waiting(key),
+      leads: leads(key),
     }));
   }
 
