@@ -41,16 +41,17 @@ function termsOf(key: string, how: Leading, history: HistoryRecorder): (lock: Lo
   let candidacy = history.invoke({ key, op: 'acquire' });
   const believes = (lock: LockHandle): boolean => {
     const at = process.hrtime.bigint();
-    const { isHeld } = lock;
-    history.mark({ key, op: isHeld ? 'held' : 'lost', owner: candidacy.owner }, at);
-    return isHeld;
+    // Work knows of its end by the signal alone: a lock that is released under it tells nobody.
+    const goesOn = !lock.signal.aborted;
+    history.mark({ key, op: goesOn ? 'held' : 'lost', owner: candidacy.owner }, at);
+    return goesOn;
   };
   return async (lock) => {
     const at = process.hrtime.bigint();
     // One who was stopped right after the grant never believed in it.
     if (lock.isHeld) candidacy.ok({ token: lock.fencingToken, at });
     const end = performance.now() + shortestTermMs(how) + randomInt(SPREAD_MS);
-    while (believes(lock) && !lock.signal.aborted && performance.now() < end) await later(STEP_MS);
+    while (believes(lock) && performance.now() < end) await later(STEP_MS);
     history.invoke({ key, op: 'release', owner: candidacy.owner }).ok();
     candidacy = history.invoke({ key, op: 'acquire' });
   };
