@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events';
 import { Acquisition, reenter } from './waiting/acquisition.js';
 import { KeyHeld } from './waiting/blockers.js';
 import { detached } from './kit/detached.js';
-import { LockConfigurationError, LockShutdownError, LockTimeoutError } from './contract/errors.js';
+import { LockShutdownError, LockTimeoutError } from './contract/errors.js';
 import type { Hold } from './holding/hold.js';
 import { HoldRegistry } from './holding/hold-registry.js';
 import { assertKey } from './contract/key.js';
@@ -16,7 +16,7 @@ import { assertServiceOptions } from './lock-options.js';
 import { OptionResolver } from './option-resolver.js';
 import type { LockSnapshot } from './events/lock-observer.js';
 import { Observers } from './events/observers.js';
-import { type GivenBackend, openBackend } from './leasing/open-backend.js';
+import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
 import { outside } from './holding/call-tree.js';
 import type { SequencerState } from './holding/sequencer.js';
 import { checkSequencer } from './holding/sequencer-check.js';
@@ -168,13 +168,8 @@ export class LockService implements AsyncDisposable {
    * reached is no reason not to start: observers hear of it, `health` shows it, and `acquire` says it.
    * @throws LockConfigurationError
    */
-  async start(): Promise<void> {
-    try {
-      await outside(() => this.backend.store.start?.());
-    } catch (error) {
-      if (error instanceof LockConfigurationError) throw error;
-      this.#observers.notifyFailure('', 'start', error);
-    }
+  start(): Promise<void> {
+    return outside(() => startBackend(this.backend, (error) => void this.#observers.notifyFailure('', 'start', error)));
   }
 
   /** Refuses all acquisitions and sends waiters away, with `LockShutdownError`. What is held stays held. Idempotent. */
@@ -212,8 +207,9 @@ export class LockService implements AsyncDisposable {
   /**
    * Stops at once, for whoever knows that no work runs under a lock; `shutdown` waits for it. Tells those who still
    * hold a lock that it is lost (`shutdown`), gives it back, and closes the backend. A server has `withinMs` to answer,
-   * 5 s by default, and the backend as long again; the TTL ends what is left undone. During a `shutdown` it is `shutdown(0)`: holders
-   * are told now, and their keys are not given back under their work. Leaders end first, see `lead`. Idempotent.
+   * 5 s by default, and the backend as long again; the TTL ends what is left undone. During a `shutdown` it is
+   * `shutdown(0)`: holders are told now, and their keys are not given back under their work. Leaders end first, see
+   * `lead`. Idempotent.
    */
   close(withinMs?: number): Promise<void> {
     return this.#end.close(withinMs);

@@ -31,6 +31,16 @@ export function openBackend(given: GivenBackend): LockBackend {
   );
 }
 
+/** Has it look for what can never work. That it cannot be reached is told. @throws LockConfigurationError */
+export async function startBackend({ store }: LockBackend, onFailure: (error: unknown) => void): Promise<void> {
+  try {
+    await store.start?.();
+  } catch (error) {
+    if (error instanceof LockConfigurationError) throw error;
+    onFailure(error);
+  }
+}
+
 function isOpen(value: unknown): value is LockBackend {
   return typeof value === 'object' && value !== null && 'acquire' in value && typeof value.acquire === 'function';
 }
