@@ -35,7 +35,7 @@ export function lockStore(given: GivenBackend): BackendLockStore {
   }
 }
 
-/** What `lockStore` returns. Calls reject with `LockBackendError` when the backend gives no answer. */
+/** The store that `lockStore` returns. Calls reject with `LockBackendError` when the backend gives no answer. */
 export class BackendLockStore implements LockStore, AsyncDisposable {
   readonly #store: Probing;
   /** Owners whose first answer is not there yet. */

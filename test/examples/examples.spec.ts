@@ -46,7 +46,7 @@ describe('npm run example', () => {
   });
 });
 
-/** Whoever leads first is instance 1. */
+/** The instance that leads first is number 1. */
 function inOrderOfOffice(printed: string): string {
   const [, first] = /^instance (\d)/u.exec(printed) ?? [];
   return printed.replaceAll(/instance (\d)/gu, (_, number) => `instance ${number === first ? 1 : 2}`);

@@ -170,7 +170,7 @@ interface Change {
   readonly next: Grant;
 }
 
-/** Of all offices, each with one leader after the other. */
+/** The changes of all offices, each with one leader after the other. */
 function changesIn(history: readonly Operation[]): Change[] {
   return [...grantsByKey(history).values()].flatMap((grants) => {
     const terms = grants.toSorted((a, b) => (a.acquire.ok < b.acquire.ok ? -1 : 1));

@@ -8,7 +8,7 @@ import { RULES, type World } from './rules.js';
 
 const KEYS = Array.from({ length: 50 }, (_, index) => `raced ${index}`);
 
-/** What `@nestjs/locks` asks of a store, on the server of a backend. */
+/** The demands of `@nestjs/locks` on a store, on the server of a backend. */
 export function lockStorePromises(suite: Suite): void {
   for (const [rule, check] of Object.entries(RULES)) suite.it(rule, (contract) => check(worldOf(contract)), 60_000);
   processes(suite);

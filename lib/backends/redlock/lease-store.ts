@@ -93,7 +93,7 @@ export class RedlockLeaseStore implements LeaseStore {
     return this.#poll(key, (node, leaseKey) => node.isHeldBy(leaseKey, owner));
   }
 
-  /** Whose leases a quorum has. @throws AggregateError that names every node, when no quorum answers */
+  /** The owners whose leases a quorum has. @throws AggregateError that names every node, when no quorum answers */
   async whoHolds(key: string): Promise<Holder | undefined> {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
     const poll = new QuorumCall<string>(this.nodes);

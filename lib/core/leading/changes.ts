@@ -5,7 +5,7 @@ import type { Clock } from '../time/timers.js';
 /** Tells readers who leads: pulls, so that nobody has to be told who does not ask, and nothing outlives a reader. */
 export class Changes {
   readonly #sleepers = new Set<() => void>();
-  /** Of what this process knows without a reading. */
+  /** Grows with each change that this process learns of without a reading. */
   #version = 0;
   #ended = false;
 
@@ -41,7 +41,7 @@ export class Changes {
         if (this.clock.now() >= knownUntil) holder = undefined;
       }
       if (isOver()) return;
-      // What was read before a change here may be older than the change.
+      // A reading from before a change here may be older than the change.
       if (version !== this.#version) continue;
       if (!told || !isSame(told.holder, holder)) {
         told = { holder };

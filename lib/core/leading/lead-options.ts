@@ -21,7 +21,7 @@ export interface LeadOptions {
 
 const NAMES = ['ttlMs', 'lockDelayMs', 'graceMs', 'signal'];
 
-/** Of the lock itself, whatever the service's defaults are. */
+/** The options of the lock itself, whatever the service's defaults are. */
 export const OFFICE: Partial<ResolvedOptions> = {
   waitMs: Infinity,
   watchdog: true,
