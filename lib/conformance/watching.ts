@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { LeaseStore } from '../core/index.js';
-import { LONG_TTL_MS, PATIENCE_MS, type Theme, type Trial, type Won, wonBy } from './trial.js';
+import { type LeaseStore, pause, systemClock } from '../core/index.js';
+import { inTime, LONG_TTL_MS, PATIENCE_MS, type Theme, type Trial, type Won, wonBy } from './trial.js';
 
 /** A store without `watch` breaks none of them. */
 export const watching: Theme = {
@@ -30,6 +30,21 @@ export const watching: Theme = {
     watcher.end();
   },
 
+  'wakes who watches a key when it is released just after its lease has ended': async (trial) => {
+    const { ours, theirs, key } = await trial.scene();
+    if (!theirs.watch || (ours.endsWith ?? 'ttl') !== 'ttl') return;
+    const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
+    // Told of the long lease, the waiter does not look for itself.
+    const waiter = new Waiter(trial, theirs, key);
+    assert.equal(await waiter.ask(), undefined, 'two owners have the key');
+    const { shortTtlMs } = trial.harness;
+    assert.equal(await ours.renew(key, former.owner, shortTtlMs), true, 'the holder could not renew');
+    await pause(systemClock, shortTtlMs + LATE_MS);
+    await ours.release(key, former.owner);
+    await inTime('nobody woke the waiter', waiter.woken(), PATIENCE_MS / 2);
+    await waiter.enter();
+  },
+
   'calls nobody whose watch has ended, and passes such an owner over': async (trial) => {
     const { ours, theirs, key } = await trial.scene();
     const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
@@ -48,6 +63,8 @@ export const watching: Theme = {
 };
 
 const ASK_AGAIN_MS = 50;
+/** So long after its lease a release still wakes those who wait. */
+const LATE_MS = 20;
 
 /** Watches from the start. */
 class Waiter {
@@ -90,6 +107,14 @@ class Waiter {
       assert.ok(performance.now() < abandonAt, `a waiter did not get in within ${PATIENCE_MS} ms`);
       await woken;
     }
+  }
+
+  /** At once where it has been woken already. */
+  woken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onWake = resolve;
+      if (this.wakes > 0) resolve();
+    });
   }
 
   end(): void {

@@ -145,6 +145,14 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
     },
   ],
   [
+    'wakes who watches a key when it is released just after its lease has ended',
+    class WakesNobodyLate extends MemoryLeaseStore {
+      override async release(key: string, owner: string): Promise<boolean> {
+        return (await this.isHeldBy(key, owner)) && super.release(key, owner);
+      }
+    },
+  ],
+  [
     'grants nothing by a watch alone',
     class WatchesByAcquiring extends MemoryLeaseStore {
       override watch(key: string, owner: string, wake: () => void): () => void {
