@@ -1,5 +1,6 @@
 import type { AcquireOptions, LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import type { Believers } from './believers.js';
+import type { ClosedKeys } from './closed-keys.js';
 import type { Random } from '../support/random.js';
 import type { Scenario } from './scenario.js';
 import type { VirtualProcess, VirtualTime } from './virtual-time.js';
@@ -11,6 +12,7 @@ export interface Surroundings {
   readonly process: VirtualProcess;
   readonly locks: LockService;
   readonly believers: Believers;
+  readonly closed: ClosedKeys;
   /** By which the callers of a process may call off what they wait for. */
   readonly aborts: Set<AbortController>;
   readonly log: (line: string) => void;
@@ -114,8 +116,9 @@ export class Caller {
     if (this.random.chance(0.1)) throw new WorkError();
   }
 
-  #enter(lock: LockHandle, { lockDelayMs }: AcquireOptions): void {
+  #enter(lock: LockHandle, { lockDelayMs, minHoldMs }: AcquireOptions): void {
     this.#log(`has ${lock.key} with ${lock.fencingToken}`);
+    this.here.closed.enter(lock, minHoldMs);
     this.here.believers.add(lock, this.name, this.here.process, lockDelayMs);
   }
 
@@ -133,6 +136,7 @@ export class Caller {
     if (ways.maxHold && random.chance(0.2)) options.maxHoldMs = 1 + random.below(ttlMs);
     if (ways.lockDelay && random.chance(0.2)) options.lockDelayMs = random.below(ttlMs);
     if (ways.reentrancyOff && random.chance(0.3)) options.reentrant = false;
+    if (ways.minHold && random.chance(0.4)) options.minHoldMs = random.oneOf([ttlMs / 2, ttlMs * 2]);
     if (ways.unawaited && random.chance(0.3)) options.awaitRelease = false;
     if (ways.signals && random.chance(0.8)) options.signal = this.#signal();
     return options;

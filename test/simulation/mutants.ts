@@ -72,6 +72,24 @@ export const MUTANTS: readonly Mutant[] = [
     from: 'if (this.inherited && !this.pass()) backend.abandon(this.key, this);',
     to: '',
   },
+  {
+    mistake: 'gives a key back at once that it keeps closed',
+    file: 'holding/lease-releases.ts',
+    from: 'void this.#releaseAt(end, hold);',
+    to: 'void this.release(hold);',
+  },
+  {
+    mistake: 'hands a lease on within its shortest hold',
+    file: 'holding/hold-registry.ts',
+    from: ' && options.minHoldMs === 0',
+    to: '',
+  },
+  {
+    mistake: 'asks for no longer lease than the TTL',
+    file: 'option-resolver.ts',
+    from: 'Math.max(lockDelayMs, minHoldMs - ttlMs)',
+    to: 'lockDelayMs',
+  },
 ];
 
 const FOLDER = join(import.meta.dirname, '../../.test-output/mutants');

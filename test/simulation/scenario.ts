@@ -22,6 +22,7 @@ export interface Scenario extends LinkScenario {
     readonly reentrancyOff: boolean;
     readonly signals: boolean;
     readonly unawaited: boolean;
+    readonly minHold: boolean;
   };
   readonly serverFaults: ServerFaults;
 }
@@ -60,6 +61,7 @@ export function scenarioOf(seed: number, serverFaults: ServerFaults = {}): Scena
       reentrancyOff: maybe(0.5),
       signals: maybe(0.5),
       unawaited: maybe(0.3),
+      minHold: maybe(0.3),
     },
     serverFaults,
   };

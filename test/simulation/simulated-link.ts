@@ -64,7 +64,9 @@ export class SimulatedLink implements LeaseStore {
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#ask(() => this.server.renew(key, owner, ttlMs));
+    // After a release, it is what keeps the key closed.
+    const isLast = this.releasing.has(key);
+    return this.#ask(() => this.server.renew(key, owner, ttlMs)).finally(() => isLast && this.releasing.delete(key));
   }
 
   release(key: string, owner: string): Promise<boolean> {

@@ -25,6 +25,7 @@ export class SimulatedServer {
     private readonly hasSessions: boolean,
     private readonly faults: ServerFaults,
     private readonly onFreed: (key: string, token: bigint) => void,
+    private readonly onGranted: (key: string, token: bigint) => void,
   ) {}
 
   tryAcquire(key: string, owner: string, ttlMs: number): LeaseAttempt {
@@ -37,6 +38,7 @@ export class SimulatedServer {
     }
     line.delete(owner);
     const token = present?.token ?? this.#nextToken(key);
+    if (!present) this.onGranted(key, token);
     this.#entries.set(key, { owner, token, expiresAt: this.#endOf(ttlMs) });
     return { acquired: true, fencingToken: token };
   }

@@ -1,6 +1,7 @@
 import type * as Core from 'nestjs-distributed-lock/core';
 import { Believers } from './believers.js';
 import { Caller } from './caller.js';
+import { ClosedKeys } from './closed-keys.js';
 import { HAND_OFF_BITS } from '../../lib/core/waiting/hand-off-limits.js';
 import { Random } from '../support/random.js';
 import type { Scenario } from './scenario.js';
@@ -44,6 +45,7 @@ class World implements Outcome {
   readonly #time: VirtualTime;
   readonly #server: SimulatedServer;
   readonly #believers: Believers;
+  readonly #closed: ClosedKeys;
   readonly #processes: { readonly process: VirtualProcess; readonly locks: Core.LockService }[] = [];
 
   constructor(
@@ -53,12 +55,17 @@ class World implements Outcome {
     this.#random = new Random(scenario.seed + 1);
     this.#time = new VirtualTime(this.#random, () => this.#believers.check());
     this.#believers = new Believers(this.#time, (what) => this.violate(what));
+    this.#closed = new ClosedKeys(this.#time, (what) => this.violate(what));
     const rate = this.#rate();
     this.#server = new SimulatedServer(
       () => this.#time.now * rate,
       scenario.store === 'session',
       scenario.serverFaults,
-      (key, token) => this.#believers.onFreed(key, token),
+      (key, token) => {
+        this.#believers.onFreed(key, token);
+        this.#closed.onFreed(key, token);
+      },
+      (key, token) => this.#closed.onGranted(key, token),
     );
     for (let number = 0; number < scenario.processes; number += 1) this.#addProcess(number);
   }
@@ -94,6 +101,7 @@ class World implements Outcome {
         locks,
         aborts,
         believers: this.#believers,
+        closed: this.#closed,
         log: (line: string) => this.#log(line),
         violate: (what: string) => this.violate(what),
       };
