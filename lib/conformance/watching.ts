@@ -63,7 +63,7 @@ export const watching: Theme = {
 };
 
 const ASK_AGAIN_MS = 50;
-/** So long after its lease a release still wakes those who wait. */
+/** A release that comes this long after its lease still wakes those who wait. */
 const LATE_MS = 20;
 
 /** Watches from the start. */

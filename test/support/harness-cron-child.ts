@@ -8,7 +8,7 @@ export interface Schedule {
   readonly periodMs: number;
   /** When the first tick is, by the wall clock that the processes of a machine share. */
   readonly startsAt: number;
-  /** So much our own clock is late. */
+  /** Our own clock is late by this much. */
   readonly clockLateMs: number;
   /** The longest time for which our event loop stands still. */
   readonly blockedMs: number;

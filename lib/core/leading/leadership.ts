@@ -63,7 +63,7 @@ export class Leadership implements AsyncDisposable {
    * @throws LockConfigurationError the backend cannot tell; LockBackendError it does not answer
    */
   async leader(): Promise<Holder | undefined> {
-    return this.#term?.leads === true ? this.#self() : currentHolder(this.settings.holds, this.settings.fullKey);
+    return this.#look();
   }
 
   /**
@@ -187,12 +187,9 @@ export class Leadership implements AsyncDisposable {
     return { reason: 'error' in fault ? 'failed' : 'returned', ...fault };
   }
 
-  #self(): Holder {
-    return this.settings.holds.settings.metadata;
-  }
-
   #look(): Promise<Holder | undefined> | Holder {
-    return this.isLeader ? this.#self() : currentHolder(this.settings.holds, this.settings.fullKey);
+    const { holds, fullKey } = this.settings;
+    return this.isLeader ? holds.settings.metadata : currentHolder(holds, fullKey);
   }
 }
 
