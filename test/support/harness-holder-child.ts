@@ -21,6 +21,11 @@ interface Loss {
   readonly at: bigint;
 }
 
+interface Request {
+  readonly key: string;
+  readonly options: AcquireOptions;
+}
+
 let locks: LockService;
 const handles = new Map<string, LockHandle>();
 const losses = new Map<string, Promise<Loss>>();
@@ -32,21 +37,16 @@ const api = {
     const observer = { jeopardy: note('jeopardy'), safe: note('safe'), lost: note('lost') };
     locks = new LockService(await connectBackend(connection), { observers: [observer] });
   },
-  acquire: async ({ key, options }: { key: string; options: AcquireOptions }) => {
-    const lock = await locks.acquire(key, options);
-    handles.set(key, lock);
-    losses.set(key, lossOf(lock));
-    return lock.fencingToken;
+  acquire,
+  acquireAndBlock: async ({ ms, ...request }: Request & { ms: number }) => {
+    await acquire(request);
+    return block({ key: request.key, ms });
   },
   release: (key: string) => handleOf(key).release(),
   belief: (key: string) => beliefOf(handleOf(key)),
   loss: (key: string) => losses.get(key),
   events: () => events,
-  /** Stalls the event loop by waiting, and says what the lock looks like in the very next step. */
-  block: ({ key, ms }: { key: string; ms: number }) => {
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
-    return beliefOf(handleOf(key));
-  },
+  block,
   /** Computes until its own process was stopped for `gapMs`, and says what the lock looks like in the very next step. */
   computeUntilStopped: ({ key, gapMs }: { key: string; gapMs: number }) => {
     const lock = handleOf(key);
@@ -84,6 +84,19 @@ const api = {
 };
 
 export type HolderApi = typeof api;
+
+async function acquire({ key, options }: Request): Promise<bigint> {
+  const lock = await locks.acquire(key, options);
+  handles.set(key, lock);
+  losses.set(key, lossOf(lock));
+  return lock.fencingToken;
+}
+
+/** Stalls the event loop by waiting, and says what the lock looks like in the very next step. */
+function block({ key, ms }: { key: string; ms: number }): Belief {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+  return beliefOf(handleOf(key));
+}
 
 function handleOf(key: string): LockHandle {
   const lock = handles.get(key);
