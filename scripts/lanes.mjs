@@ -2,12 +2,9 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Backends that share a lane with others, and lanes whose specs begin otherwise than their backends. */
+/** Backends that share a lane with others, and specs elsewhere that go with a lane by how their names begin. */
 const LANE_OF = { memory: 'core', redlock: 'redis', typeorm: 'sql' };
-const BEGINNINGS = {
-  redis: ['failover', 'split-brain'],
-  sql: ['hammer', 'mariadb', 'once-per', 'pg-bouncer', 'postgres', 'sqlite'],
-};
+const BEGINNINGS = { typeorm: ['hammer', 'mariadb', 'once-per', 'pg-bouncer', 'postgres'] };
 
 /** The patterns of each lane's specs. The folder of a backend is a lane, unless it shares one. */
 const lanes = new Map([
@@ -17,7 +14,7 @@ const lanes = new Map([
 for (const folder of readdirSync(join(import.meta.dirname, '../lib/backends'))) {
   const lane = LANE_OF[folder] ?? folder;
   if (lane === 'core') continue;
-  const beginnings = [folder, ...(lanes.has(lane) ? [] : (BEGINNINGS[lane] ?? []))].join('|');
+  const beginnings = [folder, ...(BEGINNINGS[folder] ?? [])].join('|');
   lanes.set(lane, [...(lanes.get(lane) ?? []), `test/(backends|faults|servers)/(${beginnings})[./-]`]);
 }
 

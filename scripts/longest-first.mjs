@@ -2,9 +2,9 @@ import Sequencer from '@jest/test-sequencer';
 
 /** Seconds that specs take which no run of this machine has measured yet; the first pattern counts. */
 const GUESSES = [
-  [/\/(sample\/stampede|faults\/)/, 60],
+  [/\/sample\/stampede|\/faults\/|-faults\./, 60],
   [/\/(e2e|readme|simulation)\//, 40],
-  [/\/backends\/[^/]+$/, 25],
+  [/-contract\./, 25],
   [/\/(backends|sample|package|servers)\//, 10],
 ];
 

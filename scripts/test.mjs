@@ -27,7 +27,7 @@ const MANY_A_PROCESS = '--workerIdleMemoryLimit=1GB';
 const BESIDE = ['--maxWorkers=1', MANY_A_PROCESS];
 
 /** A contract for each kind of connection, and the core: what differs between versions of Node is timers, streams and contexts. */
-const CORE_AND_CONNECTIONS = ['test/core', 'test/backends/(redis-queue|sqlite|etcd).spec.ts', ...BESIDE];
+const CORE_AND_CONNECTIONS = ['test/core', 'test/backends/.*/(redis-queue|sqlite|etcd)-contract.spec.ts', ...BESIDE];
 
 /** The newest has all that needs no server, too; the one between it and ours, what touches Node itself. */
 const ON_NODE = { 'node-22': CORE_AND_CONNECTIONS, 'node-24': ['test/nest/', ...CORE_AND_CONNECTIONS] };

@@ -3,23 +3,27 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type BackendName, registered, REGISTRY } from './registry.js';
 
-const TESTS = join(import.meta.dirname, '..');
+const HERE = import.meta.dirname;
+const FOLDERS = readdirSync(join(HERE, '../../lib/backends'));
 const NAMES = Object.keys(REGISTRY) as BackendName[];
 
-/** A folder whose entries are named after databases. */
-const PREFIX_OF: Readonly<Record<string, string>> = { typeorm: 'sqlite' };
+const contractOf = (name: string): string => `${name}-contract.spec.ts`;
 
-const textOf = (path: string): string => (existsSync(join(TESTS, path)) ? readFileSync(join(TESTS, path), 'utf8') : '');
+/** The text of the spec of this name, in the folder that has it. */
+function textOf(spec: string): string {
+  const path = FOLDERS.map((folder) => join(HERE, folder, spec)).find((one) => existsSync(one));
+  return path === undefined ? '' : readFileSync(path, 'utf8');
+}
 
 describe('every backend', () => {
-  it.each(readdirSync(join(TESTS, '../lib/backends')))('%s is in the registry', (folder) => {
-    const prefix = PREFIX_OF[folder] ?? folder;
-    expect(NAMES.filter((name) => name.startsWith(prefix))).not.toEqual([]);
+  it.each(FOLDERS)('%s is in the registry', (folder) => {
+    const specs = readdirSync(join(HERE, folder));
+    expect(NAMES.filter((name) => specs.includes(contractOf(name)))).not.toEqual([]);
   });
 
   it.each(NAMES)('%s has a spec for the contract, and one for its faults', (name) => {
-    expect(textOf(`backends/${name}.spec.ts`)).toContain(`describeBackend('${name}'`);
+    expect(textOf(contractOf(name))).toContain(`describeBackend('${name}'`);
     const { faults } = registered(name);
-    if (faults.length > 0) expect(textOf(`faults/${name}.spec.ts`)).toContain(`describeFaults('${name}')`);
+    if (faults.length > 0) expect(textOf(`${name}-faults.spec.ts`)).toContain(`describeFaults('${name}')`);
   });
 });

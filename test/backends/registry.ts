@@ -1,11 +1,11 @@
-import { etcdHarness } from '../support/harness-etcd.js';
-import { memcachedHarness } from '../support/harness-memcached.js';
-import { memoryHarness } from '../support/harness-memory.js';
-import { redisClusterHarness, redisHarness, redisSentinelHarness } from '../support/harness-redis.js';
-import { redlockHarness } from '../support/harness-redlock.js';
-import { type SqlBackendName, sqlHarness } from '../support/harness-sql.js';
-import { sqliteHarness } from '../support/harness-sqlite.js';
-import { zookeeperHarness } from '../support/harness-zookeeper.js';
+import { etcdHarness } from './etcd/harness.js';
+import { memcachedHarness } from './memcached/harness.js';
+import { memoryHarness } from './memory/harness.js';
+import { redisClusterHarness, redisHarness, redisSentinelHarness } from './redis/harness.js';
+import { redlockHarness } from './redlock/harness.js';
+import { type SqlBackendName, sqlHarness } from './typeorm/harness.js';
+import { sqliteHarness } from './typeorm/sqlite-harness.js';
+import { zookeeperHarness } from './zookeeper/harness.js';
 import type { FaultName, RegisteredBackend, Wire } from './registered-backend.js';
 
 /** Twenty questions a second, give or take half; a busy machine asks less often. */

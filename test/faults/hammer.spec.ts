@@ -10,9 +10,9 @@ import { describeOnBackend } from '../conformance/describe-lock-backend.js';
 import { RedisServer } from '../servers/redis-server.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import { Holder } from '../support/harness-holder.js';
-import { redlockHarness } from '../support/harness-redlock.js';
-import { sqlHarness } from '../support/harness-sql.js';
-import { sqliteHarness } from '../support/harness-sqlite.js';
+import { redlockHarness } from '../backends/redlock/harness.js';
+import { sqlHarness } from '../backends/typeorm/harness.js';
+import { sqliteHarness } from '../backends/typeorm/sqlite-harness.js';
 import { loadHistory } from '../support/history.js';
 import {
   checkExclusion,

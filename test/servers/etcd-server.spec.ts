@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
-import { EtcdOperator } from '../support/etcd-operator.js';
+import { EtcdOperator } from '../backends/etcd/operator.js';
 import { EtcdServer } from './etcd-server.js';
 
 describe.each([1, 3])('etcd with %d member(s)', (members) => {

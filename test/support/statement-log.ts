@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sqliteStatements } from './counted-sqlite.js';
 import { eventually } from './eventually.js';
-import type { SqlHarness } from './harness-sql.js';
+import type { SqlHarness } from '../backends/typeorm/harness.js';
 
 /** The statements of a database's clients. Its operator is not among them. */
 export interface StatementLog {

@@ -10,7 +10,7 @@ import {
 import { etcd, type EtcdOptions } from 'nestjs-distributed-lock/etcd';
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 import { EtcdServer, type EtcdServerOptions } from '../../servers/etcd-server.js';
-import { EtcdOperator, type StoredKey } from '../../support/etcd-operator.js';
+import { EtcdOperator, type StoredKey } from './operator.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 

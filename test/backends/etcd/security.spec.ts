@@ -7,7 +7,7 @@ import { inspect } from 'node:util';
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
 import { failureOf, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
-import { EtcdOperator } from '../../support/etcd-operator.js';
+import { EtcdOperator } from './operator.js';
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld } from './etcd-world.js';
 

@@ -3,7 +3,7 @@ import { type LockBackend, LockService, type LockServiceOptions } from 'nestjs-d
 import { redlock, type RedlockOptions } from 'nestjs-distributed-lock/redlock';
 import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
-import { leaseKeyOf } from '../../support/harness-redlock.js';
+import { leaseKeyOf } from './harness.js';
 
 export type WorldOptions = Omit<RedlockOptions, 'clients' | 'urls'> & { readonly urls?: readonly string[] };
 

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { aborted, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
-import { leaseKeyOf } from '../../support/harness-redlock.js';
+import { leaseKeyOf } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 import { NODE_TIMEOUT_MS, RedlockWorld } from './redlock-world.js';
 

@@ -6,7 +6,7 @@ import { failureOf } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { Holder } from '../../support/harness-holder.js';
-import { leaseKeyOf } from '../../support/harness-redlock.js';
+import { leaseKeyOf } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 import { RedlockWorld } from './redlock-world.js';
 

@@ -4,7 +4,7 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { blockEventLoop, type Contract } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { connectBackend } from '../../support/harness-connection.js';
-import { type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
+import { type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 
 const STATEMENT_TIMEOUT_MS = 100;

@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { type Contract, failureOf, SLACK_MS } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { SQL_SERVERS } from '../registry.js';
-import { type SqlBackendName, type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
+import { type SqlBackendName, type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 
 /** Makes the first `times` changes of the table fail with a code of the server's own. */

@@ -4,8 +4,8 @@ import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { DataSource, type DataSourceOptions, type QueryRunner } from 'typeorm';
 import type { BackendHarness } from '../../conformance/backend-harness.js';
 import { eventually } from '../../support/eventually.js';
-import { sqlHarness, type SqlHarness, type SqlServer } from '../../support/harness-sql.js';
-import { sqliteHarness } from '../../support/harness-sqlite.js';
+import { sqlHarness, type SqlHarness, type SqlServer } from './harness.js';
+import { sqliteHarness } from './sqlite-harness.js';
 
 export type DatabaseType = 'postgres' | 'mariadb' | 'sqlite';
 

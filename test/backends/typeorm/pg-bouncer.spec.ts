@@ -6,7 +6,7 @@ import { SLACK_MS } from '../../conformance/contract.js';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
 import { eventually } from '../../support/eventually.js';
 import { connectBackend, type SqlOptions } from '../../support/harness-connection.js';
-import { sqlHarness } from '../../support/harness-sql.js';
+import { sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 
 const LONG_TTL_MS = 20_000;

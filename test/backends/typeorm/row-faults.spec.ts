@@ -5,8 +5,8 @@ import { rowManager } from '../../../lib/backends/typeorm/row/row-manager.js';
 import type { Listener } from '../../conformance/backend-harness.js';
 import { aborted, Contract, Gate } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
-import { sqlHarness } from '../../support/harness-sql.js';
-import { LIST_MS } from '../../support/sql-operators.js';
+import { sqlHarness } from './harness.js';
+import { LIST_MS } from './operators.js';
 import { wantedOf } from '../describe-backend.js';
 import { Stock } from './optimistic-entities.js';
 

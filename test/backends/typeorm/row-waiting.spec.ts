@@ -5,8 +5,8 @@ import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { ProxiedBackend } from '../../faults/proxied-backend.js';
 import { startHolder } from '../../faults/start-holder.js';
 import { eventually } from '../../support/eventually.js';
-import { type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
-import { LIST_MS } from '../../support/sql-operators.js';
+import { type SqlHarness, sqlHarness } from './harness.js';
+import { LIST_MS } from './operators.js';
 import { wantedOf } from '../describe-backend.js';
 
 const LONG_TTL_MS = 20_000;

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
 import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
-import { type SqlBackendName, sqlHarness } from '../../support/harness-sql.js';
+import { type SqlBackendName, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 
 /** The holder's writes through its transaction: kept with success, gone with everything else. */

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
-import { sqlHarness } from '../../support/harness-sql.js';
+import { sqlHarness } from './harness.js';
 import { sessionBackend, type SessionBackendOptions } from '../../../lib/backends/typeorm/session/session-backend.js';
 import { advisoryLockId } from '../../../lib/backends/typeorm/tables/session-lock-name.js';
 import { wantedOf } from '../describe-backend.js';

@@ -7,7 +7,7 @@ import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { SQL_SERVERS } from '../registry.js';
 import { eventually } from '../../support/eventually.js';
 import { serverToken } from '../../support/fencing-token.js';
-import { type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
+import { type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 
 const LONG_TTL_MS = 20_000;

@@ -3,7 +3,7 @@ import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { describe } from '@jest/globals';
 import { Client } from 'pg';
 import { FaultProxy } from '../../support/fault-proxy.js';
-import { type SqlHarness, sqlHarness } from '../../support/harness-sql.js';
+import { type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 
 export type SqlType = 'postgres' | 'mariadb';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Contract } from '../../conformance/contract.js';
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
-import { sqlHarness } from '../../support/harness-sql.js';
-import { sqliteHarness } from '../../support/harness-sqlite.js';
+import { sqlHarness } from './harness.js';
+import { sqliteHarness } from './sqlite-harness.js';
 import { logSqliteStatements, logStatements, type StatementLog } from '../../support/statement-log.js';
 import { wantedOf } from '../describe-backend.js';
 

@@ -1,0 +1,25 @@
+import { LockBackend } from 'nestjs-distributed-lock/core';
+import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+import type { BackendHarness } from '../../conformance/backend-harness.js';
+import { atLeastMs } from '../../support/machine.js';
+
+/** One world in this process, and any number of clients that it outlives. */
+export function memoryHarness(): BackendHarness {
+  let world = new MemoryLeaseStore();
+  return {
+    start: async () => {
+      world = new MemoryLeaseStore();
+    },
+    stop: () => world.close(),
+    connect: async () => new LockBackend(world),
+    connection: null,
+    revoke: async (key) => world.revoke(key),
+    leftovers: async (key) => world.keys().filter((held) => held === key),
+    freeze: null,
+    restart: null,
+    order: 'none',
+    namesHolder: true,
+    shortTtlMs: atLeastMs(100),
+    wakesWithinMs: atLeastMs(100),
+  };
+}

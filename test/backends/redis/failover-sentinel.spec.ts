@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { wantedOf } from '../describe-backend.js';
+import { RedisSentinels } from '../../servers/redis-sentinels.js';
+import { type FailoverServers, failOver } from '../../faults/failover.js';
+
+for (const name of wantedOf(['redis-sentinel'])) {
+  describe(`${name}: a failover under load`, () => {
+    let set: RedisSentinels;
+    let servers: FailoverServers;
+    beforeAll(async () => {
+      set = await RedisSentinels.start({ replicas: 2 });
+      const connection = { backend: 'redis', mode: 'queue', sentinels: set.addresses, name: set.name } as const;
+      servers = { name, connection, masterOf: () => set.master() };
+    });
+    afterAll(() => set.stop());
+
+    it.each(['killed', 'frozen, then thawed'] as const)(
+      'R1: master %s: waiters get in on the new one, and no write of a former holder is accepted',
+      async (fault) => {
+        const before = await set.master();
+        await failOver(servers, { hot: `hot, ${fault}`, stale: `stale, ${fault}` }, fault);
+        expect(await set.master()).not.toBe(before);
+      },
+      120_000,
+    );
+  });
+}

@@ -1,3 +1,0 @@
-import { describeBackend } from './describe-backend.js';
-
-describeBackend('redlock');

@@ -1,0 +1,57 @@
+import { Redis } from 'ioredis';
+import type { BackendHarness } from '../../conformance/backend-harness.js';
+import { scriptsRun } from '../../servers/ask-redis.js';
+import { RedisServer } from '../../servers/redis-server.js';
+import { connectBackend } from '../../support/harness-connection.js';
+import { atLeastMs } from '../../support/machine.js';
+
+export interface RedlockHarness extends BackendHarness {
+  /** For faults of single ones. */
+  readonly servers: () => readonly RedisServer[];
+}
+
+/** Masters of its own, which keep their data, so that they can be restarted both ways. */
+export function redlockHarness(masters = 5): RedlockHarness {
+  let servers: RedisServer[] = [];
+  let operators: Redis[] = [];
+  const connection = () => ({ backend: 'redlock', urls: servers.map(({ url }) => url) }) as const;
+  return {
+    servers: () => servers,
+    start: async () => {
+      servers = await Promise.all(Array.from({ length: masters }, () => RedisServer.start({ persistent: true })));
+      operators = servers.map(({ url }) => new Redis(url, { retryStrategy: () => 20 }));
+      for (const operator of operators) operator.on('error', () => undefined);
+    },
+    stop: async () => {
+      for (const operator of operators) operator.disconnect();
+      await Promise.all(servers.map((server) => server.stop()));
+    },
+    connect: () => connectBackend(connection()),
+    connection,
+    requests: () => scriptsRun(servers),
+    revoke: async (key) => {
+      await Promise.all(operators.map((operator) => operator.del(leaseKeyOf(key))));
+    },
+    leftovers: async (key) => {
+      const found = await Promise.all(operators.map((operator) => operator.keys('*')));
+      const leaseKey = leaseKeyOf(key);
+      return found.flat().filter((name) => name === leaseKey);
+    },
+    freeze: async () => {
+      for (const server of servers) server.freeze();
+      return async () => servers.forEach((server) => server.thaw());
+    },
+    restart: async (options) => {
+      await Promise.all(servers.map((server) => server.restart(options)));
+    },
+    order: 'none',
+    namesHolder: true,
+    // Five servers and their five connections take their time on a busy machine.
+    shortTtlMs: atLeastMs(500),
+    wakesWithinMs: atLeastMs(500),
+  };
+}
+
+export function leaseKeyOf(key: string): string {
+  return `redlock:{${key.replace(/[%{}]/gu, encodeURIComponent)}}`;
+}

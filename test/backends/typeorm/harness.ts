@@ -1,0 +1,125 @@
+import type { LockBackend } from 'nestjs-distributed-lock/core';
+import { DataSource } from 'typeorm';
+import type { BackendHarness, Listener } from '../../conformance/backend-harness.js';
+import { MariadbServer } from '../../servers/mariadb-server.js';
+import { PostgresServer } from '../../servers/postgres-server.js';
+import { connectBackend, type SqlConnection, type SqlOptions } from '../../support/harness-connection.js';
+import { type Ask, OPERATORS } from './operators.js';
+import { atLeastMs } from '../../support/machine.js';
+
+export type SqlServer = PostgresServer | MariadbServer;
+
+export interface SqlHarness extends BackendHarness {
+  readonly type: SqlConnection['backend'];
+  /** The options of the strategy. */
+  readonly strategy: SqlOptions;
+  /** For faults of its own. */
+  readonly server: () => SqlServer;
+  readonly connection: (through?: Listener) => SqlConnection;
+  /** Options of a data source of the application's. */
+  readonly dataSource: (through?: Listener) => { readonly type: SqlConnection['backend']; readonly url: string };
+  /** As `connect`, with further options of the strategy. */
+  readonly connectWith: (options: SqlOptions) => Promise<LockBackend>;
+  /** Asks as an operator, over a connection of its own. */
+  readonly ask: Ask;
+}
+
+const SERVERS = { postgres: PostgresServer, mariadb: MariadbServer };
+
+type Promises = Pick<
+  BackendHarness,
+  'namesHolder' | 'shortTtlMs' | 'wakesWithinMs' | 'transactional' | 'boundToConnection' | 'revokesOthers'
+>;
+
+interface Strategy extends Promises {
+  /** @default none */
+  readonly order?: BackendHarness['order'];
+  readonly type: keyof typeof SERVERS;
+  readonly options: SqlOptions & { readonly strategy: keyof typeof OPERATORS };
+}
+
+/** A holder's name stands in the row that it has locked, where nobody sees it before the commit. */
+const ROW = {
+  transactional: true,
+  boundToConnection: true,
+  revokesOthers: true,
+  namesHolder: false,
+  wakesWithinMs: atLeastMs(500),
+} as const;
+const SESSION = { boundToConnection: true, namesHolder: true, wakesWithinMs: atLeastMs(500) } as const;
+
+/** With what a strategy cannot do, as data. MariaDB ends idle connections after whole seconds only. */
+const STRATEGIES = {
+  postgres: {
+    type: 'postgres',
+    options: { strategy: 'lease' },
+    order: 'fifo',
+    namesHolder: true,
+    shortTtlMs: atLeastMs(500),
+    wakesWithinMs: atLeastMs(250),
+  },
+  mariadb: {
+    type: 'mariadb',
+    options: { strategy: 'lease' },
+    namesHolder: true,
+    shortTtlMs: atLeastMs(500),
+    wakesWithinMs: atLeastMs(500),
+  },
+  'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(600), ...ROW },
+  'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(1_000), ...ROW },
+  'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: atLeastMs(1_000), ...SESSION },
+  'mariadb-session': { type: 'mariadb', options: { strategy: 'session' }, shortTtlMs: 1_000, ...SESSION },
+} as const satisfies Record<string, Strategy>;
+
+export type SqlBackendName = keyof typeof STRATEGIES;
+
+export interface SqlHarnessOptions {
+  /** The TTL of all locks of a session, whatever a caller asks for. @default the shortest worth testing */
+  readonly sessionTtlMs?: number;
+}
+
+/** A server of its own, which keeps its data, so that it can be restarted both ways. */
+export function sqlHarness(name: SqlBackendName, { sessionTtlMs }: SqlHarnessOptions = {}): SqlHarness {
+  const { type, options: common, ...promises }: Strategy = STRATEGIES[name];
+  const bySession = common.strategy === 'session';
+  const shortTtlMs = bySession ? (sessionTtlMs ?? promises.shortTtlMs) : promises.shortTtlMs;
+  const options: SqlOptions = bySession ? { ...common, sessionTtlMs: shortTtlMs } : common;
+  const locks = OPERATORS[common.strategy](type);
+  let server: SqlServer;
+  let operator: DataSource;
+  const dataSource: SqlHarness['dataSource'] = (through = server) => ({ type, url: urlThrough(server.url, through) });
+  const connection: SqlHarness['connection'] = (through) => ({ backend: type, url: dataSource(through).url, options });
+  const ask: Ask = (sql, parameters = []) => operator.query(sql, [...parameters]);
+  return {
+    type,
+    strategy: options,
+    server: () => server,
+    dataSource,
+    ask,
+    start: async () => {
+      server = await SERVERS[type].start();
+      operator = await new DataSource({ ...dataSource(), poolSize: 1 }).initialize();
+    },
+    stop: async () => {
+      await operator.destroy();
+      await server.stop();
+    },
+    connect: () => connectBackend(connection()),
+    connectWith: (more) => connectBackend({ ...connection(), options: { ...options, ...more } }),
+    connection,
+    revoke: (key) => locks.revoke(ask, key),
+    leftovers: (key) => locks.holders(ask, key),
+    freeze: async () => {
+      server.freeze();
+      return async () => server.thaw();
+    },
+    restart: (how) => server.restart(how),
+    order: 'none',
+    ...promises,
+    shortTtlMs,
+  };
+}
+
+function urlThrough(url: string, { port }: Listener): string {
+  return Object.assign(new URL(url), { port: String(port) }).href;
+}

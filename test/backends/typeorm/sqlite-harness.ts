@@ -1,0 +1,42 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import Database from 'libsql';
+import type { BackendHarness } from '../../conformance/backend-harness.js';
+import { connectBackend } from '../../support/harness-connection.js';
+import { atLeastMs } from '../../support/machine.js';
+
+/** A file of its own. There is no server to restart; whoever keeps a write transaction open freezes it for all others. */
+export function sqliteHarness(): BackendHarness {
+  let directory = '';
+  let operator: Database.Database;
+  const connection = () => ({ backend: 'sqlite', database: join(directory, 'locks.db') }) as const;
+  return {
+    start: async () => {
+      directory = await mkdtemp(join(tmpdir(), 'sqlite-locks-'));
+      operator = new Database(connection().database, { timeout: 1_000 });
+    },
+    stop: async () => {
+      operator.close();
+      await rm(directory, { recursive: true });
+    },
+    connect: () => connectBackend(connection()),
+    connection,
+    revoke: async (key) => {
+      operator.prepare('update distributed_lock set owner = null, expires_at = 0 where lock_key = ?').run(key);
+    },
+    leftovers: async (key) => {
+      const held = operator.prepare('select owner from distributed_lock where lock_key = ? and owner is not null');
+      return held.all(key).map(String);
+    },
+    freeze: async () => {
+      operator.exec('begin immediate');
+      return async () => void operator.exec('rollback');
+    },
+    restart: null,
+    order: 'none',
+    namesHolder: true,
+    shortTtlMs: atLeastMs(500),
+    wakesWithinMs: atLeastMs(500),
+  };
+}

@@ -1,3 +1,0 @@
-import { describeFaults } from './describe-faults.js';
-
-describeFaults('redis-queue');
