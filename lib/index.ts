@@ -39,6 +39,7 @@ export {
 export { type EventStreamOptions, type LockEventStream } from './core/events/lock-event-stream.js';
 export { type BackendHealth } from './core/contract/health.js';
 export { type Holder } from './core/contract/holder.js';
+export { type KeyHolder, type KeyState, type KeyWaiter } from './core/contract/key-state.js';
 export { type Guarantee, type LeaseStore } from './core/contract/lease-store.js';
 export { LockBackend } from './core/leasing/lock-backend.js';
 export { type BackendFactory, type GivenBackend } from './core/leasing/open-backend.js';

@@ -34,6 +34,7 @@ export {
 export { type AcquireRequest } from './leasing/lease-request.js';
 export { type BackendHealth, type HealthSource, type NodeHealth, ReportedHealth } from './contract/health.js';
 export { type Holder, type HolderMetadata } from './contract/holder.js';
+export { type KeyHolder, type KeyState, type KeyWaiter, type LeaseState } from './contract/key-state.js';
 export { type Lease } from './leasing/lease.js';
 export { type PollingOptions } from './leasing/contending.js';
 export { LockBackend } from './leasing/lock-backend.js';
@@ -62,6 +63,7 @@ export { Semaphore } from './kit/semaphore.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';
 export { assertKey } from './contract/key.js';
 export { packHolder, packMetadata, unpackHolder } from './contract/holder.js';
+export { MOST_WAITERS } from './contract/key-state.js';
 export { outside } from './holding/call-tree.js';
 export { type Clock, pause, systemClock, type Timer } from './time/timers.js';
 export { WakeUps } from './leasing/wake-ups.js';

@@ -1,12 +1,10 @@
-import { setMaxListeners } from 'node:events';
 import { Acquisition, reenter } from './waiting/acquisition.js';
 import { KeyHeld } from './waiting/blockers.js';
-import { detached } from './kit/detached.js';
 import { LockShutdownError, LockTimeoutError } from './contract/errors.js';
 import type { Hold } from './holding/hold.js';
-import { HoldRegistry } from './holding/hold-registry.js';
+import type { HoldRegistry } from './holding/hold-registry.js';
 import { assertKey } from './contract/key.js';
-import { ownMetadata } from './contract/holder.js';
+import type { KeyHolder, KeyState } from './contract/key-state.js';
 import type { BackendHealth } from './contract/health.js';
 import { LockBackend } from './leasing/lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './events/lock-event-stream.js';
@@ -18,13 +16,14 @@ import type { LockSnapshot } from './events/lock-observer.js';
 import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
 import { outside } from './holding/call-tree.js';
+import { openHolds } from './holding/open-holds.js';
 import type { SequencerState } from './holding/sequencer.js';
 import { checkSequencer } from './holding/sequencer-check.js';
 import type { LeaderWork, LeadOptions } from './leading/lead-options.js';
 import type { Leadership } from './leading/leadership.js';
 import { Leaderships } from './leading/leaderships.js';
 import { ServiceEnd } from './holding/service-end.js';
-import { systemClock } from './time/timers.js';
+import { evict, keysOf, look } from './looking/readings.js';
 
 /**
  * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend,
@@ -44,26 +43,14 @@ export class LockService implements AsyncDisposable {
     assertServiceOptions(options);
     const backend = outside(() => openBackend(given));
     this.backend = backend;
-    const { label, namespace, maxWaiters = 100_000, clock = systemClock } = options;
     this.#options = new OptionResolver(options.defaults, backend.store);
     this.#observers = new Observers(backend.name, options.observers ?? []);
-    this.#prefix = namespace === undefined ? '' : `${namespace}:`;
+    this.#prefix = options.namespace === undefined ? '' : `${options.namespace}:`;
     const stopped = new AbortController();
-    // Each lock-delay that is under way listens to it: many listeners are expected.
-    setMaxListeners(0, stopped.signal);
-    this.#holds = new HoldRegistry({
-      backend,
-      clock,
-      observers: this.#observers,
-      metadata: ownMetadata(label),
-      handOffs: options,
-      maxWaiters,
-      stopped: stopped.signal,
-    });
-    const onChange = (health: BackendHealth): void => detached(() => this.#holds.onHealthChange(health));
-    const unsubscribe = outside(() => backend.store.health?.onChange(onChange));
-    this.#leaderships = new Leaderships(this.#holds, this.#options, this.#prefix);
-    this.#end = new ServiceEnd(this.#holds, this.#leaderships, stopped, unsubscribe, options.shutdownGraceMs);
+    const { holds, unsubscribe } = openHolds(backend, options, this.#observers, stopped.signal);
+    this.#holds = holds;
+    this.#leaderships = new Leaderships(holds, this.#options, this.#prefix);
+    this.#end = new ServiceEnd(holds, this.#leaderships, stopped, unsubscribe, options.shutdownGraceMs);
   }
 
   /** Options of a call that does not say. */
@@ -79,6 +66,26 @@ export class LockService implements AsyncDisposable {
   /** The locks that this process holds through this service. */
   inspect(): LockSnapshot[] {
     return this.#holds.inspect((key) => this.#leaderships.hold(key));
+  }
+
+  /** Who has `key` on the server, and who waits. @throws LockConfigurationError it cannot tell; LockBackendError */
+  async look(key: string): Promise<KeyState> {
+    assertKey(key);
+    return { key, ...(await look(this.#holds, this.#prefix + key)) };
+  }
+
+  /**
+   * Takes `key` from its holder, or from `owner` alone, whom the next renewal tells. The next one's token is greater.
+   * Resolves to who that was. `undefined`: nobody, or another one by now. @throws as `look` does
+   */
+  async evict(key: string, owner?: string): Promise<KeyHolder | undefined> {
+    assertKey(key);
+    return evict(this.#holds, this.#prefix + key, owner);
+  }
+
+  /** The keys that any process holds, page by page from the server, in any order. @throws as `look` does */
+  keys(): AsyncIterableIterator<string> {
+    return keysOf(this.#holds, this.#prefix);
   }
 
   /**
@@ -117,7 +124,7 @@ export class LockService implements AsyncDisposable {
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
     const resolved = { ...this.#options.of(options), waitMs: 0 };
     const hold = await this.#take(key, resolved);
-    return hold instanceof KeyHeld ? null : this.#handle(key, hold);
+    return hold instanceof KeyHeld ? null : new LockHandle(key, hold, this.#holds.release);
   }
 
   /**
@@ -235,13 +242,9 @@ export class LockService implements AsyncDisposable {
   }
 
   #entered(key: string, { waitMs }: ResolvedOptions, hold: Hold | KeyHeld): LockHandle {
-    if (!(hold instanceof KeyHeld)) return this.#handle(key, hold);
+    if (!(hold instanceof KeyHeld)) return new LockHandle(key, hold, this.#holds.release);
     const { holder, message } = hold;
     this.#observers.notify('timedOut', () => ({ key, waitMs, holder }));
     throw new LockTimeoutError(key, { waitMs, holder, message });
-  }
-
-  #handle(key: string, hold: Hold): LockHandle {
-    return new LockHandle(key, hold, this.#holds.release);
   }
 }

@@ -2,9 +2,9 @@ import {
   type BackendHealth,
   type Clock,
   type HealthSource,
-  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
   LockBackendError,
 } from '../core/index.js';
@@ -71,9 +71,20 @@ export class TestLockBackend implements LeaseStore {
     return this.#store.isHeldBy(key, owner);
   }
 
-  async whoHolds(key: string): Promise<Holder | undefined> {
+  async look(key: string): Promise<LeaseState> {
     this.#answer();
-    return this.#store.whoHolds(key);
+    return this.#store.look(key);
+  }
+
+  async evict(key: string, owner: string): Promise<boolean> {
+    const isEvicted = await this.release(key, owner);
+    if (isEvicted) this.#revocations.get(key)?.abort();
+    return isEvicted;
+  }
+
+  async *keys(prefix: string): AsyncGenerator<readonly string[]> {
+    this.#answer();
+    yield* this.#store.keys(prefix);
   }
 
   async close(): Promise<void> {
@@ -82,7 +93,7 @@ export class TestLockBackend implements LeaseStore {
 
   /** The keys that are held, with their namespace. */
   get held(): string[] {
-    return this.#store.keys();
+    return this.#store.held();
   }
 
   /** The holder of `key` loses it now: its signal aborts before this returns, with the reason `revoked`. */

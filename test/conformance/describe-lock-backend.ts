@@ -10,6 +10,7 @@ import { keys } from './keys.js';
 import { lateRelease } from './late-release.js';
 import { leading } from './leading.js';
 import { lockDelay } from './lock-delay.js';
+import { looking } from './looking.js';
 import { loss } from './loss.js';
 import { minHold } from './min-hold.js';
 import { reentrancy } from './reentrancy.js';
@@ -34,6 +35,7 @@ const THEMES = {
   'lock-delay': lockDelay,
   'min-hold': minHold,
   leading,
+  looking,
 };
 
 /** The promises of every lock backend, checked against its real server. */

@@ -25,17 +25,17 @@ describe('CleanUps of LockBackend', () => {
     await expect(backend.acquire('k', request(0))).rejects.toThrow(LockBackendError);
     store.carry = (call) => call();
     await clock.advance(100);
-    expect(store.inner.keys()).toEqual([]);
+    expect(store.inner.held()).toEqual([]);
   });
 
   it('goes on freeing until the server confirms it', async () => {
     store.carry = (call, operation) => (operation === 'release' ? Promise.reject(new Error('down')) : loseReply(call));
     await expect(backend.acquire('k', request(0))).rejects.toThrow('lossy could not acquire "k": connection lost');
     await clock.advance(300);
-    expect(store.inner.keys()).toEqual(['k']);
+    expect(store.inner.held()).toEqual(['k']);
     store.carry = (call) => call();
     await clock.advance(400);
-    expect(store.inner.keys()).toEqual([]);
+    expect(store.inner.held()).toEqual([]);
   });
 
   it('goes on giving back a lease whose release failed, after it has told the caller', async () => {
@@ -43,10 +43,10 @@ describe('CleanUps of LockBackend', () => {
     store.carry = () => Promise.reject(new Error('down'));
     await expect(lease?.release()).rejects.toThrow('down');
     await clock.advance(100);
-    expect(store.inner.keys()).toEqual(['k']);
+    expect(store.inner.held()).toEqual(['k']);
     store.carry = (call) => call();
     await clock.advance(200);
-    expect(store.inner.keys()).toEqual([]);
+    expect(store.inner.held()).toEqual([]);
   });
 
   it('releases the owner of a refusal that says it is still in line', async () => {
@@ -56,7 +56,7 @@ describe('CleanUps of LockBackend', () => {
       ask(...call).then(() => ({ acquired: false, retryAfterMs: null, staysInLine: true }));
     await expect(backend.acquire('k', request(0))).resolves.toBeNull();
     await eventually(() => expect(store.asked).toEqual(['acquire', 'release']));
-    expect(store.inner.keys()).toEqual([]);
+    expect(store.inner.held()).toEqual([]);
   });
 
   it('tries once more to free it when it closes, and waits for no longer', async () => {
@@ -80,7 +80,7 @@ describe('CleanUps of LockBackend', () => {
     };
     const keys = Array.from({ length: 500 }, (_, i) => `k${i}`);
     await Promise.all(keys.map((key) => expect(backend.acquire(key, request(0))).rejects.toThrow(LockBackendError)));
-    await eventually(() => expect(store.inner.keys()).toEqual([]));
+    await eventually(() => expect(store.inner.held()).toEqual([]));
     expect(most).toBeLessThanOrEqual(50);
     expect(store.asked.filter((operation) => operation === 'release')).toHaveLength(500);
   });
@@ -97,6 +97,6 @@ describe('CleanUps of LockBackend', () => {
     carryOut();
     await clock.advance(0);
     expect(store.asked).toEqual(['acquire', 'release']);
-    expect(store.inner.keys()).toEqual([]);
+    expect(store.inner.held()).toEqual([]);
   });
 });

@@ -30,7 +30,7 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
     class LooksBeforeItWrites extends MemoryLeaseStore {
       override async tryAcquire(...asked: Acquire): Promise<LeaseAttempt> {
         const [key] = asked;
-        const free = !this.keys().includes(key);
+        const free = !this.held().includes(key);
         await new Promise((resolve) => void setImmediate(resolve));
         if (free) this.revoke(key);
         return super.tryAcquire(...asked);
@@ -98,7 +98,7 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
     'tells whether an owner has a key, where it can tell, and changes nothing by that',
     class TellsOfKeys extends MemoryLeaseStore {
       override async isHeldBy(key: string): Promise<boolean> {
-        return this.keys().includes(key);
+        return this.held().includes(key);
       }
     },
   ],
@@ -167,7 +167,7 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
     'closes as often as it is told, and leaves other clients alone',
     class ClosesTheServer extends MemoryLeaseStore {
       override async close(): Promise<void> {
-        for (const key of this.keys()) this.revoke(key);
+        for (const key of this.held()) this.revoke(key);
       }
     },
   ],

@@ -114,7 +114,7 @@ describe('who leads', () => {
   });
 
   it('is refused with a backend that cannot tell', async () => {
-    Object.defineProperty(world.backend, 'whoHolds', { value: undefined });
+    Object.defineProperty(world.backend, 'look', { value: undefined });
     const leadership = locks.lead('chief', office.obedient);
     await clock.advance(0);
     expect(() => leadership.changes()).toThrow(LockConfigurationError);

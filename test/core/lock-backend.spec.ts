@@ -67,7 +67,7 @@ describe('LockBackend', () => {
     const refused = expect(acquiring).rejects.toThrow('the answer came after the lease had ended');
     await clock.advance(3_000);
     await refused;
-    expect(store.inner.keys()).toEqual([]);
+    expect(store.inner.held()).toEqual([]);
   });
 
   it('gives up at once with the reason of the signal, waiting or asking, and leaves no listener', async () => {

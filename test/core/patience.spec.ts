@@ -92,7 +92,7 @@ describe('patience of LockBackend', () => {
     const late = expect(Promise.all(waits)).resolves.toEqual(waits.map(() => null));
     await clock.advance(1_000);
     await late;
-    expect(store.inner.keys()).toEqual(['k']);
+    expect(store.inner.held()).toEqual(['k']);
   });
 
   it('hears a store out that was asked right before the deadline', async () => {

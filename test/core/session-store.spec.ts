@@ -74,30 +74,30 @@ describe('a store whose leases live as long as a session', () => {
     const kept = await win('kept');
     await win('forgotten');
     await clock.advance(SESSION_MS - 1);
-    expect(store.inner.keys()).toEqual(['kept', 'forgotten']);
+    expect(store.inner.held()).toEqual(['kept', 'forgotten']);
     await expect(kept.renew()).resolves.toBe(true);
     await clock.advance(1);
-    expect(store.inner.keys()).toEqual(['kept']);
+    expect(store.inner.held()).toEqual(['kept']);
     await clock.advance(SESSION_MS - 1);
-    expect(store.inner.keys()).toEqual([]);
+    expect(store.inner.held()).toEqual([]);
   });
 
   it('gets it back as soon as it can be told, however late', async () => {
     await win('k');
     store.down = true;
     await clock.advance(SESSION_MS * 10);
-    expect(store.inner.keys()).toEqual(['k']);
+    expect(store.inner.held()).toEqual(['k']);
     store.down = false;
     await clock.advance(1_000);
-    expect(store.inner.keys()).toEqual([]);
+    expect(store.inner.held()).toEqual([]);
   });
 
   it('gets a lock without a watchdog back at its end', async () => {
     const lock = await locks.acquire('k', { watchdog: false });
     await clock.advance(SESSION_MS * 0.98);
-    expect([lock.isHeld, store.inner.keys()]).toEqual([true, ['k']]);
+    expect([lock.isHeld, store.inner.held()]).toEqual([true, ['k']]);
     await clock.advance(SESSION_MS * 0.02);
-    expect([lock.isHeld, store.inner.keys()]).toEqual([false, []]);
+    expect([lock.isHeld, store.inner.held()]).toEqual([false, []]);
   });
 
   it('tells of the end of a session at once, and lets nobody in by one that is over', async () => {
@@ -130,6 +130,6 @@ describe('a store whose leases live as long as a session', () => {
     });
     await clock.advance(50);
     await refused;
-    expect(store.inner.keys()).toEqual([]);
+    expect(store.inner.held()).toEqual([]);
   });
 });

@@ -84,7 +84,7 @@ describe('lockStore', () => {
     });
     down = false;
     await store.close();
-    expect(world.keys()).toEqual([]);
+    expect(world.held()).toEqual([]);
   });
 });
 

@@ -1,8 +1,8 @@
 import {
   type Clock,
-  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
   systemClock,
 } from '../../core/index.js';
@@ -14,12 +14,18 @@ interface Entry {
   expiresAt: number;
 }
 
+interface Waiter {
+  readonly wake: () => void;
+  /** Who waits, since it asked. */
+  says?: Entry['holder'];
+}
+
 /** The smallest exact `LeaseStore`, for tests and for applications of one process: read it before writing another. */
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
   readonly #entries = new Map<string, Entry>();
-  readonly #watchers = new Map<string, Map<string, () => void>>();
+  readonly #waiters = new Map<string, Map<string, Waiter>>();
   #lastToken = 0n;
 
   constructor(private readonly clock: Clock = systemClock) {}
@@ -27,11 +33,14 @@ export class MemoryLeaseStore implements LeaseStore {
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const now = this.clock.now();
     const present = this.#live(key);
+    const says = { ...metadata, since: wallTime(now) };
     if (present && present.owner !== owner) {
+      const waiter = this.#waiters.get(key)?.get(owner);
+      if (waiter) waiter.says ??= says;
       return { acquired: false, retryAfterMs: present.expiresAt - now, holder: present.holder };
     }
     const token = present?.token ?? this.#nextToken();
-    this.#entries.set(key, { owner, token, holder: { ...metadata, since: wallTime(now) }, expiresAt: now + ttlMs });
+    this.#entries.set(key, { owner, token, holder: says, expiresAt: now + ttlMs });
     return { acquired: true, fencingToken: token };
   }
 
@@ -55,16 +64,24 @@ export class MemoryLeaseStore implements LeaseStore {
     return this.#live(key)?.owner === owner;
   }
 
-  async whoHolds(key: string): Promise<Holder | undefined> {
-    return this.#live(key)?.holder;
+  async look(key: string): Promise<LeaseState> {
+    const present = this.#live(key);
+    const waiters = Array.from(this.#waiters.get(key) ?? [], ([owner, { says }]) => ({ owner, ...says }));
+    if (!present) return { waiters };
+    const { owner, token: fencingToken, holder, expiresAt } = present;
+    return { holder: { owner, fencingToken, leftMs: expiresAt - this.clock.now(), ...holder }, waiters };
+  }
+
+  async *keys(prefix: string): AsyncGenerator<readonly string[]> {
+    yield this.held().filter((key) => key.startsWith(prefix));
   }
 
   watch(key: string, owner: string, wake: () => void): () => void {
-    const watchers = this.#watchers.get(key) ?? new Map<string, () => void>();
-    this.#watchers.set(key, watchers.set(owner, wake));
+    const waiters = this.#waiters.get(key) ?? new Map<string, Waiter>();
+    this.#waiters.set(key, waiters.set(owner, { wake }));
     return () => {
-      watchers.delete(owner);
-      if (watchers.size === 0 && this.#watchers.get(key) === watchers) this.#watchers.delete(key);
+      waiters.delete(owner);
+      if (waiters.size === 0 && this.#waiters.get(key) === waiters) this.#waiters.delete(key);
     };
   }
 
@@ -75,11 +92,11 @@ export class MemoryLeaseStore implements LeaseStore {
   revoke(key: string): void {
     this.#entries.delete(key);
     // All of them, in their order: the first may just be giving up.
-    for (const wake of this.#watchers.get(key)?.values() ?? []) wake();
+    for (const { wake } of this.#waiters.get(key)?.values() ?? []) wake();
   }
 
   /** The keys that are held. */
-  keys(): string[] {
+  held(): string[] {
     return [...this.#entries.keys()].filter((key) => this.#live(key));
   }
 

@@ -1,6 +1,7 @@
 import type { Deadline } from '../time/deadline.js';
 import type { HealthSource } from './health.js';
 import type { Holder, HolderMetadata } from './holder.js';
+import type { LeaseState } from './key-state.js';
 
 /**
  * The promise that a holder may rely on. `consensus`: a majority of servers remembers it. `durable`: one server's disk
@@ -62,10 +63,20 @@ export interface LeaseStore {
    */
   isHeldBy?(key: string, owner: string): Promise<boolean>;
   /**
-   * Who has `key` now: one reading that changes nothing. `undefined`: nobody, or somebody whom no lock service describes.
-   * For those who ask who leads; without it that is refused with this backend.
+   * Who has `key` now, and who waits: one reading that changes nothing. For operators, and for those who ask who leads;
+   * without it both are refused with this backend.
    */
+  look?(key: string): Promise<LeaseState>;
+  /**
+   * Takes `key` away from `owner`, whichever process that is in: `renew` answers `false` to it from now on, and those
+   * who wait are woken. Whether the key was `owner`'s.
+   * @default `release`, where leases end with their TTL alone; else eviction is refused
+   */
+  evict?(key: string, owner: string): Promise<boolean>;
+  /** As `look`, of the holder alone: for stores that do not look yet. */
   whoHolds?(key: string): Promise<Holder | undefined>;
+  /** The keys that are held and begin with `prefix`, in any order, a page after the other. @default refused */
+  keys?(prefix: string): AsyncIterable<readonly string[]>;
   /**
    * `owner` waits from now on: call `wake` when `key` may have become free. Only a hint: a missing one costs latency,
    * never safety. A store that queues lets the watched owners queue in `tryAcquire`. What it returns ends the watch.

@@ -5,6 +5,7 @@ import { outside } from '../holding/call-tree.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
 import { currentLocks } from '../holding/lock-handle.js';
 import type { ResolvedOptions } from '../lock-options.js';
+import { assertLooks, currentHolder } from '../looking/readings.js';
 import { pause } from '../time/timers.js';
 import { within } from '../time/within.js';
 import { Acquisition } from '../waiting/acquisition.js';
@@ -12,7 +13,6 @@ import { KeyHeld } from '../waiting/blockers.js';
 import { Changes } from './changes.js';
 import type { LeaderWork } from './lead-options.js';
 import { Pauses } from './pauses.js';
-import { assertNamesHolder, currentHolder } from './current-holder.js';
 import { Term } from './term.js';
 
 export interface LeadershipSettings {
@@ -73,7 +73,7 @@ export class Leadership implements AsyncDisposable {
    * @throws LockConfigurationError the backend cannot tell
    */
   changes({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterableIterator<Holder | undefined> {
-    assertNamesHolder(this.settings.holds, this.settings.fullKey);
+    assertLooks(this.settings.holds, this.settings.fullKey);
     return this.#changes.stream(signal);
   }
 

@@ -56,6 +56,7 @@ export function etcdHarness(
     restart: (options) => server.restart(options),
     order: 'fifo',
     namesHolder: true,
+    looks: [],
     shortTtlMs: sessionTtlMs,
     wakesWithinMs: atLeastMs(1_000),
   };

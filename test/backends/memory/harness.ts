@@ -14,11 +14,12 @@ export function memoryHarness(): BackendHarness {
     connect: async () => new LockBackend(world),
     connection: null,
     revoke: async (key) => world.revoke(key),
-    leftovers: async (key) => world.keys().filter((held) => held === key),
+    leftovers: async (key) => world.held().filter((held) => held === key),
     freeze: null,
     restart: null,
     order: 'none',
     namesHolder: true,
+    looks: ['token', 'leftMs', 'waiters', 'evict', 'keys'],
     shortTtlMs: atLeastMs(100),
     wakesWithinMs: atLeastMs(100),
   };

@@ -101,6 +101,7 @@ function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHar
     restart: (options) => servers.restart(options),
     order: mode === 'queue' ? 'fifo' : 'none',
     namesHolder: true,
+    looks: [],
     // With less left than a quarter of the command time-out, `getset` does not release: the lease ends by itself.
     shortTtlMs: atLeastMs(mode === 'getset' ? 1_000 : 500),
     wakesWithinMs: atLeastMs(mode === 'queue' ? 250 : 500),

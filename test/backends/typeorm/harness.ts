@@ -28,7 +28,7 @@ const SERVERS = { postgres: PostgresServer, mariadb: MariadbServer };
 
 type Promises = Pick<
   BackendHarness,
-  'namesHolder' | 'shortTtlMs' | 'wakesWithinMs' | 'transactional' | 'boundToConnection' | 'revokesOthers'
+  'namesHolder' | 'looks' | 'shortTtlMs' | 'wakesWithinMs' | 'transactional' | 'boundToConnection' | 'revokesOthers'
 >;
 
 interface Strategy extends Promises {
@@ -44,9 +44,10 @@ const ROW = {
   boundToConnection: true,
   revokesOthers: true,
   namesHolder: false,
+  looks: [],
   wakesWithinMs: atLeastMs(500),
 } as const;
-const SESSION = { boundToConnection: true, namesHolder: true, wakesWithinMs: atLeastMs(500) } as const;
+const SESSION = { boundToConnection: true, namesHolder: true, looks: [], wakesWithinMs: atLeastMs(500) } as const;
 
 /** With what a strategy cannot do, as data. MariaDB ends idle connections after whole seconds only. */
 const STRATEGIES = {
@@ -55,6 +56,7 @@ const STRATEGIES = {
     options: { strategy: 'lease' },
     order: 'fifo',
     namesHolder: true,
+    looks: [],
     shortTtlMs: atLeastMs(500),
     wakesWithinMs: atLeastMs(250),
   },
@@ -62,6 +64,7 @@ const STRATEGIES = {
     type: 'mariadb',
     options: { strategy: 'lease' },
     namesHolder: true,
+    looks: [],
     shortTtlMs: atLeastMs(500),
     wakesWithinMs: atLeastMs(500),
   },

@@ -36,6 +36,7 @@ export function sqliteHarness(): BackendHarness {
     restart: null,
     order: 'none',
     namesHolder: true,
+    looks: [],
     shortTtlMs: atLeastMs(500),
     wakesWithinMs: atLeastMs(500),
   };

@@ -69,6 +69,7 @@ export function zookeeperHarness(
     restart: null,
     order: mode === 'sequential' ? 'fifo' : 'none',
     namesHolder: true,
+    looks: [],
     shortTtlMs: ttlMs,
     // The server ends a session later than its holder does, and looks for such sessions with every tick.
     expiresLateMs: sessionTtlMs - ttlMs + TICK_MS,

@@ -1,0 +1,77 @@
+import { LockConfigurationError } from '../contract/errors.js';
+import type { Holder } from '../contract/holder.js';
+import type { KeyHolder, LeaseState } from '../contract/key-state.js';
+import type { LeaseStore } from '../contract/lease-store.js';
+import { outside } from '../holding/call-tree.js';
+import type { HoldRegistry } from '../holding/hold-registry.js';
+import { HAND_OFF_BITS } from '../waiting/hand-off-limits.js';
+
+/** @throws LockConfigurationError when the backend cannot tell who has a key */
+export function assertLooks({ settings: { backend } }: HoldRegistry, key: string): void {
+  if (!backend.store.look && !backend.store.whoHolds) throw unable(`${backend.name} cannot tell who holds a key`, key);
+}
+
+/** See `LockService.look`. Observers hear of a failure. @param key with the namespace */
+export async function look(holds: HoldRegistry, key: string): Promise<LeaseState> {
+  assertLooks(holds, key);
+  const state = await ask(holds, key, 'read the holder of', async (store) => (await store.look?.(key)) ?? {});
+  const { holder } = state;
+  if (holder?.fencingToken === undefined) return state;
+  return { ...state, holder: { ...holder, fencingToken: holder.fencingToken << HAND_OFF_BITS } };
+}
+
+/** As it describes itself. `undefined`: nobody has the key, or somebody whom no lock service describes. */
+export async function currentHolder(holds: HoldRegistry, key: string): Promise<Holder | undefined> {
+  if (holds.settings.backend.store.whoHolds) {
+    return ask(holds, key, 'read the holder of', async (store) => store.whoHolds?.(key));
+  }
+  const { host, pid, label, since } = (await look(holds, key)).holder ?? {};
+  if (host === undefined || pid === undefined) return undefined;
+  return { host, pid, ...(label === undefined ? {} : { label }), ...(since ? { since } : {}) };
+}
+
+/** See `LockService.evict`. */
+export async function evict(holds: HoldRegistry, key: string, owner?: string): Promise<KeyHolder | undefined> {
+  const { holder } = await look(holds, key);
+  if (!holder || (owner !== undefined && owner !== holder.owner)) return undefined;
+  const isEvicted = await ask(holds, key, 'evict the holder of', async (store) => {
+    if (store.evict) return store.evict(key, holder.owner);
+    if ((store.endsWith ?? 'ttl') === 'ttl') return store.release(key, holder.owner);
+    throw unable(`${store.name} cannot take a key from its holder`, key);
+  });
+  return isEvicted ? holder : undefined;
+}
+
+/** See `LockService.keys`. */
+export async function* keysOf(holds: HoldRegistry, prefix: string): AsyncGenerator<string, void, void> {
+  const pages = outside(() => holds.settings.backend.store.keys?.(prefix)[Symbol.asyncIterator]());
+  if (!pages) throw unable(`${holds.settings.backend.name} cannot list keys`, '');
+  try {
+    for (;;) {
+      const { done, value: page } = await ask(holds, '', 'list the keys', () => pages.next());
+      if (done === true) return;
+      for (const key of page) yield key.slice(prefix.length);
+    }
+  } finally {
+    await pages.return?.();
+  }
+}
+
+async function ask<T>(
+  { settings: { backend, observers, stopped } }: HoldRegistry,
+  key: string,
+  operation: string,
+  question: (store: LeaseStore) => Promise<T>,
+): Promise<T> {
+  stopped.throwIfAborted();
+  try {
+    return await outside(() => question(backend.store));
+  } catch (error) {
+    if (error instanceof LockConfigurationError) throw error;
+    throw observers.notifyFailure(key, operation, error);
+  }
+}
+
+function unable(why: string, key: string): LockConfigurationError {
+  return new LockConfigurationError(`${why}: ask its server, or choose another backend or strategy`, 'backend', key);
+}

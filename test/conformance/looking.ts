@@ -1,0 +1,78 @@
+import { expect } from '@jest/globals';
+import { hostname } from 'node:os';
+import { LockConfigurationError, type LockService } from 'nestjs-distributed-lock/core';
+import { eventually } from '../support/eventually.js';
+import { aborted } from './contract.js';
+import type { Suite } from './suite.js';
+
+/** What somebody sees, and does, who neither holds a key nor waits for it. */
+export function looking({ harness, it }: Suite): void {
+  const { looks } = harness;
+  if (looks.length === 0) return;
+  const lines = looks.includes('waiters') ? { waiters: [] } : {};
+
+  it('tells who holds a key and who waits for it', async (contract) => {
+    const holder = await contract.service({ label: 'the-holder', namespace: 'looking' });
+    const waiter = await contract.service({ label: 'the-waiter', namespace: 'looking' });
+    const key = contract.key();
+    if (!harness.namesHolder) return await expect(waiter.look(key)).rejects.toThrow(LockConfigurationError);
+    await expect(waiter.look(key)).resolves.toEqual({ key, ...lines });
+    const lock = await holder.acquire(key);
+    const waiting = waiter.acquire(key, { waitMs: 10_000 });
+    const state = await eventually(async () => {
+      const seen = await waiter.look(key);
+      if ('waiters' in lines) expect(seen.waiters).toMatchObject([{ label: 'the-waiter', pid: process.pid }]);
+      return seen;
+    });
+    const { since, leftMs, fencingToken, ...said } = state.holder ?? {};
+    expect(said).toEqual({ owner: expect.any(String), label: 'the-holder', host: hostname(), pid: process.pid });
+    expect(Math.abs(Date.now() - Number(since))).toBeLessThan(10_000);
+    expect(fencingToken).toBe(looks.includes('token') ? lock.fencingToken : undefined);
+    expect(leftMs === undefined).toBe(!looks.includes('leftMs'));
+    expect(leftMs ?? 1).toBeGreaterThan(0);
+    await lock.release();
+    await (await waiting).release();
+    await eventually(async () => expect(await holder.look(key)).toEqual({ key, ...lines }));
+  });
+
+  it('evicts the holder that was seen and no other, who is told, and the next one has a greater token', async (contract) => {
+    const [ours, theirs] = [await contract.service({ label: 'evicted' }), await contract.service()];
+    const key = contract.key();
+    await using lock = await ours.acquire(key);
+    if (!looks.includes('evict')) return await expect(theirs.evict(key)).rejects.toThrow(LockConfigurationError);
+    const { owner = '' } = (await theirs.look(key)).holder ?? {};
+    await expect(theirs.evict(key, `${owner}0`)).resolves.toBeUndefined();
+    await expect(theirs.look(key)).resolves.toMatchObject({ holder: { owner } });
+    const [told, waiting] = [aborted(lock.signal), theirs.acquire(key, { waitMs: 10_000 })];
+    await expect(theirs.evict(key, owner)).resolves.toMatchObject({ owner, label: 'evicted' });
+    const next = await waiting;
+    await told;
+    expect(lock.signal.reason).toMatchObject({ code: 'LOCK_LOST', reason: 'revoked' });
+    expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
+    await expect(ours.evict(key, owner)).resolves.toBeUndefined();
+    expect(next.isHeld).toBe(true);
+    await next.release();
+    await expect(ours.evict(key)).resolves.toBeUndefined();
+    await eventually(async () => expect(await harness.leftovers(key)).toEqual([]));
+  });
+
+  it('lists the keys of its namespace that are held', async (contract) => {
+    const [ours, others] = [
+      await contract.service({ namespace: 'list' }),
+      await contract.service({ namespace: 'list-2' }),
+    ];
+    const key = contract.key();
+    if (!looks.includes('keys')) return await expect(listOf(ours)).rejects.toThrow(LockConfigurationError);
+    const held = [key, `${key}*`, `${key}/%2F{a}:\\0 caf\u00e9`].filter((text) => harness.keeps?.(text) ?? true);
+    const locks = [...(await Promise.all(held.map((text) => ours.acquire(text)))), await others.acquire(key)];
+    expect((await listOf(ours)).toSorted()).toEqual(held.toSorted());
+    await Promise.all(locks.map((lock) => lock.release()));
+    await eventually(async () => expect(await listOf(ours)).toEqual([]));
+  });
+}
+
+async function listOf(service: LockService): Promise<string[]> {
+  const keys = [];
+  for await (const key of service.keys()) keys.push(key);
+  return keys;
+}
