@@ -75,7 +75,9 @@ export class OwnConnection {
       } catch (error) {
         if (error instanceof TimeoutError) this.destroy();
         const cause = cleanError(error);
-        if (retries.passed || !this.isBusy(cause)) throw cause;
+        if (!this.isBusy(cause)) throw cause;
+        this.#answeredAt = systemClock.now();
+        if (retries.passed) throw cause;
         await pause(systemClock, randomInt(BUSY_PAUSE_MS, 2 * BUSY_PAUSE_MS));
       }
     }

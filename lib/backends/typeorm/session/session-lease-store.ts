@@ -1,4 +1,12 @@
-import { Deadline, type Holder, type HolderMetadata, type LeaseAttempt, type LeaseStore } from '../../../core/index.js';
+import {
+  type Asker,
+  Deadline,
+  type Holder,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseStore,
+  NotSentError,
+} from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import type { Query } from '../connections/query.js';
@@ -41,9 +49,17 @@ export class SessionLeaseStore implements LeaseStore {
     await this.#inTime(() => this.#connected());
   }
 
-  tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  tryAcquire(
+    key: string,
+    owner: string,
+    _ttlMs: number,
+    metadata: HolderMetadata,
+    asker?: Asker,
+  ): Promise<LeaseAttempt> {
     const attempt = async (): Promise<LeaseAttempt> => {
       const session = await this.#connected();
+      // The release of one who gave up meanwhile has found no claim, and nobody would give this lock back.
+      if (asker?.onSend() === false) throw new NotSentError();
       const claim = this.#claims.get(key);
       if (claim && claim.owner !== owner) return { acquired: false, retryAfterMs: null, holder: claim.metadata };
       return claim ? this.#again(key, claim) : this.#ask(session, key, owner, metadata);
