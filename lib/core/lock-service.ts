@@ -9,8 +9,8 @@ import type { BackendHealth } from './contract/health.js';
 import { LockBackend } from './leasing/lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './events/lock-event-stream.js';
 import { LockHandle } from './holding/lock-handle.js';
-import type { AcquireOptions, LockServiceOptions, ResolvedOptions, TryAcquireOptions } from './lock-options.js';
-import { assertServiceOptions } from './lock-options.js';
+import { type AcquireOptions, assertServiceOptions, type LockServiceOptions } from './lock-options.js';
+import type { ResolvedOptions, TryAcquireOptions } from './lock-options.js';
 import { OptionResolver } from './option-resolver.js';
 import type { LockSnapshot } from './events/lock-observer.js';
 import { Observers } from './events/observers.js';
@@ -31,9 +31,10 @@ import { evict, keysOf, look } from './looking/readings.js';
  */
 export class LockService implements AsyncDisposable {
   readonly backend: LockBackend;
+  /** The namespace and a colon, or nothing: keys begin with it on the server, in events and in `inspect()`. */
+  readonly keyPrefix: string;
   readonly #options: OptionResolver;
   readonly #observers: Observers;
-  readonly #prefix: string;
   readonly #holds: HoldRegistry;
   readonly #leaderships: Leaderships;
   readonly #end: ServiceEnd;
@@ -45,11 +46,11 @@ export class LockService implements AsyncDisposable {
     this.backend = backend;
     this.#options = new OptionResolver(options.defaults, backend.store);
     this.#observers = new Observers(backend.name, options.observers ?? []);
-    this.#prefix = options.namespace === undefined ? '' : `${options.namespace}:`;
+    this.keyPrefix = options.namespace === undefined ? '' : `${options.namespace}:`;
     const stopped = new AbortController();
     const { holds, unsubscribe } = openHolds(backend, options, this.#observers, stopped.signal);
     this.#holds = holds;
-    this.#leaderships = new Leaderships(holds, this.#options, this.#prefix);
+    this.#leaderships = new Leaderships(holds, this.#options, this.keyPrefix);
     this.#end = new ServiceEnd(holds, this.#leaderships, stopped, unsubscribe, options.shutdownGraceMs);
   }
 
@@ -71,7 +72,7 @@ export class LockService implements AsyncDisposable {
   /** Who has `key` on the server, and who waits. @throws LockConfigurationError it cannot tell; LockBackendError */
   async look(key: string): Promise<KeyState> {
     assertKey(key);
-    return { key, ...(await look(this.#holds, this.#prefix + key)) };
+    return { key, ...(await look(this.#holds, this.keyPrefix + key)) };
   }
 
   /**
@@ -80,12 +81,12 @@ export class LockService implements AsyncDisposable {
    */
   async evict(key: string, owner?: string): Promise<KeyHolder | undefined> {
     assertKey(key);
-    return evict(this.#holds, this.#prefix + key, owner);
+    return evict(this.#holds, this.keyPrefix + key, owner);
   }
 
   /** The keys that any process holds, page by page from the server, in any order. @throws as `look` does */
   keys(): AsyncIterableIterator<string> {
-    return keysOf(this.#holds, this.#prefix);
+    return keysOf(this.#holds, this.keyPrefix);
   }
 
   /**
@@ -167,7 +168,7 @@ export class LockService implements AsyncDisposable {
    * @throws LockBackendError the backend does not answer
    */
   checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
-    return checkSequencer(text, wanted, this.#prefix, this.#holds);
+    return checkSequencer(text, wanted, this.keyPrefix, this.#holds);
   }
 
   /**
@@ -229,7 +230,7 @@ export class LockService implements AsyncDisposable {
   #take(key: string, options: ResolvedOptions): Promise<Hold | KeyHeld> | Hold | KeyHeld {
     assertKey(key);
     options.signal?.throwIfAborted();
-    const fullKey = this.#prefix + key;
+    const fullKey = this.keyPrefix + key;
     const reentered = reenter(fullKey, options, this.#holds);
     if (reentered) return reentered;
     if (this.#end.refusesCaller) throw new LockShutdownError(key);
@@ -244,7 +245,7 @@ export class LockService implements AsyncDisposable {
   #entered(key: string, { waitMs }: ResolvedOptions, hold: Hold | KeyHeld): LockHandle {
     if (!(hold instanceof KeyHeld)) return new LockHandle(key, hold, this.#holds.release);
     const { holder, message } = hold;
-    this.#observers.notify('timedOut', () => ({ key, waitMs, holder }));
+    this.#observers.notify('timedOut', () => ({ key: this.keyPrefix + key, waitMs, holder }));
     throw new LockTimeoutError(key, { waitMs, holder, message });
   }
 }

@@ -16,7 +16,8 @@ const PLAIN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 /** The keys that the calls of one method take, by the templates or the function of `@Locked`. */
 export class LockedKeys {
   readonly #keysOf: (instance: object, ...call: Parameters<ReadValue>) => readonly string[];
-  readonly #templates: readonly KeyTemplate[] = [];
+  /** None where a function makes the keys. */
+  readonly templates: readonly KeyTemplate[] = [];
   readonly #names: KeyNames;
 
   constructor(source: KeySource, declaration: Declaration, method: Method, owner: string) {
@@ -26,9 +27,9 @@ export class LockedKeys {
       this.#keysOf = (instance, args) => assertedKeys(Reflect.apply(source, instance, args));
       return;
     }
-    this.#templates = (typeof source === 'string' ? [source] : source).map(parseTemplate);
-    if (this.#templates.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
-    const renderers = this.#templates.map((template) => compile(template, owner, (path) => names.reader(path)));
+    this.templates = (typeof source === 'string' ? [source] : source).map(parseTemplate);
+    if (this.templates.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
+    const renderers = this.templates.map((template) => compile(template, owner, (path) => names.reader(path)));
     this.#keysOf = (_, args, context) => renderers.map((render) => render(args, context));
   }
 
@@ -49,12 +50,12 @@ export class LockedKeys {
 
   /** Whether the method has several keys, as far as that is known before a call. */
   get areSeveral(): boolean {
-    return this.#templates.length > 1;
+    return this.templates.length > 1;
   }
 
   /** @throws LockConfigurationError when a template can never be resolved */
   validate(method: object, controller: object, prefixes?: readonly string[]): void {
-    for (const { placeholders } of this.#templates) {
+    for (const { placeholders } of this.templates) {
       for (const { path } of placeholders) this.#names.assertResolvable(path, method, controller, prefixes);
     }
   }

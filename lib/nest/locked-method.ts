@@ -12,6 +12,7 @@ import {
 import { type Declaration, labelOf, type Method } from '../decorators/declaration.js';
 import { ClientDeparture } from './client-departure.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
+import type { KeyTemplate } from './key-template.js';
 import { type KeySource, LockedKeys } from './locked-keys.js';
 import type { Lockable, LockedOptions } from './locked-types.js';
 import { ownContext } from './locked.interceptor.js';
@@ -70,6 +71,11 @@ export class LockedMethod {
     this.wrapper = function (this: unknown, ...args: unknown[]) {
       return call(this, args);
     };
+  }
+
+  /** Those of its keys, none where a function makes them. */
+  get templates(): readonly KeyTemplate[] {
+    return this.#keys.templates;
   }
 
   /** @throws LockConfigurationError when no call on an instance of `classRef`, by `service`, can ever work */

@@ -76,6 +76,15 @@ describe('LockService', () => {
       expect(b.key).toBe('k');
       expect(backend.held.toSorted()).toEqual(['k', 'shop:k']);
     });
+
+    it('tells observers of a key with its namespace, of one that timed out, too', async () => {
+      const told: string[] = [];
+      const note = ({ key }: { key: string }): unknown => told.push(key);
+      const shop = world.service({ namespace: 'shop', observers: [{ acquired: note, timedOut: note }] });
+      await using _lock = await shop.acquire('k');
+      await expect(shop.acquire('k', { waitMs: 0, reentrant: false })).rejects.toThrow(LockTimeoutError);
+      expect(told).toEqual(['shop:k', `${shop.keyPrefix}k`]);
+    });
   });
 
   describe('waiting', () => {

@@ -1,0 +1,50 @@
+import type { DiscoveryService } from '@nestjs/core';
+import type { KeyTemplate } from './key-template.js';
+import { lockedMethods } from './locked-method.js';
+import { isObject } from './request-values.js';
+
+/** All that a value in a key may be: see `encodeValue` in `locked-keys.ts`. */
+const VALUE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
+/** In keys without a template: identifiers and numbers. */
+const NUMBERS = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/giu;
+
+/** The name that many keys share: few enough for metrics and tables. */
+export class KeyTemplateNames {
+  readonly #templates: readonly { readonly name: string; readonly pattern: RegExp }[];
+
+  constructor(templates: readonly KeyTemplate[]) {
+    const named = new Map(templates.map((template) => [template.source, template]));
+    // The one that says most about a key comes first.
+    this.#templates = [...named.values()]
+      .toSorted((one, other) => textOf(other).length - textOf(one).length)
+      .map((template) => ({ name: template.source, pattern: patternOf(template) }));
+  }
+
+  /** Those of all methods with `@Locked` in the application. */
+  static of(discovery: DiscoveryService): KeyTemplateNames {
+    const instances = [...discovery.getControllers(), ...discovery.getProviders()].map(({ instance }) => instance);
+    return new KeyTemplateNames(
+      instances.flatMap((instance: unknown) =>
+        isObject(instance) ? lockedMethods(instance).flatMap(({ templates }) => templates) : [],
+      ),
+    );
+  }
+
+  /** @param key without the namespace. One of no template has `*` for each number. */
+  nameOf(key: string): string {
+    return this.#templates.find(({ pattern }) => pattern.test(key))?.name ?? key.replaceAll(NUMBERS, '*');
+  }
+}
+
+function textOf({ start, placeholders }: KeyTemplate): string {
+  return start + placeholders.map(({ textBehind }) => textBehind).join('');
+}
+
+function patternOf({ start, placeholders }: KeyTemplate): RegExp {
+  const rest = placeholders.map(({ textBehind }) => VALUE + escaped(textBehind)).join('');
+  return new RegExp(`^${escaped(start)}${rest}$`, 'u');
+}
+
+function escaped(text: string): string {
+  return text.replaceAll(/[$()*+./?[\\\]^{|}]/gu, String.raw`\$&`);
+}
