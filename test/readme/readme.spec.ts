@@ -24,6 +24,7 @@ const PRINTED: Record<string, unknown> = {
   'docs/handles-and-loss/example-1': '42\ntrue true\n',
   'docs/leader-election/example-3': 'leads: true, true\ntrue\n',
   'docs/observing/example-1': 'acquired by backend, acquired by re-entry\n',
+  'docs/operating/example-1': 'billing true 0\ninvoice:42\nundefined\n',
   'docs/sequencers-and-lock-delay/example-1': 'valid\nstale\n',
   'docs/shutdown/example-2': 'done\n',
   'docs/testing/example-1': 'true\ntest could not acquire "other": the test backend is down\n',

@@ -35,7 +35,7 @@ export { type RedisTls } from './connection/client-factory.js';
  *
  * A user of the server needs no more than
  * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +info`;
- * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` is optional; so is `+select` with database 0.
+ * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` is optional, and so is `+select` with database 0; `keys()` needs `+scan`.
  * @throws LockConfigurationError
  */
 export function redis(options: RedisOptions): BackendFactory {

@@ -1,9 +1,10 @@
-import type { HealthSource, Holder, LeaseStore } from '../../core/index.js';
+import type { HealthSource, LeaseState, LeaseStore } from '../../core/index.js';
 import type { RedisCommand } from './connection/redis-client.js';
 import type { RedisServers } from './connection/redis-servers.js';
 import { cleanError } from './error.js';
+import { scanKeys } from './key-scan.js';
 import { RENEW } from './scripts/lease-scripts.js';
-import { isOwn, leaseKeyOf, nobody, textOf } from './scripts/redis-values.js';
+import { isOwn, leaseKeyOf, nobody } from './scripts/redis-values.js';
 import type { RedisScript } from './scripts/redis-script.js';
 
 /** A lease store for scripts, by which a lease begins with its owner. */
@@ -61,14 +62,14 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return isOwn(await this.leaseOf(key), owner);
+    const leaseKey = leaseKeyOf(this.prefix, key);
+    return this.servers.ask(leaseKey, { requests: [['GET', leaseKey]], read: ([lease]) => isOwn(lease, owner) });
   }
 
-  abstract whoHolds(key: string): Promise<Holder | undefined>;
+  abstract look(key: string): Promise<LeaseState>;
 
-  protected leaseOf(key: string): Promise<string> {
-    const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.servers.ask(leaseKey, { requests: [['GET', leaseKey]], read: ([lease]) => textOf(lease) });
+  keys(prefix: string): AsyncGenerator<readonly string[]> {
+    return scanKeys(this.servers, this.prefix, prefix);
   }
 
   close(): Promise<void> {

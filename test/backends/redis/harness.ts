@@ -9,6 +9,12 @@ import { atLeastMs } from '../../support/machine.js';
 
 type Mode = RedisConnection['mode'];
 
+const LOOKS = {
+  queue: ['token', 'leftMs', 'waiters', 'evict', 'keys'],
+  plain: ['leftMs', 'evict', 'keys'],
+  getset: ['leftMs', 'evict', 'keys'],
+} as const;
+
 /** A server, or several that act as one. */
 interface Servers {
   /** Where they are; the one that a proxy can stand in front of, by way of another port too. */
@@ -101,7 +107,7 @@ function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHar
     restart: (options) => servers.restart(options),
     order: mode === 'queue' ? 'fifo' : 'none',
     namesHolder: true,
-    looks: [],
+    looks: LOOKS[mode],
     // With less left than a quarter of the command time-out, `getset` does not release: the lease ends by itself.
     shortTtlMs: atLeastMs(mode === 'getset' ? 1_000 : 500),
     wakesWithinMs: atLeastMs(mode === 'queue' ? 250 : 500),

@@ -22,11 +22,11 @@ describe('rights and secrets', () => {
   const allow = (user: string, ...rights: string[]) =>
     world.operator.acl('SETUSER', user, 'reset', 'on', `>${password}`, ...rights);
   const QUEUE_RIGHTS =
-    '~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +info';
+    '~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +scan +info';
   const RIGHTS: Record<RedisMode, string> = {
     queue: QUEUE_RIGHTS,
-    plain: '~lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info',
-    getset: '~lock:* +get +setnx +getset +del +time +info',
+    plain: '~lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +scan +info',
+    getset: '~lock:* +get +setnx +getset +del +time +scan +info',
   };
 
   it.each(MODES)('the rights in the documentation are enough (%s)', async (mode) => {
@@ -38,6 +38,8 @@ describe('rights and secrets', () => {
     const waiting = b.acquire('key');
     await new Promise((resolve) => setTimeout(resolve, 700));
     expect(lock.isHeld).toBe(true);
+    await expect(b.keys().next()).resolves.toMatchObject({ value: 'key' });
+    await expect(b.evict('key')).resolves.toMatchObject({ pid: process.pid });
     await lock.release();
     await (await waiting).release();
     expect([a.health, b.health]).toEqual([{ status: 'up' }, { status: 'up' }]);
@@ -56,7 +58,7 @@ describe('rights and secrets', () => {
     },
   );
 
-  /** Everything that needs a right: acquire, renew, wait, hand over, give up waiting, release. */
+  /** Everything that needs a right: acquire, renew, wait, hand over, give up waiting, release, list. */
   async function toil(url: string): Promise<void> {
     const [a, b, c] = [world.service({ url }), world.service({ url }), world.service({ url })];
     const lock = await a.acquire('key', { ttlMs: 600, waitMs: 1_000 });
@@ -64,6 +66,7 @@ describe('rights and secrets', () => {
     const waiting = b.acquire('key', { waitMs: 800 }).catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 400));
     await lock.release();
+    await a.keys().next();
     await Promise.all([leaving, (await waiting)?.release()]);
     await Promise.all([a.close(), b.close(), c.close()]);
   }

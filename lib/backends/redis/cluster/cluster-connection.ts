@@ -23,6 +23,15 @@ export class ClusterConnection implements RedisServers {
     this.health = nodes.health;
   }
 
+  get keyPrefix(): string {
+    return this.nodes.keyPrefix;
+  }
+
+  async shards(): Promise<readonly RedisServers[]> {
+    const { masters } = await this.nodes.load();
+    return Array.from(masters, (address) => this.nodes.at(address));
+  }
+
   async prepare(): Promise<void> {
     await this.nodes.load();
   }

@@ -37,7 +37,11 @@ export class ClusterNodes {
     this.health.onChange(({ status }) => status === 'down' && this.#loadIn(0));
   }
 
-  readonly slotOf = (leaseKey: string): number => slotOf(this.source.keyPrefix + leaseKey);
+  get keyPrefix(): string {
+    return this.source.keyPrefix;
+  }
+
+  readonly slotOf = (leaseKey: string): number => slotOf(this.keyPrefix + leaseKey);
 
   /** One connection to each address, made when it is first asked for. */
   at(address: string): RedisConnection {

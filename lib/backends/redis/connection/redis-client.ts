@@ -6,7 +6,7 @@ export interface RedisClient {
   readonly isCluster: boolean;
   /** Its socket, while there is one. */
   readonly stream?: { readonly bytesRead?: number; cork(): void; uncork(): void } | undefined;
-  readonly options?: object;
+  readonly options?: { readonly keyPrefix?: string | undefined };
   call(command: string, ...args: RedisArgument[]): Promise<unknown>;
   duplicate(override?: object): RedisClient;
   connect(): Promise<void>;
@@ -26,7 +26,11 @@ export interface RedisCluster {
 
 /** A connection of a `Cluster` to one of its nodes. */
 export interface RedisClusterNode extends RedisClient {
-  readonly options: { readonly host?: string | undefined; readonly port?: number | undefined };
+  readonly options: {
+    readonly host?: string | undefined;
+    readonly port?: number | undefined;
+    readonly keyPrefix?: string | undefined;
+  };
 }
 
 /** The address at which this process reaches a server, by the `host:port` by which the servers know each other. */

@@ -56,6 +56,14 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     return this.ask('', { requests: [command], read: ([reply]) => reply });
   }
 
+  get keyPrefix(): string {
+    return this.#source.given?.options?.keyPrefix ?? '';
+  }
+
+  async shards(): Promise<readonly [this]> {
+    return [this];
+  }
+
   async prepare(): Promise<void> {
     if (!this.#closed && !this.#source.given) await this.#connect();
   }

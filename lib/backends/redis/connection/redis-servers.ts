@@ -18,6 +18,8 @@ export interface Question<T> {
 /** Where the keys of a store are: one server, or a cluster of them. */
 export interface RedisServers {
   readonly timeoutMs: number;
+  /** What clients put before every key. */
+  readonly keyPrefix: string;
   readonly health: Pick<ReportedHealth, 'current' | 'onChange' | 'report'>;
   /** Begins to connect: to load a client is no silence. @throws LockConfigurationError it is not installed */
   prepare(): Promise<void>;
@@ -27,5 +29,7 @@ export interface RedisServers {
    * @throws NotSentError the asker gave up before it was its turn
    */
   ask<T>(leaseKey: string, question: Question<T>): Promise<T>;
+  /** Those that have a part of the keys each. */
+  shards(): Promise<readonly Pick<RedisServers, 'ask'>[]>;
   close(): Promise<void>;
 }

@@ -1,8 +1,8 @@
 import {
   type Asker,
-  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
   packHolder,
   unpackHolder,
@@ -83,9 +83,19 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return present?.owner === owner && present.expiresAt > now;
   }
 
-  override async whoHolds(key: string): Promise<Holder | undefined> {
+  async look(key: string): Promise<LeaseState> {
     const { now, present } = await this.#look(leaseKeyOf(this.prefix, key));
-    return present && present.expiresAt > now ? unpackHolder(present.metadata) : undefined;
+    if (!present || present.expiresAt <= now) return {};
+    const { owner, expiresAt, metadata } = present;
+    return { holder: { owner, leftMs: expiresAt - now, ...unpackHolder(metadata) } };
+  }
+
+  /** A lease that has expired is still there. */
+  override async *keys(prefix: string): AsyncGenerator<readonly string[]> {
+    for await (const page of super.keys(prefix)) {
+      const states = await Promise.all(page.map((key) => this.look(key)));
+      yield page.filter((_, index) => states[index]?.holder);
+    }
   }
 
   /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */

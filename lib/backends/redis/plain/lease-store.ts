@@ -3,6 +3,7 @@ import {
   type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
   packHolder,
   unpackHolder,
@@ -49,8 +50,16 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
     });
   }
 
-  async whoHolds(key: string): Promise<Holder | undefined> {
-    return holderOf(await this.leaseOf(key));
+  look(key: string): Promise<LeaseState> {
+    const leaseKey = leaseKeyOf(this.prefix, key);
+    const requests = [
+      ['GET', leaseKey],
+      ['PTTL', leaseKey],
+    ] as const;
+    return this.servers.ask(leaseKey, {
+      requests,
+      read: ([lease, left]) => (typeof lease === 'string' ? { holder: described(lease, Number(left)) } : {}),
+    });
   }
 
   release(key: string, owner: string): Promise<boolean> {
@@ -58,6 +67,11 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
     const requests = [{ script: COMPARE_AND_DELETE, keys: [leaseKey], args: [owner] }];
     return this.servers.ask(leaseKey, { requests, read: isOne });
   }
+}
+
+function described(lease: string, leftMs: number) {
+  const [owner = ''] = lease.split('|', 1);
+  return { owner, ...(leftMs < 0 ? {} : { leftMs }), ...holderOf(lease) };
 }
 
 function holderOf(lease: string): Holder | undefined {

@@ -3,8 +3,12 @@ import {
   type Asker,
   type Holder,
   type HolderMetadata,
+  type KeyHolder,
+  type KeyWaiter,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
+  MOST_WAITERS,
   packMetadata,
   unpackHolder,
   type WakeUps,
@@ -93,8 +97,16 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.servers.ask(leaseKey, { requests, read: isOne });
   }
 
-  async whoHolds(key: string): Promise<Holder | undefined> {
-    return holderOf(await this.leaseOf(key));
+  look(key: string): Promise<LeaseState> {
+    const leaseKey = leaseKeyOf(this.prefix, key);
+    return this.servers.ask(leaseKey, {
+      requests: [{ script: this.#scripts.look, keys: this.#keysOf(leaseKey), args: [MOST_WAITERS] }],
+      read: ([reply]) => {
+        const [lease, left, line] = asList(reply);
+        const waiters = asList(line).flatMap((entry) => waiterOf(String(entry)));
+        return typeof lease === 'string' ? { holder: described(lease, Number(left)), waiters } : { waiters };
+      },
+    });
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -146,6 +158,18 @@ function retryAfter(leftMs: number, index: number): number {
 
 function vary(ms: number, by: number): number {
   return ms - by + randomInt(2 * Math.ceil(by) + 1);
+}
+
+function described(lease: string, leftMs: number): KeyHolder {
+  const [owner = '', token = ''] = lease.split('|', 2);
+  const fencingToken = /^\d+$/u.test(token) ? { fencingToken: BigInt(token) } : {};
+  return { owner, ...fencingToken, ...(leftMs < 0 ? {} : { leftMs }), ...holderOf(lease) };
+}
+
+/** Of an entry in the line, after its owner. None where the queue passes over it. */
+function waiterOf(entry: string): KeyWaiter[] {
+  const [owner = '', , seen = '', , metadata = ''] = splitFields(entry, 5);
+  return Number(seen) > 0 ? [{ owner, ...unpackHolder(metadata) }] : [];
 }
 
 /** The token is the server's clock in microseconds at the time of the grant, or hardly more. */

@@ -152,6 +152,21 @@ if not hand_over(first, ttl, metadata, ${GRANT_MS}) and lease then redis.call('D
 return ours and 1 or 0
 `;
 
+/**
+ * KEYS: lease. ARGV: how many waiters. Changes nothing. Returns {lease, ms left of it, line}, a line of `owner|waiter`
+ * as `waiters` has them.
+ */
+const LOOK = `
+name_keys()
+local line = {}
+for index = 0, ARGV[1] - 1 do
+  local owner = redis.call('LINDEX', QUEUE, index)
+  if not owner then break end
+  line[index + 1] = owner .. '|' .. (redis.call('HGET', WAITERS, owner) or '')
+end
+return {redis.call('GET', LEASE), redis.call('PTTL', LEASE), line}
+`;
+
 export type QueueScripts = ReturnType<typeof queueScripts>;
 
 /** For one server, or for a cluster. */
@@ -161,5 +176,6 @@ export function queueScripts({ sharded }: { readonly sharded: boolean }) {
   return {
     acquire: redisScript({ ...shape, args: 3 }, ACQUIRE, functions),
     release: redisScript({ ...shape, args: 1 }, RELEASE, functions),
+    look: redisScript({ ...shape, args: 1, mostInACommand: 1 }, LOOK, functions),
   };
 }

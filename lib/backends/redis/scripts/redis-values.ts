@@ -15,6 +15,11 @@ function escape(key: string): string {
   return /[%{}]/u.test(key) ? key.replace(/[%{}]/gu, encodeURIComponent) : key;
 }
 
+/** The key that `escape` made this of. */
+export function keyIn(escaped: string): string {
+  return escaped.replace(/%(?:25|7B|7D)/gu, decodeURIComponent);
+}
+
 /** Whether a lease that begins with its owner is this one's. */
 export function isOwn(lease: unknown, owner: string): boolean {
   return typeof lease === 'string' && lease.startsWith(`${owner}|`);
