@@ -26,6 +26,8 @@ interface LockBackendChoice {
   readonly fallback?: string;
   /** If it is a database, which kind. The sale is in the same one then, unless `SALE_DB` says otherwise. */
   readonly database?: DatabaseType;
+  /** A lock ends with its connection there, so no key stays closed after a release: the restock job is refused. */
+  readonly endsWithConnection?: true;
   readonly create: (settings: LockSettings) => BackendFactory;
 }
 
@@ -44,11 +46,11 @@ const MARIADB = {
 const CHOICES = {
   sqlite: { create: ({ saleDb }) => typeorm(lockTable(saleDb)) },
   postgres: { ...POSTGRES, create: leases },
-  'postgres-row': { ...POSTGRES, create: rows },
-  'postgres-session': { ...POSTGRES, create: sessions },
+  'postgres-row': { ...POSTGRES, create: rows, endsWithConnection: true },
+  'postgres-session': { ...POSTGRES, create: sessions, endsWithConnection: true },
   mariadb: { ...MARIADB, create: leases },
-  'mariadb-row': { ...MARIADB, create: rows },
-  'mariadb-session': { ...MARIADB, create: sessions },
+  'mariadb-row': { ...MARIADB, create: rows, endsWithConnection: true },
+  'mariadb-session': { ...MARIADB, create: sessions, endsWithConnection: true },
   redis: {
     variable: 'REDIS_URL',
     fallback: 'redis://127.0.0.1:6379',

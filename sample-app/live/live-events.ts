@@ -7,7 +7,7 @@ import type { Order } from '../database/order.entity.js';
 
 /** Something that happened in this process, as the page shows it. */
 export interface LiveEvent {
-  readonly kind: keyof LockEvents | 'paying' | 'sold' | 'restocked';
+  readonly kind: keyof LockEvents | 'paying' | 'sold' | 'restocked' | 'oversold';
   /** Milliseconds since 1970, by the clock of this process. */
   readonly at: number;
   readonly key?: string;
@@ -47,6 +47,18 @@ export class LiveEvents implements LockObserver, BeforeApplicationShutdown {
 
   restocked(saleId: number, stock: number): void {
     this.#happened({ kind: 'restocked', detail: `sale ${saleId} has ${stock} pieces again` });
+  }
+
+  oversold(saleId: number, twice: number): void {
+    this.#happened({ kind: 'oversold', detail: `sale ${saleId} has sold ${twice} pieces twice` });
+  }
+
+  termBegan({ key, fencingToken }: LockEvents['termBegan']): void {
+    this.#happened({ kind: 'termBegan', key, token: String(fencingToken), detail: 'leads' });
+  }
+
+  termEnded({ key, fencingToken, reason }: LockEvents['termEnded']): void {
+    this.#happened({ kind: 'termEnded', key, token: String(fencingToken), detail: reason });
   }
 
   waiting({ key, waitersHere }: LockEvents['waiting']): void {

@@ -19,10 +19,14 @@ listen('hello', ({ process, recent }) => {
   here = `${process.label} (pid ${process.pid})`;
   byId('process-name').textContent = `${here} · locks in ${process.backend}, orders in ${process.orders}`;
   byId('unsafe').hidden = !process.unsafe;
+  byId('restocks').textContent = process.restocks
+    ? 'fills sale 7, once a minute in the whole cluster'
+    : `refused: a lock of ${process.backend} ends with its connection, and keeps no key closed`;
   events.clear();
   recent.forEach(showEvent);
 });
 listen('happened', showEvent);
+listen('leader', showLeader);
 listen('sales', (sales) => showStock(sales.find(({ id }) => id === SALE)));
 
 function showEvent(event) {
@@ -48,6 +52,12 @@ function showStock({ pieces, stock, sold }) {
     return cell;
   });
   byId('pieces').replaceChildren(...cells);
+}
+
+function showLeader({ token, holder, problem }) {
+  const elsewhere = holder ? `${holder.label} (pid ${holder.pid}) leads` : (problem ?? 'nobody leads');
+  byId('leader').textContent = token ? `${here} leads` : elsewhere;
+  byId('term').textContent = token ?? 'known where it leads';
 }
 
 /** A free lock still shows its last holder. */

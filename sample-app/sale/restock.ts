@@ -1,15 +1,11 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { Cron, CronExpression } from '@nestjs/schedule';
-import { Locked, LockService } from 'nestjs-distributed-lock';
+import { LockService } from 'nestjs-distributed-lock';
 import type { EntityManager } from 'typeorm';
 import { Sale } from '../database/sale.entity.js';
 import { Transactions } from '../database/transactions.js';
 import { LiveEvents } from '../live/live-events.js';
 import { SETTINGS, type Settings } from '../settings.js';
 import { Sales } from './sales.js';
-
-/** The sale that never ends. The flash sale, 42, is left alone. */
-const ENDLESS_SALE = 7;
 
 /** Fills a sale up again, under the same lock and fence as its purchases. */
 @Injectable()
@@ -21,14 +17,6 @@ export class Restock {
     private readonly sales: Sales,
     private readonly live: LiveEvents,
   ) {}
-
-  /** Every instance wakes up, one works, the others skip: they do not even wait for it. */
-  @Cron(CronExpression.EVERY_MINUTE)
-  @Locked('restock', { waitMs: 0, onBusy: 'skip' })
-  async run(): Promise<void> {
-    const { stock } = await this.sales.find(ENDLESS_SALE);
-    if (stock === 0) await this.fill(ENDLESS_SALE);
-  }
 
   /** @throws NotFoundException */
   async fill(saleId: number): Promise<Sale> {

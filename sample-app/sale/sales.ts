@@ -23,6 +23,14 @@ export class Sales {
     return this.transactions.run((manager) => manager.find(Order, { where: { saleId }, order: { id: 'asc' } }));
   }
 
+  /** How many pieces were sold that there are not. */
+  oversold(saleId: number): Promise<number> {
+    return this.transactions.run(async (manager) => {
+      const { pieces, stock } = await findSale(manager, saleId);
+      return Math.max(0, stock + (await manager.countBy(Order, { saleId })) - pieces);
+    });
+  }
+
   /**
    * Sells one piece; its caller has the lock of the sale. A process may freeze at any point in here, lose the lock and go on
    * later. So the stock is read under the fence *too*: from then on every former holder is refused, and what we read is

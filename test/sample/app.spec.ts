@@ -1,22 +1,37 @@
 import { describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
+import { LockService } from 'nestjs-distributed-lock';
 import { LiveEvents } from '../../sample-app/live/live-events.js';
-import { Restock } from '../../sample-app/sale/restock.js';
+import { RestockJob } from '../../sample-app/sale/restock-job.js';
 import { readSettings } from '../../sample-app/settings.js';
+import { eventually } from '../support/eventually.js';
 import { Sale } from './sale.js';
 
-describe('the restock job', () => {
-  it('works on one of two instances at a time, and on the endless sale only', async () => {
-    await using one = await Sale.open();
-    await using other = await Sale.open({}, one.directory);
-    await one.app.get(DataSource).query('update sale set stock = 0');
-    await Promise.all([one, other, one, other].map(({ app }) => app.get(Restock).run()));
-    const restocks = [one, other]
-      .flatMap(({ app }) => app.get(LiveEvents).recent)
-      .filter(({ kind }) => kind === 'restocked');
-    expect(restocks).toHaveLength(1);
+describe('two instances', () => {
+  it('restock the endless sale once a period, and have one leader', async () => {
+    await using one = await Sale.open({ LABEL: 'one' });
+    await using other = await Sale.open({ LABEL: 'other' }, one.directory);
+    const both = [one, other];
+    const leadershipOf = ({ app }: Sale) => app.get(LockService).leadership('auditor');
+    const told = (kind: string) =>
+      both.flatMap(({ app }) => app.get(LiveEvents).recent).filter((event) => event.kind === kind);
+
+    await Promise.all(both.map(({ app }) => app.get(RestockJob).run()));
+    // The clock may have begun it before us.
+    await eventually(() => expect(told('restocked')).toHaveLength(1));
     await expect(one.get('/sales/7')).resolves.toMatchObject({ stock: 100 });
-    await expect(one.get('/sales/42')).resolves.toMatchObject({ stock: 0 });
+    await one.app.get(DataSource).query('update sale set stock = 0');
+    for (const { app } of both) await app.get(RestockJob).run();
+    expect(told('restocked')).toHaveLength(1);
+    await expect(one.get('/sales/7')).resolves.toMatchObject({ stock: 0 });
+
+    const leading = await eventually(() => {
+      const [first, second] = both.filter((sale) => leadershipOf(sale)?.isLeader === true);
+      return first !== undefined && second === undefined && first;
+    });
+    const label = leading === one ? 'one' : 'other';
+    for (const sale of both) await expect(leadershipOf(sale)?.leader()).resolves.toMatchObject({ label });
+    expect(told('termBegan')).toMatchObject([{ key: 'auditor', token: expect.stringMatching(/^\d+$/u) }]);
   });
 });
 

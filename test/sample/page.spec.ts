@@ -57,6 +57,8 @@ whereThereIsOne('the page, in Chromium', () => {
     await open();
     await shows('#process-name', `api-1 (pid ${process.pid}) · locks in sqlite, orders in sqlite`);
     await shows('#stock', /^60$/u);
+    await shows('#leader', `api-1 (pid ${process.pid}) leads`);
+    await shows('#term', /^\d+$/u);
     await page.getByRole('button', { name: 'Buy one' }).click();
     await shows('#stock', /^59$/u);
     await shows('#sold', /^1$/u);
@@ -65,8 +67,7 @@ whereThereIsOne('the page, in Chromium', () => {
     await shows('#token', String(order?.fencingToken));
     await shows('#answer', `order 1 for ${order?.buyer}`);
     await shows('#lock-state', /^free$/u);
-    // Without those of the job that runs every minute.
-    const ofTheSale = page.locator('#events li', { hasNotText: 'restock' });
+    const ofTheSale = page.locator('#events li', { hasText: /sale[_ ]42/u });
     await expect(ofTheSale.locator('b').allInnerTexts()).resolves.toEqual(['released', 'sold', 'paying', 'acquired']);
   });
 
