@@ -24,6 +24,7 @@ export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/loc
 export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
 export { LockService } from './core/lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './core/holding/lock-handle.js';
+export { LockSet } from './core/several/lock-set.js';
 export { type LeaderWork, type LeadOptions } from './core/leading/lead-options.js';
 export { Leadership } from './core/leading/leadership.js';
 export { readSequencer, type Sequencer, type SequencerState } from './core/holding/sequencer.js';

@@ -1,6 +1,7 @@
 // The service, and what an application sees of it.
 export { LockService } from './lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './holding/lock-handle.js';
+export { LockSet } from './several/lock-set.js';
 export {
   type AcquireOptions,
   type LockServiceOptions,

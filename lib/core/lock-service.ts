@@ -17,6 +17,7 @@ import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
 import { outside } from './holding/call-tree.js';
 import { openHolds } from './holding/open-holds.js';
+import { SeveralKeys } from './several/several-keys.js';
 import type { SequencerState } from './holding/sequencer.js';
 import { checkSequencer } from './holding/sequencer-check.js';
 import type { LeaderWork, LeadOptions } from './leading/lead-options.js';
@@ -29,7 +30,7 @@ import { evict, keysOf, look } from './looking/readings.js';
  * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend,
  * the one that it opened by a factory as well as a live one that it was given: `close()` closes both.
  */
-export class LockService implements AsyncDisposable {
+export class LockService extends SeveralKeys implements AsyncDisposable {
   readonly backend: LockBackend;
   /** The namespace and a colon, or nothing: keys begin with it on the server, in events and in `inspect()`. */
   readonly keyPrefix: string;
@@ -42,6 +43,7 @@ export class LockService implements AsyncDisposable {
   /** @throws LockConfigurationError */
   constructor(given: GivenBackend, options: LockServiceOptions = {}) {
     assertServiceOptions(options);
+    super(options.clock);
     const backend = outside(() => openBackend(given));
     this.backend = backend;
     this.#options = new OptionResolver(options.defaults, backend.store);
@@ -52,11 +54,6 @@ export class LockService implements AsyncDisposable {
     this.#holds = holds;
     this.#leaderships = new Leaderships(holds, this.#options, this.keyPrefix);
     this.#end = new ServiceEnd(holds, this.#leaderships, stopped, unsubscribe, options.shutdownGraceMs);
-  }
-
-  /** Options of a call that does not say. */
-  get defaults(): Readonly<ResolvedOptions> {
-    return this.#options.defaults;
   }
 
   /** Whether the backend can be reached, as far as this process knows without asking. */

@@ -2,7 +2,6 @@ import type { ExecutionContext } from '@nestjs/common';
 import { EMPTY, isObservable, type Observable, throwError } from 'rxjs';
 import {
   type AcquireOptions,
-  Deadline,
   LockConfigurationError,
   type LockHandle,
   type LockService,
@@ -146,6 +145,7 @@ export class LockedMethod {
   ): Promise<T> {
     const departure = context && !this.#outlivesClient ? new ClientDeparture(context) : undefined;
     const signals = [this.#acquire.signal, unsubscribed, departure?.signal].filter((signal) => signal !== undefined);
+    const [only] = keys;
     let entered = false;
     const enter: Work<T> = (locks) => {
       departure?.signal.throwIfAborted();
@@ -159,7 +159,9 @@ export class LockedMethod {
         signal && signal !== this.#acquire.signal
           ? { ...this.#acquire, signal }
           : (this.#resolved.get(service) ?? this.#acquire);
-      return await withLocks(service, keys, enter, options);
+      return await (only !== undefined && keys.length === 1
+        ? service.withLock(only, (lock) => enter([lock]), options)
+        : service.withLocks(keys, ({ locks }) => enter(locks), options));
     } catch (error) {
       if (entered || this.#onBusy === 'throw' || !(error instanceof LockTimeoutError)) throw error;
       return instead(error);
@@ -184,39 +186,6 @@ export class LockedMethod {
     for (const index of this.#lockArguments) filled[index] = locks.at(-1);
     return filled;
   }
-}
-
-/**
- * `withLock` for several keys: all of them or none, waiting at most `waitMs` altogether. Give them sorted: callers that
- * take keys in one order never wait for each other.
- */
-export function withLocks<T>(
-  service: LockService,
-  keys: readonly string[],
-  work: Work<T>,
-  options: AcquireOptions,
-): Promise<T> {
-  const [only = ''] = keys;
-  if (keys.length === 1) return service.withLock(only, (lock) => work([lock]), options);
-  const deadline = Deadline.after(options.waitMs ?? service.defaults.waitMs);
-  let began = false;
-  const take = (locks: readonly LockHandle[]): Promise<T> => {
-    const key = keys[locks.length];
-    if (key === undefined) {
-      for (const lock of locks) lock.throwIfLost();
-      began = true;
-      return work(locks);
-    }
-    const inside = async (lock: LockHandle): Promise<T> => {
-      try {
-        return await take([...locks, lock]);
-      } finally {
-        if (!began) lock.forgo();
-      }
-    };
-    return service.withLock(key, inside, { ...options, waitMs: deadline.remainingMs });
-  };
-  return take([]);
 }
 
 const METHODS = Symbol('methods with @Locked');

@@ -76,7 +76,7 @@ describe('DistributedLockModule.forRoot', () => {
     const ledger = app.get(Ledger);
     expect([ledger.ledger.backend.name, ledger.locks.backend.name, ledger.same]).toEqual(['two', 'one', ledger.locks]);
     expect(app.get(getLockServiceToken('ledger'))).toBe(ledger.ledger);
-    expect(ledger.ledger.defaults.waitMs).toBe(7);
+    expect(ledger.ledger.resolve().waitMs).toBe(7);
     const other = await ledger.locks.acquire('entry', { waitMs: 0 });
     await ledger.enter();
     await other.release();

@@ -1,0 +1,68 @@
+import { LockHandle } from '../holding/lock-handle.js';
+
+/** The locks of several keys, taken together and given back together. Made by `LockService` only. */
+export class LockSet implements AsyncDisposable {
+  #lost: AbortController | undefined;
+
+  /** @internal */
+  constructor(
+    /** Sorted by key. Each has a fencing token of its own: those of different keys cannot be compared. */
+    readonly locks: readonly LockHandle[],
+  ) {}
+
+  /** Aborts with the `LockLostError` of the first lock that can no longer be trusted. Never aborts by a release. */
+  get signal(): AbortSignal {
+    const lost = (this.#lost ??= this.#listen());
+    // Aborts now where the loop was blocked for so long that one is lost.
+    for (const lock of this.locks) void lock.signal;
+    return lost.signal;
+  }
+
+  /** Whether all are held. Exact now, see `LockHandle.isHeld`. */
+  get isHeld(): boolean {
+    return this.locks.every(({ isHeld }) => isHeld);
+  }
+
+  /** @throws LockLostError when one of them is lost. A released set throws nothing. */
+  throwIfLost(): void {
+    for (const lock of this.locks) lock.throwIfLost();
+  }
+
+  /** Runs `work` as the call tree that has these locks, see `LockHandle.run`; `currentLocks()` has them all. */
+  run<T>(work: () => T): T {
+    const inside = this.locks.reduceRight<() => T>((inner, lock) => () => lock.run(inner), work);
+    return inside();
+  }
+
+  /** @internal Runs `work` under the locks, and gives them back whatever happens. */
+  async during<T>(work: () => Promise<T> | T, { awaitRelease }: { readonly awaitRelease: boolean }): Promise<T> {
+    try {
+      const result = await this.run(work);
+      this.throwIfLost();
+      for (const lock of this.locks.toReversed()) if (lock.completes) await lock.complete();
+      return result;
+    } finally {
+      const released = this.release();
+      if (awaitRelease) await released;
+    }
+  }
+
+  /** Gives all back, the one that was taken last first. Never rejects, see `LockHandle.release`. Again = nothing. */
+  async release(): Promise<void> {
+    await Promise.all(this.locks.toReversed().map((lock) => lock.release()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
+  #listen(): AbortController {
+    const lost = new AbortController();
+    for (const { signal } of this.locks) {
+      const onAbort = (): void => lost.abort(signal.reason);
+      if (signal.aborted) onAbort();
+      else signal.addEventListener('abort', onAbort, { once: true });
+    }
+    return lost;
+  }
+}
