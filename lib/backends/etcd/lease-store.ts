@@ -1,13 +1,12 @@
 import {
   type HealthSource,
-  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
   LockBackendError,
   LockConfigurationError,
   packHolder,
-  unpackHolder,
 } from '../../core/index.js';
 import { DatabaseSize } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
@@ -17,8 +16,10 @@ import type { ResolvedEtcdOptions } from './options.js';
 import { StaleConnectionError } from './transport/grpc-connection.js';
 import { EtcdLockNames } from './lock-names.js';
 import { QueueEntry, type QueueEntrySettings } from './queue-entry.js';
+import { listKeys, readState } from './readings.js';
 import { recover } from './recovery.js';
 import { EtcdSession } from './session.js';
+import type { KeyValue } from './transport/messages.js';
 
 /**
  * The queue entries of one process, all under one lease. After Burrows, "The Chubby lock service for loosely-coupled
@@ -81,11 +82,23 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return (await this.#first(key)).startsWith(`${startOf(owner)},`);
+    return (await this.#first(key, owner)) !== undefined;
   }
 
-  async whoHolds(key: string): Promise<Holder | undefined> {
-    return unpackHolder(await this.#first(key));
+  look(key: string): Promise<LeaseState> {
+    return readState(this.#settings, key);
+  }
+
+  async evict(key: string, owner: string): Promise<boolean> {
+    const first = await this.#first(key, owner);
+    if (!first) return false;
+    const { key: name, createdAt } = first;
+    const remove = { when: [{ key: name, createdAt }], steps: [{ remove: name }] };
+    return (await this.#settings.client.transact(remove)).succeeded;
+  }
+
+  keys(prefix: string): AsyncGenerator<readonly string[]> {
+    return listKeys(this.#settings, prefix);
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -107,11 +120,11 @@ export class EtcdLeaseStore implements LeaseStore {
     return this.#settings.client.health;
   }
 
-  /** The entry of the owner that has `key`; empty where nobody has it. */
-  async #first(key: string): Promise<string> {
+  /** The entry that has `key`, if it is `owner`'s. */
+  async #first(key: string, owner: string): Promise<KeyValue | undefined> {
     const { client, names } = this.#settings;
     const { found } = await client.transact({ steps: [{ get: { ...names.queue(key), which: 'oldest' } }] });
-    return found[0]?.value ?? '';
+    return found[0]?.value.startsWith(`${startOf(owner)},`) === true ? found[0] : undefined;
   }
 
   async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {

@@ -7,10 +7,21 @@ export class EtcdLockNames {
 
   /** The range of those who hold or wait for a key: from `key` up to, not including, `end`. */
   queue(key: string): { readonly key: string; readonly end: string } {
-    // Leaves what people can read as it is.
-    const path = `${this.prefix}/${key.replace(/[%/\p{Cc}]/gu, encodeURIComponent)}`;
+    const path = this.#path(key);
     // 0 is the character after the slash.
     return { key: `${path}/`, end: `${path}0` };
+  }
+
+  /** The range of all those whose key begins with `beginning`. */
+  beginningWith(beginning: string): { readonly key: string; readonly end: string } {
+    const path = this.#path(beginning);
+    return { key: path, end: path.replace(/.$/su, (last) => String.fromCodePoint((last.codePointAt(0) ?? 0) + 1)) };
+  }
+
+  /** The key that an entry is in the queue of; `undefined` for another name. */
+  keyOf(name: string): string | undefined {
+    const [, key] = /^([^/]+)\//u.exec(name.slice(this.prefix.length + 1)) ?? [];
+    return key === undefined ? undefined : decodeURIComponent(key);
   }
 
   /** @param number tells apart those who hold or wait for `key` under the same lease */
@@ -27,5 +38,10 @@ export class EtcdLockNames {
   /** Holds the number that fencing tokens are counted from. */
   get countedFrom(): string {
     return `${this.prefix}//counted-from`;
+  }
+
+  /** Leaves what people can read as it is. */
+  #path(key: string): string {
+    return `${this.prefix}/${key.replace(/[%/\p{Cc}]/gu, encodeURIComponent)}`;
   }
 }

@@ -1,15 +1,15 @@
 import {
   type HealthSource,
-  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
   systemClock,
   type TtlLimits,
 } from '../../core/index.js';
 import type { Present } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
-import { extended, holderIn, isOwn, packLease } from './lease-value.js';
+import { extended, holderIn, isOwn, keyHolderIn, packLease } from './lease-value.js';
 import { MemcachedError } from './error.js';
 import type { MemcachedRing } from './ring.js';
 import type { MemcachedSession } from './session.js';
@@ -75,11 +75,14 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return isOwn(await this.#look(key), owner);
+    return this.#read(key, (value) => isOwn(value, owner));
   }
 
-  async whoHolds(key: string): Promise<Holder | undefined> {
-    return holderIn(await this.#look(key));
+  /** Refused requests count tokens, too: the counter does not tell the holder's. */
+  look(key: string): Promise<LeaseState> {
+    return this.#read(key, (value, { clock }) =>
+      value === '' ? {} : { holder: keyHolderIn(value, clock.microseconds(systemClock.now())) },
+    );
   }
 
   async close(): Promise<void> {
@@ -90,11 +93,13 @@ export class MemcachedLeaseStore implements LeaseStore {
     return this.servers.health;
   }
 
-  /** The lease of `key`; empty where there is none. */
-  async #look(key: string): Promise<string> {
+  /** @param understand the lease of `key`; empty where there is none */
+  #read<T>(key: string, understand: (value: string, session: MemcachedSession) => T): Promise<T> {
     const { lease } = itemNames(this.prefix, key);
-    const present = await this.servers.nodeOf(key).run((session) => session.dialect.look(lease));
-    return present?.value ?? '';
+    return this.servers.nodeOf(key).run(async (session) => {
+      const present = await session.dialect.look(lease);
+      return understand(present?.value ?? '', session);
+    });
   }
 
   #release(key: string, owner: string): Promise<boolean> {

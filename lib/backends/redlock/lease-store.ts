@@ -1,20 +1,19 @@
 import {
-  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
   LockBackendError,
   packMetadata,
   pause,
   systemClock,
-  unpackHolder,
 } from '../../core/index.js';
-import { isOwn, leaseKeyOf, splitFields } from '../redis/scripts/redis-values.js';
+import { leaseKeyOf } from '../redis/scripts/redis-values.js';
 import { VoteTally, isDecided } from './vote-tally.js';
 import { QuorumCall } from './quorum-call.js';
 import { QuorumHealth } from './quorum-health.js';
 import type { RedlockSettings } from './options.js';
-import type { Candidacy, RedlockNode, Vote } from './redlock-node.js';
+import type { Candidacy, NodeLease, RedlockNode, Vote } from './redlock-node.js';
 import { TokenClock } from './token-clock.js';
 
 /** How often one attempt proposes a token. Mostly the first is taken; the next follows from the nodes' answers. */
@@ -93,21 +92,26 @@ export class RedlockLeaseStore implements LeaseStore {
     return this.#poll(key, (node, leaseKey) => node.isHeldBy(leaseKey, owner));
   }
 
-  /** The owners whose leases a quorum has. @throws AggregateError that names every node, when no quorum answers */
-  async whoHolds(key: string): Promise<Holder | undefined> {
+  /** The owner whose leases a quorum has. @throws AggregateError that names every node, when no quorum answers */
+  async look(key: string): Promise<LeaseState> {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    const poll = new QuorumCall<string>(this.nodes);
-    const owners = (): string[] => [...poll.answers.values()].map((lease) => splitFields(lease, 4)[0] ?? '');
-    const winner = (): string | undefined =>
-      owners().find((owner) => owner !== '' && owners().filter((other) => other === owner).length >= poll.quorum);
+    const poll = new QuorumCall<NodeLease>(this.nodes);
+    const leasesOf = (owner: string) => [...poll.answers.values()].filter((lease) => lease.owner === owner);
+    const winner = (): NodeLease | undefined =>
+      [...poll.answers.values()].find(({ owner }) => owner !== '' && leasesOf(owner).length >= poll.quorum);
     await poll.put(
-      (node) => node.leaseOf(leaseKey),
+      (node) => node.look(leaseKey),
       () => winner() !== undefined,
     );
     if (poll.answers.size < poll.quorum) throw poll.error();
-    const owner = winner();
-    const lease = [...poll.answers.values()].find((one) => owner !== undefined && isOwn(one, owner));
-    return lease === undefined ? undefined : unpackHolder(splitFields(lease, 4)[3] ?? '');
+    const won = winner();
+    if (!won) return {};
+    // It has the key until too few nodes say so.
+    const leftMs = leasesOf(won.owner)
+      .map((lease) => lease.leftMs)
+      .toSorted((a, b) => b - a)[poll.quorum - 1];
+    const { owner, token, holder } = won;
+    return { holder: { owner, fencingToken: token, ...(leftMs === undefined ? {} : { leftMs }), ...holder } };
   }
 
   /**

@@ -18,15 +18,18 @@ export interface Candidacy {
   readonly metadata: string;
 }
 
+/** A lease as a node has it; without one, the owner is empty. */
+export interface NodeLease {
+  readonly owner: string;
+  readonly token: bigint;
+  /** Infinity for a lease without an end. */
+  readonly leftMs: number;
+  readonly holder: Holder | undefined;
+}
+
 export type Vote =
   | { readonly kind: 'granted' }
-  | {
-      readonly kind: 'held';
-      readonly owner: string;
-      /** Infinity for a lease without an end. */
-      readonly leftMs: number;
-      readonly holder: Holder | undefined;
-    }
+  | ({ readonly kind: 'held' } & NodeLease)
   | ({ readonly kind: 'refused'; readonly clock: number; readonly error: Error } & TokenWindow);
 
 /** Greater than the number of any attempt. */
@@ -103,12 +106,12 @@ export class RedlockNode {
   }
 
   async isHeldBy(leaseKey: string, owner: string): Promise<boolean> {
-    return isOwn(await this.leaseOf(leaseKey), owner);
+    return isOwn(await this.#ask(['GET', leaseKey]), owner);
   }
 
-  /** Empty where there is none. */
-  async leaseOf(leaseKey: string): Promise<string> {
-    return textOf(await this.#ask(['GET', leaseKey]));
+  async look(leaseKey: string): Promise<NodeLease> {
+    const [left, lease] = await Promise.all([this.#ask(['PTTL', leaseKey]), this.#ask(['GET', leaseKey])]);
+    return nodeLease(Number(left), textOf(lease));
   }
 
   /** Never overtakes a vote. A release that fails is repeated when the node is back. */
@@ -142,7 +145,7 @@ export class RedlockNode {
       this.health.advise('clock', undefined);
       return { kind };
     }
-    if (kind === 'held') return held(Number(details[0]), String(details[1]));
+    if (kind === 'held') return { kind, ...nodeLease(Number(details[0]), String(details[1])) };
     if (kind === 'young') {
       const age = `started ${String(details[0])} s ago`;
       throw new Error(`${this.name}: ${age}, and does not vote for ${restartQuarantineMs} ms`);
@@ -169,8 +172,9 @@ function clockProblem(aheadMs: number, maxSkewMs: number): string | undefined {
   return `its clock is ${off} the token that was proposed, which is more than maxSkewMs (${maxSkewMs})`;
 }
 
-function held(leftMs: number, lease: string): Vote {
+function nodeLease(leftMs: number, lease: string): NodeLease {
   const [owner = lease, token = '', , metadata = ''] = splitFields(lease, 4);
   const holder = unpackHolder(metadata, new Date(Number(token) / 1_000));
-  return { kind: 'held', owner, leftMs: leftMs < 0 ? Infinity : leftMs, holder };
+  const counted = /^\d+$/u.test(token) ? BigInt(token) : 0n;
+  return { owner, token: counted, leftMs: leftMs < 0 ? Infinity : leftMs, holder };
 }

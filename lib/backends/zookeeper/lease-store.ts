@@ -5,6 +5,7 @@ import {
   type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
   LockBackendError,
   NotSentError,
@@ -12,7 +13,8 @@ import {
   trustedUntil,
 } from '../../core/index.js';
 import { HeldNode } from './held-node.js';
-import type { OwnNode } from './nodes.js';
+import { keyInName } from './node-name.js';
+import { childrenOf, type OwnNode } from './nodes.js';
 import type { QueueEntry, Wake } from './queue-entry.js';
 import { SequentialEntry } from './sequential-entry.js';
 import { ClientSession } from './client-session.js';
@@ -20,6 +22,9 @@ import { EphemeralEntry } from './simple/ephemeral-entry.js';
 import { ConnectionLostError, isFinal, SessionExpiredError } from './error.js';
 import type { ResolvedOptions } from './options.js';
 import type { ZooKeeperSession } from './session.js';
+
+/** How many keys are looked at together. */
+const KEYS_A_PAGE = 100;
 
 const ENTRIES = { sequential: SequentialEntry, simple: EphemeralEntry };
 
@@ -106,9 +111,29 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     return (await entries.ownerOf(connection, base, key)) === owner;
   }
 
-  async whoHolds(key: string): Promise<Holder | undefined> {
+  async look(key: string): Promise<LeaseState> {
     const { base, connection, entries } = await this.#synced();
-    return entries.holderOf(connection, base, key);
+    return entries.look(connection, base, key);
+  }
+
+  async evict(key: string, owner: string): Promise<boolean> {
+    const { base, connection, entries } = await this.#synced();
+    return entries.evict(connection, base, key, owner);
+  }
+
+  async *keys(prefix: string): AsyncGenerator<readonly string[]> {
+    const { base, connection, entries } = await this.#synced();
+    const names = await childrenOf(connection, base);
+    const keys = names
+      .map(keyInName)
+      .filter((key) => key !== undefined)
+      .filter((key) => key.startsWith(prefix));
+    for (let from = 0; from < keys.length; from += KEYS_A_PAGE) {
+      const page = keys.slice(from, from + KEYS_A_PAGE);
+      // The server keeps the node of a free key for a while.
+      const owners = await Promise.all(page.map((key) => entries.ownerOf(connection, base, key)));
+      yield page.filter((_, index) => owners[index] !== undefined && owners[index] !== null);
+    }
   }
 
   close(): Promise<void> {

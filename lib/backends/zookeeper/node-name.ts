@@ -8,6 +8,15 @@ export function nameOfKey(key: string): string {
   return /^\.{1,2}$/u.test(key) ? key.replaceAll('.', '%2E') : encodeURIComponent(key);
 }
 
+/** The key that `nameOfKey` made this name of; `undefined` for the name of another program's node. */
+export function keyInName(name: string): string | undefined {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return undefined;
+  }
+}
+
 /** The name before the server appends its number. `ls` shows who waits. The owner finds a node after a lost answer. */
 export function contenderPrefix({ pid, label, host }: HolderMetadata, owner: string): string {
   return `${pid}@${nameOfKey((label ?? host).slice(0, 60).toWellFormed())}:${nameOfKey(owner)}:`;
@@ -16,11 +25,7 @@ export function contenderPrefix({ pid, label, host }: HolderMetadata, owner: str
 /** The owner in the name of a contender's node; `undefined` in another name. */
 export function ownerInName(name: string): string | undefined {
   const [, owner] = name.split(':');
-  try {
-    return owner === undefined ? undefined : decodeURIComponent(owner);
-  } catch {
-    return undefined;
-  }
+  return owner === undefined ? undefined : keyInName(owner);
 }
 
 /** The data of a node, for an operator's `get` and for waiters who name the holder. */

@@ -1,4 +1,4 @@
-import type { Holder } from '../../core/index.js';
+import { type KeyWaiter, type LeaseState, MOST_WAITERS } from '../../core/index.js';
 import { contenderPrefix, dataOf, holderOf, nameOfKey, ownerInName } from './node-name.js';
 import { childrenOf, createParents, deleteNode, nameOf, readNode } from './nodes.js';
 import { QueueEntry, type QueuePosition, type Wake } from './queue-entry.js';
@@ -19,11 +19,24 @@ export class SequentialEntry extends QueueEntry {
     return first === undefined ? undefined : ownerInName(first);
   }
 
-  static async holderOf(connection: ZooKeeperConnection, base: string, key: string): Promise<Holder | undefined> {
+  static async look(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
+    const parent = `${base}/${nameOfKey(key)}`;
+    const order = await ordered(connection, parent, await childrenOf(connection, parent));
+    const line = order.slice(0, MOST_WAITERS + 1).map(async (name) => {
+      const state = await readNode(connection, `${parent}/${name}`);
+      const waiter: KeyWaiter = { owner: ownerInName(name) ?? '', ...(state && holderOf(state)) };
+      return state ? [{ waiter, fencingToken: state.czxid }] : [];
+    });
+    const [first, ...others] = (await Promise.all(line)).flat();
+    const waiters = others.map(({ waiter }) => waiter);
+    return first ? { holder: { ...first.waiter, fencingToken: first.fencingToken }, waiters } : { waiters };
+  }
+
+  /** Whether `owner` had the key: no other node ever has its name. */
+  static async evict(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
     const parent = `${base}/${nameOfKey(key)}`;
     const first = await firstOf(connection, parent);
-    const state = first === undefined ? null : await readNode(connection, `${parent}/${first}`);
-    return state ? holderOf(state) : undefined;
+    return first !== undefined && ownerInName(first) === owner && deleteNode(connection, `${parent}/${first}`);
   }
 
   readonly #parent = `${this.settings.base}/${nameOfKey(this.settings.key)}`;

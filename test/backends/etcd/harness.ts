@@ -56,7 +56,7 @@ export function etcdHarness(
     restart: (options) => server.restart(options),
     order: 'fifo',
     namesHolder: true,
-    looks: [],
+    looks: ['token', 'waiters', 'evict', 'keys'],
     shortTtlMs: sessionTtlMs,
     wakesWithinMs: atLeastMs(1_000),
   };

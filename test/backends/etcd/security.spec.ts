@@ -91,6 +91,13 @@ wantedOf(['etcd']).forEach(() => {
       await change(CREDENTIALS.password);
     });
 
+    it('see and evict with the rights that locks need', async () => {
+      const service = world.service({ credentials: CREDENTIALS });
+      await using _ = await service.acquire('seen');
+      await expect(service.keys().next()).resolves.toMatchObject({ value: 'seen' });
+      await expect(service.evict('seen')).resolves.toMatchObject({ pid: process.pid });
+    });
+
     it('outside of their prefix are refused at once', async () => {
       const service = world.service({ credentials: CREDENTIALS, prefix: 'elsewhere' });
       const since = performance.now();

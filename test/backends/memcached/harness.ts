@@ -41,7 +41,7 @@ export function memcachedHarness(protocol: 'meta' | 'classic'): MemcachedHarness
     restart: (how) => server.restart(how),
     order: 'none',
     namesHolder: true,
-    looks: [],
+    looks: ['leftMs', 'evict'],
     shortTtlMs: 2_000,
     expiresLateMs: 4_500,
     wakesWithinMs: atLeastMs(500),

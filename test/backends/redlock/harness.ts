@@ -46,7 +46,7 @@ export function redlockHarness(masters = 5): RedlockHarness {
     },
     order: 'none',
     namesHolder: true,
-    looks: [],
+    looks: ['token', 'leftMs', 'evict'],
     // Five servers and their five connections take their time on a busy machine.
     shortTtlMs: atLeastMs(500),
     wakesWithinMs: atLeastMs(500),

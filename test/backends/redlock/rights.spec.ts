@@ -52,6 +52,7 @@ wantedOf(['redlock']).forEach((name) =>
       // Until it has been renewed.
       await new Promise((resolve) => setTimeout(resolve, 700));
       expect(lock.isHeld).toBe(true);
+      await expect(theirs.evict(key)).resolves.toMatchObject({ pid: process.pid });
       await lock.release();
     };
 

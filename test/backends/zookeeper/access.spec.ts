@@ -45,7 +45,7 @@ for (const name of wantedOf(['zookeeper'])) {
       'the right to create, delete and read below the root is enough, %s',
       async (mode) => {
         const prefix = `/least-${mode}`;
-        const permissions = { scheme: 'digest', id: digest(AUTH), permissions: mode === 'simple' ? 4 | 8 : 4 };
+        const permissions = { scheme: 'digest', id: digest(AUTH), permissions: mode === 'simple' ? 1 | 4 | 8 : 1 | 4 };
         await administrator.create(prefix, '', [permissions]);
         const acl = [{ scheme: 'auth', id: '', permissions: 'cdr' }];
         const [ours, theirs] = [
@@ -56,6 +56,8 @@ for (const name of wantedOf(['zookeeper'])) {
         const lock = await ours.acquire(key);
         const waiting = theirs.acquire(key);
         await expect(theirs.tryAcquire(key)).resolves.toBeNull();
+        await expect(theirs.keys().next()).resolves.toMatchObject({ value: key });
+        await expect(theirs.evict(key)).resolves.toMatchObject({ pid: process.pid });
         await lock.release();
         await (await waiting).release();
         await expect(failureOf(world.service({ prefix, mode }).acquire(key))).resolves.toMatchObject({

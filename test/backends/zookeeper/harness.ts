@@ -69,7 +69,7 @@ export function zookeeperHarness(
     restart: null,
     order: mode === 'sequential' ? 'fifo' : 'none',
     namesHolder: true,
-    looks: [],
+    looks: mode === 'simple' ? ['token', 'evict', 'keys'] : ['token', 'waiters', 'evict', 'keys'],
     shortTtlMs: ttlMs,
     // The server ends a session later than its holder does, and looks for such sessions with every tick.
     expiresLateMs: sessionTtlMs - ttlMs + TICK_MS,

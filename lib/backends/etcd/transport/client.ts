@@ -5,7 +5,16 @@ import { connectionError, EtcdError } from '../error.js';
 import type { ResolvedEtcdOptions } from '../options.js';
 import { GrpcConnection } from './grpc-connection.js';
 import { type Metadata, HttpError, NotProcessedError, type StreamListener } from './grpc-stream.js';
-import { METHOD, type Outcome, readOutcome, transaction, type Transaction } from './messages.js';
+import {
+  type KeyValue,
+  METHOD,
+  type Outcome,
+  type Range,
+  readOutcome,
+  readRanges,
+  transaction,
+  type Transaction,
+} from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
 /** A member that is cut off from the leader says so at once, instead of waiting for one. */
@@ -42,6 +51,12 @@ export class EtcdClient {
   async transact(request: Transaction): Promise<Outcome> {
     const longestMs = this.options.requestTimeoutMs * BUSY;
     return readOutcome(await this.#window.run(() => this.#call(METHOD.txn, transaction(request), longestMs)));
+  }
+
+  /** What is in each of the ranges, in one reading. Waits here for its turn. */
+  async list(...ranges: readonly Range[]): Promise<readonly (readonly KeyValue[])[]> {
+    const request = transaction({ steps: ranges.map((list) => ({ list })) });
+    return readRanges(await this.#window.run(() => this.call(METHOD.txn, request)));
   }
 
   /** Comes before all others: a session depends on it. */

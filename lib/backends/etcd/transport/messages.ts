@@ -24,9 +24,19 @@ export interface OneOf {
   readonly createdUpTo?: bigint;
 }
 
+/** All keys from `key` up to, not including, `end`. */
+export interface Range {
+  readonly key: string;
+  readonly end: string;
+  readonly limit: number;
+  /** `age`: with their values, the oldest first. `name`: the names alone. */
+  readonly by: 'age' | 'name';
+}
+
 export type Step =
   | { readonly get: string }
   | { readonly get: OneOf }
+  | { readonly list: Range }
   | { readonly put: string; readonly value: string; readonly lease: bigint }
   | { readonly remove: string };
 
@@ -58,6 +68,17 @@ function compare(condition: Condition): Buffer {
 
 function operation(step: Step): Buffer {
   if ('put' in step) return encode([2, encode([1, step.put], [2, step.value], [3, step.lease])]);
+  if ('list' in step) {
+    const { key, end, limit, by } = step.list;
+    const how =
+      by === 'age'
+        ? ([
+            [5, ASCENDING],
+            [6, BY_CREATION],
+          ] as const)
+        : ([[8, 1]] as const);
+    return encode([1, encode([1, key], [2, end], [3, limit], ...how)]);
+  }
   if ('remove' in step) return encode([3, encode([1, step.remove])]);
   if (typeof step.get === 'string') return encode([1, encode([1, step.get])]);
   const { key, end, which, createdUpTo } = step.get;
@@ -89,12 +110,19 @@ export function readOutcome(reply: Message): Outcome {
     revision: header?.integer(3) ?? 0n,
     term: header?.integer(4) ?? 0n,
     succeeded: reply.flag(2),
-    found: reply.messages(3).map((response) => keyValue(response.message(1)?.message(2))),
+    found: reply.messages(3).map((response) => {
+      const first = response.message(1)?.message(2);
+      return first && keyValue(first);
+    }),
   };
 }
 
-function keyValue(message: Message | undefined): KeyValue | undefined {
-  if (!message) return undefined;
+/** For each step, all that it found. */
+export function readRanges(reply: Message): readonly (readonly KeyValue[])[] {
+  return reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(keyValue));
+}
+
+function keyValue(message: Message): KeyValue {
   return {
     key: message.text(1),
     createdAt: message.integer(2),

@@ -1,6 +1,6 @@
-import type { Holder } from '../../../core/index.js';
+import type { LeaseState } from '../../../core/index.js';
 import { dataOf, holderOf, nameOfKey, ownerOf } from '../node-name.js';
-import { createParents, type OwnNode, readNode } from '../nodes.js';
+import { createParents, deleteNode, type OwnNode, readNode } from '../nodes.js';
 import { QueueEntry, type QueuePosition, type Wake } from '../queue-entry.js';
 import type { ZooKeeperConnection } from '../transport/connection.js';
 import { isRefusal, NO_NODE, NODE_EXISTS } from '../error.js';
@@ -20,9 +20,17 @@ export class EphemeralEntry extends QueueEntry {
     return state && ownerOf(state);
   }
 
-  static async holderOf(connection: ZooKeeperConnection, base: string, key: string): Promise<Holder | undefined> {
+  static async look(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
     const state = await readNode(connection, `${base}/${nameOfKey(key)}`);
-    return state ? holderOf(state) : undefined;
+    if (!state) return {};
+    const owner = ownerOf(state);
+    return { holder: { owner: typeof owner === 'string' ? owner : '', fencingToken: state.czxid, ...holderOf(state) } };
+  }
+
+  /** Has the gap of a release: it may hit the next owner of the same moment. */
+  static async evict(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
+    const isOwners = (await EphemeralEntry.ownerOf(connection, base, key)) === owner;
+    return isOwners && deleteNode(connection, `${base}/${nameOfKey(key)}`);
   }
 
   readonly #path = `${this.settings.base}/${nameOfKey(this.settings.key)}`;
