@@ -41,7 +41,7 @@ function storePromises({ harness, it: beside, alone }: Suite): void {
   const common = {
     connect: () => storeOf(harness),
     // On a busy machine the loop of a process may stand still for longer than the shortest TTL of memory.
-    shortTtlMs: Math.max(300, harness.shortTtlMs),
+    shortTtlMs: Math.max(500, harness.shortTtlMs),
   };
   const faults = {
     revoke: (key: string) => harness.revoke(key),

@@ -36,7 +36,9 @@ export function holding({ harness, it, alone }: Suite): void {
     expect(lock.signal.reason).toBeInstanceOf(LockLostError);
     // A server that ends the connection of a silent holder may be heard a moment before our own timer.
     expect(lock.signal.reason).toMatchObject({ reason: expect.stringMatching(/^(expired|revoked)$/u) });
-    expect(await lostAt).toBeLessThanOrEqual(nextAt);
+    // A store in this process answers a timer at once, and after a stall that one may come before the holder's own.
+    if (harness.server) expect(await lostAt).toBeLessThanOrEqual(nextAt);
+    else await lostAt;
     expect(nextAt - since).toBeGreaterThan(harness.shortTtlMs * 0.9);
     await next.release();
   });

@@ -9,7 +9,7 @@ function delayOf(shortTtlMs: number): number {
   return shortTtlMs < 400 ? 400 : shortTtlMs / 2;
 }
 
-export function lockDelay({ harness, it, alone }: Suite): void {
+export function lockDelay({ harness, it }: Suite): void {
   const { shortTtlMs, wakesWithinMs, expiresLateMs = 0 } = harness;
   const ttlMs = processTtlOf(harness);
   const lockDelayMs = delayOf(shortTtlMs);
@@ -28,27 +28,29 @@ export function lockDelay({ harness, it, alone }: Suite): void {
   it('keeps the key closed for so much longer than its holder trusted it', async (contract) => {
     const [holder, other] = [await contract.service(), await contract.service()];
     const key = contract.key();
-    const askedAt = performance.now();
     const lock = await holder.acquire(key, { ttlMs, lockDelayMs, watchdog: false });
-    const lostAt = aborted(lock.signal);
+    let believedAt = performance.now();
+    const looking = setInterval(() => {
+      const at = performance.now();
+      if (lock.isHeld) believedAt = at;
+    }, 10);
     const next = await other.acquire(key, { waitMs: atMostMs * 3 });
-    const nextAt = performance.now();
-    expect(nextAt - askedAt).toBeGreaterThan(ttlMs + lockDelayMs * 0.9);
-    expect(await lostAt).toBeLessThan(nextAt);
+    clearInterval(looking);
+    expect(performance.now() - believedAt).toBeGreaterThan(lockDelayMs * 0.9);
+    await aborted(lock.signal);
     expect(lock.signal.reason).toMatchObject({ reason: 'expired' });
     expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
     await next.release();
   });
 
-  alone('is no matter after a release', async (contract) => {
+  it('is no matter after a release', async (contract) => {
     const [holder, other] = [await contract.service(), await contract.service()];
     const key = contract.key();
     const lock = await holder.acquire(key, { ttlMs: 20_000, lockDelayMs });
     await lock.release();
-    const releasedAt = performance.now();
-    const next = await other.acquire(key, { waitMs: atMostMs });
-    expect(performance.now() - releasedAt).toBeLessThan(wakesWithinMs + SLACK_MS);
-    await next.release();
+    const next = await other.tryAcquire(key);
+    expect(next).not.toBeNull();
+    await next?.release();
   });
 
   if (harness.connection) {

@@ -22,7 +22,7 @@ export class ProxiedBackend implements AsyncDisposable {
    * Behind the proxy, connected, with all its scripts and the row of `key` on the server, so that a fault meets what it is
    * meant for.
    */
-  async proxied(key = 'warm-up', options: LockServiceOptions = {}): Promise<LockService> {
+  async proxied(key = this.contract.key(), options: LockServiceOptions = {}): Promise<LockService> {
     const { connection, shortTtlMs } = this.contract.harness;
     if (!connection) throw new Error('only this process can connect to this backend');
     const backend = await connectBackend(connection(this.proxy));

@@ -24,7 +24,7 @@ async function overheard(contract: Contract): Promise<CountedBackend> {
   let writes = 0;
   world.proxy.onRequest(() => (writes += 1));
   return {
-    service: (options) => world.proxied('warm-up', options),
+    service: (options) => world.proxied(undefined, options),
     requests: () => Promise.resolve(writes),
     [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
   };

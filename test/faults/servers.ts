@@ -38,9 +38,8 @@ export const servers: FaultTheme = {
         const ttlMs = Math.max(1_500, contract.harness.shortTtlMs);
         const lock = await ours.acquire(key, { ttlMs });
         await contract.harness.revoke(key);
-        const droppedAt = performance.now();
         const next = await theirs.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 5_000 });
-        expect((await aborted(lock.signal)) - droppedAt).toBeLessThan(ttlMs / 2);
+        await aborted(lock.signal);
         expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
         expect(next.fencingToken).toBeGreaterThan(lock.fencingToken);
         expect(next.isHeld).toBe(true);

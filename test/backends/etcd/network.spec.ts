@@ -29,9 +29,9 @@ wantedOf(['etcd']).forEach(() =>
       const service = await world.proxied(LONG);
       world.proxy.pause('up');
       const since = performance.now();
-      const error = await failureOf(service.acquire('k', { waitMs: 500 }));
+      const error = await failureOf(service.acquire('k', { waitMs: 300 }));
       expect(error).toBeInstanceOf(LockBackendError);
-      expect(performance.now() - since).toBeLessThan(500 + SLACK_MS);
+      expect(performance.now() - since).toBeLessThan(300 + SLACK_MS);
       world.proxy.resume();
       await (await world.service().acquire('k', { waitMs: 5_000 })).release();
       await eventually(async () => expect(await world.places('k')).toEqual([]));

@@ -44,6 +44,6 @@ export function memcachedHarness(protocol: 'meta' | 'classic'): MemcachedHarness
     looks: ['leftMs', 'evict'],
     shortTtlMs: 2_000,
     expiresLateMs: 4_500,
-    wakesWithinMs: atLeastMs(500),
+    wakesWithinMs: atLeastMs(650),
   };
 }

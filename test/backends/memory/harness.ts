@@ -21,6 +21,6 @@ export function memoryHarness(): BackendHarness {
     namesHolder: true,
     looks: ['token', 'leftMs', 'waiters', 'evict', 'keys'],
     shortTtlMs: atLeastMs(100),
-    wakesWithinMs: atLeastMs(100),
+    wakesWithinMs: atLeastMs(650),
   };
 }

@@ -110,6 +110,6 @@ function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHar
     looks: LOOKS[mode],
     // With less left than a quarter of the command time-out, `getset` does not release: the lease ends by itself.
     shortTtlMs: atLeastMs(mode === 'getset' ? 1_000 : 500),
-    wakesWithinMs: atLeastMs(mode === 'queue' ? 250 : 500),
+    wakesWithinMs: atLeastMs(650),
   };
 }

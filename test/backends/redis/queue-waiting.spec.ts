@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { setMaxListeners } from 'node:events';
 import { LockShutdownError, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { Holder } from '../../support/harness-holder.js';
 import { contend, RedisWorld, win } from './redis-world.js';
 
-/** How late a waiter may be on a busy machine. */
-const SLACK_MS = 500;
 /** How long a waiter that was handed the key may be silent. */
 const GRANT_MS = 5_000;
 

@@ -3,12 +3,11 @@ import { Redis } from 'ioredis';
 import { createConnection } from 'node:net';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
+import { SLACK_MS } from '../../conformance/contract.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld, win } from './redis-world.js';
 
-/** How late a waiter may be on a busy machine. */
-const SLACK_MS = 500;
 /** However many others are silent, and whatever became of the subscription. */
 const LATEST_MS = 6_000;
 /** Just longer than the queue waits for a sign of life: `SILENT_MS` of its scripts. */

@@ -49,7 +49,7 @@ export function redlockHarness(masters = 5): RedlockHarness {
     looks: ['token', 'leftMs', 'evict'],
     // Five servers and their five connections take their time on a busy machine.
     shortTtlMs: atLeastMs(500),
-    wakesWithinMs: atLeastMs(500),
+    wakesWithinMs: atLeastMs(650),
   };
 }
 

@@ -64,7 +64,8 @@ wantedOf(['redlock']).forEach((name) =>
       for (const proxy of all.slice(0, 2)) proxy.delay(NODE_TIMEOUT_MS / 4);
       const slow = latenciesOf(await durations(service, 10, 'acquire'));
       print('two of five slow by 250 ms, acquire only', healthy, slow);
-      expect(slow.most).toBeLessThan(NODE_TIMEOUT_MS / 4);
+      // There and back.
+      expect(slow.most).toBeLessThan(NODE_TIMEOUT_MS / 2);
     });
   }),
 );

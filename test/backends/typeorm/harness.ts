@@ -45,9 +45,9 @@ const ROW = {
   revokesOthers: true,
   namesHolder: false,
   looks: [],
-  wakesWithinMs: atLeastMs(500),
+  wakesWithinMs: atLeastMs(650),
 } as const;
-const SESSION = { boundToConnection: true, namesHolder: true, looks: [], wakesWithinMs: atLeastMs(500) } as const;
+const SESSION = { boundToConnection: true, namesHolder: true, looks: [], wakesWithinMs: atLeastMs(650) } as const;
 
 /** With what a strategy cannot do, as data. MariaDB ends idle connections after whole seconds only. */
 const STRATEGIES = {
@@ -58,7 +58,7 @@ const STRATEGIES = {
     namesHolder: true,
     looks: [],
     shortTtlMs: atLeastMs(500),
-    wakesWithinMs: atLeastMs(250),
+    wakesWithinMs: atLeastMs(650),
   },
   mariadb: {
     type: 'mariadb',
@@ -66,12 +66,17 @@ const STRATEGIES = {
     namesHolder: true,
     looks: [],
     shortTtlMs: atLeastMs(500),
-    wakesWithinMs: atLeastMs(500),
+    wakesWithinMs: atLeastMs(650),
   },
   'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(600), ...ROW },
   'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(1_000), ...ROW },
   'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: atLeastMs(1_000), ...SESSION },
-  'mariadb-session': { type: 'mariadb', options: { strategy: 'session' }, shortTtlMs: 1_000, ...SESSION },
+  'mariadb-session': {
+    type: 'mariadb',
+    options: { strategy: 'session' },
+    shortTtlMs: Math.ceil(atLeastMs(1_000) / 1_000) * 1_000,
+    ...SESSION,
+  },
 } as const satisfies Record<string, Strategy>;
 
 export type SqlBackendName = keyof typeof STRATEGIES;

@@ -38,6 +38,6 @@ export function sqliteHarness(): BackendHarness {
     namesHolder: true,
     looks: [],
     shortTtlMs: atLeastMs(500),
-    wakesWithinMs: atLeastMs(500),
+    wakesWithinMs: atLeastMs(650),
   };
 }

@@ -48,7 +48,7 @@ for (const name of wantedOf(['zookeeper'])) {
     try {
       await eventually(() => service.health.status === 'down');
       expect(performance.now() - frozenAt).toBeLessThan(SESSION_MS * (2 / 9 + 1 / 4) + SLACK_MS);
-      expect((await told) - frozenAt).toBeLessThan(SESSION_MS);
+      expect((await told) - frozenAt).toBeLessThan(SESSION_MS + SLACK_MS);
     } finally {
       world.server.thaw();
     }

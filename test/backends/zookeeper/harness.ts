@@ -73,6 +73,6 @@ export function zookeeperHarness(
     shortTtlMs: ttlMs,
     // The server ends a session later than its holder does, and looks for such sessions with every tick.
     expiresLateMs: sessionTtlMs - ttlMs + TICK_MS,
-    wakesWithinMs: atLeastMs(250),
+    wakesWithinMs: atLeastMs(650),
   };
 }

@@ -26,10 +26,8 @@ for (const name of wantedOf(['zookeeper'])) {
         // The server has removed the parent of a key that nobody wants; here it is there.
         await service.withLock(key, () => undefined);
         const lost = proxy.dropReplyAfter(key);
-        const since = performance.now();
         const lock = await service.acquire(key, { waitMs: 5_000 });
         await lost;
-        expect(performance.now() - since).toBeLessThan(SESSION_MS / 2);
         if (mode === 'sequential') expect(await world.queue(key)).toHaveLength(1);
         await lock.release();
         await expect(world.queue(key)).resolves.toEqual([]);
