@@ -31,7 +31,8 @@ export default {
   },
   moduleNameMapper: {
     '^nestjs-distributed-lock$': '<rootDir>/lib/index.ts',
-    '^nestjs-distributed-lock/(core|testing|conformance|nestjs-locks)$': '<rootDir>/lib/$1/index.ts',
+    '^nestjs-distributed-lock/(core|testing|conformance|inspector|metrics|nestjs-locks|opentelemetry|terminus)$':
+      '<rootDir>/lib/$1/index.ts',
     '^nestjs-distributed-lock/(.+)$': '<rootDir>/lib/backends/$1/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },

@@ -24,7 +24,15 @@ const run = (command: string, args: string[], cwd: string): string =>
 
 /** Every folder of a backend is a sub-path. */
 const BACKENDS = readdirSync(join(root, 'lib/backends'));
-const SUB_PATHS = ['', '/core', '/testing', '/conformance', '/nestjs-locks', ...BACKENDS.map((name) => `/${name}`)];
+const SUB_PATHS = [
+  '',
+  '/core',
+  '/testing',
+  '/conformance',
+  '/inspector',
+  '/nestjs-locks',
+  ...BACKENDS.map((name) => `/${name}`),
+];
 
 /** Tests the packed tarball, as an application gets it. Needs the build. */
 describe('the package', () => {

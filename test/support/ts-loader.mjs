@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url';
 
 import jestConfig from '../../jest.config.mjs';
 
+/** Sub-paths that are no backend. */
+const ROOMS = ['core', 'testing', 'conformance', 'inspector', 'metrics', 'nestjs-locks', 'opentelemetry', 'terminus'];
 const root = new URL('../../', import.meta.url);
 const [, swcOptions] = jestConfig.transform['^.+\\.ts$'];
 
@@ -27,8 +29,7 @@ export async function load(url, context, nextLoad) {
 function sourceOf(specifier, parent) {
   const [, inside] = /^nestjs-distributed-lock(?:\/(.+))?$/.exec(specifier) ?? [];
   if (specifier === 'nestjs-distributed-lock') return new URL('lib/index.ts', root).href;
-  if (['core', 'testing', 'conformance', 'nestjs-locks'].includes(inside))
-    return new URL(`lib/${inside}/index.ts`, root).href;
+  if (ROOMS.includes(inside)) return new URL(`lib/${inside}/index.ts`, root).href;
   if (inside !== undefined) return new URL(`lib/backends/${inside}/index.ts`, root).href;
   if (specifier.endsWith('.ts')) return new URL(specifier, parent).href;
   if (!/^\.{1,2}\/.*\.js$/.test(specifier) || !parent?.endsWith('.ts')) return undefined;
