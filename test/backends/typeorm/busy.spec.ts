@@ -73,7 +73,9 @@ function failures(contract: Contract, harness: SqlHarness, codes: readonly strin
   afterEach(() => askAll(MENDED[type]));
 
   it.each(codes)('%s is tried again, unseen by the caller', async (code) => {
-    const [service, key] = [await contract.service(), contract.key()];
+    // It is tried again for so long.
+    const service = contract.closing(new LockService(await harness.connectWith({ requestTimeoutMs: 10_000 })));
+    const key = contract.key();
     await (await service.acquire(key)).release();
     await askAll(FAILING[type](code, 3));
     const lock = await service.tryAcquire(key);
