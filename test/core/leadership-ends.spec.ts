@@ -51,6 +51,22 @@ describe('the end of a leadership', () => {
     expect(taken?.isHeld).toBe(true);
   });
 
+  it('resigns in an observer of the beginning, and resolves when the work has ended', async () => {
+    const told: string[] = [];
+    const leadership = world
+      .service({ observers: [{ termBegan: () => void leadership.resign().then(() => told.push('resigned')) }] })
+      .lead('chief', async ({ signal }) => {
+        told.push(`begins, ${signal.aborted ? 'told to end' : 'untold'}`);
+        await new Promise(setImmediate);
+        told.push('ends');
+      });
+    await clock.advance(0);
+    await new Promise(setImmediate);
+    await clock.advance(0);
+    expect(told).toEqual(['begins, told to end', 'ends', 'resigned']);
+    await leadership.close();
+  });
+
   it('resigns and closes from inside the work without waiting for itself', async () => {
     const leadership: Leadership = locks.lead('chief', async () => {
       await leadership.resign();

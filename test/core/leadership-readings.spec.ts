@@ -45,6 +45,17 @@ describe('who leads', () => {
     await mine.close();
   });
 
+  it('is no longer told to a reader who leaves, at once', async () => {
+    await using mine = locks.lead('chief', office.obedient, { ttlMs: TTL_MS });
+    await clock.advance(0);
+    const changes = mine.changes();
+    await changes.next();
+    const next = changes.next();
+    await new Promise(setImmediate);
+    await expect(changes.return?.()).resolves.toEqual({ done: true, value: undefined });
+    await expect(next).resolves.toEqual({ done: true, value: undefined });
+  });
+
   it('is told when it changes: here at once, elsewhere within a third of the TTL', async () => {
     const [a, b] = [labelled('a'), labelled('b')];
     const mine = a.lead('chief', office.obedient, { ttlMs: TTL_MS });

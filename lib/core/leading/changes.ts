@@ -26,10 +26,26 @@ export class Changes {
     this.note();
   }
 
-  async *stream(signal: AbortSignal | undefined): AsyncGenerator<Holder | undefined, void, void> {
+  /** Ends with `signal`, and at once with the reader, also while that waits for the next change. */
+  stream(signal?: AbortSignal): AsyncIterableIterator<Holder | undefined> {
+    const left = new AbortController();
+    const read = this.#read(signal ? [left.signal, signal] : [left.signal]);
+    return {
+      next: () => read.next(),
+      return: () => {
+        left.abort();
+        return read.return();
+      },
+      [Symbol.asyncIterator]() {
+        return this;
+      },
+    };
+  }
+
+  async *#read(signals: readonly AbortSignal[]): AsyncGenerator<Holder | undefined, void, void> {
     let told: { readonly holder: Holder | undefined } | undefined;
     let knownUntil = -Infinity;
-    const isOver = (): boolean => this.#ended || signal?.aborted === true;
+    const isOver = (): boolean => this.#ended || signals.some(({ aborted }) => aborted);
     while (!isOver()) {
       const version = this.#version;
       let holder = told?.holder;
@@ -47,20 +63,20 @@ export class Changes {
         told = { holder };
         yield holder;
       }
-      if (version === this.#version && !isOver()) await this.#sleep(signal);
+      if (version === this.#version && !isOver()) await this.#sleep(signals);
     }
   }
 
-  #sleep(signal: AbortSignal | undefined): Promise<void> {
+  #sleep(signals: readonly AbortSignal[]): Promise<void> {
     return new Promise((resolve) => {
       const wake = (): void => {
         this.#sleepers.delete(wake);
         timer.cancel();
-        listener?.end();
+        for (const listener of listeners) listener.end();
         resolve();
       };
       const timer = this.clock.schedule(this.ttlMs / 3, wake, { background: true });
-      const listener = signal && new AbortListener(signal, wake);
+      const listeners = signals.map((signal) => new AbortListener(signal, wake));
       this.#sleepers.add(wake);
     });
   }

@@ -82,7 +82,9 @@ export class Leadership implements AsyncDisposable {
    * by the work itself it resolves at once. Does nothing where another process leads.
    */
   async resign(): Promise<void> {
-    await this.#endTerm('resigned', this.#termOver);
+    // An observer of the beginning may call this when the term is not under way yet.
+    const over = Promise.resolve().then(() => this.#termOver);
+    await this.#endTerm('resigned', over);
   }
 
   /**
@@ -135,7 +137,7 @@ export class Leadership implements AsyncDisposable {
       term = await this.#elected();
     } catch (error) {
       if (error instanceof LockShutdownError) this.#closed.abort();
-      return Pauses.afterOutage();
+      return this.#pauses.afterOutage();
     }
     if (this.#closed.signal.aborted) return term.release().then(() => 0);
     const serving = this.#serve(term);

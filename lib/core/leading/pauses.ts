@@ -29,8 +29,8 @@ export class Pauses {
   }
 
   /** The backend failed, after it was asked again and again for a while. */
-  static afterOutage(): number {
-    return vary(FIRST_BACKOFF_MS);
+  afterOutage(): number {
+    return vary(this.#spacingMs);
   }
 }
 
