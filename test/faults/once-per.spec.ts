@@ -5,16 +5,16 @@ import type { CronApi, Try } from '../support/harness-cron-child.js';
 import { atLeastMs } from '../support/machine.js';
 import { type Child, spawnChild } from '../support/processes.js';
 
-/** `ONCE_MS=240000` for a hundred ticks on a busy machine; on a quiet one these are a hundred. */
-const RUN_MS = Number(process.env.ONCE_MS ?? 40_000);
+const TICKS = Number(process.env.ONCE_TICKS ?? 12);
 const PROCESSES = 5;
 const PERIOD_MS = atLeastMs(400);
-const TICKS = Math.round(RUN_MS / PERIOD_MS);
 /** The greatest difference of two clocks, and of a blocked event loop. */
 const CLOCKS_MS = PERIOD_MS / 5;
 const BLOCKED_MS = PERIOD_MS / 10;
 const MIN_HOLD_MS = PERIOD_MS / 2;
-const SESSION_TTL_MS = 10_000;
+const SESSION_TTL_MS = 20_000;
+/** The run in which a process is killed: its lease ends long before its tick, which no session outlives. */
+const KILLED = { periodMs: 60_000, ttlMs: 2_000 };
 
 /** Not `getset`: two who find an ended lease there close the key for a `ttlMs`, which is longer than a period here. */
 const KEPT_BY: readonly BackendName[] = [
@@ -37,26 +37,30 @@ describe(`${PROCESSES} processes whose clocks differ, and a job that each of the
   const harnesses = names.map((name) => registered(name).harness({ sessionTtlMs: SESSION_TTL_MS }));
   let children: Child<CronApi>[] = [];
   let tries: Try[] = [];
+  let afterKill: Try[] = [];
 
-  beforeAll(async () => {
-    if (names.length === 0) return;
-    const file = new URL('../support/harness-cron-child.ts', import.meta.url);
-    const spawned = Array.from({ length: PROCESSES }, () => spawnChild<CronApi>(file));
-    await Promise.all(harnesses.map((harness) => harness.start()));
-    children = await Promise.all(spawned);
-    const connections = harnesses.map((harness) => harness.connection?.());
-    for (const [place, connection] of connections.entries()) {
-      if (!connection) throw new Error('other processes have to connect');
-      const backend = names[place] ?? '';
-      await Promise.all(children.map((child) => child.call('open', { backend, connection })));
-    }
-    const startsAt = performance.timeOrigin + performance.now() + PERIOD_MS;
-    const schedule = { ticks: TICKS, periodMs: PERIOD_MS, startsAt, blockedMs: BLOCKED_MS };
-    const shares = children.map((child, place) =>
-      child.call('run', { ...schedule, clockLateMs: (CLOCKS_MS * place) / (PROCESSES - 1) }),
-    );
-    tries = (await Promise.all(shares)).flat();
-  }, RUN_MS + 180_000);
+  beforeAll(
+    async () => {
+      if (names.length === 0) return;
+      const file = new URL('../support/harness-cron-child.ts', import.meta.url);
+      const spawned = Array.from({ length: PROCESSES }, () => spawnChild<CronApi>(file));
+      await Promise.all(harnesses.map((harness) => harness.start()));
+      children = await Promise.all(spawned);
+      const connections = harnesses.map((harness) => harness.connection?.());
+      for (const [place, connection] of connections.entries()) {
+        if (!connection) throw new Error('other processes have to connect');
+        const backend = names[place] ?? '';
+        await Promise.all(children.map((child) => child.call('open', { backend, connection })));
+      }
+      tries = await run(children, { ticks: TICKS, periodMs: PERIOD_MS });
+      const [victim, ...others] = children;
+      await victim?.call('hang', KILLED);
+      await victim?.kill();
+      // At once, and when the lease has ended.
+      afterKill = await run(others, { ticks: 2, periodMs: KILLED.ttlMs * 1.5 });
+    },
+    TICKS * PERIOD_MS + 180_000,
+  );
   afterAll(async () => {
     await Promise.all(children.map((child) => child.kill()));
     await Promise.all(harnesses.map((harness) => harness.stop()));
@@ -75,8 +79,27 @@ describe(`${PROCESSES} processes whose clocks differ, and a job that each of the
       expect(runs).toEqual(runs.map(() => 1));
       expect(exact.length).toBeGreaterThan(TICKS / 2);
     });
+
+    it(`${name} has no tick twice whose process is killed by SIGKILL`, () => {
+      const asked = afterKill.filter(({ backend }) => backend === name);
+      expect(asked).toHaveLength(2 * (PROCESSES - 1));
+      expect(asked.filter(({ ran }) => ran)).toEqual([]);
+    });
   }
 });
+
+/** Each asks on every backend at every tick of its own clock. */
+async function run(
+  children: readonly Child<CronApi>[],
+  schedule: { readonly ticks: number; readonly periodMs: number },
+): Promise<Try[]> {
+  const startsAt = performance.timeOrigin + performance.now() + PERIOD_MS;
+  const shares = children.map((child, place) => {
+    const clockLateMs = (CLOCKS_MS * place) / (PROCESSES - 1);
+    return child.call('run', { ...schedule, startsAt, blockedMs: BLOCKED_MS, clockLateMs });
+  });
+  return (await Promise.all(shares)).flat();
+}
 
 /** Whether the differences in this tick, and in the one before, were less than what a job may be off. */
 function isExact(ticks: readonly (readonly Try[])[], tick: number): boolean {

@@ -43,6 +43,16 @@ const api = {
     }
     return Promise.all(tries);
   },
+  /** Begins a run on every backend, and ends none. Resolves in the middle of them. */
+  hang: async ({ periodMs, ttlMs }: { periodMs: number; ttlMs: number }) => {
+    const { minHoldMs = 0 } = oncePer(periodMs);
+    const begin = (locks: LockService): Promise<void> =>
+      new Promise((begun, failed) => {
+        const job = (): Promise<void> => new Promise(() => begun());
+        locks.withLock('job', job, { minHoldMs, ttlMs, waitMs: 30_000 }).catch(failed);
+      });
+    await Promise.all(Array.from(services.values(), begin));
+  },
 };
 
 /** As `@Locked` does with these options. */
