@@ -10,6 +10,8 @@ export interface Costs {
   /** Acquires a key that is free and was used before. */
   readonly acquire: number;
   readonly release: number;
+  /** To release a key at the end of its `minHoldMs`. @default release */
+  readonly reopen?: number;
   readonly renew: number;
   /** To ask once for a key that is held. */
   readonly refused: number;

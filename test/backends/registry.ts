@@ -64,7 +64,8 @@ export const REGISTRY = {
   'redis-getset': {
     harness: () => redisHarness('getset'),
     faults: ['history-of-kills', 'servers', 'costs', 'order'],
-    costs: { acquire: 2, release: 2, renew: 2, refused: 1, wait: POLLS, handOver: [4, 5] },
+    // A lease that is about to end is left to end.
+    costs: { acquire: 2, release: 2, reopen: 1, renew: 2, refused: 1, wait: POLLS, handOver: [4, 5] },
   },
   'redis-sentinel': {
     harness: () => redisSentinelHarness('queue'),

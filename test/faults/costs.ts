@@ -1,4 +1,6 @@
 import { expect } from '@jest/globals';
+import { eventually } from '../support/eventually.js';
+import { atLeastMs } from '../support/machine.js';
 import { type Contract, handled, throughout } from '../conformance/contract.js';
 import { counted } from './request-counter.js';
 import type { Costs } from '../backends/registered-backend.js';
@@ -9,20 +11,42 @@ import type { FaultTheme } from './fault-theme.js';
 const LONG_MS = 60_000;
 /** As the registry says. */
 const WAIT_MS = 1_500;
+/** Longer than an acquire and a release take. */
+const MIN_HOLD_MS = atLeastMs(500);
 
 export const costs: FaultTheme = {
   title: 'round trips',
   sessionTtlMs: LONG_MS,
-  declare({ alone }, name) {
+  declare({ alone, harness }, name) {
     alone('are those of the registry', async (contract) => {
       const measured = await measure(contract);
-      const { wait, handOver, ...exact } = demanded(registered(name).costs);
+      const { wait, handOver, reopen: _, ...exact } = demanded(registered(name).costs);
       expect(measured).toMatchObject(exact);
       within(measured.wait, wait);
       within(measured.handOver, handOver);
     });
+
+    if (harness.boundToConnection === true || harness.transactional === true) return;
+    alone('are as many with minHoldMs, and a release when that is over', async (contract) => {
+      const { acquire, release, renew, reopen = release } = demanded(registered(name).costs);
+      // A session keeps its key by itself. A lease is renewed for the rest of the time.
+      const keep = registered(name).sessions === true ? 0 : renew;
+      await using backend = await counted(contract);
+      const service = await backend.service({ defaults: { ttlMs: LONG_MS, minHoldMs: MIN_HOLD_MS } });
+      const key = contract.key();
+      await service.withLock(key, () => undefined, { minHoldMs: 0 });
+      const before = await backend.requests();
+      const lock = await service.acquire(key);
+      expect(await backend.requests()).toBe(before + acquire);
+      await lock.release();
+      const closed = before + acquire + keep;
+      expect(await backend.requests()).toBe(closed);
+      await eventually(async () => expect(await backend.requests()).toBe(closed + reopen));
+    });
   },
 };
+
+type Counts = Record<Exclude<keyof Costs, 'reopen'>, number>;
 
 function within(count: number, expected: Costs['wait']): void {
   const [atLeast, atMost] = typeof expected === 'number' ? [expected, expected] : expected;
@@ -30,7 +54,7 @@ function within(count: number, expected: Costs['wait']): void {
   expect(count).toBeLessThanOrEqual(atMost);
 }
 
-async function measure(contract: Contract): Promise<Record<keyof Costs, number>> {
+async function measure(contract: Contract): Promise<Counts> {
   await using backend = await counted(contract);
   const options = { defaults: { ttlMs: LONG_MS, waitMs: LONG_MS } };
   const [ours, theirs] = [await backend.service(options), await backend.service(options)];
@@ -51,7 +75,7 @@ async function measure(contract: Contract): Promise<Record<keyof Costs, number>>
     return { wait, handOver };
   };
 
-  const measured = async (): Promise<Record<keyof Costs, number>> => {
+  const measured = async (): Promise<Counts> => {
     let lock = await ours.acquire(key);
     await lock.release();
     const acquire = await during(async () => (lock = await ours.acquire(key)));
