@@ -101,14 +101,16 @@ describe('leadership', () => {
     expect(ends).toEqual([expect.anything(), 'revoked']);
   });
 
-  it('stands again after the backend was down', async () => {
-    const down = new Error('down');
-    world.backend.breakDown(down);
-    const leadership = lead();
+  it.each([
+    { ttlMs: TTL_MS, withinMs: 1_251 },
+    { ttlMs: 500, withinMs: 209 },
+  ])('stands again after the backend was down: with a TTL of $ttlMs ms within $withinMs ms', async (how) => {
+    world.backend.breakDown(new Error('down'));
+    const leadership = lead(locks, { ttlMs: how.ttlMs });
     await clock.advance(60_000);
     expect(leadership.isLeader).toBe(false);
     world.backend.repair();
-    await clock.advance(4_000);
+    await clock.advance(how.withinMs);
     expect(leadership.isLeader).toBe(true);
     office.end();
   });

@@ -35,5 +35,5 @@ export class Pauses {
 }
 
 function vary(ms: number): number {
-  return ms * 0.75 + randomInt(ms / 2 + 1);
+  return ms * 0.75 + randomInt(Math.ceil(ms / 2) + 1);
 }
