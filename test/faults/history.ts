@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import { randomInt } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -79,40 +80,52 @@ class Crowd {
   async run(ms: number, faults: readonly Fault[]): Promise<readonly Operation[]> {
     const end = performance.now() + ms;
     await Promise.all(Array.from({ length: PROCESSES }, () => this.#place(end, faults)));
-    const history = loadHistory(this.files);
-    if (grantsIn(history) > ENOUGH.grants && this.harmed > ENOUGH.harmed) return history;
-    return this.run(ms, faults);
+    return loadHistory(this.files);
   }
 
-  /** One process after the other, each until it is killed or the time is up. */
+  #isOver(end: number): boolean {
+    if (performance.now() < end || this.harmed <= ENOUGH.harmed) return false;
+    return grantsIn(loadHistory(this.files)) > ENOUGH.grants;
+  }
+
+  /** One process after the other, each until it is killed or all is done: to start one takes a busy machine seconds. */
   async #place(end: number, faults: readonly Fault[]): Promise<void> {
-    while (performance.now() < end) {
+    while (!this.#isOver(end)) {
       await using holder = await startHolder(this.contract);
-      const hammering = this.#hammer(holder, end - performance.now());
-      const over = hammering.then(
-        () => true,
-        () => true,
-      );
-      let killed = false;
-      while (!killed && !(await Promise.race([over, later(randomInt(200, 800))]))) {
-        this.harmed += 1;
-        killed = faults[randomInt(faults.length)] === 'kill';
-        if (killed) {
-          await holder.kill();
-        } else {
-          holder.child.freeze();
-          await later(randomInt(50, this.contract.harness.shortTtlMs * 2));
-          holder.child.thaw();
-        }
-      }
-      if (!killed) this.grants += await hammering;
+      let alive = true;
+      while (alive && !this.#isOver(end)) alive = await this.#harm(holder, end, faults);
     }
+  }
+
+  /** While the process hammers, until it is killed or done. Resolves to whether it lives. */
+  async #harm(holder: Holder, end: number, faults: readonly Fault[]): Promise<boolean> {
+    const hammering = this.#hammer(holder, end - performance.now());
+    const over = hammering.then(
+      () => true,
+      () => true,
+    );
+    let killed = false;
+    while (!killed && !(await Promise.race([over, later(randomInt(200, 800))]))) {
+      this.harmed += 1;
+      killed = faults[randomInt(faults.length)] === 'kill';
+      if (killed) {
+        await holder.kill();
+      } else {
+        holder.child.freeze();
+        await later(randomInt(50, this.contract.harness.shortTtlMs * 2));
+        holder.child.thaw();
+      }
+    }
+    if (!killed) this.grants += await hammering;
+    return !killed;
   }
 
   /** Rejects with what goes wrong in the child, also when that is its end. */
   #hammer(holder: Holder, ms: number): Promise<number> {
     const proc = `p${this.files.length}`;
     const history = join(this.directory, `${proc}.jsonl`);
+    // Before the child does, which may be killed first.
+    writeFileSync(history, '');
     this.files.push(history);
     const { resource } = this;
     return holder.child.call('hammer', {

@@ -5,8 +5,8 @@ import type { FaultTheme } from './fault-theme.js';
 
 /** `ORDER_ROUNDS=200` for the whole of it. */
 const ROUNDS = Number(process.env.ORDER_ROUNDS ?? 20);
-/** Rounds at a time, each with a key of its own. */
-const LANES = 10;
+/** Rounds at a time, each with a key of its own: more keep a busy machine from answering within a TTL. */
+const LANES = 5;
 
 /**
  * The safety property: a holder that is cut off alone knows that its lock is lost before anybody else has it. Nothing but

@@ -28,7 +28,7 @@ export class ProxiedBackend implements AsyncDisposable {
     const backend = await connectBackend(connection(this.proxy));
     const service = new LockService(backend, { ...options, defaults: { ttlMs: shortTtlMs, ...options.defaults } });
     this.#services.push(service);
-    const lease = await this.contract.win(backend, key, { waitMs: 5_000 });
+    const lease = await this.contract.win(backend, key, { ttlMs: 20_000, waitMs: 20_000 });
     await lease.renew();
     await lease.release();
     return service;
