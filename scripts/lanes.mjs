@@ -8,7 +8,7 @@ const BEGINNINGS = { typeorm: ['hammer', 'mariadb', 'once-per', 'pg-bouncer', 'p
 
 /** The patterns of each lane's specs. The folder of a backend is a lane, unless it shares one. */
 const lanes = new Map([
-  ['sample', ['test/(sample|package|readme)/']],
+  ['sample', ['test/(inspector|sample|package|readme)/']],
   ['examples', ['test/examples/']],
 ]);
 for (const folder of readdirSync(join(import.meta.dirname, '../lib/backends'))) {

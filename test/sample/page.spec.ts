@@ -1,32 +1,17 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { existsSync } from 'node:fs';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { describeInChromium, launchChromium } from '../support/chromium.js';
 import { eventually } from '../support/eventually.js';
 import { Sale } from './sale.js';
 
-const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
-const ARGUMENTS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
-];
-
-// Where a browser cannot be installed the rest is tested all the same; CI has to have one.
-const whereThereIsOne = existsSync(CHROMIUM) || process.env['CI'] === 'true' ? describe : describe.skip;
-
-whereThereIsOne('the page, in Chromium', () => {
+describeInChromium('the page, in Chromium', () => {
   let browser: Browser;
   let sale: Sale;
   let page: Page;
   let complaints: string[];
 
   beforeAll(async () => {
-    browser = await chromium.launch({ executablePath: CHROMIUM, args: ARGUMENTS });
+    browser = await launchChromium();
   });
 
   afterAll(() => browser.close());

@@ -134,4 +134,6 @@ const html = /* HTML */ `<!doctype html>
   </html> `;
 
 /** One file, which needs nothing from elsewhere. */
-export const page = html.replace('<style>', () => `<style>${style}`).replace('<script>', () => `<script>${script}`);
+export const page: string = html
+  .replace('<style>', () => `<style>${style}`)
+  .replace('<script>', () => `<script>${script}`);

@@ -1,5 +1,5 @@
 /** Makes elements and texts only: a key is never read as markup. */
-export const elements = /* JavaScript */ String.raw`'use strict';
+export const elements: string = /* JavaScript */ String.raw`'use strict';
 const base = location.pathname.replace(/\/+$/, '');
 const byId = (id) => document.getElementById(id);
 const rows = new Map();

@@ -1,5 +1,5 @@
 /** The table of keys. A row lasts as long as its key, so that it keeps the focus. */
-export const keys = /* JavaScript */ String.raw`function rowOf(id) {
+export const keys: string = /* JavaScript */ String.raw`function rowOf(id) {
   const found = rows.get(id);
   if (found) return found;
   const key = element('button', { type: 'button', className: 'key' });

@@ -151,6 +151,6 @@ connect();
 refresh();
 `;
 
-export const script = `${elements}
+export const script: string = `${elements}
 ${keys}
 ${reading}`;

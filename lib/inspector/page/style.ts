@@ -1,4 +1,5 @@
-export const style = /* CSS */ `
+/** A mark that is no part of a name has an empty one for those who hear the page. */
+export const style: string = /* CSS */ `
 :root {
   color-scheme: light dark;
   --ground: #f6f7f9; --card: #fff; --text: #1b2330; --quiet: #5b6675; --line: #dfe3e9;
@@ -26,7 +27,7 @@ ul, ol { list-style: none; margin: 0; padding: 0; }
   border: 1px solid var(--line); border-radius: 1rem; padding: .1rem .7rem; background: var(--card); font-size:
   .85rem;
 }
-#backends li::before, #connection::before { content: '●'; margin-right: .4rem; color: var(--quiet); }
+#backends li::before, #connection::before { content: '●'; content: '●' / ''; margin-right: .4rem; color: var(--quiet); }
 [data-state='up']::before, [data-state='live']::before { color: var(--good) !important; }
 [data-state='down']::before, [data-state='lost']::before { color: var(--bad) !important; }
 #connection { margin: 0 0 0 auto; font-size: .85rem; color: var(--quiet); }
@@ -57,8 +58,8 @@ button.danger, button.free { color: var(--bad); }
 button.danger { border-color: var(--bad); background: var(--bad-ground); }
 button.free { white-space: nowrap; padding: .15rem .6rem; }
 button.key { background: none; border: 0; padding: 0; text-align: left; color: var(--accent); }
-button.key::before { content: '▸'; display: inline-block; width: 1.1em; color: var(--quiet); }
-button.key[aria-expanded='true']::before { content: '▾'; }
+button.key::before { content: '▸'; content: '▸' / ''; display: inline-block; width: 1.1em; color: var(--quiet); }
+button.key[aria-expanded='true']::before { content: '▾'; content: '▾' / ''; }
 table { width: 100%; border-collapse: collapse; }
 th {
   text-align: left; color: var(--quiet); font-weight: 400; font-size: .8rem; padding: .2rem .6rem .2rem 0;
