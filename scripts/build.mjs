@@ -1,8 +1,9 @@
 /** Builds dist: ES modules for `import`, CommonJS for `require`, each with its declarations. */
 import { spawnSync } from 'node:child_process';
-import { cpSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { execPath, exit } from 'node:process';
+import ts from 'typescript';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -11,6 +12,7 @@ const tsc = join(root, 'node_modules/typescript/bin/tsc');
 rmSync(dist, { recursive: true, force: true });
 // Declarations are the same for both. Checked once, the code need not be checked again.
 emit('tsconfig.build.json', '--emitDeclarationOnly');
+stripInner(join(dist, 'esm'));
 cpSync(join(dist, 'esm'), join(dist, 'cjs'), { recursive: true });
 for (const [config, folder, type] of [
   ['tsconfig.build.json', 'esm', 'module'],
@@ -19,6 +21,21 @@ for (const [config, folder, type] of [
   // Comments are for readers of declarations: the code does without them, and is a third smaller.
   emit(config, '--noCheck', '--declaration', 'false', '--removeComments');
   writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify({ type })}\n`);
+}
+
+/** Comments of declarations that no entry point exports are for readers of the source: a tenth of the package. */
+function stripInner(folder) {
+  const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.d.ts'));
+  const text = new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
+  const entries = files.filter((file) => file.endsWith('index.d.ts'));
+  const exported = entries.flatMap((file) =>
+    Array.from(text.get(file).matchAll(/ from '(\..*)\.js'/g), ([, path]) => join(dirname(file), `${path}.d.ts`)),
+  );
+  const printer = ts.createPrinter({ removeComments: true });
+  for (const file of files.filter((name) => !entries.includes(name) && !exported.includes(name))) {
+    const source = ts.createSourceFile(file, text.get(file), ts.ScriptTarget.Latest);
+    writeFileSync(join(folder, file), printer.printFile(source));
+  }
 }
 
 function emit(config, ...options) {
