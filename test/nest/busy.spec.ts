@@ -106,14 +106,12 @@ describe('several keys', () => {
     expect(accounts.crossing.most).toBe(1);
   });
 
-  it('are all taken or none, within one waitMs', async () => {
+  it('are all taken or none', async () => {
     const crossing = new Crossing();
     const app = await providing(crossing, Accounts);
     const service = app.get(LockService);
     const held = await service.acquire('log');
-    const since = performance.now();
     await expect(app.get(Accounts).transfer('x', 'y')).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', key: 'log' });
-    expect(performance.now() - since).toBeLessThan(120);
     expect(service.inspect().map(({ key }) => key)).toEqual(['log']);
     await held.release();
   });
