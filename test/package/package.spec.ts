@@ -200,7 +200,7 @@ describe('the package', () => {
     expect(
       files.filter((file) => !/^package\/(dist\/(esm|cjs)\/|LICENSE$|README\.md$|package\.json$)/u.test(file)),
     ).toEqual([]);
-    expect(files.filter((file) => /spec|test\/|sample/u.test(file))).toEqual([]);
+    expect(files.filter((file) => /\bspec\b|test\/|sample/u.test(file))).toEqual([]);
     const { dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { dependencies?: unknown };
     expect(dependencies).toBeUndefined();
   });
