@@ -49,7 +49,10 @@ const ROW = {
 } as const;
 const SESSION = { boundToConnection: true, namesHolder: true, looks: [], wakesWithinMs: atLeastMs(650) } as const;
 
-/** With what a strategy cannot do, as data. MariaDB ends idle connections after whole seconds only. */
+/** MariaDB ends idle connections after whole seconds only: a lease is as long as that. */
+const WHOLE_SECONDS_MS = Math.ceil(atLeastMs(1_000) / 1_000) * 1_000;
+
+/** With what a strategy cannot do, as data. */
 const STRATEGIES = {
   postgres: {
     type: 'postgres',
@@ -69,12 +72,12 @@ const STRATEGIES = {
     wakesWithinMs: atLeastMs(650),
   },
   'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(600), ...ROW },
-  'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(1_000), ...ROW },
+  'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: WHOLE_SECONDS_MS, ...ROW },
   'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: atLeastMs(1_000), ...SESSION },
   'mariadb-session': {
     type: 'mariadb',
     options: { strategy: 'session' },
-    shortTtlMs: Math.ceil(atLeastMs(1_000) / 1_000) * 1_000,
+    shortTtlMs: WHOLE_SECONDS_MS,
     ...SESSION,
   },
 } as const satisfies Record<string, Strategy>;
