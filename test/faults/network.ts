@@ -9,7 +9,7 @@ import { demanded, registered } from '../backends/registry.js';
 import type { FaultTheme } from './fault-theme.js';
 
 /** Long enough for a busy machine. */
-const TTL_MS = 1_000;
+const TTL_MS = 2_000;
 const LONG_TTL_MS = 20_000;
 
 export const network: FaultTheme = {
