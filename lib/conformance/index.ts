@@ -3,6 +3,7 @@ import { granting } from './granting.js';
 import type { LeaseStoreHarness } from './harness.js';
 import { keys } from './keys.js';
 import { locking } from './locking.js';
+import { looking } from './looking.js';
 import { releasing } from './releasing.js';
 import { renewing } from './renewing.js';
 import { revocation } from './revocation.js';
@@ -31,6 +32,7 @@ export function leaseStorePromises(harness: LeaseStoreHarness): readonly LeaseSt
     keys,
     watching,
     locking,
+    looking,
     ...(harness.revoke ? [revocation(harness.revoke.bind(harness))] : []),
     ...(harness.freeze ? [silence(harness.freeze.bind(harness))] : []),
   ];

@@ -51,15 +51,4 @@ export const renewing: Theme = {
     assert.equal((await theirs.isHeldBy?.(key, owner)) ?? false, false, 'the owner has released the key');
     await trial.win(theirs, key);
   },
-
-  'tells who has a key, where it can tell, and changes nothing by that': async (trial) => {
-    const { ours, theirs, key } = await trial.scene();
-    const { owner } = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
-    if (!theirs.whoHolds) return;
-    assert.equal((await theirs.whoHolds(key))?.host, 'somewhere', 'the owner has the key');
-    assert.equal(await theirs.whoHolds(trial.key()), undefined, 'nobody has another key');
-    await ours.release(key, owner);
-    assert.equal(await theirs.whoHolds(key), undefined, 'the owner has released the key');
-    await trial.win(theirs, key);
-  },
 };

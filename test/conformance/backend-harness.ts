@@ -41,8 +41,11 @@ export interface BackendHarness {
   keeps?(key: string): boolean;
   /** Whether one who waits can be told who is in the way. */
   readonly namesHolder: boolean;
-  /** What else `LockService.look` tells of the holder, and what can be done from outside, where `namesHolder` is true. */
-  readonly looks: readonly ('token' | 'leftMs' | 'waiters' | 'evict' | 'keys')[];
+  /**
+   * What else `LockService.look` tells, and what can be done from outside, where `namesHolder` is true. `line`: those who
+   * wait are known by their owners alone.
+   */
+  readonly looks: readonly ('token' | 'leftMs' | 'waiters' | 'line' | 'evict' | 'keys')[];
   /** The smallest TTL worth testing. */
   readonly shortTtlMs: number;
   /** How much later than its TTL the server may let a lease end, when it counts in coarse units. @default 0 */

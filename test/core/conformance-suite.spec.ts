@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { AssertionError } from 'node:assert';
 import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
-import type { HolderMetadata, LeaseAttempt } from 'nestjs-distributed-lock/core';
+import type { HolderMetadata, LeaseAttempt, LeaseState } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { atLeastMs } from '../support/machine.js';
 
@@ -99,6 +99,31 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
     class TellsOfKeys extends MemoryLeaseStore {
       override async isHeldBy(key: string): Promise<boolean> {
         return this.held().includes(key);
+      }
+    },
+  ],
+  [
+    'tells who has a key, where it can tell, and changes nothing by that',
+    class SeesNobody extends MemoryLeaseStore {
+      override async look(): Promise<LeaseState> {
+        return {};
+      }
+    },
+  ],
+  [
+    'evicts the owner that it is told, where it can evict, and no other',
+    class EvictsWhoeverIsThere extends MemoryLeaseStore {
+      async evict(key: string): Promise<boolean> {
+        this.revoke(key);
+        return true;
+      }
+    },
+  ],
+  [
+    'lists the keys that are held, where it can list',
+    class ListsAll extends MemoryLeaseStore {
+      override async *keys(): AsyncGenerator<readonly string[]> {
+        yield this.held();
       }
     },
   ],

@@ -73,8 +73,6 @@ export interface LeaseStore {
    * @default `release`, where leases end with their TTL alone; else eviction is refused
    */
   evict?(key: string, owner: string): Promise<boolean>;
-  /** As `look`, of the holder alone: for stores that do not look yet. */
-  whoHolds?(key: string): Promise<Holder | undefined>;
   /** The keys that are held and begin with `prefix`, in any order, a page after the other. @default refused */
   keys?(prefix: string): AsyncIterable<readonly string[]>;
   /**

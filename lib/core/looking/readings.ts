@@ -8,7 +8,7 @@ import { HAND_OFF_BITS } from '../waiting/hand-off-limits.js';
 
 /** @throws LockConfigurationError when the backend cannot tell who has a key */
 export function assertLooks({ settings: { backend } }: HoldRegistry, key: string): void {
-  if (!backend.store.look && !backend.store.whoHolds) throw unable(`${backend.name} cannot tell who holds a key`, key);
+  if (!backend.store.look) throw unable(`${backend.name} cannot tell who holds a key`, key);
 }
 
 /** See `LockService.look`. Observers hear of a failure. @param key with the namespace */
@@ -22,9 +22,6 @@ export async function look(holds: HoldRegistry, key: string): Promise<LeaseState
 
 /** As it describes itself. `undefined`: nobody has the key, or somebody whom no lock service describes. */
 export async function currentHolder(holds: HoldRegistry, key: string): Promise<Holder | undefined> {
-  if (holds.settings.backend.store.whoHolds) {
-    return ask(holds, key, 'read the holder of', async (store) => store.whoHolds?.(key));
-  }
   const { host, pid, label, since } = (await look(holds, key)).holder ?? {};
   if (host === undefined || pid === undefined) return undefined;
   return { host, pid, ...(label === undefined ? {} : { label }), ...(since ? { since } : {}) };

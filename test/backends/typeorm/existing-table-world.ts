@@ -136,6 +136,7 @@ export class ExistingTableWorld {
     return {
       ...this.#base,
       order: 'none',
+      looks: ['token', 'leftMs', 'evict', 'keys'],
       start: () => this.start(),
       stop: () => this.stop(),
       connect: async () => this.backend(),

@@ -47,7 +47,12 @@ const ROW = {
   looks: [],
   wakesWithinMs: atLeastMs(650),
 } as const;
-const SESSION = { boundToConnection: true, namesHolder: true, looks: [], wakesWithinMs: atLeastMs(650) } as const;
+const SESSION = {
+  boundToConnection: true,
+  namesHolder: true,
+  looks: ['token'],
+  wakesWithinMs: atLeastMs(650),
+} as const;
 
 /** MariaDB ends idle connections after whole seconds only: a lease is as long as that. */
 const WHOLE_SECONDS_MS = Math.ceil(atLeastMs(1_000) / 1_000) * 1_000;
@@ -59,7 +64,7 @@ const STRATEGIES = {
     options: { strategy: 'lease' },
     order: 'fifo',
     namesHolder: true,
-    looks: [],
+    looks: ['token', 'leftMs', 'line', 'evict', 'keys'],
     shortTtlMs: atLeastMs(500),
     wakesWithinMs: atLeastMs(650),
   },
@@ -67,7 +72,7 @@ const STRATEGIES = {
     type: 'mariadb',
     options: { strategy: 'lease' },
     namesHolder: true,
-    looks: [],
+    looks: ['token', 'leftMs', 'evict', 'keys'],
     shortTtlMs: atLeastMs(500),
     wakesWithinMs: atLeastMs(650),
   },

@@ -139,6 +139,20 @@ describeServers('lease rows', (type) => {
     await eventually(async () => expect(await rows()).toBeLessThan(2), { withinMs: 2 * intervalMs });
   });
 
+  it('lists held keys by pages, and none of which it keeps the beginning alone', async () => {
+    const service = world.service({ tableName: 'listed' });
+    await using _long = await service.acquire('long'.repeat(200));
+    const [now, later, numbers] =
+      type === 'postgres'
+        ? ['now()', `now() + interval '1 day'`, 'generate_series(1, 2500) as seq']
+        : ['utc_timestamp(6)', 'utc_timestamp(6) + interval 1 day', 'seq_1_to_2500'];
+    const columns = 'lock_key, owner, token, expires_at, acquired_at';
+    await world.ask(`insert into listed (${columns}) select seq, 'o', 1, ${later}, ${now} from ${numbers}`);
+    const keys = new Set<string>();
+    for await (const key of service.keys()) keys.add(key);
+    expect(keys).toEqual(new Set(Array.from({ length: 2_500 }, (_, index) => String(index + 1))));
+  });
+
   it('works with SELECT, INSERT and UPDATE on its table alone, and DELETE for the reaper', async () => {
     const rights = 'select, insert, update, delete on distributed_lock';
     const grants =
@@ -155,6 +169,8 @@ describeServers('lease rows', (type) => {
       const lock = await ours.acquire(key, { ttlMs: 200 });
       const waiting = handled(theirs.acquire(key));
       await throughout(250, () => expect(lock.isHeld).toBe(true));
+      await expect(theirs.keys().next()).resolves.toMatchObject({ value: key });
+      await expect(theirs.evict(key)).resolves.toMatchObject({ pid: process.pid });
       await lock.release();
       await (await waiting).release();
     }

@@ -36,7 +36,7 @@ export function sqliteHarness(): BackendHarness {
     restart: null,
     order: 'none',
     namesHolder: true,
-    looks: [],
+    looks: ['token', 'leftMs', 'evict', 'keys'],
     shortTtlMs: atLeastMs(500),
     wakesWithinMs: atLeastMs(650),
   };

@@ -9,11 +9,11 @@ export interface KeyRow {
   ttlMs(askedMs: number): number;
   /** Makes the row where it is missing. Changes nothing else. */
   create(query: Query, table: string, key: string): Promise<void>;
-  /** One row at most: `metadata` and `since` are of whoever had the key last. */
+  /** One row at most: `owner`, `token`, `metadata` and `since` are of whoever had the key last. */
   read(query: Query, table: string, key: string): ReturnType<Query>;
   /**
    * A new fencing token, `max(previous + 1, the server's clock in µs)`, and who asked for it; `undefined` without a
-   * row. The caller has the key. Where transactions can be looked into, `owner` shows whose the row is.
+   * row. The caller has the key. The row shows the `owner`, where that is given.
    */
   raise(
     query: Query,

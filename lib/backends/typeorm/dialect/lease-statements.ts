@@ -1,4 +1,4 @@
-import type { Holder, HolderMetadata, LeaseAttempt } from '../../../core/index.js';
+import type { HolderMetadata, LeaseAttempt, LeaseState } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
 
 export const REAPED_AT_ONCE = 1_000;
@@ -9,7 +9,9 @@ export interface LeaseStatements {
   renew(query: Query, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
   release(query: Query, lease: OwnedKey): Promise<boolean>;
   isHeldBy(query: Query, lease: OwnedKey): Promise<boolean>;
-  whoHolds(query: Query, key: string): Promise<Holder | undefined>;
+  look(query: Query, key: string): Promise<LeaseState>;
+  /** The keys that are held and begin with `prefix`, by pages. */
+  keys(query: Query, prefix: string): AsyncGenerator<readonly string[]>;
   /**
    * Deletes rows that were free for longer, `REAPED_AT_ONCE` at most; resolves to whether there may be more. Their
    * keys' tokens go on growing, by the clock.

@@ -1,4 +1,4 @@
-import { type Holder, type LeaseAttempt, unpackHolder } from '../../../core/index.js';
+import { type Holder, type LeaseAttempt, type LeaseState, unpackHolder } from '../../../core/index.js';
 
 /** A refusal out of the holder's row. Without a row the key was free a moment ago. */
 export function readRefusal(row: Record<string, unknown> | undefined): LeaseAttempt {
@@ -7,6 +7,15 @@ export function readRefusal(row: Record<string, unknown> | undefined): LeaseAtte
   const holder = readHolder(row);
   const retryAfterMs = remaining === null ? null : Number(remaining);
   return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
+}
+
+/** Out of the holder's row. Without a `remaining`, the end of the lease is not known. */
+export function readState(row: Record<string, unknown> | undefined): LeaseState {
+  if (!row) return {};
+  const { owner, token, remaining } = row;
+  const fencingToken = typeof token === 'string' ? { fencingToken: BigInt(token) } : {};
+  const leftMs = typeof remaining === 'string' || typeof remaining === 'number' ? { leftMs: Number(remaining) } : {};
+  return { holder: { owner: typeof owner === 'string' ? owner : '', ...fencingToken, ...leftMs, ...readHolder(row) } };
 }
 
 /** The row of another program has a name of its own making, and no process id. */

@@ -26,6 +26,8 @@ export interface SessionLocks {
   tryLock(query: Query, table: string, names: LockNames, column: unknown): ReturnType<Query>;
   /** The mark first: it is never there without the lock. */
   unlock(query: Query, names: LockNames): Promise<void>;
-  /** Whether any session has the lock of this name. */
-  isLocked(query: Query, name: string): Promise<boolean>;
+  /** The id of the session that has the lock of this name. */
+  sessionWith(query: Query, name: string): Promise<string | undefined>;
+  /** The statement by which an operator ends a session. */
+  endOf(sessionId: string): string;
 }

@@ -1,4 +1,12 @@
-import type { Guarantee, HealthSource, Holder, HolderMetadata, LeaseAttempt, LeaseStore } from '../../../core/index.js';
+import {
+  type Guarantee,
+  type HealthSource,
+  type HolderMetadata,
+  type LeaseAttempt,
+  type LeaseState,
+  type LeaseStore,
+  LockConfigurationError,
+} from '../../../core/index.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import type { Query } from '../connections/query.js';
@@ -66,8 +74,21 @@ export class SqlLeaseStore implements LeaseStore {
     return this.rows.statements.isHeldBy(this.connections.query, { key, owner });
   }
 
-  whoHolds(key: string): Promise<Holder | undefined> {
-    return this.rows.statements.whoHolds(this.connections.query, key);
+  look(key: string): Promise<LeaseState> {
+    return this.rows.statements.look(this.connections.query, key);
+  }
+
+  async evict(key: string, owner: string): Promise<boolean> {
+    const { holder } = await this.look(key);
+    if (holder?.owner === owner && holder.leftMs === undefined) {
+      const why = `the row of ${owner} is an older program's, which nobody can tell: stop it, and delete the row`;
+      throw new LockConfigurationError(why, 'columns', key);
+    }
+    return this.release(key, owner);
+  }
+
+  keys(prefix: string): AsyncGenerator<readonly string[]> {
+    return this.rows.statements.keys(this.connections.query, prefix);
   }
 
   async start(): Promise<void> {

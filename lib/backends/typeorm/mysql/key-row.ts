@@ -17,7 +17,8 @@ export const mysqlKeyRow: KeyRow = {
 
   read: (query, table, key) =>
     query(
-      `select cast(metadata as char) as metadata, timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since
+      `select cast(owner as char) as owner, cast(token as char) as token, cast(metadata as char) as metadata,
+          timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since
        from ${table} where lock_key = ?`,
       [storedBytes(key)],
     ),

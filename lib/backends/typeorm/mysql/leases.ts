@@ -8,8 +8,9 @@ import {
   namesOf,
   REAPED_AT_ONCE,
 } from '../dialect/lease-statements.js';
-import { readHolder, readRefusal } from '../dialect/refusal.js';
-import { storedBytes } from '../tables/stored-key.js';
+import { KEYS_A_PAGE, keyPages } from '../dialect/key-pages.js';
+import { readRefusal, readState } from '../dialect/refusal.js';
+import { keyInStored, storedBytes } from '../tables/stored-key.js';
 import { IN_US, NOW, NOW_US, usSince1970 } from './clock.js';
 import { bytesOf, changed, insertedId } from './driver.js';
 
@@ -95,14 +96,25 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
       return (await query(held, [keyOf(key), bytesOf(owner)])).length === 1;
     },
 
-    async whoHolds(query, key) {
+    async look(query, key) {
       const [row] = await query(
-        `select cast(${its.metadata} as char) as metadata, ${since} as since,
-           if(${its.expiresAt} is null, cast(${its.owner} as char), null) as stranger
+        `select cast(${its.owner} as char) as owner, cast(${its.token} as char) as token,
+           cast(${its.metadata} as char) as metadata, ${since} as since,
+           if(${its.expiresAt} is null, cast(${its.owner} as char), null) as stranger,
+           greatest(timestampdiff(microsecond, ${NOW}, ${its.expiresAt}) / 1000, 0) as remaining
          from ${rows} where ${its.key} = ${text} and not (${over})`,
         [keyOf(key)],
       );
-      return row && readHolder(row);
+      return readState(row);
+    },
+
+    keys(query, prefix) {
+      const page = `select ${its.key} as name from ${rows}
+        where ${its.key} > ${text} and left(${its.key}, char_length(${text})) = ${text} and not (${over})
+        order by ${its.key} limit ${KEYS_A_PAGE}`;
+      const beginning = bytesOf(prefix);
+      const pageAfter = (name: string) => query(page, [bytesOf(name), beginning, beginning]);
+      return keyPages(prefix, pageAfter, existing ? (name) => name : keyInStored);
     },
 
     /** Looks without locking first: a `delete` by time alone would lock every row that it passes. */

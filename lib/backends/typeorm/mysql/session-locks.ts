@@ -36,8 +36,9 @@ export const mysqlSessionLocks: SessionLocks = {
     await query('select release_lock(?), release_lock(?)', [mark, lock]);
   },
 
-  async isLocked(query, name) {
-    const [row] = await query('select is_used_lock(?) is not null as locked', [name]);
-    return Number(row?.['locked']) === 1;
+  async sessionWith(query, name) {
+    const [row] = await query('select is_used_lock(?) as id', [name]);
+    return (row?.['id'] ?? null) === null ? undefined : String(row?.['id']);
   },
+  endOf: (id) => `kill ${id}`,
 };

@@ -2,7 +2,8 @@ import { packMetadata } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../connections/query.js';
 import { type LeaseColumns, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
-import { readHolder, readRefusal } from '../dialect/refusal.js';
+import { KEYS_A_PAGE, keyPages } from '../dialect/key-pages.js';
+import { readRefusal, readState } from '../dialect/refusal.js';
 import { inMs, NOW, NOW_US } from './clock.js';
 
 /** A row this much later than its token has waited: meanwhile a holder may have come and gone, with a greater one. */
@@ -12,7 +13,7 @@ const LATE_US = 100;
 export function existingLeases(
   columns: LeaseColumns,
   abandonedAfterMs: number,
-): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'whoHolds'> {
+): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'look' | 'keys'> {
   const { rows, updatedAt, ...its } = columns;
   const written = updatedAt === undefined ? [] : [updatedAt];
   const since = updatedAt === undefined ? 'null' : `(extract(epoch from ${updatedAt}) * 1000)::text`;
@@ -58,13 +59,26 @@ export function existingLeases(
       return { acquired: true, fencingToken: BigInt(fencingToken) };
     },
 
-    async whoHolds(query, key) {
+    async look(query, key) {
       const [row] = await query(
-        `select ${its.metadata} as metadata, ${since} as since, case when ${its.expiresAt} is null then ${its.owner} end as stranger
+        `select ${its.owner} as owner, ${its.token}::text as token, ${its.metadata} as metadata, ${since} as since,
+           greatest(extract(epoch from ${its.expiresAt} - ${NOW}) * 1000, 0)::text as remaining,
+           case when ${its.expiresAt} is null then ${its.owner} end as stranger
          from ${rows} as held where ${its.key} = $1 and not ${ended('held')}`,
         [key],
       );
-      return row && readHolder(row);
+      return readState(row);
+    },
+
+    keys(query, prefix) {
+      const page = `select ${its.key} as name from ${rows} as held
+        where ${its.key} > $1 and starts_with(${its.key}, $2) and not ${ended('held')}
+        order by ${its.key} limit ${KEYS_A_PAGE}`;
+      return keyPages(
+        prefix,
+        (name) => query(page, [name, prefix]),
+        (name) => name,
+      );
     },
 
     async release(query, { key, owner }) {

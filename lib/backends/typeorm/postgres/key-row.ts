@@ -17,15 +17,15 @@ export const postgresKeyRow: KeyRow = {
 
   read: (query, table, key) =>
     query(
-      `select metadata, (extract(epoch from acquired_at) * 1000)::text as since from ${table} where lock_key = $1`,
+      `select owner, token::text as token, metadata, (extract(epoch from acquired_at) * 1000)::text as since from ${table} where lock_key = $1`,
       [storedText(key)],
     ),
 
-  async raise(query, table, key, metadata) {
+  async raise(query, table, key, metadata, owner) {
     const [row] = await query(
-      `update ${table} set token = greatest(token + 1, ${NOW_US}), expires_at = ${NOW}, acquired_at = ${NOW}, metadata = $2
+      `update ${table} set token = greatest(token + 1, ${NOW_US}), expires_at = ${NOW}, acquired_at = ${NOW}, metadata = $2, owner = $3
        where lock_key = $1 returning token::text as token`,
-      [storedText(key), packMetadata(metadata)],
+      [storedText(key), packMetadata(metadata), owner ?? null],
     );
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },

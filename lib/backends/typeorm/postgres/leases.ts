@@ -1,10 +1,11 @@
-import { packMetadata } from '../../../core/index.js';
+import { type KeyWaiter, MOST_WAITERS, packMetadata } from '../../../core/index.js';
 import { type LeaseColumns, type LeaseStatements, REAPED_AT_ONCE } from '../dialect/lease-statements.js';
-import { readHolder, readRefusal } from '../dialect/refusal.js';
-import { storedText } from '../tables/stored-key.js';
+import { KEYS_A_PAGE, keyPages } from '../dialect/key-pages.js';
+import { readRefusal, readState } from '../dialect/refusal.js';
+import { keyInText, storedText } from '../tables/stored-key.js';
 import { inMs, NOW, NOW_US } from './clock.js';
 import { existingLeases } from './existing-leases.js';
-import { GRANT_MS, handOver, isAnySeenOf, isInLine, ownerOf, tell } from './waiting-line.js';
+import { GRANT_MS, handOver, isAnySeenOf, isInLine, ownerOf, ownersInLine, tell } from './waiting-line.js';
 
 export function postgresLeases(columns: LeaseColumns): LeaseStatements {
   const { rows, updatedAt, existing, ...its } = columns;
@@ -36,7 +37,7 @@ export function postgresLeases(columns: LeaseColumns): LeaseStatements {
 }
 
 /** In a table of the migration's, whose rows keep those who wait in line. A row without an owner has nobody in line. */
-function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'whoHolds'> {
+function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release' | 'look' | 'keys'> {
   // A key whose lease has ended goes to those in line, by `join`, unless all of them were silent for too long.
   const take = `with granted as (
       insert into ${table} as held (lock_key, owner, token, expires_at, acquired_at, metadata)
@@ -66,13 +67,25 @@ function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release
       return typeof token === 'string' ? { acquired: true, fencingToken: BigInt(token) } : readRefusal(row);
     },
 
-    async whoHolds(query, key) {
+    async look(query, key) {
       const [row] = await query(
-        `select metadata, (extract(epoch from acquired_at) * 1000)::text as since
-         from ${table} where lock_key = $1 and owner is not null and expires_at > ${NOW}`,
+        `select case when expires_at > ${NOW} then owner end as owner, token::text as token, metadata, ${ownersInLine('waiting')} as line,
+           (extract(epoch from acquired_at) * 1000)::text as since,
+           greatest(extract(epoch from expires_at - ${NOW}) * 1000, 0)::text as remaining
+         from ${table} where lock_key = $1`,
         [storedText(key)],
       );
-      return row && readHolder(row);
+      const line: readonly unknown[] = Array.isArray(row?.['line']) ? row['line'] : [];
+      const waiters = line.slice(0, MOST_WAITERS).map((owner): KeyWaiter => ({ owner: String(owner) }));
+      return { ...readState(typeof row?.['owner'] === 'string' ? row : undefined), waiters };
+    },
+
+    keys(query, prefix) {
+      const page = `select lock_key as name from ${table}
+        where lock_key > $1 and starts_with(lock_key, $2) and owner is not null and expires_at > ${NOW}
+        order by lock_key limit ${KEYS_A_PAGE}`;
+      const beginning = storedText(prefix);
+      return keyPages(beginning, (name) => query(page, [name, beginning]), keyInText);
     },
 
     // Who leaves the line may be handed the key while it waits for the row.

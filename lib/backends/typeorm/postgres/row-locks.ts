@@ -34,7 +34,8 @@ export const postgresRowLocks: RowLocks = {
     await query(`rollback to savepoint ${SAVEPOINT}; commit`, []);
   },
 
-  isHeldBy: (query, table, lock) => postgresSessionLocks.isLocked(query, String(markOf(table, lock))),
+  isHeldBy: async (query, table, lock) =>
+    (await postgresSessionLocks.sessionWith(query, String(markOf(table, lock)))) !== undefined,
 
   held: /^55P03$/u,
   busy: /^(40001|40P01)$/u,

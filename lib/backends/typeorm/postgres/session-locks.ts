@@ -35,13 +35,14 @@ export const postgresSessionLocks: SessionLocks = {
     await query('select pg_advisory_unlock($1::bigint), pg_advisory_unlock($2::bigint)', [mark, lock]);
   },
 
-  async isLocked(query, name) {
-    const locks = await query(
-      `select from pg_locks where locktype = 'advisory' and objsubid = 1 and granted
+  async sessionWith(query, name) {
+    const [lock] = await query(
+      `select pid from pg_locks where locktype = 'advisory' and objsubid = 1 and granted
          and database = (select oid from pg_database where datname = current_database())
          and classid::bigint = ($1::bigint >> 32) & 4294967295 and objid::bigint = $1::bigint & 4294967295`,
       [name],
     );
-    return locks.length > 0;
+    return lock && String(lock['pid']);
   },
+  endOf: (id) => `select pg_terminate_backend(${id})`,
 };

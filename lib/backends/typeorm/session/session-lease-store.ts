@@ -1,16 +1,17 @@
 import {
   type Asker,
   Deadline,
-  type Holder,
   type HolderMetadata,
   type LeaseAttempt,
+  type LeaseState,
   type LeaseStore,
+  LockConfigurationError,
   NotSentError,
 } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import type { Query } from '../connections/query.js';
-import { readHolder, readRefusal } from '../dialect/refusal.js';
+import { readRefusal, readState } from '../dialect/refusal.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
@@ -88,21 +89,26 @@ export class SessionLeaseStore implements LeaseStore {
     });
   }
 
-  /** By its mark, which the session that has the key has too, and gives back first. */
   isHeldBy(key: string, owner: string): Promise<boolean> {
+    return this.#inTime(async () => (await this.#sessionOf(key, owner)) !== undefined);
+  }
+
+  look(key: string): Promise<LeaseState> {
     return this.#inTime(async () => {
-      const session = await this.#connected();
-      return this.settings.locks.isLocked(session.query, session.namesOf(key, owner).mark);
+      const { query } = await this.#connected();
+      const [row] = await this.settings.locks.row.read(query, this.settings.table, key);
+      const owner = row?.['owner'];
+      return typeof owner === 'string' && (await this.#sessionOf(key, owner)) !== undefined ? readState(row) : {};
     });
   }
 
-  whoHolds(key: string): Promise<Holder | undefined> {
+  /** All locks of a process end with its session: that is for a person to decide. */
+  evict(key: string, owner: string): Promise<boolean> {
     return this.#inTime(async () => {
-      const session = await this.#connected();
-      const { locks, table } = this.settings;
-      if (!(await locks.isLocked(session.query, session.namesOf(key, '').lock))) return undefined;
-      const [row] = await locks.row.read(session.query, table, key);
-      return row && readHolder(row);
+      const id = await this.#sessionOf(key, owner);
+      if (id === undefined) return false;
+      const why = `${this.name} cannot evict, for all locks of a process end with its session`;
+      throw new LockConfigurationError(`${why}: ${this.settings.locks.endOf(id)}`, 'strategy', key);
     });
   }
 
@@ -111,6 +117,12 @@ export class SessionLeaseStore implements LeaseStore {
     this.health.end();
     this.#candidate?.cut();
     await this.#session?.close();
+  }
+
+  /** By the owner's mark, which the session that has the key has too, and gives back first. */
+  async #sessionOf(key: string, owner: string): Promise<string | undefined> {
+    const session = await this.#connected();
+    return this.settings.locks.sessionWith(session.query, session.namesOf(key, owner).mark);
   }
 
   /** Whether another session would do better. One that is silent is ended if nobody has a lock in it. */
@@ -159,7 +171,7 @@ export class SessionLeaseStore implements LeaseStore {
       const locked = String(Number(answer?.['locked'] ?? Number.NaN));
       if (locked === '0') return { ...readRefusal(answer), acquired: false, retryAfterMs: null };
       if (locked !== '1') throw new DatabaseError('the server could not lock', undefined);
-      const fencingToken = await this.#raiseToken(query, key, metadata);
+      const fencingToken = await this.#raiseToken(query, key, metadata, owner);
       return { acquired: true, fencingToken, ttlMs: this.settings.ttlMs, revoked: session.ended };
     } catch (error) {
       // Without a token nobody has the lock. A session that cannot even unlock ends, and the lock with it.
@@ -168,15 +180,13 @@ export class SessionLeaseStore implements LeaseStore {
     }
   }
 
-  async #raiseToken(query: Query, key: string, metadata: HolderMetadata): Promise<bigint> {
-    const {
-      locks: { row },
-      table,
-    } = this.settings;
-    const token = await row.raise(query, table, key, metadata);
+  async #raiseToken(query: Query, key: string, metadata: HolderMetadata, owner: string): Promise<bigint> {
+    const { locks, table } = this.settings;
+    const { row } = locks;
+    const token = await row.raise(query, table, key, metadata, owner);
     if (token !== undefined) return token;
     await row.create(query, table, key);
-    const first = await row.raise(query, table, key, metadata);
+    const first = await row.raise(query, table, key, metadata, owner);
     if (first === undefined) throw new DatabaseError('the row of the key vanished', undefined);
     return first;
   }

@@ -1,5 +1,6 @@
 import { packMetadata, pause, systemClock } from '../../../core/index.js';
-import { readHolder, readRefusal } from '../dialect/refusal.js';
+import { KEYS_A_PAGE, keyPages } from '../dialect/key-pages.js';
+import { readRefusal, readState } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
 
 /** The database's clock in milliseconds; the same instant throughout a statement. */
@@ -73,13 +74,25 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       return held.length === 1;
     },
 
-    async whoHolds(query, key) {
+    async look(query, key) {
       const [row] = await query(
-        `select ${its.metadata} as metadata, iif(${its.expiresAt} is null, ${its.owner}, null) as stranger, ${since} as since
+        `select ${its.owner} as owner, cast(${its.token} as text) as token, ${its.metadata} as metadata, ${since} as since,
+           iif(${its.expiresAt} is null, ${its.owner}, null) as stranger, max(${its.expiresAt} - ${NOW}, 0) as remaining
          from ${rows} as held where ${its.key} = ? and not (${isOver('held')})`,
         [key],
       );
-      return row && readHolder(row);
+      return readState(row);
+    },
+
+    keys(query, prefix) {
+      const page = `select ${its.key} as name from ${rows} as held
+        where ${its.key} > ? and substr(${its.key}, 1, length(?)) = ? and not (${isOver('held')})
+        order by ${its.key} limit ${KEYS_A_PAGE}`;
+      return keyPages(
+        prefix,
+        (name) => query(page, [name, prefix, prefix]),
+        (name) => name,
+      );
     },
 
     async reap(query, idleMs) {

@@ -18,9 +18,19 @@ export function storedKey(key: string): string {
   return `${beginning}… sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
 
+/** The key that `storedKey` made this of; `undefined` where it kept only the beginning. */
+export function keyInStored(stored: string): string | undefined {
+  return Buffer.byteLength(stored) <= LONGEST_VERBATIM_BYTES ? stored : undefined;
+}
+
 /** For PostgreSQL, whose text holds everything but NUL: that is written `\0` here, and the backslash therefore `\\`. */
 export function storedText(key: string): string {
   return storedKey(/[\\\0]/u.test(key) ? key.replaceAll('\\', '\\\\').replaceAll('\0', '\\0') : key);
+}
+
+/** The key that `storedText` made this of. */
+export function keyInText(stored: string): string | undefined {
+  return keyInStored(stored)?.replaceAll(/\\[\\0]/gu, (escaped) => (escaped === '\\0' ? '\0' : '\\'));
 }
 
 /** For MySQL, as bytes: safe in every SQL mode, the same in every character set of the connection. */
