@@ -7,9 +7,12 @@ import { startHolder } from './start-holder.js';
 import type { FaultTheme } from './fault-theme.js';
 
 const LONG_TTL_MS = 20_000;
+/** Time for a busy machine to renew after half of it. */
+const BLOCKED_TTL_MS = 2_000;
 
 export const processes: FaultTheme = {
   title: 'what processes do',
+  sessionTtlMs: BLOCKED_TTL_MS,
   declare({ it, alone }) {
     it('A1: holder killed: the next one has the key within the TTL, with a higher token, and nothing stays', async (contract) => {
       const [other, key, ttlMs] = [await contract.service(), contract.key(), contract.processTtlMs];
@@ -82,7 +85,7 @@ export const processes: FaultTheme = {
 
     alone('A4: event loop blocked for less than the TTL, across a renewal: no loss, no alarm', async (contract) => {
       const [other, key] = [await contract.service(), contract.key()];
-      const ttlMs = Math.max(2_000, contract.processTtlMs);
+      const ttlMs = Math.max(BLOCKED_TTL_MS, contract.processTtlMs);
       await using holder = await startHolder(contract);
       // From the turn of the acquisition on, past the renewal at a third of the TTL.
       const belief = await holder.child.call('acquireAndBlock', { key, options: { ttlMs }, ms: ttlMs / 2 });
