@@ -39,7 +39,13 @@ export { type KeyHolder, type KeyState, type KeyWaiter, type LeaseState } from '
 export { type Lease } from './leasing/lease.js';
 export { type PollingOptions } from './leasing/contending.js';
 export { LockBackend } from './leasing/lock-backend.js';
-export { type BackendFactory, type GivenBackend, isBackend, openBackend } from './leasing/open-backend.js';
+export {
+  type BackendFactory,
+  type GivenBackend,
+  isBackend,
+  openBackend,
+  startBackend,
+} from './leasing/open-backend.js';
 
 // For writers of stores: what most of them need.
 export { AbortListener } from './kit/abort-listener.js';
@@ -63,7 +69,7 @@ export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';
 export { assertKey } from './contract/key.js';
-export { packHolder, packMetadata, unpackHolder } from './contract/holder.js';
+export { ownMetadata, packHolder, packMetadata, unpackHolder } from './contract/holder.js';
 export { MOST_WAITERS } from './contract/key-state.js';
 export { outside } from './holding/call-tree.js';
 export { type Clock, pause, systemClock, type Timer } from './time/timers.js';

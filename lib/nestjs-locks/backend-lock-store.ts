@@ -1,5 +1,4 @@
-import { createHash } from 'node:crypto';
-import { hostname } from 'node:os';
+import { createHash, randomBytes } from 'node:crypto';
 import {
   assertKey,
   assertWhole,
@@ -12,13 +11,18 @@ import {
   LockError,
   openBackend,
   outside,
+  ownMetadata,
   refuseOption,
+  startBackend,
 } from '../core/index.js';
 import type { LockAcquireResult, LockStore } from './lock-store.js';
 
 const MAX_TTL_MS = 30 * 86_400_000;
 
-type Probing = LeaseStore & Required<Pick<LeaseStore, 'isHeldBy'>>;
+/** So many leases are remembered. Whose is forgotten is looked up. */
+const MAX_REMEMBERED = 100_000;
+
+type Looking = LeaseStore & Required<Pick<LeaseStore, 'look'>>;
 
 /**
  * A store for `@nestjs/locks`, on any backend whose leases each have a TTL of their own. Register it with the package's
@@ -37,10 +41,10 @@ export function lockStore(given: GivenBackend): BackendLockStore {
 
 /** The store that `lockStore` returns. Calls reject with `LockBackendError` when the backend gives no answer. */
 export class BackendLockStore implements LockStore, AsyncDisposable {
-  readonly #store: Probing;
-  /** Owners whose first answer is not there yet. */
-  readonly #asking = new Set<string>();
-  readonly #metadata = { host: hostname(), pid: process.pid };
+  readonly #store: Looking;
+  /** The owners of the leases that this process got, by the names that the package gave them. */
+  readonly #leases = new Map<string, string>();
+  readonly #metadata = ownMetadata(undefined);
 
   /** @internal */
   constructor(readonly backend: LockBackend) {
@@ -48,52 +52,49 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     this.#store = backend.store;
   }
 
-  /**
-   * The token grows with each acquisition of the key. An owner is used once, as the package does: of two processes that
-   * ask with the same one at the same instant, both may be told that it has the key.
-   */
+  /** The token grows with each acquisition of the key. */
   async acquire(key: string, owner: string, ttl: number): Promise<LockAcquireResult> {
-    const stored = storedOwner(key, owner);
-    const request = { owner: stored, ttlMs: this.#ttlOf(ttl), metadata: this.#metadata };
-    if (this.#asking.has(stored)) return { acquired: false };
-    this.#asking.add(stored);
-    try {
-      if (await this.#ask('acquire', key, () => this.#store.isHeldBy(key, stored))) return { acquired: false };
-      const lease = await outside(() => this.backend.acquire(key, { ...request, deadline: Deadline.after(0) }));
-      return lease ? { acquired: true, fencingToken: Number(lease.fencingToken) } : { acquired: false };
-    } finally {
-      this.#asking.delete(stored);
-    }
+    const name = nameOf(key, owner);
+    // No two attempts have one owner, so the store refuses the second one whoever makes it.
+    const attempt = name + randomBytes(16).toString('base64url');
+    const request = { owner: attempt, ttlMs: this.#ttlOf(ttl), metadata: this.#metadata, deadline: Deadline.after(0) };
+    const lease = await outside(() => this.backend.acquire(key, request));
+    if (!lease) return { acquired: false };
+    this.#remember(name, attempt);
+    return { acquired: true, fencingToken: Number(lease.fencingToken) };
   }
 
   async renew(key: string, owner: string, ttl: number): Promise<boolean> {
-    const stored = storedOwner(key, owner);
     const ttlMs = this.#ttlOf(ttl);
-    return this.#ask('renew', key, () => this.#store.renew(key, stored, ttlMs));
+    const name = nameOf(key, owner);
+    return this.#ask('renew', key, async () => {
+      const attempt = this.#leases.get(name) ?? (await this.#find(key, name));
+      const renewed = attempt !== undefined && (await this.#store.renew(key, attempt, ttlMs));
+      if (!renewed) this.#leases.delete(name);
+      return renewed;
+    });
   }
 
   /** One that fails is asked again in the background: the key is not to stay closed for the rest of a long TTL. */
   async release(key: string, owner: string): Promise<boolean> {
-    const stored = storedOwner(key, owner);
-    const request = { owner: stored, ttlMs: MAX_TTL_MS, metadata: this.#metadata };
+    const name = nameOf(key, owner);
+    const remembered = this.#leases.get(name);
+    this.#leases.delete(name);
     try {
       return await this.#ask('release', key, async () => {
         // Some stores call a lease released that had expired, and that nobody has taken since.
-        return (await this.#store.isHeldBy(key, stored)) && this.#store.release(key, stored);
+        const attempt = await this.#find(key, name);
+        return attempt !== undefined && this.#store.release(key, attempt);
       });
     } catch (error) {
-      outside(() => this.backend.abandon(key, { ...request, deadline: Deadline.after(0) }));
+      if (remembered !== undefined) this.#abandon(key, remembered);
       throw error;
     }
   }
 
   /** Called by Nest. A server that cannot be reached is no reason not to start. @throws LockConfigurationError */
-  async onModuleInit(): Promise<void> {
-    try {
-      await outside(() => this.#store.start?.());
-    } catch (error) {
-      if (error instanceof LockConfigurationError) throw error;
-    }
+  onModuleInit(): Promise<void> {
+    return outside(() => startBackend(this.backend, () => undefined));
   }
 
   /** Called by Nest, after the package has released what it holds. */
@@ -108,6 +109,24 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** The owner on the server, if that is an attempt of this name. */
+  async #find(key: string, name: string): Promise<string | undefined> {
+    const { holder } = await this.#store.look(key);
+    return holder?.owner.startsWith(name) === true ? holder.owner : undefined;
+  }
+
+  #remember(name: string, attempt: string): void {
+    this.#leases.delete(name);
+    this.#leases.set(name, attempt);
+    const [oldest] = this.#leases.keys();
+    if (this.#leases.size > MAX_REMEMBERED && oldest !== undefined) this.#leases.delete(oldest);
+  }
+
+  #abandon(key: string, owner: string): void {
+    const request = { owner, ttlMs: MAX_TTL_MS, metadata: this.#metadata, deadline: Deadline.after(0) };
+    outside(() => this.backend.abandon(key, request));
   }
 
   /** A shorter one than the store can keep is lengthened: a lock may outlive its holder's trust, never the reverse. */
@@ -127,18 +146,19 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
 }
 
 /** Stores keep owners of a few plain characters, each of one key. The bytes of UTF-16 differ for any two texts. */
-function storedOwner(key: string, owner: string): string {
+function nameOf(key: string, owner: string): string {
   assertKey(key);
   if (typeof owner !== 'string') refuseOption('owner', 'must be a string');
-  return createHash('sha256').update(`${key.length}:${key}${owner}`, 'utf16le').digest('base64url');
+  const hash = createHash('sha256').update(`${key.length}:${key}${owner}`, 'utf16le');
+  return hash.digest().subarray(0, 18).toString('base64url');
 }
 
-function assertOwnTtl(store: LeaseStore): asserts store is Probing {
+function assertOwnTtl(store: LeaseStore): asserts store is Looking {
   const { name, endsWith = 'ttl' } = store;
   if (endsWith !== 'ttl') {
     const why = `its locks end with the ${endsWith} of a process, and @nestjs/locks gives each lock a TTL of its own`;
     throw new LockConfigurationError(`${name} cannot be a lock store: ${why}`, 'backend');
   }
-  if (store.isHeldBy) return;
-  throw new LockConfigurationError(`${name} cannot be a lock store: it has no isHeldBy`, 'backend');
+  if (store.look) return;
+  throw new LockConfigurationError(`${name} cannot be a lock store: it has no look()`, 'backend');
 }

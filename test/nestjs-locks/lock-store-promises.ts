@@ -7,6 +7,8 @@ import type { RacerApi } from './racer-child.js';
 import { RULES, type World } from './rules.js';
 
 const KEYS = Array.from({ length: 50 }, (_, index) => `raced ${index}`);
+/** Asked for by two processes in the name of one owner. */
+const KEYS_OF_ONE = KEYS.map((key) => `${key} by one`);
 
 /** The demands of `@nestjs/locks` on a store, on the server of a backend. */
 export function lockStorePromises(suite: Suite): void {
@@ -31,11 +33,15 @@ function processes({ harness: { connection }, alone }: Suite): void {
     const racers = await Promise.all([spawnChild<RacerApi>(file), spawnChild<RacerApi>(file)]);
     try {
       await Promise.all(racers.map((racer) => racer.call('open', connection())));
-      const answers = await Promise.all(
-        racers.map((racer, index) => racer.call('acquire', { keys: KEYS, owner: `racer ${index}` })),
-      );
-      const winners = KEYS.map((_, at) => answers.flatMap((of, index) => (of[at]?.acquired ? [index] : [])));
+      const race = async (keys: readonly string[], ownerOf: (index: number) => string): Promise<number[][]> => {
+        const asked = racers.map((racer, index) => racer.call('acquire', { keys, owner: ownerOf(index) }));
+        const answers = await Promise.all(asked);
+        return keys.map((_, at) => answers.flatMap((of, index) => (of[at]?.acquired ? [index] : [])));
+      };
+      const winners = await race(KEYS, (index) => `racer ${index}`);
       expect(winners.filter((of) => of.length !== 1)).toEqual([]);
+      const alike = await race(KEYS_OF_ONE, () => 'both');
+      expect(alike.filter((of) => of.length !== 1)).toEqual([]);
       const [[first = 0] = []] = winners;
       const other = racers[1 - first];
       await expect(other?.call('release', { key: 'raced 0', owner: `racer ${1 - first}` })).resolves.toBe(false);
