@@ -84,9 +84,13 @@ function asking({ harness, it }: Suite, { acquire }: Wire): void {
     const [key, ttlMs] = [contract.key(), contract.harness.shortTtlMs];
     const service = await world.proxied(key);
     void world.proxy.delayReplyOf(acquire, ttlMs + 100);
+    const other = await contract.service();
     const lock = await service.acquire(key, { ttlMs, waitMs: 5_000 });
     expect(lock.isHeld).toBe(true);
-    await expect((await contract.service()).tryAcquire(key)).resolves.toBeNull();
+    const stolen = await other.tryAcquire(key);
+    // On a busy machine the short lease may have ended meanwhile, and is known to have.
+    expect([stolen !== null, lock.isHeld]).not.toEqual([true, true]);
+    await stolen?.release();
     await lock.release();
 
     void world.proxy.delayReplyOf(acquire, ttlMs + 100);

@@ -166,9 +166,9 @@ describeServers('lease rows', (type) => {
     const url = world.urlOf({ username: 'clerk', password: 'secret' });
     const [ours, theirs] = [world.service({ url, synchronize: false }), world.service({ url, synchronize: false })];
     for (const key of ['clerk', 'clerk']) {
-      const lock = await ours.acquire(key, { ttlMs: 200 });
+      const lock = await ours.acquire(key, { ttlMs: 1_000 });
       const waiting = handled(theirs.acquire(key));
-      await throughout(250, () => expect(lock.isHeld).toBe(true));
+      await throughout(1_100, () => expect(lock.isHeld).toBe(true));
       await expect(theirs.keys().next()).resolves.toMatchObject({ value: key });
       await expect(theirs.evict(key)).resolves.toMatchObject({ pid: process.pid });
       await lock.release();

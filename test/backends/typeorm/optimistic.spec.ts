@@ -164,7 +164,8 @@ databases().forEach(({ name, start }) =>
         });
       await Promise.all([swap(42, 43), swap(43, 42)]);
       expect(await dataSource.manager.sum(Stock, 'remaining')).toBe(196);
-      expect(runs).toBe(concurrent ? 3 : 2);
+      // A busy server may take more than one of them for the victim.
+      expect(runs).toBeGreaterThanOrEqual(concurrent ? 3 : 2);
     });
 
     it('repeats a decorated method as a whole', async () => {
