@@ -48,7 +48,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
 
   /** @internal */
   constructor(readonly backend: LockBackend) {
-    assertOwnTtl(backend.store);
+    assertSuitable(backend.store);
     this.#store = backend.store;
   }
 
@@ -153,11 +153,15 @@ function nameOf(key: string, owner: string): string {
   return hash.digest().subarray(0, 18).toString('base64url');
 }
 
-function assertOwnTtl(store: LeaseStore): asserts store is Looking {
+function assertSuitable(store: LeaseStore): asserts store is Looking {
   const { name, endsWith = 'ttl' } = store;
   if (endsWith !== 'ttl') {
     const why = `its locks end with the ${endsWith} of a process, and @nestjs/locks gives each lock a TTL of its own`;
     throw new LockConfigurationError(`${name} cannot be a lock store: ${why}`, 'backend');
+  }
+  if (store.writesUncompared) {
+    const why = 'it compares owners in one step and writes in the next, and @nestjs/locks asks for both in one';
+    throw new LockConfigurationError(`${name} cannot be a lock store: ${why}. Choose another mode`, 'backend');
   }
   if (store.look) return;
   throw new LockConfigurationError(`${name} cannot be a lock store: it has no look()`, 'backend');

@@ -5,6 +5,7 @@ import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/cor
 import { etcd } from 'nestjs-distributed-lock/etcd';
 import { memory, MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { type LockAcquireResult, lockStore, type LockStore } from 'nestjs-distributed-lock/nestjs-locks';
+import { redis } from 'nestjs-distributed-lock/redis';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { zookeeper } from 'nestjs-distributed-lock/zookeeper';
 import { failureOf, SLACK_MS } from '../conformance/contract.js';
@@ -21,6 +22,12 @@ describe('lockStore', () => {
   ] as const)('refuses %s, whose locks end with a %s', (name, endsWith, backend) => {
     expect(() => lockStore(backend())).toThrow(LockConfigurationError);
     expect(() => lockStore(backend())).toThrow(new RegExp(`${name} .* end with the ${endsWith} of a process`, 'u'));
+  });
+
+  it('refuses getset, which compares owners and writes in two steps', () => {
+    expect(() => lockStore(redis({ url: 'redis://127.0.0.1:1', mode: 'getset' }))).toThrow(
+      /in one step .* another mode/u,
+    );
   });
 
   it('refuses what is no TTL, no key and no owner, before it asks', async () => {

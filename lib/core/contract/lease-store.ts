@@ -35,6 +35,8 @@ export interface LeaseStore {
    * @default 'ttl', each lease by itself
    */
   readonly endsWith?: 'ttl' | 'session' | 'connection';
+  /** Compares owners in one step and writes in the next: for a moment two may be told that a key is theirs. @default false */
+  readonly writesUncompared?: boolean;
   /**
    * With each caller that asks, all of them pause for so much longer between two questions, up to five seconds: a store
    * that many ask has to answer those who hold its keys too. @default 0

@@ -29,6 +29,7 @@ type Present = ReturnType<typeof parse>;
  */
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly keepsOrder = false;
+  readonly writesUncompared = true;
   protected readonly acquisition = undefined;
   /** Owners that wrote over a lease which may be another's by now, and when the lease that they wrote ends. */
   readonly #doubtful = new Map<string, number>();
