@@ -2,6 +2,8 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
+import { ROOMS, swcOptions } from './test/support/ts-sources.cjs';
+
 /** A folder whose backends are named after databases. */
 const NAMED_OTHERWISE = { typeorm: ['sqlite', 'postgres', 'mariadb'] };
 const wanted = (process.env.LOCK_BACKENDS ?? '').split(',').map((name) => name.split('-', 1)[0]);
@@ -14,25 +16,10 @@ export default {
   rootDir: import.meta.dirname,
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
-  transform: {
-    '^.+\\.ts$': [
-      '@swc/jest',
-      {
-        jsc: {
-          parser: { syntax: 'typescript', decorators: true },
-          transform: { legacyDecorator: true, decoratorMetadata: true },
-          target: 'es2022',
-          keepClassNames: true,
-        },
-        module: { type: 'es6' },
-        sourceMaps: 'inline',
-      },
-    ],
-  },
+  transform: { '^.+\\.ts$': ['@swc/jest', swcOptions] },
   moduleNameMapper: {
     '^nestjs-distributed-lock$': '<rootDir>/lib/index.ts',
-    '^nestjs-distributed-lock/(core|testing|conformance|inspector|metrics|nestjs-locks|opentelemetry|terminus)$':
-      '<rootDir>/lib/$1/index.ts',
+    [`^nestjs-distributed-lock/(${ROOMS.join('|')})$`]: '<rootDir>/lib/$1/index.ts',
     '^nestjs-distributed-lock/(.+)$': '<rootDir>/lib/backends/$1/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },

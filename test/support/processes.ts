@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { withOrphanGuard } from '../servers/orphan-guard.js';
 import type { CallMessage, ChildApi, ChildMessage } from './serve.js';
 
-const register = new URL('./ts-register.mjs', import.meta.url).href;
+const runner = fileURLToPath(new URL('./ts-run.cjs', import.meta.url));
 
 export interface SpawnOptions {
   readonly args?: readonly string[];
@@ -114,11 +114,12 @@ export class Child<Api extends ChildApi> {
  * @param file the child's TypeScript, e.g. `new URL('./holder.ts', import.meta.url)`
  */
 export async function spawnChild<Api extends ChildApi>(file: URL, options: SpawnOptions = {}): Promise<Child<Api>> {
-  const nodeArgs = ['--unhandled-rejections=strict', '--import', register, ...(options.nodeArgs ?? [])];
+  const warnings = '--disable-warning=ExperimentalWarning';
+  const nodeArgs = ['--unhandled-rejections=strict', warnings, ...(options.nodeArgs ?? [])];
   const [execPath, ...execArgv] = withOrphanGuard(process.execPath, ...nodeArgs);
   const { NODE_OPTIONS: _ofJest, ...inherited } = process.env;
   const child = new Child<Api>(
-    fork(fileURLToPath(file), [...(options.args ?? [])], {
+    fork(runner, [fileURLToPath(file), ...(options.args ?? [])], {
       execPath,
       execArgv,
       env: { ...inherited, ...options.env },
