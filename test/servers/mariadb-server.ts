@@ -1,11 +1,11 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 
 import { mariadb } from '../../servers/mariadb.js';
 import { DataTemplate } from './data-template.js';
 import { freePort } from './free-port.js';
+import { MEMORY_DIR } from './memory-dir.js';
 import { ServerProcess } from './server-process.js';
 
 const template = new DataTemplate(mariadb);
@@ -22,7 +22,7 @@ export class MariadbServer {
 
   /** @param flags further arguments of mariadbd */
   static async start(flags: readonly string[] = []): Promise<MariadbServer> {
-    const directory = await mkdtemp(join(tmpdir(), 'mariadb-server-run-'));
+    const directory = await mkdtemp(join(MEMORY_DIR, 'mariadb-server-run-'));
     const server = new MariadbServer(await freePort(), directory, flags);
     mariadb.account.own(directory);
     await template.copyTo(server.#data);

@@ -1,8 +1,18 @@
-import { existsSync } from 'node:fs';
+import { existsSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+
+const SHARED_MEMORY = '/dev/shm';
+/** What the servers of a few specs need at the same time. */
+const ENOUGH_BYTES = 1_000_000_000;
 
 /**
  * In memory where there is such a place, for the data of servers that write to disk before they answer: beside others a disk
  * may take a third of a second, which a test that waits for less takes for a dead server. What is killed loses nothing there.
  */
-export const MEMORY_DIR = existsSync('/dev/shm') ? '/dev/shm' : tmpdir();
+export const MEMORY_DIR = hasRoom() ? SHARED_MEMORY : tmpdir();
+
+function hasRoom(): boolean {
+  if (!existsSync(SHARED_MEMORY)) return false;
+  const { bavail, bsize } = statfsSync(SHARED_MEMORY);
+  return bavail * bsize >= ENOUGH_BYTES;
+}

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 
 import { postgres } from '../../servers/postgres.js';
 import { DataTemplate } from './data-template.js';
 import { freePort } from './free-port.js';
+import { MEMORY_DIR } from './memory-dir.js';
 import { ProcessFamily } from './process-family.js';
 import { ServerProcess } from './server-process.js';
 
@@ -25,7 +25,7 @@ export class PostgresServer {
 
   /** @param settings further parameters, as in postgresql.conf */
   static async start(settings: Readonly<Record<string, string>> = {}): Promise<PostgresServer> {
-    const directory = await mkdtemp(join(tmpdir(), 'postgres-server-run-'));
+    const directory = await mkdtemp(join(MEMORY_DIR, 'postgres-server-run-'));
     const server = new PostgresServer(await freePort(), directory, settings);
     postgres.account.own(directory);
     await template.copyTo(server.#data);
