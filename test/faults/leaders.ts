@@ -32,7 +32,7 @@ export const leaders: FaultTheme = {
           await rm(directory, { recursive: true });
         }
       },
-      TERMS * 1_000 + 60_000,
+      TERMS * 4_000 + 120_000,
     );
   },
 };
