@@ -37,6 +37,7 @@ export {
   type LockSnapshot,
   type TermEnd,
 } from './core/events/lock-observer.js';
+export { type CallTrace, type LockTracer, type TracedCall, type TracedHold } from './core/events/lock-tracer.js';
 export { type EventStreamOptions, type LockEventStream } from './core/events/lock-event-stream.js';
 export { type BackendHealth } from './core/contract/health.js';
 export { type Holder } from './core/contract/holder.js';

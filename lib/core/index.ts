@@ -16,6 +16,7 @@ export {
   type LockSnapshot,
   type TermEnd,
 } from './events/lock-observer.js';
+export { type CallTrace, type LockTracer, type TracedCall, type TracedHold } from './events/lock-tracer.js';
 export { type EventStreamOptions, type LockEventStream } from './events/lock-event-stream.js';
 export { type LeaderWork, type LeadOptions } from './leading/lead-options.js';
 export { Leadership } from './leading/leadership.js';

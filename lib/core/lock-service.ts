@@ -1,5 +1,6 @@
 import { Acquisition, reenter } from './waiting/acquisition.js';
 import { KeyHeld } from './waiting/blockers.js';
+import { runFollowed } from './waiting/run-followed.js';
 import { LockShutdownError, LockTimeoutError } from './contract/errors.js';
 import type { Hold } from './holding/hold.js';
 import type { HoldRegistry } from './holding/hold-registry.js';
@@ -12,7 +13,7 @@ import { LockHandle } from './holding/lock-handle.js';
 import { type AcquireOptions, assertServiceOptions, type LockServiceOptions } from './lock-options.js';
 import type { ResolvedOptions, TryAcquireOptions } from './lock-options.js';
 import { OptionResolver } from './option-resolver.js';
-import type { LockSnapshot } from './events/lock-observer.js';
+import type { LockObserver, LockSnapshot } from './events/lock-observer.js';
 import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
 import { outside } from './holding/call-tree.js';
@@ -86,10 +87,14 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
     return keysOf(this.#holds, this.keyPrefix);
   }
 
+  /** Tells `observer` all events from now on. What it returns ends that. */
+  observe(observer: LockObserver): () => void {
+    return this.#observers.add(observer);
+  }
+
   /**
-   * The events of the locks of this service from now on, for `for await`: ends with its signal, the reader's `break`,
-   * or the service. Holds nothing up: a reader that is too slow misses the oldest events, see `limit` and `dropped`.
-   * @throws LockConfigurationError
+   * The events from now on, for `for await`: ends with its signal, the reader's `break`, or the service. A reader that is
+   * too slow holds nothing up and misses the oldest ones, see `limit` and `dropped`. @throws LockConfigurationError
    */
   events(options?: EventStreamOptions): LockEventStream {
     return this.#observers.stream(options);
@@ -169,9 +174,8 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
   }
 
   /**
-   * Has the backend look for what can never work, as `DistributedLockModule` does at the start. A backend that cannot be
-   * reached is no reason not to start: observers hear of it, `health` shows it, and `acquire` says it.
-   * @throws LockConfigurationError
+   * Has the backend look for what can never work, as the module does at its start. That it cannot be reached is nothing
+   * of that kind: observers hear of it, and `health` shows it. @throws LockConfigurationError
    */
   start(): Promise<void> {
     return outside(() => startBackend(this.backend, (error) => void this.#observers.notifyFailure('', 'start', error)));
@@ -183,9 +187,8 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
   }
 
   /**
-   * @internal The grace time begins, and a server finishes its requests meanwhile. Nobody waits longer than this from
-   * now on, not even those who wait already. Who still holds a lock then is told, as by `shutdown`; who gets one later
-   * has as long.
+   * @internal The grace time begins, and a server finishes its requests meanwhile. From now on nobody waits longer than
+   * this. Who still holds a lock then is told, as by `shutdown`; who gets one later has as long.
    */
   limitWaits(ms?: number): void {
     this.#end.limitWaits(ms);
@@ -210,11 +213,10 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
   }
 
   /**
-   * Stops at once, for whoever knows that no work runs under a lock; `shutdown` waits for it. Tells those who still
-   * hold a lock that it is lost (`shutdown`), gives it back, and closes the backend. A server has `withinMs` to answer,
-   * 5 s by default, and the backend as long again; the TTL ends what is left undone. During a `shutdown` it is
-   * `shutdown(0)`: holders are told now, and their keys are not given back under their work. Leaders end first, see
-   * `lead`. Idempotent.
+   * Stops at once, for whoever knows that no work runs under a lock. Tells those who still hold one that it is lost
+   * (`shutdown`), gives it back, and closes the backend. A server has `withinMs` to answer, 5 s by default, and the
+   * backend as long again; the TTL ends what is left undone. During a `shutdown` it is `shutdown(0)`: holders are told
+   * now, and their keys are not given back under their work. Leaders end first, see `lead`. Idempotent.
    */
   close(withinMs?: number): Promise<void> {
     return this.#end.close(withinMs);
@@ -231,7 +233,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
     const reentered = reenter(fullKey, options, this.#holds);
     if (reentered) return reentered;
     if (this.#end.refusesCaller) throw new LockShutdownError(key);
-    return new Acquisition(fullKey, options, this.#holds).run();
+    return runFollowed(new Acquisition(fullKey, options, this.#holds), this.#holds);
   }
 
   #resolved(options?: AcquireOptions): Readonly<ResolvedOptions> {

@@ -1,5 +1,7 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { LockConfigurationError, type LockEvent, LockService } from 'nestjs-distributed-lock/core';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import diagnosticsChannel from 'node:diagnostics_channel';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { LockConfigurationError, type LockEvent, LockService, type LockTracer } from 'nestjs-distributed-lock/core';
 import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
 
 describe('the stream of events', () => {
@@ -77,5 +79,69 @@ describe('the stream of events', () => {
     expect(stream.dropped).toBe(4);
     await expect(stream.next()).resolves.toMatchObject({ value: { type: 'acquired', key: 'c' } });
     expect(() => locks.events({ limit: 0 })).toThrow(LockConfigurationError);
+  });
+
+  it('is told to whoever subscribes to the channels of Node, with the backend, and costs nothing else', async () => {
+    const told: unknown[] = [];
+    const hear = (message: unknown): void => void told.push(message);
+    const { subscribe, unsubscribe } = diagnosticsChannel;
+    subscribe('nestjs-distributed-lock:released', hear);
+    const lock = await locks.acquire('heard');
+    await clock.advance(5);
+    await lock.release();
+    const { fencingToken } = lock;
+    unsubscribe('nestjs-distributed-lock:released', hear);
+    await (await locks.acquire('unheard')).release();
+    expect(told).toEqual([{ backend: locks.backend.name, key: 'heard', fencingToken, heldMs: 5 }]);
+  });
+
+  it('goes to observers that come later and leave again', async () => {
+    const heard: string[] = [];
+    const stop = locks.observe({ released: ({ key }) => void heard.push(key) });
+    await (await locks.acquire('heard')).release();
+    stop();
+    await (await locks.acquire('unheard')).release();
+    expect(heard).toEqual(['heard']);
+  });
+
+  it('lets tracers follow callers in their own context, and whatever they throw disturbs nothing', async () => {
+    const caller = new AsyncLocalStorage<string>();
+    const told: unknown[] = [];
+    const broken: LockTracer = {
+      begin() {
+        throw new Error('broken');
+      },
+    };
+    const tracer: LockTracer = {
+      begin: ({ key, waitMs }) => {
+        const who = caller.getStore();
+        told.push([who, 'asks', key, waitMs]);
+        return {
+          granted: ({ handOff }) => void told.push([who, 'has it', handOff]),
+          refused: () => void told.push([who, 'does not get it']),
+          failed: (error) => void told.push([who, error]),
+        };
+      },
+      run: (hold, work) => caller.run(`inside of ${hold.key}`, work),
+    };
+    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+    for (const one of [broken, tracer]) locks.observe({ tracer: one });
+    const work = (): string | undefined => caller.getStore();
+    const [ann, bob] = ['ann', 'bob'].map((who) => caller.run(who, () => locks.withLock('k', work)));
+    await expect(Promise.all([ann, bob])).resolves.toEqual(['inside of k', 'inside of k']);
+    await caller.run('eve', () => locks.tryAcquire('k', {}));
+    await expect(caller.run('kim', () => locks.tryAcquire('k'))).resolves.toBeNull();
+    expect(told).toEqual([
+      ['ann', 'asks', 'k', 10_000],
+      ['bob', 'asks', 'k', 10_000],
+      ['ann', 'has it', 0],
+      ['bob', 'has it', 1],
+      ['eve', 'asks', 'k', 0],
+      ['eve', 'has it', 0],
+      ['kim', 'asks', 'k', 0],
+      ['kim', 'does not get it'],
+    ]);
+    expect(warned).toHaveBeenCalledWith('a lock tracer threw: Error: broken');
+    warned.mockRestore();
   });
 });

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../contract/errors.js';
-import type { LockEvent, LockObserver } from './lock-observer.js';
+import type { LockEvent, LockEventMethods } from './lock-observer.js';
 
 export interface EventStreamOptions {
   /** Ends the stream. */
@@ -11,7 +11,7 @@ export interface EventStreamOptions {
 /** Events for `for await`, from the moment at which it was made. Keeps no process alive. */
 export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncDisposable {
   /** @internal The service tells it everything. */
-  readonly observer: Required<LockObserver> = {
+  readonly observer: Required<LockEventMethods> = {
     waiting: (event) => this.#push({ type: 'waiting', ...event }),
     acquired: (event) => this.#push({ type: 'acquired', ...event }),
     released: (event) => this.#push({ type: 'released', ...event }),

@@ -1,6 +1,7 @@
 import type { LockLostError, LossReason } from '../contract/errors.js';
 import type { BackendHealth } from '../contract/health.js';
 import type { Holder } from '../contract/holder.js';
+import type { LockTracer } from './lock-tracer.js';
 
 /** A hold, at the moment of the event. */
 export interface HoldState {
@@ -63,8 +64,14 @@ export interface LockEvents {
 /** One of the events, with its name as `type`. */
 export type LockEvent = { [Name in keyof LockEvents]: { readonly type: Name } & LockEvents[Name] }[keyof LockEvents];
 
+/** A method for each event that is wanted. */
+export type LockEventMethods = { [Name in keyof LockEvents]?: (event: LockEvents[Name]) => void };
+
 /**
  * Logs, metrics and inspectors implement it: a method for each event they want, called synchronously, so be quick. What
  * an observer throws becomes a process warning and disturbs neither the lock nor the other observers.
  */
-export type LockObserver = { [Name in keyof LockEvents]?: (event: LockEvents[Name]) => void };
+export type LockObserver = LockEventMethods & {
+  /** Follows callers as well. */
+  readonly tracer?: LockTracer;
+};

@@ -1,20 +1,42 @@
 import { LockBackendError, LockError } from '../contract/errors.js';
+import { EVENT_CHANNELS } from './event-channels.js';
 import { type EventStreamOptions, LockEventStream } from './lock-event-stream.js';
-import type { LockEvents, LockObserver } from './lock-observer.js';
+import type { LockEventMethods, LockEvents, LockObserver } from './lock-observer.js';
+import type { LockTracer } from './lock-tracer.js';
 
-/** Passes each event on to every observer, and to every stream that is open. */
+/** Passes each event on to every observer, to every stream that is open, and to the channel of its name. */
 export class Observers {
+  /** Those of the observers. Most services have none. */
+  readonly tracers: LockTracer[] = [];
+  readonly #observers = new Set<LockEventMethods>();
   readonly #streams = new Set<LockEventStream>();
 
   constructor(
     private readonly backend: string,
-    private readonly observers: readonly LockObserver[],
-  ) {}
+    observers: readonly LockObserver[],
+  ) {
+    for (const observer of observers) this.add(observer);
+  }
+
+  add(observer: LockObserver): () => void {
+    const { tracer } = observer;
+    this.#observers.add(observer);
+    if (tracer) this.tracers.push(tracer);
+    return () => {
+      this.#observers.delete(observer);
+      if (tracer && this.tracers.includes(tracer)) this.tracers.splice(this.tracers.indexOf(tracer), 1);
+    };
+  }
 
   /** @throws LockConfigurationError */
   stream(options?: EventStreamOptions): LockEventStream {
-    const stream = new LockEventStream((ended) => this.#streams.delete(ended), options);
-    if (!stream.ended) this.#streams.add(stream);
+    const stream = new LockEventStream((ended) => {
+      this.#observers.delete(ended.observer);
+      this.#streams.delete(ended);
+    }, options);
+    if (stream.ended) return stream;
+    this.#streams.add(stream);
+    this.#observers.add(stream.observer);
     return stream;
   }
 
@@ -36,15 +58,16 @@ export class Observers {
 
   /** `describe` is called once if anybody listens, and else not at all. */
   notify<Name extends keyof LockEvents>(name: Name, describe: () => LockEvents[Name]): void {
-    if (this.observers.length === 0 && this.#streams.size === 0) return;
+    const channel = EVENT_CHANNELS[name];
+    if (this.#observers.size === 0 && !channel.hasSubscribers) return;
     const event = describe();
-    for (const observer of this.observers) tell(observer, name, event);
-    for (const { observer } of this.#streams) tell(observer, name, event);
+    for (const observer of this.#observers) tell(observer, name, event);
+    if (channel.hasSubscribers) channel.publish({ backend: this.backend, ...event });
   }
 }
 
-function tell<Name extends keyof LockEvents>(observer: LockObserver, name: Name, event: LockEvents[Name]): void {
-  const warn = (error: unknown): void => process.emitWarning(`a lock observer threw in ${name}: ${textOf(error)}`);
+function tell<Name extends keyof LockEvents>(observer: LockEventMethods, name: Name, event: LockEvents[Name]): void {
+  const warn = (error: unknown): void => warnOf(`a lock observer threw in ${name}`, error);
   try {
     const told: unknown = observer[name]?.(event);
     // An async function fits the type of an observer, too. Its promise may be of another library.
@@ -52,6 +75,11 @@ function tell<Name extends keyof LockEvents>(observer: LockObserver, name: Name,
   } catch (error) {
     warn(error);
   }
+}
+
+/** Where nobody is left who could catch it. */
+export function warnOf(what: string, error: unknown): void {
+  process.emitWarning(`${what}: ${textOf(error)}`);
 }
 
 /** An object without a prototype cannot become a string. */

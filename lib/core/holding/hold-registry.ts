@@ -56,6 +56,7 @@ export class HoldRegistry {
     this.listener = {
       backend,
       clock,
+      tracers: observers.tracers,
       jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observed, cause })),
       safe: (hold) => observers.notify('safe', () => hold.observed),
       lost: (hold, reason) => this.#onLost(hold, reason),

@@ -3,6 +3,7 @@ import { LockConfigurationError, LockLostError, type LossReason } from '../contr
 import { HAND_OFF_BITS } from '../waiting/hand-off-limits.js';
 import { LockBackend } from '../leasing/lock-backend.js';
 import type { HoldState } from '../events/lock-observer.js';
+import type { LockTracer } from '../events/lock-tracer.js';
 import type { ResolvedOptions } from '../lock-options.js';
 import { writeSequencer } from './sequencer.js';
 import type { Clock, Timer } from '../time/timers.js';
@@ -12,6 +13,7 @@ import type { Watchdog, WatchdogListener } from './watchdog.js';
 export interface HoldListener {
   readonly backend: LockBackend;
   readonly clock: Clock;
+  readonly tracers: readonly LockTracer[];
   jeopardy(hold: Hold, cause?: unknown): void;
   safe(hold: Hold): void;
   lost(hold: Hold, reason: LossReason): void;

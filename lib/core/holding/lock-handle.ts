@@ -1,6 +1,7 @@
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import type { Hold } from './hold.js';
 import { handlesAround, runInside } from './call-tree.js';
+import { followed } from '../events/lock-tracer.js';
 
 /** A caller's lock between acquire and release. Made by `LockService` only. */
 export class LockHandle implements AsyncDisposable {
@@ -91,7 +92,8 @@ export class LockHandle implements AsyncDisposable {
    * visible end.
    */
   run<T>(work: () => T): T {
-    return runInside(this.hold, this, work);
+    const { hold } = this;
+    return runInside(hold, this, followed(work, hold, hold.listener.tracers));
   }
 
   /** @internal Its work never began: a release leaves nothing closed, whatever `minHoldMs` is. */
