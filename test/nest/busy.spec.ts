@@ -81,8 +81,8 @@ describe('several keys', () => {
       return this.crossing.cross(`${from} ${to}`);
     }
     @Locked(['account_:to', 'account_:from', 'log'], { waitMs: 50 })
-    async transferSoon(_from: string, _to: string): Promise<string> {
-      return 'done';
+    async transferSoon(from: string, to: string): Promise<string> {
+      return `${from} ${to}`;
     }
     @Locked((...names: string[]) => names, { waitMs: 0 })
     async all(..._names: string[]): Promise<string> {
