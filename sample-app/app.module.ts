@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { DistributedLockModule } from 'nestjs-distributed-lock';
+import { LockMetricsModule } from 'nestjs-distributed-lock/metrics';
 import { DatabaseModule } from './database/database.module.js';
 import { LiveEvents } from './live/live-events.js';
 import { LiveModule } from './live/live.module.js';
@@ -28,6 +29,7 @@ export class AppModule {
             observers: [live],
           }),
         }),
+        LockMetricsModule.forRoot(),
         SaleModule.with(settings),
         LiveModule,
       ],

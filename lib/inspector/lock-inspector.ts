@@ -1,9 +1,9 @@
 import { hostname } from 'node:os';
 import { Injectable, Logger, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { type KeyHolder, LockService } from '../core/index.js';
-import { DEFAULT_BACKEND, getLockServiceToken } from '../nest/inject-lock-service.decorator.js';
+import type { KeyHolder } from '../core/index.js';
 import { KeyTemplateNames } from '../nest/key-template-names.js';
+import { lockServicesOf } from '../nest/lock-services-of.js';
 import { WINDOW_MS } from './contention.js';
 import { EventHistory, nameOf } from './event-history.js';
 import { InspectedService } from './inspected-service.js';
@@ -23,7 +23,7 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
 
   onModuleInit(): void {
     const names = KeyTemplateNames.of(this.discovery);
-    for (const [name, locks] of lockServices(this.discovery)) {
+    for (const [name, locks] of lockServicesOf(this.discovery)) {
       const service = new InspectedService(name, locks, names, this.#history);
       this.#services.set(name, service);
       void service.follow();
@@ -78,22 +78,4 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
       ...this.#history.read(now.getTime()),
     };
   }
-}
-
-/** Each once, by the name of its backend. */
-function lockServices(discovery: DiscoveryService): Map<string, LockService> {
-  const named = new Map<string, LockService>();
-  const seen = new Set<LockService>();
-  for (const { token, instance } of discovery.getProviders()) {
-    if (!(instance instanceof LockService) || seen.has(instance)) continue;
-    seen.add(instance);
-    const [, backend] = /^LockService\((.+)\)$/u.exec(String(token)) ?? [];
-    const name = token === getLockServiceToken() ? DEFAULT_BACKEND : (backend ?? nameOfToken(token));
-    named.set(named.has(name) ? `${name} ${named.size + 1}` : name, instance);
-  }
-  return named;
-}
-
-function nameOfToken(token: unknown): string {
-  return typeof token === 'function' ? token.name : String(token);
 }

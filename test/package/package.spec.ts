@@ -30,7 +30,10 @@ const SUB_PATHS = [
   '/testing',
   '/conformance',
   '/inspector',
+  '/metrics',
   '/nestjs-locks',
+  '/opentelemetry',
+  '/terminus',
   ...BACKENDS.map((name) => `/${name}`),
 ];
 

@@ -1,0 +1,132 @@
+import { Counter, Gauge, Histogram, register as globalRegister, type Registry } from 'prom-client';
+import type { LockObserver, LockService } from '../core/index.js';
+import { TemplateLabels } from './template-labels.js';
+
+export interface LockMetricsOptions {
+  /** @default the global registry of prom-client */
+  readonly register?: Registry;
+  /** Before the name of each metric. @default 'distributed_lock_' */
+  readonly prefix?: string;
+  /** Upper bounds of `wait_seconds`. @default 1 ms to 60 s */
+  readonly waitBuckets?: readonly number[];
+  /** Upper bounds of `hold_seconds`. @default 1 ms to an hour */
+  readonly holdBuckets?: readonly number[];
+}
+
+export interface ObservedService {
+  /** The label `backend`. @default the backend's name */
+  readonly backend?: string;
+  /** The label `template` of a key without its namespace. @default the key with `*` for each number */
+  readonly templateOf?: (key: string) => string;
+}
+
+const WAIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const HOLD_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600];
+
+const PREFIX = 'distributed_lock_';
+const LABELS = ['backend', 'template'] as const;
+type Labels = Record<(typeof LABELS)[number], string>;
+/** By their registry and prefix. */
+const MADE = new WeakMap<Registry, Map<string, LockMetrics>>();
+
+interface Watched {
+  readonly service: LockService;
+  readonly backend: string;
+  readonly labelsOf: (key: string) => Labels;
+}
+
+/**
+ * The metrics of a process, one set for each registry. Their labels are the backend and the template of a key, never the
+ * key itself.
+ */
+export class LockMetrics {
+  readonly #watched = new Set<Watched>();
+  readonly #acquisitions;
+  readonly #waits;
+  readonly #holds;
+  readonly #timeouts;
+  readonly #losses;
+  readonly #lateRenewals;
+  readonly #failures;
+  readonly #waiting;
+
+  /** Those of this registry and prefix, made by the first who asks: a process may start several applications. */
+  static of(options: LockMetricsOptions = {}): LockMetrics {
+    const { register = globalRegister, prefix = PREFIX } = options;
+    const byPrefix = MADE.get(register) ?? new Map<string, LockMetrics>();
+    const metrics = byPrefix.get(prefix) ?? new LockMetrics(options);
+    MADE.set(register, byPrefix.set(prefix, metrics));
+    return metrics;
+  }
+
+  private constructor(options: LockMetricsOptions) {
+    const { register = globalRegister, prefix = PREFIX } = options;
+    const { waitBuckets = WAIT_BUCKETS, holdBuckets = HOLD_BUCKETS } = options;
+    const registers = [register];
+    const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+      new Counter({ name: `${prefix}${name}_total`, help, labelNames, registers });
+    const histogram = (name: string, help: string, buckets: readonly number[]) =>
+      new Histogram({ name: `${prefix}${name}_seconds`, help, labelNames: LABELS, buckets: [...buckets], registers });
+    this.#acquisitions = counter('acquisitions', 'Locks that callers got', [...LABELS, 'from']);
+    this.#waits = histogram('wait', 'How long callers waited for the locks that they got', waitBuckets);
+    this.#holds = histogram('hold', 'How long locks were held', holdBuckets);
+    this.#timeouts = counter('timeouts', 'Callers who waited in vain', LABELS);
+    this.#losses = counter('losses', 'Locks that were lost before their work was done', [...LABELS, 'reason']);
+    this.#lateRenewals = counter('late_renewals', 'Renewals that failed or were late', LABELS);
+    this.#failures = counter('backend_failures', 'Requests that failed', ['backend', 'operation']);
+    const gauge = (name: string, help: string, collect?: (this: Gauge) => void) =>
+      new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, ...(collect ? { collect } : {}) });
+    this.#waiting = gauge('waiting', 'Callers who wait now');
+    const watched = this.#watched;
+    gauge('held', 'Locks that are held now', function () {
+      this.reset();
+      for (const { service, labelsOf } of watched) for (const { key } of service.inspect()) this.inc(labelsOf(key));
+    });
+    gauge('backend_up', '1: the backend answers; 0: it does not, or was not asked yet', function () {
+      for (const { service, backend } of watched) this.set({ backend }, service.health.status === 'up' ? 1 : 0);
+    });
+  }
+
+  /** From now on, until what this returns is called. */
+  observe(service: LockService, { backend = service.backend.name, templateOf }: ObservedService = {}): () => void {
+    const templates = new TemplateLabels(templateOf);
+    const labelsOf = (key: string): Labels => ({
+      backend,
+      template: templates.of(key.slice(service.keyPrefix.length)),
+    });
+    const watched = { service, backend, labelsOf };
+    const stop = service.observe(this.#observer(watched));
+    this.#watched.add(watched);
+    return () => {
+      stop();
+      this.#watched.delete(watched);
+    };
+  }
+
+  #observer({ backend, labelsOf }: Watched): LockObserver {
+    return {
+      acquired: ({ key, from, waitedMs }) => {
+        const labels = labelsOf(key);
+        this.#acquisitions.inc({ ...labels, from });
+        if (from !== 're-entry') this.#waits.observe(labels, waitedMs / 1_000);
+      },
+      released: ({ key, heldMs }) => this.#holds.observe(labelsOf(key), heldMs / 1_000),
+      timedOut: ({ key }) => this.#timeouts.inc(labelsOf(key)),
+      jeopardy: ({ key }) => this.#lateRenewals.inc(labelsOf(key)),
+      lost: ({ key, heldMs, reason }) => {
+        const labels = labelsOf(key);
+        this.#losses.inc({ ...labels, reason });
+        this.#holds.observe(labels, heldMs / 1_000);
+      },
+      backendFailed: ({ operation }) => this.#failures.inc({ backend, operation }),
+      tracer: {
+        begin: ({ key }) => {
+          const labels = labelsOf(key);
+          const over = (): void => this.#waiting.dec(labels);
+          this.#waiting.inc(labels);
+          return { granted: over, refused: over, failed: over };
+        },
+      },
+    };
+  }
+}

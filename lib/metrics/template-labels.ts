@@ -1,0 +1,21 @@
+import { KeyTemplateNames } from '../nest/key-template-names.js';
+
+/** A label of Prometheus may have few values: each is a series of its own, for ever. */
+const MOST_TEMPLATES = 200;
+const OTHERS = '(others)';
+
+/** The templates of keys as labels: the first 200, and one for all that come later. */
+export class TemplateLabels {
+  readonly #names = new KeyTemplateNames([]);
+  readonly #seen = new Set<string>();
+
+  constructor(private readonly templateOf = (key: string): string => this.#names.nameOf(key)) {}
+
+  of(key: string): string {
+    const template = this.templateOf(key);
+    if (this.#seen.has(template)) return template;
+    if (this.#seen.size >= MOST_TEMPLATES) return OTHERS;
+    this.#seen.add(template);
+    return template;
+  }
+}

@@ -1,0 +1,22 @@
+import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
+import { KeyTemplateNames } from '../nest/key-template-names.js';
+import { lockServicesOf } from '../nest/lock-services-of.js';
+import { LockSpans } from './lock-spans.js';
+
+@Injectable()
+class LockTracing implements OnModuleInit {
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  onModuleInit(): void {
+    const names = KeyTemplateNames.of(this.discovery);
+    for (const locks of lockServicesOf(this.discovery).values()) {
+      const templateOf = (key: string): string => names.nameOf(key.slice(locks.keyPrefix.length));
+      locks.observe(new LockSpans({ templateOf }));
+    }
+  }
+}
+
+/** Gives the spans of `LockSpans` to all lock services of the application. Import it beside `DistributedLockModule`. */
+@Module({ imports: [DiscoveryModule], providers: [LockTracing] })
+export class LockTracingModule {}

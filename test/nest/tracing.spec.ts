@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { context, type Span, SpanStatusCode, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from '@opentelemetry/sdk-trace-base';
+import { DistributedLockModule, Locked, LockKey, LockService } from 'nestjs-distributed-lock';
+import { memory } from 'nestjs-distributed-lock/memory';
+import { LockSpans, LockTracingModule } from 'nestjs-distributed-lock/opentelemetry';
+import { context as applicationContext } from './apps.js';
+
+const exporter = new InMemorySpanExporter();
+const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+const tracer = tracerProvider.getTracer('test');
+
+/** Each span counts from a time of the wall clock, which is told in whole milliseconds. */
+const WALL_CLOCK_MS = 2;
+
+@Injectable()
+class Sales {
+  @Locked('sale_:id')
+  async buy(@LockKey('id') _id: number, work: () => Promise<unknown> = async () => undefined): Promise<void> {
+    await tracer.startActiveSpan('write', async (span) => {
+      await work();
+      span.end();
+    });
+  }
+}
+
+/** Runs `work` in a span of its own, as a request does. */
+function request<T>(name: string, work: () => Promise<T>): Promise<T> {
+  return tracer.startActiveSpan(name, async (span: Span) => {
+    try {
+      return await work();
+    } finally {
+      span.end();
+    }
+  });
+}
+
+const spans = (): ReadableSpan[] => exporter.getFinishedSpans();
+const named = (name: string): ReadableSpan[] => spans().filter((span) => span.name === name);
+const parentOf = (span: ReadableSpan): string | undefined =>
+  spans().find((other) => other.spanContext().spanId === span.parentSpanContext?.spanId)?.name;
+const msOf = ([seconds, nanoseconds]: ReadableSpan['duration']): number => seconds * 1e3 + nanoseconds / 1e6;
+const endOf = ({ endTime: [seconds, nanoseconds] }: ReadableSpan): number => seconds * 1e3 + nanoseconds / 1e6;
+const startOf = ({ startTime: [seconds, nanoseconds] }: ReadableSpan): number => seconds * 1e3 + nanoseconds / 1e6;
+
+describe('spans', () => {
+  beforeAll(() => {
+    context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+    trace.setGlobalTracerProvider(tracerProvider);
+  });
+  afterAll(() => {
+    context.disable();
+    trace.disable();
+  });
+  beforeEach(() => exporter.reset());
+
+  it('of a flash sale: each buyer waits and holds under its own request, also when the lease is handed on', async () => {
+    const app = await applicationContext({
+      imports: [DistributedLockModule.forRoot({ backend: memory(), namespace: 'shop' }), LockTracingModule],
+      providers: [Sales],
+    });
+    const sales = app.get(Sales);
+    const buyers = Array.from({ length: 5 }, (_, n) => `buyer ${n}`);
+    await Promise.all(buyers.map((buyer) => request(buyer, () => sales.buy(42))));
+    const [waits, holds, writes] = ['acquire sale_:id', 'hold sale_:id', 'write'].map(named);
+    expect(waits?.map(parentOf)).toEqual(buyers);
+    expect(holds?.map(parentOf)).toEqual(buyers);
+    expect(writes?.map(parentOf)).toEqual(buyers.map(() => 'hold sale_:id'));
+    expect(waits?.map(({ attributes }) => attributes['distributed_lock.hand_off'])).toEqual([
+      false,
+      ...buyers.slice(1).map(() => true),
+    ]);
+    const tokens = holds?.map(({ attributes }) => BigInt(String(attributes['distributed_lock.fencing_token'])));
+    expect(tokens).toEqual(tokens?.toSorted((a, b) => Number(a - b)));
+    for (const [place, hold] of holds?.entries() ?? []) {
+      const [wait, write] = [waits?.[place], writes?.[place]];
+      if (!wait || !write) throw new Error('a span is missing');
+      expect(startOf(hold)).toBeGreaterThanOrEqual(startOf(wait) - WALL_CLOCK_MS);
+      expect(startOf(write)).toBeGreaterThanOrEqual(startOf(hold) - WALL_CLOCK_MS);
+      expect(endOf(hold)).toBeGreaterThanOrEqual(endOf(write) - WALL_CLOCK_MS);
+      expect(wait.attributes).toMatchObject({
+        'distributed_lock.key': 'shop:sale_42',
+        'distributed_lock.backend': 'memory',
+        'distributed_lock.acquired': true,
+      });
+    }
+  });
+
+  it('last as long as the wait and the hold', async () => {
+    await using locks = new LockService(memory(), { observers: [new LockSpans({ tracerProvider })] });
+    const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+    const first = locks.withLock('k', () => pause(60));
+    const second = locks.withLock('k', () => pause(30));
+    await Promise.all([first, second]);
+    const [, waited] = named('acquire k');
+    const [held, heldNext] = named('hold k');
+    if (!waited || !held || !heldNext) throw new Error('a span is missing');
+    expect(msOf(waited.duration)).toBeGreaterThanOrEqual(msOf(held.duration) - 5);
+    expect(msOf(held.duration)).toBeGreaterThanOrEqual(55);
+    expect(msOf(heldNext.duration)).toBeGreaterThanOrEqual(25);
+  });
+
+  it('are errors with the reason where the wait was in vain and where the lock was lost, and re-entry has none', async () => {
+    const locks = new LockService(memory(), { observers: [new LockSpans({ tracerProvider })] });
+    const lock = await locks.acquire('k');
+    await lock.run(() => locks.withLock('k', () => undefined));
+    await expect(locks.acquire('k', { waitMs: 1 })).rejects.toMatchObject({ code: 'LOCK_TIMEOUT' });
+    await expect(locks.tryAcquire('k')).resolves.toBeNull();
+    await expect(locks.acquire('k', { signal: AbortSignal.abort(new TypeError('gone')) })).rejects.toThrow('gone');
+    await locks.close();
+    const wanted = { code: SpanStatusCode.ERROR };
+    expect(named('acquire k').map(({ status, attributes }) => [status.code, attributes['error.type']])).toEqual([
+      [SpanStatusCode.UNSET, undefined],
+      [wanted.code, 'LOCK_TIMEOUT'],
+      [SpanStatusCode.UNSET, undefined],
+    ]);
+    expect(named('hold k').map(({ status, attributes }) => [status, attributes['error.type']])).toEqual([
+      [{ ...wanted, message: 'shutdown' }, 'LOCK_LOST'],
+    ]);
+  });
+});
