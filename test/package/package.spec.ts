@@ -37,6 +37,8 @@ const SUB_PATHS = [
   ...BACKENDS.map((name) => `/${name}`),
 ];
 
+const DEPENDENCIES = ['rxjs', 'reflect-metadata', 'tslib', 'ioredis', 'typeorm', 'prom-client', '@opentelemetry'];
+
 /** Tests the packed tarball, as an application gets it. Needs the build. */
 describe('the package', () => {
   let directory: string;
@@ -57,7 +59,7 @@ describe('the package', () => {
     mkdirSync(library, { recursive: true });
     run('tar', ['-xzf', tarball, '-C', library, '--strip-components=1'], home);
     symlinkSync(join(modules, '@nestjs'), join(home, 'node_modules/@nestjs'));
-    for (const dependency of ['rxjs', 'reflect-metadata', 'tslib', 'ioredis', 'typeorm']) {
+    for (const dependency of DEPENDENCIES) {
       symlinkSync(join(root, 'node_modules', dependency), join(home, 'node_modules', dependency));
     }
     writeFileSync(join(home, 'package.json'), JSON.stringify({ name, type }));
