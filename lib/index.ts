@@ -34,6 +34,7 @@ export {
   type LockEvent,
   type LockEvents,
   type LockObserver,
+  type LockOrder,
   type LockSnapshot,
   type TermEnd,
 } from './core/events/lock-observer.js';
@@ -53,6 +54,7 @@ export {
   LockLostError,
   LockShutdownError,
   LockTimeoutError,
+  type LockWait,
   type LossReason,
   OptimisticConflictError,
   StaleFenceError,

@@ -13,6 +13,7 @@ export {
   type LockEvent,
   type LockEvents,
   type LockObserver,
+  type LockOrder,
   type LockSnapshot,
   type TermEnd,
 } from './events/lock-observer.js';
@@ -69,7 +70,7 @@ export { replyTimeout } from './kit/reply-timeout.js';
 export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';
-export { assertKey } from './contract/key.js';
+export { assertKey, keyClass } from './contract/key.js';
 export { ownMetadata, packHolder, packMetadata, unpackHolder } from './contract/holder.js';
 export { MOST_WAITERS } from './contract/key-state.js';
 export { outside } from './holding/call-tree.js';

@@ -10,7 +10,7 @@ import type { BackendHealth } from './contract/health.js';
 import { LockBackend } from './leasing/lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './events/lock-event-stream.js';
 import { LockHandle } from './holding/lock-handle.js';
-import { type AcquireOptions, assertServiceOptions, type LockServiceOptions } from './lock-options.js';
+import { type AcquireOptions, assertServiceOptions, keyPrefixOf, type LockServiceOptions } from './lock-options.js';
 import type { ResolvedOptions, TryAcquireOptions } from './lock-options.js';
 import { OptionResolver } from './option-resolver.js';
 import type { LockObserver, LockSnapshot } from './events/lock-observer.js';
@@ -49,7 +49,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
     this.backend = backend;
     this.#options = new OptionResolver(options.defaults, backend.store);
     this.#observers = new Observers(backend.name, options.observers ?? []);
-    this.keyPrefix = options.namespace === undefined ? '' : `${options.namespace}:`;
+    this.keyPrefix = keyPrefixOf(options);
     const stopped = new AbortController();
     const { holds, unsubscribe } = openHolds(backend, options, this.#observers, stopped.signal);
     this.#holds = holds;

@@ -3,7 +3,14 @@ import { WINDOW_MS } from './contention.js';
 import type { InspectedEvent } from './inspector-state.js';
 
 const MOST_EVENTS = 200;
-const TROUBLES: ReadonlySet<string> = new Set(['timedOut', 'lost', 'jeopardy', 'backendFailed', 'evicted']);
+const TROUBLES: ReadonlySet<string> = new Set([
+  'timedOut',
+  'lost',
+  'jeopardy',
+  'backendFailed',
+  'evicted',
+  'orderSuspect',
+]);
 
 /** The newest events of this process. Troubles are kept apart, so that busy keys do not push them out. */
 export class EventHistory {
@@ -83,6 +90,8 @@ function detailOf(event: LockEvent): string | undefined {
       return event.reason;
     case 'backendFailed':
       return `${event.operation}: ${errorText(event.error)}`;
+    case 'orderSuspect':
+      return event.orders.map(({ held, wanted }) => `${wanted} under ${held}`).join(', ');
     case 'healthChanged':
       return [event.status, event.detail].filter((text) => text !== undefined).join(': ');
     case 'safe':

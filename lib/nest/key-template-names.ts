@@ -1,12 +1,11 @@
 import type { DiscoveryService } from '@nestjs/core';
+import { keyClass } from '../core/index.js';
 import type { KeyTemplate } from './key-template.js';
 import { lockedMethods } from './locked-method.js';
 import { isObject } from './request-values.js';
 
 /** All that a value in a key may be: see `encodeValue` in `locked-keys.ts`. */
 const VALUE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
-/** In keys without a template: identifiers and numbers. */
-const NUMBERS = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/giu;
 
 /** The name that many keys share: few enough for metrics and tables. */
 export class KeyTemplateNames {
@@ -32,7 +31,7 @@ export class KeyTemplateNames {
 
   /** @param key without the namespace. One of no template has `*` for each number. */
   nameOf(key: string): string {
-    return this.#templates.find(({ pattern }) => pattern.test(key))?.name ?? key.replaceAll(NUMBERS, '*');
+    return this.#templates.find(({ pattern }) => pattern.test(key))?.name ?? keyClass(key);
   }
 }
 

@@ -51,6 +51,13 @@ export class LockLogger implements LockObserver {
     else this.#warn(message);
   }
 
+  orderSuspect({ orders }: LockEvents['orderSuspect']): void {
+    const lines = orders.map(
+      ({ held, wanted, stack }) => `${JSON.stringify(wanted)} under ${JSON.stringify(held)}\n${stack}`,
+    );
+    this.#warn(`locks are taken in orders that can deadlock:\n${lines.join('\n')}`);
+  }
+
   healthChanged({ status, detail }: LockEvents['healthChanged']): void {
     const message = `the backend is ${status}${detail === undefined ? '' : `: ${detail}`}`;
     if (status === 'down') this.#warn(message);

@@ -1,8 +1,9 @@
 import { type BeforeApplicationShutdown, Logger, type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
-import type { ModulesContainer } from '@nestjs/core';
+import { DiscoveryService, type ModulesContainer } from '@nestjs/core';
 import { type GivenBackend, LockConfigurationError, LockService, openBackend } from '../core/index.js';
 import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
+import { KeyTemplateNames } from './key-template-names.js';
 import { LockLogger } from './lock-logger.js';
 
 /**
@@ -26,6 +27,7 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
     }
     assertOnce(modules);
     if (logger) this.#logger = logger;
+    if (options.orderWarnings === true) options.orderWarnings = classByTemplate(modules);
     this.#services = new Map(
       Object.entries(backends).map(([name, value]) => {
         const backend = openBackend(value);
@@ -80,6 +82,12 @@ function endLast(modules: ModulesContainer): void {
   for (const module of modules.values()) {
     if (module.hasProvider(LockServices)) module.distance = Number.POSITIVE_INFINITY;
   }
+}
+
+/** By the time at which a call tree holds a lock and wants another one, the application has its providers. */
+function classByTemplate(modules: ModulesContainer): (key: string) => string {
+  let names: KeyTemplateNames | undefined;
+  return (key) => (names ??= KeyTemplateNames.of(new DiscoveryService(modules))).nameOf(key);
 }
 
 /** @throws LockConfigurationError: with two global modules it depends on the caller which of them has the locks */

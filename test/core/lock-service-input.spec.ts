@@ -41,6 +41,7 @@ describe('LockService', () => {
       [{ label: 'x'.repeat(1_001) }, 'label must be a text'],
       [{ observers: { lost: () => undefined } }, 'observers must be a list of objects'],
       [{ observers: [undefined] }, 'observers must be a list of objects'],
+      [{ orderWarnings: 'yes' }, 'orderWarnings must be true, false or a function; it was "yes"'],
       [{ clock: { now: () => 0 } }, 'clock must be an object with the methods now and schedule; it was { now:'],
       [{ clock: null }, 'it was null'],
     ])('refuses the service options %p', (options, message) => {

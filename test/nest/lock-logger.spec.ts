@@ -1,7 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import type { LoggerService } from '@nestjs/common';
-import { type BackendHealth, DistributedLockModule, getLockServiceToken, LockService } from 'nestjs-distributed-lock';
+import {
+  type BackendHealth,
+  DistributedLockModule,
+  getLockServiceToken,
+  Locked,
+  LockService,
+} from 'nestjs-distributed-lock';
 import { memcached } from 'nestjs-distributed-lock/memcached';
+import { memory } from 'nestjs-distributed-lock/memory';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { freePort } from '../servers/free-port.js';
@@ -47,6 +54,34 @@ describe('what the module logs', () => {
     main.breakDown();
     await expect(app.get(LockService).acquire('sale')).rejects.toMatchObject({ code: 'LOCK_BACKEND' });
     expect(lines.slice(5)).toEqual(['debug test: test could not acquire "sale": the test backend is down']);
+  });
+
+  it('is orders that can deadlock, by the templates of their keys, when asked for', async () => {
+    class Shop {
+      @Locked('user_:name')
+      async asUser(name: string, work?: () => Promise<void>) {
+        await work?.();
+        return name;
+      }
+
+      @Locked('sale_:title')
+      async inSale(title: string, work?: () => Promise<void>) {
+        await work?.();
+        return title;
+      }
+    }
+    const lines: string[] = [];
+    const options = { backend: memory(), logger: recording(lines), orderWarnings: true };
+    const shop = (await context({ imports: [DistributedLockModule.forRoot(options)], providers: [Shop] })).get(Shop);
+    await shop.asUser('ann', async () => void (await shop.inSale('shoes')));
+    expect(lines).toEqual([]);
+    await shop.inSale('hats', async () => void (await shop.asUser('bob')));
+    expect(lines).toHaveLength(1);
+    const [line = ''] = lines;
+    expect(line).toMatch(
+      /^warn memory: locks are taken in orders that can deadlock:\n"user_bob" under "sale_hats"\n +at /u,
+    );
+    expect(line).toMatch(/\n"sale_shoes" under "user_ann"\n +at /u);
   });
 
   it('is nothing, when told so', async () => {

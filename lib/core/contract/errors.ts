@@ -91,7 +91,14 @@ export class LockShutdownError extends LockError {
   }
 }
 
-/** This call tree holds the key and asked for it again without re-entrancy: it would wait for itself. */
+/** A call tree that holds `held` waits for `wanted`. */
+export interface LockWait {
+  /** Innermost first. */
+  readonly held: readonly string[];
+  readonly wanted: string;
+}
+
+/** This call tree would wait for itself: it holds the key, or a key that the holder waits for. */
 export class LockDeadlockError extends LockError {
   override readonly name = 'LockDeadlockError';
   readonly code = 'LOCK_DEADLOCK';
@@ -100,13 +107,28 @@ export class LockDeadlockError extends LockError {
     /** The keys this call tree holds, innermost first. */
     readonly held: readonly string[],
     readonly wanted: string,
+    /** Call trees of this process that wait for each other, from the holder of `wanted` to one that waits for us. */
+    readonly others: readonly LockWait[] = [],
   ) {
-    super(
-      `${quote(wanted)} is already held by this call tree (${held.map(quote).join(', ')}) and must not be re-entered: ` +
-        'waiting for it would never end. Allow reentrant: true, or take the lock once, further out',
-      wanted,
-    );
+    super(others.length > 0 ? circleMessage(wanted, others) : reentryMessage(held, wanted), wanted);
   }
+}
+
+function reentryMessage(held: readonly string[], wanted: string): string {
+  return (
+    `${quote(wanted)} is already held by this call tree (${held.map(quote).join(', ')}) and must not be re-entered: ` +
+    'waiting for it would never end. Allow reentrant: true, or take the lock once, further out'
+  );
+}
+
+function circleMessage(wanted: string, others: readonly LockWait[]): string {
+  const steps = others.map(
+    (other, i) => `the holder of ${quote(others[i - 1]?.wanted ?? wanted)} waits for ${quote(other.wanted)}`,
+  );
+  return (
+    `waiting for ${quote(wanted)} would never end: ${steps.join(', ')}, which this call tree holds. ` +
+    'Take keys in one order everywhere, or together by withLocks'
+  );
 }
 
 /** A protected resource has seen a newer fencing token, so this holder is a former one. Nothing was written. */

@@ -23,6 +23,14 @@ export function assertKey(key: unknown): asserts key is string {
   }
 }
 
+/** In keys without a template: identifiers and numbers. */
+const NUMBERS = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/giu;
+
+/** A name that many keys share: the key with `*` for each number. */
+export function keyClass(key: string): string {
+  return key.replaceAll(NUMBERS, '*');
+}
+
 function refused(message: string): LockConfigurationError {
   return new LockConfigurationError(message, 'key');
 }

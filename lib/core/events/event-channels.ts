@@ -16,4 +16,5 @@ export const EVENT_CHANNELS: Readonly<Record<keyof LockEvents, Channel>> = {
   termEnded: named('termEnded'),
   backendFailed: named('backendFailed'),
   healthChanged: named('healthChanged'),
+  orderSuspect: named('orderSuspect'),
 };

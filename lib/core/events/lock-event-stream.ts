@@ -22,6 +22,7 @@ export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncD
     termBegan: (event) => this.#push({ type: 'termBegan', ...event }),
     termEnded: (event) => this.#push({ type: 'termEnded', ...event }),
     backendFailed: (event) => this.#push({ type: 'backendFailed', ...event }),
+    orderSuspect: (event) => this.#push({ type: 'orderSuspect', ...event }),
     healthChanged: (event) => this.#push({ type: 'healthChanged', ...event }),
   };
   readonly #limit: number;

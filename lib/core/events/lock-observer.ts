@@ -27,6 +27,16 @@ export interface LockSnapshot {
 /** Why a term ended: the lock was lost; the leader stepped back, or its service ended; the work returned, or threw. */
 export type TermEnd = LockLostError['reason'] | 'returned' | 'failed';
 
+/** Somebody who held one key waited for another one. Keys of a class are those of one template. */
+export interface LockOrder {
+  readonly held: string;
+  readonly wanted: string;
+  readonly heldClass: string;
+  readonly wantedClass: string;
+  /** Where it was wanted, as an `Error` has it. */
+  readonly stack: string;
+}
+
 /** The events of the locks of one process. Keys carry the service's namespace. */
 export interface LockEvents {
   /** A caller has to wait for another one of this process. */
@@ -59,6 +69,11 @@ export interface LockEvents {
   /** The backend failed in a way that the caller does not see, or sees as `LockBackendError`. */
   backendFailed: { readonly key: string; readonly operation: string; readonly error: unknown };
   healthChanged: BackendHealth;
+  /**
+   * Keys were taken in orders that can deadlock, by anybody in this process, at any time: each of `orders` was the first
+   * between its classes. Told once for each circle; see the option `orderWarnings`.
+   */
+  orderSuspect: { readonly key: string; readonly orders: readonly LockOrder[] };
 }
 
 /** One of the events, with its name as `type`. */

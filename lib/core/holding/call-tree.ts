@@ -46,6 +46,13 @@ export function innermost(): Entry | undefined {
   return entries.getStore();
 }
 
+/** The holds of the current call tree, innermost first. One that was re-entered comes once. */
+export function holdsAround(): Hold[] {
+  const holds = new Set<Hold>();
+  for (let entry = entries.getStore(); entry; entry = entry.outer) holds.add(entry.hold);
+  return [...holds];
+}
+
 /** The handles of the current call tree, innermost first. */
 export function handlesAround(): Handle[] {
   const handles: Handle[] = [];

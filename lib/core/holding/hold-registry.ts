@@ -6,6 +6,7 @@ import { Hold, type HoldListener } from './hold.js';
 import { LockBackend } from '../leasing/lock-backend.js';
 import type { LockSnapshot } from '../events/lock-observer.js';
 import type { Observers } from '../events/observers.js';
+import type { OrderWatch } from '../ordering/order-watch.js';
 import type { Clock } from '../time/timers.js';
 import { LeaseReleases } from './lease-releases.js';
 import { isAlike, type LeftEntry, LocalQueue } from '../waiting/local-queue.js';
@@ -25,6 +26,7 @@ export interface HoldRegistrySettings {
   readonly metadata: HolderMetadata;
   readonly handOffs: HandOffOptions;
   readonly maxWaiters: number;
+  readonly orderWatch: OrderWatch | undefined;
   /** Aborts when nobody may get a lock any more. */
   readonly stopped: AbortSignal;
 }
@@ -42,8 +44,8 @@ export class HoldRegistry {
   /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
   readonly yielding = new Set<string>();
   readonly releases: LeaseReleases;
+  readonly byKey = new Map<string, Hold>();
   readonly #wheel: TimerWheel;
-  readonly #holds = new Map<string, Hold>();
   /** Those whose grace time ended before their work did. They keep their turn until it ends. */
   readonly #abandoned = new Set<Hold>();
   /** For holds that begin when the grace time is over. */
@@ -64,7 +66,7 @@ export class HoldRegistry {
   }
 
   [Symbol.iterator](): Iterator<Hold> {
-    return this.#holds.values();
+    return this.byKey.values();
   }
 
   inspect(leads: (key: string) => boolean): LockSnapshot[] {
@@ -86,18 +88,14 @@ export class HoldRegistry {
       return hold.ended && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
     }
     const { clock, observers } = this.settings;
-    this.#holds.delete(key);
-    observers.notify('released', () => ({
-      key,
-      fencingToken: hold.fencingToken,
-      heldMs: clock.now() - hold.since,
-    }));
+    this.byKey.delete(key);
+    observers.notify('released', () => ({ key, fencingToken: hold.fencingToken, heldMs: clock.now() - hold.since }));
     return this.#passOn(hold);
   };
 
   /** As `release`, for a hold that its caller never had: observers hear nothing of it. */
   drop(hold: Hold): Promise<void> {
-    this.#holds.delete(hold.key);
+    this.byKey.delete(hold.key);
     return hold.exit() ? this.#passOn(hold, 0) : DONE;
   }
 
@@ -167,7 +165,7 @@ export class HoldRegistry {
   }
 
   add(hold: Hold): void {
-    this.#holds.set(hold.key, hold);
+    this.byKey.set(hold.key, hold);
     if (this.#laterGraceMs === Infinity) return;
     this.settings.clock.schedule(this.#laterGraceMs, () => this.#abandon(hold), { background: true });
   }
@@ -203,7 +201,7 @@ export class HoldRegistry {
 
   /** The time of one is up who could not ask the backend. */
   late(key: string): KeyHeld {
-    const failure = this.#holds.has(key) ? undefined : this.blockers.failure(key);
+    const failure = this.byKey.has(key) ? undefined : this.blockers.failure(key);
     if (failure) throw this.settings.observers.notifyFailure(key, 'acquire', failure);
     return new KeyHeld(this.holderOf(key));
   }
@@ -221,21 +219,21 @@ export class HoldRegistry {
   }
 
   #abandon(hold: Hold): void {
-    if (this.#holds.get(hold.key) !== hold) return;
+    if (this.byKey.get(hold.key) !== hold) return;
     this.#abandoned.add(hold);
     hold.onLost('shutdown');
   }
 
   #endAbandoned(hold: Hold): Promise<void> {
     this.#abandoned.delete(hold);
-    this.#holds.delete(hold.key);
+    this.byKey.delete(hold.key);
     return outside(() => this.#release(hold));
   }
 
   #onLost(hold: Hold, reason: LossReason): void {
     const { key } = hold;
     const isAbandoned = this.#abandoned.has(hold);
-    if (!isAbandoned) this.#holds.delete(key);
+    if (!isAbandoned) this.byKey.delete(key);
     this.settings.observers.notify('lost', () => ({ ...hold.observed, reason }));
     if (isAbandoned) return void hold.watchdog.stop();
     const { closedMs, options } = hold;
@@ -245,6 +243,6 @@ export class HoldRegistry {
   }
 
   holderOf(key: string): Holder | undefined {
-    return this.#holds.has(key) ? this.settings.metadata : this.blockers.holder(key);
+    return this.byKey.has(key) ? this.settings.metadata : this.blockers.holder(key);
   }
 }

@@ -3,7 +3,8 @@ import { ownMetadata } from '../contract/holder.js';
 import type { Observers } from '../events/observers.js';
 import { detached } from '../kit/detached.js';
 import type { LockBackend } from '../leasing/lock-backend.js';
-import type { LockServiceOptions } from '../lock-options.js';
+import { keyPrefixOf, type LockServiceOptions } from '../lock-options.js';
+import { OrderWatch } from '../ordering/order-watch.js';
 import { systemClock } from '../time/timers.js';
 import { outside } from './call-tree.js';
 import { HoldRegistry } from './hold-registry.js';
@@ -15,11 +16,13 @@ export function openHolds(
   observers: Observers,
   stopped: AbortSignal,
 ): { readonly holds: HoldRegistry; readonly unsubscribe: (() => void) | undefined } {
-  const { label, maxWaiters = 100_000, clock = systemClock } = options;
+  const { label, maxWaiters = 100_000, clock = systemClock, orderWarnings = false } = options;
   // Each lock-delay that is under way listens to it: many listeners are expected.
   setMaxListeners(0, stopped);
   const metadata = ownMetadata(label);
-  const holds = new HoldRegistry({ backend, clock, observers, metadata, handOffs: options, maxWaiters, stopped });
+  const orderWatch = orderWarnings ? new OrderWatch(orderWarnings, keyPrefixOf(options), observers) : undefined;
+  const settings = { backend, clock, observers, metadata, handOffs: options, maxWaiters, orderWatch, stopped };
+  const holds = new HoldRegistry(settings);
   const unsubscribe = outside(() =>
     backend.store.health?.onChange((health) => detached(() => holds.onHealthChange(health))),
   );

@@ -58,7 +58,11 @@ export class Acquisition implements AcquireRequest {
 
   /** Waits for our turn in this process, then inherits the lease of the caller before us or asks the backend. */
   run(): Promise<Hold | KeyHeld> {
-    return outside(() => (this.holds.queue.enter(this.key) ? this.#ask(newOwner()) : this.#takeInTurn()));
+    const { key, options, holds } = this;
+    const { orderWatch } = holds.settings;
+    const endWait = options.waitMs > 0 ? orderWatch?.begin(key, holds.byKey) : undefined;
+    const taken = outside(() => (holds.queue.enter(key) ? this.#ask(newOwner()) : this.#takeInTurn()));
+    return endWait ? taken.finally(endWait) : taken;
   }
 
   async #takeInTurn(): Promise<Hold | KeyHeld> {

@@ -1,0 +1,66 @@
+import { LockDeadlockError } from '../contract/errors.js';
+import { keyClass } from '../contract/key.js';
+import type { Observers } from '../events/observers.js';
+import { holdsAround } from '../holding/call-tree.js';
+import type { Hold } from '../holding/hold.js';
+import { ClassOrders } from './class-orders.js';
+import { TreeWaits } from './tree-waits.js';
+
+/**
+ * Looks at each caller that is about to wait for a key and holds others. A circle of call trees that wait now is an
+ * error for who closes it. A circle of the orders in which keys were ever taken is an event.
+ */
+export class OrderWatch {
+  readonly #waits = new TreeWaits();
+  readonly #orders = new ClassOrders(() => this.#warnOfRoom());
+  readonly #classOf: (key: string) => string;
+  #hasWarned = false;
+
+  /** @param prefix the namespace of the keys, which names of classes do not have */
+  constructor(
+    given: true | ((key: string) => string),
+    private readonly prefix: string,
+    private readonly observers: Observers,
+  ) {
+    this.#classOf = given === true ? keyClass : given;
+  }
+
+  /**
+   * Returns what to call when the wait has ended. @param held what this process holds, by key
+   * @throws LockDeadlockError
+   */
+  begin(wanted: string, held: ReadonlyMap<string, Hold>): (() => void) | undefined {
+    const holds = holdsAround().filter((hold) => held.get(hold.key) === hold);
+    if (holds.length === 0) return undefined;
+    for (const { key } of holds) this.#note(key, wanted);
+    const others = this.#waits.circle(held, holds, wanted);
+    if (!others) return this.#waits.add(holds, wanted);
+    const keys = holds.map(({ key }) => key);
+    throw new LockDeadlockError(keys, wanted, others);
+  }
+
+  #note(held: string, wanted: string): void {
+    const order = {
+      held,
+      wanted,
+      heldClass: this.#classOf(held.slice(this.prefix.length)),
+      wantedClass: this.#classOf(wanted.slice(this.prefix.length)),
+    };
+    const orders = this.#orders.note(order, stackHere);
+    if (orders) this.observers.notify('orderSuspect', () => ({ key: wanted, orders }));
+  }
+
+  #warnOfRoom(): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    process.emitWarning(
+      'orderWarnings: there are too many classes of keys; a function that names fewer sees the others',
+    );
+  }
+}
+
+/** Frames of this library come first. */
+function stackHere(): string {
+  const { stack = '' } = new Error('wanted here');
+  return stack.slice(stack.indexOf('\n') + 1);
+}
