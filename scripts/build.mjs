@@ -23,18 +23,28 @@ for (const [config, folder, type] of [
   writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify({ type })}\n`);
 }
 
-/** Comments of declarations that no entry point exports are for readers of the source: a tenth of the package. */
+/**
+ * Declarations that no entry point leads to are of no use to anybody, and comments of those that none exports are for
+ * readers of the source. Without both the package is a sixth smaller.
+ */
 function stripInner(folder) {
   const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.d.ts'));
   const text = new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
+  const importsOf = (file) =>
+    Array.from(text.get(file).matchAll(/(?: from |import\()['"](\..*?)\.js['"]/g), ([, path]) =>
+      join(dirname(file), `${path}.d.ts`),
+    );
   const entries = files.filter((file) => file.endsWith('index.d.ts'));
-  const exported = entries.flatMap((file) =>
-    Array.from(text.get(file).matchAll(/ from '(\..*)\.js'/g), ([, path]) => join(dirname(file), `${path}.d.ts`)),
-  );
+  const exported = entries.flatMap(importsOf);
+  const reached = new Set(entries);
+  for (const file of reached) for (const imported of importsOf(file)) reached.add(imported);
   const printer = ts.createPrinter({ removeComments: true });
-  for (const file of files.filter((name) => !entries.includes(name) && !exported.includes(name))) {
-    const source = ts.createSourceFile(file, text.get(file), ts.ScriptTarget.Latest);
-    writeFileSync(join(folder, file), printer.printFile(source));
+  for (const file of files) {
+    if (!reached.has(file)) rmSync(join(folder, file));
+    else if (!entries.includes(file) && !exported.includes(file)) {
+      const source = ts.createSourceFile(file, text.get(file), ts.ScriptTarget.Latest);
+      writeFileSync(join(folder, file), printer.printFile(source));
+    }
   }
 }
 
