@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { type LockHandle, LockLostError, type LockService } from 'nestjs-distributed-lock/core';
+import { LockBackendError, type LockHandle, LockLostError, type LockService } from 'nestjs-distributed-lock/core';
 import { HistoryRecorder } from './history.js';
 
 export interface Leading {
@@ -28,7 +28,7 @@ export async function takeTurns(locks: LockService, how: Leading): Promise<void>
   const take = async (key: string): Promise<void> => {
     const work = termsOf(key, how, history);
     for (let turn = 0; turn < PLAIN_TURNS; turn += 1) {
-      await locks.withLock(key, work, { ttlMs: how.ttlMs, waitMs: 30_000 }).catch(forgiveLoss);
+      await locks.withLock(key, work, { ttlMs: how.ttlMs, waitMs: 30_000 }).catch(forgiveDelay);
       // As a leader does, so that others wait already.
       await later(shortestTermMs(how));
     }
@@ -57,9 +57,9 @@ function termsOf(key: string, how: Leading, history: HistoryRecorder): (lock: Lo
   };
 }
 
-/** A busy machine may renew too late: the work knew of it, and its history says so. */
-function forgiveLoss(error: unknown): void {
-  if (!(error instanceof LockLostError)) throw error;
+/** A busy machine may renew too late, or hear too late of a grant: the work knew, and its history says so. */
+function forgiveDelay(error: unknown): void {
+  if (!(error instanceof LockLostError || error instanceof LockBackendError)) throw error;
 }
 
 function later(ms: number): Promise<void> {
