@@ -25,6 +25,7 @@ export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
 export { LockService } from './core/lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './core/holding/lock-handle.js';
 export { LockSet } from './core/several/lock-set.js';
+export { type KeyClaim, type WantedKey } from './core/several/wanted-keys.js';
 export { type LeaderWork, type LeadOptions } from './core/leading/lead-options.js';
 export { Leadership } from './core/leading/leadership.js';
 export { readSequencer, type Sequencer, type SequencerState } from './core/holding/sequencer.js';
@@ -40,6 +41,7 @@ export {
 } from './core/events/lock-observer.js';
 export { type CallTrace, type LockTracer, type TracedCall, type TracedHold } from './core/events/lock-tracer.js';
 export { type EventStreamOptions, type LockEventStream } from './core/events/lock-event-stream.js';
+export { type Share } from './core/contract/claim.js';
 export { type BackendHealth } from './core/contract/health.js';
 export { type Holder } from './core/contract/holder.js';
 export { type KeyHolder, type KeyState, type KeyWaiter } from './core/contract/key-state.js';

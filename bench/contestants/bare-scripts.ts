@@ -11,7 +11,7 @@ const METADATA = 'a-host|12345|';
 
 /** Our scripts, called by the raw client on keys that nobody else wants: as fast as their mode could be if we did nothing else. */
 export const BARE_SCRIPTS: readonly Contestant[] = [
-  bare('queue', ({ acquire, release }) => ({
+  bare('queue', ({ exclusive: { acquire, release } }) => ({
     scripts: [acquire, release],
     take: (redis, key, owner, ttlMs) =>
       redis.evalsha(acquire.sha1, 1, leaseKeyOf('lock', key), owner, ttlMs, `|${METADATA}`),

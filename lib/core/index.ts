@@ -2,9 +2,11 @@
 export { LockService } from './lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './holding/lock-handle.js';
 export { LockSet } from './several/lock-set.js';
+export { type KeyClaim, resolveKeys, type WantedKey } from './several/wanted-keys.js';
 export {
   type AcquireOptions,
   type LockServiceOptions,
+  type ResolvedOptions,
   resolveOptions,
   type TryAcquireOptions,
 } from './lock-options.js';
@@ -35,6 +37,7 @@ export {
   type TtlLimits,
 } from './contract/lease-store.js';
 export { type AcquireRequest } from './leasing/lease-request.js';
+export { type Claim, claimOf, fits, isExclusive, MOST_PERMITS, type Share } from './contract/claim.js';
 export { type BackendHealth, type HealthSource, type NodeHealth, ReportedHealth } from './contract/health.js';
 export { type Holder, type HolderMetadata } from './contract/holder.js';
 export { type KeyHolder, type KeyState, type KeyWaiter, type LeaseState } from './contract/key-state.js';
@@ -75,5 +78,21 @@ export { ownMetadata, packHolder, packMetadata, unpackHolder } from './contract/
 export { MOST_WAITERS } from './contract/key-state.js';
 export { outside } from './holding/call-tree.js';
 export { type Clock, pause, systemClock, type Timer } from './time/timers.js';
+export { ClaimLeases } from './line/claim-leases.js';
+export {
+  alive,
+  ask,
+  holds,
+  type Line,
+  type LineEntry,
+  ready,
+  refusal,
+  renewed,
+  stateOf,
+  without,
+} from './line/line.js';
+export { type LineCell, type Sight, type Swap } from './line/line-cell.js';
+export { awaitsEntry, holding, type Obstacle, obstacleOf } from './line/obstacle.js';
+export { packLine, unpackLine } from './line/packed-line.js';
 export { WakeUps } from './leasing/wake-ups.js';
 export { trustedUntil } from './holding/watchdog.js';

@@ -2,6 +2,7 @@ import { type HandOffOptions, MAX_HAND_OFFS } from './waiting/hand-off-limits.js
 import {
   assertBoolean,
   assertNumber,
+  assertOneOf,
   assertOptions,
   assertText,
   assertWhole,
@@ -9,6 +10,7 @@ import {
   refuseOption,
   shownOption,
 } from './kit/option-checks.js';
+import { MOST_PERMITS } from './contract/claim.js';
 import type { LockObserver } from './events/lock-observer.js';
 import type { Clock } from './time/timers.js';
 
@@ -39,6 +41,18 @@ export interface TryAcquireOptions {
    * @default true
    */
   reentrant?: boolean;
+  /**
+   * `'shared'`: as many at a time as come, while nobody has the key exclusively. Refused by backends that keep one holder
+   * a key. @default 'exclusive'
+   */
+  mode?: 'exclusive' | 'shared';
+  /**
+   * At most so many permits of the key at a time, over all processes, each of which goes by its own limit. Whoever gives
+   * none wants all of the key, and drains it. Refused by backends that cannot keep so many.
+   */
+  limit?: number;
+  /** How many permits of the `limit` this call takes. @default 1 */
+  permits?: number;
 }
 
 export interface AcquireOptions extends TryAcquireOptions {
@@ -82,7 +96,8 @@ export interface LockServiceOptions extends HandOffOptions {
   clock?: Clock;
 }
 
-export type ResolvedOptions = Required<Omit<AcquireOptions, 'signal'>> & Pick<AcquireOptions, 'signal'>;
+type Open = 'signal' | 'limit' | 'permits';
+export type ResolvedOptions = Required<Omit<AcquireOptions, Open>> & Pick<AcquireOptions, Open>;
 
 export const DEFAULTS: Readonly<ResolvedOptions> = Object.freeze({
   ttlMs: 30_000,
@@ -93,9 +108,10 @@ export const DEFAULTS: Readonly<ResolvedOptions> = Object.freeze({
   maxHoldMs: Infinity,
   reentrant: true,
   awaitRelease: true,
+  mode: 'exclusive',
 });
 
-const ACQUIRE_OPTIONS = [...Object.keys(DEFAULTS), 'signal'];
+const ACQUIRE_OPTIONS = [...Object.keys(DEFAULTS), 'signal', 'limit', 'permits'];
 const SERVICE_OPTIONS = [
   'defaults',
   'namespace',
@@ -135,6 +151,9 @@ export function resolveOptions(
     reentrant = defaults.reentrant,
     awaitRelease = defaults.awaitRelease,
     signal = defaults.signal,
+    mode = defaults.mode,
+    limit,
+    permits,
   } = given;
   const resolved: ResolvedOptions = {
     ttlMs,
@@ -145,7 +164,10 @@ export function resolveOptions(
     maxHoldMs,
     reentrant,
     awaitRelease,
+    mode,
   };
+  if (limit !== undefined) resolved.limit = limit;
+  if (permits !== undefined) resolved.permits = permits;
   if (signal !== undefined) resolved.signal = signal;
   assertNumber('ttlMs', resolved.ttlMs, MIN_TTL_MS, MAX_TTL_MS);
   assertNumber('lockDelayMs', resolved.lockDelayMs, 0, MAX_TTL_MS - resolved.ttlMs);
@@ -158,7 +180,28 @@ export function resolveOptions(
   if (resolved.signal !== undefined && !(resolved.signal instanceof AbortSignal)) {
     refuseOption('signal', 'must be an AbortSignal');
   }
+  assertClaim(resolved);
   return resolved;
+}
+
+function assertClaim({ mode, limit, permits }: ResolvedOptions): void {
+  assertOneOf('mode', mode, ['exclusive', 'shared']);
+  if (limit === undefined) {
+    if (permits !== undefined) refuseOption('permits', 'needs a limit, of which they are taken');
+    return;
+  }
+  assertWhole('limit', limit, 1, MOST_PERMITS);
+  if (permits !== undefined) assertWhole('permits', permits, 1, limit);
+  if (mode === 'shared') refuseOption('limit', "is for permits: leave out mode: 'shared', which has no limit");
+}
+
+/** What a service's calls want of a key differs by the key. @throws LockConfigurationError */
+export function assertDefaults(given: AcquireOptions | undefined): void {
+  for (const name of ['mode', 'limit', 'permits'] as const) {
+    if (given?.[name] !== undefined) {
+      refuseOption(name, 'is no default of a service: give it with each key, to all who take that key');
+    }
+  }
 }
 
 /** @throws LockConfigurationError naming the option, what it was and what it may be */

@@ -26,6 +26,7 @@ import type { Leadership } from './leading/leadership.js';
 import { Leaderships } from './leading/leaderships.js';
 import { ServiceEnd } from './holding/service-end.js';
 import { evict, keysOf, look } from './looking/readings.js';
+import { snapshotsOf } from './looking/snapshots.js';
 
 /**
  * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend,
@@ -64,7 +65,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
 
   /** The locks that this process holds through this service. */
   inspect(): LockSnapshot[] {
-    return this.#holds.inspect((key) => this.#leaderships.hold(key));
+    return snapshotsOf(this.#holds, (key) => this.#leaderships.hold(key));
   }
 
   /** Who has `key` on the server, and who waits. @throws LockConfigurationError it cannot tell; LockBackendError */
@@ -74,8 +75,8 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
   }
 
   /**
-   * Takes `key` from its holder, or from `owner` alone, whom the next renewal tells. The next one's token is greater.
-   * Resolves to who that was. `undefined`: nobody, or another one by now. @throws as `look` does
+   * Takes `key` from all who have it, or from `owner` alone, whom the next renewal tells. The next one's token is greater.
+   * Resolves to the first of those. `undefined`: nobody, or another one by now. @throws as `look` does
    */
   async evict(key: string, owner?: string): Promise<KeyHolder | undefined> {
     assertKey(key);
@@ -101,9 +102,8 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
   }
 
   /**
-   * The options that a call with these would use. Asks nothing of the backend. A call that is given the result, which
-   * nobody can change any more, need not work it out again.
-   * @throws LockConfigurationError no such call can ever work, here and with this backend
+   * The options that a call with these would use, without a question to the backend. A call that is given the result,
+   * which nobody can change, need not work it out again. @throws LockConfigurationError no such call can ever work here
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
     return this.#options.resolve(options);

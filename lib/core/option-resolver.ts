@@ -1,13 +1,22 @@
 import { LockConfigurationError } from './contract/errors.js';
 import type { LeaseStore } from './contract/lease-store.js';
 import { refuseOption } from './kit/option-checks.js';
-import { type AcquireOptions, DEFAULTS, MIN_TTL_MS, type ResolvedOptions, resolveOptions } from './lock-options.js';
+import {
+  type AcquireOptions,
+  assertDefaults,
+  DEFAULTS,
+  MIN_TTL_MS,
+  type ResolvedOptions,
+  resolveOptions,
+} from './lock-options.js';
 
-type LeaseKind = Pick<LeaseStore, 'name' | 'ttlLimits' | 'endsWith'>;
+type LeaseKind = Pick<LeaseStore, 'name' | 'ttlLimits' | 'endsWith' | 'mostPermits'>;
 
 /** @throws LockConfigurationError when `backend` can keep no such lock, with its lock-delay and its shortest hold */
-export function assertLock({ ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions, backend: LeaseKind): void {
+export function assertLock(options: ResolvedOptions, backend: LeaseKind): void {
+  const { ttlMs, lockDelayMs, minHoldMs } = options;
   assertTtl(ttlMs, backend);
+  assertShare(options, backend);
   assertMinHold(minHoldMs, backend);
   if (lockDelayMs === 0) return;
   if (backend.endsWith === 'connection') {
@@ -22,6 +31,20 @@ export function assertLock({ ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions, b
       'lockDelayMs',
       `must be from 0 to ${maxMs} with ${backend.name} and a ttlMs of ${ttlMs}; it was ${lockDelayMs}`,
     );
+  }
+}
+
+function assertShare({ mode, limit }: ResolvedOptions, { name, mostPermits }: LeaseKind): void {
+  if (mode === 'exclusive' && limit === undefined) return;
+  const option = limit === undefined ? 'mode' : 'limit';
+  if (mostPermits === undefined) {
+    throw new LockConfigurationError(
+      `${name} keeps one holder a key: take a backend or strategy that keeps several, as "More than one at a time" in the documentation lists them`,
+      option,
+    );
+  }
+  if (limit !== undefined && limit > mostPermits) {
+    refuseOption('limit', `must be from 1 to ${mostPermits} with ${name}; it was ${limit}`);
   }
 }
 
@@ -73,6 +96,7 @@ export class OptionResolver {
     defaults: AcquireOptions | undefined,
     private readonly store: LeaseKind,
   ) {
+    assertDefaults(defaults);
     this.defaults = this.#resolve(defaults, DEFAULTS);
   }
 

@@ -2,6 +2,7 @@ import {
   errorText,
   type KeyHolder,
   type KeyWaiter,
+  type LeaseState,
   type LockEvent,
   type LockService,
   type LockSnapshot,
@@ -82,11 +83,11 @@ export class InspectedService {
       for (const key of left) {
         const hold = here.get(key);
         try {
-          const { holder, waiters = [] } = error === undefined ? await this.locks.look(key) : {};
-          if (holder || waiters.length > 0 || hold) rows.push(this.#row(key, hold, holder, waiters));
+          const state: LeaseState = error === undefined ? await this.locks.look(key) : {};
+          if (state.holder || (state.waiters ?? []).length > 0 || hold) rows.push(this.#row(key, hold, state));
         } catch (cause) {
           error ??= errorText(cause);
-          if (hold) rows.push(this.#row(key, hold, undefined, []));
+          if (hold) rows.push(this.#row(key, hold, {}));
         }
       }
     };
@@ -94,16 +95,13 @@ export class InspectedService {
     return { keys: rows.toSorted((a, b) => (a.key < b.key ? -1 : 1)), error };
   }
 
-  #row(
-    key: string,
-    hold: LockSnapshot | undefined,
-    holder: KeyHolder | undefined,
-    waiters: readonly KeyWaiter[],
-  ): InspectedKey {
+  #row(key: string, hold: LockSnapshot | undefined, state: LeaseState): InspectedKey {
+    const { holder, holders, waiters = [] } = state;
     return {
       key,
       template: this.names.nameOf(key),
       ...(holder ? { holder: holderOf(holder) } : {}),
+      ...(holders ? { holders: holders.map(holderOf) } : {}),
       waiters: waiters.map(partyOf),
       ...(hold ? { here: hereOf(hold) } : {}),
     };
@@ -134,12 +132,13 @@ function holderOf(holder: KeyHolder): InspectedHolder {
   };
 }
 
-function partyOf({ owner, host, pid, label, since }: KeyWaiter): InspectedParty {
+function partyOf({ owner, host, pid, label, since, share }: KeyWaiter): InspectedParty {
   return {
     owner,
     ...(host === undefined ? {} : { host }),
     ...(pid === undefined ? {} : { pid }),
     ...(label === undefined ? {} : { label }),
     ...(since ? { since: since.toISOString() } : {}),
+    ...(share ? { share: share.mode === 'shared' ? 'shared' : `${share.permits} of ${share.limit} permits` } : {}),
   };
 }

@@ -8,6 +8,8 @@ export interface InspectedParty {
   readonly label?: string;
   /** ISO 8601. */
   readonly since?: string;
+  /** How much of the key it has, or waits for: `shared`, `2 of 10 permits`. Absent: all of it. */
+  readonly share?: string;
 }
 
 export interface InspectedHolder extends InspectedParty {
@@ -22,6 +24,8 @@ export interface InspectedKey {
   readonly key: string;
   readonly template: string;
   readonly holder?: InspectedHolder;
+  /** Where several have it: all of them, `holder` first. */
+  readonly holders?: readonly InspectedHolder[];
   /** Those of the server's line, first come first. */
   readonly waiters: readonly InspectedParty[];
   /** The hold of the process that answers. */

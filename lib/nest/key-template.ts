@@ -21,6 +21,7 @@ export interface KeyTemplate {
 
 /** @throws LockConfigurationError with the option `key`: it can never be one */
 export function parseTemplate(source: string): KeyTemplate {
+  if (typeof source !== 'string') assertKey(source);
   const texts = [''];
   const paths: Path[] = [];
   let end = 0;

@@ -1,12 +1,24 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { assertKey, LockConfigurationError, quote } from '../core/index.js';
+import {
+  type AcquireOptions,
+  assertKey,
+  type KeyClaim,
+  LockConfigurationError,
+  quote,
+  type ResolvedOptions,
+  resolveKeys,
+  type WantedKey,
+} from '../core/index.js';
 import type { Declaration, Method } from '../decorators/declaration.js';
 import { KeyNames, type ReadValue } from './key-names.js';
 import { type KeyTemplate, parseTemplate, type Path } from './key-template.js';
 import { blameRequest } from './lock-answers.js';
+import { isObject } from './request-values.js';
 
-export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly string[];
-export type KeySource = string | readonly string[] | KeyFunction;
+export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly WantedKey[];
+export type KeySource = string | readonly WantedKey[] | KeyFunction;
+
+type Call = Parameters<ReadValue>;
 
 /** Longer than any key may be: refused before it is encoded. */
 const LONGEST_VALUE = 4096;
@@ -15,10 +27,11 @@ const PLAIN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
 /** The keys that the calls of one method take, by the templates or the function of `@Locked`. */
 export class LockedKeys {
-  readonly #keysOf: (instance: object, ...call: Parameters<ReadValue>) => readonly string[];
+  readonly #keysOf: (instance: object, ...call: Call) => readonly WantedKey[];
   /** None where a function makes the keys. */
   readonly templates: readonly KeyTemplate[] = [];
   readonly #names: KeyNames;
+  readonly #declared: readonly WantedKey[] = [];
 
   constructor(source: KeySource, declaration: Declaration, method: Method, owner: string) {
     const names = new KeyNames(declaration, method, owner);
@@ -27,25 +40,34 @@ export class LockedKeys {
       this.#keysOf = (instance, args) => assertedKeys(Reflect.apply(source, instance, args));
       return;
     }
-    this.templates = (typeof source === 'string' ? [source] : source).map(parseTemplate);
-    if (this.templates.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
-    const renderers = this.templates.map((template) => compile(template, owner, (path) => names.reader(path)));
-    this.#keysOf = (_, args, context) => renderers.map((render) => render(args, context));
+    this.#declared = typeof source === 'string' ? [source] : source;
+    if (this.#declared.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
+    this.templates = this.#declared.map((each) => parseTemplate(isKeyClaim(each) ? each.key : each));
+    const renderers = this.templates.map((template, place) => {
+      const render = compile(template, owner, (path) => names.reader(path));
+      const declared = this.#declared[place];
+      return isKeyClaim(declared) ? (...call: Call): WantedKey => ({ ...declared, key: render(...call) }) : render;
+    });
+    this.#keysOf = (_, ...call) => renderers.map((render) => render(...call));
   }
 
   /**
-   * Sorted, and each key once. The context is that of the request that the call handles.
+   * As they were given. The context is that of the request that the call handles.
    * @throws LockConfigurationError with the option `key`; what a key function throws
    */
-  of(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): readonly string[] {
+  of(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): readonly WantedKey[] {
     try {
-      const keys = this.#keysOf(instance, args, context);
-      return keys.length === 1 ? keys : [...new Set(keys)].toSorted();
+      return this.#keysOf(instance, args, context);
     } catch (error) {
       // A handler's arguments come from outside. Elsewhere it is the application's own mistake.
       if (context && error instanceof LockConfigurationError) blameRequest(error);
       throw error;
     }
+  }
+
+  /** @throws LockConfigurationError when what is wanted of a key can never work with the other options */
+  assertClaims(options: AcquireOptions, resolve: (options?: AcquireOptions) => Readonly<ResolvedOptions>): void {
+    if (this.#declared.some(isKeyClaim)) resolveKeys(this.#declared, options, resolve);
   }
 
   /** Whether the method has several keys, as far as that is known before a call. */
@@ -69,7 +91,7 @@ export function compile(
   { source, start, placeholders }: KeyTemplate,
   owner: string,
   readerOf: (path: Path) => number | ReadValue,
-): (...call: Parameters<ReadValue>) => string {
+): (...call: Call) => string {
   const parts = placeholders.map(({ path, textBehind }) => {
     const [delimiter = ''] = textBehind;
     const label = `:${path.join('.')} in ${quote(source)} (${owner})`;
@@ -120,11 +142,17 @@ function refused(message: string): LockConfigurationError {
   return new LockConfigurationError(message, 'key');
 }
 
-function assertedKeys(found: unknown): readonly string[] {
+function assertedKeys(found: unknown): readonly WantedKey[] {
   const keys: readonly unknown[] = Array.isArray(found) ? found : [found];
   if (keys.length === 0) throw new LockConfigurationError('a key function returned no key at all', 'key');
   return keys.map((key) => {
-    assertKey(key);
+    if (isKeyClaim(key)) assertKey(key.key);
+    else assertKey(key);
     return key;
   });
+}
+
+/** The core checks the rest of it. */
+function isKeyClaim(value: unknown): value is KeyClaim {
+  return isObject(value) && 'key' in value;
 }

@@ -7,6 +7,7 @@ import {
   type LockService,
   LockTimeoutError,
   resolveOptions,
+  type WantedKey,
 } from '../core/index.js';
 import { type Declaration, labelOf, type Method } from '../decorators/declaration.js';
 import { ClientDeparture } from './client-departure.js';
@@ -25,7 +26,7 @@ type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
 
 interface Call {
   readonly service: LockService;
-  readonly keys: readonly string[];
+  readonly keys: readonly WantedKey[];
   readonly context: ExecutionContext | undefined;
 }
 
@@ -64,6 +65,7 @@ export class LockedMethod {
     this.#acquire = onBusy === 'skip' ? { waitMs: 0, ...acquire } : acquire;
     resolveOptions(this.#acquire);
     this.#keys = new LockedKeys(key, declaration, method, this.label);
+    this.#keys.assertClaims(this.#acquire, resolveOptions);
     this.#lockArguments = parameterMetadata(declaration).locks;
     this.#returnsObservable = returnsObservable(declaration);
     const call = this.#call.bind(this);
@@ -79,7 +81,10 @@ export class LockedMethod {
 
   /** @throws LockConfigurationError when no call on an instance of `classRef`, by `service`, can ever work */
   validate(classRef: { readonly prototype: object }, service?: LockService, prefixes?: readonly string[]): void {
-    if (service) this.#resolved.set(service, service.resolve(this.#acquire));
+    if (service) {
+      this.#resolved.set(service, service.resolve(this.#acquire));
+      this.#keys.assertClaims(this.#acquire, (options) => service.resolve(options));
+    }
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
     if (typeof method !== 'function') return;
     this.#keys.validate(method, classRef, prefixes);
@@ -159,7 +164,7 @@ export class LockedMethod {
         signal && signal !== this.#acquire.signal
           ? { ...this.#acquire, signal }
           : (this.#resolved.get(service) ?? this.#acquire);
-      return await (only !== undefined && keys.length === 1
+      return await (typeof only === 'string' && keys.length === 1
         ? service.withLock(only, (lock) => enter([lock]), options)
         : service.withLocks(keys, ({ locks }) => enter(locks), options));
     } catch (error) {

@@ -1,5 +1,5 @@
 import { Inject, UseInterceptors } from '@nestjs/common';
-import { LockConfigurationError } from '../core/index.js';
+import { LockConfigurationError, type WantedKey } from '../core/index.js';
 import { isMethod, labelOf } from '../decorators/declaration.js';
 import { adoptLockedStep } from '../decorators/locked-step.js';
 import { wrapMethod } from '../decorators/wrapped-method.js';
@@ -18,22 +18,22 @@ type AnyDecorator = (target: object, name: string | symbol, descriptor?: Propert
 /**
  * Runs the method under a lock, which is released when its promise settles or its Observable ends.
  *
- * `key` is a template such as `lock_sale_:id`, several of them (all or none are taken), or a function of the method's
- * own arguments. A placeholder is, in this order: `@LockKey('id')`; a named parameter, `@Param('id')`; an argument,
+ * `key` is a template such as `lock_sale_:id`, several of them (all or none are taken, each with a claim of its own where
+ * it is an object), or a function of the method's own arguments. A placeholder is, in this order: `@LockKey('id')`; a named parameter, `@Param('id')`; an argument,
  * `:dto.sku`; a property of the only argument that is an object; the request, `:params.id`, `:query.x`, `:body.y`,
  * `:user.id`, or the message, `:data.id`. Names of one letter, of three in minified builds, do not count.
  *
  * Put it above `@Transactional()`, so that the commit comes before the release.
  * @throws LockConfigurationError at decoration: an option or template that can never work; a static method; two locks
  */
-export function Locked<Busy extends OnBusy>(
-  key: string | readonly [string, ...string[]],
-  options?: LockedOptions<Busy>,
-): LockedDecorator<[], Busy>;
 export function Locked<Args extends unknown[], Busy extends OnBusy>(
   key: KeyFunction<Args>,
   options?: LockedOptions<Busy>,
 ): LockedDecorator<Args, Busy>;
+export function Locked<Busy extends OnBusy>(
+  key: string | readonly [WantedKey, ...WantedKey[]],
+  options?: LockedOptions<Busy>,
+): LockedDecorator<[], Busy>;
 export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorator {
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     const { backend = DEFAULT_BACKEND } = options;

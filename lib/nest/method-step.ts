@@ -40,7 +40,8 @@ export class MethodStep {
 
   /** @throws LockConfigurationError before anything is locked: the resource, or what the step needs, is missing */
   enclose(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): Enclosure {
-    const [resource = ''] = this.#resource.of(instance, args, context);
+    const [found] = this.#resource.of(instance, args, context);
+    const resource = typeof found === 'string' ? found : '';
     const needed: unknown = Reflect.get(instance, this.property);
     const { advice, decorator } = this.step;
     if (needed === undefined) throw this.refused(`has not been given what it needs. ${advice}`, decorator);

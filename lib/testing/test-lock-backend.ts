@@ -7,6 +7,7 @@ import {
   type LeaseState,
   type LeaseStore,
   LockBackendError,
+  MOST_PERMITS,
 } from '../core/index.js';
 import { MemoryLeaseStore } from '../backends/memory/index.js';
 
@@ -14,8 +15,10 @@ import { MemoryLeaseStore } from '../backends/memory/index.js';
 export class TestLockBackend implements LeaseStore {
   readonly name = 'test';
   readonly guarantee = 'best-effort';
+  readonly mostPermits = MOST_PERMITS;
   readonly #store: MemoryLeaseStore;
-  readonly #revocations = new Map<string, AbortController>();
+  /** By owner. */
+  readonly #revocations = new Map<string, { readonly key: string; readonly controller: AbortController }>();
   readonly #waiting = new Set<() => void>();
   #failure: Error | undefined;
   #strangers = 0;
@@ -42,9 +45,9 @@ export class TestLockBackend implements LeaseStore {
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: this.#failure });
     const attempt = await this.#store.tryAcquire(key, owner, ttlMs, metadata);
     if (!attempt.acquired) return attempt;
-    const revocation = new AbortController();
-    this.#revocations.set(key, revocation);
-    return { ...attempt, revoked: revocation.signal };
+    const controller = new AbortController();
+    this.#revocations.set(owner, { key, controller });
+    return { ...attempt, revoked: controller.signal };
   }
 
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -54,6 +57,7 @@ export class TestLockBackend implements LeaseStore {
 
   async release(key: string, owner: string): Promise<boolean> {
     this.#answer();
+    this.#revocations.delete(owner);
     return this.#store.release(key, owner);
   }
 
@@ -77,8 +81,9 @@ export class TestLockBackend implements LeaseStore {
   }
 
   async evict(key: string, owner: string): Promise<boolean> {
+    const revocation = this.#revocations.get(owner);
     const isEvicted = await this.release(key, owner);
-    if (isEvicted) this.#revocations.get(key)?.abort();
+    if (isEvicted) revocation?.controller.abort();
     return isEvicted;
   }
 
@@ -96,10 +101,10 @@ export class TestLockBackend implements LeaseStore {
     return this.#store.held();
   }
 
-  /** The holder of `key` loses it now: its signal aborts before this returns, with the reason `revoked`. */
+  /** The holders of `key` lose it now: their signals abort before this returns, with the reason `revoked`. */
   revoke(key: string): void {
     this.#store.revoke(key);
-    this.#revocations.get(key)?.abort();
+    for (const revocation of this.#revocations.values()) if (revocation.key === key) revocation.controller.abort();
   }
 
   /**

@@ -35,6 +35,7 @@ export type FaultName =
   | 'hammer'
   | 'history'
   | 'history-of-kills'
+  | 'history-of-shares'
   | 'idle'
   | 'idle-in-line'
   | 'leaders'

@@ -37,7 +37,7 @@ export const REGISTRY = {
 
   'redis-queue': {
     harness: () => redisHarness('queue'),
-    faults: [...COMMON, 'servers', 'costs', 'idle', 'idle-in-line', 'network', 'order', 'resend'],
+    faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'idle', 'idle-in-line', 'network', 'order', 'resend'],
     costs: QUEUE,
     wire: REDIS_WIRE,
     leaseStore: true,
@@ -70,13 +70,13 @@ export const REGISTRY = {
   },
   'redis-sentinel': {
     harness: () => redisSentinelHarness('queue'),
-    faults: [...COMMON, 'servers', 'costs', 'network', 'order'],
+    faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'network', 'order'],
     costs: QUEUE,
     wire: REDIS_WIRE,
   },
   'redis-cluster': {
     harness: () => redisClusterHarness('queue'),
-    faults: [...COMMON, 'servers', 'costs'],
+    faults: [...COMMON, 'history-of-shares', 'servers', 'costs'],
     costs: QUEUE,
   },
   redlock: {
@@ -89,7 +89,7 @@ export const REGISTRY = {
 
   'memcached-meta': {
     harness: () => memcachedHarness('meta'),
-    faults: [...COMMON, 'servers', 'costs', 'hammer', 'idle', 'idle-in-line', 'network', 'order'],
+    faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'hammer', 'idle', 'idle-in-line', 'network', 'order'],
     costs: POLLING,
     wire: { acquire: 'ms lock:l:', release: 'md ' },
     lockStore: true,
@@ -104,17 +104,31 @@ export const REGISTRY = {
   etcd: {
     harness: (options) => etcdHarness(1, options),
     sessions: true,
-    faults: [...COMMON, 'servers', 'costs', 'idle', 'idle-in-line', 'order'],
+    faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'idle', 'idle-in-line', 'order'],
     // The watch of the queue entry before ours is a request each, to begin and to end.
     costs: { ...ONE_ROUND_TRIP, wait: 2, handOver: 3 },
     leaseStore: true,
   },
-  'etcd-cluster': { harness: (options) => etcdHarness(3, options), sessions: true, faults: ['history', 'order'] },
+  'etcd-cluster': {
+    harness: (options) => etcdHarness(3, options),
+    sessions: true,
+    faults: ['history', 'history-of-shares', 'order'],
+  },
 
   zookeeper: {
     harness: (options) => zookeeperHarness('sequential', 'single', options),
     sessions: true,
-    faults: [...COMMON, 'servers', 'costs', 'hammer', 'idle', 'idle-in-line', 'network', 'order-of-slow-sessions'],
+    faults: [
+      ...COMMON,
+      'history-of-shares',
+      'servers',
+      'costs',
+      'hammer',
+      'idle',
+      'idle-in-line',
+      'network',
+      'order-of-slow-sessions',
+    ],
     costs: { acquire: 1, release: 1, renew: 1, refused: 3, wait: 2, handOver: 2 },
     wire: ZOOKEEPER_WIRE,
     leaseStore: true,
@@ -133,10 +147,14 @@ export const REGISTRY = {
     faults: ['history', 'order-of-slow-sessions'],
   },
 
-  sqlite: { harness: () => sqliteHarness(), faults: [...COMMON, 'fence', 'hammer'], lockStore: true },
+  sqlite: {
+    harness: () => sqliteHarness(),
+    faults: [...COMMON, 'history-of-shares', 'fence', 'hammer'],
+    lockStore: true,
+  },
   postgres: {
     harness: () => sqlHarness('postgres'),
-    faults: [...SQL, 'idle-in-line'],
+    faults: [...SQL, 'history-of-shares', 'idle-in-line'],
     costs: { ...ONE_ROUND_TRIP, wait: 2, handOver: 2 },
     wire: { acquire: 'insert_into_distributed_lock', release: 'set_metadata_null' },
     leaseStore: true,
@@ -144,7 +162,7 @@ export const REGISTRY = {
   },
   mariadb: {
     harness: () => sqlHarness('mariadb'),
-    faults: [...SQL, 'idle-in-line'],
+    faults: [...SQL, 'history-of-shares', 'idle-in-line'],
     costs: { acquire: 1, release: 1, renew: 1, refused: 2, wait: [10, 122], handOver: [2, 4] },
     wire: { acquire: 'last_insert_id(if', release: 'owner = null' },
     lockStore: true,

@@ -16,6 +16,8 @@ import { minHold } from './min-hold.js';
 import { reentrancy } from './reentrancy.js';
 import { release } from './release.js';
 import { sequencers } from './sequencers.js';
+import { severalKeys } from './several-keys.js';
+import { sharing } from './sharing.js';
 import { declarePromises, type Suite } from './suite.js';
 import { waiting } from './waiting.js';
 
@@ -36,6 +38,8 @@ const THEMES = {
   'min-hold': minHold,
   leading,
   looking,
+  sharing,
+  'several keys': severalKeys,
 };
 
 /** The promises of every lock backend, checked against its real server. */

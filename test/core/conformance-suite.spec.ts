@@ -163,9 +163,16 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
   [
     'calls nobody whose watch has ended, and passes such an owner over',
     class WakesForEver extends MemoryLeaseStore {
+      readonly #watched: (() => void)[] = [];
+
       override watch(key: string, owner: string, wake: () => void): () => void {
-        super.watch(key, owner, wake);
-        return () => undefined;
+        this.#watched.push(wake);
+        return super.watch(key, owner, wake);
+      }
+
+      override async release(key: string, owner: string): Promise<boolean> {
+        for (const wake of this.#watched) wake();
+        return super.release(key, owner);
       }
     },
   ],
@@ -181,10 +188,9 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
     'grants nothing by a watch alone',
     class WatchesByAcquiring extends MemoryLeaseStore {
       override watch(key: string, owner: string, wake: () => void): () => void {
-        return super.watch(key, owner, () => {
-          wake();
-          void this.tryAcquire(key, owner, 200, { host: '', pid: 0 });
-        });
+        const unwatch = super.watch(key, owner, wake);
+        void this.tryAcquire(key, owner, 60_000, { host: '', pid: 0 });
+        return unwatch;
       }
     },
   ],

@@ -1,7 +1,9 @@
+import { getEventListeners } from 'node:events';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { currentLocks, LockConfigurationError, LockLostError, LockService } from 'nestjs-distributed-lock/core';
 import { ManualClock, TestLockBackend } from 'nestjs-distributed-lock/testing';
 import { failureOf } from '../conformance/contract.js';
+import { eventually } from '../support/eventually.js';
 
 /** A backend that answers as slowly as the test wants. */
 class SlowBackend extends TestLockBackend {
@@ -101,6 +103,26 @@ describe('several keys', () => {
     expect(backend.held).toEqual(['b', 'a']);
   });
 
+  it('waits no longer when it has lost one, and keeps no other', async () => {
+    await using _ = await other.acquire('c');
+    const failure = failureOf(locks.acquireAll(['a', 'b', 'c'], { waitMs: Infinity }));
+    await eventually(() => backend.asked.filter((key) => key === 'c').length > 2);
+    backend.revoke('a');
+    await expect(failure).resolves.toMatchObject({ code: 'LOCK_LOST', key: 'a' });
+    expect(backend.held).toEqual(['c']);
+    await expect(other.tryAcquire('b')).resolves.not.toBeNull();
+  });
+
+  it('gives all back when its caller gives up', async () => {
+    await using _ = await other.acquire('c', { mode: 'shared' });
+    const ended = new AbortController();
+    const failure = failureOf(locks.acquireAll(['a', 'b', 'c'], { waitMs: Infinity, signal: ended.signal }));
+    await eventually(() => backend.asked.filter((key) => key === 'c').length > 2);
+    ended.abort(new Error('gone'));
+    await expect(failure).resolves.toThrow('gone');
+    expect(backend.held).toEqual(['c']);
+  });
+
   it('does not begin with a lock that was lost while it waited for another', async () => {
     const busy = await other.acquire('b');
     let began = false;
@@ -136,7 +158,69 @@ describe('several keys', () => {
     );
   });
 
-  it.each([[[]], [['']], [['a', 7]], ['a']])('refuses %j', async (keys) => {
-    await expect(locks.acquireAll(keys as string[])).rejects.toThrow(LockConfigurationError);
+  it('takes of each key what it says, or else what the options say', async () => {
+    const keys = ['c', { key: 'b', mode: 'exclusive' }, { key: 'a', limit: 3, permits: 2 }, { key: 'd' }] as const;
+    await using set = await locks.acquireAll(keys, { mode: 'shared' });
+    const shared = { mode: 'shared' };
+    const shares = set.locks.map(({ key, share }) => [key, share]);
+    const permits = { mode: 'permits', permits: 2, limit: 3 };
+    expect(shares).toEqual([
+      ['a', permits],
+      ['b', undefined],
+      ['c', shared],
+      ['d', shared],
+    ]);
+    await using _ = await other.acquireAll([{ key: 'a', limit: 3 }, 'c'], { mode: 'shared', waitMs: 0 });
+    await expect(other.tryAcquire('b')).resolves.toBeNull();
+  });
+
+  it('takes a key that comes twice once, with the claim that covers the others', async () => {
+    const claims = [
+      { key: 'a', limit: 5 },
+      { key: 'a', limit: 5, permits: 3 },
+      { key: 'b', mode: 'shared' },
+      'b',
+    ] as const;
+    for (const keys of [claims, claims.toReversed()]) {
+      await using set = await locks.acquireAll([...keys, ...keys]);
+      expect(set.locks.map(({ share }) => share)).toEqual([{ mode: 'permits', permits: 3, limit: 5 }, undefined]);
+    }
+  });
+
+  it('refuses a key with two claims neither of which covers the other, before it asks for any', async () => {
+    const keys = [{ key: 'a', mode: 'shared' }, 'b', { key: 'a', limit: 3 }] as const;
+    await expect(locks.acquireAll(keys)).rejects.toMatchObject({
+      code: 'LOCK_CONFIGURATION',
+      key: 'a',
+      message: expect.stringContaining('"a" is wanted shared and with 1 of 3 permits in one call'),
+    });
+    expect(backend.asked).toEqual([]);
+  });
+
+  it('does not listen any more to a lock around it when it has ended', async () => {
+    await locks.withLock('a', async ({ signal }) => {
+      const before = getEventListeners(signal, 'abort').length;
+      for (let i = 0; i < 3; i += 1) await locks.withLocks(['a', 'b'], (set) => set.signal.throwIfAborted());
+      expect(getEventListeners(signal, 'abort')).toHaveLength(before);
+    });
+  });
+
+  it.each([
+    [[], 'several locks need a list of one key or more'],
+    ['a', 'several locks need a list of one key or more'],
+    [[''], 'must not be empty'],
+    [['a', 7], 'must be a string, not number'],
+    [[['a']], 'must be a string, not an array'],
+    [[null], 'must be a string, not null'],
+    [[{ mode: 'shared' }], 'must be a string, not undefined'],
+    [[{ key: 'a', ttlMs: 7 }], 'ttlMs is no key option; there are key, mode, limit, permits'],
+    [[{ key: 'a', permits: 2 }], 'permits needs a limit'],
+    [['a', { key: 'b', limit: 2, mode: 'shared' }], "leave out mode: 'shared'"],
+    [['a', { key: 'b', limit: 2, permits: 3 }], 'permits must be a whole number from 1 to 2; it was 3'],
+  ])('refuses %j', async (keys, message) => {
+    const failure = failureOf(locks.acquireAll(keys as string[]));
+    await expect(failure).resolves.toBeInstanceOf(LockConfigurationError);
+    await expect(failure).resolves.toMatchObject({ message: expect.stringContaining(message) });
+    expect(backend.asked).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ import { callers } from './callers.js';
 import { costs } from './costs.js';
 import type { FaultTheme } from './fault-theme.js';
 import { fence } from './fence.js';
-import { histories, historiesOfKills } from './history.js';
+import { histories, historiesOfKills, historiesOfShares } from './history.js';
 import { idle, idleInLine } from './idle.js';
 import { leaders } from './leaders.js';
 import { network } from './network.js';
@@ -24,6 +24,7 @@ const THEMES: Readonly<Record<Exclude<FaultName, 'hammer'>, FaultTheme>> = {
   fence,
   history: histories,
   'history-of-kills': historiesOfKills,
+  'history-of-shares': historiesOfShares,
   idle,
   'idle-in-line': idleInLine,
   leaders,

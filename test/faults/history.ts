@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Contract } from '../conformance/contract.js';
 import { RedisServer } from '../servers/redis-server.js';
+import { FaultProxy } from '../support/fault-proxy.js';
 import { FencedResource } from '../support/fenced-resource.js';
 import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
@@ -22,16 +23,19 @@ const PROCESSES = 3;
 /** One that everybody wants, and some that two or three meet at. */
 const KEYS = ['hot', 'hot', 'warm-1', 'warm-2'];
 
-type Fault = 'kill' | 'stop';
+/** Readers, permits and those who want all of a key. */
+const CLAIMS = ['', '~s', '~s', '~s', '~1-3', '~1-3', '~2-3', '~3-3'];
+
+type Fault = 'kill' | 'stop' | 'cut';
 
 const property = 'show no two holders, growing tokens, and a resource that fences';
 
 export const histories: FaultTheme = {
   title: 'histories',
-  declare: ({ alone }) =>
+  declare: ({ alone }, name) =>
     alone(
       `of processes that are killed and stopped ${property}`,
-      (contract) => stress(contract, ['kill', 'stop', 'stop']),
+      (contract) => stress(name, contract, ['kill', 'stop', 'stop']),
       RUN_MS + 60_000,
     ),
 };
@@ -39,18 +43,39 @@ export const histories: FaultTheme = {
 /** For `getset`: a process stopped between its look and its write may free the next one's lock. */
 export const historiesOfKills: FaultTheme = {
   title: 'histories',
-  declare: ({ alone }) =>
-    alone(`of processes that are killed ${property}`, (contract) => stress(contract, ['kill']), RUN_MS + 60_000),
+  declare: ({ alone }, name) =>
+    alone(`of processes that are killed ${property}`, (contract) => stress(name, contract, ['kill']), RUN_MS + 60_000),
 };
 
-async function stress(contract: Contract, faults: readonly Fault[]): Promise<void> {
+/** For backends that keep several holders of a key. */
+export const historiesOfShares: FaultTheme = {
+  title: 'histories of shares',
+  declare({ alone, harness }, name) {
+    const { server, boundToConnection = false } = harness;
+    const faults: Fault[] = server && !boundToConnection ? ['kill', 'stop', 'cut'] : ['kill', 'stop'];
+    alone(
+      `of readers, permits and others, in processes that suffer ${faults.join(', ')}, ${property}`,
+      (contract) => stress(`${name}, shares`, contract, faults, CLAIMS),
+      RUN_MS + 60_000,
+    );
+  },
+};
+
+async function stress(
+  name: string,
+  contract: Contract,
+  faults: readonly Fault[],
+  claims: readonly string[] = [''],
+): Promise<void> {
   const directory = await mkdtemp(join(tmpdir(), 'histories-'));
   const server = await RedisServer.start();
   const resource = new FencedResource(server.url);
-  const crowd = new Crowd(contract, directory, server.url);
+  const crowd = new Crowd(contract, directory, server.url, claims);
   try {
     const history = await crowd.run(RUN_MS, faults);
-    expect(grantsIn(history)).toBeGreaterThanOrEqual(crowd.grants - crowd.harmed);
+    const [grants, places] = [grantsIn(history), crowd.files.length];
+    process.stdout.write(`${name}: ${grants} grants, ${crowd.harmed} faults, ${places} runs\n`);
+    expect(grants).toBeGreaterThanOrEqual(crowd.grants - crowd.harmed);
     expect(checkExclusion(history)?.message).toBeUndefined();
     expect(checkTokenOrder(history)?.message).toBeUndefined();
     const writes = await Promise.all([...new Set(KEYS)].map((key) => resource.writes(key)));
@@ -74,6 +99,7 @@ class Crowd {
     private readonly contract: Contract,
     private readonly directory: string,
     private readonly resource: string,
+    private readonly claims: readonly string[],
   ) {}
 
   /** For so long, and as long after it as they have not done enough: a busy machine takes longer over it. */
@@ -91,14 +117,15 @@ class Crowd {
   /** One process after the other, each until it is killed or all is done: to start one takes a busy machine seconds. */
   async #place(end: number, faults: readonly Fault[]): Promise<void> {
     while (!this.#isOver(end)) {
-      await using holder = await startHolder(this.contract);
+      await using network = faults.includes('cut') ? await Network.start(this.contract) : undefined;
+      await using holder = await startHolder(this.contract, {}, network?.proxy);
       let alive = true;
-      while (alive && !this.#isOver(end)) alive = await this.#harm(holder, end, faults);
+      while (alive && !this.#isOver(end)) alive = await this.#harm(holder, end, faults, network?.proxy);
     }
   }
 
   /** While the process hammers, until it is killed or done. Resolves to whether it lives. */
-  async #harm(holder: Holder, end: number, faults: readonly Fault[]): Promise<boolean> {
+  async #harm(holder: Holder, end: number, faults: readonly Fault[], proxy?: FaultProxy): Promise<boolean> {
     const hammering = this.#hammer(holder, end - performance.now());
     const over = hammering.then(
       () => true,
@@ -107,14 +134,17 @@ class Crowd {
     let killed = false;
     while (!killed && !(await Promise.race([over, later(randomInt(200, 800))]))) {
       this.harmed += 1;
-      killed = faults[randomInt(faults.length)] === 'kill';
+      const fault = faults[randomInt(faults.length)];
+      killed = fault === 'kill';
       if (killed) {
         await holder.kill();
-      } else {
-        holder.child.freeze();
-        await later(randomInt(50, this.contract.harness.shortTtlMs * 2));
-        holder.child.thaw();
+        continue;
       }
+      if (fault === 'cut') proxy?.pause();
+      else holder.child.freeze();
+      await later(randomInt(50, this.contract.harness.shortTtlMs * 2));
+      if (fault === 'cut') proxy?.resume();
+      else holder.child.thaw();
     }
     if (!killed) this.grants += await hammering;
     return !killed;
@@ -127,9 +157,10 @@ class Crowd {
     // Before the child does, which may be killed first.
     writeFileSync(history, '');
     this.files.push(history);
-    const { resource } = this;
+    const { resource, claims } = this;
     return holder.child.call('hammer', {
       keys: KEYS,
+      claims,
       ms: Math.max(ms, SHORTEST_RUN_MS),
       callers: 4,
       ttlMs: this.contract.harness.shortTtlMs,
@@ -137,6 +168,20 @@ class Crowd {
       proc,
       resource,
     });
+  }
+}
+
+/** Between one process and the server. */
+class Network implements AsyncDisposable {
+  private constructor(readonly proxy: FaultProxy) {}
+
+  static async start({ harness }: Contract): Promise<Network> {
+    if (!harness.server) throw new Error('there is no network between this backend and its server');
+    return new Network(await FaultProxy.start(harness.server()));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.proxy.close();
   }
 }
 

@@ -139,6 +139,18 @@ describe.each([
     });
   });
 
+  it('shows all who share a key, and how much of it each has', async () => {
+    const { locks, read } = await open(adapter());
+    await using _two = await locks.acquire('api', { limit: 3, permits: 2 });
+    await using _one = await locks.acquire('api', { limit: 3 });
+    const waiting = locks.acquire('api');
+    await eventually(async () => (await locks.look('api')).waiters?.length === 1);
+    const shares = ['2 of 3 permits', '1 of 3 permits'].map((share) => ({ share, fencingToken: expect.any(String) }));
+    expect(keysOf(await read())).toMatchObject([{ key: 'api', holder: shares[0], holders: shares, waiters: [{}] }]);
+    await Promise.all([_two.release(), _one.release()]);
+    await (await waiting).release();
+  });
+
   it('finds a key by a part of its name', async () => {
     const { locks, read } = await open(adapter());
     await using _a = await locks.acquire('sale_41');

@@ -1,7 +1,7 @@
 import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import type { CoreUnderTest } from './simulation.js';
+import type * as Core from 'nestjs-distributed-lock/core';
 
 /** A core with one mistake in it. */
 export interface Mutant {
@@ -96,7 +96,7 @@ const FOLDER = join(import.meta.dirname, '../../.test-output/mutants');
 const CORE = join(import.meta.dirname, '../../lib/core');
 
 /** A copy of the core with the mistake. @throws when the core has changed, and the mistake has to be made elsewhere */
-export async function coreOf({ file, from, to }: Mutant, name: string): Promise<CoreUnderTest> {
+export async function coreOf({ file, from, to }: Mutant, name: string): Promise<typeof Core> {
   const core = join(FOLDER, name, 'core');
   await rm(core, { recursive: true, force: true });
   await mkdir(core, { recursive: true });
@@ -104,5 +104,5 @@ export async function coreOf({ file, from, to }: Mutant, name: string): Promise<
   const source = await readFile(join(core, file), 'utf8');
   if (source.split(from).length !== 2) throw new Error(`${file} must have this once: ${from}`);
   await writeFile(join(core, file), source.replace(from, to));
-  return (await import(pathToFileURL(join(core, 'index.ts')).href)) as CoreUnderTest;
+  return (await import(pathToFileURL(join(core, 'index.ts')).href)) as typeof Core;
 }

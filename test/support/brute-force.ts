@@ -1,8 +1,9 @@
 import type { LossWindow } from './history-checker.js';
 import type { Operation } from './history.js';
+import { wantedBy } from './wanted.js';
 
 interface State {
-  readonly holder: string | undefined;
+  readonly holders: readonly string[];
   readonly token: bigint;
 }
 
@@ -18,14 +19,14 @@ interface Step {
 }
 
 /**
- * Tries all orders of a small history of one key, for one that a mutex could have produced (after Wing & Gong 1993): slow, and
+ * Tries all orders of a small history of one key, for one that a lock could have produced (after Wing & Gong 1993): slow, and
  * too simple to be wrong. The checker is compared with it.
  */
 export function isLinearizable(history: readonly Operation[], fenced: boolean, losses: readonly LossWindow[]): boolean {
   const steps = history.map((operation) =>
     operation.op === 'acquire' ? acquireStep(operation, fenced) : releaseStep(operation),
   );
-  return search([...steps, ...losses.map(lossStep)], { holder: undefined, token: -1n }, 0);
+  return search([...steps, ...losses.map(lossStep)], { holders: [], token: -1n }, 0);
 }
 
 /** Each step in turn is put at the earliest instant that is left to it: if that does not fit, nothing later does. */
@@ -44,13 +45,16 @@ function search(steps: readonly Step[], state: State, now: number): boolean {
 function acquireStep({ owner, token = 0n, ...times }: Operation, fenced: boolean): Step {
   return {
     ...stepTimes(times),
-    apply: (state) =>
-      state.holder === undefined && (!fenced || token > state.token) ? { holder: owner, token } : undefined,
+    apply: ({ holders, token: last }) =>
+      fit([...holders, owner], 0) && (!fenced || token > last) ? { holders: [...holders, owner], token } : undefined,
   };
 }
 
 function releaseStep({ owner, ...times }: Operation): Step {
-  return { ...stepTimes(times), apply: (state) => (state.holder === owner ? { ...state, holder: undefined } : state) };
+  return {
+    ...stepTimes(times),
+    apply: (state) => ({ ...state, holders: state.holders.filter((one) => one !== owner) }),
+  };
 }
 
 function stepTimes({ inv, ok }: Pick<Operation, 'inv' | 'ok'>): Omit<Step, 'apply'> {
@@ -68,9 +72,18 @@ function lossStep({ owner, from, to }: LossWindow): Step {
     to: to === undefined ? Infinity : Number(to),
     optional: true,
     repeatable: true,
-    apply: (state) =>
-      state.holder !== undefined && (owner ?? state.holder) === state.holder
-        ? { ...state, holder: undefined }
-        : undefined,
+    apply: (state) => {
+      const left = owner === undefined ? [] : state.holders.filter((one) => one !== owner);
+      return left.length < state.holders.length ? { ...state, holders: left } : undefined;
+    },
   };
+}
+
+/** Tries all orders: in one of them, each fits behind those before it. */
+function fit(owners: readonly string[], taken: number): boolean {
+  if (owners.length === 0) return true;
+  return owners.some((owner, place) => {
+    const { permits, of } = wantedBy(owner);
+    return taken + permits <= of && fit(owners.toSpliced(place, 1), taken + permits);
+  });
 }

@@ -1,15 +1,17 @@
 import { Redis } from 'ioredis';
 
 import type { ResourceWrite } from './history-checker.js';
+import { wantsAll } from './wanted.js';
 
 /**
  * KEYS: [1] the newest token seen, [2] the log of writes. ARGV: [1] the token, padded so that text compares like numbers, as
- * it may exceed what Lua counts exactly; [2] the write, as JSON. Returns 1 when accepted, 0 when refused.
+ * it may exceed what Lua counts exactly; [2] the write, as JSON; [3] whether it raises the fence. Returns 1 when accepted, 0
+ * when refused.
  */
 const WRITE = `
 local newest = redis.call('GET', KEYS[1])
 local accepted = (not newest or ARGV[1] >= newest) and 1 or 0
-if accepted == 1 then redis.call('SET', KEYS[1], ARGV[1]) end
+if accepted == 1 and ARGV[3] == 'raise' then redis.call('SET', KEYS[1], ARGV[1]) end
 redis.call('RPUSH', KEYS[2], accepted .. ARGV[2])
 return accepted`;
 
@@ -22,11 +24,12 @@ export class FencedResource {
     this.#redis = new Redis(url);
   }
 
-  /** Resolves to whether it was accepted: it is, unless a newer token has been seen for the key. */
+  /** Resolves to whether it was accepted: it is, unless a newer token of somebody who had the key alone has been seen. */
   async write({ key, token, owner, proc }: Omit<ResourceWrite, 'accepted'>): Promise<boolean> {
     const record = JSON.stringify({ token: String(token), owner, proc });
     const padded = String(token).padStart(20, '0');
-    return (await this.#redis.eval(WRITE, 2, `newest:${key}`, `writes:${key}`, padded, record)) === 1;
+    const args = [padded, record, wantsAll(owner) ? 'raise' : 'check'];
+    return (await this.#redis.eval(WRITE, 2, `newest:${key}`, `writes:${key}`, ...args)) === 1;
   }
 
   /** All writes to the key, in the order in which they arrived. */

@@ -1,10 +1,14 @@
-import { LockError, type LockHandle, type LockService } from 'nestjs-distributed-lock/core';
+import { type AcquireOptions, LockError, type LockHandle, type LockService } from 'nestjs-distributed-lock/core';
+import { randomInt, randomUUID } from 'node:crypto';
 import { FencedResource } from './fenced-resource.js';
 import { HistoryRecorder } from './history.js';
+import { reads, wantedBy, wantsAll } from './wanted.js';
 
 export interface Hammering {
   readonly keys: readonly string[];
   readonly ms: number;
+  /** Each visit wants one of these, see `wantedBy`. @default all of the key */
+  readonly claims?: readonly string[];
   readonly callers: number;
   readonly ttlMs: number;
   /** @default ms */
@@ -31,9 +35,11 @@ export async function hammer(locks: LockService, how: Hammering): Promise<number
   const caller = async (place: number): Promise<void> => {
     for (let visit = place; performance.now() < end; visit += 1) {
       const key = how.keys[visit % how.keys.length] ?? 'key';
-      const acquire = history.invoke({ key, op: 'acquire' });
+      const claim = how.claims?.[randomInt(how.claims.length)] ?? '';
+      const acquire = history.invoke({ key, op: 'acquire', owner: randomUUID() + claim });
       try {
-        const lock = await locks.acquire(key, { ttlMs: how.ttlMs, waitMs: how.waitMs ?? how.ms });
+        const times = { ttlMs: how.ttlMs, waitMs: how.waitMs ?? how.ms };
+        const lock = await locks.acquire(key, { ...times, ...optionsFor(claim) });
         const at = process.hrtime.bigint();
         // One who was stopped right after the grant never believed in it: what became of the acquire stays unknown.
         if (lock.isHeld) acquire.ok({ token: lock.fencingToken, at });
@@ -49,6 +55,12 @@ export async function hammer(locks: LockService, how: Hammering): Promise<number
   resource.close();
   history.close();
   return grants;
+}
+
+function optionsFor(claim: string): AcquireOptions {
+  if (wantsAll(claim)) return {};
+  const { permits, of } = wantedBy(claim);
+  return reads(claim) ? { mode: 'shared' } : { limit: of, permits };
 }
 
 interface Witnesses {

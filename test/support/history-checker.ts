@@ -1,6 +1,7 @@
 import { type Grant, grantsByKey } from './grants.js';
 import { groupBy } from './group-by.js';
 import type { Operation } from './history.js';
+import { fitTogether, reads, wantsAll } from './wanted.js';
 
 /** Two records that cannot both be right. */
 export interface Violation {
@@ -33,21 +34,23 @@ export interface ResourceWrite {
 }
 
 /**
- * Were there never two who believed to hold one key? Exact: a history of a mutex is linearizable if and only if the spans
- * from "acquire returned" to "release invoked" are disjoint. Where beliefs are marked, they are what counts.
+ * Did those who believed to have one key at a time always fit together? Exact: a history is linearizable if and only if
+ * the spans from "acquire returned" to "release invoked" fit, because fewer always do. Where beliefs are marked, they are
+ * what counts.
  */
 export function checkExclusion(history: readonly Operation[]): Violation | null {
   for (const [key, grants] of grantsByKey(history)) {
+    let present: Grant[] = [];
     const byStart = grants.toSorted(
       (a, b) => compare(a.acquire.ok, b.acquire.ok) || compare(a.believedUntil, b.believedUntil),
     );
-    // Neighbours are enough: as long as they are disjoint, the last one ends last.
-    let previous: Grant | undefined;
     for (const grant of byStart) {
-      if (previous !== undefined && grant.acquire.ok < previous.believedUntil) {
-        return violation('exclusion', key, previous, grant);
+      present = present.filter(({ believedUntil }) => grant.acquire.ok < believedUntil);
+      const [last] = present.toSorted((a, b) => compare(b.believedUntil, a.believedUntil));
+      present.push(grant);
+      if (last && !fitTogether(present.map(({ acquire }) => acquire.owner))) {
+        return violation('exclusion', key, last, grant);
       }
-      previous = grant;
     }
   }
   return null;
@@ -79,37 +82,46 @@ export function checkFencedExclusion(
   return null;
 }
 
-/** Does a grant that began after another had been completed always have the higher token? */
+/**
+ * Does a grant that began after another had been completed always have the higher token? Two shares of a key are never
+ * compared: neither keeps the other out.
+ */
 export function checkTokenOrder(history: readonly Operation[]): Violation | null {
   for (const [key, grants] of grantsByKey(history)) {
     const byReturn = grants.toSorted((a, b) => compare(a.acquire.ok, b.acquire.ok));
     let completed = 0;
-    let highest: Grant | undefined;
+    let [highest, highestAlone]: (Grant | undefined)[] = [];
     for (const grant of grants.toSorted((a, b) => compare(a.acquire.inv, b.acquire.inv))) {
       for (let done = byReturn[completed]; done !== undefined && done.acquire.ok < grant.acquire.inv;) {
-        if (highest === undefined || tokenOf(done) > tokenOf(highest)) highest = done;
+        highest = higher(highest, done);
+        if (wantsAll(done.acquire.owner)) highestAlone = higher(highestAlone, done);
         done = byReturn[(completed += 1)];
       }
-      if (highest !== undefined && tokenOf(highest) >= tokenOf(grant)) {
-        return violation('token order', key, highest, grant);
+      const before = wantsAll(grant.acquire.owner) ? highest : highestAlone;
+      if (before !== undefined && tokenOf(before) >= tokenOf(grant)) {
+        return violation('token order', key, before, grant);
       }
     }
   }
   return null;
 }
 
-/** Did the resource accept exactly the writes whose token was not below one it had seen, and has each token one owner? */
+/**
+ * Did the resource accept exactly the writes whose token was not below that of anybody before who had the key alone, and
+ * has each token one owner? Readers of one process may have one together.
+ */
 export function checkResourceOrder(writes: readonly ResourceWrite[]): Violation | null {
   for (const [key, ofKey] of groupBy(writes, (write) => write.key)) {
     let newest: ResourceWrite | undefined;
     const owners = new Map<bigint, ResourceWrite>();
     for (const write of ofKey) {
       const namesake = owners.get(write.token) ?? write;
-      if (namesake.owner !== write.owner) return violation('token uniqueness', key, namesake, write);
+      const isTogether = reads(namesake.owner) && reads(write.owner);
+      if (namesake.owner !== write.owner && !isTogether) return violation('token uniqueness', key, namesake, write);
       owners.set(write.token, namesake);
       const fresh = newest === undefined || write.token >= newest.token;
       if (fresh !== write.accepted) return violation('resource order', key, newest ?? write, write);
-      if (fresh) newest = write;
+      if (fresh && wantsAll(write.owner)) newest = write;
     }
   }
   return null;
@@ -123,6 +135,10 @@ function earliestEnd({ acquire, release }: Grant, takenAt: bigint, losses: reado
     if (key === acquire.key && owner === acquire.owner && (to === undefined || end <= to)) ends.push(end);
   }
   return ends.toSorted(compare)[0];
+}
+
+function higher(one: Grant | undefined, other: Grant): Grant {
+  return one !== undefined && tokenOf(one) >= tokenOf(other) ? one : other;
 }
 
 function tokenOf({ acquire }: Grant): bigint {

@@ -31,6 +31,12 @@ export class Accepted {
     return new Subject();
   }
 
+  @Locked([{ key: 'a_:from', mode: 'shared' }, 'a_:to', { key: 'calls', limit: 3, permits: 2 }])
+  async claims(_from: number, _to: number): Promise<void> {}
+
+  @Locked((order: Order) => [{ key: order.sku, mode: 'shared' }, 'stock'])
+  async claimed(_order: Order): Promise<void> {}
+
   @Locked((order: Order) => `lock_${order.sku}`)
   async key(order: Order, _count: number): Promise<Order> {
     return order;
@@ -199,6 +205,14 @@ export class Refused {
   // @ts-expect-error throw, skip or a function
   @Locked('lock', { onBusy: 'ignore' })
   async busy(): Promise<void> {}
+
+  // @ts-expect-error there is no such mode
+  @Locked(['a', { key: 'b', mode: 'shred' }])
+  async mode(): Promise<void> {}
+
+  // @ts-expect-error the time to live is that of all keys
+  @Locked(['a', { key: 'b', ttlMs: 1_000 }])
+  async time(): Promise<void> {}
 
   // @ts-expect-error a key is missing
   @Locked()

@@ -1,6 +1,6 @@
 import { systemClock } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
-import { type Watch, WatchStream } from './transport/watch-stream.js';
+import { type Watch, type Watched, WatchStream } from './transport/watch-stream.js';
 
 /** Pauses before the callers of a stream that ended look again: short, unless streams keep ending. */
 const FIRST_PAUSE_MS = 20;
@@ -18,13 +18,13 @@ export class DeletionWatch {
 
   constructor(private readonly client: EtcdClient) {}
 
-  /** Calls `wake` at most once, when `key` may have gone since the revision `from`. */
-  onDeletion(key: string, from: bigint, wake: () => void): Watch {
+  /** Calls `wake` at most once, when a key may have gone, or one that is watched alone changed, since `from`. */
+  onDeletion(watched: Watched, from: bigint, wake: () => void): Watch {
     if (this.#stream?.current !== true) {
       this.#stream?.retire();
       this.#stream = this.#open();
     }
-    return this.#stream.watch(key, from, wake);
+    return this.#stream.watch(watched, from, wake);
   }
 
   #open(): WatchStream {

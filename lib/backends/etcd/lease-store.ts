@@ -1,6 +1,7 @@
 import {
   type HealthSource,
   type HolderMetadata,
+  isExclusive,
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
@@ -15,11 +16,12 @@ import { EtcdError, isFinal, isFull } from './error.js';
 import type { ResolvedEtcdOptions } from './options.js';
 import { StaleConnectionError } from './transport/grpc-connection.js';
 import { EtcdLockNames } from './lock-names.js';
-import { QueueEntry, type QueueEntrySettings } from './queue-entry.js';
-import { listKeys, readState } from './readings.js';
+import { ExclusiveEntry } from './exclusive-entry.js';
+import type { QueueEntry, QueueEntrySettings } from './queue-entry.js';
+import { ShareEntry } from './share-entry.js';
+import { listKeys, readHeld, readState, startOf } from './readings.js';
 import { recover } from './recovery.js';
 import { EtcdSession } from './session.js';
-import type { KeyValue } from './transport/messages.js';
 
 /**
  * The queue entries of one process, all under one lease. After Burrows, "The Chubby lock service for loosely-coupled
@@ -29,6 +31,8 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
   readonly guarantee = 'consensus';
   readonly endsWith = 'session';
+  /** All claims to a key are listed together. */
+  readonly mostPermits = 1_000;
   readonly #settings: QueueEntrySettings;
   readonly #size: DatabaseSize;
   readonly #stopRecovery: () => void;
@@ -82,7 +86,7 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return (await this.#first(key, owner)) !== undefined;
+    return (await readHeld(this.#settings, key, owner)) !== undefined;
   }
 
   look(key: string): Promise<LeaseState> {
@@ -90,9 +94,9 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async evict(key: string, owner: string): Promise<boolean> {
-    const first = await this.#first(key, owner);
-    if (!first) return false;
-    const { key: name, createdAt } = first;
+    const held = await readHeld(this.#settings, key, owner);
+    if (!held) return false;
+    const { key: name, createdAt } = held;
     const remove = { when: [{ key: name, createdAt }], steps: [{ remove: name }] };
     return (await this.#settings.client.transact(remove)).succeeded;
   }
@@ -120,13 +124,6 @@ export class EtcdLeaseStore implements LeaseStore {
     return this.#settings.client.health;
   }
 
-  /** The entry that has `key`, if it is `owner`'s. */
-  async #first(key: string, owner: string): Promise<KeyValue | undefined> {
-    const { client, names } = this.#settings;
-    const { found } = await client.transact({ steps: [{ get: { ...names.queue(key), which: 'oldest' } }] });
-    return found[0]?.value.startsWith(`${startOf(owner)},`) === true ? found[0] : undefined;
-  }
-
   async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     if (this.#closed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
     const entry = await this.#entryOf(key, owner, metadata);
@@ -143,7 +140,9 @@ export class EtcdLeaseStore implements LeaseStore {
     present?.unwatch();
     // JSON for operators: the owner, and the fields for `unpackHolder`.
     const value = `${startOf(owner)},${packHolder(metadata).slice(1)}`;
-    const entry = new QueueEntry(this.#settings, session, key, value);
+    const share = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
+    const Entry = share ? ShareEntry : ExclusiveEntry;
+    const entry = new Entry(this.#settings, session, key, value, share);
     this.#entries.set(owner, entry);
     return entry;
   }
@@ -168,11 +167,6 @@ export class EtcdLeaseStore implements LeaseStore {
     this.#session = undefined;
     if (session && !session.gone.aborted) await session.revoke().catch(() => undefined);
   }
-}
-
-/** How the value of an owner's entry begins. */
-function startOf(owner: string): string {
-  return `{"owner":${JSON.stringify(owner)}`;
 }
 
 /** A forgotten connection shows only in use. An entry knows which of its requests may have been carried out. */

@@ -1,6 +1,6 @@
 /**
- * The locks on the server: `<prefix>/<key>/<number>@<lease>` for each owner that holds or waits for `key`. The ranges
- * of two keys never overlap, because a key has its slashes escaped.
+ * The locks on the server: `<prefix>/<key>/<number>@<lease>` for each owner that holds or waits for `key`, with its
+ * share behind, if any. The ranges of two keys never overlap, because a key has its slashes escaped.
  */
 export class EtcdLockNames {
   constructor(private readonly prefix: string) {}
@@ -24,9 +24,12 @@ export class EtcdLockNames {
     return key === undefined ? undefined : decodeURIComponent(key);
   }
 
-  /** @param number tells apart those who hold or wait for `key` under the same lease */
-  entry(key: string, number: number, lease: bigint): string {
-    return `${this.queue(key).key}${number}@${lease.toString(16)}`;
+  /**
+   * @param number tells apart those who hold or wait for `key` under the same lease
+   * @param share how an owner's name ends that does not want all of the key
+   */
+  entry(key: string, number: number, lease: bigint, share = ''): string {
+    return `${this.queue(key).key}${number}@${lease.toString(16)}${share}`;
   }
 
   // No lock has a name with two slashes, since no key is empty.

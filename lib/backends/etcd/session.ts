@@ -67,10 +67,10 @@ export class EtcdSession {
    * A name in the queue of `key` that no other entry has. Names are used again, because etcd looks for the oldest entry
    * through every name that a range had since the last compaction.
    */
-  takeName(key: string): string {
+  takeName(key: string, share: string): string {
     let number = 0;
-    let name = this.names.entry(key, number, this.lease);
-    while (this.#entries.has(name)) name = this.names.entry(key, ++number, this.lease);
+    let name = this.names.entry(key, number, this.lease, share);
+    while (this.#entries.has(name)) name = this.names.entry(key, ++number, this.lease, share);
     this.#entries.add(name);
     return name;
   }

@@ -1,4 +1,6 @@
 import {
+  type Asker,
+  ClaimLeases,
   type HealthSource,
   type HolderMetadata,
   type LeaseAttempt,
@@ -7,6 +9,7 @@ import {
   systemClock,
   type TtlLimits,
 } from '../../core/index.js';
+import { ClaimCell, isLine } from './claim-cell.js';
 import type { Present } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
 import { extended, holderIn, isOwn, keyHolderIn, packLease } from './lease-value.js';
@@ -40,28 +43,49 @@ export class MemcachedLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
   /** A server counts whole seconds, and reads more than 30 days as a date. */
   readonly ttlLimits: TtlLimits = { minMs: 2_000, maxMs: 30 * 86_400_000 };
+  /** An item holds all claims to a key. */
+  readonly mostPermits = 1_000;
 
   /** Their requests were lost. One that still arrives would make a lease that nobody knows of. */
   readonly #inDoubt = new Set<string>();
+  readonly #claims;
 
   constructor(
     private readonly servers: MemcachedRing,
     private readonly prefix: string,
-  ) {}
+  ) {
+    this.#claims = new ClaimLeases(new ClaimCell(servers, prefix));
+  }
 
   start(): Promise<void> {
     return this.servers.start();
   }
 
-  async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  async tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    asker?: Asker,
+  ): Promise<LeaseAttempt> {
     await this.servers.agree();
-    const names = itemNames(this.prefix, key);
-    const acquire = (session: MemcachedSession): Promise<LeaseAttempt> =>
-      this.#acquire(session, names, { owner, ttlMs, metadata });
-    return this.servers.nodeOf(key).run(acquire, () => this.#doubt(owner, ttlMs));
+    if (!this.#claims.has(owner)) {
+      const names = itemNames(this.prefix, key);
+      const acquire = (session: MemcachedSession) => this.#acquire(session, names, { owner, ttlMs, metadata });
+      const attempt = await this.servers.nodeOf(key).run(acquire, () => this.#doubt(owner, ttlMs));
+      if (attempt !== 'meets a line') return attempt;
+    }
+    const waits = asker !== undefined && !asker.deadline.passed;
+    try {
+      return await this.#claims.tryAcquire(key, owner, ttlMs, metadata, waits);
+    } catch (error) {
+      this.#doubt(owner, ttlMs);
+      throw error;
+    }
   }
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    if (this.#claims.has(owner)) return this.#claims.renew(key, owner, ttlMs);
     const names = itemNames(this.prefix, key);
     return this.servers.nodeOf(key).run((session) => this.#renew(session, names, owner, ttlMs));
   }
@@ -75,14 +99,17 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return this.#read(key, (value) => isOwn(value, owner));
+    const held = await this.#read(key, (value) => (isLine(value) ? undefined : isOwn(value, owner)));
+    return held ?? this.#claims.isHeldBy(key, owner);
   }
 
   /** Refused requests count tokens, too: the counter does not tell the holder's. */
-  look(key: string): Promise<LeaseState> {
-    return this.#read(key, (value, { clock }) =>
-      value === '' ? {} : { holder: keyHolderIn(value, clock.microseconds(systemClock.now())) },
-    );
+  async look(key: string): Promise<LeaseState> {
+    const state = await this.#read(key, (value, { clock }) => {
+      if (isLine(value)) return undefined;
+      return value === '' ? {} : { holder: keyHolderIn(value, clock.microseconds(systemClock.now())) };
+    });
+    return state ?? (await this.#claims.look(key)) ?? {};
   }
 
   async close(): Promise<void> {
@@ -102,9 +129,11 @@ export class MemcachedLeaseStore implements LeaseStore {
     });
   }
 
-  #release(key: string, owner: string): Promise<boolean> {
+  async #release(key: string, owner: string): Promise<boolean> {
+    if (this.#claims.has(owner)) return this.#claims.release(key, owner);
     const { lease } = itemNames(this.prefix, key);
-    return this.servers.nodeOf(key).run((session) => release(session, lease, owner));
+    const released = await this.servers.nodeOf(key).run((session) => release(session, lease, owner));
+    return released === 'meets a line' ? this.#claims.release(key, owner) : released;
   }
 
   #doubt(owner: string, ttlMs: number): void {
@@ -112,7 +141,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     systemClock.schedule(ttlMs, () => this.#inDoubt.delete(owner), { background: true });
   }
 
-  async #acquire(session: MemcachedSession, names: ItemNames, asked: Asked): Promise<LeaseAttempt> {
+  async #acquire(session: MemcachedSession, names: ItemNames, asked: Asked): Promise<LeaseAttempt | 'meets a line'> {
     const { owner, ttlMs, metadata } = asked;
     const sentAt = systemClock.now();
     const firstToken = session.clock.microseconds(sentAt);
@@ -123,6 +152,7 @@ export class MemcachedLeaseStore implements LeaseStore {
       if (added) throw new MemcachedError('refused', 'the server did not keep the lease that it had stored');
       return { acquired: false, retryAfterMs: 0 };
     }
+    if (isLine(present.value)) return 'meets a line';
     if (!isOwn(present.value, owner)) return refusalBy(present);
     session.leases.set(owner, present);
     if (added && present.value === value) {
@@ -152,11 +182,12 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 }
 
-async function release(session: MemcachedSession, lease: string, owner: string): Promise<boolean> {
+async function release(session: MemcachedSession, lease: string, owner: string): Promise<boolean | 'meets a line'> {
   let known: Present | null | undefined = session.leases.get(owner);
   session.leases.delete(owner);
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
     known ??= await session.dialect.look(lease);
+    if (known !== null && isLine(known.value)) return 'meets a line';
     if (known === null || !isOwn(known.value, owner)) return false;
     if (await session.dialect.remove(lease, known.cas)) return true;
     known = null;

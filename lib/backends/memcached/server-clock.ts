@@ -55,6 +55,11 @@ export class ServerClock {
     return BigInt(Math.floor(seconds * 1_000)) * 1_000n;
   }
 
+  /** The server's time in milliseconds: it is not earlier, and by no more than `aheadMs` later. */
+  bounds(now: number): { readonly nowMs: number; readonly aheadMs: number } {
+    return { nowMs: this.#lately(now) * 1_000, aheadMs: BEHIND_S * 1_000 };
+  }
+
   /** The reading of the server's clock now: never more than `BEHIND_S` less than its time. */
   #lately(now: number): number {
     return Math.max(this.#offsetS, this.#formerOffsetS) + now / 1_000;

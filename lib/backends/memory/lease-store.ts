@@ -1,75 +1,73 @@
 import {
+  alive,
+  ask,
   type Clock,
   type HolderMetadata,
+  holds,
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
+  type Line,
+  MOST_PERMITS,
+  packMetadata,
+  ready,
+  refusal,
+  renewed,
+  stateOf,
   systemClock,
+  without,
 } from '../../core/index.js';
-
-interface Entry {
-  readonly owner: string;
-  readonly token: bigint;
-  readonly holder: HolderMetadata & { readonly since: Date };
-  expiresAt: number;
-}
-
-interface Waiter {
-  readonly wake: () => void;
-  /** Who waits, since it asked. */
-  says?: Entry['holder'];
-}
 
 /** The smallest exact `LeaseStore`, for tests and for applications of one process: read it before writing another. */
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
-  readonly #entries = new Map<string, Entry>();
-  readonly #waiters = new Map<string, Map<string, Waiter>>();
+  readonly mostPermits = MOST_PERMITS;
+  /** Those who hold a key, and then those who wait. */
+  readonly #lines = new Map<string, Line>();
+  /** Who is to be woken, by key and owner. */
+  readonly #waiters = new Map<string, Map<string, () => void>>();
   #lastToken = 0n;
 
   constructor(private readonly clock: Clock = systemClock) {}
 
+  /** Who waits is put in line. */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const now = this.clock.now();
-    const present = this.#live(key);
-    const says = { ...metadata, since: wallTime(now) };
-    if (present && present.owner !== owner) {
-      const waiter = this.#waiters.get(key)?.get(owner);
-      if (waiter) waiter.says ??= says;
-      return { acquired: false, retryAfterMs: present.expiresAt - now, holder: present.holder };
-    }
-    const token = present?.token ?? this.#nextToken();
-    this.#entries.set(key, { owner, token, holder: says, expiresAt: now + ttlMs });
-    return { acquired: true, fencingToken: token };
+    const says = sayingSince(metadata, now);
+    const waitsUntil = this.#waiters.get(key)?.has(owner) === true ? Infinity : undefined;
+    const { line, granted } = ask(
+      this.#live(key),
+      { owner, until: now + ttlMs, says },
+      waitsUntil,
+      this.#lastToken + 1n,
+    );
+    this.#keep(key, line);
+    if (!granted) return refusal(line, owner, now);
+    // One counter for all keys keeps no trace of a released key, and grows for each of them.
+    if (granted.token > this.#lastToken) this.#lastToken = granted.token;
+    return { acquired: true, fencingToken: granted.token };
   }
 
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const present = this.#live(key);
-    if (present?.owner !== owner) return false;
-    present.expiresAt = this.clock.now() + ttlMs;
-    return true;
+    const line = renewed(this.#live(key), owner, this.clock.now() + ttlMs);
+    if (line) this.#keep(key, line);
+    return line !== undefined;
   }
 
+  /** Those who wait hear of a lease that has just ended, too. */
   async release(key: string, owner: string): Promise<boolean> {
-    const present = this.#entries.get(key);
-    if (present?.owner !== owner) return false;
-    const isLive = this.#live(key) !== undefined;
-    // Those who wait hear of a lease that has just ended, too.
-    this.revoke(key);
-    return isLive;
+    const wasHeld = holds(this.#live(key), owner);
+    this.#leave(key, owner);
+    return wasHeld;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return this.#live(key)?.owner === owner;
+    return holds(this.#live(key), owner);
   }
 
   async look(key: string): Promise<LeaseState> {
-    const present = this.#live(key);
-    const waiters = Array.from(this.#waiters.get(key) ?? [], ([owner, { says }]) => ({ owner, ...says }));
-    if (!present) return { waiters };
-    const { owner, token: fencingToken, holder, expiresAt } = present;
-    return { holder: { owner, fencingToken, leftMs: expiresAt - this.clock.now(), ...holder }, waiters };
+    return stateOf(this.#live(key), this.clock.now());
   }
 
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
@@ -77,43 +75,52 @@ export class MemoryLeaseStore implements LeaseStore {
   }
 
   watch(key: string, owner: string, wake: () => void): () => void {
-    const waiters = this.#waiters.get(key) ?? new Map<string, Waiter>();
-    this.#waiters.set(key, waiters.set(owner, { wake }));
+    const waiters = this.#waiters.get(key) ?? new Map<string, () => void>();
+    this.#waiters.set(key, waiters.set(owner, wake));
     return () => {
       waiters.delete(owner);
       if (waiters.size === 0 && this.#waiters.get(key) === waiters) this.#waiters.delete(key);
+      if (!holds(this.#live(key), owner)) this.#leave(key, owner);
     };
   }
 
   /** Nothing to do: other lock services may have leases here. */
   async close(): Promise<void> {}
 
-  /** Takes the key from its holder behind its back. */
+  /** Takes the key from its holders behind their backs. */
   revoke(key: string): void {
-    this.#entries.delete(key);
-    // All of them, in their order: the first may just be giving up.
-    for (const { wake } of this.#waiters.get(key)?.values() ?? []) wake();
+    this.#keep(
+      key,
+      this.#live(key).filter(({ token }) => token === undefined),
+    );
+    this.#wake(key);
   }
 
   /** The keys that are held. */
   held(): string[] {
-    return [...this.#entries.keys()].filter((key) => this.#live(key));
+    return [...this.#lines.keys()].filter((key) => this.#live(key).some(({ token }) => token !== undefined));
   }
 
-  #live(key: string): Entry | undefined {
-    const entry = this.#entries.get(key);
-    if (!entry || entry.expiresAt > this.clock.now()) return entry;
-    this.#entries.delete(key);
-    return undefined;
+  #live(key: string): Line {
+    return alive(this.#lines.get(key) ?? [], this.clock.now());
   }
 
-  /** One counter for all keys keeps no trace of a released key, and grows for each of them. */
-  #nextToken(): bigint {
-    this.#lastToken += 1n;
-    return this.#lastToken;
+  #keep(key: string, line: Line): void {
+    if (line.length > 0) this.#lines.set(key, line);
+    else this.#lines.delete(key);
+  }
+
+  #leave(key: string, owner: string): void {
+    this.#keep(key, without(this.#live(key), owner));
+    this.#wake(key);
+  }
+
+  #wake(key: string): void {
+    for (const owner of ready(this.#live(key))) this.#waiters.get(key)?.get(owner)?.();
   }
 }
 
-function wallTime(now: number): Date {
-  return new Date(performance.timeOrigin + now);
+function sayingSince(metadata: HolderMetadata, now: number): string {
+  const since = new Date(performance.timeOrigin + now).toISOString();
+  return `${packMetadata(metadata).slice(0, -1)},"since":"${since}"}`;
 }

@@ -50,18 +50,10 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.servers.ask(leaseKey, {
-      requests: [{ script: RENEW, keys: [leaseKey], args: [owner, Math.ceil(ttlMs)] }],
-      confirmation: this.confirmation,
-      read: ([renewed, copies]) => {
-        if (Number(renewed) !== 1) return false;
-        this.assertConfirmed(copies);
-        return true;
-      },
-    });
+    return this.renewBy(RENEW, [leaseKey], owner, ttlMs);
   }
 
-  async isHeldBy(key: string, owner: string): Promise<boolean> {
+  isHeldBy(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     return this.servers.ask(leaseKey, { requests: [['GET', leaseKey]], read: ([lease]) => isOwn(lease, owner) });
   }
@@ -78,6 +70,24 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   protected check(): Promise<unknown> {
     return this.release(nobody(), nobody());
+  }
+
+  /** @param keys of the script, the lease's first */
+  protected renewBy(
+    script: RedisScript,
+    keys: readonly [string, ...string[]],
+    owner: string,
+    ttlMs: number,
+  ): Promise<boolean> {
+    return this.servers.ask(keys[0], {
+      requests: [{ script, keys, args: [owner, Math.ceil(ttlMs)] }],
+      confirmation: this.confirmation,
+      read: ([renewed, copies]) => {
+        if (Number(renewed) !== 1) return false;
+        this.assertConfirmed(copies);
+        return true;
+      },
+    });
   }
 
   /** @throws when too few replicas have what was written just before, so that the write counts as failed */

@@ -26,6 +26,9 @@ import type { ZooKeeperSession } from './session.js';
 /** How many keys are looked at together. */
 const KEYS_A_PAGE = 100;
 
+/** All claims to a key are listed together. */
+const MOST_IN_LINE = 1_000;
+
 const ENTRIES = { sequential: SequentialEntry, simple: EphemeralEntry };
 
 interface Contender {
@@ -48,6 +51,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   readonly name = 'zookeeper';
   readonly guarantee: Guarantee;
   readonly endsWith = 'session';
+  readonly mostPermits?: number;
   readonly #session: ClientSession;
   readonly #acquisitions = new Map<string, Acquisition>();
   readonly #wakes = new Map<string, () => void>();
@@ -56,6 +60,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
 
   constructor(private readonly options: ResolvedOptions) {
     this.guarantee = options.servers.length > 1 ? 'consensus' : 'durable';
+    if (options.mode === 'sequential') this.mostPermits = MOST_IN_LINE;
     this.#session = new ClientSession(options);
     this.health.onChange(({ status }) => status === 'up' && this.#onUp());
   }
@@ -108,7 +113,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const { base, connection, entries } = await this.#synced();
-    return (await entries.ownerOf(connection, base, key)) === owner;
+    return entries.holds(connection, base, key, owner);
   }
 
   async look(key: string): Promise<LeaseState> {
@@ -124,15 +129,12 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
     const { base, connection, entries } = await this.#synced();
     const names = await childrenOf(connection, base);
-    const keys = names
-      .map(keyInName)
-      .filter((key) => key !== undefined)
-      .filter((key) => key.startsWith(prefix));
+    const keys = names.flatMap((name) => keyInName(name) ?? []).filter((key) => key.startsWith(prefix));
     for (let from = 0; from < keys.length; from += KEYS_A_PAGE) {
       const page = keys.slice(from, from + KEYS_A_PAGE);
       // The server keeps the node of a free key for a while.
-      const owners = await Promise.all(page.map((key) => entries.ownerOf(connection, base, key)));
-      yield page.filter((_, index) => owners[index] !== undefined && owners[index] !== null);
+      const held = await Promise.all(page.map((key) => entries.isHeld(connection, base, key)));
+      yield page.filter((_, index) => held[index]);
     }
   }
 

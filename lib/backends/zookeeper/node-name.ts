@@ -1,4 +1,4 @@
-import { type Holder, type HolderMetadata, packMetadata, unpackHolder } from '../../core/index.js';
+import { type Claim, claimOf, type Holder, type HolderMetadata, packMetadata, unpackHolder } from '../../core/index.js';
 import type { NodeState } from './nodes.js';
 
 /**
@@ -26,6 +26,10 @@ export function contenderPrefix({ pid, label, host }: HolderMetadata, owner: str
 export function ownerInName(name: string): string | undefined {
   const [, owner] = name.split(':');
   return owner === undefined ? undefined : keyInName(owner);
+}
+
+export function claimInName(name: string): Claim {
+  return claimOf(ownerInName(name) ?? '');
 }
 
 /** The data of a node, for an operator's `get` and for waiters who name the holder. */

@@ -57,10 +57,19 @@ export async function readNode(
   return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, session: stat.ephemeralOwner };
 }
 
-/** None where the node does not exist. */
-export async function childrenOf(connection: ZooKeeperConnection, path: string): Promise<readonly string[]> {
-  const answer = await unlessMissing(connection.ask('children', { path, watch: false }, `list ${path}`), null);
+/** None where the node does not exist; then nothing is watched. */
+export async function childrenOf(
+  connection: ZooKeeperConnection,
+  path: string,
+  watch = false,
+): Promise<readonly string[]> {
+  const answer = await unlessMissing(connection.ask('children', { path, watch }, `list ${path}`), null);
   return answer?.children ?? [];
+}
+
+/** @throws ServerRefusalError NO_NODE, and also without the right to write */
+export async function writeNode(connection: ZooKeeperConnection, { path }: OwnNode, data: Buffer): Promise<void> {
+  await connection.ask('write', { path, data, version: -1 }, `write a node in ${parentOf(path)}`);
 }
 
 /** Whether it was there. */

@@ -17,7 +17,7 @@ export interface ZooKeeperAcl {
   /** `auth` with an empty id for the user of `credentials`; `digest` with `user:hash`; `world` with `anyone`; `ip`. */
   readonly scheme: string;
   readonly id: string;
-  /** Letters of `cdrwa`: create, delete, read, write, admin. Locks need create, delete and read. */
+  /** Letters of `cdrwa`: create, delete, read, write, admin. Locks need create, delete and read, permits also write. */
   readonly permissions: string;
 }
 

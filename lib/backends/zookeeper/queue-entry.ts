@@ -28,7 +28,7 @@ export abstract class QueueEntry {
   protected node: OwnNode | undefined;
   /** A node may have been created: the answer was lost. */
   protected isUncertain = false;
-  readonly #watch = new NodeWatch();
+  protected readonly watch = new NodeWatch();
 
   constructor(
     readonly session: ZooKeeperSession,
@@ -55,7 +55,7 @@ export abstract class QueueEntry {
 
   /** `wake` is called no more. */
   unwatch(): void {
-    this.#watch.end();
+    this.watch.end();
   }
 
   protected async create(connection: ZooKeeperConnection, path: string, how: NewNode): Promise<OwnNode> {
@@ -77,7 +77,7 @@ export abstract class QueueEntry {
     wake: Wake,
     holderPath = path,
   ): Promise<(QueuePosition & { node: null }) | null> {
-    const asked = wake ? this.#watch.read(connection, path, wake) : readNode(connection, path);
+    const asked = wake ? this.watch.read(connection, path, wake) : readNode(connection, path);
     const askedForHolder = holderPath === path ? asked : readNode(connection, holderPath);
     const [state, first] = await Promise.all([asked, askedForHolder]);
     return state && { node: null, holder: first ? holderOf(first) : undefined };

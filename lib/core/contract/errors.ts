@@ -109,9 +109,28 @@ export class LockDeadlockError extends LockError {
     readonly wanted: string,
     /** Call trees of this process that wait for each other, from the holder of `wanted` to one that waits for us. */
     readonly others: readonly LockWait[] = [],
+    /** In words: what the tree has of `wanted`, and asks for, which is more. */
+    upgrade?: { readonly has: string; readonly asks: string },
   ) {
-    super(others.length > 0 ? circleMessage(wanted, others) : reentryMessage(held, wanted), wanted);
+    super(messageOf(held, wanted, others, upgrade), wanted);
   }
+}
+
+function messageOf(
+  held: readonly string[],
+  wanted: string,
+  others: readonly LockWait[],
+  upgrade: { readonly has: string; readonly asks: string } | undefined,
+): string {
+  if (upgrade) return upgradeMessage(wanted, upgrade);
+  return others.length > 0 ? circleMessage(wanted, others) : reentryMessage(held, wanted);
+}
+
+function upgradeMessage(wanted: string, { has, asks }: { readonly has: string; readonly asks: string }): string {
+  return (
+    `this call tree has ${quote(wanted)} ${has} and asks for it ${asks}: two that do so would wait for each other. ` +
+    'Release it, take it for all that the work needs, and look again at what was read'
+  );
 }
 
 function reentryMessage(held: readonly string[], wanted: string): string {

@@ -1,8 +1,11 @@
+import type { Share } from './claim.js';
 import type { Holder } from './holder.js';
 
 /** Who waits for a key, as far as the server knows: several callers of one process may be behind one owner. */
 export interface KeyWaiter extends Partial<Holder> {
   readonly owner: string;
+  /** How much of the key it wants, said by `LockService.look`. Absent: all of it. */
+  readonly share?: Share;
 }
 
 /** Who has a key, as far as the server knows. */
@@ -20,6 +23,8 @@ export interface KeyHolder extends KeyWaiter {
 export interface LeaseState {
   /** Absent: nobody has the key. */
   readonly holder?: KeyHolder;
+  /** Where several have it: all of them, first come first, `holder` among them. */
+  readonly holders?: readonly KeyHolder[];
   /** First come first, 1,000 of them at most. Absent where the server keeps no line. */
   readonly waiters?: readonly KeyWaiter[];
 }

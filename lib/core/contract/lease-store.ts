@@ -35,6 +35,12 @@ export interface LeaseStore {
    * @default 'ttl', each lease by itself
    */
   readonly endsWith?: 'ttl' | 'session' | 'connection';
+  /**
+   * The largest `limit` of permits. With it the store keeps several holders of a key, by what each owner's name says of
+   * its claim, see `claimOf`: a claim holds the key while those before it in line, and it, are no more than its limit.
+   * @default one holder a key; more are refused where they are asked for
+   */
+  readonly mostPermits?: number;
   /** Compares owners in one step and writes in the next: for a moment two may be told that a key is theirs. @default false */
   readonly writesUncompared?: boolean;
   /**

@@ -1,4 +1,5 @@
 import type { LockLostError, LossReason } from '../contract/errors.js';
+import type { Share } from '../contract/claim.js';
 import type { BackendHealth } from '../contract/health.js';
 import type { Holder } from '../contract/holder.js';
 import type { LockTracer } from './lock-tracer.js';
@@ -10,6 +11,8 @@ export interface HoldState {
   readonly heldMs: number;
   /** How much longer the lock can be trusted if no renewal goes through; 0 once it is lost. */
   readonly leftMs: number;
+  /** How much of the key it has. Absent: all of it. */
+  readonly share?: Share;
 }
 
 /** One lock that a service holds, for inspectors and health pages. */
@@ -22,6 +25,8 @@ export interface LockSnapshot {
   readonly waitersHere: number;
   /** Whether it is a leader's: see `LockService.lead`. */
   readonly leads: boolean;
+  /** How much of the key it has. Absent: all of it. */
+  readonly share?: Share;
 }
 
 /** Why a term ended: the lock was lost; the leader stepped back, or its service ended; the work returned, or threw. */
@@ -45,10 +50,15 @@ export interface LockEvents {
     readonly key: string;
     readonly fencingToken: bigint;
     readonly waitedMs: number;
-    /** `backend`: a round trip; `hand-off`: from the caller before us here; `re-entry`: this call tree has it. */
-    readonly from: 'backend' | 'hand-off' | 're-entry';
+    /**
+     * `backend`: a round trip; `hand-off`: from the caller before us here; `join`: beside another caller here who shares
+     * the key; `re-entry`: this call tree has it.
+     */
+    readonly from: 'backend' | 'hand-off' | 'join' | 're-entry';
+    readonly share?: Share;
   };
-  released: { readonly key: string; readonly fencingToken: bigint; readonly heldMs: number };
+  /** Everybody in this process has left the lock. */
+  released: { readonly key: string; readonly fencingToken: bigint; readonly heldMs: number; readonly share?: Share };
   timedOut: { readonly key: string; readonly waitMs: number; readonly holder: Holder | undefined };
   /** A renewal failed or is late. The lock is still ours, and may be lost soon. */
   jeopardy: HoldState & { readonly cause?: unknown };

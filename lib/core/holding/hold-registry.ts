@@ -1,16 +1,16 @@
-import { Blockers, KeyHeld } from '../waiting/blockers.js';
+import { shown } from '../contract/claim.js';
+import { Blockers } from '../waiting/blockers.js';
 import { Deadline } from '../time/deadline.js';
 import { LockBackendError, type LossReason } from '../contract/errors.js';
 import { type HandOffOptions, isExhausted } from '../waiting/hand-off-limits.js';
 import { Hold, type HoldListener } from './hold.js';
 import { LockBackend } from '../leasing/lock-backend.js';
-import type { LockSnapshot } from '../events/lock-observer.js';
 import type { Observers } from '../events/observers.js';
 import type { OrderWatch } from '../ordering/order-watch.js';
 import type { Clock } from '../time/timers.js';
+import { JoinableHolds } from './joinable-holds.js';
 import { LeaseReleases } from './lease-releases.js';
 import { isAlike, type LeftEntry, LocalQueue } from '../waiting/local-queue.js';
-import type { BackendHealth } from '../contract/health.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import type { Lease } from '../leasing/lease.js';
 import type { ResolvedOptions } from '../lock-options.js';
@@ -44,7 +44,9 @@ export class HoldRegistry {
   /** Keys that this process has had for as long as it may: its next caller lets others ask first. */
   readonly yielding = new Set<string>();
   readonly releases: LeaseReleases;
-  readonly byKey = new Map<string, Hold>();
+  readonly joinable: JoinableHolds;
+  /** By `Hold.id`. */
+  readonly byId = new Map<string, Hold>();
   readonly #wheel: TimerWheel;
   /** Those whose grace time ended before their work did. They keep their turn until it ends. */
   readonly #abandoned = new Set<Hold>();
@@ -55,6 +57,7 @@ export class HoldRegistry {
     this.#wheel = TimerWheel.of(settings.clock);
     const { backend, clock, observers, stopped } = settings;
     this.releases = new LeaseReleases(clock, observers, stopped);
+    this.joinable = new JoinableHolds(settings.handOffs);
     this.listener = {
       backend,
       clock,
@@ -66,19 +69,7 @@ export class HoldRegistry {
   }
 
   [Symbol.iterator](): Iterator<Hold> {
-    return this.byKey.values();
-  }
-
-  inspect(leads: (key: string) => boolean): LockSnapshot[] {
-    const { clock } = this.settings;
-    return [...this].map(({ key, state, fencingToken, since }) => ({
-      key,
-      state,
-      fencingToken,
-      heldMs: clock.now() - since,
-      waitersHere: this.queue.waiting(key),
-      leads: leads(key),
-    }));
+    return this.byId.values();
   }
 
   /** A handle left. The last one of a hold passes the lease to the next caller, or gives it back. Never rejects. */
@@ -88,22 +79,40 @@ export class HoldRegistry {
       return hold.ended && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
     }
     const { clock, observers } = this.settings;
-    this.byKey.delete(key);
-    observers.notify('released', () => ({ key, fencingToken: hold.fencingToken, heldMs: clock.now() - hold.since }));
+    this.#forget(hold);
+    observers.notify('released', () => ({
+      key,
+      fencingToken: hold.fencingToken,
+      heldMs: clock.now() - hold.since,
+      ...shown(hold.claim),
+    }));
     return this.#passOn(hold);
   };
 
   /** As `release`, for a hold that its caller never had: observers hear nothing of it. */
   drop(hold: Hold): Promise<void> {
-    this.byKey.delete(hold.key);
-    return hold.exit() ? this.#passOn(hold, 0) : DONE;
+    if (!hold.exit()) return DONE;
+    this.#forget(hold);
+    return this.#passOn(hold, 0);
   }
 
   /** Ends a turn with something for the next caller, who must be there. Until he has it, it counts as under way. */
-  handOn(key: string, handed: Hold | LeftEntry): void {
+  handOn(slot: string, handed: Hold | LeftEntry): void {
     this.releases.underWay.begin();
-    this.blockers.forget(key);
-    this.queue.endTurn(key, handed);
+    this.blockers.forget(slot);
+    this.queue.endTurn(slot, handed);
+  }
+
+  /** Those who wait here to share the key with a new hold join it. Others may ask the backend. */
+  share(hold: Hold): void {
+    const { slot } = hold;
+    this.blockers.forget(slot);
+    this.joinable.offer(hold);
+    const joins = (options: ResolvedOptions): boolean => this.joinable.joins(hold, options);
+    this.queue.share(slot, joins, () => {
+      this.releases.underWay.begin();
+      return hold;
+    });
   }
 
   /** Sends away all who wait, in this process and at the backend. */
@@ -137,17 +146,6 @@ export class HoldRegistry {
     return leftMs;
   }
 
-  onHealthChange(health: BackendHealth): void {
-    this.settings.observers.notify('healthChanged', () => health);
-    const { status, detail } = health;
-    for (const { watchdog, options } of this) {
-      // Without renewals nothing is asked that could fail, and nothing would ever be answered to end the doubt.
-      if (!options.watchdog) continue;
-      if (status === 'down') watchdog.suspect(new Error(detail ?? 'the connection is down'));
-      else if (status === 'up') watchdog.renewNow();
-    }
-  }
-
   /** The hold of a lease that the backend has just granted. */
   holdOf(key: string, options: ResolvedOptions, lease: Lease): Hold {
     const { backend, clock } = this.settings;
@@ -165,19 +163,20 @@ export class HoldRegistry {
   }
 
   add(hold: Hold): void {
-    this.byKey.set(hold.key, hold);
+    this.byId.set(hold.id, hold);
     if (this.#laterGraceMs === Infinity) return;
     this.settings.clock.schedule(this.#laterGraceMs, () => this.#abandon(hold), { background: true });
   }
 
   #mayHandOver(hold: Hold): boolean {
-    const { key, options, watchdog, handOff } = hold;
-    const next = this.queue.next(key);
+    const { slot, options, watchdog, handOff } = hold;
+    if (hold.isShared) return false;
+    const next = this.queue.next(slot);
     const fits = isAlike(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
     if (!fits || !hold.mayHandOver) return false;
     const { clock, handOffs } = this.settings;
     if (!isExhausted(handOffs, watchdog.lease, handOff, clock.now() - watchdog.since)) return true;
-    this.yielding.add(key);
+    this.yielding.add(slot);
     return false;
   }
 
@@ -186,63 +185,65 @@ export class HoldRegistry {
    * told the same: each would need as long again, one after the other, and most would be told that somebody has the
    * key.
    */
-  onFailure(key: string, failure: unknown, deadline: Deadline): void {
-    if (!(failure instanceof LockBackendError)) return this.endTurn(key);
-    if (!deadline.passed) this.queue.reject(key, failure);
-    const hasNext = this.queue.waiting(key) > 0;
-    this.endTurn(key);
-    if (hasNext) this.blockers.see(key, failure);
+  onFailure(slot: string, failure: unknown, deadline: Deadline): void {
+    if (!(failure instanceof LockBackendError)) return this.endTurn(slot);
+    if (!deadline.passed) this.queue.reject(slot, failure);
+    const hasNext = this.queue.waiting(slot) > 0;
+    this.endTurn(slot);
+    if (hasNext) this.blockers.see(slot, failure);
   }
 
-  endTurn(key: string): void {
-    this.blockers.forget(key);
-    if (!this.queue.endTurn(key, null)) this.yielding.delete(key);
+  endTurn(slot: string): void {
+    this.blockers.forget(slot);
+    if (!this.queue.endTurn(slot, null)) this.yielding.delete(slot);
   }
 
-  /** The time of one is up who could not ask the backend. */
-  late(key: string): KeyHeld {
-    const failure = this.byKey.has(key) ? undefined : this.blockers.failure(key);
-    if (failure) throw this.settings.observers.notifyFailure(key, 'acquire', failure);
-    return new KeyHeld(this.holderOf(key));
+  #forget(hold: Hold): void {
+    this.byId.delete(hold.id);
+    if (hold.isShared) this.joinable.withdraw(hold);
+  }
+
+  #endTurnOf(hold: Hold): void {
+    if (hold.isShared) this.queue.endShared(hold.slot);
+    else this.endTurn(hold.slot);
   }
 
   #passOn(hold: Hold, closedMs = hold.closedMs): Promise<void> {
     if (!this.#mayHandOver(hold)) return outside(() => this.#release(hold, closedMs));
-    this.handOn(hold.key, hold);
+    this.handOn(hold.slot, hold);
     return DONE;
   }
 
   #release(hold: Hold, closedMs = hold.closedMs): Promise<void> {
-    if (closedMs > 0) return this.releases.keep(hold, closedMs, () => this.endTurn(hold.key));
+    if (closedMs > 0) return this.releases.keep(hold, closedMs, () => this.#endTurnOf(hold));
     const early = !hold.options.awaitRelease && this.settings.backend.store.keepsOrder === true;
-    return this.releases.release(hold, () => this.endTurn(hold.key), early);
+    return this.releases.release(hold, () => this.#endTurnOf(hold), early);
   }
 
   #abandon(hold: Hold): void {
-    if (this.byKey.get(hold.key) !== hold) return;
+    if (this.byId.get(hold.id) !== hold) return;
     this.#abandoned.add(hold);
     hold.onLost('shutdown');
   }
 
   #endAbandoned(hold: Hold): Promise<void> {
     this.#abandoned.delete(hold);
-    this.byKey.delete(hold.key);
+    this.#forget(hold);
     return outside(() => this.#release(hold));
   }
 
   #onLost(hold: Hold, reason: LossReason): void {
-    const { key } = hold;
     const isAbandoned = this.#abandoned.has(hold);
-    if (!isAbandoned) this.byKey.delete(key);
+    if (!isAbandoned) this.#forget(hold);
     this.settings.observers.notify('lost', () => ({ ...hold.observed, reason }));
     if (isAbandoned) return void hold.watchdog.stop();
     const { closedMs, options } = hold;
     if (closedMs > 0) void this.releases.keep(hold, Math.max(closedMs, options.lockDelayMs));
     else void (options.lockDelayMs > 0 ? this.releases.releaseLater(hold) : this.releases.release(hold));
-    this.endTurn(key);
+    this.#endTurnOf(hold);
   }
 
-  holderOf(key: string): Holder | undefined {
-    return this.byKey.has(key) ? this.settings.metadata : this.blockers.holder(key);
+  holderOf(slot: string): Holder | undefined {
+    return this.byId.has(slot) ? this.settings.metadata : this.blockers.holder(slot);
   }
 }

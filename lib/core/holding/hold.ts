@@ -1,3 +1,4 @@
+import { type Claim, claimFor, shown } from '../contract/claim.js';
 import { detached } from '../kit/detached.js';
 import { LockConfigurationError, LockLostError, type LossReason } from '../contract/errors.js';
 import { HAND_OFF_BITS } from '../waiting/hand-off-limits.js';
@@ -5,6 +6,7 @@ import { LockBackend } from '../leasing/lock-backend.js';
 import type { HoldState } from '../events/lock-observer.js';
 import type { LockTracer } from '../events/lock-tracer.js';
 import type { ResolvedOptions } from '../lock-options.js';
+import { slotOf } from '../waiting/local-queue.js';
 import { writeSequencer } from './sequencer.js';
 import type { Clock, Timer } from '../time/timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
@@ -19,13 +21,15 @@ export interface HoldListener {
   lost(hold: Hold, reason: LossReason): void;
 }
 
-/** One lease shared by re-entered acquisitions: it ends with the last of them, or with the lease. */
+/** One lease shared by re-entered acquisitions, and by readers who joined: it ends with the last of them, or with the lease. */
 export class Hold implements WatchdogListener {
   readonly since: number;
   #fencingToken: bigint | undefined;
   #isShown = false;
   #isForgone = false;
   #entries = 1;
+  /** How many callers who share the key have it by the lease of the first. */
+  #joined = 0;
   #lostBy: LossReason | undefined;
   #released = false;
   #abort: AbortController | undefined;
@@ -45,6 +49,26 @@ export class Hold implements WatchdogListener {
     if (options.maxHoldMs !== Infinity) {
       this.#maxHold = listener.clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
     }
+  }
+
+  get claim(): Claim {
+    return claimFor(this.options);
+  }
+
+  /** Who could take its place in this process: see `slotOf`. */
+  get slot(): string {
+    return slotOf(this.key, this.options);
+  }
+
+  /** Of a lease that others of this process may join while it lasts. */
+  get isShared(): boolean {
+    return this.options.mode === 'shared';
+  }
+
+  /** Tells it from the other holds of this process: for one that has all of its key that is the key. */
+  get id(): string {
+    const { key, slot } = this;
+    return slot === key ? key : slot + this.watchdog.lease.owner;
   }
 
   get fencingToken(): bigint {
@@ -97,7 +121,8 @@ export class Hold implements WatchdogListener {
   /** For observers. */
   get observed(): HoldState {
     const { key, fencingToken, since, watchdog, listener } = this;
-    return { key, fencingToken, heldMs: listener.clock.now() - since, leftMs: this.isHeld ? watchdog.leftMs : 0 };
+    const leftMs = this.isHeld ? watchdog.leftMs : 0;
+    return { key, fencingToken, heldMs: listener.clock.now() - since, leftMs, ...shown(this.claim) };
   }
 
   /** For so much longer the key stays closed, though everybody has left. */
@@ -121,6 +146,16 @@ export class Hold implements WatchdogListener {
 
   enter(): void {
     this.#entries += 1;
+  }
+
+  /** Another call tree comes in. */
+  join(): void {
+    this.#entries += 1;
+    this.#joined += 1;
+  }
+
+  get joined(): number {
+    return this.#joined;
   }
 
   /** Once the outermost of those inside has succeeded. */

@@ -1,3 +1,4 @@
+import { type Share, shareOf } from '../contract/claim.js';
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import type { Hold } from './hold.js';
 import { handlesAround, runInside } from './call-tree.js';
@@ -21,6 +22,11 @@ export class LockHandle implements AsyncDisposable {
    */
   get fencingToken(): bigint {
     return this.hold.fencingToken;
+  }
+
+  /** How much of the key it has. `undefined`: all of it, so that nobody else is inside. */
+  get share(): Share | undefined {
+    return shareOf(this.hold.claim);
   }
 
   /** Aborts with a `LockLostError` as soon as the lock can no longer be trusted. Never aborts by a release. */

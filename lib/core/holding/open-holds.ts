@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events';
+import type { BackendHealth } from '../contract/health.js';
 import { ownMetadata } from '../contract/holder.js';
 import type { Observers } from '../events/observers.js';
 import { detached } from '../kit/detached.js';
@@ -24,7 +25,18 @@ export function openHolds(
   const settings = { backend, clock, observers, metadata, handOffs: options, maxWaiters, orderWatch, stopped };
   const holds = new HoldRegistry(settings);
   const unsubscribe = outside(() =>
-    backend.store.health?.onChange((health) => detached(() => holds.onHealthChange(health))),
+    backend.store.health?.onChange((health) => detached(() => onHealthChange(holds, health))),
   );
   return { holds, unsubscribe };
+}
+
+function onHealthChange(holds: HoldRegistry, health: BackendHealth): void {
+  holds.settings.observers.notify('healthChanged', () => health);
+  const { status, detail } = health;
+  for (const { watchdog, options } of holds) {
+    // Without renewals nothing is asked that could fail, and nothing would ever be answered to end the doubt.
+    if (!options.watchdog) continue;
+    if (status === 'down') watchdog.suspect(new Error(detail ?? 'the connection is down'));
+    else if (status === 'up') watchdog.renewNow();
+  }
 }

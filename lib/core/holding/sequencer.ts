@@ -22,7 +22,7 @@ export type SequencerState = 'valid' | 'stale' | 'unknown';
 
 /** The version, and room for the longest key there is, all of it escaped. */
 const FORM = /^lock1\.(?<fields>[\w-]{1,34000})$/u;
-const NAME = /^[\w:.@/ -]{1,100}$/u;
+const NAME = /^[\w:.@/ ~-]{1,100}$/u;
 const TOKEN = /^[1-9]\d{0,18}$/u;
 const PUBLIC_KEY = /^[\w-]{43}$/u;
 const SIGNATURE = /^[\w-]{86}$/u;

@@ -1,6 +1,7 @@
+import { claimOf, shown } from '../contract/claim.js';
 import { LockConfigurationError } from '../contract/errors.js';
 import type { Holder } from '../contract/holder.js';
-import type { KeyHolder, LeaseState } from '../contract/key-state.js';
+import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { outside } from '../holding/call-tree.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
@@ -15,9 +16,22 @@ export function assertLooks({ settings: { backend } }: HoldRegistry, key: string
 export async function look(holds: HoldRegistry, key: string): Promise<LeaseState> {
   assertLooks(holds, key);
   const state = await ask(holds, key, 'read the holder of', async (store) => (await store.look?.(key)) ?? {});
-  const { holder } = state;
-  if (holder?.fencingToken === undefined) return state;
-  return { ...state, holder: { ...holder, fencingToken: holder.fencingToken << HAND_OFF_BITS } };
+  const { holder, holders, waiters } = state;
+  return {
+    ...(holder ? { holder: described(holder) } : {}),
+    ...(holders ? { holders: holders.map(described) } : {}),
+    ...(waiters ? { waiters: waiters.map(described) } : {}),
+  };
+}
+
+/** With what its owner says of its share, and the token of the first who had its lease. */
+function described<Claimant extends KeyHolder | KeyWaiter>(claimant: Claimant): Claimant {
+  const token = 'fencingToken' in claimant ? claimant.fencingToken : undefined;
+  return {
+    ...claimant,
+    ...(token === undefined ? {} : { fencingToken: token << HAND_OFF_BITS }),
+    ...shown(claimOf(claimant.owner)),
+  };
 }
 
 /** As it describes itself. `undefined`: nobody has the key, or somebody whom no lock service describes. */
@@ -29,14 +43,18 @@ export async function currentHolder(holds: HoldRegistry, key: string): Promise<H
 
 /** See `LockService.evict`. */
 export async function evict(holds: HoldRegistry, key: string, owner?: string): Promise<KeyHolder | undefined> {
-  const { holder } = await look(holds, key);
-  if (!holder || (owner !== undefined && owner !== holder.owner)) return undefined;
-  const isEvicted = await ask(holds, key, 'evict the holder of', async (store) => {
-    if (store.evict) return store.evict(key, holder.owner);
-    if ((store.endsWith ?? 'ttl') === 'ttl') return store.release(key, holder.owner);
-    throw unable(`${store.name} cannot take a key from its holder`, key);
-  });
-  return isEvicted ? holder : undefined;
+  const { holder, holders = holder ? [holder] : [] } = await look(holds, key);
+  const evicted: KeyHolder[] = [];
+  for (const present of holders) {
+    if (owner !== undefined && owner !== present.owner) continue;
+    const isEvicted = await ask(holds, key, 'evict the holder of', async (store) => {
+      if (store.evict) return store.evict(key, present.owner);
+      if ((store.endsWith ?? 'ttl') === 'ttl') return store.release(key, present.owner);
+      throw unable(`${store.name} cannot take a key from its holder`, key);
+    });
+    if (isEvicted) evicted.push(present);
+  }
+  return evicted[0];
 }
 
 /** See `LockService.keys`. */

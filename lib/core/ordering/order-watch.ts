@@ -26,11 +26,11 @@ export class OrderWatch {
   }
 
   /**
-   * Returns what to call when the wait has ended. @param held what this process holds, by key
+   * Returns what to call when the wait has ended. @param held what this process holds, by `Hold.id`
    * @throws LockDeadlockError
    */
   begin(wanted: string, held: ReadonlyMap<string, Hold>): (() => void) | undefined {
-    const holds = holdsAround().filter((hold) => held.get(hold.key) === hold);
+    const holds = holdsAround().filter((hold) => held.get(hold.id) === hold);
     if (holds.length === 0) return undefined;
     for (const { key } of holds) this.#note(key, wanted);
     const others = this.#waits.circle(held, holds, wanted);

@@ -11,7 +11,7 @@ export class TreeWaits {
 
   /**
    * Those between a tree with `holds` that asks for `wanted` and itself, each of whom waits for the next.
-   * `undefined`: there is no circle. @param held what this process holds, by key
+   * `undefined`: there is no circle. @param held what this process holds, by `Hold.id`
    */
   circle(
     held: ReadonlyMap<string, Hold>,

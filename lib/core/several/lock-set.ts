@@ -1,8 +1,11 @@
 import { LockHandle } from '../holding/lock-handle.js';
+import { AbortListener } from '../kit/abort-listener.js';
 
 /** The locks of several keys, taken together and given back together. Made by `LockService` only. */
 export class LockSet implements AsyncDisposable {
   #lost: AbortController | undefined;
+  /** A lock that was re-entered outlives the set, and must not keep it. */
+  readonly #listeners: AbortListener[] = [];
 
   /** @internal */
   constructor(
@@ -49,6 +52,7 @@ export class LockSet implements AsyncDisposable {
 
   /** Gives all back, the one that was taken last first. Never rejects, see `LockHandle.release`. Again = nothing. */
   async release(): Promise<void> {
+    this.unlisten();
     await Promise.all(this.locks.toReversed().map((lock) => lock.release()));
   }
 
@@ -56,12 +60,17 @@ export class LockSet implements AsyncDisposable {
     return this.release();
   }
 
+  /** @internal From now on `signal` hears of nothing. */
+  unlisten(): void {
+    for (const listener of this.#listeners.splice(0)) listener.end();
+  }
+
   #listen(): AbortController {
     const lost = new AbortController();
     for (const { signal } of this.locks) {
       const onAbort = (): void => lost.abort(signal.reason);
       if (signal.aborted) onAbort();
-      else signal.addEventListener('abort', onAbort, { once: true });
+      else this.#listeners.push(new AbortListener(signal, onAbort));
     }
     return lost;
   }

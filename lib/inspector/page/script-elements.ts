@@ -29,6 +29,7 @@ function duration(ms) {
 }
 
 const nameOf = ({ label, host, pid }) => [label, host && host + ':' + pid].filter(Boolean).join(' · ') || 'unknown';
+const shareOf = ({ share }) => (share ? ' · ' + share : '');
 const clock = (at) => element('time', { dateTime: at }, new Date(at).toLocaleTimeString());
 const several = () => state.backends.length > 1;
 const waitingFor = (row) => Math.max(row.waiters.length, row.here ? row.here.waitersHere : 0);

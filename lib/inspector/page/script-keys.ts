@@ -22,13 +22,14 @@ export const keys: string = /* JavaScript */ String.raw`function rowOf(id) {
 }
 
 function fill(made, entry) {
-  const { key, holder, here, template, backend, waiters } = entry;
+  const { key, holder, holders, here, template, backend, waiters } = entry;
+  const others = holders ? ' and ' + (holders.length - 1) + ' more' : '';
   const [, who, held, left, token, waiting] = made.cells;
   made.entry = entry;
   write(made.key, several() ? backend + ' · ' + key : key);
   made.key.title = template;
   made.key.setAttribute('aria-expanded', String(expanded.has(made.id)));
-  write(who, holder ? nameOf(holder) + (here && here.leads ? ' · leads' : '') : here ? 'this process' : 'nobody');
+  write(who, holder ? nameOf(holder) + others + shareOf(holder) + (here && here.leads ? ' · leads' : '') : here ? 'this process' : 'nobody');
   const since = sinceOf(entry);
   write(held, duration(Number.isNaN(since) ? here && here.heldMs : Math.max(0, Date.parse(state.at) - since)));
   write(left, here && here.state !== 'held' ? here.state : duration(holder && holder.leftMs));
@@ -47,18 +48,22 @@ function showDetails(made, waiters) {
     made.details = undefined;
     return;
   }
-  const { backend, key, template, holder } = made.entry;
+  const { backend, key, template, holder, holders } = made.entry;
   const past = [...troubles, ...state.history].filter((one) => one.backend === backend && one.key === key);
   past.sort((a, b) => (a.at < b.at ? 1 : -1));
   const cell = element('td', { className: 'details', colSpan: 7 });
   cell.append(
     element('p', { className: 'quiet' }, 'template ' + template + (holder ? ', owner ' + holder.owner : '')),
   );
+  if (holders) {
+    const all = holders.map((one) => element('li', {}, nameOf(one) + shareOf(one) + ', ' + duration(one.leftMs) + ' left'));
+    cell.append(element('b', {}, 'Held by'), element('ol', {}, ...all));
+  }
   const line = waiters.map((one) =>
     element(
       'li',
       {},
-      nameOf(one) + (one.since ? ', ' + duration(Date.parse(state.at) - Date.parse(one.since)) : ''),
+      nameOf(one) + shareOf(one) + (one.since ? ', ' + duration(Date.parse(state.at) - Date.parse(one.since)) : ''),
     ),
   );
   cell.append(

@@ -55,6 +55,7 @@ export function etcdHarness(
     },
     restart: (options) => server.restart(options),
     order: 'fifo',
+    shares: true,
     namesHolder: true,
     looks: ['token', 'waiters', 'evict', 'keys'],
     shortTtlMs: sessionTtlMs,

@@ -82,6 +82,21 @@ describe('slots of a cluster', () => {
     expect(events).not.toContain('lost');
   });
 
+  it('R12: while a shared key goes elsewhere, nobody who wants all of it takes its shares for gone', async () => {
+    const [holder, other] = [connect(), connect()];
+    const reader = await holder.acquire('read', { mode: 'shared', ...LONG });
+    const slot = await slotOnItsWay('read');
+    await slot.move('lock:{read}:s');
+    for (let i = 0; i < 3; i += 1)
+      await expect(failureOf(other.tryAcquire('read'))).resolves.toBeInstanceOf(LockBackendError);
+    for (const suffix of ['', ':f']) await slot.move(`lock:{read}${suffix}`);
+    await slot.end();
+    await expect(other.tryAcquire('read')).resolves.toBeNull();
+    expect(reader.isHeld).toBe(true);
+    await reader.release();
+    await (await other.acquire('read', LONG)).release();
+  });
+
   it('a waiter follows its key, and is told at once when it is free there', async () => {
     const [holder, waiter] = [connect(), connect()];
     const lock = await holder.acquire('followed', LONG);

@@ -108,6 +108,7 @@ function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHar
     order: mode === 'queue' ? 'fifo' : 'none',
     namesHolder: true,
     looks: LOOKS[mode],
+    shares: mode === 'queue',
     // With less left than a quarter of the command time-out, `getset` does not release: the lease ends by itself.
     shortTtlMs: atLeastMs(mode === 'getset' ? 1_000 : 500),
     wakesWithinMs: atLeastMs(650),

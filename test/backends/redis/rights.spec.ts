@@ -22,7 +22,7 @@ describe('rights and secrets', () => {
   const allow = (user: string, ...rights: string[]) =>
     world.operator.acl('SETUSER', user, 'reset', 'on', `>${password}`, ...rights);
   const QUEUE_RIGHTS =
-    '~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +scan +info';
+    '~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +hgetall +hscan +scan +info';
   const RIGHTS: Record<RedisMode, string> = {
     queue: QUEUE_RIGHTS,
     plain: '~lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +scan +info',
@@ -36,7 +36,10 @@ describe('rights and secrets', () => {
     const [a, b] = [world.service(options), world.service(options)];
     const lock = await a.acquire('key', { ttlMs: 600 });
     const waiting = b.acquire('key');
+    const reader = mode === 'queue' ? await a.acquire('page', { mode: 'shared', ttlMs: 600 }) : undefined;
     await new Promise((resolve) => setTimeout(resolve, 700));
+    if (reader) await expect(b.tryAcquire('page')).resolves.toBeNull();
+    await reader?.release();
     expect(lock.isHeld).toBe(true);
     await expect(b.keys().next()).resolves.toMatchObject({ value: 'key' });
     await expect(b.evict('key')).resolves.toMatchObject({ pid: process.pid });
@@ -58,15 +61,19 @@ describe('rights and secrets', () => {
     },
   );
 
-  /** Everything that needs a right: acquire, renew, wait, hand over, give up waiting, release, list. */
+  /** Everything that needs a right: acquire, share, renew, wait, hand over, give up waiting, release, list. */
   async function toil(url: string): Promise<void> {
     const [a, b, c] = [world.service({ url }), world.service({ url }), world.service({ url })];
     const lock = await a.acquire('key', { ttlMs: 600, waitMs: 1_000 });
+    const reader = await a.acquire('page', { mode: 'shared', ttlMs: 300, waitMs: 1_000 });
     const leaving = c.acquire('key', { waitMs: 200 }).catch(() => undefined);
     const waiting = b.acquire('key', { waitMs: 800 }).catch(() => undefined);
     await new Promise((resolve) => setTimeout(resolve, 400));
     await lock.release();
     await a.keys().next();
+    // The share may have ended since it was taken: this looks.
+    await b.tryAcquire('page');
+    await reader.release();
     await Promise.all([leaving, (await waiting)?.release()]);
     await Promise.all([a.close(), b.close(), c.close()]);
   }

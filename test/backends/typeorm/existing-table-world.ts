@@ -136,6 +136,7 @@ export class ExistingTableWorld {
     return {
       ...this.#base,
       order: 'none',
+      shares: false,
       looks: ['token', 'leftMs', 'evict', 'keys'],
       start: () => this.start(),
       stop: () => this.stop(),

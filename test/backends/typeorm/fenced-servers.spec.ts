@@ -51,6 +51,27 @@ describeServers('migration and fence', (type) => {
     await next.release();
   });
 
+  it('refuses who shared a key before somebody had it alone, and none of those who share it because of each other', async () => {
+    const share = { mode: 'shared' } as const;
+    const read = (fencingToken: bigint, work = async (): Promise<unknown> => undefined): Promise<unknown> =>
+      dataSource.transaction((manager) => fenced(manager, 'shared', { fencingToken, share }, work));
+    await read(5n);
+    await read(7n);
+    await read(5n);
+    await buy('shared', 6n);
+    await expect(read(5n)).rejects.toMatchObject({ code: 'LOCK_STALE_FENCE', token: 5n, newest: 6n });
+    // A writer whose lock came later waits for the transaction of one who was inside before.
+    let writing: Promise<void> | undefined;
+    let written = false;
+    await read(8n, async () => {
+      writing = buy('shared', 9n).then(() => void (written = true));
+      await dataSource.query('select 1');
+      expect(written).toBe(false);
+    });
+    await writing;
+    await expect(read(8n)).rejects.toThrow(StaleFenceError);
+  });
+
   it('keeps resources apart to the byte, and tokens that a double cannot tell apart', async () => {
     const newest = 2n ** 62n + 1n;
     await buy('Tree', newest);

@@ -28,7 +28,14 @@ const SERVERS = { postgres: PostgresServer, mariadb: MariadbServer };
 
 type Promises = Pick<
   BackendHarness,
-  'namesHolder' | 'looks' | 'shortTtlMs' | 'wakesWithinMs' | 'transactional' | 'boundToConnection' | 'revokesOthers'
+  | 'namesHolder'
+  | 'looks'
+  | 'shares'
+  | 'shortTtlMs'
+  | 'wakesWithinMs'
+  | 'transactional'
+  | 'boundToConnection'
+  | 'revokesOthers'
 >;
 
 interface Strategy extends Promises {
@@ -63,6 +70,7 @@ const STRATEGIES = {
     type: 'postgres',
     options: { strategy: 'lease' },
     order: 'fifo',
+    shares: true,
     namesHolder: true,
     looks: ['token', 'leftMs', 'line', 'evict', 'keys'],
     shortTtlMs: atLeastMs(500),
@@ -71,6 +79,7 @@ const STRATEGIES = {
   mariadb: {
     type: 'mariadb',
     options: { strategy: 'lease' },
+    shares: true,
     namesHolder: true,
     looks: ['token', 'leftMs', 'evict', 'keys'],
     shortTtlMs: atLeastMs(500),

@@ -35,6 +35,7 @@ export function sqliteHarness(): BackendHarness {
     },
     restart: null,
     order: 'none',
+    shares: true,
     namesHolder: true,
     looks: ['token', 'leftMs', 'evict', 'keys'],
     shortTtlMs: atLeastMs(500),

@@ -68,6 +68,7 @@ export function zookeeperHarness(
     // A server takes longer to start than a session of this length lasts: see restarts.spec.ts.
     restart: null,
     order: mode === 'sequential' ? 'fifo' : 'none',
+    shares: mode === 'sequential',
     namesHolder: true,
     looks: mode === 'simple' ? ['token', 'evict', 'keys'] : ['token', 'waiters', 'evict', 'keys'],
     shortTtlMs: ttlMs,

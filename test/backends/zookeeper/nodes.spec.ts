@@ -82,9 +82,13 @@ for (const name of wantedOf(['zookeeper'])) {
       abort.abort(new Error('no longer'));
       await expect(failureOf(middle)).resolves.toBeInstanceOf(Error);
       await eventually(async () => expect(await world.queue(key)).toHaveLength(2));
+      const looked = new Gate();
+      const holder = await world.holderPath(key);
+      proxy.onRequest((chunk) => {
+        if (chunk.includes(holder)) looked.open();
+      });
       proxy.resume();
-      const watched = await world.server.metric('zk_watch_count');
-      await eventually(async () => expect(await world.server.metric('zk_watch_count')).toBe(watched + 1));
+      await looked.opened;
       expect(service.inspect()).toEqual([]);
       await lock.release();
       await (await waiting).release();

@@ -11,7 +11,6 @@ import {
   type Outcome,
   type Range,
   readOutcome,
-  readRanges,
   transaction,
   type Transaction,
 } from './messages.js';
@@ -56,7 +55,7 @@ export class EtcdClient {
   /** What is in each of the ranges, in one reading. Waits here for its turn. */
   async list(...ranges: readonly Range[]): Promise<readonly (readonly KeyValue[])[]> {
     const request = transaction({ steps: ranges.map((list) => ({ list })) });
-    return readRanges(await this.#window.run(() => this.call(METHOD.txn, request)));
+    return readOutcome(await this.#window.run(() => this.call(METHOD.txn, request))).ranges();
   }
 
   /** Comes before all others: a session depends on it. */

@@ -28,9 +28,10 @@ export interface OneOf {
 export interface Range {
   readonly key: string;
   readonly end: string;
-  readonly limit: number;
-  /** `age`: with their values, the oldest first. `name`: the names alone. */
-  readonly by: 'age' | 'name';
+  /** @default all */
+  readonly limit?: number;
+  /** `age`: with their values, the oldest first. `names by age`: these alone. `name`: the same, in their own order. */
+  readonly by: 'age' | 'names by age' | 'name';
 }
 
 export type Step =
@@ -70,14 +71,8 @@ function operation(step: Step): Buffer {
   if ('put' in step) return encode([2, encode([1, step.put], [2, step.value], [3, step.lease])]);
   if ('list' in step) {
     const { key, end, limit, by } = step.list;
-    const how =
-      by === 'age'
-        ? ([
-            [5, ASCENDING],
-            [6, BY_CREATION],
-          ] as const)
-        : ([[8, 1]] as const);
-    return encode([1, encode([1, key], [2, end], [3, limit], ...how)]);
+    const [order, target] = by === 'name' ? [] : [ASCENDING, BY_CREATION];
+    return encode([1, encode([1, key], [2, end], [3, limit], [5, order], [6, target], [8, by !== 'age'])]);
   }
   if ('remove' in step) return encode([3, encode([1, step.remove])]);
   if (typeof step.get === 'string') return encode([1, encode([1, step.get])]);
@@ -102,6 +97,8 @@ export interface Outcome {
   readonly succeeded: boolean;
   /** One for each step, in their order: for a `get`, the key or nothing. */
   readonly found: readonly (KeyValue | undefined)[];
+  /** For each step, all that it found. */
+  readonly ranges: () => readonly (readonly KeyValue[])[];
 }
 
 export function readOutcome(reply: Message): Outcome {
@@ -114,12 +111,8 @@ export function readOutcome(reply: Message): Outcome {
       const first = response.message(1)?.message(2);
       return first && keyValue(first);
     }),
+    ranges: () => reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(keyValue)),
   };
-}
-
-/** For each step, all that it found. */
-export function readRanges(reply: Message): readonly (readonly KeyValue[])[] {
-  return reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(keyValue));
 }
 
 function keyValue(message: Message): KeyValue {

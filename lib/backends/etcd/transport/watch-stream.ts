@@ -10,6 +10,15 @@ export interface Watch {
   end(): void;
 }
 
+/** One key, or all up to, not including, `end`: of those, only the deletions. */
+export interface Watched {
+  readonly key: string;
+  readonly end?: string;
+}
+
+/** A list of filters with the one that is 0. */
+const WITHOUT_PUTS = Uint8Array.of(0);
+
 /**
  * Watches of many keys over one stream, which keeps the rights and the route that it was opened with. etcd does not say
  * which watch it refuses: one refusal ends the stream.
@@ -42,10 +51,10 @@ export class WatchStream {
     return !this.#ended && (this.#route === undefined || this.#route === this.client.route);
   }
 
-  watch(key: string, from: bigint, wake: () => void): Watch {
+  watch({ key, end }: Watched, from: bigint, wake: () => void): Watch {
     const id = ++this.#lastId;
     this.#wakes.set(id, wake);
-    this.#send(encode([1, encode([1, key], [3, from], [7, id])]));
+    this.#send(encode([1, encode([1, key], [2, end], [3, from], [5, end && WITHOUT_PUTS], [7, id])]));
     return {
       isCurrent: () => this.current && this.#wakes.has(id),
       end: () => this.#forget(id, { cancel: true }),

@@ -1,24 +1,24 @@
 import { randomInt } from 'node:crypto';
 import {
   type Asker,
-  type Holder,
   type HolderMetadata,
-  type KeyHolder,
-  type KeyWaiter,
+  isExclusive,
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
+  MOST_PERMITS,
   MOST_WAITERS,
   packMetadata,
-  unpackHolder,
   type WakeUps,
   NotSentError,
 } from '../../../core/index.js';
-import type { RedisServers } from '../connection/redis-servers.js';
+import type { RedisArgument } from '../connection/redis-client.js';
+import type { Question, RedisServers } from '../connection/redis-servers.js';
 import { RedisLeaseStore } from '../lease-store.js';
-import { type QueueScripts, queueScripts } from '../scripts/queue-scripts.js';
-import { asList, isOne, leaseKeyOf, queueKeysOf, splitFields } from '../scripts/redis-values.js';
+import { ASK_SHARED, type QueueScripts, queueScripts } from '../scripts/queue-scripts.js';
+import { asList, isOne, leaseKeyOf, queueKeysOf, shareKeysOf } from '../scripts/redis-values.js';
 import type { RedisScript } from '../scripts/redis-script.js';
+import { holderOf, stateOf } from './key-reading.js';
 import type { WakeUpChannels } from './wake-up-channel.js';
 
 /** How long a waiter sleeps that cannot be woken, give or take half. */
@@ -34,12 +34,15 @@ const MOST_DELAY_MS = 250;
 /** How many owners in the line are remembered. */
 const MOST_REMEMBERED = 5_000;
 
+type Scripts = QueueScripts['exclusive'];
+
 /**
  * Waiters stand in line on the server, and a release hands the key to the first of them that still listens: no herd,
  * first come first served over all processes. A grant is one script, and the queue needs no clean-up, because who does
  * not answer is skipped. Every waiter asks by itself as well, a few times in ten seconds, which is its sign of life.
  */
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
+  readonly mostPermits = MOST_PERMITS;
   readonly #waiters: WakeUps;
   readonly #scripts: QueueScripts;
   /**
@@ -65,7 +68,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   protected get acquisition(): RedisScript {
-    return this.#scripts.acquire;
+    return this.#scripts.exclusive.acquire;
   }
 
   tryAcquire(
@@ -77,10 +80,8 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const address = this.#waiters.has(owner) ? this.channels.addressOf(leaseKey) : undefined;
-    const keys = this.#keysOf(leaseKey);
     const args = [owner, Math.ceil(ttlMs), `${address ?? ''}|${packMetadata(metadata)}`];
-    return this.servers.ask(leaseKey, {
-      requests: [{ script: this.#scripts.acquire, keys, args }],
+    return this.#ask('acquire', leaseKey, this.#scriptsFor(owner), args, {
       confirmation: this.confirmation,
       read: (replies) => this.#attemptOf(leaseKey, owner, replies),
       asker,
@@ -91,22 +92,25 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   release(key: string, owner: string): Promise<boolean> {
-    const leaseKey = leaseKeyOf(this.prefix, key);
     if (this.#inLine.has(owner)) this.#inLine.set(owner, key);
-    const requests = [{ script: this.#scripts.release, keys: this.#keysOf(leaseKey), args: [owner] }];
-    return this.servers.ask(leaseKey, { requests, read: isOne });
+    return this.#ask('release', leaseKeyOf(this.prefix, key), this.#scriptsFor(owner), [owner], { read: isOne });
+  }
+
+  override renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    if (isExclusive(owner)) return super.renew(key, owner, ttlMs);
+    return this.renewBy(this.#scripts.shared.renew, shareKeysOf(leaseKeyOf(this.prefix, key)), owner, ttlMs);
+  }
+
+  override isHeldBy(key: string, owner: string): Promise<boolean> {
+    if (isExclusive(owner)) return super.isHeldBy(key, owner);
+    const keys = shareKeysOf(leaseKeyOf(this.prefix, key));
+    const requests = [{ script: this.#scripts.shared.has, keys, args: [owner] }];
+    return this.servers.ask(keys[0], { requests, read: isOne });
   }
 
   look(key: string): Promise<LeaseState> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.servers.ask(leaseKey, {
-      requests: [{ script: this.#scripts.look, keys: this.#keysOf(leaseKey), args: [MOST_WAITERS] }],
-      read: ([reply]) => {
-        const [lease, left, line] = asList(reply);
-        const waiters = asList(line).flatMap((entry) => waiterOf(String(entry)));
-        return typeof lease === 'string' ? { holder: described(lease, Number(left)), waiters } : { waiters };
-      },
-    });
+    return this.#ask('look', leaseKey, this.#scripts.exclusive, [MOST_WAITERS], { read: ([reply]) => stateOf(reply) });
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -117,9 +121,24 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     await Promise.all([this.channels.close(), super.close()]);
   }
 
-  /** A node of a cluster has to know all keys: a slot that is moving must stop the script before it begins. */
-  #keysOf(leaseKey: string): readonly string[] {
-    return this.channels.sharded ? queueKeysOf(leaseKey) : [leaseKey];
+  #scriptsFor(owner: string): Scripts {
+    return isExclusive(owner) ? this.#scripts.exclusive : this.#scripts.shared;
+  }
+
+  #ask<T>(
+    kind: keyof Scripts,
+    leaseKey: string,
+    scripts: Scripts,
+    args: readonly RedisArgument[],
+    question: Omit<Question<T>, 'requests'>,
+  ): Promise<T> {
+    const script = scripts[kind];
+    const keys = queueKeysOf(leaseKey).slice(0, script.keys);
+    const read = (replies: readonly unknown[]): T | Promise<T> =>
+      replies[0] === ASK_SHARED
+        ? this.#ask(kind, leaseKey, this.#scripts.shared, args, question)
+        : question.read(replies);
+    return this.servers.ask(leaseKey, { ...question, requests: [{ script, keys, args }], read });
   }
 
   #noteInLine(owner: string): void {
@@ -158,22 +177,4 @@ function retryAfter(leftMs: number, index: number): number {
 
 function vary(ms: number, by: number): number {
   return ms - by + randomInt(2 * Math.ceil(by) + 1);
-}
-
-function described(lease: string, leftMs: number): KeyHolder {
-  const [owner = '', token = ''] = lease.split('|', 2);
-  const fencingToken = /^\d+$/u.test(token) ? { fencingToken: BigInt(token) } : {};
-  return { owner, ...fencingToken, ...(leftMs < 0 ? {} : { leftMs }), ...holderOf(lease) };
-}
-
-/** Of an entry in the line, after its owner. None where the queue passes over it. */
-function waiterOf(entry: string): KeyWaiter[] {
-  const [owner = '', , seen = '', , metadata = ''] = splitFields(entry, 5);
-  return Number(seen) > 0 ? [{ owner, ...unpackHolder(metadata) }] : [];
-}
-
-/** The token is the server's clock in microseconds at the time of the grant, or hardly more. */
-function holderOf(lease: string): Holder | undefined {
-  const [, token = '', metadata = ''] = splitFields(lease, 3);
-  return unpackHolder(metadata, new Date(Number(token) / 1_000));
 }

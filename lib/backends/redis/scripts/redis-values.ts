@@ -5,9 +5,14 @@ export function leaseKeyOf(prefix: string, key: string): string {
   return `${prefix}:{${escape(key)}}`;
 }
 
-/** All keys of a lock with a queue: the lease, the queue, the fence and the waiters. */
+/** All keys of a lock with a queue: the lease, the queue, the fence, the waiters and the shares. */
 export function queueKeysOf(leaseKey: string): readonly string[] {
-  return [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`];
+  return [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`, `${leaseKey}:s`];
+}
+
+/** Those of them that keep a share. */
+export function shareKeysOf(leaseKey: string): readonly [string, string] {
+  return [leaseKey, `${leaseKey}:s`];
 }
 
 /** A `}` would end the hash tag early: `a}b` and `a}c` in one slot, and `a}:q` in the place of the queue of `a`. */

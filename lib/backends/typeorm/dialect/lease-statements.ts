@@ -3,9 +3,14 @@ import type { Query } from '../connections/query.js';
 
 export const REAPED_AT_ONCE = 1_000;
 
+/** Of a refusal: whether several owners hold the key, see `ClaimCell`. */
+export interface MeetsLine {
+  readonly meetsLine?: boolean;
+}
+
 /** The statements on a row of the lease strategy. Each compares owners and reads the database's clock. */
 export interface LeaseStatements {
-  tryAcquire(query: Query, lease: LeaseRow): Promise<LeaseAttempt>;
+  tryAcquire(query: Query, lease: LeaseRow): Promise<LeaseAttempt & MeetsLine>;
   renew(query: Query, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
   release(query: Query, lease: OwnedKey): Promise<boolean>;
   isHeldBy(query: Query, lease: OwnedKey): Promise<boolean>;

@@ -1,9 +1,14 @@
 import { type Holder, type LeaseAttempt, type LeaseState, unpackHolder } from '../../../core/index.js';
+import type { MeetsLine } from './lease-statements.js';
 
 /** A refusal out of the holder's row. Without a row the key was free a moment ago. */
-export function readRefusal(row: Record<string, unknown> | undefined): LeaseAttempt {
+export function readRefusal(row: Record<string, unknown> | undefined): LeaseAttempt & MeetsLine {
   if (!row) return { acquired: false, retryAfterMs: 0 };
-  const { remaining } = row;
+  const { remaining, metadata } = row;
+  // A line is a list, and a holder an object.
+  if (typeof metadata === 'string' && metadata.startsWith('[')) {
+    return { acquired: false, retryAfterMs: 0, meetsLine: true };
+  }
   const holder = readHolder(row);
   const retryAfterMs = remaining === null ? null : Number(remaining);
   return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };

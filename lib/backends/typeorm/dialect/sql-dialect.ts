@@ -1,6 +1,7 @@
 import type { DataSourceOptions, EntityManager } from 'typeorm';
 import type { Query } from '../connections/query.js';
 import type { Sockets } from '../connections/sockets.js';
+import type { ClaimStatements } from './claim-statements.js';
 import type { ExistingTableTypes } from './existing-table-types.js';
 import type { LeaseColumns, LeaseStatements } from './lease-statements.js';
 import type { RowLocks } from './row-locks.js';
@@ -39,7 +40,8 @@ export interface SqlDialect {
   forgets?(query: Query): Promise<string | undefined>;
   /** Raises the resource's fence to `token`; false when a newer token was there. */
   raiseFence(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
-  newestFence(query: Query, table: string, resource: string): Promise<bigint | undefined>;
+  /** @param shared others must not raise it until the transaction ends, which writers of SQLite and MySQL cannot anyway */
+  newestFence(query: Query, table: string, resource: string, shared?: boolean): Promise<bigint | undefined>;
   /** Runs before the first write of a transaction of the application. */
   lockForWriting?(manager: EntityManager, table: string): Promise<void>;
   /** Runs one statement where TypeORM's way of doing so is not safe. */
@@ -51,6 +53,8 @@ export interface SqlDialect {
   /** Codes for a table that is missing, of another shape, or forbidden to us. */
   readonly aboutTable: RegExp;
   leases(columns: LeaseColumns): LeaseStatements;
+  /** On a table of the migration's. */
+  claims(table: string): ClaimStatements;
   readonly existingTable: ExistingTableTypes;
   /** Where it locks single rows. */
   readonly rowLocks?: RowLocks;

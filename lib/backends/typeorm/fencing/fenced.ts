@@ -5,6 +5,7 @@ import {
   Deadline,
   LockConfigurationError,
   pause,
+  type Share,
   StaleFenceError,
   systemClock,
 } from '../../../core/index.js';
@@ -21,6 +22,13 @@ export interface FencedOptions {
   tableName?: string;
 }
 
+/** A lock, or what another process sent of one. */
+interface Fencing {
+  readonly fencingToken: bigint;
+  /** See `LockHandle.share`. */
+  readonly share?: Share | undefined;
+}
+
 /** How long a busy or deadlocked database is asked again for a transaction. */
 const PATIENCE_MS = 2_000;
 const RETRY_MS = 20;
@@ -30,6 +38,10 @@ const RETRY_MS = 20;
  * fence of `resource` to the lock's token, and is refused when a newer token was there. Works with the locks of every
  * backend. This is what makes a lease safe against a holder that was paused and does not know yet that it lost the
  * lock.
+ *
+ * A lock that is not exclusive raises nothing: it is refused when somebody with a newer token who had the key
+ * exclusively has been here, and others wait with that until the transaction ends. Those who share a key never refuse
+ * each other.
  *
  * Joins the transaction of `manager` if there is one, or the one in which this call tree has raised the same fence;
  * else opens one, and asks again for a while when the database is too busy to begin it. On SQLite, where TypeORM has
@@ -43,7 +55,7 @@ const RETRY_MS = 20;
 export async function fenced<T>(
   manager: EntityManager,
   resource: string,
-  lock: { readonly fencingToken: bigint },
+  lock: Fencing,
   work: (manager: EntityManager) => Promise<T>,
   options: FencedOptions = {},
 ): Promise<T> {
@@ -60,7 +72,7 @@ export async function fenced<T>(
 /** Raises the fence, then tells `begun`, then does the work. */
 async function run<T>(
   fence: FencedTransaction,
-  lock: { readonly fencingToken: bigint },
+  lock: Fencing,
   work: (manager: EntityManager) => Promise<T>,
   begun?: () => void,
 ): Promise<T> {
@@ -70,10 +82,11 @@ async function run<T>(
   const table = quotedTable(dialect, options, tableName);
   await dialect.lockForWriting?.(manager, table);
   const query = queryOn(manager);
-  if (!(await dialect.raiseFence(query, table, resource, lock.fencingToken))) {
-    const newest = await dialect.newestFence(query, table, resource);
-    throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
-  }
+  // Without a row there would be nothing to keep others from raising.
+  const raised = await dialect.raiseFence(query, table, resource, lock.share ? 0n : lock.fencingToken);
+  const newest = raised ? undefined : await dialect.newestFence(query, table, resource, lock.share !== undefined);
+  const isStale = lock.share ? (newest ?? 0n) > lock.fencingToken : !raised;
+  if (isStale) throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
   begun?.();
   return runFenced(fence, () => work(manager));
 }

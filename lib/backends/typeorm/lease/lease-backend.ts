@@ -73,7 +73,8 @@ function ownRows(dataSource: DataSourceOptions, options: LeaseBackendOptions): R
   if (options.abandonedAfterMs !== undefined) {
     throw new LockConfigurationError('abandonedAfterMs is for a table of yours: give its columns', 'abandonedAfterMs');
   }
-  return { table, statements: dialect.leases(ownColumns(table)), onOpen: check, line: dialect.line };
+  const claims = dialect.claims(table);
+  return { table, statements: dialect.leases(ownColumns(table)), claims, onOpen: check, line: dialect.line };
 }
 
 function existingRows(

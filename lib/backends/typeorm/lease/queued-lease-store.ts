@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { type HolderMetadata, type LeaseAttempt, WakeUps } from '../../../core/index.js';
+import { type Asker, type HolderMetadata, type LeaseAttempt, WakeUps } from '../../../core/index.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { NotificationListener } from './notification-listener.js';
@@ -33,12 +33,22 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     this.#listener = new NotificationListener(this.settings, this.connections, rows.table, line, this.#wakeUps);
   }
 
-  override async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata) {
-    const attempt: LeaseAttempt = await super.tryAcquire(key, owner, ttlMs, metadata);
+  override async tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    asker?: Asker,
+  ): Promise<LeaseAttempt> {
+    const attempt = await super.tryAcquire(key, owner, ttlMs, metadata, asker);
     const waiter = this.#waiters.get(owner);
     if (attempt.acquired || !waiter) return attempt;
     waiter.leave ??= this.#enter(owner, waiter.wake);
     const hears = this.#listener.listen();
+    // Among several who share the key, or wait to.
+    if (attempt.staysInLine === true) {
+      return hears ? attempt : { ...attempt, retryAfterMs: Math.min(attempt.retryAfterMs ?? Infinity, this.#pollMs()) };
+    }
     const retryAfterMs = await this.line.join(this.connections.query, this.rows.table, key, owner);
     if (retryAfterMs === 0) return { ...attempt, retryAfterMs };
     this.#listener.lookOut.joined(key, owner);

@@ -1,4 +1,6 @@
 import {
+  type Asker,
+  ClaimLeases,
   type Guarantee,
   type HealthSource,
   type HolderMetadata,
@@ -10,13 +12,17 @@ import {
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import type { Query } from '../connections/query.js';
+import { type ClaimReading, type ClaimStatements, LINE_OWNER } from '../dialect/claim-statements.js';
 import type { LeaseStatements } from '../dialect/lease-statements.js';
+import { ClaimCell } from './claim-cell.js';
 import { reapRegularly } from './reaper.js';
 
 /** Where the leases are, and what is done to them. */
 export interface LeaseTable {
   readonly table: string;
   readonly statements: LeaseStatements;
+  /** Where several may hold a key. */
+  readonly claims?: ClaimStatements;
   readonly reapIdleAfterMs: number;
 }
 
@@ -29,6 +35,8 @@ export class SqlLeaseStore implements LeaseStore {
   readonly pollMsPerWaiter = 5;
   protected readonly settings: ConnectionSettings;
   protected readonly connections: OwnConnections;
+  readonly mostPermits?: number;
+  readonly #claims: ClaimLeases<ClaimReading> | undefined;
   readonly #stopReaper: () => void;
   #guarantee: Guarantee = 'durable';
 
@@ -43,6 +51,12 @@ export class SqlLeaseStore implements LeaseStore {
     };
     this.settings = { ...given, onOpen };
     this.connections = new OwnConnections(this.settings);
+    if (rows.claims) {
+      this.mostPermits = rows.claims.mostPermits;
+      // Beside the holders there is room for half as many who wait; others wait outside of the line.
+      const mostInLine = rows.claims.mostPermits * 1.5;
+      this.#claims = new ClaimLeases(new ClaimCell(rows.claims, this.connections.urgent), mostInLine);
+    }
     const reap = (idleMs: number): Promise<boolean> => rows.statements.reap(this.connections.query, idleMs);
     this.#stopReaper = reapRegularly(reap, rows.reapIdleAfterMs);
   }
@@ -58,24 +72,48 @@ export class SqlLeaseStore implements LeaseStore {
     this.connections.health.advise('flush', why);
   }
 
-  tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    return this.rows.statements.tryAcquire(this.connections.query, { key, owner, ttlMs: Math.ceil(ttlMs), metadata });
+  async tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    asker?: Asker,
+  ): Promise<LeaseAttempt> {
+    const lease = { key, owner, ttlMs: Math.ceil(ttlMs), metadata };
+    if (this.#claims?.has(owner) !== true) {
+      const attempt = await this.rows.statements.tryAcquire(this.connections.query, lease);
+      if (attempt.acquired || attempt.meetsLine !== true || !this.#claims) return attempt;
+    }
+    const waits = asker !== undefined && !asker.deadline.passed;
+    return this.#claims.tryAcquire(key, owner, lease.ttlMs, metadata, waits);
   }
 
-  renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.rows.statements.renew(this.connections.urgent, { key, owner, ttlMs: Math.ceil(ttlMs) });
+  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const lease = { key, owner, ttlMs: Math.ceil(ttlMs) };
+    if (this.#claims?.has(owner) === true) return this.#claims.renew(key, owner, lease.ttlMs);
+    return this.rows.statements.renew(this.connections.urgent, lease);
   }
 
-  release(key: string, owner: string): Promise<boolean> {
-    return this.rows.statements.release(this.connections.urgent, { key, owner });
+  /** A line may have taken an owner along who never asked there. */
+  async release(key: string, owner: string): Promise<boolean> {
+    const claims = this.#claims;
+    if (claims?.has(owner) !== true && (await this.rows.statements.release(this.connections.urgent, { key, owner }))) {
+      return true;
+    }
+    return (await claims?.release(key, owner)) ?? false;
   }
 
-  isHeldBy(key: string, owner: string): Promise<boolean> {
-    return this.rows.statements.isHeldBy(this.connections.query, { key, owner });
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const claims = this.#claims;
+    if (claims?.has(owner) !== true && (await this.rows.statements.isHeldBy(this.connections.query, { key, owner }))) {
+      return true;
+    }
+    return (await claims?.isHeldBy(key, owner)) ?? false;
   }
 
-  look(key: string): Promise<LeaseState> {
-    return this.rows.statements.look(this.connections.query, key);
+  async look(key: string): Promise<LeaseState> {
+    const state = await this.rows.statements.look(this.connections.query, key);
+    return (state.holder?.owner === LINE_OWNER ? await this.#claims?.look(key) : undefined) ?? state;
   }
 
   async evict(key: string, owner: string): Promise<boolean> {

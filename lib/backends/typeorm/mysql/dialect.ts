@@ -2,6 +2,7 @@ import { DatabaseError, WRITABLE } from '../connections/database-error.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { STORED_KEY_BYTES, storedBytes } from '../tables/stored-key.js';
 import { partsOf } from '../tables/table-name.js';
+import { mysqlClaims } from './claims.js';
 import { answersAsExpected } from './driver.js';
 import { mysqlLeases } from './leases.js';
 import { mysqlRowLocks } from './row-locks.js';
@@ -101,6 +102,7 @@ export const mysql: SqlDialect = {
   busy: /^ER_(LOCK_DEADLOCK|LOCK_WAIT_TIMEOUT|CHECKREAD)$/u,
   aboutTable: /^ER_(NO_SUCH_TABLE|BAD_FIELD_ERROR|TABLEACCESS_DENIED_ERROR|COLUMNACCESS_DENIED_ERROR)$/u,
   leases: mysqlLeases,
+  claims: mysqlClaims,
 
   existingTable: {
     text: /^(varchar|char|tinytext|text).*$/u,

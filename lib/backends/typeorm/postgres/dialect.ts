@@ -2,6 +2,7 @@ import { streamIn } from '../connections/sockets.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { storedText } from '../tables/stored-key.js';
 import { doubleQuoted } from '../tables/table-name.js';
+import { postgresClaims } from './claims.js';
 import { handshakePid, heard, IS_OUR_SESSION, isPostgresClient, runPrepared } from './driver.js';
 import { postgresLeases } from './leases.js';
 import { postgresRowLocks } from './row-locks.js';
@@ -81,8 +82,11 @@ export const postgres: SqlDialect = {
     return rows.length === 1;
   },
 
-  async newestFence(query, table, resource) {
-    const [row] = await query(`select token::text as token from ${table} where resource = $1`, [storedText(resource)]);
+  async newestFence(query, table, resource, shared = false) {
+    const [row] = await query(
+      `select token::text as token from ${table} where resource = $1${shared ? ' for share' : ''}`,
+      [storedText(resource)],
+    );
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },
 
@@ -91,6 +95,7 @@ export const postgres: SqlDialect = {
   // undefined_table, undefined_column, insufficient_privilege, invalid_schema_name
   aboutTable: /^(42P01|42703|42501|3F000)$/u,
   leases: postgresLeases,
+  claims: postgresClaims,
 
   existingTable: {
     text: /^(text|character varying.*)$/u,

@@ -58,6 +58,10 @@ const named = (owner: string): string => `encode(sha256(convert_to(${owner}, 'UT
 export const tell = (table: string, owner: string, afterMs: number): string =>
   `case when ${owner} is not null then pg_notify('${channelOf(table)}', ${named(owner)} || '|${afterMs}')::text end`;
 
+/** Notifies all of a list of names to ask at once. */
+export const tellAll = (table: string, names: string): string =>
+  `(select count(pg_notify('${channelOf(table)}', name || '|0')) from unnest(${names}::text[]) as name)`;
+
 export const postgresLine: WaitingLine = {
   // A waiter that finds an unconfirmed key hands it to the next one at once, so that dead waiters cost little.
   async join(query, table, key, owner) {

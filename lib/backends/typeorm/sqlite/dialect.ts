@@ -2,6 +2,7 @@ import type { DataSourceOptions } from 'typeorm';
 import { LockConfigurationError } from '../../../core/index.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { doubleQuoted, partsOf } from '../tables/table-name.js';
+import { sqliteClaims } from './claims.js';
 import { lockForWriting, runAlone } from './driver.js';
 import { sqliteLeases } from './leases.js';
 
@@ -75,6 +76,7 @@ export const sqlite: SqlDialect = {
   busy: /^SQLITE_(BUSY|LOCKED)/u,
   aboutTable: /^SQLITE_ERROR$/u,
   leases: sqliteLeases,
+  claims: sqliteClaims,
 
   existingTable: {
     text: /char|text|clob/u,

@@ -2,9 +2,7 @@ import { packMetadata, pause, systemClock } from '../../../core/index.js';
 import { KEYS_A_PAGE, keyPages } from '../dialect/key-pages.js';
 import { readRefusal, readState } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
-
-/** The database's clock in milliseconds; the same instant throughout a statement. */
-const NOW = `cast((julianday('now') - 2440587.5) * 86400000 as integer)`;
+import { NOW } from './clock.js';
 
 const TICK_MS = 1;
 /** Ticks of the clock to wait for, before it is taken for one that was set back. */

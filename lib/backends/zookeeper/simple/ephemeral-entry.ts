@@ -14,10 +14,13 @@ const NO_SESSION = Buffer.alloc(8);
  * who deletes a node in between lets that release free the next holder's: `sequential` has no such gap.
  */
 export class EphemeralEntry extends QueueEntry {
-  /** The owner that has `key` now. */
-  static async ownerOf(connection: ZooKeeperConnection, base: string, key: string): Promise<unknown> {
+  static async holds(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
     const state = await readNode(connection, `${base}/${nameOfKey(key)}`);
-    return state && ownerOf(state);
+    return state !== null && ownerOf(state) === owner;
+  }
+
+  static async isHeld(connection: ZooKeeperConnection, base: string, key: string): Promise<boolean> {
+    return (await readNode(connection, `${base}/${nameOfKey(key)}`)) !== null;
   }
 
   static async look(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
@@ -29,7 +32,7 @@ export class EphemeralEntry extends QueueEntry {
 
   /** Has the gap of a release: it may hit the next owner of the same moment. */
   static async evict(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
-    const isOwners = (await EphemeralEntry.ownerOf(connection, base, key)) === owner;
+    const isOwners = await EphemeralEntry.holds(connection, base, key, owner);
     return isOwners && deleteNode(connection, `${base}/${nameOfKey(key)}`);
   }
 

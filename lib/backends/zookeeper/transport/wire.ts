@@ -90,6 +90,7 @@ const OPERATIONS = {
   createPersistent: { wire: 1, known: 1, record: 'CreateRequest', leader: true },
   createContainer: { wire: 19, known: 1, record: 'CreateRequest', leader: true },
   delete: { wire: 2, known: 2, record: 'DeleteRequest', leader: true },
+  write: { wire: 5, known: 5, record: 'SetDataRequest', leader: true },
   read: { wire: 4, known: 4, record: 'GetDataRequest', leader: false },
   children: { wire: 12, known: 12, record: 'GetChildren2Request', leader: false },
   sync: { wire: 9, known: 2, record: 'GetACLRequest', leader: true },
@@ -116,7 +117,7 @@ export interface RequestFields {
   readonly acl?: readonly AclEntry[];
   /** For `create`: one of the kinds of node above. */
   readonly flags?: number;
-  /** For `delete`: -1 is any. */
+  /** For `delete` and `write`: -1 is any. */
   readonly version?: number;
   readonly watch?: boolean;
 }

@@ -1,0 +1,129 @@
+import { randomInt } from 'node:crypto';
+import { isExclusive } from '../contract/claim.js';
+import { type HolderMetadata, packHolder } from '../contract/holder.js';
+import type { LeaseState } from '../contract/key-state.js';
+import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
+import { pause, systemClock } from '../time/timers.js';
+import { alive, ask, holds, type Line, ready, refusal, renewed, stateOf, without } from './line.js';
+import type { LineCell, Sight } from './line-cell.js';
+
+/** Others change the same value meanwhile: for so often, with pauses that grow. */
+const ROUNDS = 20;
+const LONGEST_PAUSE_MS = 50;
+
+/** A waiter that asks no more loses its place after this time. One that lives asks, and is noted, much more often. */
+const WAITER_MS = 5_000;
+const ASK_MS = 1_000;
+
+/** More than this in line, and the next ones wait outside of it. A value has to be read and written whole. */
+const MOST_IN_LINE = 1_000;
+
+/** A longer one, by its label, is left out: all of a line are read and written together. */
+const LONGEST_SAYING = 200;
+
+interface Step<Result> {
+  readonly result: Result;
+  readonly line: Line;
+  readonly token?: bigint;
+}
+
+/**
+ * The leases of several holders of a key, as a line in one value that is compared and swapped. Owners who want all of a
+ * key stand in the line as well, once they have met one.
+ */
+export class ClaimLeases<Place> {
+  /** Of those who want all of a key, the ones that stand in a line. */
+  readonly #exclusive = new Set<string>();
+
+  constructor(
+    private readonly cell: LineCell<Place>,
+    private readonly mostInLine = MOST_IN_LINE,
+  ) {}
+
+  /** Whether the owner's lease is in a line. */
+  has(owner: string): boolean {
+    return !isExclusive(owner) || this.#exclusive.has(owner);
+  }
+
+  /** @param waits whether the owner is put in line, and asks again or releases */
+  async tryAcquire(
+    key: string,
+    owner: string,
+    ttlMs: number,
+    metadata: HolderMetadata,
+    waits: boolean,
+  ): Promise<LeaseAttempt> {
+    if (isExclusive(owner)) this.#exclusive.add(owner);
+    const said = packHolder(metadata);
+    const says = said.length > LONGEST_SAYING ? '' : said;
+    const attempt = await this.#change<LeaseAttempt>(key, true, ({ line, now, aheadMs = 0, nextToken, lease }) => {
+      if (lease && lease.owner !== owner) return { line, result: refusedBy(lease) };
+      const isInLine = line.some((entry) => entry.owner === owner);
+      const mayEnter = waits && (isInLine || line.length < this.mostInLine);
+      const asked = ask(
+        line,
+        { owner, until: now + aheadMs + ttlMs, says },
+        mayEnter ? now + WAITER_MS : undefined,
+        nextToken,
+      );
+      if (asked.granted) {
+        const { token } = asked.granted;
+        const result = { acquired: true, fencingToken: token } as const;
+        return { line: asked.line, result, ...(token === nextToken ? { token } : {}) };
+      }
+      const refused = refusal(asked.line, owner, now);
+      const retryAfterMs = Math.min(refused.retryAfterMs ?? ASK_MS, ASK_MS);
+      const result = { ...refused, retryAfterMs, staysInLine: waits };
+      return { line: wasNotedOfLate(line, owner, now) ? line : asked.line, result };
+    });
+    if (!attempt.acquired && attempt.staysInLine !== true) this.#exclusive.delete(owner);
+    return attempt;
+  }
+
+  renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    return this.#change(key, false, ({ line, now, aheadMs = 0 }) => {
+      const next = renewed(line, owner, now + aheadMs + ttlMs);
+      return { line: next ?? line, result: next !== undefined };
+    });
+  }
+
+  async release(key: string, owner: string): Promise<boolean> {
+    const wasHeld = await this.#change(key, false, ({ line }) => ({
+      line: without(line, owner),
+      result: holds(line, owner),
+    }));
+    this.#exclusive.delete(owner);
+    return wasHeld;
+  }
+
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const { line, now } = await this.cell.read(key, false);
+    return holds(alive(line, now), owner);
+  }
+
+  /** `undefined`: the key has no line. */
+  async look(key: string): Promise<LeaseState | undefined> {
+    const { line, now } = await this.cell.read(key, false);
+    return line.length > 0 ? stateOf(alive(line, now), now) : undefined;
+  }
+
+  async #change<Result>(key: string, grants: boolean, step: (sight: Sight<Place>) => Step<Result>): Promise<Result> {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const seen = await this.cell.read(key, grants);
+      const sight = { ...seen, line: alive(seen.line, seen.now) };
+      const { line, token, result } = step(sight);
+      if (line === sight.line) return result;
+      if (await this.cell.swap(key, seen.place, { line, token, ready: ready(line) })) return result;
+      await pause(systemClock, randomInt(Math.min(2 ** round + 1, LONGEST_PAUSE_MS)));
+    }
+    throw new Error(`others changed the line of the key ${ROUNDS} times meanwhile`);
+  }
+}
+
+function wasNotedOfLate(line: Line, owner: string, now: number): boolean {
+  return line.some((entry) => entry.owner === owner && entry.until > now + WAITER_MS / 2);
+}
+
+function refusedBy({ leftMs, holder }: NonNullable<Sight<unknown>['lease']>): RefusedLease {
+  return { acquired: false, retryAfterMs: leftMs, ...(holder ? { holder } : {}) };
+}

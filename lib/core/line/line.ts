@@ -1,0 +1,106 @@
+import { type Claim, claimOf, fits } from '../contract/claim.js';
+import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
+import { MOST_WAITERS } from '../contract/key-state.js';
+import type { RefusedLease } from '../contract/lease-store.js';
+import { unpackHolder } from '../contract/holder.js';
+
+/** One claim to a key. Its owner's name says how much of the key it wants. */
+export interface LineEntry {
+  readonly owner: string;
+  /** When it ends by itself, by the clock of whoever keeps the line, in milliseconds. */
+  readonly until: number;
+  /** Absent: it waits. */
+  readonly token?: bigint;
+  /** Who that is, see `packHolder`. */
+  readonly says: string;
+}
+
+/** The claims to a key, first come first. Those who hold it are among the first, because who comes waits behind all. */
+export type Line = readonly LineEntry[];
+
+export interface Asked {
+  readonly line: Line;
+  /** Absent: the owner waits, or is not in the line. */
+  readonly granted?: LineEntry & { readonly token: bigint };
+}
+
+const claimIn = ({ owner }: LineEntry): Claim => claimOf(owner);
+
+export function alive(line: Line, now: number): Line {
+  return line.filter(({ until }) => until > now);
+}
+
+/**
+ * What comes of an owner's question: a holder stays one for as long as it asks for, who fits becomes one, and everybody
+ * else waits.
+ * @param waitsUntil `undefined`: whoever does not fit is not put in line
+ */
+export function ask(
+  line: Line,
+  { owner, until, says }: LineEntry,
+  waitsUntil: number | undefined,
+  nextToken: bigint,
+): Asked {
+  const at = line.findIndex((entry) => entry.owner === owner);
+  const present = line[at];
+  const put = (entry: LineEntry): Line => (at < 0 ? [...line, entry] : line.with(at, entry));
+  const before = at < 0 ? line : line.slice(0, at);
+  if (present?.token !== undefined || fits(claimOf(owner), before.map(claimIn))) {
+    const granted = { owner, until, says, token: present?.token ?? nextToken };
+    return { line: put(granted), granted };
+  }
+  if (waitsUntil === undefined) return { line };
+  return { line: put({ owner, until: waitsUntil, says: present?.says ?? says }) };
+}
+
+/** `undefined`: the key is not the owner's. */
+export function renewed(line: Line, owner: string, until: number): Line | undefined {
+  const at = line.findIndex((entry) => entry.owner === owner);
+  const present = line[at];
+  return present?.token === undefined ? undefined : line.with(at, { ...present, until });
+}
+
+/** The same line where the owner is not in it. */
+export function without(line: Line, owner: string): Line {
+  return line.some((entry) => entry.owner === owner) ? line.filter((entry) => entry.owner !== owner) : line;
+}
+
+export function holds(line: Line, owner: string): boolean {
+  return line.some((entry) => entry.owner === owner && entry.token !== undefined);
+}
+
+/** Those who wait and fit by now: each becomes a holder when it asks. */
+export function ready(line: Line): string[] {
+  const claims = line.map(claimIn);
+  return line
+    .filter((entry, i) => entry.token === undefined && fits(claimIn(entry), claims.slice(0, i)))
+    .map(({ owner }) => owner);
+}
+
+/** For one who does not fit: who is in the way, and when the first of them ends if nothing renews it. */
+export function refusal(line: Line, owner: string, now: number): RefusedLease {
+  const before = line.slice(
+    0,
+    Math.max(
+      0,
+      line.findIndex((entry) => entry.owner === owner),
+    ),
+  );
+  const others = before.length > 0 ? before : line;
+  const holder = unpackHolder(line[0]?.says ?? '');
+  const retryAfterMs = Math.max(0, Math.min(...others.map(({ until }) => until)) - now);
+  return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
+}
+
+export function stateOf(line: Line, now: number): LeaseState {
+  const holders: KeyHolder[] = [];
+  const waiters: KeyWaiter[] = [];
+  for (const { owner, until, token, says } of line) {
+    const who = { owner, ...unpackHolder(says) };
+    if (token === undefined) waiters.push(who);
+    else holders.push({ ...who, fencingToken: token, leftMs: Math.max(0, until - now) });
+  }
+  const [holder] = holders;
+  const inLine = waiters.slice(0, MOST_WAITERS);
+  return holder ? { holder, ...(holders.length > 1 ? { holders } : {}), waiters: inLine } : { waiters: inLine };
+}

@@ -1,0 +1,39 @@
+import { type Claim, EXCLUSIVE, fits } from '../contract/claim.js';
+
+/**
+ * The event that may let a waiter in. `end`: that of the claim at this index. `entry`: the same, or its entry, which
+ * the claim makes known. `departure`: the end of any claim before the waiter.
+ */
+export type Obstacle =
+  { readonly until: 'end' | 'entry'; readonly at: number } | { readonly until: 'departure'; readonly at?: never };
+
+/** For each claim of a line, whether it holds the key. */
+export function holding(line: readonly Claim[]): boolean[] {
+  let taken = 0;
+  return line.map(({ permits, of }) => (taken += permits) <= of);
+}
+
+/**
+ * Each waiter watches one event, so that a change wakes few. `undefined`: `claim` fits behind `before`.
+ *
+ * A claim that alone leaves too little has to end. Where another one waits and fits earlier in any case, its entry is
+ * soon enough. `test/core/line-of-nodes.spec.ts` shows of all short lines that nobody who fits goes on sleeping.
+ */
+export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | undefined {
+  if (fits(claim, before)) return undefined;
+  const holds = holding(before);
+  const at = before.findLastIndex((other, i) => excludes(other, claim) || (!holds[i] && awaitsEntry(claim, other)));
+  const nearest = before[at];
+  if (!nearest) return { until: 'departure' };
+  return { until: excludes(nearest, claim) ? 'end' : 'entry', at };
+}
+
+/** Whether `waiter` may watch for the entry of `other`, which stands before it. */
+export function awaitsEntry(waiter: Claim, other: Claim): boolean {
+  const hasPermits = other.of < EXCLUSIVE.of;
+  return hasPermits && !excludes(other, waiter) && other.of >= waiter.of - waiter.permits;
+}
+
+function excludes(one: Claim, other: Claim): boolean {
+  return one.permits + other.permits > other.of;
+}

@@ -1,0 +1,25 @@
+import type { Line, LineEntry } from './line.js';
+
+/** A line as text, for a store that keeps one value a key. */
+export function packLine(line: Line): string {
+  return JSON.stringify(line.map(({ owner, until, token, says }) => [owner, until, String(token ?? ''), says]));
+}
+
+/** Empty for what no line is. */
+export function unpackLine(text: string): Line {
+  try {
+    const entries: unknown = JSON.parse(text);
+    return Array.isArray(entries) ? entries.flatMap(entryOf) : [];
+  } catch {
+    return [];
+  }
+}
+
+function entryOf(fields: unknown): LineEntry[] {
+  if (!Array.isArray(fields)) return [];
+  const [owner, until, token, says]: unknown[] = fields;
+  if (typeof owner !== 'string' || typeof until !== 'number' || typeof token !== 'string' || typeof says !== 'string') {
+    return [];
+  }
+  return [{ owner, until, says, ...(token === '' ? {} : { token: BigInt(token) }) }];
+}

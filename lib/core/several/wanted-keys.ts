@@ -1,0 +1,74 @@
+import { claimFor, covers, describeClaim } from '../contract/claim.js';
+import { LockConfigurationError, quote } from '../contract/errors.js';
+import { assertKey } from '../contract/key.js';
+import { assertOptions, isObject } from '../kit/option-checks.js';
+import type { AcquireOptions, ResolvedOptions, TryAcquireOptions } from '../lock-options.js';
+
+/** One of several keys, and how much of it. Where that is not said, it is what the options of the call say. */
+export interface KeyClaim extends Pick<TryAcquireOptions, 'mode' | 'limit' | 'permits'> {
+  readonly key: string;
+}
+
+/** A key as a caller writes it who takes several. */
+export type WantedKey = string | KeyClaim;
+
+/** One that is checked, with all options of its acquisition. */
+export interface ResolvedKey {
+  readonly key: string;
+  readonly options: Readonly<ResolvedOptions>;
+}
+
+type Resolve = (options?: AcquireOptions) => Readonly<ResolvedOptions>;
+
+/** In the one order in which all callers wait for them, and each once. @throws LockConfigurationError */
+export function resolveKeys(
+  keys: readonly WantedKey[],
+  options: AcquireOptions | undefined,
+  resolve: Resolve,
+): readonly ResolvedKey[] {
+  const given: unknown = keys;
+  if (!Array.isArray(given) || given.length === 0) {
+    throw new LockConfigurationError('several locks need a list of one key or more', 'keys');
+  }
+  const common = resolve(options);
+  const wanted = new Map<string, ResolvedKey[]>();
+  for (const each of keys) {
+    const one = typeof each === 'string' ? { key: each, options: common } : resolveClaim(each, common, resolve);
+    assertKey(one.key);
+    const same = wanted.get(one.key);
+    if (same) same.push(one);
+    else wanted.set(one.key, [one]);
+  }
+  const sorted = [...wanted.keys()].toSorted();
+  return sorted.map((key) => strongest(key, wanted.get(key) ?? []));
+}
+
+function resolveClaim(given: KeyClaim, common: Readonly<ResolvedOptions>, resolve: Resolve): ResolvedKey {
+  if (!isObject(given) || Array.isArray(given)) assertKey(given);
+  assertOptions(given, ['key', 'mode', 'limit', 'permits'], 'key');
+  const { key, mode, limit, permits } = given;
+  if (mode === undefined && limit === undefined && permits === undefined) return { key, options: common };
+  const { limit: _limit, permits: _permits, ...rest } = common;
+  const claim = {
+    mode: mode ?? ('exclusive' as const),
+    ...(limit !== undefined && { limit }),
+    ...(permits !== undefined && { permits }),
+  };
+  return { key, options: resolve({ ...rest, ...claim }) };
+}
+
+/**
+ * A key that came twice is taken once, with the claim that covers the other, as a call tree takes a key again: a transfer
+ * from an account to itself must not fail where others do not.
+ */
+function strongest(key: string, wanted: readonly ResolvedKey[]): ResolvedKey {
+  const claims = wanted.map(({ options }) => claimFor(options));
+  const found = wanted.find(({ options }) => claims.every((claim) => covers(claimFor(options), claim)));
+  if (found) return found;
+  const asked = [...new Set(claims.map(describeClaim))].join(' and ');
+  throw new LockConfigurationError(
+    `${quote(key)} is wanted ${asked} in one call, and none of these covers the others: give it once, with what the work needs`,
+    'keys',
+    key,
+  );
+}

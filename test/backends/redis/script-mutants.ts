@@ -1,0 +1,87 @@
+import type { LineScripts } from './placement-scripts.js';
+
+/** Scripts with one mistake in them. */
+export interface ScriptMutant {
+  readonly mistake: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+const RENEWS_ALL = `
+  for _, other in ipairs(redis.call('HKEYS', SHARES)) do
+    local rest = string.match(redis.call('HGET', SHARES, other), '^%d+(|.*)$')
+    redis.call('HSET', SHARES, other, string.format('%.0f', ends) .. rest)
+  end`;
+
+export const SCRIPT_MUTANTS: readonly ScriptMutant[] = [
+  {
+    mistake: 'let in one more than fit',
+    from: 'return taken and taken + permits <= of or false',
+    to: 'return taken and taken + permits <= of + 1 or false',
+  },
+  {
+    mistake: 'do not count those who wait',
+    from: 'not fits(owner) then\n      return false',
+    to: 'not fits(owner) then\n      index = index + 1',
+  },
+  {
+    mistake: 'renew all who share the key',
+    from: '  write_share(owner, token, metadata, ends)\n  if ttl > left',
+    to: `  write_share(owner, token, metadata, ends)${RENEWS_ALL}\n  if ttl > left`,
+  },
+  {
+    mistake: 'count a share that has ended as taken',
+    from: 'return write_taken(taken, first_end, last_end - now)',
+    to: 'return write_taken(taken_in(lease), first_end, last_end - now)',
+  },
+  {
+    mistake: 'keep the shares of a lease that is gone',
+    from: "if not taken then redis.call('DEL', SHARES) end",
+    to: '',
+  },
+  {
+    mistake: 'free the key with the first who leaves',
+    from: 'if taken > 0 then write_taken(taken, first_end, redis.call',
+    to: 'if false then write_taken(taken, first_end, redis.call',
+  },
+  {
+    mistake: 'do not tell who is let in',
+    from: "redis.call('PUBLISH', channel, message)",
+    to: '',
+  },
+  {
+    mistake: 'pass nothing on while others share the key',
+    from: 'if lease and not taken_in(lease) then return 0 end\nserve',
+    to: 'if lease then return 0 end\nserve',
+  },
+  {
+    mistake: 'forget the first end when somebody renews',
+    from: 'write_taken(taken, math.min(first_end, ends), math.max(left, ttl))',
+    to: 'write_taken(taken, ends, math.max(left, ttl))',
+  },
+  {
+    mistake: 'end all shares with the time of the last who came',
+    from: 'write_taken(taken + permits, math.min(first_end, ends), math.max(redis.call',
+    to: 'write_taken(taken + permits, math.min(first_end, ends), math.min(redis.call',
+  },
+  {
+    mistake: 'hand the key to one who has left the line',
+    from: 'if not ours then leave(owner) end',
+    to: '',
+  },
+];
+
+/** @throws when the scripts have changed, and the mistake has to be made elsewhere */
+export function mutated(scripts: LineScripts, { from, to }: ScriptMutant): LineScripts {
+  const parts = Object.values(scripts).map((source) => source.split(from).length - 1);
+  if (Math.max(...parts) !== 1) throw new Error(`some scripts must have this once: ${from}`);
+  const change = (source: string): string => source.split(from).join(to);
+  const { acquire, release, look, renew, renewShare } = scripts;
+  return {
+    acquire: change(acquire),
+    release: change(release),
+    look: change(look),
+    renew: change(renew),
+    renewShare: change(renewShare),
+  };
+}

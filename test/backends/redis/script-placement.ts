@@ -1,0 +1,124 @@
+import { type ChainableCommander, Redis } from 'ioredis';
+import { isExclusive } from 'nestjs-distributed-lock/core';
+import { stateOf } from '../../../lib/backends/redis/queue/key-reading.js';
+import type { Holding, Schedule, Sight, Step } from '../../simulation/claims/moments.js';
+import { DIE, type LineScripts, PASS, SILENCE } from './placement-scripts.js';
+
+/** A unit of the time of schedules is so long that none passes meanwhile. */
+const UNIT_MS = 1_000_000;
+/** What a waiter has that was handed the key and has not asked since: see `GRANT_MS` of the scripts. */
+const LONGEST_GRANT_MS = 5_000;
+/** A schedule that took longer may have seen such a grant end. */
+const LONGEST_RUN_MS = 1_500;
+const RUNS = 10;
+
+/** More than the queue waits for the question of a waiter, and less than it keeps its place. */
+const SILENT_MS = 30_000;
+
+const CHANNEL = 'placements';
+const METADATA = '{"host":"somewhere","pid":1}';
+
+type Names = Record<keyof LineScripts | 'pass' | 'die' | 'silence', string>;
+
+/** Keys of a real server, which only the scripts change. Owners who wait listen on one channel. */
+export class ScriptPlacement {
+  readonly #told = new Set<string>();
+  #runs = 0;
+  #onMarker = (): void => undefined;
+
+  private constructor(
+    private readonly redis: Redis,
+    private readonly listener: Redis,
+    private readonly names: Names,
+  ) {
+    listener.on('message', (_channel: string, message: string) => {
+      if (message === 'marker') this.#onMarker();
+      else this.#told.add(message.replace(/\|0$/u, ''));
+    });
+  }
+
+  static async start(url: string, scripts: LineScripts): Promise<ScriptPlacement> {
+    const [redis, listener] = [new Redis(url), new Redis(url)];
+    await listener.subscribe(CHANNEL);
+    const sources = Object.entries({ ...scripts, pass: PASS, die: DIE, silence: SILENCE });
+    const names = sources.map(async ([name, source]) => [name, String(await redis.script('LOAD', source))] as const);
+    return new ScriptPlacement(redis, listener, Object.fromEntries(await Promise.all(names)) as Names);
+  }
+
+  stop(): void {
+    this.redis.disconnect();
+    this.listener.disconnect();
+  }
+
+  /** What is seen after each step of each schedule. All are sent at once: the server takes one step after the other. */
+  async sightsOf(schedules: readonly Schedule[]): Promise<Sight[][]> {
+    for (let run = 0; run < RUNS; run += 1) {
+      const began = performance.now();
+      const sights = await this.#run(schedules);
+      // A machine that stands still for so long says nothing of the scripts.
+      if (performance.now() - began < LONGEST_RUN_MS) return sights;
+    }
+    throw new Error(`the server is too slow: ${schedules.length} schedules take ${LONGEST_RUN_MS} ms and more`);
+  }
+
+  async #run(schedules: readonly Schedule[]): Promise<Sight[][]> {
+    this.#runs += 1;
+    const pipeline = this.redis.pipeline();
+    for (const { seed, moments } of schedules) {
+      for (const { step } of moments) this.#send(pipeline, `line:${this.#runs}:${seed}`, step);
+    }
+    const replies = ((await pipeline.flushall().exec()) ?? []).map(([error, reply]) => {
+      if (error) throw error;
+      return reply;
+    });
+    await this.#allTold();
+    const told = new Set(this.#told);
+    this.#told.clear();
+    let at = 0;
+    const next = (): unknown => replies[at++];
+    return schedules.map(({ moments }) => moments.map(({ step }) => sightOf(step, next(), next(), told)));
+  }
+
+  /** Messages come in the order in which they are sent. */
+  async #allTold(): Promise<void> {
+    const marker = new Promise<void>((resolve) => (this.#onMarker = resolve));
+    await this.redis.publish(CHANNEL, 'marker');
+    await marker;
+  }
+
+  #send(pipeline: ChainableCommander, key: string, step: Step): void {
+    const { names } = this;
+    if (step.does === 'ask') {
+      const address = step.waits ? CHANNEL : '';
+      pipeline.evalsha(names.acquire, 1, key, step.owner, step.lasts * UNIT_MS, `${address}|${METADATA}`);
+    } else if (step.does === 'renew') {
+      const [name, ...keys] = isExclusive(step.owner) ? [names.renew, key] : [names.renewShare, key, `${key}:s`];
+      pipeline.evalsha(name, keys.length, ...keys, step.owner, step.lasts * UNIT_MS);
+    } else if (step.does === 'release') pipeline.evalsha(names.release, 1, key, step.owner);
+    else if (step.does === 'die') pipeline.evalsha(names.die, 1, key, step.owner);
+    else if (step.does === 'silence') pipeline.evalsha(names.silence, 1, key, step.owner, SILENT_MS);
+    else if (step.does === 'pass') pipeline.evalsha(names.pass, 1, key, step.units * UNIT_MS);
+    else pipeline.del(key);
+    pipeline.evalsha(names.look, 1, key, 100);
+  }
+}
+
+function sightOf({ does }: Step, reply: unknown, look: unknown, told: ReadonlySet<string>): Sight {
+  const { holder, holders = holder ? [holder] : [] } = stateOf(firstOf(look));
+  const isQuestion = does === 'ask' || does === 'renew' || does === 'release';
+  const holdings = holders.map(({ owner, leftMs = 0, fencingToken }): Holding => ({
+    owner,
+    ...(leftMs > LONGEST_GRANT_MS ? { left: Math.ceil(leftMs / UNIT_MS) } : {}),
+    ...(fencingToken === undefined ? {} : { token: fencingToken }),
+  }));
+  return {
+    ...(isQuestion ? { answer: firstOf(firstOf(reply)) === 1 } : {}),
+    holdings,
+    wasTold: (owner) => told.has(owner),
+  };
+}
+
+/** A script answers a list of calls; some of its answers are lists themselves. */
+function firstOf(reply: unknown): unknown {
+  return Array.isArray(reply) ? reply[0] : reply;
+}
