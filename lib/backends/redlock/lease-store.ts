@@ -9,6 +9,7 @@ import {
   systemClock,
 } from '../../core/index.js';
 import { leaseKeyOf } from '../redis/scripts/redis-values.js';
+import { LeaseCompletion, LeaseCompletions } from './lease-completion.js';
 import { VoteTally, isDecided } from './vote-tally.js';
 import { QuorumCall } from './quorum-call.js';
 import { QuorumHealth } from './quorum-health.js';
@@ -35,6 +36,7 @@ export class RedlockLeaseStore implements LeaseStore {
   readonly #sinceKey: string;
   readonly #tokens = new TokenClock();
   readonly #underWay = new Set<Promise<unknown>>();
+  readonly #completions = new LeaseCompletions();
   #attempts = 0;
   #greeting: Promise<QuorumCall<void>> | undefined;
 
@@ -50,7 +52,7 @@ export class RedlockLeaseStore implements LeaseStore {
   /** Connects. @throws AggregateError when no quorum can be reached */
   async start(): Promise<void> {
     const call = await (this.#greeting ??= this.#greet());
-    if (call.answers.size < call.quorum) throw call.error();
+    if (!call.hasQuorum) throw call.error();
   }
 
   /**
@@ -59,10 +61,9 @@ export class RedlockLeaseStore implements LeaseStore {
    */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     await (this.#greeting ??= this.#greet());
-    const leaseKey = leaseKeyOf(this.settings.prefix, key);
     this.#attempts += 1;
     const candidacy: Candidacy = {
-      keys: [leaseKey, `${leaseKey}:f`, this.#sinceKey],
+      keys: this.#voteKeys(key),
       owner,
       attempt: this.#attempts,
       ttlMs: Math.ceil(ttlMs),
@@ -80,16 +81,31 @@ export class RedlockLeaseStore implements LeaseStore {
 
   /**
    * `true` when a quorum has renewed; `false` when none can, however often it is asked, since a node that says no has
-   * lost the lease for good. What lies between is no answer.
+   * lost the lease for good. What lies between is no answer. After a `true`, nodes without the lease get it in the
+   * background.
    * @throws AggregateError that names every node
    */
-  renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    return this.#poll(key, (node, leaseKey) => node.renew(leaseKey, owner, ttlMs));
+  async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    const keys = this.#voteKeys(key);
+    const completion = new LeaseCompletion(keys, owner, Math.ceil(ttlMs), this.#tokens);
+    this.#completions.add(owner, completion);
+    const end = (): void => this.#completions.delete(owner, completion);
+    try {
+      const renewal = await this.#poll((node) => node.renew(keys[0], owner, ttlMs));
+      const isRenewed = isConfirmed(renewal);
+      if (isRenewed) void this.#inBackground(completion.run(renewal)).then(end);
+      else end();
+      return isRenewed;
+    } catch (error) {
+      end();
+      throw error;
+    }
   }
 
   /** As a quorum has it. @throws AggregateError that names every node, when none has it either way */
-  isHeldBy(key: string, owner: string): Promise<boolean> {
-    return this.#poll(key, (node, leaseKey) => node.isHeldBy(leaseKey, owner));
+  async isHeldBy(key: string, owner: string): Promise<boolean> {
+    const leaseKey = leaseKeyOf(this.settings.prefix, key);
+    return isConfirmed(await this.#poll((node) => node.isHeldBy(leaseKey, owner)));
   }
 
   /** The owner whose leases a quorum has. @throws AggregateError that names every node, when no quorum answers */
@@ -97,13 +113,16 @@ export class RedlockLeaseStore implements LeaseStore {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
     const poll = new QuorumCall<NodeLease>(this.nodes);
     const leasesOf = (owner: string) => [...poll.answers.values()].filter((lease) => lease.owner === owner);
-    const winner = (): NodeLease | undefined =>
-      [...poll.answers.values()].find(({ owner }) => owner !== '' && leasesOf(owner).length >= poll.quorum);
+    const leaseOnAtLeast = (count: number): NodeLease | undefined =>
+      [...poll.answers.values()].find(({ owner }) => owner !== '' && leasesOf(owner).length >= count);
+    const winner = (): NodeLease | undefined => leaseOnAtLeast(poll.quorum);
+    // Over when an owner has a quorum, and when the answers that are still to come give it to none.
     await poll.put(
       (node) => node.look(leaseKey),
-      () => winner() !== undefined,
+      ({ hasQuorum, quorum, waiting }) =>
+        hasQuorum && (winner() !== undefined || leaseOnAtLeast(quorum - waiting) === undefined),
     );
-    if (poll.answers.size < poll.quorum) throw poll.error();
+    if (!poll.hasQuorum) throw poll.error();
     const won = winner();
     if (!won) return {};
     // It has the key until too few nodes say so.
@@ -115,18 +134,17 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * Asks every node, and waits for all but those known to be down; those get it when they are back.
+   * Asks every node, and waits for a quorum, which the next owner needs. The others get the release in the background,
+   * or when they are back.
    * @throws AggregateError when no quorum has answered: another owner may be kept out until the lease ends
    */
-  async release(key: string, owner: string): Promise<boolean> {
-    const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    const released = new QuorumCall<boolean>(this.nodes);
-    await released.put(
-      (node) => node.release(leaseKey, owner),
-      () => false,
-    );
-    if (released.answers.size < released.quorum) throw released.error();
-    return released.count((wasOwners) => wasOwners) > 0;
+  release(key: string, owner: string): Promise<boolean> {
+    return this.#free(owner, key, (node, leaseKey) => node.release(leaseKey, owner));
+  }
+
+  /** Like `release`; no renewal that is under way in the owner's process gives the nodes the lease again. */
+  evict(key: string, owner: string): Promise<boolean> {
+    return this.#free(owner, key, (node, leaseKey) => node.evict(leaseKey, owner));
   }
 
   async close(): Promise<void> {
@@ -138,24 +156,41 @@ export class RedlockLeaseStore implements LeaseStore {
   async #greet(): Promise<QuorumCall<void>> {
     await Promise.all(this.nodes.map((node) => node.connection.prepare()));
     const greeting = new QuorumCall<void>(this.nodes);
-    const isOver = (): boolean => greeting.answers.size >= greeting.quorum || greeting.failures.size > greeting.spare;
-    return greeting.put((node) => node.greet(), isOver);
+    return greeting.put(
+      (node) => node.greet(),
+      ({ isSettled }) => isSettled,
+    );
   }
 
-  async #poll(key: string, question: (node: RedlockNode, leaseKey: string) => Promise<boolean>): Promise<boolean> {
-    const leaseKey = leaseKeyOf(this.settings.prefix, key);
+  /** @throws AggregateError that names every node, when no quorum says yes and none can say no */
+  async #poll(question: (node: RedlockNode) => Promise<boolean>): Promise<QuorumCall<boolean>> {
     const poll = new QuorumCall<boolean>(this.nodes);
     const yes = (): number => poll.count((ours) => ours);
     const no = (): number => poll.answers.size - yes();
     // Over when it is decided, and when the answers that are still to come will not decide it.
     await poll.put(
-      (node) => question(node, leaseKey),
+      question,
       ({ waiting, quorum, spare }) =>
         yes() >= quorum || no() > spare || (yes() + waiting < quorum && no() + waiting <= spare),
     );
-    if (yes() >= poll.quorum) return true;
-    if (no() > poll.spare) return false;
-    throw poll.error();
+    if (yes() < poll.quorum && no() <= poll.spare) throw poll.error();
+    return poll;
+  }
+
+  async #free(
+    owner: string,
+    key: string,
+    freeOn: (node: RedlockNode, leaseKey: string) => Promise<boolean>,
+  ): Promise<boolean> {
+    this.#completions.stop(owner);
+    const leaseKey = leaseKeyOf(this.settings.prefix, key);
+    const freed = new QuorumCall<boolean>(this.nodes);
+    await freed.put(
+      (node) => (node.down ? freeOn(node, leaseKey) : this.#inBackground(freeOn(node, leaseKey))),
+      (call) => call.isSettled && !call.nodes.some((node) => node.isBehind && call.awaits(node)),
+    );
+    if (!freed.hasQuorum) throw freed.error();
+    return freed.count((wasOwners) => wasOwners) > 0;
   }
 
   /** Round after round, as long as another one may bring a quorum. */
@@ -175,23 +210,37 @@ export class RedlockLeaseStore implements LeaseStore {
     }
   }
 
-  /** Frees what this attempt may have got, also where its vote is not known; waits only for nodes that have voted. */
+  /**
+   * Frees what this attempt may have got, also where its vote is not known. Waits for the nodes that have voted, and no
+   * longer than for a quorum, which the next owner needs.
+   */
   async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, call: QuorumCall<Vote>): Promise<void> {
+    const voters = [...call.answers.keys()];
     const takeBackFrom = async (node: RedlockNode): Promise<void> => {
       await call.heard.get(node);
       if (call.answers.get(node)?.kind !== 'held') await node.takeBack(owner, { leaseKey, attempt });
     };
-    const takenBack = call.nodes
-      .map((node) => [call.answers.has(node), this.#unawaited(takeBackFrom(node))] as const)
-      .filter(([voted]) => voted);
-    await Promise.all(takenBack.map(([, over]) => over));
+    const takenBack = new QuorumCall<void>(this.nodes);
+    await takenBack.put(
+      (node) => this.#inBackground(takeBackFrom(node)),
+      ({ hasQuorum }) => hasQuorum || !voters.some((node) => takenBack.awaits(node)),
+    );
   }
 
-  /** Never rejects: a node keeps in mind what it still owes. */
-  #unawaited(release: Promise<unknown>): Promise<void> {
+  /** `close` waits for it. A node keeps in mind which releases it still owes. */
+  #inBackground<T>(task: Promise<T>): Promise<T> {
     const forget = (): void => void this.#underWay.delete(over);
-    const over: Promise<void> = release.then(forget, forget);
+    const over: Promise<void> = task.then(forget, forget);
     this.#underWay.add(over);
-    return over;
+    return task;
   }
+
+  #voteKeys(key: string): Candidacy['keys'] {
+    const leaseKey = leaseKeyOf(this.settings.prefix, key);
+    return [leaseKey, `${leaseKey}:f`, this.#sinceKey];
+  }
+}
+
+function isConfirmed(poll: QuorumCall<boolean>): boolean {
+  return poll.count((ours) => ours) >= poll.quorum;
 }

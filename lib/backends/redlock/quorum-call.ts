@@ -27,8 +27,21 @@ export class QuorumCall<Answer> {
 
   /** How many are expected to answer still. */
   get waiting(): number {
-    const { answers, failures } = this;
-    return this.nodes.filter((node) => !answers.has(node) && !failures.has(node) && !this.#given.has(node)).length;
+    return this.nodes.filter((node) => this.awaits(node)).length;
+  }
+
+  /** Whether the node is expected to answer still. */
+  awaits(node: RedlockNode): boolean {
+    return !this.answers.has(node) && !this.failures.has(node) && !this.#given.has(node);
+  }
+
+  get hasQuorum(): boolean {
+    return this.answers.size >= this.quorum;
+  }
+
+  /** Whether a quorum has answered, or so many have failed that none can. */
+  get isSettled(): boolean {
+    return this.hasQuorum || this.failures.size > this.spare;
   }
 
   /** How many failed, or are taken to fail. */
@@ -43,10 +56,11 @@ export class QuorumCall<Answer> {
   /** Asks all nodes at once. Resolves as soon as the call is decided, or when no more answers are expected. */
   put(question: (node: RedlockNode) => Promise<Answer>, decided: (call: this) => boolean): Promise<this> {
     return new Promise((resolve) => {
-      const onAnswer = (): void => {
+      const resolveIfDecided = (): void => {
         if (this.waiting === 0 || decided(this)) resolve(this);
       };
-      for (const node of this.nodes) this.heard.set(node, this.#hear(node, question).then(onAnswer));
+      for (const node of this.nodes) this.heard.set(node, this.#hear(node, question).then(resolveIfDecided));
+      resolveIfDecided();
     });
   }
 

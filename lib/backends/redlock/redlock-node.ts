@@ -5,7 +5,7 @@ import { RedisConnection } from '../redis/connection/redis-connection.js';
 import { RENEW } from '../redis/scripts/lease-scripts.js';
 import type { ScriptCall } from '../redis/scripts/redis-script.js';
 import type { RedlockSettings } from './options.js';
-import { TAKE_BACK, VOTE } from './redlock-scripts.js';
+import { EVICT, JOIN, TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';
 
 /** Asks a node for a key. */
@@ -16,6 +16,12 @@ export interface Candidacy {
   readonly attempt: number;
   readonly ttlMs: number;
   readonly metadata: string;
+}
+
+/** A candidacy for a lease that the owner has on other nodes already. */
+export interface JoinCandidacy extends Candidacy {
+  /** The token of the owner's acquisition. */
+  readonly token: number;
 }
 
 /** A lease as a node has it; without one, the owner is empty. */
@@ -41,7 +47,10 @@ interface Debt {
   readonly attempt: number;
 }
 
-/** How many failed releases are kept for a node's return. The leases of others end with their TTL. */
+/**
+ * How many failed releases are kept for a node's return. The leases of others end with their TTL. As many may be under
+ * way in the background.
+ */
 const MOST_OWED = 1_000;
 
 /** A process that starts is busy, and so may be the machine. */
@@ -50,8 +59,10 @@ const LONGEST_GREETING_MS = 2_000;
 /** One of the masters. All errors name it. */
 export class RedlockNode {
   readonly connection: RedisConnection;
-  /** Votes that were asked for and are not known yet, by their owners. */
-  readonly #voting = new Map<string, Promise<unknown>>();
+  /** Votes that were asked for and are not answered yet, by their owners. */
+  readonly #openVotes = new Map<string, Set<Promise<unknown>>>();
+  /** Number of releases under way. */
+  #releasing = 0;
   /** Releases that failed, by their owners. */
   readonly #owed = new Map<string, Debt>();
 
@@ -91,14 +102,20 @@ export class RedlockNode {
   }
 
   /** Asking again with a greater token raises that of a lease of the same owner. */
+  /** Whether so many releases wait for this node that the next caller has to wait for it, too. */
+  get isBehind(): boolean {
+    return this.#releasing >= MOST_OWED;
+  }
+
   vote(candidacy: Candidacy, token: number): Promise<Vote> {
-    const { owner } = candidacy;
-    const vote = this.#vote(candidacy, token);
-    const known = Promise.allSettled([vote, this.#voting.get(owner)]).finally(() => {
-      if (this.#voting.get(owner) === known) this.#voting.delete(owner);
-    });
-    this.#voting.set(owner, known);
-    return vote;
+    return this.#vote(candidacy, token, { script: VOTE, keys: candidacy.keys, args: this.#voteArgs(candidacy, token) });
+  }
+
+  /** A vote for an owner whose lease other nodes have. @throws Error when the owner was evicted from this node */
+  join(candidacy: JoinCandidacy, proposal: number): Promise<Vote> {
+    const keys = [...candidacy.keys, evictedKeyOf(candidacy.keys[0])];
+    const args = [...this.#voteArgs(candidacy, proposal), candidacy.token];
+    return this.#vote(candidacy, proposal, { script: JOIN, keys, args });
   }
 
   async renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -114,19 +131,44 @@ export class RedlockNode {
     return nodeLease(Number(left), textOf(lease));
   }
 
-  /** Never overtakes a vote. A release that fails is repeated when the node is back. */
+  /** Returns the attempt, the token and the metadata of the owner's lease; `undefined` when the node does not have it. */
+  async readLease(leaseKey: string, owner: string): Promise<Omit<JoinCandidacy, 'keys' | 'ttlMs'> | undefined> {
+    const lease = textOf(await this.#ask(['GET', leaseKey]));
+    const [holder, token, attempt, metadata = ''] = splitFields(lease, 4);
+    return holder === owner ? { owner, token: Number(token), attempt: Number(attempt), metadata } : undefined;
+  }
+
+  /**
+   * Is sent behind a vote that is not answered yet, and repeated when the vote may have come after it: a server that does
+   * not know the script of the vote is asked again. A release that fails is repeated when the node is back.
+   */
   async release(leaseKey: string, owner: string): Promise<boolean> {
-    await this.#voting.get(owner);
-    return this.takeBack(owner, { leaseKey, attempt: EVERY_ATTEMPT });
+    const debt = { leaseKey, attempt: EVERY_ATTEMPT };
+    const freed = await this.takeBack(owner, debt);
+    const openVotes = this.#openVotes.get(owner);
+    if (!openVotes) return freed;
+    await Promise.allSettled(openVotes);
+    return (await this.takeBack(owner, debt)) || freed;
+  }
+
+  /** Frees the lease of an owner in any process, which then cannot join here. If it fails, the release is repeated. */
+  evict(leaseKey: string, owner: string): Promise<boolean> {
+    const request = { script: EVICT, keys: [leaseKey, evictedKeyOf(leaseKey)], args: [owner] };
+    return this.#free(owner, { leaseKey, attempt: EVERY_ATTEMPT }, request);
   }
 
   /**
    * Frees the lease of this attempt or an earlier one of the owner, never that of a later one: it may arrive at any
    * time. Repeated when the node is back, if it fails.
    */
-  async takeBack(owner: string, debt: Debt): Promise<boolean> {
+  takeBack(owner: string, debt: Debt): Promise<boolean> {
+    return this.#free(owner, debt, { script: TAKE_BACK, keys: [debt.leaseKey], args: [owner, debt.attempt] });
+  }
+
+  async #free(owner: string, debt: Debt, request: ScriptCall): Promise<boolean> {
+    this.#releasing += 1;
     try {
-      const freed = await this.#ask({ script: TAKE_BACK, keys: [debt.leaseKey], args: [owner, debt.attempt] });
+      const freed = await this.#ask(request);
       if ((this.#owed.get(owner)?.attempt ?? 0) <= debt.attempt) this.#owed.delete(owner);
       return Number(freed) === 1;
     } catch (error) {
@@ -134,13 +176,19 @@ export class RedlockNode {
       const [oldest = owner] = this.#owed.keys();
       if (this.#owed.size > MOST_OWED) this.#owed.delete(oldest);
       throw error;
+    } finally {
+      this.#releasing -= 1;
     }
   }
 
-  async #vote({ keys, owner, attempt, ttlMs, metadata }: Candidacy, token: number): Promise<Vote> {
+  #voteArgs({ owner, attempt, ttlMs, metadata }: Candidacy, token: number): ScriptCall['args'] {
     const { maxSkewMs, restartQuarantineMs } = this.settings;
-    const args = [owner, attempt, token, ttlMs, metadata, Math.round(maxSkewMs * 1_000), restartQuarantineMs];
-    const [kind, ...details] = asList(await this.#ask({ script: VOTE, keys, args }));
+    return [owner, attempt, token, ttlMs, metadata, Math.round(maxSkewMs * 1_000), restartQuarantineMs];
+  }
+
+  async #vote({ owner }: Candidacy, token: number, request: ScriptCall): Promise<Vote> {
+    const { maxSkewMs, restartQuarantineMs } = this.settings;
+    const [kind, ...details] = asList(await this.#askForVote(owner, request));
     if (kind === 'granted') {
       this.health.advise('clock', undefined);
       return { kind };
@@ -150,11 +198,25 @@ export class RedlockNode {
       const age = `started ${String(details[0])} s ago`;
       throw new Error(`${this.name}: ${age}, and does not vote for ${restartQuarantineMs} ms`);
     }
+    if (kind === 'evicted') throw new Error(`${this.name}: the owner was evicted`);
     const [floor = NaN, ceiling = NaN, clock = NaN] = details.map(Number);
     const problem = clockProblem((clock - token) / 1_000, maxSkewMs);
     this.health.advise('clock', problem);
     const error = new Error(`${this.name}: refuses the token: ${problem ?? 'it remembers a newer token'}`);
     return { kind: 'refused', floor, ceiling, clock, error };
+  }
+
+  /** Closes the vote right when its answer comes: a release whose answer comes next finds it closed. */
+  async #askForVote(owner: string, request: ScriptCall): Promise<unknown> {
+    const answer = this.#ask(request);
+    const votes = this.#openVotes.get(owner) ?? new Set();
+    this.#openVotes.set(owner, votes.add(answer));
+    try {
+      return await answer;
+    } finally {
+      votes.delete(answer);
+      if (votes.size === 0) this.#openVotes.delete(owner);
+    }
   }
 
   async #ask(request: RedisCommand | ScriptCall): Promise<unknown> {
@@ -164,6 +226,10 @@ export class RedlockNode {
       throw new Error(`${this.name}: ${errorText(error)}`, { cause: error });
     }
   }
+}
+
+function evictedKeyOf(leaseKey: string): string {
+  return `${leaseKey}:e`;
 }
 
 function clockProblem(aheadMs: number, maxSkewMs: number): string | undefined {
