@@ -1,3 +1,4 @@
+import { pause, systemClock } from '../../core/index.js';
 import type { QuorumCall } from './quorum-call.js';
 import type { JoinCandidacy, RedlockNode } from './redlock-node.js';
 import { soonestToken, type TokenClock } from './token-clock.js';
@@ -22,6 +23,8 @@ export class LeaseCompletion {
     private readonly owner: string,
     private readonly ttlMs: number,
     private readonly tokens: TokenClock,
+    /** How long a node is waited for whose clock is not ready for the proposal. */
+    private readonly maxWaitMs: number,
   ) {}
 
   /** Asks no node from now on: the owner releases the key. A node gets the release after what it was asked before. */
@@ -54,7 +57,8 @@ export class LeaseCompletion {
       const vote = await node.join(candidacy, proposal);
       if (vote.kind !== 'refused') return;
       const next = soonestToken([vote], 1, proposal);
-      if (next?.inMs !== 0) return;
+      if (!next || next.inMs > this.maxWaitMs) return;
+      if (next.inMs > 0) await pause(systemClock, next.inMs, { background: true });
       proposal = next.token;
     }
   }

@@ -87,7 +87,8 @@ export class RedlockLeaseStore implements LeaseStore {
    */
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const keys = this.#voteKeys(key);
-    const completion = new LeaseCompletion(keys, owner, Math.ceil(ttlMs), this.#tokens);
+    const { requestTimeoutMs } = this.settings;
+    const completion = new LeaseCompletion(keys, owner, Math.ceil(ttlMs), this.#tokens, requestTimeoutMs);
     this.#completions.add(owner, completion);
     const end = (): void => this.#completions.delete(owner, completion);
     try {

@@ -99,14 +99,15 @@ return redis.call('DEL', KEYS[1])
 
 /**
  * KEYS: lease, evicted. ARGV: owner. Frees the lease of the owner, whose JOIN is refused from now on. Returns 1 if the
- * lease was the owner's, else 0.
+ * lease was the owner's, else 0. A server that is out of memory notes no eviction, and takes no JOIN.
  */
 export const EVICT = redisScript(
   { keys: 2, args: 1, mostInACommand: 50 },
   `
-redis.call('SET', KEYS[2], ARGV[1], 'PX', ${EVICTION_MS})
 local lease = redis.call('GET', KEYS[1])
-if string.match(lease or '', '^([^|]*)|') ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])
+local freed = 0
+if string.match(lease or '', '^([^|]*)|') == ARGV[1] then freed = redis.call('DEL', KEYS[1]) end
+redis.pcall('SET', KEYS[2], ARGV[1], 'PX', ${EVICTION_MS})
+return freed
 `,
 );

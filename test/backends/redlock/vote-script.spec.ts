@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { TAKE_BACK, VOTE } from '../../../lib/backends/redlock/redlock-scripts.js';
+import { EVICT, JOIN, TAKE_BACK, VOTE } from '../../../lib/backends/redlock/redlock-scripts.js';
 import { RENEW } from '../../../lib/backends/redis/scripts/lease-scripts.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { wantedOf } from '../describe-backend.js';
 import { type Answer, type Candidate, EMPTY, free, type NodeState, takeBack, vote } from './model/node.js';
 
 const KEYS = ['redlock:{k}', 'redlock:{k}:f', 'redlock:since'] as const;
+const EVICTED_KEY = 'redlock:{k}:e';
 const START = 1_700_000_000_000_000;
 const SKEW = 1_000;
 const TTL_MS = 60_000;
@@ -16,7 +17,7 @@ const FIRST: Candidate = { owner: 1, attempt: 1 };
 
 /** Tokens are counted from the node's clock, or from its last one. */
 interface Proposal extends Candidate {
-  readonly kind: 'vote';
+  readonly kind: 'vote' | 'join';
   readonly from: 'clock' | 'fence';
   readonly offset: number;
 }
@@ -25,6 +26,7 @@ interface Proposal extends Candidate {
 type Event =
   | Proposal
   | ({ readonly kind: 'take back' | 'renew' } & Candidate)
+  | { readonly kind: 'evict'; readonly owner: number }
   | { readonly kind: 'clock'; readonly by: number }
   | { readonly kind: 'the lease ends' }
   | { readonly kind: 'all is lost' };
@@ -40,7 +42,7 @@ const event: fc.Arbitrary<Event> = fc.oneof(
   {
     weight: 8,
     arbitrary: fc.record({
-      kind: fc.constant('vote'),
+      kind: fc.constantFrom('vote', 'vote', 'join'),
       owner,
       attempt,
       from: fc.constantFrom('clock', 'fence'),
@@ -48,21 +50,24 @@ const event: fc.Arbitrary<Event> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('take back', 'renew'), owner, attempt }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('evict'), owner }) },
   { weight: 3, arbitrary: fc.record({ kind: fc.constant('clock'), by: offset }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('the lease ends', 'all is lost') }) },
 );
 
 /** The script as it is, but for the clock, which is the test's. */
-function withClock({ source }: { readonly source: string }): string {
+function withClock({ source, args }: { readonly source: string; readonly args: number }): string {
   const parts = source.split("redis.call('TIME')");
   if (parts.length !== 2) throw new Error('the script reads the clock once');
-  return parts.join('{ARGV[8], ARGV[9]}');
+  return parts.join(`{ARGV[${args + 1}], ARGV[${args + 2}]}`);
 }
 
 wantedOf(['redlock']).forEach((name) =>
   describe(`the script of ${name}`, () => {
     let server: RedisServer;
     let redis: Redis;
+    /** The last owner that was evicted. */
+    let evicted: number | undefined;
     beforeAll(async () => {
       server = await RedisServer.start();
       redis = new Redis(server.url);
@@ -79,6 +84,7 @@ wantedOf(['redlock']).forEach((name) =>
         async (history) => {
           await redis.flushall();
           let node: NodeState = { ...EMPTY, clock: START };
+          evicted = undefined;
           for (const next of history) {
             node = await happen(next, node);
             await expect(stored()).resolves.toEqual(expected(node));
@@ -105,7 +111,7 @@ wantedOf(['redlock']).forEach((name) =>
     });
 
     async function happen(next: Event, node: NodeState): Promise<NodeState> {
-      if (next.kind === 'vote') return propose(next, node);
+      if (next.kind === 'vote' || next.kind === 'join') return propose(next, node);
       if (next.kind === 'clock') return { ...node, clock: node.clock + next.by };
       if (next.kind === 'the lease ends') {
         await redis.del(KEYS[0]);
@@ -113,6 +119,7 @@ wantedOf(['redlock']).forEach((name) =>
       }
       if (next.kind === 'all is lost') {
         await redis.flushall();
+        evicted = undefined;
         return { ...EMPTY, clock: node.clock };
       }
       if (next.kind === 'renew') {
@@ -120,35 +127,47 @@ wantedOf(['redlock']).forEach((name) =>
         expect(await redis.eval(RENEW.source, 1, KEYS[0], nameOf(next.owner), TTL_MS)).toEqual([ours]);
         return node;
       }
+      if (next.kind === 'evict') {
+        const isEvicted = await redis.eval(EVICT.source, 2, KEYS[0], EVICTED_KEY, nameOf(next.owner));
+        expect(isEvicted).toEqual([node.owner === next.owner ? 1 : 0]);
+        evicted = next.owner;
+        return node.owner === next.owner ? free(node) : node;
+      }
       const after = takeBack(node, next);
       const taken = await redis.eval(TAKE_BACK.source, 1, KEYS[0], nameOf(next.owner), next.attempt);
       expect(taken).toEqual([after === node ? 0 : 1]);
       return after;
     }
 
-    async function propose({ from, offset: off, ...candidate }: Proposal, node: NodeState): Promise<NodeState> {
+    async function propose({ kind, from, offset: off, ...candidate }: Proposal, node: NodeState): Promise<NodeState> {
       const token = (from === 'fence' && node.fence > 0 ? node.fence : node.clock) + off;
-      const spec = vote(node, { ...candidate, token, skew: SKEW });
-      expect(await ask(candidate, token, node)).toEqual(spec.answer);
+      const shown = kind === 'join' ? (node.token > 0 ? node.token : START - SKEW) : undefined;
+      const answer = await ask(candidate, token, node, shown);
+      if (kind === 'join' && evicted === candidate.owner) {
+        expect(answer).toEqual({ kind: 'evicted' });
+        return node;
+      }
+      const spec = vote(node, { ...candidate, token, skew: SKEW, ...(shown === undefined ? {} : { shown }) });
+      expect(answer).toEqual(spec.answer);
       return spec.node;
     }
 
-    async function ask(candidate: Candidate, token: number, { clock }: NodeState): Promise<Answer> {
-      const [seconds, micros] = [Math.floor(clock / 1_000_000), clock % 1_000_000];
-      const args = [
-        nameOf(candidate.owner),
-        candidate.attempt,
-        token,
-        TTL_MS,
-        '{}',
-        SKEW,
-        NO_QUARANTINE,
-        seconds,
-        micros,
-      ];
-      const [answer = []] = (await redis.eval(withClock(VOTE), KEYS.length, ...KEYS, ...args)) as unknown[][];
+    /** A join where `shown` is given. */
+    async function ask(
+      { owner: candidate, attempt: number }: Candidate,
+      token: number,
+      { clock }: NodeState,
+      shown?: number,
+    ): Promise<Answer | { readonly kind: 'evicted' }> {
+      const time = [Math.floor(clock / 1_000_000), clock % 1_000_000];
+      const args = [nameOf(candidate), number, token, TTL_MS, '{}', SKEW, NO_QUARANTINE];
+      const reply =
+        shown === undefined
+          ? redis.eval(withClock(VOTE), VOTE.keys, ...KEYS, ...args, ...time)
+          : redis.eval(withClock(JOIN), JOIN.keys, ...KEYS, EVICTED_KEY, ...args, shown, ...time);
+      const [answer = []] = (await reply) as unknown[][];
       const [kind, ...details] = answer;
-      if (kind === 'granted' || kind === 'held') return { kind };
+      if (kind === 'granted' || kind === 'held' || kind === 'evicted') return { kind };
       const [floor = NaN, ceiling = NaN, now = NaN] = details.map(Number);
       return { kind: 'refused', floor, ceiling, clock: now };
     }
@@ -159,9 +178,9 @@ wantedOf(['redlock']).forEach((name) =>
   }),
 );
 
-function expected({ owner: holder, attempt: latest, fence, since }: NodeState): (string | null)[] {
+function expected({ owner: holder, attempt: latest, token, fence, since }: NodeState): (string | null)[] {
   return [
-    holder === null ? null : `${nameOf(holder)}|${fence}|${latest}|{}`,
+    holder === null ? null : `${nameOf(holder)}|${token}|${latest}|{}`,
     fence === 0 ? null : String(fence),
     since === null ? null : String(since),
   ];
