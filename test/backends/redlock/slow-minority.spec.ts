@@ -72,7 +72,9 @@ wantedOf(['redlock']).forEach((name) =>
           await service.withLock('other', () => undefined);
           expectNoTimeout();
           const tookMs = performance.now() - since;
-          process.stdout.write(`  one of three nodes has just frozen: release and withLock take ${tookMs.toFixed(1)} ms\n`);
+          process.stdout.write(
+            `  one of three nodes has just frozen: release and withLock take ${tookMs.toFixed(1)} ms\n`,
+          );
         } finally {
           world.servers[2]?.thaw();
         }
@@ -130,6 +132,7 @@ wantedOf(['redlock']).forEach((name) =>
         await expect(service.tryAcquire('key')).resolves.toBeNull();
         expect((await world.owners('key'))[4]).not.toBeNull();
         expectNoTimeout();
+        await eventually(() => expect(requests.length).toBeGreaterThan(1));
         proxies[4]?.resume();
         await eventually(async () =>
           expect(await world.owners('key')).toEqual(['somebody', 'somebody', 'somebody', null, null]),
