@@ -96,8 +96,10 @@ wantedOf(['redlock']).forEach((name) =>
 
       it('a service that closes waits for its releases on a late node', async () => {
         await connect();
+        const lock = await service.acquire('key');
+        await eventually(async () => expect(await world.leases('key')).toBe(3));
         proxies[2]?.delay(LATE_MS);
-        await service.withLock('key', () => undefined);
+        await lock.release();
         await service.close();
         await expect(world.leases('key')).resolves.toBe(0);
         expectNoTimeout();
