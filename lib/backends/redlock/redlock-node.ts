@@ -104,7 +104,7 @@ export class RedlockNode {
   /** Asking again with a greater token raises that of a lease of the same owner. */
   /** Whether so many releases wait for this node that the next caller has to wait for it, too. */
   get isBehind(): boolean {
-    return this.#releasing >= MOST_OWED;
+    return this.#releasing > MOST_OWED;
   }
 
   vote(candidacy: Candidacy, token: number): Promise<Vote> {

@@ -105,6 +105,22 @@ wantedOf(['redlock']).forEach((name) =>
         expectNoTimeout();
       });
 
+      it('releases wait for a silent node again when a thousand are on their way to it', async () => {
+        await connect({ requestTimeoutMs: 4 * PATIENCE_MS });
+        proxies[2]?.pause('up');
+        for (let round = 0; round < 1_000; round += 1) await service.withLock(`key-${round}`, () => undefined);
+        const lock = await service.acquire('key');
+        let isReleased = false;
+        const release = lock.release().then(() => (isReleased = true));
+        await eventually(async () => expect(await world.leases('key')).toBe(0));
+        expect(isReleased).toBe(false);
+        proxies[2]?.resume();
+        await release;
+        await nothingLeft('key');
+        await nothingLeft('key-999');
+        expectNoTimeout();
+      });
+
       it('a look at a free key does not wait for a node that has just frozen', async () => {
         await connect();
         world.servers[2]?.freeze();
