@@ -80,8 +80,8 @@ export class RedlockLeaseStore implements LeaseStore {
   }
 
   /**
-   * `true` when a quorum has renewed; `false` when none can, however often it is asked, since a node that says no has
-   * lost the lease for good. What lies between is no answer. After a `true`, nodes without the lease get it in the
+   * `true` when a quorum has renewed; `false` when none can, however often it is asked, since no node gets the lease
+   * again without a quorum. What lies between is no answer. After a `true`, nodes without the lease get it in the
    * background.
    * @throws AggregateError that names every node
    */
