@@ -11,10 +11,11 @@ import {
 import { leaseKeyOf } from '../redis/scripts/redis-values.js';
 import { LeaseCompletion, LeaseCompletions } from './lease-completion.js';
 import { VoteTally, isDecided } from './vote-tally.js';
+import type { NodeLease } from './node-lease.js';
 import { QuorumCall } from './quorum-call.js';
 import { QuorumHealth } from './quorum-health.js';
 import type { RedlockSettings } from './options.js';
-import type { Candidacy, NodeLease, RedlockNode, Vote } from './redlock-node.js';
+import type { Candidacy, RedlockNode, Vote } from './redlock-node.js';
 import { TokenClock } from './token-clock.js';
 
 /** How often one attempt proposes a token. Mostly the first is taken; the next follows from the nodes' answers. */

@@ -1,9 +1,10 @@
-import { errorText, type Holder, systemClock, unpackHolder } from '../../core/index.js';
+import { errorText, systemClock } from '../../core/index.js';
 import { asList, isOwn, textOf, splitFields } from '../redis/scripts/redis-values.js';
 import type { ClientSource, RedisCommand } from '../redis/connection/redis-client.js';
 import { RedisConnection } from '../redis/connection/redis-connection.js';
 import { RENEW } from '../redis/scripts/lease-scripts.js';
 import type { ScriptCall } from '../redis/scripts/redis-script.js';
+import { type NodeLease, parseNodeLease } from './node-lease.js';
 import type { RedlockSettings } from './options.js';
 import { EVICT, JOIN, TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';
@@ -22,15 +23,6 @@ export interface Candidacy {
 export interface JoinCandidacy extends Candidacy {
   /** The token of the owner's acquisition. */
   readonly token: number;
-}
-
-/** A lease as a node has it; without one, the owner is empty. */
-export interface NodeLease {
-  readonly owner: string;
-  readonly token: bigint;
-  /** Infinity for a lease without an end. */
-  readonly leftMs: number;
-  readonly holder: Holder | undefined;
 }
 
 export type Vote =
@@ -128,7 +120,7 @@ export class RedlockNode {
 
   async look(leaseKey: string): Promise<NodeLease> {
     const [left, lease] = await Promise.all([this.#ask(['PTTL', leaseKey]), this.#ask(['GET', leaseKey])]);
-    return nodeLease(Number(left), textOf(lease));
+    return parseNodeLease(Number(left), textOf(lease));
   }
 
   /** Returns the attempt, the token and the metadata of the owner's lease; `undefined` when the node does not have it. */
@@ -139,13 +131,14 @@ export class RedlockNode {
   }
 
   /**
-   * Is sent behind a vote that is not answered yet, and repeated when the vote may have come after it: a server that does
-   * not know the script of the vote is asked again. A release that fails is repeated when the node is back.
+   * Does not wait for a vote that is not answered yet, and is repeated when the node answers the vote after it: requests
+   * that wait for a connection share commands, and a script that the node does not know is sent again. A release that
+   * fails is repeated when the node is back.
    */
   async release(leaseKey: string, owner: string): Promise<boolean> {
     const debt = { leaseKey, attempt: EVERY_ATTEMPT };
-    const freed = await this.takeBack(owner, debt);
-    const openVotes = this.#openVotes.get(owner);
+    let openVotes: ReadonlySet<Promise<unknown>> | undefined;
+    const freed = await this.takeBack(owner, debt, () => (openVotes = this.#openVotes.get(owner)));
     if (!openVotes) return freed;
     await Promise.allSettled(openVotes);
     return (await this.takeBack(owner, debt)) || freed;
@@ -161,14 +154,15 @@ export class RedlockNode {
    * Frees the lease of this attempt or an earlier one of the owner, never that of a later one: it may arrive at any
    * time. Repeated when the node is back, if it fails.
    */
-  takeBack(owner: string, debt: Debt): Promise<boolean> {
-    return this.#free(owner, debt, { script: TAKE_BACK, keys: [debt.leaseKey], args: [owner, debt.attempt] });
+  takeBack(owner: string, debt: Debt, onReply?: () => void): Promise<boolean> {
+    const { leaseKey, attempt } = debt;
+    return this.#free(owner, debt, { script: TAKE_BACK, keys: [leaseKey], args: [owner, attempt] }, onReply);
   }
 
-  async #free(owner: string, debt: Debt, request: ScriptCall): Promise<boolean> {
+  async #free(owner: string, debt: Debt, request: ScriptCall, onReply?: () => void): Promise<boolean> {
     this.#releasing += 1;
     try {
-      const freed = await this.#ask(request);
+      const freed = await this.#ask(request, onReply);
       if ((this.#owed.get(owner)?.attempt ?? 0) <= debt.attempt) this.#owed.delete(owner);
       return Number(freed) === 1;
     } catch (error) {
@@ -193,7 +187,7 @@ export class RedlockNode {
       this.health.advise('clock', undefined);
       return { kind };
     }
-    if (kind === 'held') return { kind, ...nodeLease(Number(details[0]), String(details[1])) };
+    if (kind === 'held') return { kind, ...parseNodeLease(Number(details[0]), String(details[1])) };
     if (kind === 'young') {
       const age = `started ${String(details[0])} s ago`;
       throw new Error(`${this.name}: ${age}, and does not vote for ${restartQuarantineMs} ms`);
@@ -206,22 +200,29 @@ export class RedlockNode {
     return { kind: 'refused', floor, ceiling, clock, error };
   }
 
-  /** Closes the vote right when its answer comes: a release whose answer comes next finds it closed. */
   async #askForVote(owner: string, request: ScriptCall): Promise<unknown> {
-    const answer = this.#ask(request);
     const votes = this.#openVotes.get(owner) ?? new Set();
+    const close = (): void => {
+      votes.delete(answer);
+      if (votes.size === 0 && this.#openVotes.get(owner) === votes) this.#openVotes.delete(owner);
+    };
+    const answer = this.#ask(request, close);
     this.#openVotes.set(owner, votes.add(answer));
     try {
       return await answer;
     } finally {
-      votes.delete(answer);
-      if (votes.size === 0) this.#openVotes.delete(owner);
+      close();
     }
   }
 
-  async #ask(request: RedisCommand | ScriptCall): Promise<unknown> {
+  /** @param onReply is called in the order of the node's replies, which promises do not keep */
+  async #ask(request: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> {
+    const read = ([reply]: readonly unknown[]): unknown => {
+      onReply?.();
+      return reply;
+    };
     try {
-      return await this.connection.ask('', { requests: [request], read: ([reply]) => reply });
+      return await this.connection.ask('', { requests: [request], read });
     } catch (error) {
       throw new Error(`${this.name}: ${errorText(error)}`, { cause: error });
     }
@@ -236,11 +237,4 @@ function clockProblem(aheadMs: number, maxSkewMs: number): string | undefined {
   if (Math.abs(aheadMs) <= maxSkewMs) return undefined;
   const off = `${Math.round(Math.abs(aheadMs))} ms ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
   return `its clock is ${off} the token that was proposed, which is more than maxSkewMs (${maxSkewMs})`;
-}
-
-function nodeLease(leftMs: number, lease: string): NodeLease {
-  const [owner = lease, token = '', , metadata = ''] = splitFields(lease, 4);
-  const holder = unpackHolder(metadata, new Date(Number(token) / 1_000));
-  const counted = /^\d+$/u.test(token) ? BigInt(token) : 0n;
-  return { owner, token: counted, leftMs: leftMs < 0 ? Infinity : leftMs, holder };
 }
