@@ -93,12 +93,12 @@ export class RedlockNode {
     }
   }
 
-  /** Asking again with a greater token raises that of a lease of the same owner. */
   /** Whether so many releases wait for this node that the next caller has to wait for it, too. */
   get isBehind(): boolean {
     return this.#releasing > MOST_OWED;
   }
 
+  /** Asking again with a greater token raises that of a lease of the same owner. */
   vote(candidacy: Candidacy, token: number): Promise<Vote> {
     return this.#vote(candidacy, token, { script: VOTE, keys: candidacy.keys, args: this.#voteArgs(candidacy, token) });
   }
