@@ -33,6 +33,16 @@ export const WRITABLE = 'locks need a database that takes writes, and not a repl
 const READ_ONLY =
   /^(25006|ER_(OPTION_PREVENTS_STATEMENT|READ_ONLY_MODE|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
 
+/** The error of a server that took writes before, and takes none now: the locks have moved to another one. */
+export function switchOverError(): DatabaseError {
+  return new DatabaseError(`the server no longer takes writes: ${WRITABLE}`, '25006');
+}
+
+/** Whether the server takes no writes. */
+export function isReadOnlyError(error: unknown): error is DatabaseError {
+  return isAnswer(error, READ_ONLY);
+}
+
 /** The error of `promise`, if it rejects. */
 export async function failureOf(promise: Promise<unknown>): Promise<DatabaseError | LockError | undefined> {
   try {

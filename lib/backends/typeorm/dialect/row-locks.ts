@@ -14,7 +14,7 @@ export interface TokenOfRow {
 /** The statements of databases that lock rows. All but `isHeldBy` run within the transaction. */
 export interface RowLocks {
   readonly row: KeyRow;
-  /** The key's token as text; its one parameter is the key's column. */
+  /** The key's token as text, and whether the server `is_read_only`; its one parameter is the key's column. */
   token(table: string): string;
   /** Makes the key's row where it is missing. Fails as `held` when another process made it meanwhile and has it. */
   create(query: Query, table: string, key: string): Promise<void>;

@@ -14,14 +14,15 @@ export interface SessionLocks {
   limitSilence(query: Query, ttlMs: number): Promise<void>;
   /** The scope of a table's lock names: the same however a process names the table. */
   scopeOf(query: Query, table: string): Promise<string>;
-  /** The session's id, as the server itself has it. */
-  sessionId(query: Query): Promise<string>;
+  /** The session's id, as the server itself has it, and whether that server no longer takes writes. */
+  session(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
   /** The session's id, as we were told in the handshake; `undefined` where the driver keeps it to itself. */
   handshakeId(client: unknown): string | undefined;
   nameOf(scope: string, key: string): string;
   /**
-   * One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. With
-   * the lock goes its owner's mark, another lock, by which everybody sees whether it is still that owner's.
+   * One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. Where
+   * the server `is_read_only`, the lock is worth nothing, and the session has to end. With the lock goes its owner's
+   * mark, another lock, by which everybody sees whether it is still that owner's.
    */
   tryLock(query: Query, table: string, names: LockNames, column: unknown): ReturnType<Query>;
   /** The mark first: it is never there without the lock. */

@@ -1,10 +1,12 @@
 import { DatabaseError, WRITABLE } from '../connections/database-error.js';
+import { isTrue } from '../connections/query.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { STORED_KEY_BYTES, storedBytes } from '../tables/stored-key.js';
 import { partsOf } from '../tables/table-name.js';
 import { mysqlClaims } from './claims.js';
 import { answersAsExpected } from './driver.js';
 import { mysqlLeases } from './leases.js';
+import { IS_READ_ONLY } from './read-only.js';
 import { mysqlRowLocks } from './row-locks.js';
 import { mysqlSessionLocks } from './session-locks.js';
 
@@ -60,8 +62,8 @@ export const mysql: SqlDialect = {
   },
 
   async assertPrimary(query) {
-    const [row] = await query('select @@global.read_only as is_read_only', []);
-    if (Number(row?.['is_read_only']) !== 1) return;
+    const [row] = await query(`select ${IS_READ_ONLY} as is_read_only`, []);
+    if (!isTrue(row?.['is_read_only'])) return;
     const message = `the server is running with read_only, as replicas do: ${WRITABLE}`;
     throw new DatabaseError(message, 'ER_OPTION_PREVENTS_STATEMENT');
   },

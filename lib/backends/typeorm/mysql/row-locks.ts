@@ -2,6 +2,7 @@ import type { Query } from '../connections/query.js';
 import { bytesOf, changed } from './driver.js';
 import { storedBytes } from '../tables/stored-key.js';
 import { mysqlKeyRow } from './key-row.js';
+import { IS_READ_ONLY } from './read-only.js';
 import { type RowLocks, type TokenOfRow, SAVEPOINT } from '../dialect/row-locks.js';
 
 const VICTIM = /^ER_(LOCK_DEADLOCK|CHECKREAD)$/u;
@@ -18,7 +19,8 @@ const PATIENT = {
 
 export const mysqlRowLocks: RowLocks = {
   row: mysqlKeyRow,
-  token: (table) => `select cast(token as char) as token from ${table} where lock_key = ?`,
+  token: (table) =>
+    `select cast(token as char) as token, ${IS_READ_ONLY} as is_read_only from ${table} where lock_key = ?`,
 
   lock(table, how) {
     const select = `${this.token(table)} for update`;

@@ -1,5 +1,7 @@
 import { idIn } from '../connections/sockets.js';
+import { isTrue } from '../connections/query.js';
 import { mysqlKeyRow } from './key-row.js';
+import { IS_READ_ONLY } from './read-only.js';
 import { partsOf } from '../tables/table-name.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
 import { userLockName } from '../tables/session-lock-name.js';
@@ -20,14 +22,17 @@ export const mysqlSessionLocks: SessionLocks = {
     return `${String(row?.['scope'])}\0${name}`;
   },
 
-  sessionId: async (query) => String((await query('select connection_id() as id', []))[0]?.['id']),
+  async session(query) {
+    const [row] = await query(`select connection_id() as id, ${IS_READ_ONLY} as is_read_only`, []);
+    return { id: String(row?.['id']), isReadOnly: isTrue(row?.['is_read_only']) };
+  },
   handshakeId: (client) => idIn(client, 'threadId'),
   nameOf: userLockName,
 
   tryLock: (query, table, { lock, mark }, column) =>
     query(
       `select case get_lock(?, 0) when 1 then get_lock(?, 0) when 0 then 0 end as locked, cast(metadata as char) as metadata,
-         timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since
+         timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${IS_READ_ONLY} as is_read_only
        from (select 1) as once left join ${table} on lock_key = ?`,
       [lock, mark, column],
     ),

@@ -1,5 +1,7 @@
 import { handshakePid } from './driver.js';
+import { isTrue } from '../connections/query.js';
 import { postgresKeyRow } from './key-row.js';
+import { IS_READ_ONLY } from './read-only.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
 import { advisoryLockId } from '../tables/session-lock-name.js';
 
@@ -20,13 +22,17 @@ export const postgresSessionLocks: SessionLocks = {
     return `${String(row?.['schema'])}\0${String(row?.['name'])}`;
   },
 
-  sessionId: async (query) => String((await query('select pg_backend_pid() as id', []))[0]?.['id']),
+  async session(query) {
+    const [row] = await query(`select pg_backend_pid() as id, ${IS_READ_ONLY} as is_read_only`, []);
+    return { id: String(row?.['id']), isReadOnly: isTrue(row?.['is_read_only']) };
+  },
   handshakeId: (client) => handshakePid(client) ?? undefined,
   nameOf: (scope, key) => String(advisoryLockId(scope, key)),
 
   tryLock: (query, table, { lock, mark }, column) =>
     query(
-      `select case when pg_try_advisory_lock($1::bigint) then pg_try_advisory_lock($3::bigint) else false end as locked, metadata, (extract(epoch from acquired_at) * 1000)::text as since
+      `select case when pg_try_advisory_lock($1::bigint) then pg_try_advisory_lock($3::bigint) else false end as locked, metadata,
+         (extract(epoch from acquired_at) * 1000)::text as since, ${IS_READ_ONLY} as is_read_only
        from (select) as once left join ${table} on lock_key = $2`,
       [lock, column, mark],
     ),

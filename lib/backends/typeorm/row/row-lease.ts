@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { Deadline, type GrantedLease, type HolderMetadata, LockLostError } from '../../../core/index.js';
-import { cleanError, DatabaseError, isAnswer } from '../connections/database-error.js';
-import { type Query, queryOn } from '../connections/query.js';
+import { cleanError, DatabaseError, isAnswer, switchOverError } from '../connections/database-error.js';
+import { isTrue, type Query, queryOn } from '../connections/query.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import type { TokenOfRow } from '../dialect/row-locks.js';
 import type { RowTransaction } from './row-transaction.js';
@@ -118,7 +118,15 @@ export class RowLease implements GrantedLease {
   async #hasToken(query: Query): Promise<boolean> {
     const { locks, table, key } = this.transaction.target;
     const [row] = await query(locks.token(table), [locks.row.columnOf(key)]);
+    if (isTrue(row?.['is_read_only'])) this.#endBySwitchOver();
     return row?.['token'] === String(this.fencingToken) && !this.revoked.aborted;
+  }
+
+  /** The other processes may have turned to another server already. */
+  #endBySwitchOver(): void {
+    const { connection, target } = this.transaction;
+    connection.cut();
+    target.pool.endIdle(switchOverError());
   }
 
   async #commitInTime(): Promise<void> {

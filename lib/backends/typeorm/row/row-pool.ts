@@ -41,9 +41,15 @@ export class RowPool {
     this.#semaphore.leave();
   }
 
+  /** The server of one of them locks no more rows: the others lead to the same one. */
+  endIdle(why: DatabaseError): void {
+    this.#retireIdle();
+    this.health.down(why.message);
+  }
+
   /** One of them was silent when it was used. The others have slept too, and may be forgotten as well. */
   replaceIdle(): void {
-    for (const { connection } of this.#idle.splice(0)) this.#retire(connection);
+    this.#retireIdle();
     this.health.replaced('a connection that was used before');
   }
 
@@ -66,6 +72,10 @@ export class RowPool {
     if (!last || systemClock.now() - last.since < LONGEST_IDLE_MS) return last?.connection;
     for (const { connection } of [last, ...this.#idle.splice(0)]) this.#retire(connection);
     return undefined;
+  }
+
+  #retireIdle(): void {
+    for (const { connection } of this.#idle.splice(0)) this.#retire(connection);
   }
 
   #retire(connection: RowConnection): void {

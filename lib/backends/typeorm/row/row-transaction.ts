@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
-import { cleanError, isAnswer } from '../connections/database-error.js';
-import type { Query } from '../connections/query.js';
+import { cleanError, isAnswer, isReadOnlyError, switchOverError } from '../connections/database-error.js';
+import { isTrue, type Query } from '../connections/query.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from '../dialect/row-locks.js';
@@ -36,8 +36,8 @@ export class RowTransaction {
         if (await transaction.#lock(waitMs)) return transaction;
         await transaction.#create();
       } catch (error) {
-        await transaction.#end(error);
         const cause = cleanError(error);
+        await transaction.#end(cause);
         if (isAnswer(cause, target.locks.held)) return null;
         throw cause;
       }
@@ -59,6 +59,7 @@ export class RowTransaction {
     const select = locks.lock(table, waitMs > 0 ? 'wait' : 'nowait');
     const limitMs = requestTimeoutMs + (waitMs > 0 ? LONGEST_WAIT_MS : 0);
     const [row] = await this.connection.ask(limitMs, select, [locks.row.columnOf(key)]);
+    if (isTrue(row?.['is_read_only'])) throw switchOverError();
     if (row && waitMs > 0) await locks.settle(this.query);
     return row !== undefined;
   }
@@ -72,7 +73,7 @@ export class RowTransaction {
 
   async #end(cause: unknown): Promise<void> {
     try {
-      if (cause instanceof TimeoutError) this.connection.cut();
+      if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.cut();
       else if (this.runner.isTransactionActive) await this.#inTime(this.runner.rollbackTransaction());
     } catch {
       this.connection.cut();

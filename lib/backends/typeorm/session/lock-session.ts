@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { DataSourceOptions } from 'typeorm';
 import { LockConfigurationError, systemClock } from '../../../core/index.js';
+import { type DatabaseError, switchOverError } from '../connections/database-error.js';
 import { OwnConnection } from '../connections/own-connection.js';
 import type { Query } from '../connections/query.js';
 import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
@@ -60,7 +61,7 @@ export class LockSession {
     return answer;
   };
 
-  /** Proves that this session took the locks. All calls of one turn share a statement. */
+  /** Proves that this session took the locks, and that its server is still the one that takes writes. All calls of one turn share a statement. */
   heartbeat(): Promise<void> {
     this.#nextHeartbeat ??= Promise.resolve().then(() => {
       this.#nextHeartbeat = undefined;
@@ -74,9 +75,10 @@ export class LockSession {
     this.#end.abort();
   }
 
-  cut(): void {
+  /** @param why what `health` tells, as the `reason` of `ended` */
+  cut(why?: DatabaseError): void {
     this.#connection.destroy();
-    this.#end.abort();
+    this.#end.abort(why);
   }
 
   async #ask(sql: string, parameters: readonly unknown[]): Promise<readonly Record<string, unknown>[]> {
@@ -90,12 +92,18 @@ export class LockSession {
   }
 
   async #assertSameSession(): Promise<void> {
-    if ((await this.settings.locks.sessionId(this.query)) !== this.#id) this.cut();
+    const { id, isReadOnly } = await this.settings.locks.session(this.query);
+    if (id !== this.#id) this.cut();
+    if (!isReadOnly) return;
+    // The other processes may have turned to another server already.
+    const error = switchOverError();
+    this.cut(error);
+    throw error;
   }
 
   async #prepare(query: Query): Promise<void> {
     const { locks, table, check, ttlMs } = this.settings;
-    this.#id = await locks.sessionId(query);
+    this.#id = (await locks.session(query)).id;
     const promised = locks.handshakeId(this.#connection.client);
     if (promised !== undefined && promised !== this.#id) throw behindPooler();
     await locks.limitSilence(query, ttlMs);

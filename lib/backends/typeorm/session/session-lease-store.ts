@@ -8,9 +8,9 @@ import {
   LockConfigurationError,
   NotSentError,
 } from '../../../core/index.js';
-import { DatabaseError } from '../connections/database-error.js';
+import { DatabaseError, isReadOnlyError, switchOverError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
-import type { Query } from '../connections/query.js';
+import { isTrue, type Query } from '../connections/query.js';
 import { readRefusal, readState } from '../dialect/refusal.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
@@ -168,6 +168,7 @@ export class SessionLeaseStore implements LeaseStore {
     try {
       const [answer] = await locks.tryLock(query, table, names, locks.row.columnOf(key));
       // A boolean, or a number, or one as text; `GET_LOCK` answers NULL when it failed.
+      if (isTrue(answer?.['is_read_only'])) throw switchOverError();
       const locked = String(Number(answer?.['locked'] ?? Number.NaN));
       if (locked === '0') return { ...readRefusal(answer), acquired: false, retryAfterMs: null };
       if (locked !== '1') throw new DatabaseError('the server could not lock', undefined);
@@ -175,7 +176,8 @@ export class SessionLeaseStore implements LeaseStore {
       return { acquired: true, fencingToken, ttlMs: this.settings.ttlMs, revoked: session.ended };
     } catch (error) {
       // Without a token nobody has the lock. A session that cannot even unlock ends, and the lock with it.
-      await locks.unlock(query, names).catch(() => session.cut());
+      if (isReadOnlyError(error)) session.cut(error);
+      else await locks.unlock(query, names).catch(() => session.cut());
       throw error;
     }
   }
@@ -224,7 +226,9 @@ export class SessionLeaseStore implements LeaseStore {
     for (const [key, claim] of this.#claims) {
       if (claim.session === session && this.#claims.delete(key) && claim.acquired) lost += 1;
     }
-    if (lost > 0) this.health.down('the connection with the locks was lost');
+    const { reason } = session.ended;
+    const why = reason instanceof DatabaseError ? reason.message : 'the connection with the locks was lost';
+    if (lost > 0) this.health.down(why);
     else this.health.report('idle');
   }
 

@@ -1,0 +1,63 @@
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { LockBackendError } from 'nestjs-distributed-lock/core';
+import { aborted, failureOf } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
+import { describeServers, SqlWorld } from './sql-world.js';
+
+const ADVICE = /locks need a database that takes writes, and not a replica or one that is read-only/u;
+/** Servers count whole seconds. */
+const TTL_MS = Math.ceil(atLeastMs(3_000) / 1_000) * 1_000;
+const STRATEGIES = ['session', 'row'] as const;
+
+/** After a switch-over the former primary runs on, read-only, with every connection open. */
+describeServers('S14: a server that takes no more writes', (type) => {
+  const world = new SqlWorld(type);
+  beforeAll(() => world.start());
+  afterEach(async () => {
+    await takeWrites(true);
+    await world.endTest();
+  });
+  afterAll(() => world.stop());
+
+  const takeWrites = async (allowed: boolean): Promise<void> => {
+    if (type === 'mariadb') {
+      await world.ask(`set global read_only = ${allowed ? 0 : 1}`);
+      return;
+    }
+    await world.ask(`alter system set default_transaction_read_only = ${allowed ? 'off' : 'on'}`);
+    await world.ask('select pg_reload_conf()');
+  };
+
+  it.each(STRATEGIES)(
+    'is noticed by the holder, whose connection stays open, within a renewal: %s',
+    async (strategy) => {
+      const service = world.service({ strategy, ...(strategy === 'session' && { sessionTtlMs: TTL_MS }) });
+      const lock = await service.acquire('held', { ttlMs: TTL_MS });
+      const told = aborted(lock.signal);
+      const since = performance.now();
+      await takeWrites(false);
+      const took = (await told) - since;
+      process.stdout.write(`${type} ${strategy}: told ${took.toFixed(0)} ms after the switch-over, TTL ${TTL_MS} ms\n`);
+      expect(took).toBeLessThan((TTL_MS * 2) / 3);
+      expect(lock.signal.reason).toMatchObject({ reason: 'revoked' });
+      expect(lock.isHeld).toBe(false);
+      expect(service.health).toMatchObject({ status: 'down', detail: expect.stringMatching(ADVICE) });
+      await takeWrites(true);
+      await eventually(() => service.health.status === 'up', { withinMs: 5_000 });
+      await lock.release();
+      await (await service.acquire('held')).release();
+    },
+  );
+
+  it.each(STRATEGIES)('gives no lock over a connection from before: %s', async (strategy) => {
+    const service = world.service({ strategy });
+    await (await service.acquire('before')).release();
+    await takeWrites(false);
+    const error = await failureOf(service.tryAcquire('after'));
+    expect(error).toBeInstanceOf(LockBackendError);
+    expect(String(error)).toMatch(ADVICE);
+    await takeWrites(true);
+    await (await service.acquire('after', { waitMs: 10_000 })).release();
+  });
+});
