@@ -10,6 +10,8 @@ import { eventually } from '../../support/eventually.js';
 import { databases, type TestDatabase } from './optimistic-databases.js';
 import { Stock, Unversioned } from './optimistic-entities.js';
 
+const CHANGED = /^(40001|ER_CHECKREAD)$/u;
+
 databases().forEach(({ name, start }) =>
   describe(`optimistic on ${name}`, () => {
     let database: TestDatabase;
@@ -78,6 +80,22 @@ databases().forEach(({ name, start }) =>
         });
         expect(seen).toEqual([100, 50]);
         expect(await left()).toBe(49);
+      });
+    }
+
+    if (name !== 'sqlite') {
+      it('is one conflict, whoever tells it: the server that compares snapshots, or the version', async () => {
+        const runner = dataSource.createQueryRunner();
+        if (name === 'mariadb') await runner.query('set session innodb_snapshot_isolation = 1');
+        await runner.startTransaction('REPEATABLE READ');
+        const stock = await runner.manager.findOneByOrFail(Stock, { id: 42 });
+        await (await database.writer()).commit();
+        const update = updateVersioned(runner.manager, Stock, stock, { remaining: 0 });
+        await expect(update).rejects.toBeInstanceOf(OptimisticConflictError);
+        await expect(update).rejects.toMatchObject({ attempts: 1, cause: { code: expect.stringMatching(CHANGED) } });
+        await runner.rollbackTransaction();
+        await runner.release();
+        expect(await left()).toBe(50);
       });
     }
 

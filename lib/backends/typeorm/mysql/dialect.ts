@@ -10,6 +10,12 @@ import { IS_READ_ONLY } from './read-only.js';
 import { mysqlRowLocks } from './row-locks.js';
 import { mysqlSessionLocks } from './session-locks.js';
 
+/**
+ * For one statement that locks rows inside a transaction of the application's. MariaDB would refuse it where a row has
+ * changed since that transaction began to read, and roll the whole transaction back. MySQL takes this for a comment.
+ */
+const SEE_THE_PRESENT = '/*M!110602 set statement innodb_snapshot_isolation = 0 for */';
+
 /** MySQL and MariaDB. */
 export const mysql: SqlDialect = {
   connections: 2,
@@ -86,7 +92,7 @@ export const mysql: SqlDialect = {
    */
   async raiseFence(query, table, resource, token) {
     await query(
-      `insert into ${table} (resource, token) values (?, cast(? as signed))
+      `${SEE_THE_PRESENT} insert into ${table} (resource, token) values (?, cast(? as signed))
        on duplicate key update token = greatest(token, cast(? as signed))`,
       [storedBytes(resource), String(token), String(token)],
     );
@@ -95,9 +101,10 @@ export const mysql: SqlDialect = {
 
   /** Locking reads see what is there now, not what was there when the caller's transaction began. */
   async newestFence(query, table, resource) {
-    const [row] = await query(`select cast(token as char) as token from ${table} where resource = ? for update`, [
-      storedBytes(resource),
-    ]);
+    const [row] = await query(
+      `${SEE_THE_PRESENT} select cast(token as char) as token from ${table} where resource = ? for update`,
+      [storedBytes(resource)],
+    );
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },
 

@@ -6,6 +6,14 @@ import { OptimisticConflictError } from '../../../core/index.js';
  */
 const CODES = /^(40001|40P01|ER_LOCK_DEADLOCK|ER_LOCK_WAIT_TIMEOUT|ER_CHECKREAD)$|^SQLITE_(BUSY|LOCKED)/u;
 
+/** Answers to an update of a row that somebody has changed since the transaction began to read. */
+const CHANGED_SINCE = /^(40001|ER_CHECKREAD|SQLITE_BUSY_SNAPSHOT)$/u;
+
+/** Whether the database refused an update because somebody else has changed the row since the transaction began to read. */
+export function hasChangedSince(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && CHANGED_SINCE.test(String(error.code));
+}
+
 /** Whether another run may succeed. One that was repeated up to its limit already is not repeated again further out. */
 export function isConflict(error: unknown): boolean {
   if (error instanceof OptimisticConflictError) return error.attempts === 1;

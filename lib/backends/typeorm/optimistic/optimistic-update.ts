@@ -1,5 +1,6 @@
 import type { EntityManager, EntityTarget, ObjectLiteral, UpdateQueryBuilder } from 'typeorm';
 import { LockConfigurationError, OptimisticConflictError } from '../../../core/index.js';
+import { hasChangedSince } from './conflict.js';
 
 /** The values of TypeORM's `update`. TypeORM 0.3.20 does not export a name for them. */
 type Changes<Row extends ObjectLiteral> = Parameters<UpdateQueryBuilder<Row>['set']>[0];
@@ -9,7 +10,7 @@ type Changes<Row extends ObjectLiteral> = Parameters<UpdateQueryBuilder<Row>['se
  * with. TypeORM's `save()` counts the version up too, but does not compare it. `row` itself stays as it is: read it
  * again before a second update.
  * @throws OptimisticConflictError the row is gone or has another version: inside `optimistic()` the work then runs
- * again; LockConfigurationError the entity has no `@VersionColumn()`, or `row` was read without its id or version
+ * again. With a `cause`, the database told so, and has ended or rolled back the transaction: begin a new one; LockConfigurationError the entity has no `@VersionColumn()`, or `row` was read without its id or version
  */
 export async function updateVersioned<Row extends ObjectLiteral>(
   manager: EntityManager,
@@ -28,9 +29,15 @@ export async function updateVersioned<Row extends ObjectLiteral>(
   const values = { ...changes };
   Reflect.deleteProperty(values, versionColumn.propertyName);
   const update = manager.createQueryBuilder().update(entity).set(values);
-  const { affected } = await update.where({ ...id, ...versionColumn.createValueMap(version) }).execute();
-  if (affected === 1) return;
-  throw new OptimisticConflictError(`${name} ${JSON.stringify(id)} is no longer at version ${version}`, 1);
+  const conflict = (options?: { readonly cause: unknown }): OptimisticConflictError =>
+    new OptimisticConflictError(`${name} ${JSON.stringify(id)} is no longer at version ${version}`, 1, options);
+  const result = await update
+    .where({ ...id, ...versionColumn.createValueMap(version) })
+    .execute()
+    .catch((cause: unknown) => {
+      throw hasChangedSince(cause) ? conflict({ cause }) : cause;
+    });
+  if (result.affected !== 1) throw conflict();
 }
 
 function misuse(message: string): LockConfigurationError {
