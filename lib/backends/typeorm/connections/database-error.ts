@@ -43,6 +43,20 @@ export function isReadOnlyError(error: unknown): error is DatabaseError {
   return isAnswer(error, READ_ONLY);
 }
 
+/** Whether the connection is over, by what the server said at its end or by what the driver says since. */
+export function isConnectionGone(error: unknown): boolean {
+  if (!(error instanceof DatabaseError)) return false;
+  return isAnswer(error, CONNECTION_GONE) || (error.code === undefined && CONNECTION_GONE_TEXT.test(error.message));
+}
+
+/** Codes of PostgreSQL, of MySQL and MariaDB, of Node, of mysql2. */
+const CONNECTION_GONE =
+  /^(08...|57P0[1235]|ER_(SERVER_SHUTDOWN|CONNECTION_KILLED|CLIENT_INTERACTION_TIMEOUT|(NEW_)?ABORTING_CONNECTION)|E(CONNRESET|PIPE|NOTCONN)|ERR_STREAM_(DESTROYED|WRITE_AFTER_END)|PROTOCOL_(CONNECTION_LOST|UNEXPECTED_PACKET|ENQUEUE_AFTER_.*))$/u;
+
+/** The words of pg, pg-native, mysql2 and TypeORM, which have no code for it. */
+const CONNECTION_GONE_TEXT =
+  /not queryable|query runner already released|connection (terminated|(is|was) (closed|lost)|not open)|in closed state|closed the connection|no connection to the server/iu;
+
 /** The error of `promise`, if it rejects. */
 export async function failureOf(promise: Promise<unknown>): Promise<DatabaseError | LockError | undefined> {
   try {

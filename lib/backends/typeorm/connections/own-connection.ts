@@ -46,6 +46,11 @@ export class OwnConnection {
     this.#dataSource = makeDataSource(options, { entities: [], subscribers: [], logging: false });
   }
 
+  /** @throws LockConfigurationError when the end of this connection would not be noticed */
+  assertWatched(strategy: 'row' | 'session'): void {
+    this.#sockets.assertUsed(strategy);
+  }
+
   /** Time since the last answer; 0 where there is no network that could forget the connection. */
   get idleMs(): number {
     return this.settings.dialect.runAlone ? 0 : systemClock.now() - this.#answeredAt;

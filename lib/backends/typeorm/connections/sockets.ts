@@ -40,6 +40,19 @@ export class Sockets {
     );
   }
 
+  /**
+   * Called once the connection is open. @throws LockConfigurationError when the driver made a socket of its own: its end
+   * would not be noticed, and the server gives the locks of a connection away when that ends
+   */
+  assertUsed(strategy: 'row' | 'session'): void {
+    if (this.#open.size > 0) return;
+    throw new LockConfigurationError(
+      `strategy '${strategy}' must notice the end of its connection, and the driver of the data source makes sockets of ` +
+        "its own, as pg-native and mysql do: use pg or mysql2, or strategy 'lease'",
+      'dataSource',
+    );
+  }
+
   destroy(): void {
     for (const socket of this.#open) socket.destroy();
   }

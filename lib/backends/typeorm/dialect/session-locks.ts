@@ -16,7 +16,7 @@ export interface SessionLocks {
   scopeOf(query: Query, table: string): Promise<string>;
   /** The session's id, as the server itself has it, and whether that server no longer takes writes. */
   session(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
-  /** The session's id, as we were told in the handshake; `undefined` where the driver keeps it to itself. */
+  /** The session's id, as we were told in the handshake; `undefined` where the driver tells none. */
   handshakeId(client: unknown): string | undefined;
   nameOf(scope: string, key: string): string;
   /**

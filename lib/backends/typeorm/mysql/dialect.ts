@@ -4,7 +4,7 @@ import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { STORED_KEY_BYTES, storedBytes } from '../tables/stored-key.js';
 import { partsOf } from '../tables/table-name.js';
 import { mysqlClaims } from './claims.js';
-import { answersAsExpected } from './driver.js';
+import { answersAsExpected, handshakeId } from './driver.js';
 import { mysqlLeases } from './leases.js';
 import { IS_READ_ONLY } from './read-only.js';
 import { mysqlRowLocks } from './row-locks.js';
@@ -23,14 +23,18 @@ export const mysql: SqlDialect = {
   connection(options, sockets) {
     if (options.type !== 'mysql' && options.type !== 'mariadb') return options;
     const { replication, extra, ...rest } = options;
-    return { ...rest, ...replication?.master, poolSize: 1, extra: { ...extra, ...answersAsExpected(sockets, extra) } };
+    const ours = { poolSize: 1, extra: { ...extra, ...answersAsExpected(sockets, extra) } };
+    // TypeORM 0.3 takes the package `mysql` where that is installed too, which makes its own sockets.
+    return Object.assign({ ...rest, ...replication?.master, ...ours }, { connectorPackage: 'mysql2' });
   },
 
   /**
    * The server gives up statements that we no longer wait for: a late one would lock a key without a holder. It keeps
    * idle connections for eight hours, since each one that it ends puts the locks in doubt for a moment.
+   * Without an id of the session a pooler may be there, and these settings would stay for the application's next one.
    */
-  async prepare(query, requestTimeoutMs) {
+  async prepare(query, requestTimeoutMs, client) {
+    if (handshakeId(client) === undefined) return false;
     const seconds = Math.max(1, Math.floor(requestTimeoutMs / 1000));
     await query(
       `set session autocommit = 1, session wait_timeout = 28800,

@@ -1,5 +1,5 @@
 import type { Query } from '../connections/query.js';
-import { type Address, type Sockets, streamIn } from '../connections/sockets.js';
+import { type Address, idIn, type Sockets, streamIn } from '../connections/sockets.js';
 
 type Answer = Awaited<ReturnType<Query>>;
 
@@ -15,6 +15,9 @@ export function changed([answer]: Answer): boolean {
 export function insertedId(answer: Answer): bigint | undefined {
   return changed(answer) ? BigInt(String(answer[0]?.['insertId'])) : undefined;
 }
+
+/** The session's id, as we were told in the handshake. */
+export const handshakeId = (client: unknown): string | undefined => idIn(client, 'threadId');
 
 /** The options of a driver whose rows are as our statements expect them, whatever the application told its own. */
 export function answersAsExpected(sockets: Sockets, extra: unknown): object {

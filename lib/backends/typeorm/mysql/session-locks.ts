@@ -1,5 +1,5 @@
-import { idIn } from '../connections/sockets.js';
 import { isTrue } from '../connections/query.js';
+import { handshakeId } from './driver.js';
 import { mysqlKeyRow } from './key-row.js';
 import { IS_READ_ONLY } from './read-only.js';
 import { partsOf } from '../tables/table-name.js';
@@ -26,7 +26,7 @@ export const mysqlSessionLocks: SessionLocks = {
     const [row] = await query(`select connection_id() as id, ${IS_READ_ONLY} as is_read_only`, []);
     return { id: String(row?.['id']), isReadOnly: isTrue(row?.['is_read_only']) };
   },
-  handshakeId: (client) => idIn(client, 'threadId'),
+  handshakeId,
   nameOf: userLockName,
 
   tryLock: (query, table, { lock, mark }, column) =>

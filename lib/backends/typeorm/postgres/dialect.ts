@@ -18,7 +18,9 @@ export const postgres: SqlDialect = {
     const given = streamIn(extra);
     const stream = given ? (config: unknown) => sockets.adopt(given(config)) : () => sockets.create();
     const ours: object = { ...heard(extra), min: 0, max: 1, stream };
-    return { ...rest, ...replication?.master, poolSize: 1, poolErrorHandler: () => undefined, extra: ours };
+    const master = { ...rest, ...replication?.master };
+    // TypeORM takes `pg-native` where that is installed, which makes its own sockets.
+    return { ...master, nativeDriver: false, poolSize: 1, poolErrorHandler: () => undefined, extra: ours };
   },
 
   /**

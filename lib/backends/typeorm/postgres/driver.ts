@@ -49,7 +49,9 @@ export function heard(extra: unknown): object {
   return { ...given, verify };
 }
 
-/** Whether the server that answers is the one that greeted us. A pooler introduces itself, with an id of its own. */
-export const IS_OUR_SESSION = (parameter: string): string =>
-  `pg_backend_pid() = coalesce(${parameter}::int, pg_backend_pid())`;
+/**
+ * Whether the server that answers is the one that greeted us. A pooler introduces itself, with an id of its own. Without
+ * an id, nobody knows.
+ */
+export const IS_OUR_SESSION = (parameter: string): string => `pg_backend_pid() = ${parameter}::int`;
 export const handshakePid = (client: unknown): string | null => idIn(client, 'processID') ?? null;

@@ -87,6 +87,7 @@ export class RowConnection {
 
   async #prepare(): Promise<void> {
     await this.#dataSource.initialize();
+    this.#sockets.assertUsed('row');
     await this.settings.onOpen(queryOn(this.#dataSource));
     if (this.ended.aborted) await this.#dataSource.destroy();
   }

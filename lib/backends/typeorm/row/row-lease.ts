@@ -1,6 +1,12 @@
 import type { EntityManager } from 'typeorm';
 import { Deadline, type GrantedLease, type HolderMetadata, LockLostError } from '../../../core/index.js';
-import { cleanError, DatabaseError, isAnswer, switchOverError } from '../connections/database-error.js';
+import {
+  cleanError,
+  DatabaseError,
+  isAnswer,
+  isConnectionGone,
+  switchOverError,
+} from '../connections/database-error.js';
 import { isTrue, type Query, queryOn } from '../connections/query.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import type { TokenOfRow } from '../dialect/row-locks.js';
@@ -110,6 +116,7 @@ export class RowLease implements GrantedLease {
     } catch (error) {
       const cause = cleanError(error);
       if (isAnswer(cause, target.locks.aborted)) return true;
+      if (isConnectionGone(cause)) this.transaction.connection.cut();
       throw cause;
     }
   }

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import type { DataSourceOptions } from 'typeorm';
 import { LockConfigurationError, systemClock } from '../../../core/index.js';
-import { type DatabaseError, switchOverError } from '../connections/database-error.js';
+import { type DatabaseError, isConnectionGone, switchOverError } from '../connections/database-error.js';
 import { OwnConnection } from '../connections/own-connection.js';
 import type { Query } from '../connections/query.js';
 import type { LockNames, SessionLocks } from '../dialect/session-locks.js';
@@ -86,7 +86,7 @@ export class LockSession {
     try {
       return await this.#connection.run(sql, parameters);
     } catch (error) {
-      if (systemClock.now() - sentAt >= this.settings.ttlMs) this.cut();
+      if (systemClock.now() - sentAt >= this.settings.ttlMs || isConnectionGone(error)) this.cut();
       throw error;
     }
   }
@@ -103,13 +103,24 @@ export class LockSession {
 
   async #prepare(query: Query): Promise<void> {
     const { locks, table, check, ttlMs } = this.settings;
+    this.#connection.assertWatched('session');
     this.#id = (await locks.session(query)).id;
     const promised = locks.handshakeId(this.#connection.client);
-    if (promised !== undefined && promised !== this.#id) throw behindPooler();
+    if (promised === undefined) throw unknownSession();
+    if (promised !== this.#id) throw behindPooler();
     await locks.limitSilence(query, ttlMs);
     await check(query);
     this.#scope = await locks.scopeOf(query, table);
   }
+}
+
+/** Nothing shows then whether a pooler is there. */
+function unknownSession(): LockConfigurationError {
+  return new LockConfigurationError(
+    "strategy 'session' needs a driver that tells the session's id, as pg and mysql2 do, and that of the data source tells " +
+      "none: use one of these, or strategy 'lease'",
+    'dataSource',
+  );
 }
 
 /** A pooler has an id of its own. In transaction mode it would unlock in other sessions than it locked in. */
