@@ -36,8 +36,12 @@ export interface SqlDialect {
   describe(query: Query, table: string): ReturnType<Query>;
   /** For servers on which a user with many rights may write to a replica, where no other process would see the lock. */
   assertPrimary?(query: Query): Promise<void>;
-  /** Why a crash could make the server forget what it has confirmed, and what to change; else `undefined`. */
-  forgets?(query: Query): Promise<string | undefined>;
+  /** The reason why a crash could undo what the server has confirmed in this table, and what to change; else `undefined`. */
+  durabilityWarning?(query: Query, table: string): Promise<string | undefined>;
+  /** The storage engine of the table when it has no transactions or locks no rows, hence cannot keep our tables. */
+  unfitEngine?(query: Query, table: string): Promise<string | undefined>;
+  /** The name of the kind of cluster whose servers take writes without asking each other for locks; else `undefined`. */
+  clusterOfPrimaries?(query: Query): Promise<string | undefined>;
   /** Raises the resource's fence to `token`; false when a newer token was there. */
   raiseFence(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
   /** @param shared others must not raise it until the transaction ends, which writers of SQLite and MySQL cannot anyway */

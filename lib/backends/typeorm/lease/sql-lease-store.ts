@@ -47,7 +47,7 @@ export class SqlLeaseStore implements LeaseStore {
     this.name = `typeorm:${given.options.type}`;
     const onOpen = async (query: Query): Promise<void> => {
       await given.onOpen(query);
-      this.#onForgetful(await given.dialect.forgets?.(query));
+      this.#onDurabilityWarning(await given.dialect.durabilityWarning?.(query, rows.table));
     };
     this.settings = { ...given, onOpen };
     this.connections = new OwnConnections(this.settings);
@@ -61,15 +61,14 @@ export class SqlLeaseStore implements LeaseStore {
     this.#stopReaper = reapRegularly(reap, rows.reapIdleAfterMs);
   }
 
-  /** A server that does not flush gives no more than `best-effort`. Known once there is a connection. */
+  /** A server that does not flush, or a table that a crash empties, gives no more than `best-effort`. Known once there is a connection. */
   get guarantee(): Guarantee {
     return this.#guarantee;
   }
 
-  /** @param why a crash could make the server forget grants, and what to change */
-  #onForgetful(why: string | undefined): void {
-    this.#guarantee = why === undefined ? 'durable' : 'best-effort';
-    this.connections.health.advise('flush', why);
+  #onDurabilityWarning(warning: string | undefined): void {
+    this.#guarantee = warning === undefined ? 'durable' : 'best-effort';
+    this.connections.health.advise('durability', warning);
   }
 
   async tryAcquire(

@@ -78,7 +78,32 @@ export const mysql: SqlDialect = {
     throw new DatabaseError(message, 'ER_OPTION_PREVENTS_STATEMENT');
   },
 
-  async forgets(query) {
+  async unfitEngine(query, table) {
+    const { schema, name } = partsOf(table);
+    const [row] = await query(
+      `select engine from information_schema.tables where table_schema = coalesce(?, database()) and table_name = ?`,
+      [schema, name],
+    );
+    // A view has none.
+    const engine = row?.['engine'] ?? row?.['ENGINE'];
+    return typeof engine === 'string' && engine !== 'InnoDB' ? engine : undefined;
+  },
+
+  /** Each variable is there only on a server that could be in such a cluster. */
+  async clusterOfPrimaries(query) {
+    const rows = await query(
+      `show global variables where variable_name in ('wsrep_on', 'group_replication_single_primary_mode')`,
+      [],
+    );
+    const values = new Map(rows.map((row) => [row['Variable_name'], row['Value']]));
+    if (values.get('wsrep_on') === 'ON') return 'a Galera cluster (wsrep_on)';
+    const isMultiPrimary = values.get('group_replication_single_primary_mode') === 'OFF';
+    return isMultiPrimary ? 'a replication group with several primaries' : undefined;
+  },
+
+  async durabilityWarning(query, table) {
+    const engine = await this.unfitEngine?.(query, table);
+    if (engine !== undefined) return `a crash can undo grants: the table's engine is ${engine}, make it InnoDB`;
     const settings =
       'innodb_flush_log_at_trx_commit as flush, @@global.log_bin as log_bin, @@global.sync_binlog as sync';
     const [row] = await query(`select @@global.${settings}`, []);

@@ -7,7 +7,7 @@ import type { SessionLocks } from '../dialect/session-locks.js';
 import { userLockName } from '../tables/session-lock-name.js';
 
 /**
- * `GET_LOCK`, whose names belong to the whole server, so the database's name is hashed too. Not for Galera clusters.
+ * `GET_LOCK`, whose names belong to the whole server, so the database's name is hashed too. Each server of a cluster has its own.
  */
 export const mysqlSessionLocks: SessionLocks = {
   row: mysqlKeyRow,

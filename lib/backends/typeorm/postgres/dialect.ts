@@ -66,11 +66,13 @@ export const postgres: SqlDialect = {
       [table],
     ),
 
-  async forgets(query) {
+  async durabilityWarning(query, table) {
     const [row] = await query(
-      `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit`,
-      [],
+      `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
+         (select relpersistence::text from pg_class where oid = to_regclass($1)) as persistence`,
+      [table],
     );
+    if (row?.['persistence'] === 'u') return 'a crash empties the table, which is UNLOGGED: alter table … set logged';
     const off = ['fsync', 'synchronous_commit'].find((name) => row?.[name] === 'off');
     return off === undefined ? undefined : `a crash can undo grants: ${off} is off, switch it on`;
   },

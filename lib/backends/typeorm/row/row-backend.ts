@@ -4,7 +4,7 @@ import { assertOptions, type CommonOptions } from '../options.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import { rowLocksOf } from '../databases.js';
 import type { Query } from '../connections/query.js';
-import { lockTable } from '../tables/lock-table.js';
+import { assertOnePrimary, lockTable } from '../tables/lock-table.js';
 import { RowLeaseStore } from './row-lease-store.js';
 import { RowPool } from './row-pool.js';
 
@@ -35,11 +35,15 @@ export function rowBackend(
   assertOptions('row', options);
   const locks = rowLocksOf(dataSource.options.type);
   const { dialect, table, check } = lockTable(dataSource.options, options);
-  const settings = { options: dataSource.options, dialect, connectTimeoutMs, requestTimeoutMs, onOpen: check };
-  const onOpen = async (query: Query): Promise<void> => locks.prepareToLook?.(query);
+  const common = { options: dataSource.options, dialect, connectTimeoutMs, requestTimeoutMs };
+  const onOpen = async (query: Query): Promise<void> => {
+    await assertOnePrimary(query, dialect, 'row');
+    await check(query);
+  };
+  const onLookoutOpen = async (query: Query): Promise<void> => locks.prepareToLook?.(query);
   return () => {
-    const target = { table, locks, pool: new RowPool(settings, poolSize), requestTimeoutMs };
-    const lookouts = new OwnConnections({ ...settings, onOpen });
+    const target = { table, locks, pool: new RowPool({ ...common, onOpen }, poolSize), requestTimeoutMs };
+    const lookouts = new OwnConnections({ ...common, onOpen: onLookoutOpen });
     const store = new RowLeaseStore(`typeorm:${dataSource.options.type}-row`, target, lookouts);
     return new LockBackend(store, { patienceMs });
   };

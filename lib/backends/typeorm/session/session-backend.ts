@@ -1,8 +1,9 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockBackend, type PollingOptions } from '../../../core/index.js';
 import { assertOptions, type CommonOptions } from '../options.js';
+import type { Query } from '../connections/query.js';
 import { sessionLocksOf } from '../databases.js';
-import { lockTable } from '../tables/lock-table.js';
+import { assertOnePrimary, lockTable } from '../tables/lock-table.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
 export interface SessionBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
@@ -31,7 +32,12 @@ export function sessionBackend(
   assertOptions('session', options);
   const locks = sessionLocksOf(dataSource.options.type);
   const ttlMs = locks.row.ttlMs(sessionTtlMs);
-  const settings = { options: dataSource.options, locks, ttlMs, ...lockTable(dataSource.options, options) };
+  const { dialect, table, check: checkTable } = lockTable(dataSource.options, options);
+  const check = async (query: Query): Promise<void> => {
+    await assertOnePrimary(query, dialect, 'session');
+    await checkTable(query);
+  };
+  const settings = { options: dataSource.options, locks, ttlMs, dialect, table, check };
   const answerTimeoutMs = Math.min(requestTimeoutMs, ttlMs);
   return () => new LockBackend(new SessionLeaseStore(settings, answerTimeoutMs), options);
 }

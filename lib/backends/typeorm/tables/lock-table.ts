@@ -43,6 +43,17 @@ export function lockTable(options: DataSourceOptions, { tableName = DEFAULT_LOCK
   return { dialect, table, check };
 }
 
+/** @throws LockConfigurationError when locks of one server do not exclude the holders on others */
+export async function assertOnePrimary(query: Query, dialect: SqlDialect, strategy: 'row' | 'session'): Promise<void> {
+  const cluster = await dialect.clusterOfPrimaries?.(query);
+  if (cluster === undefined) return;
+  throw new LockConfigurationError(
+    `strategy '${strategy}' locks on one server only, and this one is in ${cluster}, where others take writes too: use ` +
+      "strategy 'lease'",
+    'strategy',
+  );
+}
+
 /** With `create`, makes it where it is missing. */
 async function checkLockTable(query: Query, dialect: SqlDialect, table: string, create: boolean): Promise<void> {
   // Another process may create it at the same time, or this one may not be allowed to where it is there already.
@@ -85,6 +96,8 @@ async function checkColumns(
   const missing = await failureOf(query(`select ${names} from ${table} where 1 = 0`, []));
   if (missing && isAnswer(missing, dialect.aboutTable)) throw unusable(table, kind, (failure ?? missing).message);
   if (missing) throw missing;
+  const engine = await dialect.unfitEngine?.(query, table);
+  if (engine !== undefined) throw unusable(table, kind, `its engine is ${engine}, and locks need InnoDB`);
   const found = new Map((await dialect.describe(query, table)).map((column) => [column['name'], column]));
   for (const [name, [, pattern]] of expected) {
     const type = shownType(found.get(name));
