@@ -32,6 +32,8 @@ export class OwnConnection {
   readonly #dataSource: DataSource;
   readonly #sockets = new Sockets(() => this.#onSocketClosed());
   #runner: QueryRunner | undefined;
+  /** Settles when the runner has its connection, or gets none. */
+  #connecting: Promise<unknown> = Promise.resolve();
   client: unknown;
   #ended = false;
   #keepsPlans = false;
@@ -111,7 +113,9 @@ export class OwnConnection {
   async #connect(): Promise<void> {
     await this.#dataSource.initialize();
     this.#runner = this.#dataSource.createQueryRunner('master');
-    const client: unknown = await this.#runner.connect();
+    const connecting: Promise<unknown> = this.#runner.connect();
+    this.#connecting = connecting.catch(() => undefined);
+    const client = await connecting;
     // Some drivers report a lost connection more than once, and an 'error' without a listener ends the process.
     if (client instanceof EventEmitter) client.on('error', () => undefined);
     this.client = client;
@@ -129,7 +133,9 @@ export class OwnConnection {
     return within(Deadline.after(requestTimeoutMs), 'the database gave no answer', answer);
   }
 
+  /** A runner that is released while it connects would keep its connection, and the pool could never end. */
   async #disconnect(): Promise<void> {
+    await this.#connecting;
     await this.#runner?.release();
     if (this.#dataSource.isInitialized) await this.#dataSource.destroy();
   }

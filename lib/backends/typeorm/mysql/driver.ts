@@ -24,6 +24,9 @@ export function answersAsExpected(sockets: Sockets, extra: unknown): object {
   const given = streamIn(extra);
   return {
     connectionLimit: 1,
+    // No pause ends a connection of the locks.
+    maxIdle: 1,
+    waitForConnections: true,
     rowsAsArray: false,
     namedPlaceholders: false,
     typeCast: true,

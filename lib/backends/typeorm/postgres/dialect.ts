@@ -9,6 +9,9 @@ import { postgresRowLocks } from './row-locks.js';
 import { postgresSessionLocks } from './session-locks.js';
 import { postgresLine } from './waiting-line.js';
 
+/** Options of `pg`'s pool: no number of uses, age or pause ends a connection of the locks. */
+const KEEP_OPEN = { maxUses: Infinity, maxLifetimeSeconds: 0, idleTimeoutMillis: 0 };
+
 export const postgres: SqlDialect = {
   connections: 2,
 
@@ -17,7 +20,7 @@ export const postgres: SqlDialect = {
     const { replication, extra, ...rest } = options;
     const given = streamIn(extra);
     const stream = given ? (config: unknown) => sockets.adopt(given(config)) : () => sockets.create();
-    const ours: object = { ...heard(extra), min: 0, max: 1, stream };
+    const ours: object = { ...heard(extra), ...KEEP_OPEN, min: 0, max: 1, stream };
     const master = { ...rest, ...replication?.master };
     // TypeORM takes `pg-native` where that is installed, which makes its own sockets.
     return { ...master, nativeDriver: false, poolSize: 1, poolErrorHandler: () => undefined, extra: ours };
