@@ -5,11 +5,15 @@ import { Deadline, pause, systemClock } from '../../../core/index.js';
 import { cleanError, DatabaseError, isAnswer } from './database-error.js';
 import { makeDataSource } from './data-source.js';
 import { type Query, queryOn, type Rows } from './query.js';
+import { SILENT_LOGGER } from './silent-logger.js';
 import { Sockets } from './sockets.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { TimeoutError, within } from './timeout.js';
 
 const BUSY_PAUSE_MS = 10;
+
+/** Nothing of the application's takes part in the statements of the locks. 0: no statement is logged as a slow one. */
+const LOCKS_ONLY = { entities: [], subscribers: [], logging: false, maxQueryExecutionTime: 0 };
 
 /** The longest time for an orderly end. */
 const CLOSE_MS = 200;
@@ -45,7 +49,7 @@ export class OwnConnection {
     private readonly onLost: () => void,
   ) {
     const options = settings.dialect.connection(settings.options, this.#sockets);
-    this.#dataSource = makeDataSource(options, { entities: [], subscribers: [], logging: false });
+    this.#dataSource = makeDataSource(options, { ...LOCKS_ONLY, logger: SILENT_LOGGER });
   }
 
   /** @throws LockConfigurationError when the end of this connection would not be noticed */

@@ -5,6 +5,7 @@ import { cleanError } from '../connections/database-error.js';
 import { makeDataSource } from '../connections/data-source.js';
 import { type Query, queryOn, readRows } from '../connections/query.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
+import { loggerOfOthers, runUnlogged } from '../connections/silent-logger.js';
 import { Sockets } from '../connections/sockets.js';
 import { within } from '../connections/timeout.js';
 
@@ -27,13 +28,14 @@ export class RowConnection {
 
   private constructor(private readonly settings: ConnectionSettings) {
     this.#dataSource = makeDataSource(settings.dialect.connection(settings.options, this.#sockets));
+    this.#dataSource.logger = loggerOfOthers(this.#dataSource.logger);
   }
 
   /** Within `connectTimeoutMs`, or nothing stays open. */
   static async open(settings: ConnectionSettings): Promise<RowConnection> {
     const connection = new RowConnection(settings);
     try {
-      const ready = connection.#prepare();
+      const ready = runUnlogged(() => connection.#prepare());
       await within(Deadline.after(settings.connectTimeoutMs), 'the database accepted no connection', ready);
       return connection;
     } catch (error) {
@@ -59,7 +61,7 @@ export class RowConnection {
   /** A statement of the locks'. Its time begins when those before it are answered: a holder's own may take longer. */
   async ask(limitMs: number, ...[sql, parameters]: Parameters<Query>): ReturnType<Query> {
     const [send, turn] = [this.#send, this.#lastAnswer];
-    const answer = this.#inTurn(async () => send?.(sql, [...parameters]));
+    const answer = runUnlogged(() => this.#inTurn(async () => send?.(sql, [...parameters])));
     await turn;
     return readRows(await within(Deadline.after(limitMs), 'the database gave no answer', answer));
   }

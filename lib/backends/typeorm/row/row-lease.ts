@@ -8,6 +8,7 @@ import {
   switchOverError,
 } from '../connections/database-error.js';
 import { isTrue, type Query, queryOn } from '../connections/query.js';
+import { runUnlogged } from '../connections/silent-logger.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import type { TokenOfRow } from '../dialect/row-locks.js';
 import type { RowTransaction } from './row-transaction.js';
@@ -101,7 +102,8 @@ export class RowLease implements GrantedLease {
 
   /** Behind the holder's own statements. */
   get #query(): Query {
-    return queryOn(this.transaction.runner);
+    const query = queryOn(this.transaction.runner);
+    return (...statement) => runUnlogged(() => query(...statement));
   }
 
   get #token(): TokenOfRow {

@@ -2,6 +2,7 @@ import type { QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
 import { cleanError, isAnswer, isReadOnlyError, switchOverError } from '../connections/database-error.js';
 import { isTrue, type Query } from '../connections/query.js';
+import { runUnlogged } from '../connections/silent-logger.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from '../dialect/row-locks.js';
@@ -54,7 +55,7 @@ export class RowTransaction {
   /** False: nobody has made the row yet. */
   async #lock(waitMs: number): Promise<boolean> {
     const { key, table, locks, ttlMs, requestTimeoutMs } = this.target;
-    await this.#inTime(this.runner.startTransaction('READ COMMITTED'));
+    await this.#inTime(() => this.runner.startTransaction('READ COMMITTED'));
     await locks.limit(this.query, { ttlMs, waitMs });
     const select = locks.lock(table, waitMs > 0 ? 'wait' : 'nowait');
     const limitMs = requestTimeoutMs + (waitMs > 0 ? LONGEST_WAIT_MS : 0);
@@ -68,13 +69,13 @@ export class RowTransaction {
   async #create(): Promise<void> {
     const { key, table, locks } = this.target;
     await locks.create(this.query, table, key);
-    await this.#inTime(this.runner.commitTransaction());
+    await this.#inTime(() => this.runner.commitTransaction());
   }
 
   async #end(cause: unknown): Promise<void> {
     try {
       if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.cut();
-      else if (this.runner.isTransactionActive) await this.#inTime(this.runner.rollbackTransaction());
+      else if (this.runner.isTransactionActive) await this.#inTime(() => this.runner.rollbackTransaction());
     } catch {
       this.connection.cut();
     }
@@ -84,7 +85,8 @@ export class RowTransaction {
   /** Each in its time. */
   readonly query: Query = (...statement) => this.connection.ask(this.target.requestTimeoutMs, ...statement);
 
-  #inTime<T>(statement: Promise<T>): Promise<T> {
-    return within(Deadline.after(this.target.requestTimeoutMs), 'the database gave no answer', statement);
+  #inTime<T>(statement: () => Promise<T>): Promise<T> {
+    const answer = runUnlogged(statement);
+    return within(Deadline.after(this.target.requestTimeoutMs), 'the database gave no answer', answer);
   }
 }
