@@ -1,6 +1,7 @@
 import {
   type BackendHealth,
   LockConfigurationError,
+  NotSentError,
   ReportedHealth,
   systemClock,
   type Timer,
@@ -26,15 +27,21 @@ export class DatabaseHealth extends ReportedHealth {
     super();
   }
 
-  /** Settles as `answer` does, and reports it. A wrong table says nothing about the database. */
-  note<T>(answer: Promise<T>): Promise<T> {
+  /**
+   * Settles as `answer` does, and reports it. A wrong table, and a request that was not sent, say nothing about the
+   * database.
+   *
+   * @param isFromDatabase asked at the end: false for an answer that this process gave without a statement
+   */
+  note<T>(answer: Promise<T>, isFromDatabase = (): boolean => true): Promise<T> {
     return answer.then(
       (value) => {
-        this.report('up');
+        if (isFromDatabase()) this.report('up');
         return value;
       },
       (error: unknown) => {
-        if (!(error instanceof LockConfigurationError)) this.down(String(error));
+        const isSilent = error instanceof LockConfigurationError || error instanceof NotSentError;
+        if (!isSilent) this.down(String(error));
         throw error;
       },
     );

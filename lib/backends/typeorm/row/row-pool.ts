@@ -1,5 +1,5 @@
 import { Semaphore, systemClock } from '../../../core/index.js';
-import { DatabaseError } from '../connections/database-error.js';
+import { cleanError, DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import { LONGEST_IDLE_MS } from '../connections/own-connections.js';
@@ -85,11 +85,26 @@ export class RowPool {
 
   async #open(): Promise<RowConnection> {
     if (this.#closed) throw new DatabaseError('the row locks are closed', undefined);
-    const connection = await this.health.note(RowConnection.open(this.settings));
+    const connection = await this.#openNoted();
     this.#all.add(connection);
     connection.ended.addEventListener('abort', () => this.#forget(connection), { once: true });
     if (connection.ended.aborted || this.#closed) this.#forget(connection);
     return connection;
+  }
+
+  /** While others are open, the database serves: that there can be no more of them is for the operator to know. */
+  async #openNoted(): Promise<RowConnection> {
+    try {
+      const connection = await RowConnection.open(this.settings);
+      this.health.report('up');
+      this.health.advise('pool', undefined);
+      return connection;
+    } catch (error) {
+      if (this.#all.size === 0) return await this.health.note(Promise.reject(error));
+      const why = `the pool for row locks stays at ${this.#all.size} connections: ${cleanError(error).message}`;
+      this.health.advise('pool', why);
+      throw error;
+    }
   }
 
   #forget(connection: RowConnection): void {

@@ -47,7 +47,7 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   async start(): Promise<void> {
-    await this.#inTime(() => this.#connected());
+    await this.#inTime(async () => (await this.#connected()).heartbeat());
   }
 
   tryAcquire(
@@ -57,32 +57,37 @@ export class SessionLeaseStore implements LeaseStore {
     metadata: HolderMetadata,
     asker?: Asker,
   ): Promise<LeaseAttempt> {
+    let isFromDatabase = true;
     const attempt = async (): Promise<LeaseAttempt> => {
+      isFromDatabase = true;
       const session = await this.#connected();
       // The release of one who gave up meanwhile has found no claim, and nobody would give this lock back.
       if (asker?.onSend() === false) throw new NotSentError();
       const claim = this.#claims.get(key);
-      if (claim && claim.owner !== owner) return { acquired: false, retryAfterMs: null, holder: claim.metadata };
+      if (claim && claim.owner !== owner) {
+        isFromDatabase = false;
+        return { acquired: false, retryAfterMs: null, holder: claim.metadata };
+      }
       return claim ? this.#again(key, claim) : this.#ask(session, key, owner, metadata);
     };
-    return this.health.note(this.#onSome(attempt));
+    return this.health.note(this.#onSome(attempt), () => isFromDatabase);
   }
 
-  renew(key: string, owner: string): Promise<boolean> {
+  async renew(key: string, owner: string): Promise<boolean> {
+    const claim = this.#claims.get(key);
+    if (claim?.owner !== owner) return false;
     return this.#inTime(async () => {
-      const claim = this.#claims.get(key);
-      if (claim?.owner !== owner) return false;
       await claim.session.heartbeat();
       return this.#claims.get(key) === claim;
     });
   }
 
-  release(key: string, owner: string): Promise<boolean> {
+  async release(key: string, owner: string): Promise<boolean> {
+    const claim = this.#claims.get(key);
+    if (claim?.owner !== owner) return false;
+    const { acquired } = await this.#limited(() => claim.attempt.catch(() => ({ acquired: false })));
+    if (!acquired || this.#claims.get(key) !== claim) return false;
     return this.#inTime(async () => {
-      const claim = this.#claims.get(key);
-      if (claim?.owner !== owner) return false;
-      const { acquired } = await claim.attempt.catch(() => ({ acquired: false }));
-      if (!acquired || this.#claims.get(key) !== claim) return false;
       await this.settings.locks.unlock(claim.session.query, claim.session.namesOf(key, owner));
       this.#drop(key, claim);
       return true;
