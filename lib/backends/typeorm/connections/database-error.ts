@@ -1,5 +1,5 @@
 import { QueryFailedError } from 'typeorm';
-import { errorText, LockError } from '../../../core/index.js';
+import { errorText, LockConfigurationError, LockError } from '../../../core/index.js';
 
 /** The words of a database or its driver, without the statement: statements carry owner ids, which are secrets. */
 export class DatabaseError extends Error {
@@ -7,6 +7,8 @@ export class DatabaseError extends Error {
     message: string,
     /** As the driver has it: an SQLSTATE, `ER_LOCK_DEADLOCK`, `SQLITE_BUSY`, `ECONNREFUSED`. */
     readonly code: string | undefined,
+    /** As the server has it; `undefined` where driver or database have none. */
+    readonly sqlState?: string,
   ) {
     super(message);
     this.name = new.target.name;
@@ -19,7 +21,13 @@ export function cleanError(error: unknown): DatabaseError | LockError {
   const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
   const advice = READ_ONLY.test(code ?? '') ? `: ${WRITABLE}` : '';
-  return new DatabaseError(errorText(cause) + advice, code);
+  return new DatabaseError(errorText(cause) + advice, code, sqlStateOf(cause) ?? code);
+}
+
+/** The field of mysql2; `pg` has it as the code. */
+function sqlStateOf(cause: unknown): string | undefined {
+  const state: unknown = cause instanceof Error && 'sqlState' in cause ? cause.sqlState : undefined;
+  return typeof state === 'string' ? state : undefined;
 }
 
 /** Whether the database answered with one of these codes. */
@@ -32,6 +40,23 @@ export const WRITABLE = 'locks need a database that takes writes, and not a repl
 /** Codes of PostgreSQL, of MySQL and MariaDB, of SQLite, and the last one again as libsql has it. */
 const READ_ONLY =
   /^(25006|ER_(OPTION_PREVENTS_STATEMENT|READ_ONLY_MODE|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
+
+/** Whether a healthy server refused this statement for its values, or for what the caller may do with them. */
+export function isAboutValue(error: unknown): error is DatabaseError {
+  return error instanceof DatabaseError && (VALUE_STATES.test(error.sqlState ?? '') || isAnswer(error, VALUE_CODES));
+}
+
+/** Tells a caller at once: the same statement never succeeds, and others do. */
+export function refusedValueError(error: DatabaseError): LockConfigurationError {
+  return new LockConfigurationError(`the database refuses this key: ${error.message}`, 'key');
+}
+
+/** SQLSTATEs: data exceptions, constraints, insufficient privilege, and what triggers raise. */
+const VALUE_STATES = /^(2[23][0-9A-Z]{3}|42501|45000|P0001)$/u;
+
+/** Codes of the same kind whose SQLSTATE says less, and of SQLite, which has none. */
+const VALUE_CODES =
+  /^(ER_((TABLE|COLUMN)ACCESS_DENIED_ERROR|TRUNCATED_WRONG_VALUE_FOR_FIELD|CHECK_CONSTRAINT_VIOLATED)|SQLITE_(CONSTRAINT|MISMATCH|TOOBIG).*)$/u;
 
 /** The error of a server that took writes before, and takes none now: the locks have moved to another one. */
 export function switchOverError(): DatabaseError {

@@ -7,7 +7,7 @@ import {
   type Timer,
   retryUntilAnswered,
 } from '../../../core/index.js';
-import { failureOf } from './database-error.js';
+import { failureOf, isAboutValue, refusedValueError } from './database-error.js';
 
 /** How long `health` names a connection that died silently. */
 const REMEMBERED_MS = 600_000;
@@ -29,7 +29,7 @@ export class DatabaseHealth extends ReportedHealth {
 
   /**
    * Settles as `answer` does, and reports it. A wrong table, and a request that was not sent, say nothing about the
-   * database.
+   * database, and one that refuses a value serves. @throws LockConfigurationError for such a value
    *
    * @param isFromDatabase asked at the end: false for an answer that this process gave without a statement
    */
@@ -40,6 +40,10 @@ export class DatabaseHealth extends ReportedHealth {
         return value;
       },
       (error: unknown) => {
+        if (isAboutValue(error)) {
+          this.report('up');
+          throw refusedValueError(error);
+        }
         const isSilent = error instanceof LockConfigurationError || error instanceof NotSentError;
         if (!isSilent) this.down(String(error));
         throw error;

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { Deadline, pause, systemClock } from '../../../core/index.js';
-import { cleanError, DatabaseError, isAnswer } from './database-error.js';
+import { cleanError, DatabaseError, isAboutValue, isAnswer } from './database-error.js';
 import { makeDataSource } from './data-source.js';
 import { type Query, queryOn, type Rows } from './query.js';
 import { SILENT_LOGGER } from './silent-logger.js';
@@ -86,7 +86,8 @@ export class OwnConnection {
       } catch (error) {
         if (error instanceof TimeoutError) this.destroy();
         const cause = cleanError(error);
-        if (!this.isBusy(cause)) throw cause;
+        if (isAboutValue(cause)) this.#answeredAt = systemClock.now();
+        if (!this.#isBusy(cause)) throw cause;
         this.#answeredAt = systemClock.now();
         if (retries.passed) throw cause;
         await pause(systemClock, randomInt(BUSY_PAUSE_MS, 2 * BUSY_PAUSE_MS));
@@ -95,7 +96,11 @@ export class OwnConnection {
   };
 
   /** Whether the connection is as good as before after this failure of `run`. */
-  isBusy(error: unknown): boolean {
+  isGoodAfter(error: unknown): boolean {
+    return this.#isBusy(error) || isAboutValue(error);
+  }
+
+  #isBusy(error: unknown): boolean {
     return isAnswer(error, this.settings.dialect.busy);
   }
 

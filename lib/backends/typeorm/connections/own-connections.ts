@@ -62,7 +62,7 @@ export class OwnConnections {
       try {
         return await this.#on(used, statement);
       } catch (error) {
-        if (this.#closed || used.isBusy(error)) throw error;
+        if (this.#closed || used.isGoodAfter(error)) throw error;
         if (error instanceof TimeoutError) return this.#afterSilence(statement);
         if (deadline.passed) throw error;
       }
@@ -86,7 +86,7 @@ export class OwnConnections {
       if (this.#all.has(connection)) this.#idle.push(connection);
       return rows;
     } catch (error) {
-      if (connection.isBusy(error) && this.#all.has(connection)) this.#idle.push(connection);
+      if (connection.isGoodAfter(error) && this.#all.has(connection)) this.#idle.push(connection);
       else this.#drop(connection);
       throw error;
     }

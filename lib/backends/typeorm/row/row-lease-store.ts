@@ -10,7 +10,7 @@ import {
   pause,
   systemClock,
 } from '../../../core/index.js';
-import { isAnswer } from '../connections/database-error.js';
+import { isAboutValue, isAnswer, refusedValueError } from '../connections/database-error.js';
 import type { OwnConnections } from '../connections/own-connections.js';
 import { RowContender, type RowNews, type RowWaiter } from './row-contender.js';
 import { RowLease } from './row-lease.js';
@@ -113,6 +113,7 @@ export class RowLeaseStore implements LeaseStore {
       try {
         return await ask();
       } catch (error) {
+        if (isAboutValue(error)) throw refusedValueError(error);
         if (patience.passed || !isAnswer(error, locks.busy)) throw error;
       }
       await pause(systemClock, randomInt(RETRY_MS));
