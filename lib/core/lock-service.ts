@@ -5,6 +5,7 @@ import { LockShutdownError, LockTimeoutError } from './contract/errors.js';
 import type { Hold } from './holding/hold.js';
 import type { HoldRegistry } from './holding/hold-registry.js';
 import { assertKey } from './contract/key.js';
+import { beginAwaited, endAwaited, whileAwaited } from './kit/awaited-promises.js';
 import type { KeyHolder, KeyState } from './contract/key-state.js';
 import type { BackendHealth } from './contract/health.js';
 import { LockBackend } from './leasing/lock-backend.js';
@@ -60,7 +61,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
 
   /** Whether the backend can be reached, as far as this process knows without asking. */
   get health(): BackendHealth {
-    return this.backend.store.health?.current ?? { status: 'idle' };
+    return this.backend.health.current;
   }
 
   /** The locks that this process holds through this service. */
@@ -117,7 +118,12 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    */
   async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
     const resolved = this.#resolved(options);
-    return this.#entered(key, resolved, await this.#take(key, resolved));
+    beginAwaited();
+    try {
+      return this.#entered(key, resolved, await this.#take(key, resolved));
+    } finally {
+      endAwaited();
+    }
   }
 
   /**
@@ -126,8 +132,13 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    */
   async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
     const resolved = { ...this.#options.of(options), waitMs: 0 };
-    const hold = await this.#take(key, resolved);
-    return hold instanceof KeyHeld ? null : new LockHandle(key, hold, this.#holds.release);
+    beginAwaited();
+    try {
+      const hold = await this.#take(key, resolved);
+      return hold instanceof KeyHeld ? null : new LockHandle(key, hold, this.#holds.release);
+    } finally {
+      endAwaited();
+    }
   }
 
   /**
@@ -137,7 +148,13 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    */
   async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
     const resolved = this.#resolved(options);
-    const lock = this.#entered(key, resolved, await this.#take(key, resolved));
+    let lock: LockHandle;
+    beginAwaited();
+    try {
+      lock = this.#entered(key, resolved, await this.#take(key, resolved));
+    } finally {
+      endAwaited();
+    }
     try {
       const result = await lock.run(() => work(lock));
       lock.throwIfLost();
@@ -170,7 +187,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * @throws LockBackendError the backend does not answer
    */
   checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
-    return checkSequencer(text, wanted, this.keyPrefix, this.#holds);
+    return whileAwaited(() => checkSequencer(text, wanted, this.keyPrefix, this.#holds));
   }
 
   /**
@@ -178,7 +195,8 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * of that kind: observers hear of it, and `health` shows it. @throws LockConfigurationError
    */
   start(): Promise<void> {
-    return outside(() => startBackend(this.backend, (error) => void this.#observers.notifyFailure('', 'start', error)));
+    const onFailure = (error: unknown): void => void this.#observers.notifyFailure('', 'start', error);
+    return whileAwaited(() => outside(() => startBackend(this.backend, onFailure)));
   }
 
   /** Refuses all acquisitions and sends waiters away, with `LockShutdownError`. What is held stays held. Idempotent. */
@@ -200,7 +218,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * take others.
    */
   drain(graceMs?: number): Promise<boolean> {
-    return this.#end.drain(graceMs);
+    return whileAwaited(() => this.#end.drain(graceMs));
   }
 
   /**
@@ -209,7 +227,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * again, a grace time that ends earlier counts, and a later one changes nothing.
    */
   shutdown(graceMs?: number): Promise<void> {
-    return this.#end.shutdown(graceMs);
+    return whileAwaited(() => this.#end.shutdown(graceMs));
   }
 
   /**
@@ -219,7 +237,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * now, and their keys are not given back under their work. Leaders end first, see `lead`. Idempotent.
    */
   close(withinMs?: number): Promise<void> {
-    return this.#end.close(withinMs);
+    return whileAwaited(() => this.#end.close(withinMs));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -38,6 +38,7 @@ export type FaultName =
   | 'history-of-shares'
   | 'idle'
   | 'idle-in-line'
+  | 'jobs'
   | 'leaders'
   | 'network'
   | 'order'

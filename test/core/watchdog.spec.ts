@@ -34,6 +34,7 @@ describe('Watchdog', () => {
       },
       release: async () => undefined,
       keepFor: async () => undefined,
+      leaveOpen: () => undefined,
       revoked: revocation.signal,
     };
     const watchdog = new Watchdog(lease, renews, clock, grid);

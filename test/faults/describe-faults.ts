@@ -10,6 +10,7 @@ import type { FaultTheme } from './fault-theme.js';
 import { fence } from './fence.js';
 import { histories, historiesOfKills, historiesOfShares } from './history.js';
 import { idle, idleInLine } from './idle.js';
+import { jobs } from './jobs.js';
 import { leaders } from './leaders.js';
 import { network } from './network.js';
 import { order, orderOfSlowSessions } from './order.js';
@@ -27,6 +28,7 @@ const THEMES: Readonly<Record<Exclude<FaultName, 'hammer'>, FaultTheme>> = {
   'history-of-shares': historiesOfShares,
   idle,
   'idle-in-line': idleInLine,
+  jobs,
   leaders,
   network,
   order,

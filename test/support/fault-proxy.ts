@@ -19,7 +19,7 @@ interface Trap {
  */
 export class FaultProxy {
   readonly port: number;
-  readonly #target: { readonly host: string; readonly port: number };
+  #target: { readonly host: string; readonly port: number };
   readonly #links = new Set<Link>();
   readonly #requestListeners = new Set<(chunk: Buffer) => void>();
   readonly #modes = { up: 'forward', down: 'forward' } as Record<Way, 'forward' | 'hold' | 'drop'>;
@@ -71,6 +71,11 @@ export class FaultProxy {
       this.#delays[way] = ms;
       for (const link of this.#links) link.pipes[way].delayMs = ms;
     }
+  }
+
+  /** Has new connections lead to another server, as a name does that has moved; the present ones stay where they are. */
+  redirect(target: { readonly port: number }): void {
+    this.#target = { ...this.#target, ...target };
   }
 
   /** New connections are refused until `accept()`; the present ones live on. */

@@ -43,6 +43,16 @@ const api = {
     return block({ key: request.key, ms });
   },
   release: (key: string) => handleOf(key).release(),
+  acquireAndRelease: ({ key, options }: Request) => locks.withLock(key, () => undefined, options),
+  /** From now on only the job can keep this process: it takes a lock, and its answer goes to the standard error. */
+  startJob: ({ key, options }: Request) => {
+    process.channel?.unref();
+    const answer = (text: string) => void writeSync(process.stderr.fd, `answer: ${text}\n`);
+    void locks
+      .withLock(key, () => 'done', options)
+      .then(answer, (error: unknown) => answer(String(error)))
+      .then(() => locks.close());
+  },
   belief: (key: string) => beliefOf(handleOf(key)),
   loss: (key: string) => losses.get(key),
   events: () => events,

@@ -27,6 +27,16 @@ export class Holder implements AsyncDisposable {
     return { fencingToken: await this.child.call('acquire', { key, options }) };
   }
 
+  acquireAndRelease(key: string, options: AcquireOptions): Promise<void> {
+    return this.child.call('acquireAndRelease', { key, options });
+  }
+
+  /** The process now runs a job, and ends by itself. */
+  startJob(key: string, options: AcquireOptions): void {
+    // Whether this is answered before the process ends does not matter.
+    this.child.call('startJob', { key, options }).catch(() => undefined);
+  }
+
   /**
    * Has it compute without a pause, freezes it in the middle of that, and lets it go on when `meanwhile` is over. Resolves to
    * what its lock looked like in the very next step.

@@ -1,4 +1,4 @@
-import { errorText } from '../../core/index.js';
+import { errorText, type FailureKind, withFailureKind } from '../../core/index.js';
 
 /** https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
 const STATUS = [
@@ -34,6 +34,12 @@ const REFUSALS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
   UNAUTHENTICATED: 'passing',
 };
 
+const KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
+  INVALID_ARGUMENT: 'value',
+  PERMISSION_DENIED: 'value',
+  FAILED_PRECONDITION: 'elsewhere',
+};
+
 const NO_SPACE = 'database space exceeded';
 /** The advice of etcd's own manual: https://etcd.io/docs/v3.5/op-guide/maintenance/#space-quota */
 export const MORE_SPACE =
@@ -48,6 +54,10 @@ export class EtcdError extends Error {
     readonly code: EtcdStatus,
   ) {
     super(message);
+  }
+
+  get failureKind(): FailureKind {
+    return KINDS[this.code] ?? 'refuses';
   }
 
   /** `undefined` for success. */
@@ -82,5 +92,5 @@ function decoded(message: string): string {
 
 /** The reason why a connection failed, in words that may be logged. */
 export function connectionError(error: unknown): Error {
-  return new Error(errorText(error) || 'the connection was lost');
+  return withFailureKind(new Error(errorText(error) || 'the connection was lost'), 'silent');
 }

@@ -1,3 +1,5 @@
+import type { FailureKind } from '../../core/index.js';
+
 /**
  * `not-sent`: the server has seen nothing of it. `unknown`: it may have been carried out, or may still be. `protocol`:
  * what came back is no answer of a memcached server. `refused`: the server answered that it cannot.
@@ -14,6 +16,10 @@ export class MemcachedError extends Error {
     options?: { readonly cause?: unknown },
   ) {
     super(message, options);
+  }
+
+  get failureKind(): FailureKind {
+    return this.kind === 'not-sent' || this.kind === 'unknown' ? 'silent' : 'refuses';
   }
 }
 

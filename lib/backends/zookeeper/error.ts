@@ -1,6 +1,9 @@
+import type { FailureKind } from '../../core/index.js';
+
 /** The connection ended before the answer: the request may have been carried out, or not. */
 export class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
+  readonly failureKind = 'silent';
 }
 
 /** The server does not know the session (any more): its nodes are gone. */
@@ -17,24 +20,30 @@ export class SessionRefusedError extends Error {
 
 /** Comes from the client, not from a server: the socket closed before the answer. */
 export const CONNECTION_LOSS = -4;
+const BAD_ARGUMENTS = -8;
 export const NO_NODE = -101;
+const NO_AUTH = -102;
 export const NO_CHILDREN_FOR_EPHEMERALS = -108;
 export const NODE_EXISTS = -110;
 export const SESSION_EXPIRED = -112;
 export const SESSION_MOVED = -118;
+const NOT_READONLY = -119;
+
+/** The server is well, and refuses this node or this user. */
+const ABOUT_VALUE: ReadonlySet<number> = new Set([BAD_ARGUMENTS, NO_AUTH]);
 
 /** `KeeperException.Code`, with advice. After a final one asking again brings the same answer. The others may pass. */
 const CODES: ReadonlyMap<number, readonly [text: string, kind?: 'final']> = new Map([
   [-6, ['UNIMPLEMENTED: mode sequential needs ZooKeeper 3.5.3 or newer', 'final']],
-  [-8, ['BAD_ARGUMENTS', 'final']],
+  [BAD_ARGUMENTS, ['BAD_ARGUMENTS', 'final']],
   [NO_NODE, ['NO_NODE']],
-  [-102, ['NO_AUTH: its ACL does not give this user the right', 'final']],
+  [NO_AUTH, ['NO_AUTH: its ACL does not give this user the right', 'final']],
   [NO_CHILDREN_FOR_EPHEMERALS, ['NO_CHILDREN_FOR_EPHEMERALS']],
   [NODE_EXISTS, ['NODE_EXISTS']],
   [SESSION_EXPIRED, ['SESSION_EXPIRED']],
   [-114, ['INVALID_ACL: an entry of the ACL is not one, or needs authentication first', 'final']],
   [SESSION_MOVED, ['SESSION_MOVED']],
-  [-119, ['NOT_READONLY: the server has lost the others, and only reads']],
+  [NOT_READONLY, ['NOT_READONLY: the server has lost the others, and only reads']],
   [-125, ['QUOTA_EXCEEDED', 'final']],
   [-127, ['THROTTLED_OP: the server has too much to do']],
 ]);
@@ -47,6 +56,11 @@ export class ServerRefusalError extends Error {
     operation: string,
   ) {
     super(`the server refused to ${operation}: ${CODES.get(code)?.[0] ?? `error ${code}`}`);
+  }
+
+  get failureKind(): FailureKind {
+    if (this.code === NOT_READONLY) return 'elsewhere';
+    return ABOUT_VALUE.has(this.code) ? 'value' : 'refuses';
   }
 }
 

@@ -35,7 +35,7 @@ function timeoutMessage(key: string, waitMs: number, holder: Holder | undefined)
   const by = holder ? ` by ${holder.label ?? holder.host} (pid ${holder.pid})` : '';
   return waitMs === 0
     ? `${quote(key)} is held${by}, and waitMs is 0`
-    : `${quote(key)} is still held${by} after ${waitMs} ms`;
+    : `${quote(key)} is still held${by} after ${Math.round(waitMs)} ms`;
 }
 
 export type LossReason = 'expired' | 'revoked' | 'max-hold' | 'shutdown';
@@ -202,7 +202,9 @@ export class OptimisticConflictError extends Error {
 }
 
 /** A request was not sent, and never will be: nothing can stay behind on the server because of it. */
-export class NotSentError extends Error {}
+export class NotSentError extends Error {
+  readonly failureKind = 'silent';
+}
 
 const SHOWN_KEY_LENGTH = 200;
 

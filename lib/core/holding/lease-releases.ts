@@ -1,4 +1,5 @@
 import type { Observers } from '../events/observers.js';
+import { beginAwaited, endAwaited } from '../kit/awaited-promises.js';
 import { WaitGroup } from '../kit/wait-group.js';
 import type { Hold } from './hold.js';
 import { type Clock, pause } from '../time/timers.js';
@@ -23,7 +24,7 @@ export class LeaseReleases {
    * @param early which is as soon as the release is sent, because the store keeps the order of what it is asked
    */
   release(hold: Hold, onOver: () => void = nothing, early = false): Promise<void> {
-    this.underWay.begin();
+    this.#begin();
     const { watchdog } = hold;
     const renewal = watchdog.stop();
     if (!renewal) return this.#send(hold, 0, onOver, early);
@@ -35,8 +36,9 @@ export class LeaseReleases {
    * Never rejects.
    */
   async keep(hold: Hold, ms: number, onOver: () => void = nothing): Promise<void> {
-    this.underWay.begin();
+    this.#begin();
     const end = this.clock.now() + ms;
+    hold.watchdog.lease.leaveOpen();
     await hold.watchdog.stop();
     await this.#send(hold, Math.max(1, end - this.clock.now()), onOver);
     void this.#releaseAt(end, hold);
@@ -57,6 +59,17 @@ export class LeaseReleases {
     this.underWay.end();
   }
 
+  /** A caller may await it: the process stays until it is over. */
+  #begin(): void {
+    this.underWay.begin();
+    beginAwaited();
+  }
+
+  #end(): void {
+    this.underWay.end();
+    endAwaited();
+  }
+
   /** A release, or what keeps the key closed. A server that says nothing is waited for as long as the lease would last. */
   #send({ key, watchdog }: Hold, keepMs: number, onOver: () => void, early = false): Promise<void> {
     return new Promise((resolve) => {
@@ -66,7 +79,7 @@ export class LeaseReleases {
         isOver = true;
         endLimit();
         if (error !== undefined) this.observers.notifyFailure(key, 'release', error);
-        this.underWay.end();
+        this.#end();
         if (!early) onOver();
         resolve();
       };

@@ -1,5 +1,6 @@
 import { type Share, shareOf } from '../contract/claim.js';
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
+import { whileAwaited } from '../kit/awaited-promises.js';
 import type { Hold } from './hold.js';
 import { handlesAround, runInside } from './call-tree.js';
 import { followed } from '../events/lock-tracer.js';
@@ -89,7 +90,7 @@ export class LockHandle implements AsyncDisposable {
    * the release, and inside a re-entry. @throws what the backend says: nothing was done then
    */
   async complete(): Promise<void> {
-    if (!this.#released) await this.hold.complete();
+    if (!this.#released) await whileAwaited(() => this.hold.complete());
   }
 
   /**

@@ -24,9 +24,7 @@ export function openHolds(
   const orderWatch = orderWarnings ? new OrderWatch(orderWarnings, keyPrefixOf(options), observers) : undefined;
   const settings = { backend, clock, observers, metadata, handOffs: options, maxWaiters, orderWatch, stopped };
   const holds = new HoldRegistry(settings);
-  const unsubscribe = outside(() =>
-    backend.store.health?.onChange((health) => detached(() => onHealthChange(holds, health))),
-  );
+  const unsubscribe = outside(() => backend.health.onChange((health) => detached(() => onHealthChange(holds, health))));
   return { holds, unsubscribe };
 }
 

@@ -7,7 +7,7 @@ export async function checkSequencer(
   text: string,
   wanted: { readonly key?: string },
   prefix: string,
-  { settings: { backend, observers, stopped } }: HoldRegistry,
+  { settings: { backend, clock, observers, stopped } }: HoldRegistry,
 ): Promise<SequencerState> {
   const sequencer = readSequencer(text);
   const { key } = wanted;
@@ -15,8 +15,8 @@ export async function checkSequencer(
   if (sequencer?.backend !== backend.name || !fits || !backend.store.isHeldBy) return 'unknown';
   stopped.throwIfAborted();
   try {
-    const isHeld = outside(() => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
-    return (await isHeld) === true ? 'valid' : 'stale';
+    const isHeld = outside(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
+    return (await backend.note(sequencer.key, clock, isHeld)) === true ? 'valid' : 'stale';
   } catch (error) {
     throw observers.failureOf(sequencer.key, 'check a sequencer of', error);
   }

@@ -60,6 +60,7 @@ export class Watchdog {
     this.#sentAt = lease.sentAt;
     this.#trustedUntil = trustedUntil(lease.sentAt, this.#ttlMs);
     const { revoked } = lease;
+    lease.onEnd = () => this.#endWithLease();
     if (revoked?.aborted === false) this.#revocation = new AbortListener(revoked, () => this.#lose('revoked'));
     if (renews) this.#scheduleRenewal();
     else this.#awaitEndOfTrust();
@@ -177,6 +178,13 @@ export class Watchdog {
     this.#endOfTrust?.cancel();
     const onEnd = (): void => (this.clock.now() < this.#trustedUntil ? this.#awaitEndOfTrust() : this.#lose('expired'));
     this.#endOfTrust = this.clock.schedule(this.leftMs, onEnd, { background: true });
+  }
+
+  /** After a stall the lease may learn of its end before a renewal that is late does. */
+  #endWithLease(): boolean {
+    if (this.#state === 'over') return false;
+    this.#lose('expired');
+    return true;
   }
 
   #lose(reason: LossReason): void {

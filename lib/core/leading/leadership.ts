@@ -4,6 +4,7 @@ import type { TermEnd } from '../events/lock-observer.js';
 import { outside } from '../holding/call-tree.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
 import { currentLocks } from '../holding/lock-handle.js';
+import { whileAwaited } from '../kit/awaited-promises.js';
 import type { ResolvedOptions } from '../lock-options.js';
 import { assertLooks, currentHolder } from '../looking/readings.js';
 import { pause } from '../time/timers.js';
@@ -63,7 +64,7 @@ export class Leadership implements AsyncDisposable {
    * @throws LockConfigurationError the backend cannot tell; LockBackendError it does not answer
    */
   async leader(): Promise<Holder | undefined> {
-    return this.#look();
+    return whileAwaited(async () => this.#look());
   }
 
   /**
@@ -84,7 +85,7 @@ export class Leadership implements AsyncDisposable {
   async resign(): Promise<void> {
     // An observer of the beginning may call this when the term is not under way yet.
     const over = Promise.resolve().then(() => this.#termOver);
-    await this.#endTerm('resigned', over);
+    await whileAwaited(() => this.#endTerm('resigned', over));
   }
 
   /**
@@ -92,7 +93,7 @@ export class Leadership implements AsyncDisposable {
    * `graceMs`. The key of work that goes on stays taken. Called by the work itself it resolves at once. Idempotent.
    */
   async close(): Promise<void> {
-    await this.leave('resigned');
+    await whileAwaited(() => this.leave('resigned'));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -2,7 +2,8 @@ import { WaitGroup } from '../kit/wait-group.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
 import { NotSentError } from '../contract/errors.js';
-import { type CleanUp, hasSessions, type OwnedKey } from './lease.js';
+import { hasSessions } from './lease.js';
+import type { CleanUp, OwnedKey } from './owned-key.js';
 import { pause } from '../time/timers.js';
 
 /** A server that fails a thousand requests at once is not asked for a thousand releases at once. */

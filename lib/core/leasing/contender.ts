@@ -1,5 +1,6 @@
 import { AbortListener } from '../kit/abort-listener.js';
 import { LockBackendError, LockError, NotSentError } from '../contract/errors.js';
+import { failureKindOf } from '../contract/failure-kind.js';
 import type { Contending } from './contending.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
@@ -125,7 +126,7 @@ export class Contender {
     if (!asked) question.woken = false;
     this.#mayHaveLeftSomething = true;
     this.#underWay = true;
-    const answer = asked ?? question.ask(this.contending.store);
+    const answer = asked ?? this.#ask();
     this.#lastAttempt = leftBefore ? answer.catch(nothing) : answer;
     return this.#inTime(answer).then(
       (attempt) => attempt && this.#onAnswer(attempt),
@@ -134,6 +135,16 @@ export class Contender {
         return this.#onFailure(error);
       },
     );
+  }
+
+  #ask(): Promise<LeaseAttempt> {
+    const { contending, question } = this;
+    const answer = question.ask(contending.store);
+    answer.then(
+      () => contending.outcomes.noteCarriedOut(),
+      (error: unknown) => contending.noteFailure(error, question),
+    );
+    return answer;
   }
 
   #onAnswer(answer: LeaseAttempt): Lease | number {
@@ -166,7 +177,8 @@ export class Contender {
     this.#failing = { since, times: times + 1, error };
     request.blockedBy?.(error instanceof Error ? error : new Error(String(error)));
     const patienceIsOver = now - since >= this.contending.patienceMs;
-    if (deadline.passed || patienceIsOver || error instanceof LockError || this.#calledOff) throw error;
+    const isFinal = error instanceof LockError || failureKindOf(error) === 'value';
+    if (deadline.passed || patienceIsOver || isFinal || this.#calledOff) throw error;
     return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + this.contending.random() * FIRST_RETRY_MS;
   }
 

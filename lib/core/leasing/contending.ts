@@ -1,6 +1,9 @@
 import { randomInt } from 'node:crypto';
+import { NotSentError } from '../contract/errors.js';
 import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
-import { type CleanUp, type Lease, StoreLease } from './lease.js';
+import { type Lease, StoreLease } from './lease.js';
+import type { CleanUp } from './owned-key.js';
+import type { Outcomes } from './outcomes.js';
 import type { Question } from './question.js';
 
 /** How a waiter asks again where the store cannot wake it, or did not. */
@@ -31,6 +34,7 @@ export class Contending {
   constructor(
     readonly store: LeaseStore,
     readonly cleanUp: CleanUp,
+    readonly outcomes: Outcomes,
     { pollMs = store.watch ? 30_000 : 50, patienceMs = 2_000, random = systemRandom }: PollingOptions,
   ) {
     this.#pollMs = pollMs;
@@ -43,7 +47,12 @@ export class Contending {
     return Math.max(this.#pollMs, Math.min(LONGEST_SHARED_POLL_MS, sharedMs));
   }
 
+  /** Notes a failed question, unless the store did not send it because its caller had given up. */
+  noteFailure(error: unknown, { key, clock, abandoned }: Question): void {
+    if (!(abandoned && error instanceof NotSentError)) this.outcomes.noteFailure(error, key, clock);
+  }
+
   leaseOf(question: Question, granted: GrantedLease, queued = false): Lease {
-    return new StoreLease(this.store, question, granted, queued, this.cleanUp);
+    return new StoreLease(this, question, granted, queued);
   }
 }

@@ -1,5 +1,7 @@
 import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
 import type { Clock, Timer } from '../time/timers.js';
+import type { Outcomes } from './outcomes.js';
+import type { CleanUp, OwnedKey } from './owned-key.js';
 
 /** A time-bounded right to a key: what the store granted, and how to keep it and to give it back. */
 export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'> {
@@ -19,25 +21,25 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
   release(): Promise<void>;
   /** The key stays closed for another `ms`, and then ends by itself where its store has no sessions. */
   keepFor(ms: number): Promise<void>;
+  /**
+   * Called when the time of a lease is over that its session would keep: whether somebody has decided what becomes of it.
+   * If not, the lease releases itself.
+   */
+  onEnd?: () => boolean;
+  /** The lease does not release itself any more: the caller will, when it is time. */
+  leaveOpen(): void;
 }
-
-/** A key that is, or may be, an owner's. */
-export interface OwnedKey {
-  readonly key: string;
-  readonly owner: string;
-  readonly ttlMs: number;
-  readonly clock: Clock;
-}
-
-/**
- * Frees an owner in the background, whose request may have been carried out. `lastAttempt` has to be over first; where
- * that is all there was, and it was not sent, there is nothing to free.
- */
-export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;
 
 /** Whether the leases of `store` outlive their time, because something that they share lives on. */
 export function hasSessions({ endsWith = 'ttl' }: Pick<LeaseStore, 'endsWith'>): boolean {
   return endsWith !== 'ttl';
+}
+
+/** The parts of a backend that a lease needs. */
+interface Leasing {
+  readonly store: LeaseStore;
+  readonly outcomes: Outcomes;
+  readonly cleanUp: CleanUp;
 }
 
 const nothing = (): void => undefined;
@@ -55,16 +57,16 @@ export class StoreLease implements Lease, OwnedKey {
   readonly complete: (() => Promise<void>) | undefined;
   /** For so long the server was asked. */
   readonly #askedTtlMs: number;
+  onEnd?: () => boolean;
   #renewedAt: number;
   /** Gives a lease back that nobody renews, and that its session would keep. */
   #end: Timer | undefined;
 
   constructor(
-    private readonly store: LeaseStore,
+    private readonly leasing: Leasing,
     { key, owner, ttlMs, clock, sentAt }: OwnedKey & { readonly sentAt: number },
     granted: GrantedLease,
     readonly queued: boolean,
-    private readonly cleanUp: CleanUp,
   ) {
     this.key = key;
     this.owner = owner;
@@ -76,28 +78,50 @@ export class StoreLease implements Lease, OwnedKey {
     this.attachment = granted.attachment;
     this.complete = granted.complete?.bind(granted);
     this.#askedTtlMs = ttlMs;
-    if (hasSessions(store)) this.#watchEnd();
+    if (hasSessions(leasing.store)) this.#watchEnd();
   }
 
   async renew(): Promise<boolean> {
-    const askedAt = this.clock.now();
-    const ours = await this.store.renew(this.key, this.owner, this.#askedTtlMs);
-    if (ours) this.#renewedAt = askedAt;
-    return ours;
+    const { key, owner, clock, leasing } = this;
+    const { store, outcomes } = leasing;
+    const askedAt = clock.now();
+    try {
+      const ours = await store.renew(key, owner, this.#askedTtlMs);
+      if (ours) this.#renewedAt = askedAt;
+      // A store with sessions may have answered from memory.
+      if (!hasSessions(store)) outcomes.noteCarriedOut();
+      return ours;
+    } catch (error) {
+      outcomes.noteFailure(error, key, clock);
+      throw error;
+    }
   }
 
   /** The caller is told of a failure at once; the key is not to stay closed for the rest of the TTL because of it. */
   release(): Promise<void> {
-    this.#end?.cancel();
-    return this.store.release(this.key, this.owner).then(nothing, (error: unknown) => {
-      this.cleanUp(this);
+    this.leaveOpen();
+    const { key, owner, leasing } = this;
+    const { store, outcomes, cleanUp } = leasing;
+    const onFailure = (error: unknown): never => {
+      outcomes.noteFailure(error, key, this.clock);
+      cleanUp(this);
       throw error;
-    });
+    };
+    try {
+      return store.release(key, owner).then(() => outcomes.noteCarriedOut(), onFailure);
+    } catch (error) {
+      return Promise.reject(error).catch(onFailure);
+    }
+  }
+
+  leaveOpen(): void {
+    this.#end?.cancel();
   }
 
   async keepFor(ms: number): Promise<void> {
-    this.#end?.cancel();
-    const { key, owner, store } = this;
+    this.leaveOpen();
+    const { key, owner } = this;
+    const { store } = this.leasing;
     if (!hasSessions(store)) await store.renew(key, owner, Math.max(ms, store.ttlLimits?.minMs ?? 0));
   }
 
@@ -105,7 +129,7 @@ export class StoreLease implements Lease, OwnedKey {
     const leftMs = this.#renewedAt + this.ttlMs - this.clock.now();
     const onTime = (): void => {
       if (this.clock.now() < this.#renewedAt + this.ttlMs) this.#watchEnd();
-      else this.release().catch(nothing);
+      else if (this.onEnd?.() !== true) this.release().catch(nothing);
     };
     this.#end = this.clock.schedule(leftMs, onTime, { background: true });
   }

@@ -1,4 +1,5 @@
 import { LockBackendError, NotSentError } from '../contract/errors.js';
+import type { HealthSource } from '../contract/health.js';
 import type { Guarantee, LeaseAttempt, LeaseStore } from '../contract/lease-store.js';
 import { AbortListener } from '../kit/abort-listener.js';
 import { LinkedQueue } from '../kit/linked-queue.js';
@@ -9,6 +10,7 @@ import { Contender, SILENCE_MS } from './contender.js';
 import { Contending, type PollingOptions } from './contending.js';
 import type { AcquireRequest } from './lease-request.js';
 import type { Lease } from './lease.js';
+import { Outcomes } from './outcomes.js';
 import { Question } from './question.js';
 
 const CLOSED =
@@ -27,6 +29,7 @@ const MOST_ASKED = 5_000;
 export class LockBackend {
   readonly #contending: Contending;
   readonly #cleanUps: CleanUps;
+  readonly #outcomes: Outcomes;
   /** Those that stand behind others, in the order of arrival. */
   readonly #unasked = new LinkedQueue<Question>();
   /** In the order in which they were asked. */
@@ -43,7 +46,8 @@ export class LockBackend {
     options: PollingOptions = {},
   ) {
     this.#cleanUps = new CleanUps(store);
-    this.#contending = new Contending(store, this.#cleanUps.add, options);
+    this.#outcomes = new Outcomes(store, this.#cleanUps.add);
+    this.#contending = new Contending(store, this.#cleanUps.add, this.#outcomes, options);
   }
 
   /** Shown in errors, events and metrics. */
@@ -53,6 +57,23 @@ export class LockBackend {
 
   get guarantee(): Guarantee {
     return this.store.guarantee;
+  }
+
+  /** Whether the server can be reached and carries requests out, as far as this process knows without asking. */
+  get health(): HealthSource {
+    return this.#outcomes;
+  }
+
+  /** @internal Notes how a request ended that did not go through this backend, such as a reading. Settles as it does. */
+  async note<T>(key: string, clock: Clock, request: Promise<T>): Promise<T> {
+    try {
+      const answer = await request;
+      this.#outcomes.noteCarriedOut();
+      return answer;
+    } catch (error) {
+      this.#outcomes.noteFailure(error, key, clock);
+      throw error;
+    }
   }
 
   /**
@@ -91,6 +112,7 @@ export class LockBackend {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#outcomes.close();
     await this.#cleanUps.close();
     await this.store.close();
   }
@@ -100,10 +122,12 @@ export class LockBackend {
     this.#fresh.push(question);
     question.watch(this.store);
     const onAnswer = (attempt: LeaseAttempt): void => {
+      this.#outcomes.noteCarriedOut();
       this.#askNext();
       this.#onAnswer(question, attempt);
     };
-    const onFailure = (): void => {
+    const onFailure = (error: unknown): void => {
+      this.#contending.noteFailure(error, question);
       this.#askNext();
       this.#goOn(question);
     };

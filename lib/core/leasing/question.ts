@@ -5,7 +5,8 @@ import type { Linked, LinkedQueue } from '../kit/linked-queue.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Clock, Timer } from '../time/timers.js';
 import type { AcquireRequest } from './lease-request.js';
-import type { Lease, OwnedKey } from './lease.js';
+import type { Lease } from './lease.js';
+import type { OwnedKey } from './owned-key.js';
 
 /** One caller's question to a store, and what else it needs on the short way. A contender asks it again. */
 export class Question implements Asker, OwnedKey, Linked<Question> {

@@ -5,6 +5,7 @@ import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js'
 import type { LeaseStore } from '../contract/lease-store.js';
 import { outside } from '../holding/call-tree.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
+import { whileAwaited } from '../kit/awaited-promises.js';
 import { HAND_OFF_BITS } from '../waiting/hand-off-limits.js';
 
 /** @throws LockConfigurationError when the backend cannot tell who has a key */
@@ -73,14 +74,15 @@ export async function* keysOf(holds: HoldRegistry, prefix: string): AsyncGenerat
 }
 
 async function ask<T>(
-  { settings: { backend, observers, stopped } }: HoldRegistry,
+  { settings: { backend, clock, observers, stopped } }: HoldRegistry,
   key: string,
   operation: string,
   question: (store: LeaseStore) => Promise<T>,
 ): Promise<T> {
   stopped.throwIfAborted();
   try {
-    return await outside(() => question(backend.store));
+    const asked = (): Promise<T> => outside(() => question(backend.store));
+    return await whileAwaited(() => backend.note(key, clock, asked()));
   } catch (error) {
     if (error instanceof LockConfigurationError) throw error;
     throw observers.notifyFailure(key, operation, error);

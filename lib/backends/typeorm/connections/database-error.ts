@@ -1,5 +1,5 @@
 import { QueryFailedError } from 'typeorm';
-import { errorText, LockConfigurationError, LockError } from '../../../core/index.js';
+import { errorText, type FailureKind, LockConfigurationError, LockError } from '../../../core/index.js';
 
 /** The words of a database or its driver, without the statement: statements carry owner ids, which are secrets. */
 export class DatabaseError extends Error {
@@ -12,6 +12,12 @@ export class DatabaseError extends Error {
   ) {
     super(message);
     this.name = new.target.name;
+  }
+
+  get failureKind(): FailureKind {
+    if (isAboutValue(this)) return 'value';
+    if (isReadOnlyError(this)) return 'elsewhere';
+    return isConnectionGone(this) ? 'silent' : 'refuses';
   }
 }
 

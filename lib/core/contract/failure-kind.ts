@@ -1,0 +1,34 @@
+import { LockConfigurationError } from './errors.js';
+
+/**
+ * Who has to act on a failure of a store:
+ *
+ * - `value`: the server is well and refuses this caller's key, right or value. Asking again brings the same answer, so the
+ *   caller is told at once.
+ * - `elsewhere`: the server is well, and another one has to be asked, such as the new master.
+ * - `refuses`: the server answers and carries nothing out.
+ * - `silent`: no answer came, or there is no connection.
+ */
+export type FailureKind = 'value' | 'elsewhere' | 'refuses' | 'silent';
+
+const FAILURE_KINDS: readonly FailureKind[] = ['value', 'elsewhere', 'refuses', 'silent'];
+
+/** An error of a store that says who has to act on it. Errors without a kind count as `refuses`. */
+export interface KindOfFailure {
+  readonly failureKind: FailureKind;
+}
+
+/** Returns `error` with its kind. */
+export function withFailureKind<Failure extends Error>(
+  error: Failure,
+  failureKind: FailureKind,
+): Failure & KindOfFailure {
+  return Object.assign(error, { failureKind });
+}
+
+/** Returns the kind of anything that a store has thrown: its own, or that of its cause. */
+export function failureKindOf(error: unknown): FailureKind {
+  if (error instanceof LockConfigurationError) return 'value';
+  const { failureKind, cause }: { readonly failureKind?: unknown; readonly cause?: unknown } = Object(error);
+  return FAILURE_KINDS.find((kind) => kind === failureKind) ?? (cause === undefined ? 'refuses' : failureKindOf(cause));
+}

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type FailureKind, LockBackendError, LockService, withFailureKind } from 'nestjs-distributed-lock/core';
+import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
+import { ManualClock } from 'nestjs-distributed-lock/testing';
+import { LossyStore } from './lossy-store.js';
+
+/** The health of a backend, told by how its requests end. */
+describe('health by outcomes', () => {
+  let clock: ManualClock;
+  let store: LossyStore;
+  let locks: LockService;
+  let told: string[];
+
+  beforeEach(() => {
+    clock = new ManualClock();
+    store = new LossyStore(new MemoryLeaseStore(clock));
+    told = [];
+    const healthChanged = ({ status, detail }: { status: string; detail?: string }) =>
+      void told.push(detail === undefined ? status : `${status}: ${detail}`);
+    locks = new LockService(store, { clock, observers: [{ healthChanged }] });
+  });
+  afterEach(() => locks.close());
+
+  const fails = (kind: FailureKind | undefined, message = 'MISCONF') => {
+    store.carry = async () => {
+      const error = new Error(message);
+      throw kind ? withFailureKind(error, kind) : error;
+    };
+  };
+  const carriesOut = () => void (store.carry = (call) => call());
+  const ask = async (key: string): Promise<unknown> => {
+    const asked = locks.tryAcquire(key).catch((error: unknown) => error);
+    await clock.advance(5_000);
+    return asked;
+  };
+
+  it('is up by the first request that was carried out', async () => {
+    expect(locks.health).toEqual({ status: 'idle' });
+    await locks.withLock('k', () => undefined);
+    expect(locks.health).toEqual({ status: 'up' });
+  });
+
+  it.each(['refuses', 'silent', 'elsewhere', undefined] as const)(
+    'is down when all requests fail (%s), and up by the probe when the server is well again',
+    async (kind) => {
+      fails(kind);
+      for (const key of ['a', 'b']) await expect(ask(key)).resolves.toBeInstanceOf(LockBackendError);
+      expect(locks.health.status).not.toBe('down');
+      await ask('c');
+      expect(locks.health).toEqual({ status: 'down', detail: 'MISCONF' });
+      carriesOut();
+      await clock.advance(2_000);
+      expect(locks.health.status).toBe('up');
+      expect(told).toEqual(['down: MISCONF', 'up']);
+    },
+  );
+
+  it('stays up for an error about the value of one caller, who is told at once', async () => {
+    await locks.withLock('k', () => undefined);
+    fails('value', 'no such character in LATIN1');
+    const asked = store.asked.length;
+    for (let i = 0; i < 10; i += 1) await expect(ask(`k${i}`)).resolves.toBeInstanceOf(LockBackendError);
+    expect(store.asked.slice(asked).filter((operation) => operation === 'acquire')).toHaveLength(10);
+    expect(locks.health).toEqual({ status: 'up' });
+    expect(told).toEqual([]);
+  });
+
+  it('is not down by a few failures, when a probe is carried out', async () => {
+    let failures = 0;
+    store.carry = (call, operation) => {
+      failures += operation === 'acquire' ? 1 : 0;
+      return failures > 3 ? call() : Promise.reject(new Error(operation));
+    };
+    for (const key of ['a', 'b', 'c']) await ask(key);
+    expect(failures).toBe(4);
+    expect(told).toEqual([]);
+    expect(locks.health.status).not.toBe('down');
+  });
+
+  it('mentions failures while more than one request in ten fails', async () => {
+    let count = 0;
+    store.carry = (call, operation) => {
+      count += 1;
+      return count % 5 === 0 ? Promise.reject(new Error(`CROSSSLOT ${operation}`)) : call();
+    };
+    for (let i = 0; i < 40; i += 1) await ask(`k${i}`);
+    expect(locks.health).toEqual({
+      status: 'up',
+      detail: expect.stringMatching(/^\d+ of the last \d+ requests failed: CROSSSLOT /u),
+    });
+    carriesOut();
+    await clock.advance(61_000);
+    expect(locks.health).toEqual({ status: 'up' });
+  });
+});
