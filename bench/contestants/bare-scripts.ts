@@ -31,7 +31,7 @@ interface Calls {
 }
 
 function bare(mode: string, callsOf: (scripts: QueueScripts) => Calls): Contestant {
-  const { scripts, take, give } = callsOf(queueScripts({ sharded: false }));
+  const { scripts, take, give } = callsOf(queueScripts({ sharded: false, declaresKeys: false }));
   return {
     name: `bare scripts of ${mode}`,
     renews: false,

@@ -1,4 +1,4 @@
-import { LockError } from '../../core/index.js';
+import { type FailureKind, LockError, withFailureKind } from '../../core/index.js';
 
 /** An error of another realm, or of a second copy of a package, is no `instanceof Error`. */
 type Failure = Partial<Record<string, unknown>>;
@@ -9,7 +9,7 @@ type Failure = Partial<Record<string, unknown>>;
  */
 export function cleanError(error: unknown): Error {
   if (error instanceof LockError) return error;
-  const clean = new Error(messageOf(error));
+  const clean = withFailureKind(new Error(messageOf(error)), isReply(error) ? replyKind(error) : 'silent');
   const { code }: Failure = Object(error);
   return typeof code === 'string' ? Object.assign(clean, { code }) : clean;
 }
@@ -25,8 +25,28 @@ function messageOf(error: unknown): string {
 }
 
 /** Whether it came from the server. */
-export function isReply(error: unknown): boolean {
+export function isReply(error: unknown): error is Error {
   return typeof error === 'object' && error !== null && 'name' in error && error.name === 'ReplyError';
+}
+
+/** The server is well, and another one has to be asked, or the same one in another way. */
+const ELSEWHERE = /\b(?:READONLY|MOVED|ASK|TRYAGAIN|MASTERDOWN|CROSSSLOT) /u;
+/** The server is well and refuses this key: somebody else's value is there, or the user has no right to the key. */
+const ABOUT_KEY = /\bWRONGTYPE |\bNOPERM .*\bkeys?\b|can't access at least one of the keys/u;
+
+function replyKind(reply: Error): FailureKind {
+  if (ABOUT_KEY.test(reply.message)) return 'value';
+  return ELSEWHERE.test(reply.message) || isUndeclaredKey(reply) ? 'elsewhere' : 'refuses';
+}
+
+/** Keys of several slots were in one command, which clusters refuse, and Alibaba's proxies in words of their own. */
+export function isCrossSlot({ message }: Error): boolean {
+  return /\bCROSSSLOT\b|keys must be in same slot/u.test(message);
+}
+
+/** A script has used a key that the command did not name. Dragonfly and some managed services refuse that. */
+export function isUndeclaredKey({ message }: Error): boolean {
+  return /undeclared key|keys? not declared|non local key|passed using the KEYS array/iu.test(message);
 }
 
 /** The server does not know a script by its name. */

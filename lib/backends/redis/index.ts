@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type BackendFactory, type LeaseStore, LockBackend, WakeUps } from '../../core/index.js';
-import { givenSource, urlSource } from './connection/client-factory.js';
+import { givenSource, hostSource, urlSource } from './connection/client-factory.js';
 import { ClusterWakeUpChannels } from './cluster/cluster-wake-up-channels.js';
 import { ClusterConnection } from './cluster/cluster-connection.js';
 import { ClusterNodes } from './cluster/cluster-nodes.js';
@@ -18,13 +18,18 @@ export { type RedisClient, type RedisCluster } from './connection/redis-client.j
 export {
   type RedisAccessOptions,
   type RedisClusterOptions,
-  type RedisAddress,
-  type RedisCredentials,
   type RedisMode,
   type RedisOptions,
   type RedisSentinelOptions,
 } from './options.js';
-export { type RedisTls } from './connection/client-factory.js';
+export {
+  type RedisAddress,
+  type RedisCredentials,
+  type RedisHostOptions,
+  type RedisLoginOptions,
+  type RedisSecret,
+  type RedisTls,
+} from './access-options.js';
 
 /**
  * Locks on one Redis server (or Valkey, or another server that speaks its protocol), on the master that Sentinels agree
@@ -55,7 +60,8 @@ function open(resolved: ResolvedRedisOptions): LockBackend {
 }
 
 function connect(options: ResolvedRedisOptions) {
-  if (options.url !== undefined) return oneServer(urlSource(options.url), options);
+  if (options.url !== undefined) return oneServer(urlSource(options.url, options), options);
+  if (options.host !== undefined) return oneServer(hostSource(options), options);
   if (options.sentinels) return oneServer(sentinelSource(options), options);
   if (options.cluster) return manyServers(clusterSource(options), options);
   const { client } = options;

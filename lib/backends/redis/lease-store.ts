@@ -3,9 +3,13 @@ import type { RedisCommand } from './connection/redis-client.js';
 import type { RedisServers } from './connection/redis-servers.js';
 import { cleanError } from './error.js';
 import { scanKeys } from './key-scan.js';
+import { namedError } from './missing-commands.js';
 import { RENEW } from './scripts/lease-scripts.js';
-import { isOwn, leaseKeyOf, nobody } from './scripts/redis-values.js';
+import { isOwn, leaseKeyOf } from './scripts/redis-values.js';
 import type { RedisScript } from './scripts/redis-script.js';
+
+/** The key that is taken at the start frees itself after this time, whatever happens. */
+export const CHECK_TTL_MS = 5_000;
 
 /** A lease store for scripts, by which a lease begins with its owner. */
 export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> {
@@ -28,22 +32,19 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     return this.servers.health;
   }
 
-  /** The script that acquires. The server learns it at the start. */
-  protected abstract readonly acquisition: RedisScript | undefined;
+  /** Commands that the scripts of this mode call. */
+  protected abstract readonly commands: readonly string[];
 
-  /** Connects, and lets the server refuse the rights that every lock needs. */
+  /** Connects, and takes a lock that nobody uses: the server refuses what it cannot do, and learns the scripts. */
   async start(): Promise<void> {
     await this.servers.prepare();
     try {
       await this.check();
-    } catch (error) {
+    } catch (cause) {
+      const error = await namedError(cause, this.servers, this.prefix, this.commands);
       this.servers.health.report('down', cleanError(error).message);
       throw error;
     }
-    if (!this.acquisition) return;
-    // Without a key the script does nothing. Some proxies refuse it then.
-    const requests = [['EVAL', this.acquisition.source, 0]] as const;
-    await this.servers.ask('', { requests, read: () => undefined }).catch(() => undefined);
   }
 
   abstract release(key: string, owner: string): Promise<boolean>;
@@ -68,9 +69,8 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     return this.servers.close();
   }
 
-  protected check(): Promise<unknown> {
-    return this.release(nobody(), nobody());
-  }
+  /** Sends each command once that a lock needs. Leaves nothing on the server. */
+  protected abstract check(): Promise<unknown>;
 
   /** @param keys of the script, the lease's first */
   protected renewBy(

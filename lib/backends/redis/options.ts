@@ -1,15 +1,28 @@
 import {
-  areCredentials,
   assertNumber,
   assertOneOf,
   assertOptions,
   assertText,
   assertWhole,
+  type Given,
   refuseOption,
   shownOption,
 } from '../../core/index.js';
+import {
+  assertAddress,
+  assertAddresses,
+  assertCredentials,
+  assertHost,
+  assertLogin,
+  assertTls,
+  type RedisAddress,
+  type RedisCredentials,
+  type RedisHostOptions,
+  type RedisLoginOptions,
+  type RedisTls,
+} from './access-options.js';
 import type { RedisClient, RedisCluster } from './connection/redis-client.js';
-import type { RedisTls } from './connection/client-factory.js';
+import { readRedisUrl } from './redis-url.js';
 
 export type RedisMode = 'queue' | 'plain' | 'getset';
 
@@ -42,23 +55,8 @@ interface CommonOptions {
   readonly minReplicas?: number;
 }
 
-/** Where a server or a Sentinel listens. */
-export interface RedisAddress {
-  readonly host: string;
-  /** @default 6379, of a Sentinel 26379 */
-  readonly port?: number;
-}
-
-export interface RedisCredentials {
-  /** @default 'default', the user of servers that know a password only */
-  readonly username?: string;
-  readonly password: string;
-}
-
 /** How to get into servers that are found by asking others. */
-export interface RedisAccessOptions {
-  readonly credentials?: RedisCredentials;
-  readonly tls?: RedisTls;
+export interface RedisAccessOptions extends RedisLoginOptions {
   /** The address at which this process reaches a server, by the `host:port` by which the servers know each other. */
   readonly natMap?: Readonly<Record<string, { readonly host: string; readonly port: number }>>;
 }
@@ -70,7 +68,8 @@ export interface RedisSentinelOptions extends RedisAccessOptions {
   readonly name: string;
   /** @default 0 */
   readonly db?: number;
-  readonly sentinelCredentials?: RedisCredentials;
+  /** A function is asked anew for each connection. */
+  readonly sentinelCredentials?: Given<RedisCredentials>;
   readonly sentinelTls?: RedisTls;
 }
 
@@ -81,6 +80,7 @@ export interface RedisClusterOptions extends RedisAccessOptions {
 
 interface Topologies {
   readonly url: string;
+  readonly host: string;
   readonly client: RedisClient | RedisCluster;
   readonly sentinels: readonly RedisAddress[];
   readonly cluster: readonly RedisAddress[];
@@ -91,31 +91,38 @@ type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
 };
 
 /**
- * `url`, `sentinels`, `cluster`: the backend makes its connections and closes them. `client`: an ioredis client (5 or
+ * `url`, `host`, `sentinels`, `cluster`: the backend makes its connections and closes them. `client`: an ioredis client (5 or
  * 6) of yours, for one server or by Sentinel. The backend never closes or cuts it, and sends it nothing while it is not
  * ready or its server is silent. The subscription uses a duplicate of it. Of a `Cluster` the backend uses the nodes and
  * settings only: it connects by duplicates.
  * @interface
  */
 export type RedisOptions = CommonOptions &
-  (Only<'url'> | Only<'client'> | (Only<'sentinels'> & RedisSentinelOptions) | (Only<'cluster'> & RedisClusterOptions));
+  (
+    | (Only<'url'> & RedisLoginOptions)
+    | (Only<'host'> & RedisHostOptions)
+    | Only<'client'>
+    | (Only<'sentinels'> & RedisSentinelOptions)
+    | (Only<'cluster'> & RedisClusterOptions)
+  );
 
 export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
 
 const MODES = ['queue', 'plain', 'getset'] satisfies RedisMode[];
 const COMMON = ['mode', 'prefix', 'requestTimeoutMs', 'patienceMs', 'minReplicas'];
-const ACCESS = ['credentials', 'tls', 'natMap'];
+const LOGIN = ['credentials', 'tls'];
+const ACCESS = [...LOGIN, 'natMap'];
 /** The options of each topology, besides those of all. */
 const TOPOLOGIES: Readonly<Record<keyof Topologies, readonly string[]>> = {
-  url: [],
+  url: LOGIN,
+  host: ['port', 'username', 'password', 'tls', 'db'],
   client: [],
   sentinels: [...ACCESS, 'name', 'db', 'sentinelCredentials', 'sentinelTls'],
   cluster: ACCESS,
 };
-const TOPOLOGY_NAMES = ['url', 'client', 'sentinels', 'cluster'] as const;
-const REDIS_PORT = 6_379;
+const TOPOLOGY_NAMES = ['url', 'host', 'client', 'sentinels', 'cluster'] as const;
 const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
-const CLUSTER_METHODS = ['connect', 'nodes'];
+const CLUSTER_METHODS = ['connect', 'call', 'nodes'];
 /** Longer than the servers' own defaults need for a failover. */
 const FAILOVER_MS = 30_000;
 
@@ -127,7 +134,11 @@ export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
   const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0 } = given;
   const failsOver = topology === 'sentinels' || topology === 'cluster' || isCluster(given.client);
   const { patienceMs = failsOver ? FAILOVER_MS : 2_000 } = given;
-  if (given.url !== undefined) assertUrl('url', given.url);
+  if (given.url !== undefined) {
+    readRedisUrl('url', given.url);
+    assertLogin(given);
+  }
+  if (given.host !== undefined) assertHost(given);
   if (given.client !== undefined) assertClient(given.client);
   if (given.sentinels !== undefined) assertSentinels(given);
   if (given.cluster !== undefined) {
@@ -145,28 +156,13 @@ export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
 
 function topologyOf(given: object): keyof Topologies {
   const [topology, other] = TOPOLOGY_NAMES.filter((name) => Reflect.get(given, name) !== undefined);
-  if (!topology) return refuseOption('url', `or client, sentinels or cluster must be given${urlFor(given)}`);
+  if (!topology) return refuseOption('url', 'or host, client, sentinels or cluster must be given');
   if (other) refuseOption(other, `and ${topology} exclude each other: give one of them`);
   return topology;
 }
 
-/** The URL for the options that ioredis takes. */
-function urlFor(given: object): string {
-  const { host, port = REDIS_PORT }: { host?: unknown; port?: unknown } = given;
-  if (host === undefined && !('port' in given)) return '';
-  const name = typeof host === 'string' && /^[\w.-]+$/u.test(host) ? host : 'localhost';
-  const address = `${name}:${typeof port === 'number' ? port : REDIS_PORT}`;
-  return `: write url: 'redis://${address}', with a password 'redis://user:password@${address}', with TLS 'rediss://…'`;
-}
-
 export function assertPrefix(prefix: unknown): void {
   assertText('prefix', prefix, /^[\w.:-]{1,100}$/u, '1 to 100 letters, digits, "_", ".", ":" or "-"');
-}
-
-/** It may have a password, and is never shown. */
-export function assertUrl(option: string, url: unknown, which = ''): asserts url is string {
-  const fits = typeof url === 'string' && URL.canParse(url) && /^rediss?:$/u.test(new URL(url).protocol);
-  if (!fits) refuseOption(option, `must look like redis://user:password@host:6379/0 or rediss://…${which}`);
 }
 
 function assertClient(client: unknown): void {
@@ -210,37 +206,9 @@ function assertSentinels(given: RedisSentinelOptions): void {
 }
 
 function assertAccess({ credentials, tls, natMap }: RedisAccessOptions): void {
-  assertCredentials('credentials', credentials);
-  assertTls('tls', tls);
+  assertLogin({ credentials, tls });
   if (natMap === undefined) return;
   if (typeof natMap !== 'object' || natMap === null)
     refuseOption('natMap', `must be an object; it was ${shownOption(natMap)}`);
   for (const address of Object.values(natMap)) assertAddress('natMap', address);
-}
-
-/** A secret is never shown. */
-function assertCredentials(option: string, value: unknown): void {
-  const { username = 'default', password }: { username?: unknown; password?: unknown } = Object(value);
-  if (value === undefined || areCredentials({ username, password })) return;
-  refuseOption(option, 'must be { username, password }, two texts, the first of which may be left out');
-}
-
-function assertTls(option: string, value: unknown): void {
-  const fits = value === undefined || typeof value === 'boolean' || (typeof value === 'object' && value !== null);
-  if (!fits) refuseOption(option, `must be true, false or options of node:tls; it was ${shownOption(value)}`);
-}
-
-function assertAddresses(option: string, value: unknown): void {
-  if (!Array.isArray(value) || value.length === 0) {
-    refuseOption(option, `must be a list of one or more { host, port }; it was ${shownOption(value)}`);
-  }
-  for (const address of value) assertAddress(option, address);
-}
-
-function assertAddress(option: string, value: unknown): void {
-  const { host, port = 1 }: { host?: unknown; port?: unknown } = Object(value);
-  const fits =
-    typeof host === 'string' && host !== '' && Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536;
-  if (!fits)
-    refuseOption(option, `must have addresses like { host: '10.0.0.1', port: 6379 }; there was ${shownOption(value)}`);
 }

@@ -1,7 +1,9 @@
 import { assertNumber, assertOptions, refuseOption } from '../../core/index.js';
-import { givenSource, urlSource } from '../redis/connection/client-factory.js';
+import { assertHost, assertLogin, type RedisHostOptions, type RedisLoginOptions } from '../redis/access-options.js';
+import { givenSource, hostSource, urlSource } from '../redis/connection/client-factory.js';
 import type { RedisClient } from '../redis/connection/redis-client.js';
-import { assertPrefix, assertUrl, isClient } from '../redis/options.js';
+import { assertPrefix, isClient } from '../redis/options.js';
+import { readRedisUrl } from '../redis/redis-url.js';
 
 interface CommonOptions {
   /** Begins the names of all keys: letters, digits, `_`, `.`, `:` and `-`. @default 'redlock' */
@@ -20,46 +22,68 @@ interface CommonOptions {
   readonly restartQuarantineMs?: number;
 }
 
+interface Ways {
+  readonly urls: readonly string[];
+  readonly nodes: readonly RedisHostOptions[];
+  readonly clients: readonly RedisClient[];
+}
+
+type Only<Way extends keyof Ways> = Pick<Ways, Way> & { readonly [Other in Exclude<keyof Ways, Way>]?: never };
+
 /**
- * `urls`: the backend makes its connections and closes them. `clients`: ioredis clients (5 or 6) of yours, which are
- * never closed and never cut. Each server is a master that replicates nothing; best an odd number of them.
+ * `urls`, with `credentials` and `tls` for all of them, or `nodes`: the backend makes its connections and closes them.
+ * `clients`: ioredis clients (5 or 6) of yours, which are never closed and never cut. Each server is a master that
+ * replicates nothing; best an odd number of them.
  * @interface
  */
-export type RedlockOptions = CommonOptions &
-  (
-    | { readonly urls: readonly string[]; readonly clients?: never }
-    | { readonly clients: readonly RedisClient[]; readonly urls?: never }
-  );
+export type RedlockOptions = CommonOptions & ((Only<'urls'> & RedisLoginOptions) | Only<'nodes'> | Only<'clients'>);
 
 export type RedlockSettings = Required<CommonOptions>;
 
-const OPTIONS = ['urls', 'clients', 'prefix', 'requestTimeoutMs', 'maxSkewMs', 'restartQuarantineMs'];
+const WAYS = ['urls', 'nodes', 'clients'] as const;
+const COMMON = ['prefix', 'requestTimeoutMs', 'maxSkewMs', 'restartQuarantineMs'];
+const HOST_OPTIONS = ['host', 'port', 'username', 'password', 'tls', 'db'];
+const REDIS_PORT = 6_379;
 
 /** Fills in the defaults. @throws LockConfigurationError, which never shows a URL: it may have a password */
 export function resolveRedlockOptions(given: RedlockOptions) {
-  assertOptions(given, OPTIONS, 'redlock');
-  const { urls, clients, prefix = 'redlock' } = given;
+  assertOptions(given, [...WAYS, 'credentials', 'tls', ...COMMON], 'redlock');
+  const { prefix = 'redlock' } = given;
   const { requestTimeoutMs = 1_000, maxSkewMs = 1_000, restartQuarantineMs = 0 } = given;
-  if (urls !== undefined && clients !== undefined)
-    refuseOption('clients', 'and urls exclude each other: give one of them');
+  const [way, other] = WAYS.filter((name) => given[name] !== undefined);
+  if (!way) return refuseOption('urls', 'or nodes or clients must be given');
+  if (other) refuseOption(other, `and ${way} exclude each other: give one of them`);
+  assertOptions(given, [way, ...(way === 'urls' ? ['credentials', 'tls'] : []), ...COMMON], `redlock({ ${way} })`);
   assertPrefix(prefix);
   assertNumber('requestTimeoutMs', requestTimeoutMs, 1, 60_000);
   assertNumber('maxSkewMs', maxSkewMs, 1, 3_600_000);
   assertNumber('restartQuarantineMs', restartQuarantineMs, 0, 2 ** 31 - 1);
-  const nodes = clients === undefined ? nodesAt(urls) : nodesOf(clients);
+  const nodes = nodesBy[way](given);
   const settings: RedlockSettings = { prefix, requestTimeoutMs, maxSkewMs, restartQuarantineMs };
-  return { nodes: apart(clients === undefined ? 'urls' : 'clients', nodes), settings };
+  return { nodes: apart(way, nodes), settings };
 }
 
-function nodesAt(urls: unknown) {
-  if (urls === undefined) refuseOption('urls', 'or clients must be given');
+const nodesBy = { urls: nodesAt, nodes: nodesOn, clients: nodesOf };
+
+function nodesAt({ urls, ...login }: RedlockOptions & RedisLoginOptions) {
+  assertLogin(login);
   return asList('urls', urls).map((url) => {
-    assertUrl('urls', url, ', each of them');
-    return { name: addressOf(new URL(url)), source: urlSource(url) };
+    const { host, port } = readRedisUrl('urls', url, ', each of them');
+    return { name: `${host}:${port}`, source: urlSource(String(url), login) };
   });
 }
 
-function nodesOf(clients: unknown) {
+function nodesOn({ nodes }: RedlockOptions) {
+  return asList('nodes', nodes).map((node) => {
+    assertOptions(node, HOST_OPTIONS, 'node');
+    const { host = '', port = REDIS_PORT, ...access }: Partial<RedisHostOptions> = Object(node);
+    const options = { host, port, ...access };
+    assertHost(options);
+    return { name: `${host}:${port}`, source: hostSource(options) };
+  });
+}
+
+function nodesOf({ clients }: RedlockOptions) {
   return asList('clients', clients).map((client, index) => {
     if (!isClient(client)) refuseOption('clients', 'must be ioredis clients, each of one server and none of a Cluster');
     return { name: nameOf(client) ?? `node ${index + 1}`, source: givenSource(client) };
@@ -78,10 +102,6 @@ function apart<Node extends { readonly name: string }>(option: string, nodes: re
   const twice = names.find((name, index) => names.indexOf(name) < index);
   if (twice !== undefined) refuseOption(option, `must be different servers; ${twice} is there twice`);
   return nodes;
-}
-
-function addressOf({ hostname, port }: URL): string {
-  return `${hostname === '' ? 'localhost' : hostname}:${port === '' ? '6379' : port}`;
 }
 
 /** The address as ioredis knows it, or the name of a master under Sentinel. */

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { slotOf as slotHere, SLOTS } from '../../../lib/backends/redis/cluster/cluster-slots.js';
+import { slotOf as slotHere, SLOTS } from '../../../lib/backends/redis/connection/key-slot.js';
 import { failureOf, throughout } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';

@@ -4,7 +4,7 @@ import { Cluster as Cluster5 } from 'ioredis-5';
 import { inspect } from 'node:util';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
-import { slotOf } from '../../../lib/backends/redis/cluster/cluster-slots.js';
+import { slotOf } from '../../../lib/backends/redis/connection/key-slot.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { freePort } from '../../servers/free-port.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';

@@ -5,7 +5,7 @@ import { queueScripts } from '../../../lib/backends/redis/scripts/queue-scripts.
 export type LineScripts = Record<'acquire' | 'release' | 'look' | 'renew' | 'renewShare', string>;
 
 export function lineScripts(): LineScripts {
-  const { exclusive, shared } = queueScripts({ sharded: false });
+  const { exclusive, shared } = queueScripts({ sharded: false, declaresKeys: false });
   return {
     acquire: exclusive.acquire.source,
     release: exclusive.release.source,

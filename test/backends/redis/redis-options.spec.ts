@@ -81,13 +81,25 @@ describe('redis() refuses', () => {
   });
 
   it.each([
-    [{ host: 'redis.internal', port: 6380, password: 's3cret' }, "url: 'redis://redis.internal:6380'"],
-    [{ host: 'redis.internal' }, "url: 'redis://redis.internal:6379'"],
-    [{ port: 6380 }, "url: 'redis://localhost:6380'"],
-  ])('what ioredis takes apart, with the URL to write: %j', (options, advice) => {
+    ['a port without a host', { port: 6380 }, 'url'],
+    ['a host that is no text', { host: 1 }, 'host'],
+    ['a port that is none', { host: 'redis.internal', port: '6379' }, 'host'],
+    ['a password that is no text', { host: 'redis.internal', password: 12_345 }, 'password'],
+    ['a database that is no number', { host: 'redis.internal', db: '1' }, 'db'],
+    ['a URL beside a host', { host: 'redis.internal', url }, 'host'],
+    ['a database in the URL that is no number', { url: 'redis://user:s3cret@redis.internal/abc' }, 'url'],
+    ['an unknown option beside a host', { host: 'redis.internal', keyPrefix: 'app:' }, 'keyPrefix'],
+  ])('%s', (_what, options, option) => {
     const error = attempt(options);
-    expect(error).toMatchObject({ option: 'url', message: expect.stringContaining(advice) });
-    expect(String(error)).not.toContain('s3cret');
+    expect(error).toBeInstanceOf(LockConfigurationError);
+    expect(error).toMatchObject({ option });
+    expect(String(error)).not.toMatch(/s3cret|12.?345/u);
+  });
+
+  it('a password that breaks a URL, with what to do about it', () => {
+    const error = attempt({ url: 'redis://user:p#ss/word@redis.internal:6379' });
+    expect(error).toMatchObject({ option: 'url', message: expect.stringContaining('encodeURIComponent') });
+    expect(String(error)).not.toContain('p#ss');
   });
 
   it('a client for getset that sends late, with what to do about it', () => {

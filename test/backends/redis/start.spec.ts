@@ -1,8 +1,12 @@
+import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { freePort } from '../../servers/free-port.js';
+import { askRedis } from '../../servers/ask-redis.js';
+import { ServerProcess } from '../../servers/server-process.js';
+import { RedisServer } from '../../servers/redis-server.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
@@ -55,6 +59,54 @@ describe('the start of a service on Redis', () => {
     expect(stranger.health).toMatchObject({ status: 'down', detail: expect.stringContaining('WRONGPASS') });
     const guest = await started({ url: urlOf('right'), mode });
     expect(guest.health).toMatchObject({ status: 'down', detail: expect.stringContaining('NOPERM') });
+  });
+
+  it.each([
+    ['queue', ['LPOS', 'TIME']],
+    ['plain', ['TIME']],
+  ] as const)('stops for commands that the server does not have, with their names (%s)', async (mode, missing) => {
+    const args = missing.flatMap((name) => ['--rename-command', name, '']);
+    const server = await RedisServer.start({ args });
+    try {
+      const service = world.closing(new LockService(redis({ url: server.url, mode })));
+      const attempt = service.start();
+      await expect(attempt).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION' });
+      for (const name of missing) await expect(attempt).rejects.toThrow(name);
+    } finally {
+      await world.endTest();
+      await server.stop();
+    }
+  });
+
+  it('stops for a server without scripts, with the mode that needs none', async () => {
+    const args = ['EVAL', 'EVALSHA'].flatMap((name) => ['--rename-command', name, '']);
+    const server = await RedisServer.start({ args });
+    try {
+      const service = world.closing(new LockService(redis({ url: server.url })));
+      await expect(service.start()).rejects.toThrow("mode: 'getset'");
+    } finally {
+      await world.endTest();
+      await server.stop();
+    }
+  });
+
+  it('serves where there is no INFO', async () => {
+    const port = await freePort();
+    const server = await ServerProcess.start({
+      command: 'redis-server',
+      args: ['--port', String(port), '--save', '', '--rename-command', 'INFO', ''],
+      cwd: tmpdir(),
+      isReady: async () => (await askRedis(port, 'PING')) === 'PONG',
+    });
+    try {
+      const service = world.closing(new LockService(redis({ url: `redis://127.0.0.1:${port}` })));
+      await service.start();
+      expect(service.health).toEqual({ status: 'up' });
+      await expect(service.withLock('key', () => 'in', { waitMs: 0 })).resolves.toBe('in');
+    } finally {
+      await world.endTest();
+      await server.kill();
+    }
   });
 
   it('connects a given client that was to connect when it is first used', async () => {

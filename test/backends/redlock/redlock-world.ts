@@ -5,7 +5,7 @@ import { RedisServer, type RedisServerOptions } from '../../servers/redis-server
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { leaseKeyOf } from './harness.js';
 
-export type WorldOptions = Omit<RedlockOptions, 'clients' | 'urls'> & { readonly urls?: readonly string[] };
+export type WorldOptions = Omit<RedlockOptions, 'clients' | 'nodes' | 'urls'> & { readonly urls?: readonly string[] };
 
 /** Time that a node may take in these tests; the machine may be busy. */
 export const NODE_TIMEOUT_MS = 1_000;

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { detached, LockError, pause, systemClock, type Timer } from '../../../core/index.js';
 import { ClusterHealth } from './cluster-health.js';
-import { SlotMap, slotOf } from './cluster-slots.js';
+import { slotOf } from '../connection/key-slot.js';
+import { SlotMap } from './cluster-slots.js';
 import type { ClusterSource } from './cluster-source.js';
 import { RedisConnection } from '../connection/redis-connection.js';
 import { cleanError } from '../error.js';
@@ -97,6 +98,7 @@ export class ClusterNodes {
       if (misfit) throw misfit;
       const trouble = `no node of the cluster answers: ${reasonsOf(error)}`;
       this.health.report('down', trouble);
+      this.source.lookAgain?.();
       throw new Error(trouble, { cause: error });
     }
   }

@@ -1,5 +1,5 @@
 import { splitAddress } from './cluster-slots.js';
-import { makeClient, OWN_CLIENT_OPTIONS, tlsOptions } from '../connection/client-factory.js';
+import { makeNodeClient, OWN_CLIENT_OPTIONS, tlsOptions } from '../connection/client-factory.js';
 import type { ClientSource, NatMap, RedisCluster } from '../connection/redis-client.js';
 import type { RedisClusterOptions } from '../options.js';
 
@@ -13,6 +13,8 @@ export interface ClusterSource {
   seeds(): Promise<readonly string[]>;
   /** @param address `host:port`, as the cluster knows it */
   at(address: string): ClientSource;
+  /** Has a given client look for the nodes anew. Called when none of those that it knows answers. */
+  lookAgain?(): void;
 }
 
 export function clusterSource({ cluster, credentials, tls, natMap }: RedisClusterOptions): ClusterSource {
@@ -20,7 +22,7 @@ export function clusterSource({ cluster, credentials, tls, natMap }: RedisCluste
     keyPrefix: '',
     seeds: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
     at: (address) => ({
-      open: () => makeClient({ ...located(address, natMap), ...credentials, tls: tlsOptions(tls) }, 'cluster'),
+      open: () => makeNodeClient({ ...located(address, natMap), tls: tlsOptions(tls) }, credentials, 'cluster'),
     }),
   };
 }
@@ -28,11 +30,19 @@ export function clusterSource({ cluster, credentials, tls, natMap }: RedisCluste
 /** Connections like those of a `Cluster` that was given, which itself is only asked for its nodes. */
 export function givenClusterSource(given: RedisCluster): ClusterSource {
   const { keyPrefix = '', natMap } = given.options;
+  let isLooking: Promise<void> | undefined;
+  const forget = (): void => void (isLooking = undefined);
   return {
     keyPrefix,
     seeds: async () => {
       if (given.status === 'wait') await given.connect();
-      return given.nodes('all').map(({ options: { host, port } }) => `${host}:${port}`);
+      const nodes = given.nodes('all');
+      if (nodes.length === 0) throw new Error(`the given Cluster is not connected: its status is "${given.status}"`);
+      return nodes.map(({ options: { host, port } }) => `${host}:${port}`);
+    },
+    lookAgain: () => {
+      // It asks for the slots when a command finds no node, and only then.
+      isLooking ??= given.call('PING').then(forget, forget);
     },
     at: (address) => {
       const make = (prefix: string) => async () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { WakeUps } from '../../../core/index.js';
 import type { ClusterNodes } from './cluster-nodes.js';
-import { slotOf } from './cluster-slots.js';
+import { slotOf } from '../connection/key-slot.js';
 import { WakeUpChannel, type WakeUpChannels } from '../queue/wake-up-channel.js';
 
 /** Enough to meet the slots of a node that has one of a thousand. */

@@ -1,12 +1,20 @@
 import { randomInt } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
-import { LockConfigurationError } from '../../../core/index.js';
-import type { ClientSource, RedisClient } from './redis-client.js';
+import { type Given, LockConfigurationError } from '../../../core/index.js';
+import {
+  loginBy,
+  loginOf,
+  type LoginSource,
+  type RedisCredentials,
+  type RedisHostOptions,
+  type RedisLoginOptions,
+  type RedisTls,
+} from '../access-options.js';
 import { cleanError, isReadOnly } from '../error.js';
-
-/** As `node:tls` takes them; `true` stands for its defaults. */
-export type RedisTls = boolean | ConnectionOptions;
+import { readRedisUrl } from '../redis-url.js';
+import { type ClientMaker, loadClientMaker } from './client-maker.js';
+import type { ClientSource, RedisClient } from './redis-client.js';
 
 const LONGEST_RECONNECT_DELAY_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -23,11 +31,13 @@ const KEEP_ALIVE_AFTER_MS = 10_000;
 /**
  * No offline queue, and no retry: a command goes out now or fails now. One that waited in the client would run after
  * its caller was told that it failed. A server that has become a replica is left: its name may lead to the master by
- * now. No automatic pipelines, which take `ssubscribe` for an ordinary command.
+ * now. No automatic pipelines, which take `ssubscribe` for an ordinary command. No ready check: it needs INFO, which
+ * some servers do not have, and a server that is loading says so by itself.
  */
 export const OWN_CLIENT_OPTIONS = {
   lazyConnect: true,
   enableOfflineQueue: false,
+  enableReadyCheck: false,
   maxRetriesPerRequest: 0,
   autoResubscribe: false,
   enableAutoPipelining: false,
@@ -39,12 +49,20 @@ export const OWN_CLIENT_OPTIONS = {
   reconnectOnError: isReadOnly,
 };
 
-/** Own connections to the server of a URL. */
-export function urlSource(url: string): ClientSource {
-  return { open: () => makeClient(url, 'url') };
+/** Makes connections to the server of a URL. */
+export function urlSource(url: string, { credentials, tls }: RedisLoginOptions = {}): ClientSource {
+  const { isTls, username, password, ...location } = readRedisUrl('url', url);
+  const login = loginBy('credentials', credentials, { username, password });
+  return { open: () => makeClient({ ...location, tls: tlsOptions(tls ?? isTls) }, login, 'url') };
 }
 
-/** A given client, and an own connection like it for the subscription. */
+/** Makes connections to a server that is described by its parts. */
+export function hostSource({ host, port, db, tls, ...secrets }: RedisHostOptions): ClientSource {
+  const parts = { host, ...(port === undefined ? {} : { port }), ...(db === undefined ? {} : { db }) };
+  return { open: () => makeClient({ ...parts, tls: tlsOptions(tls) }, loginOf(secrets), 'host') };
+}
+
+/** Uses a given client, and makes a connection like it for the subscription. */
 export function givenSource(client: RedisClient): ClientSource {
   return {
     given: client,
@@ -59,21 +77,25 @@ interface Whereabouts {
   readonly tls?: ConnectionOptions | undefined;
 }
 
-/** @param where a URL, or options of ioredis @throws LockConfigurationError when ioredis is not installed */
-export async function makeClient(where: string | Whereabouts, option: string): Promise<RedisClient> {
-  const Redis = await importRedis(option);
-  if (typeof where === 'string') return new Redis(where, { ...OWN_CLIENT_OPTIONS, ...tlsOf(new URL(where)) });
+/** @param where options of ioredis @throws LockConfigurationError when ioredis is not installed */
+export async function makeClient(where: Whereabouts, login: LoginSource, option: string): Promise<RedisClient> {
+  const make = await importRedis(option);
   const { host, tls } = where;
   const named = host !== undefined && tls ? { tls: tlsTo(host, tls) } : {};
-  return new Redis({ ...OWN_CLIENT_OPTIONS, ...where, ...named });
+  return make({ ...OWN_CLIENT_OPTIONS, ...where, ...named }, login);
+}
+
+/** The same for a server that other servers have named. */
+export function makeNodeClient(
+  where: Whereabouts,
+  credentials: Given<RedisCredentials> | undefined,
+  option: string,
+): Promise<RedisClient> {
+  return makeClient(where, loginBy('credentials', credentials), option);
 }
 
 export function tlsOptions(tls: RedisTls | undefined): ConnectionOptions | undefined {
   return tls === true ? {} : tls === false ? undefined : tls;
-}
-
-function tlsOf({ protocol, hostname }: URL): { tls?: ConnectionOptions } {
-  return protocol === 'rediss:' ? { tls: tlsTo(hostname, {}) } : {};
 }
 
 /**
@@ -84,9 +106,9 @@ function tlsTo(host: string, tls: ConnectionOptions): ConnectionOptions {
   return isIP(host.replace(/^\[|\]$/gu, '')) === 0 ? { servername: host, ...tls } : tls;
 }
 
-async function importRedis(option: string) {
+async function importRedis(option: string): Promise<ClientMaker> {
   try {
-    return (await import('ioredis')).Redis;
+    return await loadClientMaker();
   } catch (error) {
     const { code } = cleanError(error) as NodeJS.ErrnoException;
     if (code?.endsWith('MODULE_NOT_FOUND') !== true) throw error;

@@ -1,13 +1,14 @@
 import { type Clock, NotSentError, ReplyTimeouts } from '../../../core/index.js';
 import type { RedisClient } from './redis-client.js';
 import type { Question } from './redis-servers.js';
-import { PendingQuestion, type Sender, Write } from './write.js';
+import { PendingQuestion, type Sender, type Sending, Write } from './write.js';
 
 /**
  * How many commands are under way at a time: enough to keep a server busy, and no more than it answers within some
  * milliseconds. A renewal has to wait for all that was sent before it.
  */
 const MOST_UNDER_WAY = 500;
+const ORDINARY: Sending = { bySource: false, isAlone: false };
 /** Firewalls forget idle connections, and tell nobody. After this time a connection is tried before it is used. */
 const IDLE_MS = 30_000;
 
@@ -39,8 +40,8 @@ export abstract class CommandWindow implements Sender {
   constructor(
     readonly timeoutMs: number,
     protected readonly clock: Clock,
-    /** Keys of different groups must not meet in one command. */
-    private readonly groupOf: ((leaseKey: string) => number) | undefined,
+    /** Calls whose keys are of different groups must not share a command. */
+    protected groupOf: ((leaseKey: string) => number) | undefined,
   ) {
     this.#timeouts = new ReplyTimeouts(clock, timeoutMs, this.#nextDueAt, this.#onOverdue);
   }
@@ -69,7 +70,7 @@ export abstract class CommandWindow implements Sender {
     return new Promise((resolve, reject) => {
       const group = this.groupOf?.(leaseKey) ?? 0;
       const onReplies = (replies: readonly unknown[]): void => resolve(question.read(replies));
-      const pending = new PendingQuestion(question, group, false, this, onReplies, reject);
+      const pending = new PendingQuestion(question, group, ORDINARY, this, onReplies, reject);
       this.#enter(pending, question.asker ? this.#second : this.#first);
     });
   }
@@ -95,9 +96,12 @@ export abstract class CommandWindow implements Sender {
   }
 
   /** @internal */
-  onUnknownScript({ question, group, resolve, reject }: PendingQuestion): void {
-    this.#enter(new PendingQuestion(question, group, true, this, resolve, reject), this.#first);
+  sendAgain({ question, group, resolve, reject }: PendingQuestion, sending: Sending): void {
+    this.#enter(new PendingQuestion(question, group, sending, this, resolve, reject), this.#first);
   }
+
+  /** @internal */
+  abstract onErrorReply(error: Error): void;
 
   protected open(): void {
     this.isOpen = true;

@@ -21,6 +21,7 @@ export interface RedisCluster {
   readonly isCluster: boolean;
   readonly options: { readonly keyPrefix?: string | undefined; readonly natMap?: NatMap | null | undefined };
   connect(): Promise<void>;
+  call(command: string): Promise<unknown>;
   nodes(role: 'all'): readonly RedisClusterNode[];
 }
 

@@ -8,8 +8,10 @@ import {
   ReportedHealth,
   systemClock,
 } from '../../../core/index.js';
-import { cleanError } from '../error.js';
+import { cleanError, isCrossSlot, isReply } from '../error.js';
+import { listenTo } from './client-events.js';
 import { CommandWindow } from './command-window.js';
+import { slotOf } from './key-slot.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisServers } from './redis-servers.js';
 import { evictionAdvice, replicationAdvice } from './server-advice.js';
@@ -32,9 +34,11 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   #ready = false;
   #closed = false;
   #advised = false;
+  #isAwaitingSign = false;
   #connectingSince = 0;
   #lastError: Error | undefined;
   #endWatch: (() => void) | undefined;
+  #stopListening: () => void = () => undefined;
 
   constructor(
     source: ClientSource,
@@ -76,7 +80,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     this.failWaiting(closedError());
     const client = await this.#opening?.catch(() => undefined);
     if (client) this.#cut(client);
-    if (this.#source.given) this.#detach(this.#source.given);
+    if (this.#source.given) this.#stopListening();
   }
 
   protected override onNeed(): void {
@@ -117,8 +121,37 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   protected override onSilence(): void {
     const error = this.#noAnswer();
     this.failUnderWay(error);
-    if (this.#source.given) this.shut();
+    if (this.#source.given) {
+      this.shut();
+      void this.#awaitSign(this.#source.given);
+    }
     this.#replace(error.message);
+  }
+
+  /**
+   * Asks a silent given client for a sign of life, once in `timeoutMs`, until the window is open. Nothing else would
+   * open it: late answers do not come where the client's `commandTimeout` has given their commands up.
+   */
+  async #awaitSign(given: RedisClient): Promise<void> {
+    if (this.#isAwaitingSign) return;
+    this.#isAwaitingSign = true;
+    while (!this.isOpen && this.#ready && !this.#closed) {
+      const isAnswered = await given.call('PING').then(() => true, isReply);
+      if (isAnswered && !this.isOpen) this.onHeard(true);
+      if (!this.isOpen) await pause(this.clock, this.timeoutMs, { background: true });
+    }
+    this.#isAwaitingSign = false;
+  }
+
+  /** @internal */
+  override onErrorReply(error: Error): void {
+    if (!isCrossSlot(error) || this.groupOf) return;
+    this.groupOf = (leaseKey) => slotOf(this.keyPrefix + leaseKey);
+    this.health.advise(
+      'slots',
+      'the server refuses commands with keys of several slots (CROSSSLOT), as managed clusters behind one address do: ' +
+        'requests of one slot share a command, others go out one by one',
+    );
   }
 
   protected override onStall(): void {
@@ -174,18 +207,14 @@ export class RedisConnection extends CommandWindow implements RedisServers {
 
   #attach(client: RedisClient): void {
     this.client = client;
-    for (const [event, listener] of this.#listeners) client.on(event, listener);
+    this.#stopListening = listenTo(client, this.#listeners);
     if (!this.#source.given) client.on('error', (error) => (this.#lastError = cleanError(error)));
     if (client.status === 'ready') this.#onReady();
   }
 
-  #detach(client: RedisClient): void {
-    for (const [event, listener] of this.#listeners) client.off(event, listener);
-  }
-
   /** Never a given client. The error listener stays: a dying socket may still complain. */
   #cut(client: RedisClient): void {
-    this.#detach(client);
+    this.#stopListening();
     client.disconnect();
   }
 
@@ -205,12 +234,12 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     this.failWaiting(new NotSentError(message));
   };
 
-  readonly #listeners = [
-    ['connecting', () => void (this.#connectingSince = this.clock.now())],
-    ['ready', this.#onReady],
-    ['close', this.#onClose],
-    ['end', this.#onClose],
-  ] as const;
+  readonly #listeners = {
+    connecting: (): void => void (this.#connectingSince = this.clock.now()),
+    ready: this.#onReady,
+    close: this.#onClose,
+    end: this.#onClose,
+  };
 
   async #askForAdvice(): Promise<void> {
     try {

@@ -1,4 +1,4 @@
-import { cleanError, isReply, isUnknownScript } from '../error.js';
+import { cleanError, isReadOnly, isReply, isUnknownScript } from '../error.js';
 import type { RedisScript, ScriptCall } from '../scripts/redis-script.js';
 import { asList } from '../scripts/redis-values.js';
 import type { RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
@@ -9,8 +9,18 @@ export interface Sender {
   onHeard(answered: boolean): void;
   /** Answered or failed, once. */
   onOver(question: PendingQuestion): void;
-  /** The server does not know the script by its name. */
-  onUnknownScript(question: PendingQuestion): void;
+  /** The server has answered a request of `question` with an error. Called before the caller hears of it. */
+  onErrorReply(error: Error, question: PendingQuestion): void;
+  /** Sends the question once more, in the way of `sending`: its first command was not carried out. */
+  sendAgain(question: PendingQuestion, sending: Sending): void;
+}
+
+/** How a question is sent. */
+export interface Sending {
+  /** Scripts go by their source: the server does not know them by their name. */
+  readonly bySource: boolean;
+  /** Its calls share no command with those of other questions. */
+  readonly isAlone: boolean;
 }
 
 /** A question from when it is asked to when it is answered. */
@@ -26,8 +36,7 @@ export class PendingQuestion {
     readonly question: Omit<Question<unknown>, 'read'>,
     /** Calls of another group must not share a command with this one. */
     readonly group: number,
-    /** Sends scripts by their source. */
-    readonly bySource: boolean,
+    readonly sending: Sending,
     private readonly sender: Sender,
     /** May throw what is wrong with the replies. */
     readonly resolve: (replies: readonly unknown[]) => void,
@@ -39,10 +48,18 @@ export class PendingQuestion {
     this.#replies = [...question.requests];
   }
 
-  /** Replies come in the order of the requests. */
-  onReply(reply: unknown): void {
+  /**
+   * Takes a reply, which come in the order of the requests.
+   * @param isShared whether the reply was one of several in a command of several questions
+   */
+  onReply(reply: unknown, isShared: boolean): void {
     if (this.#missing === 0) return;
-    if (isReply(reply)) return this.fail(cleanError(reply));
+    if (isReply(reply)) {
+      const error = cleanError(reply);
+      this.sender.onErrorReply(error, this);
+      // The client itself sees an error only where it is the reply of a whole command, and may then reconnect.
+      return isShared && isReadOnly(error) ? this.#sendAgain({ ...this.sending, isAlone: true }) : this.fail(error);
+    }
     this.#replies[this.size - this.#missing] = reply;
     this.#missing -= 1;
     if (this.#missing > 0) return;
@@ -54,13 +71,29 @@ export class PendingQuestion {
     }
   }
 
+  /** The command that this question shared with others failed as a whole: which of them it is about is not known. */
+  onSharedError(error: Error): void {
+    if (isUnknownScript(error)) this.fail(error);
+    else this.#sendAgain({ ...this.sending, isAlone: true });
+  }
+
   fail(error: Error): void {
     if (this.#missing === 0) return;
-    this.#missing = 0;
-    this.sender.onOver(this);
-    if (isUnknownScript(error) && !this.bySource) return this.sender.onUnknownScript(this);
+    if (isUnknownScript(error) && !this.sending.bySource) return this.#sendAgain({ ...this.sending, bySource: true });
+    this.#end();
     this.question.onFailure?.(error);
     this.reject(error);
+  }
+
+  #sendAgain(sending: Sending): void {
+    if (this.#missing === 0) return;
+    this.#end();
+    this.sender.sendAgain(this, sending);
+  }
+
+  #end(): void {
+    this.#missing = 0;
+    this.sender.onOver(this);
   }
 }
 
@@ -92,7 +125,8 @@ export class Write {
     const [first, second] = requests;
     // A second command must find its own right before it.
     const soleCall = first && !second && 'script' in first ? first : undefined;
-    if (!soleCall || !this.#join(soleCall, question)) {
+    const canJoin = soleCall && !question.sending.isAlone;
+    if (!canJoin || !this.#join(soleCall, question)) {
       for (const request of requests)
         this.#parts.push({ request, calls: 'script' in request ? [request] : [], questions: [question] });
     }
@@ -107,12 +141,15 @@ export class Write {
     if (request) this.#send({ request, calls: [], questions: this.#unconfirmed });
   }
 
-  /** All calls of a part are by the name of the script, or all by its source. */
+  /** Returns whether the call shares a command with earlier ones, which all go by the script's name or all by its source. */
   #join(call: ScriptCall, question: PendingQuestion): boolean {
     for (let i = this.#parts.length - 1; i >= this.#joinFrom; i -= 1) {
       const { calls = [], questions = [] } = this.#parts[i] ?? {};
       const [first] = questions;
-      const isAlike = calls[0]?.script === call.script && first?.bySource === question.bySource;
+      const isAlike =
+        calls[0]?.script === call.script &&
+        first?.sending.bySource === question.sending.bySource &&
+        !first.sending.isAlone;
       if (isAlike && first.group === question.group && calls.length < call.script.mostInACommand) {
         calls.push(call);
         questions.push(question);
@@ -123,22 +160,30 @@ export class Write {
   }
 
   #send({ request, calls, questions }: Part): void {
+    const isShared = calls.length > 1;
     const onFailure = (error: unknown): void => {
-      if (isReply(error)) this.sender.onHeard(false);
       const failure = cleanError(error);
-      for (const question of questions) question.fail(failure);
+      const [first] = questions;
+      if (isReply(error) && first) {
+        this.sender.onHeard(false);
+        this.sender.onErrorReply(failure, first);
+      }
+      for (const question of questions) {
+        if (isShared && isReply(error)) question.onSharedError(failure);
+        else question.fail(failure);
+      }
     };
     const onAnswer = (reply: unknown): void => {
       this.sender.onHeard(!(Array.isArray(reply) && reply.some(isReply)));
       try {
         const answers = calls.length > 0 ? asList(reply) : undefined;
-        for (let i = 0; i < questions.length; i += 1) questions[i]?.onReply(answers ? answers[i] : reply);
+        for (let i = 0; i < questions.length; i += 1) questions[i]?.onReply(answers ? answers[i] : reply, isShared);
       } catch (error) {
         onFailure(error);
       }
     };
     try {
-      const command = 'script' in request ? commandOf(request.script, calls, questions[0]?.bySource) : request;
+      const command = 'script' in request ? commandOf(request.script, calls, questions[0]?.sending.bySource) : request;
       this.client.call(...command).then(onAnswer, onFailure);
     } catch (error) {
       onFailure(error);

@@ -30,7 +30,7 @@ type Present = ReturnType<typeof parse>;
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly keepsOrder = false;
   readonly writesUncompared = true;
-  protected readonly acquisition = undefined;
+  protected readonly commands = [];
   /** Owners that wrote over a lease which may be another's by now, and when the lease that they wrote ends. */
   readonly #doubtful = new Map<string, number>();
 
@@ -111,7 +111,7 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     return present.expiresAt > now;
   }
 
-  protected override check(): Promise<unknown> {
+  protected check(): Promise<unknown> {
     return this.#look(leaseKeyOf(this.prefix, nobody()));
   }
 

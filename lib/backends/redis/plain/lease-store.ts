@@ -5,12 +5,13 @@ import {
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
+  ownMetadata,
   packHolder,
   unpackHolder,
 } from '../../../core/index.js';
-import { RedisLeaseStore } from '../lease-store.js';
+import { CHECK_TTL_MS, RedisLeaseStore } from '../lease-store.js';
 import { COMPARE_AND_DELETE, SET_IF_FREE } from '../scripts/lease-scripts.js';
-import { asList, isOne, isOwn, leaseKeyOf, microseconds, splitFields } from '../scripts/redis-values.js';
+import { asList, isOne, isOwn, leaseKeyOf, microseconds, nobody, splitFields } from '../scripts/redis-values.js';
 
 /**
  * The lock of the textbook, `SET key owner NX PX ttl`, with nothing else on the server and waiters that poll. Release
@@ -20,7 +21,7 @@ import { asList, isOne, isOwn, leaseKeyOf, microseconds, splitFields } from '../
  * as the server's clock does. A clock that is set back repeats them, since nothing here remembers the last.
  */
 export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
-  protected readonly acquisition = SET_IF_FREE;
+  protected readonly commands = ['SET', 'GET', 'TIME', 'PTTL', 'PEXPIRE', 'DEL'];
 
   tryAcquire(
     key: string,
@@ -60,6 +61,15 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
       requests,
       read: ([lease, left]) => (typeof lease === 'string' ? { holder: described(lease, Number(left)) } : {}),
     });
+  }
+
+  protected async check(): Promise<void> {
+    const [key, owner] = [nobody(), nobody()];
+    await Promise.all([
+      this.tryAcquire(key, owner, CHECK_TTL_MS, ownMetadata(undefined)),
+      this.renew(key, owner, CHECK_TTL_MS),
+      this.release(key, owner),
+    ]);
   }
 
   release(key: string, owner: string): Promise<boolean> {

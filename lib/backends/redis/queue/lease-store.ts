@@ -12,12 +12,12 @@ import {
   type WakeUps,
   NotSentError,
 } from '../../../core/index.js';
+import { isUndeclaredKey } from '../error.js';
 import type { RedisArgument } from '../connection/redis-client.js';
 import type { Question, RedisServers } from '../connection/redis-servers.js';
-import { RedisLeaseStore } from '../lease-store.js';
+import { CHECK_TTL_MS, RedisLeaseStore } from '../lease-store.js';
 import { ASK_SHARED, type QueueScripts, queueScripts } from '../scripts/queue-scripts.js';
-import { asList, isOne, leaseKeyOf, queueKeysOf, shareKeysOf } from '../scripts/redis-values.js';
-import type { RedisScript } from '../scripts/redis-script.js';
+import { asList, isOne, leaseKeyOf, nobody, queueKeysOf, shareKeysOf } from '../scripts/redis-values.js';
 import { holderOf, stateOf } from './key-reading.js';
 import type { WakeUpChannels } from './wake-up-channel.js';
 
@@ -34,7 +34,10 @@ const MOST_DELAY_MS = 250;
 /** How many owners in the line are remembered. */
 const MOST_REMEMBERED = 5_000;
 
+const COMMANDS = 'SET GET DEL TIME PTTL PEXPIRE LINDEX LPOS LREM RPUSH HGET HSET HDEL'.split(' ');
+
 type Scripts = QueueScripts['exclusive'];
+type ClaimKind = 'exclusive' | 'shared';
 
 /**
  * Waiters stand in line on the server, and a release hands the key to the first of them that still listens: no herd,
@@ -44,7 +47,9 @@ type Scripts = QueueScripts['exclusive'];
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   readonly mostPermits = MOST_PERMITS;
   readonly #waiters: WakeUps;
-  readonly #scripts: QueueScripts;
+  #scripts: QueueScripts;
+  /** Whether calls name all their keys. `undefined`: no call was answered yet that would tell whether they have to. */
+  #declaresKeys: boolean | undefined;
   /**
    * The last owners that were refused, or not answered, while they waited, and the keys of those that have left. An
    * owner is used once: a key that is handed to one who has left answers a question that the network delivered late.
@@ -59,7 +64,9 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   ) {
     super(servers, prefix, minReplicas);
     this.#waiters = channels.wakeUps;
-    this.#scripts = queueScripts(channels);
+    const { sharded } = channels;
+    if (sharded) this.#declaresKeys = true;
+    this.#scripts = queueScripts({ sharded, declaresKeys: sharded });
     // An owner who has the lease did not leave.
     this.#waiters.onStray((owner) => {
       const key = this.#inLine.get(owner);
@@ -67,9 +74,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     });
   }
 
-  protected get acquisition(): RedisScript {
-    return this.#scripts.exclusive.acquire;
-  }
+  protected readonly commands = COMMANDS;
 
   tryAcquire(
     key: string,
@@ -81,7 +86,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const leaseKey = leaseKeyOf(this.prefix, key);
     const address = this.#waiters.has(owner) ? this.channels.addressOf(leaseKey) : undefined;
     const args = [owner, Math.ceil(ttlMs), `${address ?? ''}|${packMetadata(metadata)}`];
-    return this.#ask('acquire', leaseKey, this.#scriptsFor(owner), args, {
+    return this.#ask('acquire', leaseKey, kindOf(owner), args, {
       confirmation: this.confirmation,
       read: (replies) => this.#attemptOf(leaseKey, owner, replies),
       asker,
@@ -93,7 +98,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
 
   release(key: string, owner: string): Promise<boolean> {
     if (this.#inLine.has(owner)) this.#inLine.set(owner, key);
-    return this.#ask('release', leaseKeyOf(this.prefix, key), this.#scriptsFor(owner), [owner], { read: isOne });
+    return this.#ask('release', leaseKeyOf(this.prefix, key), kindOf(owner), [owner], { read: isOne });
   }
 
   override renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
@@ -110,7 +115,23 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
 
   look(key: string): Promise<LeaseState> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.#ask('look', leaseKey, this.#scripts.exclusive, [MOST_WAITERS], { read: ([reply]) => stateOf(reply) });
+    return this.#ask('look', leaseKey, 'exclusive', [MOST_WAITERS], { read: ([reply]) => stateOf(reply) });
+  }
+
+  /** One owner takes the key, and another one waits for it in the queue. */
+  protected async check(): Promise<void> {
+    const [key, holder, waiter] = [nobody(), nobody(), nobody()];
+    const leaseKey = leaseKeyOf(this.prefix, key);
+    const argsOf = (owner: string, channel: string) => [owner, CHECK_TTL_MS, `${channel}|`];
+    const ignored = { read: () => undefined };
+    await Promise.all([
+      this.#ask('acquire', leaseKey, 'exclusive', argsOf(holder, ''), { ...ignored, confirmation: this.confirmation }),
+      this.#ask('acquire', leaseKey, 'exclusive', argsOf(waiter, 'nobody'), ignored),
+      this.renew(key, holder, CHECK_TTL_MS),
+      this.release(key, waiter),
+      this.release(key, holder),
+    ]);
+    await this.servers.ask(leaseKey, { requests: [['DEL', ...queueKeysOf(leaseKey)]], ...ignored });
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -121,24 +142,34 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     await Promise.all([this.channels.close(), super.close()]);
   }
 
-  #scriptsFor(owner: string): Scripts {
-    return isExclusive(owner) ? this.#scripts.exclusive : this.#scripts.shared;
-  }
-
   #ask<T>(
-    kind: keyof Scripts,
+    operation: keyof Scripts,
     leaseKey: string,
-    scripts: Scripts,
+    kind: ClaimKind,
     args: readonly RedisArgument[],
     question: Omit<Question<T>, 'requests'>,
   ): Promise<T> {
-    const script = scripts[kind];
+    const script = this.#scripts[kind][operation];
     const keys = queueKeysOf(leaseKey).slice(0, script.keys);
     const read = (replies: readonly unknown[]): T | Promise<T> =>
-      replies[0] === ASK_SHARED
-        ? this.#ask(kind, leaseKey, this.#scripts.shared, args, question)
-        : question.read(replies);
-    return this.servers.ask(leaseKey, { ...question, requests: [{ script, keys, args }], read });
+      replies[0] === ASK_SHARED ? this.#ask(operation, leaseKey, 'shared', args, question) : question.read(replies);
+    const answer = this.servers.ask(leaseKey, { ...question, requests: [{ script, keys, args }], read });
+    if (this.#declaresKeys !== undefined) return answer;
+    const onAnswer = (value: T): T => {
+      this.#declaresKeys ??= false;
+      return value;
+    };
+    return answer.then(onAnswer, (error: unknown) => {
+      if (!(error instanceof Error && isUndeclaredKey(error))) throw error;
+      this.#declareKeys();
+      return this.#ask(operation, leaseKey, kind, args, question);
+    });
+  }
+
+  /** From now on calls name all their keys: this server refuses others. Nothing of the refused one was carried out. */
+  #declareKeys(): void {
+    this.#declaresKeys = true;
+    this.#scripts = queueScripts({ sharded: this.channels.sharded, declaresKeys: true });
   }
 
   #noteInLine(owner: string): void {
@@ -166,6 +197,10 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
       ...(holder ? { holder } : {}),
     };
   }
+}
+
+function kindOf(owner: string): ClaimKind {
+  return isExclusive(owner) ? 'exclusive' : 'shared';
 }
 
 /** `leftMs` is negative for a lease without an end, which somebody else has written. */

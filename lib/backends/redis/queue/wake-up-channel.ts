@@ -8,6 +8,9 @@ const LONGEST_GOODBYE_MS = 200;
 /** How often the subscription gives a sign of life, while somebody waits. */
 const SIGN_MS = 5_000;
 
+/** KEYS: channel. The channel is named as a key, because some proxies refuse scripts without one. */
+const COUNT_LISTENERS = "return redis.call('PUBSUB', 'NUMSUB', KEYS[1])";
+
 /** How the servers reach the waiters of this process. */
 export interface WakeUpChannels {
   /** Whether messages stay on the node of a cluster that has the channel's slot. */
@@ -82,8 +85,8 @@ export class WakeUpChannel implements WakeUpChannels {
       client.on('ready', () => void this.#subscribe(client, this.#trouble));
       client.on(`${this.#kind}message`, (_channel, payload) => this.wakeUps.deliver(String(payload)));
       client.on('close', () => this.#onChange(client, false));
-      // Each failed attempt ends in a 'close'; the other connection says what is wrong.
-      client.on('error', () => undefined);
+      // Each failed attempt ends in a 'close'. The connection for commands may be well, and know nothing of this error.
+      client.on('error', (error) => this.#complain(error));
       client.connect().catch(() => undefined);
     } catch (error) {
       this.#complain(error);
@@ -132,10 +135,9 @@ export class WakeUpChannel implements WakeUpChannels {
         this.#replace();
         return false;
       }
-      // Where the server does not count its listeners, the subscription is heard.
-      const counting = this.sharded ? [] : this.connection.send('PUBSUB', 'NUMSUB', this.name).then(asList);
-      const [, listeners] = await Promise.resolve(counting).catch(() => []);
-      if (Number(listeners) === 0) throw new Error('the server says that nobody has subscribed');
+      if (!this.sharded && (await this.#countListeners()) === 0) {
+        throw new Error('scripts on the server say that nobody has subscribed, as behind some proxies');
+      }
       health.advise('subscription', trouble);
       this.#onChange(client, true);
       return true;
@@ -144,6 +146,13 @@ export class WakeUpChannel implements WakeUpChannels {
       this.#onChange(client, false);
       return false;
     }
+  }
+
+  /** As a script sees it, because scripts wake the waiters. `NaN` where the server does not count its listeners. */
+  async #countListeners(): Promise<number> {
+    const counting = this.connection.send('EVAL', COUNT_LISTENERS, 1, this.name);
+    const [, listeners] = await counting.then(asList).catch(() => []);
+    return Number(listeners);
   }
 
   #complain(error: unknown): void {

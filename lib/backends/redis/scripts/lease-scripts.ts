@@ -13,12 +13,15 @@ return {0, now, redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
 `,
 );
 
-/** KEYS: lease. ARGV: owner. Returns 1 if the key was the owner's and is now free, else 0. */
+/**
+ * KEYS: lease. ARGV: owner. Returns 1 if the key was the owner's and is now free, else 0. A value of another program is
+ * its owner as a whole: an operator who has looked at the key can evict it.
+ */
 export const COMPARE_AND_DELETE = redisScript(
   { keys: 1, args: 1, mostInACommand: 50 },
   `
 local lease = redis.call('GET', KEYS[1])
-if not lease or string.sub(lease, 1, #ARGV[1] + 1) ~= ARGV[1] .. '|' then return 0 end
+if not lease or lease ~= ARGV[1] and string.sub(lease, 1, #ARGV[1] + 1) ~= ARGV[1] .. '|' then return 0 end
 return redis.call('DEL', KEYS[1])
 `,
 );

@@ -102,20 +102,27 @@ return {lease, redis.call('PTTL', LEASE), string.format('%.0f', now_ms()), share
 
 export type QueueScripts = ReturnType<typeof queueScripts>;
 
+export interface QueueScriptSettings {
+  /** Whether waiters are told on channels that belong to slots of a cluster. */
+  readonly sharded: boolean;
+  /** Whether calls name all their keys, as clusters and some managed servers demand. Naming one is quicker. */
+  readonly declaresKeys: boolean;
+}
+
 /**
- * For one server, or for a cluster. A node of a cluster has to know all keys that matter: a slot that is moving must stop
- * the script before it begins. It would stop most scripts for a key that is never there. `exclusive` leaves out the
- * shares, for as long as nobody has any.
+ * Returns the scripts for one server, or for a cluster. A node of a cluster has to know all keys that matter: a slot that
+ * is moving must stop the script before it begins. It would stop most scripts for a key that is never there. `exclusive`
+ * leaves out the shares, for as long as nobody has any.
  */
-export function queueScripts({ sharded }: { readonly sharded: boolean }) {
+export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
   const functions = queueFunctions({ sharded });
   const scriptsOn = (keys: number) => ({
     acquire: redisScript({ keys, args: 3, mostInACommand: 50 }, ACQUIRE, functions),
     release: redisScript({ keys, args: 1, mostInACommand: 50 }, RELEASE, functions),
     look: redisScript({ keys, args: 1, mostInACommand: 1 }, LOOK, functions),
   });
-  const exclusive = scriptsOn(sharded ? 4 : 1);
+  const exclusive = scriptsOn(declaresKeys ? 4 : 1);
   const renew = redisScript({ keys: 2, args: 2, mostInACommand: 100 }, RENEW_SHARE, functions);
   const has = redisScript({ keys: 2, args: 1, mostInACommand: 50 }, HAS_SHARE, functions);
-  return { exclusive, shared: { ...(sharded ? scriptsOn(5) : exclusive), renew, has } };
+  return { exclusive, shared: { ...(declaresKeys ? scriptsOn(5) : exclusive), renew, has } };
 }

@@ -1,0 +1,48 @@
+import { refuseOption } from '../../core/index.js';
+import type { Login } from './access-options.js';
+
+const REDIS_PORT = 6_379;
+
+/** A server as a URL describes it: https://www.iana.org/assignments/uri-schemes/prov/redis */
+export interface RedisLocation extends Login {
+  readonly host: string;
+  readonly port: number;
+  readonly db: number;
+  readonly family: number;
+  readonly isTls: boolean;
+}
+
+/**
+ * Reads a URL. Of its query only `db` and `family` count: other settings of a client are the backend's own.
+ * @throws LockConfigurationError, which never shows the URL: it may have a password
+ */
+export function readRedisUrl(option: string, url: unknown, which = ''): RedisLocation {
+  const form = 'redis://user:password@host:6379/0 or rediss://…';
+  if (typeof url !== 'string' || !URL.canParse(url) || !/^rediss?:$/u.test(new URL(url).protocol)) {
+    const hint = "; a password with characters such as # or / has to be written as encodeURIComponent('…') gives it";
+    return refuseOption(option, `must look like ${form}${which}${hint}`);
+  }
+  const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url);
+  const wholeOf = (part: string, text: string): number => {
+    if (/^\d{1,7}$/u.test(text)) return Number(text);
+    return refuseOption(option, `must look like ${form}${which}; its ${part} is no number`);
+  };
+  const path = pathname.slice(1);
+  return {
+    host: hostname === '' ? 'localhost' : hostname.replace(/^\[|\]$/gu, ''),
+    port: port === '' ? REDIS_PORT : Number(port),
+    db: wholeOf('database', path === '' ? (searchParams.get('db') ?? '0') : path),
+    family: wholeOf('family', searchParams.get('family') ?? '0'),
+    isTls: protocol === 'rediss:',
+    ...(username === '' ? {} : { username: decoded(option, username) }),
+    ...(password === '' ? {} : { password: decoded(option, password) }),
+  };
+}
+
+function decoded(option: string, text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return refuseOption(option, 'has a % that is no encoding: write the user and the password by encodeURIComponent');
+  }
+}
