@@ -56,6 +56,19 @@ describe('a caller who gives up as the turn comes to him', () => {
     await locks.close();
   });
 
+  it('is told who has the key, also when his place in line goes to the next', async () => {
+    store.isTaken = true;
+    const first = locks.acquire('k', { waitMs: 200 });
+    await eventually(() => expect(store.line.size).toBe(1));
+    const next = locks.acquire('k', { waitMs: 20_000 });
+    await expect(first).rejects.toMatchObject({ code: 'LOCK_TIMEOUT', holder: { host: 'elsewhere', pid: 7 } });
+    expect(store.line.size).toBe(1);
+    store.isTaken = false;
+    store.wake();
+    await (await next).release();
+    await locks.close();
+  });
+
   it('is no holder to observers', async () => {
     const first = await locks.acquire('k');
     const controller = new AbortController();
@@ -82,7 +95,7 @@ class LineStore implements LeaseStore {
   async tryAcquire(_key: string, owner: string): Promise<LeaseAttempt> {
     await Promise.resolve();
     this.line.add(owner);
-    if (this.isTaken) return { acquired: false, retryAfterMs: null };
+    if (this.isTaken) return { acquired: false, retryAfterMs: null, holder: { host: 'elsewhere', pid: 7 } };
     this.#held.add(owner);
     this.#tokens += 1n;
     return { acquired: true, fencingToken: this.#tokens };

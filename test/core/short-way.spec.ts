@@ -2,7 +2,11 @@ import { expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
+import { BackendWorld } from './backend-world.js';
 import { storeLike } from './store-like.js';
+
+/** How many questions of a process are under way at a time. */
+const ASKED_AT_ONCE = 5_000;
 
 it('a key that is free leaves no watch behind', async () => {
   const store = new MemoryLeaseStore();
@@ -40,3 +44,26 @@ it('a release that is never answered is waited for as long as its lease would la
 function reasonOf(error: unknown): string {
   return error instanceof Error ? String(error.cause) : '';
 }
+
+it('those who only try wait behind very many others, as long as answers come', async () => {
+  const { clock, store, backend, request } = new BackendWorld();
+  const answers: (() => void)[] = [];
+  store.carry = async (call, operation) => {
+    if (operation === 'acquire') await new Promise<void>((resolve) => answers.push(resolve));
+    return call();
+  };
+  const tries = Array.from({ length: ASKED_AT_ONCE + 10 }, (_, i) =>
+    backend.acquire(`k${i}`, request(0, { ttlMs: 60_000 })),
+  );
+  const results = Promise.allSettled(tries);
+  // Answers come slowly, and never later than the patience of 500 ms after the one before.
+  for (let i = 0; i < 10; i += 1) {
+    await clock.advance(300);
+    answers.shift()?.();
+  }
+  store.carry = (call) => call();
+  await clock.advance(0);
+  for (const answer of answers) answer();
+  expect((await results).filter(({ status }) => status === 'rejected')).toEqual([]);
+  expect(store.asked.filter((operation) => operation === 'acquire')).toHaveLength(ASKED_AT_ONCE + 10);
+});

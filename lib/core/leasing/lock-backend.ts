@@ -37,6 +37,7 @@ export class LockBackend {
   /** A store lets them wait: each until its own deadline. */
   readonly #silent = new LinkedQueue<Question>();
   #asked = 0;
+  #answeredAt = -Infinity;
   /** One for all questions. */
   #timer: Timer | undefined;
   #closed = false;
@@ -123,6 +124,7 @@ export class LockBackend {
     question.watch(this.store);
     const onAnswer = (attempt: LeaseAttempt): void => {
       this.#outcomes.noteCarriedOut();
+      this.#answeredAt = question.clock.now();
       this.#askNext();
       this.#onAnswer(question, attempt);
     };
@@ -177,7 +179,8 @@ export class LockBackend {
 
   #onDelay(question: Question): void {
     const { key, once, askedAt, clock, deadline } = question;
-    const isLate = once ? clock.now() >= askedAt + this.#contending.patienceMs : deadline.passed;
+    const waitsSince = Math.max(askedAt, this.#answeredAt);
+    const isLate = once ? clock.now() >= waitsSince + this.#contending.patienceMs : deadline.passed;
     if (!isLate) return;
     const cause = new NotSentError('very many acquisitions of this process wait for an answer already');
     this.#refuse(question, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));

@@ -29,6 +29,8 @@ export class Acquisition implements AcquireRequest {
   readonly #since: number;
   /** The next caller has our queue entry, and our turn with it. */
   #passed = false;
+  /** The holder that was known when the turn was passed on. */
+  #holderBefore: Holder | undefined;
 
   constructor(
     readonly key: string,
@@ -50,6 +52,7 @@ export class Acquisition implements AcquireRequest {
   pass(): boolean {
     const { slot, options, owner, holds } = this;
     if (!this.#passed && isAlike(holds.queue.next(slot), options)) {
+      this.#holderBefore = holds.holderOf(slot);
       holds.handOn(slot, { owner });
       this.#passed = true;
     }
@@ -146,7 +149,7 @@ export class Acquisition implements AcquireRequest {
       if (hold.isShared) holds.share(hold);
       return this.#begin(hold, 'backend');
     }
-    const busy = new KeyHeld(holds.holderOf(slot));
+    const busy = new KeyHeld(this.#passed ? this.#holderBefore : holds.holderOf(slot));
     if (!this.#passed) holds.endTurn(slot);
     return busy;
   }
