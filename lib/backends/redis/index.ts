@@ -40,7 +40,8 @@ export {
  *
  * A user of the server needs no more than
  * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +info`;
- * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` is optional, and so is `+select` with database 0; `keys()` needs `+scan`.
+ * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` is optional, and so are `+select` with database 0 and
+ * `+client|id +client|list +client|kill`, by which a former connection is ended; `keys()` needs `+scan`.
  * @throws LockConfigurationError
  */
 export function redis(options: RedisOptions): BackendFactory {

@@ -1,4 +1,4 @@
-import { randomInt } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
 import { type Given, LockConfigurationError } from '../../../core/index.js';
@@ -82,7 +82,9 @@ export async function makeClient(where: Whereabouts, login: LoginSource, option:
   const make = await importRedis(option);
   const { host, tls } = where;
   const named = host !== undefined && tls ? { tls: tlsTo(host, tls) } : {};
-  return make({ ...OWN_CLIENT_OPTIONS, ...where, ...named }, login);
+  // A name of its own proves to us that a connection on the server is this client's.
+  const connectionName = `${OWN_CLIENT_OPTIONS.connectionName}:${randomUUID()}`;
+  return make({ ...OWN_CLIENT_OPTIONS, connectionName, ...where, ...named }, login);
 }
 
 /** The same for a server that other servers have named. */

@@ -6,7 +6,7 @@ export interface RedisClient {
   readonly isCluster: boolean;
   /** Its socket, while there is one. */
   readonly stream?: { readonly bytesRead?: number; cork(): void; uncork(): void } | undefined;
-  readonly options?: { readonly keyPrefix?: string | undefined };
+  readonly options?: { readonly keyPrefix?: string | undefined; readonly connectionName?: string | undefined };
   call(command: string, ...args: RedisArgument[]): Promise<unknown>;
   duplicate(override?: object): RedisClient;
   connect(): Promise<void>;

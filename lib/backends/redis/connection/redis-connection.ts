@@ -7,10 +7,12 @@ import {
   replyTimeout,
   ReportedHealth,
   systemClock,
+  within,
 } from '../../../core/index.js';
 import { cleanError, isCrossSlot, isReply } from '../error.js';
 import { listenTo } from './client-events.js';
 import { CommandWindow } from './command-window.js';
+import { endServerConnection, type ServerConnection } from './former-connection.js';
 import { slotOf } from './key-slot.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisServers } from './redis-servers.js';
@@ -34,6 +36,8 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   #ready = false;
   #closed = false;
   #advised = false;
+  /** The present connection as the server knows it, or the one before until a new one is ready. */
+  #onServer: ServerConnection | undefined;
   #isAwaitingSign = false;
   #connectingSince = 0;
   #lastError: Error | undefined;
@@ -184,6 +188,8 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     if (this.#closed) throw closedError();
     const client = await this.#source.open();
     if (this.#closed) throw closedError();
+    // To load a client for the first time takes a busy machine long, and is no silence of the server.
+    if (!this.isOpen) this.shut();
     const onSwitch = (): void => this.#replace('another server has been made master');
     this.#endWatch ??= this.#source.watchMaster?.(this.health, onSwitch);
     this.#attach(client);
@@ -222,9 +228,25 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     this.#ready = true;
     this.#advised = false;
     this.#lastError = undefined;
+    const former = this.#onServer;
+    this.#onServer = undefined;
+    if (former && this.client && !this.#source.given) void this.#openAfterEndOf(former, this.client);
+    else this.#openWindow();
+  };
+
+  /**
+   * Opens the window once the server has ended the connection before. Requests that the network still holds back would
+   * run after their callers have asked again and are done: an acquisition would close its key for a TTL.
+   */
+  async #openAfterEndOf(former: ServerConnection, client: RedisClient): Promise<void> {
+    await within(this.clock, this.timeoutMs / 2, endServerConnection(client, former)).catch(() => undefined);
+    if (client === this.client && this.#ready && !this.#closed) this.#openWindow();
+  }
+
+  #openWindow(): void {
     this.health.report('up');
     this.open();
-  };
+  }
 
   readonly #onClose = (): void => {
     this.#ready = false;
@@ -242,6 +264,13 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   };
 
   async #askForAdvice(): Promise<void> {
+    const name = this.client?.options?.connectionName;
+    try {
+      if (name !== undefined && !this.#source.given)
+        this.#onServer = { name, id: String(await this.send('CLIENT', 'ID')) };
+    } catch {
+      // Without this right a late request of a former connection closes its key until the TTL ends.
+    }
     try {
       this.health.advise('eviction', evictionAdvice(String(await this.send('INFO', 'memory'))));
       this.health.advise('replication', replicationAdvice(String(await this.send('INFO', 'replication'))));
