@@ -78,6 +78,19 @@ describe('the start of a service on Redis', () => {
     }
   });
 
+  it.each([
+    ['url', (port: number): RedisOptions => ({ url: `redis://127.0.0.1:${port}/99` })],
+    ['host', (port: number): RedisOptions => ({ host: '127.0.0.1', port, db: 99 })],
+  ])(
+    'stops for a database that the server does not have, and never locks in another one (%s)',
+    async (_how, options) => {
+      const service = world.closing(new LockService(redis(options(world.server.port))));
+      await expect(service.start()).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'db' });
+      await expect(service.tryAcquire('key')).rejects.toThrow('db 99');
+      await expect(world.operator.keys('*')).resolves.toEqual([]);
+    },
+  );
+
   it('stops for a server without scripts, with the mode that needs none', async () => {
     const args = ['EVAL', 'EVALSHA'].flatMap((name) => ['--rename-command', name, '']);
     const server = await RedisServer.start({ args });

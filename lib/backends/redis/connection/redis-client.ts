@@ -6,7 +6,11 @@ export interface RedisClient {
   readonly isCluster: boolean;
   /** Its socket, while there is one. */
   readonly stream?: { readonly bytesRead?: number; cork(): void; uncork(): void } | undefined;
-  readonly options?: { readonly keyPrefix?: string | undefined; readonly connectionName?: string | undefined };
+  readonly options?: {
+    readonly keyPrefix?: string | undefined;
+    readonly connectionName?: string | undefined;
+    readonly db?: number | undefined;
+  };
   call(command: string, ...args: RedisArgument[]): Promise<unknown>;
   duplicate(override?: object): RedisClient;
   connect(): Promise<void>;

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import {
   type Clock,
+  LockConfigurationError,
   LockError,
   NotSentError,
   pause,
@@ -39,6 +40,8 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   /** The present connection as the server knows it, or the one before until a new one is ready. */
   #onServer: ServerConnection | undefined;
   #isAwaitingSign = false;
+  /** Why the present connection can never be used. */
+  #misfit: LockConfigurationError | undefined;
   #connectingSince = 0;
   #lastError: Error | undefined;
   #endWatch: (() => void) | undefined;
@@ -90,6 +93,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   protected override onNeed(): void {
     const { given } = this.#source;
     if (this.#closed) this.failWaiting(closedError());
+    else if (this.#misfit) this.failWaiting(this.#misfit);
     else if (!given) this.#connect().catch(() => undefined);
     else if (given.status === 'wait') given.connect().catch(() => undefined);
     else if (given.status === 'end')
@@ -228,19 +232,39 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     this.#ready = true;
     this.#advised = false;
     this.#lastError = undefined;
+    this.#misfit = undefined;
     const former = this.#onServer;
     this.#onServer = undefined;
-    if (former && this.client && !this.#source.given) void this.#openAfterEndOf(former, this.client);
+    const { client } = this;
+    const db = client?.options?.db ?? 0;
+    if (client && !this.#source.given && (former || db > 0)) void this.#prepareClient(client, db, former);
     else this.#openWindow();
   };
 
-  /**
-   * Opens the window once the server has ended the connection before. Requests that the network still holds back would
-   * run after their callers have asked again and are done: an acquisition would close its key for a TTL.
-   */
-  async #openAfterEndOf(former: ServerConnection, client: RedisClient): Promise<void> {
-    await within(this.clock, this.timeoutMs / 2, endServerConnection(client, former)).catch(() => undefined);
+  /** Opens the window when the server has done what has to come before the first request. */
+  async #prepareClient(client: RedisClient, db: number, former: ServerConnection | undefined): Promise<void> {
+    if (former) await this.#endFormer(client, former);
+    try {
+      // ioredis goes on in database 0 when the server refuses the one that was asked for.
+      if (db > 0) await client.call('SELECT', db);
+    } catch (error) {
+      if (isReply(error)) return this.#refuseDatabase(db, cleanError(error).message);
+    }
     if (client === this.client && this.#ready && !this.#closed) this.#openWindow();
+  }
+
+  #refuseDatabase(db: number, reason: string): void {
+    this.#misfit = new LockConfigurationError(`db ${db} is no database of this server: ${reason}`, 'db');
+    this.health.report('down', this.#misfit.message);
+    this.failWaiting(this.#misfit);
+  }
+
+  /**
+   * Has the server end the connection before. Requests that the network still holds back would run after their callers
+   * have asked again and are done: an acquisition would close its key for a TTL.
+   */
+  async #endFormer(client: RedisClient, former: ServerConnection): Promise<void> {
+    await within(this.clock, this.timeoutMs / 2, endServerConnection(client, former)).catch(() => undefined);
   }
 
   #openWindow(): void {
