@@ -1,5 +1,6 @@
 import { splitAddress } from './cluster-slots.js';
 import { makeNodeClient, OWN_CLIENT_OPTIONS, tlsOptions } from '../connection/client-factory.js';
+import { checkingDatabase } from '../connection/ready-check.js';
 import type { ClientSource, NatMap, RedisCluster } from '../connection/redis-client.js';
 import type { RedisClusterOptions } from '../options.js';
 
@@ -49,7 +50,7 @@ export function givenClusterSource(given: RedisCluster): ClusterSource {
         const [model] = given.nodes('all');
         if (!model) throw new Error('the given Cluster is not connected');
         const own = { ...OWN_CLIENT_OPTIONS, readOnly: false, keyPrefix: prefix, ...located(address, natMap) };
-        return model.duplicate(own);
+        return checkingDatabase(model.duplicate(own));
       };
       // A sharded channel would get the prefix too, but not where a script publishes.
       return { open: make(keyPrefix), openSubscriber: make('') };

@@ -14,6 +14,7 @@ import {
 import { cleanError, isReadOnly } from '../error.js';
 import { readRedisUrl } from '../redis-url.js';
 import { type ClientMaker, loadClientMaker } from './client-maker.js';
+import { checkingDatabase } from './ready-check.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 
 const LONGEST_RECONNECT_DELAY_MS = 1_000;
@@ -31,13 +32,13 @@ const KEEP_ALIVE_AFTER_MS = 10_000;
 /**
  * No offline queue, and no retry: a command goes out now or fails now. One that waited in the client would run after
  * its caller was told that it failed. A server that has become a replica is left: its name may lead to the master by
- * now. No automatic pipelines, which take `ssubscribe` for an ordinary command. No ready check: it needs INFO, which
- * some servers do not have, and a server that is loading says so by itself.
+ * now. No automatic pipelines, which take `ssubscribe` for an ordinary command. The ready check is that of
+ * `checkingDatabase`; a server that is loading says so by itself.
  */
 export const OWN_CLIENT_OPTIONS = {
   lazyConnect: true,
   enableOfflineQueue: false,
-  enableReadyCheck: false,
+  enableReadyCheck: true,
   maxRetriesPerRequest: 0,
   autoResubscribe: false,
   enableAutoPipelining: false,
@@ -67,7 +68,7 @@ export function givenSource(client: RedisClient): ClientSource {
   return {
     given: client,
     open: async () => client,
-    openSubscriber: async () => client.duplicate(OWN_CLIENT_OPTIONS),
+    openSubscriber: async () => checkingDatabase(client.duplicate(OWN_CLIENT_OPTIONS)),
   };
 }
 
@@ -84,7 +85,7 @@ export async function makeClient(where: Whereabouts, login: LoginSource, option:
   const named = host !== undefined && tls ? { tls: tlsTo(host, tls) } : {};
   // A name of its own proves to us that a connection on the server is this client's.
   const connectionName = `${OWN_CLIENT_OPTIONS.connectionName}:${randomUUID()}`;
-  return make({ ...OWN_CLIENT_OPTIONS, connectionName, ...where, ...named }, login);
+  return checkingDatabase(make({ ...OWN_CLIENT_OPTIONS, connectionName, ...where, ...named }, login));
 }
 
 /** The same for a server that other servers have named. */

@@ -1,0 +1,82 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer } from 'node:net';
+import { Redis } from 'ioredis';
+import { Redis as Redis5 } from 'ioredis-5';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { redis } from 'nestjs-distributed-lock/redis';
+import { OWN_CLIENT_OPTIONS } from '../../../lib/backends/redis/connection/client-factory.js';
+import { checkingDatabase } from '../../../lib/backends/redis/connection/ready-check.js';
+import { askRedis } from '../../servers/ask-redis.js';
+import { eventually } from '../../support/eventually.js';
+import { RedisWorld } from './redis-world.js';
+
+describe('what counts as a connection', () => {
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start({ args: ['--busy-reply-threshold', '100'] });
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  const locksIn = (db: number): LockService =>
+    world.closing(new LockService(redis({ host: '127.0.0.1', port: world.server.port, db })));
+
+  it('is none in another database, because the server was busy when it was to choose one', async () => {
+    await using lock = await locksIn(3).acquire('key', { ttlMs: 20_000 });
+    const spoiler = world.disconnecting(new Redis(world.server.url));
+    const script = spoiler.eval('while true do end', 0).catch(() => undefined);
+    const { port } = world.server;
+    await eventually(async () => expect(await askRedis(port, 'PING')).toContain('BUSY'));
+    const asked = locksIn(3)
+      .acquire('key', { waitMs: 1_500 })
+      .catch((error: unknown) => error);
+    // For longer than it takes to connect.
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await askRedis(port, 'SCRIPT KILL');
+    await script;
+    expect(await asked).toBeInstanceOf(Error);
+    expect(lock.isHeld).toBe(true);
+    await expect(world.operator.keys('*')).resolves.toEqual([]);
+  });
+
+  it('is none in database 0 for one that the server does not have', async () => {
+    const locks = locksIn(99);
+    await expect(locks.tryAcquire('key')).rejects.toThrow('DB index is out of range');
+    expect(locks.health).toMatchObject({ status: 'down', detail: expect.stringContaining('out of range') });
+    await expect(world.operator.keys('*')).resolves.toEqual([]);
+  });
+
+  it('is one in database 0 without the right to choose it', async () => {
+    await world.operator.acl('SETUSER', 'app', 'reset', 'on', '>right', '~*', '&*', '+@all', '-select');
+    const locks = world.closing(new LockService(redis({ url: world.server.url.replace('//', '//app:right@') })));
+    await expect(locks.withLock('key', () => 'in')).resolves.toBe('in');
+  });
+
+  it.each<[string, typeof Redis | typeof Redis5]>([
+    ['6', Redis],
+    ['5', Redis5],
+  ])('is none that ended during its handshake, and another one is made (ioredis %s)', async (_version, Client) => {
+    let isSlammed = true;
+    const door = createServer((client) => {
+      client.on('error', () => undefined);
+      if (isSlammed) return void client.once('data', () => client.destroy());
+      const server = connect(world.server.port, '127.0.0.1').on('error', () => undefined);
+      client.pipe(server).pipe(client);
+    }).listen(0, '127.0.0.1');
+    await once(door, 'listening');
+    const { port } = door.address() as AddressInfo;
+    const client = world.disconnecting(checkingDatabase(new Client({ ...OWN_CLIENT_OPTIONS, port })));
+    let [closed, ready] = [0, 0];
+    client.on('error', () => undefined);
+    client.on('close', () => (closed += 1));
+    client.on('ready', () => (ready += 1));
+    client.connect().catch(() => undefined);
+    await eventually(() => expect(closed).toBeGreaterThanOrEqual(2));
+    expect(ready).toBe(0);
+    isSlammed = false;
+    await eventually(async () => expect(await client.call('GET', 'key')).toBeNull());
+    client.disconnect();
+    door.close();
+  });
+});
