@@ -57,12 +57,17 @@ export function loginBy(
   fallback: Login = {},
 ): LoginSource {
   if (credentials === undefined) return fallback;
-  if (typeof credentials !== 'function') return credentials;
+  if (typeof credentials !== 'function') return onlyLogin(credentials);
   return async () => {
     const login = await given(option, credentials, MAX_ANSWER_MS);
     if (!isLogin(login)) throw new Error(`the function ${option} gave no { username, password } of texts`);
-    return login;
+    return onlyLogin(login);
   };
+}
+
+/** Vaults keep the host, the port and more beside a password: none of that becomes an option of the client. */
+function onlyLogin({ username, password }: RedisCredentials): Login {
+  return { username, password };
 }
 
 /** The same for a server that is described by its parts. */

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LockService } from 'nestjs-distributed-lock/core';
-import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
+import { type Given, LockService } from 'nestjs-distributed-lock/core';
+import { redis, type RedisCredentials, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
@@ -105,6 +105,38 @@ describe('how own connections get in', () => {
     const locks = locksBy({ host: '127.0.0.1', port: world.server.port, username: 'app', password });
     await expect(locks.withLock('key', () => 'in', { waitMs: 10_000 })).resolves.toBe('in');
     expect(asked).toBe(3);
+  });
+
+  it('takes a password that is given later than a request is answered, and asks for it once', async () => {
+    let asked = 0;
+    const password = async (): Promise<string> => {
+      asked += 1;
+      await new Promise((resolve) => setTimeout(resolve, 600));
+      return 'right';
+    };
+    await world.operator.acl('SETUSER', 'app', 'reset', 'on', '>right', '~*', '&*', '+@all');
+    // What counts the time of a handshake begins with the process.
+    await new Promise((resolve) => setTimeout(resolve, 5_100 - performance.now()));
+    const port = world.server.port;
+    const locks = locksBy({ host: '127.0.0.1', port, username: 'app', password, requestTimeoutMs: 200 });
+    await expect(locks.withLock('key', () => 'in', { waitMs: 10_000 })).resolves.toBe('in');
+    expect(asked).toBe(1);
+    await world.operator.client('KILL', 'USER', 'app');
+    await eventually(() => expect(locks.health.status).toBe('up'));
+    await expect(locks.withLock('key', () => 'in', { waitMs: 10_000 })).resolves.toBe('in');
+    expect(asked).toBe(2);
+  });
+
+  it.each<[string, (secret: RedisCredentials) => Given<RedisCredentials>]>([
+    ['a value', (secret) => secret],
+    ['a function', (secret) => () => secret],
+  ])('takes nothing of credentials but the user and the password (%s)', async (_what, give) => {
+    await world.operator.acl('SETUSER', 'app', 'reset', 'on', '>right', '~*', '&*', '+@all');
+    const secret = { username: 'app', password: 'right', host: '127.0.0.2', port: 1, db: 5, keyPrefix: 'app:' };
+    const locks = locksBy({ url: world.server.url, credentials: give(secret) });
+    await using lock = await locks.acquire('key');
+    await expect(world.operator.exists('lock:{key}')).resolves.toBe(1);
+    expect(lock.isHeld).toBe(true);
   });
 
   it('is told in the health when the password of the subscription is not right any more', async () => {

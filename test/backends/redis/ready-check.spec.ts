@@ -4,7 +4,7 @@ import { type AddressInfo, connect, createServer } from 'node:net';
 import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
-import { redis } from 'nestjs-distributed-lock/redis';
+import { redis, type RedisClient } from 'nestjs-distributed-lock/redis';
 import { OWN_CLIENT_OPTIONS } from '../../../lib/backends/redis/connection/client-factory.js';
 import { checkingDatabase } from '../../../lib/backends/redis/connection/ready-check.js';
 import { askRedis } from '../../servers/ask-redis.js';
@@ -53,10 +53,10 @@ describe('what counts as a connection', () => {
     await expect(locks.withLock('key', () => 'in')).resolves.toBe('in');
   });
 
-  it.each<[string, typeof Redis | typeof Redis5]>([
-    ['6', Redis],
-    ['5', Redis5],
-  ])('is none that ended during its handshake, and another one is made (ioredis %s)', async (_version, Client) => {
+  it.each<[string, (port: number) => RedisClient]>([
+    ['6', (port) => new Redis({ ...OWN_CLIENT_OPTIONS, port })],
+    ['5', (port) => new Redis5({ ...OWN_CLIENT_OPTIONS, port })],
+  ])('is none that ended during its handshake, and another one is made (ioredis %s)', async (_version, make) => {
     let isSlammed = true;
     const door = createServer((client) => {
       client.on('error', () => undefined);
@@ -66,7 +66,7 @@ describe('what counts as a connection', () => {
     }).listen(0, '127.0.0.1');
     await once(door, 'listening');
     const { port } = door.address() as AddressInfo;
-    const client = world.disconnecting(checkingDatabase(new Client({ ...OWN_CLIENT_OPTIONS, port })));
+    const client = world.disconnecting(checkingDatabase(make(port)));
     let [closed, ready] = [0, 0];
     client.on('error', () => undefined);
     client.on('close', () => (closed += 1));

@@ -217,6 +217,8 @@ export class RedisConnection extends CommandWindow implements RedisServers {
 
   #attach(client: RedisClient): void {
     this.client = client;
+    // It may have to ask for its login first.
+    this.#connectingSince = this.clock.now();
     this.#stopListening = listenTo(client, this.#listeners);
     if (!this.#source.given) client.on('error', (error) => (this.#lastError = cleanError(error)));
     if (client.status === 'ready') this.#onReady();
@@ -274,6 +276,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
 
   readonly #onClose = (): void => {
     this.#ready = false;
+    this.#connectingSince = this.clock.now();
     this.shut();
     const { message } = this.#lastError ?? new Error('the connection is lost');
     this.health.report('down', message);
