@@ -77,6 +77,37 @@ describe('health by outcomes', () => {
     expect(locks.health.status).not.toBe('down');
   });
 
+  it('stays down while the server renews, releases and reads, and grants nothing (OOM, read-only)', async () => {
+    const [held, other] = [await locks.acquire('held', { ttlMs: 6_000 }), await locks.acquire('other')];
+    store.carry = (call, operation) => (operation === 'acquire' ? Promise.reject(new Error('OOM')) : call());
+    for (const key of ['a', 'b', 'c']) await ask(key);
+    expect(locks.health.status).toBe('down');
+    await other.release();
+    await locks.backend.note('held', clock, Promise.resolve());
+    const renewals = store.asked.filter((operation) => operation === 'renew').length;
+    await clock.advance(10_000);
+    expect(store.asked.filter((operation) => operation === 'renew').length).toBeGreaterThan(renewals);
+    expect(held.isHeld).toBe(true);
+    expect(told).toEqual(['down: OOM']);
+    carriesOut();
+    await clock.advance(2_000);
+    expect(told).toEqual(['down: OOM', expect.stringMatching(/^up/u)]);
+  });
+
+  it('is down when the probe is refused for its own key, as by rights to a namespace only', async () => {
+    let failures = 0;
+    store.carry = async (_call, operation) => {
+      failures += operation === 'acquire' ? 1 : 0;
+      throw withFailureKind(new Error(`failure ${failures}`), failures > 3 ? 'value' : 'refuses');
+    };
+    for (const key of ['a', 'b', 'c']) await ask(key);
+    expect(failures).toBeGreaterThan(3);
+    expect(locks.health).toEqual({ status: 'down', detail: 'failure 3' });
+    carriesOut();
+    await locks.withLock('k', () => undefined);
+    expect(locks.health.status).toBe('up');
+  });
+
   it('mentions failures while more than one request in ten fails', async () => {
     let count = 0;
     store.carry = (call, operation) => {

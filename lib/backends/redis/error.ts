@@ -44,6 +44,11 @@ export function isCrossSlot({ message }: Error): boolean {
   return /\bCROSSSLOT\b|keys must be in same slot/u.test(message);
 }
 
+/** `SELECT` was refused, also by a server that follows the rules of a cluster and has one database. */
+export function isUnknownDatabase({ message }: Error): boolean {
+  return /DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode/iu.test(message);
+}
+
 /** A script has used a key that the command did not name. Dragonfly and some managed services refuse that. */
 export function isUndeclaredKey({ message }: Error): boolean {
   return /undeclared key|keys? not declared|non local key|passed using the KEYS array/iu.test(message);

@@ -24,13 +24,18 @@ export function openHolds(
   const orderWatch = orderWarnings ? new OrderWatch(orderWarnings, keyPrefixOf(options), observers) : undefined;
   const settings = { backend, clock, observers, metadata, handOffs: options, maxWaiters, orderWatch, stopped };
   const holds = new HoldRegistry(settings);
-  const unsubscribe = outside(() => backend.health.onChange((health) => detached(() => onHealthChange(holds, health))));
+  let told: BackendHealth['status'] | undefined;
+  const onChange = (health: BackendHealth): void => {
+    // A connection may come and go while nothing that is asked over it is carried out.
+    if (health.status !== told || health.nodes) observers.notify('healthChanged', () => health);
+    told = health.status;
+    onHealthChange(holds, health);
+  };
+  const unsubscribe = outside(() => backend.health.onChange((health) => detached(() => onChange(health))));
   return { holds, unsubscribe };
 }
 
-function onHealthChange(holds: HoldRegistry, health: BackendHealth): void {
-  holds.settings.observers.notify('healthChanged', () => health);
-  const { status, detail } = health;
+function onHealthChange(holds: HoldRegistry, { status, detail }: BackendHealth): void {
   for (const { watchdog, options } of holds) {
     // Without renewals nothing is asked that could fail, and nothing would ever be answered to end the doubt.
     if (!options.watchdog) continue;

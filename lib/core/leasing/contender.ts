@@ -141,7 +141,7 @@ export class Contender {
     const { contending, question } = this;
     const answer = question.ask(contending.store);
     answer.then(
-      () => contending.outcomes.noteCarriedOut(),
+      () => contending.outcomes.noteCarriedOut('take'),
       (error: unknown) => contending.noteFailure(error, question),
     );
     return answer;

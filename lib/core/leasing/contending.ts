@@ -48,8 +48,8 @@ export class Contending {
   }
 
   /** Notes a failed question, unless the store did not send it because its caller had given up. */
-  noteFailure(error: unknown, { key, clock, abandoned }: Question): void {
-    if (!(abandoned && error instanceof NotSentError)) this.outcomes.noteFailure(error, key, clock);
+  noteFailure(error: unknown, question: Question): void {
+    if (!(question.abandoned && error instanceof NotSentError)) this.outcomes.noteFailure(error, 'take', question);
   }
 
   leaseOf(question: Question, granted: GrantedLease, queued = false): Lease {

@@ -89,10 +89,10 @@ export class StoreLease implements Lease, OwnedKey {
       const ours = await store.renew(key, owner, this.#askedTtlMs);
       if (ours) this.#renewedAt = askedAt;
       // A store with sessions may have answered from memory.
-      if (!hasSessions(store)) outcomes.noteCarriedOut();
+      if (!hasSessions(store)) outcomes.noteCarriedOut('keep');
       return ours;
     } catch (error) {
-      outcomes.noteFailure(error, key, clock);
+      outcomes.noteFailure(error, 'keep', this);
       throw error;
     }
   }
@@ -103,12 +103,12 @@ export class StoreLease implements Lease, OwnedKey {
     const { key, owner, leasing } = this;
     const { store, outcomes, cleanUp } = leasing;
     const onFailure = (error: unknown): never => {
-      outcomes.noteFailure(error, key, this.clock);
+      outcomes.noteFailure(error, 'keep', this);
       cleanUp(this);
       throw error;
     };
     try {
-      return store.release(key, owner).then(() => outcomes.noteCarriedOut(), onFailure);
+      return store.release(key, owner).then(() => outcomes.noteCarriedOut('keep'), onFailure);
     } catch (error) {
       return Promise.reject(error).catch(onFailure);
     }

@@ -69,10 +69,10 @@ export class LockBackend {
   async note<T>(key: string, clock: Clock, request: Promise<T>): Promise<T> {
     try {
       const answer = await request;
-      this.#outcomes.noteCarriedOut();
+      this.#outcomes.noteCarriedOut('read');
       return answer;
     } catch (error) {
-      this.#outcomes.noteFailure(error, key, clock);
+      this.#outcomes.noteFailure(error, 'read', { key, clock });
       throw error;
     }
   }
@@ -123,7 +123,7 @@ export class LockBackend {
     this.#fresh.push(question);
     question.watch(this.store);
     const onAnswer = (attempt: LeaseAttempt): void => {
-      this.#outcomes.noteCarriedOut();
+      this.#outcomes.noteCarriedOut('take');
       this.#answeredAt = question.clock.now();
       this.#askNext();
       this.#onAnswer(question, attempt);

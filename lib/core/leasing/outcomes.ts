@@ -5,7 +5,7 @@ import { ownMetadata } from '../contract/holder.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { errorText } from '../kit/error-text.js';
 import { type Clock, pause } from '../time/timers.js';
-import type { CleanUp } from './owned-key.js';
+import type { CleanUp, OwnedKey } from './owned-key.js';
 
 /** Fewer failures in a row say little about a server. */
 const MIN_FAILURES = 3;
@@ -25,10 +25,20 @@ const PROBE_TTL_MS = 5_000;
 const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
-/** Failures without a request between them that was carried out. */
+/**
+ * What was asked of a store. A server that refuses the last may carry out the others: one that is out of memory still
+ * renews and releases, and one that refuses all writes still reads.
+ */
+const REQUESTS = ['read', 'keep', 'take'] as const;
+
+export type StoreRequest = (typeof REQUESTS)[number];
+
+/** Failures without a request between them that was carried out, and that says as much as they do. */
 interface Streak {
   readonly since: number;
   readonly key: string;
+  /** The one of them that asks most of a server. */
+  request: StoreRequest;
   hasOtherKeys: boolean;
   failures: number;
 }
@@ -75,21 +85,25 @@ export class Outcomes implements HealthSource {
   }
 
   /** Notes that the server carried a request out: granted, refused because of a holder, renewed or released. */
-  noteCarriedOut(): void {
+  noteCarriedOut(request: StoreRequest): void {
     this.#isAnswered = true;
     this.#count(0);
-    if (this.#streak) this.#endStreak();
+    if (this.#streak && greater(request, this.#streak.request) === request) this.#endStreak();
   }
 
-  /** Notes that a request failed. An error about one caller's value is an answer of a healthy server. */
-  noteFailure(error: unknown, key: string, clock: Clock): void {
-    if (failureKindOf(error) === 'value') return this.noteCarriedOut();
+  /**
+   * Notes that a request failed. An error about one caller's value is an answer of a healthy server, and may come before
+   * the server looks whether it can do what is asked.
+   */
+  noteFailure(error: unknown, request: StoreRequest, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
+    if (failureKindOf(error) === 'value') return this.noteCarriedOut('read');
     if (this.#closed.signal.aborted) return;
     const at = clock.now();
     this.#count(1);
     this.#lastFailure = { text: errorText(error), at, clock };
-    const streak = (this.#streak ??= { since: at, key, hasOtherKeys: false, failures: 0 });
+    const streak = (this.#streak ??= { since: at, key, request, hasOtherKeys: false, failures: 0 });
     streak.failures += 1;
+    streak.request = greater(request, streak.request);
     streak.hasOtherKeys ||= key !== streak.key;
     const isLong = streak.hasOtherKeys || at - streak.since >= MIN_FAILING_MS;
     const isToldAlready = this.store.health?.current.status === 'down';
@@ -142,8 +156,9 @@ export class Outcomes implements HealthSource {
   async #probe(clock: Clock): Promise<void> {
     this.#isProbing = true;
     for (let pauseMs = FIRST_PAUSE_MS; this.#streak; pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS)) {
-      if (await this.#isCarriedOut(clock)) this.noteCarriedOut();
+      if (await this.#isCarriedOut(clock)) this.noteCarriedOut('take');
       if (!this.#streak || this.#closed.signal.aborted) break;
+      this.#streak.request = 'take';
       if (!this.#isDown) {
         this.#isDown = true;
         this.#tell(this.current);
@@ -153,7 +168,10 @@ export class Outcomes implements HealthSource {
     this.#isProbing = false;
   }
 
-  /** Takes and releases a key that no caller uses: a reading would not tell whether the server can write. */
+  /**
+   * Takes and releases a key that no caller uses: a reading would not tell whether the server can write. A user whom the
+   * server allows other keys only learns nothing by it.
+   */
   async #isCarriedOut(clock: Clock): Promise<boolean> {
     const { store } = this;
     const owner = `probe-${randomUUID()}`;
@@ -162,9 +180,14 @@ export class Outcomes implements HealthSource {
       await store.tryAcquire(PROBE_KEY, owner, ttlMs, ownMetadata('health probe'));
       await store.release(PROBE_KEY, owner);
       return true;
-    } catch (error) {
+    } catch {
       this.cleanUp({ key: PROBE_KEY, owner, ttlMs, clock });
-      return failureKindOf(error) === 'value';
+      return false;
     }
   }
+}
+
+/** The one that asks more of a server. */
+function greater(one: StoreRequest, other: StoreRequest): StoreRequest {
+  return REQUESTS.indexOf(one) < REQUESTS.indexOf(other) ? other : one;
 }

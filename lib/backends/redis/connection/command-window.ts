@@ -32,6 +32,8 @@ export abstract class CommandWindow implements Sender {
   /** How many of those under way wait for a confirmation. */
   #confirming = 0;
   #pumping = false;
+  /** Whether a call is on its way by which the client sees for itself that its server only reads: one of a thousand does. */
+  #isShowingError = false;
   #shutSince = 0;
   /** When the server was last heard, or had nothing to answer, and how many bytes had come by then. */
   #heardAt = 0;
@@ -83,7 +85,8 @@ export abstract class CommandWindow implements Sender {
 
   /** @internal */
   onOver(pending: PendingQuestion): void {
-    const { index, size, question } = pending;
+    const { index, size, question, sending } = pending;
+    if (sending.isAlone) this.#isShowingError = false;
     if (index < 0) return;
     const last = this.#underWay.pop();
     if (last && last !== pending) {
@@ -93,6 +96,13 @@ export abstract class CommandWindow implements Sender {
     this.#free += size;
     if (question.confirmation) this.#confirming -= 1;
     if (this.#waiting > 0) this.#pumpSoon();
+  }
+
+  /** @internal */
+  claimsError(): boolean {
+    const isFirst = !this.#isShowingError;
+    this.#isShowingError = true;
+    return isFirst;
   }
 
   /** @internal */

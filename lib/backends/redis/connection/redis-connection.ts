@@ -10,7 +10,7 @@ import {
   systemClock,
   within,
 } from '../../../core/index.js';
-import { cleanError, isCrossSlot, isReply } from '../error.js';
+import { cleanError, isCrossSlot, isReply, isUnknownDatabase } from '../error.js';
 import { listenTo } from './client-events.js';
 import { CommandWindow } from './command-window.js';
 import { endServerConnection, type ServerConnection } from './former-connection.js';
@@ -220,7 +220,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     // It may have to ask for its login first.
     this.#connectingSince = this.clock.now();
     this.#stopListening = listenTo(client, this.#listeners);
-    if (!this.#source.given) client.on('error', (error) => (this.#lastError = cleanError(error)));
+    if (!this.#source.given) client.on('error', (error) => this.#onError(error, client.options?.db));
     if (client.status === 'ready') this.#onReady();
   }
 
@@ -238,35 +238,27 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     const former = this.#onServer;
     this.#onServer = undefined;
     const { client } = this;
-    const db = client?.options?.db ?? 0;
-    if (client && !this.#source.given && (former || db > 0)) void this.#prepareClient(client, db, former);
+    if (client && former && !this.#source.given) void this.#openAfterEndOf(former, client);
     else this.#openWindow();
   };
 
-  /** Opens the window when the server has done what has to come before the first request. */
-  async #prepareClient(client: RedisClient, db: number, former: ServerConnection | undefined): Promise<void> {
-    if (former) await this.#endFormer(client, former);
-    try {
-      // ioredis goes on in database 0 when the server refuses the one that was asked for.
-      if (db > 0) await client.call('SELECT', db);
-    } catch (error) {
-      if (isReply(error)) return this.#refuseDatabase(db, cleanError(error).message);
-    }
+  /**
+   * Opens the window once the server has ended the connection before. Requests that the network still holds back would run after their callers
+   * have asked again and are done: an acquisition would close its key for a TTL.
+   */
+  async #openAfterEndOf(former: ServerConnection, client: RedisClient): Promise<void> {
+    await within(this.clock, this.timeoutMs / 2, endServerConnection(client, former)).catch(() => undefined);
     if (client === this.client && this.#ready && !this.#closed) this.#openWindow();
   }
 
-  #refuseDatabase(db: number, reason: string): void {
-    this.#misfit = new LockConfigurationError(`db ${db} is no database of this server: ${reason}`, 'db');
+  /** A server that has no such database never will: whoever asks is told so. Other errors may pass. */
+  #onError(error: unknown, db = 0): void {
+    this.#lastError = cleanError(error);
+    if (!isUnknownDatabase(this.#lastError)) return;
+    const { message } = this.#lastError;
+    this.#misfit = new LockConfigurationError(`db ${db} is no database of this server: ${message}`, 'db');
     this.health.report('down', this.#misfit.message);
     this.failWaiting(this.#misfit);
-  }
-
-  /**
-   * Has the server end the connection before. Requests that the network still holds back would run after their callers
-   * have asked again and are done: an acquisition would close its key for a TTL.
-   */
-  async #endFormer(client: RedisClient, former: ServerConnection): Promise<void> {
-    await within(this.clock, this.timeoutMs / 2, endServerConnection(client, former)).catch(() => undefined);
   }
 
   #openWindow(): void {

@@ -11,6 +11,8 @@ export interface Sender {
   onOver(question: PendingQuestion): void;
   /** The server has answered a request of `question` with an error. Called before the caller hears of it. */
   onErrorReply(error: Error, question: PendingQuestion): void;
+  /** Whether the caller shows the client an error that stood among the replies of a shared command: one at a time does. */
+  claimsError(): boolean;
   /** Sends the question once more, in the way of `sending`: its first command was not carried out. */
   sendAgain(question: PendingQuestion, sending: Sending): void;
 }
@@ -58,7 +60,8 @@ export class PendingQuestion {
       const error = cleanError(reply);
       this.sender.onErrorReply(error, this);
       // The client itself sees an error only where it is the reply of a whole command, and may then reconnect.
-      return isShared && isReadOnly(error) ? this.#sendAgain({ ...this.sending, isAlone: true }) : this.fail(error);
+      const isUnseen = isShared && isReadOnly(error) && this.sender.claimsError();
+      return isUnseen ? this.#sendAgain({ ...this.sending, isAlone: true }) : this.fail(error);
     }
     this.#replies[this.size - this.#missing] = reply;
     this.#missing -= 1;
@@ -73,7 +76,7 @@ export class PendingQuestion {
 
   /** The command that this question shared with others failed as a whole: which of them it is about is not known. */
   onSharedError(error: Error): void {
-    if (isUnknownScript(error)) this.fail(error);
+    if (isUnknownScript(error) || isReadOnly(error)) this.fail(error);
     else this.#sendAgain({ ...this.sending, isAlone: true });
   }
 
