@@ -60,7 +60,10 @@ describe('what counts as a connection', () => {
     let isSlammed = true;
     const door = createServer((client) => {
       client.on('error', () => undefined);
-      if (isSlammed) return void client.once('data', () => client.destroy());
+      if (isSlammed) {
+        client.once('data', () => client.destroy());
+        return;
+      }
       const server = connect(world.server.port, '127.0.0.1').on('error', () => undefined);
       client.pipe(server).pipe(client);
     }).listen(0, '127.0.0.1');
