@@ -18,8 +18,6 @@ export { LockKey } from './nest/lock-key.decorator.js';
 export { CurrentLock } from './nest/current-lock.decorator.js';
 export { RequireSequencer, type RequireSequencerOptions } from './nest/require-sequencer.decorator.js';
 export { getLockServiceToken, InjectLockService } from './nest/inject-lock-service.decorator.js';
-export { LockedInterceptor } from './nest/locked.interceptor.js';
-export { LockExceptionFilter } from './nest/lock-exception.filter.js';
 export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/lock-answers.js';
 export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
 export { LockService } from './core/lock-service.js';

@@ -23,8 +23,9 @@ export interface DistributedLockExtras {
   /** Whether other modules find the services without importing this one. @default true */
   isGlobal?: boolean;
   /**
-   * Whether `LockExceptionFilter` answers lock errors. An object changes status and `Retry-After` by the error's code:
-   * `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`. Your own global filter for them needs `false`.
+   * Whether lock errors that leave a handler become exceptions of its transport, such as `HttpException`. An object
+   * changes status and `Retry-After` by the error's code: `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`.
+   * An error that one of your filters names reaches that filter as it is.
    * @default true
    */
   exceptionFilter?: boolean | LockAnswers;

@@ -1,5 +1,5 @@
-import { ConfigurableModuleBuilder, type DynamicModule, Module } from '@nestjs/common';
-import { APP_FILTER, DiscoveryModule, ModulesContainer } from '@nestjs/core';
+import { ConfigurableModuleBuilder, type DynamicModule, Module, type Provider } from '@nestjs/common';
+import { APP_FILTER, ApplicationConfig, DiscoveryModule, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import type { GivenBackend } from '../core/index.js';
 import {
   DISTRIBUTED_LOCK_OPTIONS,
@@ -9,11 +9,11 @@ import {
   resolveModuleOptions,
 } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
-import { assertAnswers } from './lock-answers.js';
-import { LOCK_ANSWERS, LockExceptionFilter } from './lock-exception.filter.js';
+import { assertAnswers, type LockAnswers } from './lock-answers.js';
 import { LeadsModule } from './leads.module.js';
 import { LockServices } from './lock-services.js';
 import { LockedExplorer } from './locked.explorer.js';
+import { LockErrors } from './requests/lock-errors.js';
 
 interface Extras extends DistributedLockExtras {
   names?: readonly string[];
@@ -46,14 +46,22 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
             inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
           },
           ...services,
-          { provide: LOCK_ANSWERS, useValue: answers },
-          ...(answers ? [{ provide: APP_FILTER, useClass: LockExceptionFilter }] : []),
+          ...(answers ? lockErrorProviders(answers) : []),
         ],
-        exports: [...services, LOCK_ANSWERS],
+        exports: services,
       };
     },
   )
   .build();
+
+function lockErrorProviders(answers: LockAnswers): Provider[] {
+  const errors = {
+    provide: LockErrors,
+    useFactory: (config: ApplicationConfig, host: HttpAdapterHost) => new LockErrors(answers, config, host),
+    inject: [ApplicationConfig, HttpAdapterHost],
+  };
+  return [errors, { provide: APP_FILTER, useExisting: LockErrors }];
+}
 
 /**
  * Provides a `LockService` for each backend and makes `@Locked` work. Import it once, in the root module. It closes the

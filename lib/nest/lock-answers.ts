@@ -1,4 +1,4 @@
-import { LockConfigurationError, type LockError, type OptimisticConflictError } from '../core/index.js';
+import { LockConfigurationError, LockError, OptimisticConflictError } from '../core/index.js';
 
 /** Errors that clients are told about. Others are this application's own, and a 500. */
 export type AnsweredCode =
@@ -22,28 +22,76 @@ export interface Answer {
   /** Says nothing about hosts, processes or keys. */
   readonly message: string;
   readonly retryAfterSeconds: number;
+  /** A status of gRPC: https://grpc.io/docs/guides/status-codes */
+  readonly grpcStatus: number;
 }
 
+const INVALID_ARGUMENT = 3;
+const FAILED_PRECONDITION = 9;
+const ABORTED = 10;
+const INTERNAL_ERROR = 13;
+const UNAVAILABLE = 14;
+
 const ANSWERS: Readonly<Record<AnsweredCode, Omit<Answer, 'code'>>> = {
-  LOCK_TIMEOUT: { status: 423, message: 'Locked by another request, try again later', retryAfterSeconds: 1 },
-  LOCK_BACKEND: { status: 503, message: 'Locking is unavailable, try again later', retryAfterSeconds: 5 },
-  LOCK_SHUTDOWN: { status: 503, message: 'The server is shutting down, try again', retryAfterSeconds: 1 },
-  LOCK_LOST: { status: 500, message: 'The lock was lost before the work was done', retryAfterSeconds: 0 },
-  LOCK_STALE_FENCE: { status: 409, message: 'A newer request came first', retryAfterSeconds: 0 },
+  LOCK_TIMEOUT: {
+    status: 423,
+    message: 'Locked by another request, try again later',
+    retryAfterSeconds: 1,
+    grpcStatus: ABORTED,
+  },
+  LOCK_BACKEND: {
+    status: 503,
+    message: 'Locking is unavailable, try again later',
+    retryAfterSeconds: 5,
+    grpcStatus: UNAVAILABLE,
+  },
+  LOCK_SHUTDOWN: {
+    status: 503,
+    message: 'The server is shutting down, try again',
+    retryAfterSeconds: 1,
+    grpcStatus: UNAVAILABLE,
+  },
+  LOCK_LOST: {
+    status: 500,
+    message: 'The lock was lost before the work was done',
+    retryAfterSeconds: 0,
+    grpcStatus: INTERNAL_ERROR,
+  },
+  LOCK_STALE_FENCE: {
+    status: 409,
+    message: 'A newer request came first',
+    retryAfterSeconds: 0,
+    grpcStatus: FAILED_PRECONDITION,
+  },
   OPTIMISTIC_CONFLICT: {
     status: 409,
     message: 'Other requests changed the same data first, try again later',
     retryAfterSeconds: 0,
+    grpcStatus: ABORTED,
   },
 };
-const BAD_KEY = { status: 400, message: 'What to lock is missing from the request, or invalid', retryAfterSeconds: 0 };
-const INTERNAL = { status: 500, message: 'Internal server error', retryAfterSeconds: 0 };
+const BAD_KEY = {
+  status: 400,
+  message: 'What to lock is missing from the request, or invalid',
+  retryAfterSeconds: 0,
+  grpcStatus: INVALID_ARGUMENT,
+};
+const INTERNAL = {
+  status: 500,
+  message: 'Internal server error',
+  retryAfterSeconds: 0,
+  grpcStatus: INTERNAL_ERROR,
+};
 
 const faults = new WeakSet<object>();
 
 /** Blames `error` on the request, which came from outside. */
 export function blameRequest(error: object): void {
   faults.add(error);
+}
+
+export function isAnsweredError(error: unknown): error is AnsweredError {
+  return error instanceof LockError || error instanceof OptimisticConflictError;
 }
 
 export function answerTo(error: AnsweredError, changed: LockAnswers = {}): Answer {

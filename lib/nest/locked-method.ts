@@ -1,7 +1,7 @@
-import type { ExecutionContext } from '@nestjs/common';
 import { EMPTY, isObservable, type Observable, throwError } from 'rxjs';
 import {
   type AcquireOptions,
+  currentLock,
   LockConfigurationError,
   type LockHandle,
   type LockService,
@@ -10,24 +10,24 @@ import {
   type WantedKey,
 } from '../core/index.js';
 import { type Declaration, labelOf, type Method } from '../decorators/declaration.js';
-import { ClientDeparture } from './client-departure.js';
 import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
 import type { KeyTemplate } from './key-template.js';
+import { isAnsweredError } from './lock-answers.js';
 import { type KeySource, LockedKeys } from './locked-keys.js';
 import type { Lockable, LockedOptions } from './locked-types.js';
-import { ownContext } from './locked.interceptor.js';
 import { lockedStream, toObservable } from './locked-stream.js';
-import { isEventStream, returnsObservable } from './method-metadata.js';
+import { isEventStream, isResolver, returnsObservable } from './method-metadata.js';
 import type { MethodStep } from './method-step.js';
 import { parameterMetadata } from './parameter-metadata.js';
 import { isObject } from './request-values.js';
+import { hideDetails } from './requests/lock-exceptions.js';
+import { currentRequest, ownContext } from './requests/request-scope.js';
 
 type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
 
 interface Call {
   readonly service: LockService;
   readonly keys: readonly WantedKey[];
-  readonly context: ExecutionContext | undefined;
 }
 
 /** A method with `@Locked`: which keys its calls take, and how. */
@@ -99,7 +99,7 @@ export class LockedMethod {
       if (!isObject(instance)) throw this.#withoutService('it was called without its instance');
       const service = this.#serviceOf(instance);
       const context = ownContext(instance, this.declaration);
-      const call = { service, keys: this.#keys.of(instance, args, context), context };
+      const call = { service, keys: this.#keys.of(instance, args, context) };
       const perform = (locks: readonly LockHandle[]): unknown =>
         Reflect.apply(this.method, instance, this.#fill(args, locks));
       if (streams) {
@@ -114,10 +114,19 @@ export class LockedMethod {
       const body: Work<unknown> = async (locks) => this.#settled(await perform(locks));
       const enclose = this.step?.enclose(instance, args, context);
       const work: Work<unknown> = enclose ? (locks) => enclose(locks, () => body(locks)) : body;
-      return this.#locked(call, work, (busy) => this.#instead(busy, args));
+      const answer = this.#locked(call, work, (busy) => this.#instead(busy, args));
+      return context ? answer : answer.catch((error: unknown) => this.#refused(error, instance));
     } catch (error) {
-      return streams ? throwError(() => error) : Promise.reject(error);
+      return streams ? throwError(() => error) : this.#refused(error, instance);
     }
+  }
+
+  /** Without interceptors, as fields of GraphQL are resolved, clients are shown the error itself. */
+  async #refused(error: unknown, instance: unknown): Promise<never> {
+    const method: unknown = isObject(instance) && Reflect.get(instance, this.declaration.name);
+    const isShown = typeof method === 'function' && isResolver(method) && !currentRequest();
+    if (isShown && isAnsweredError(error)) hideDetails(error);
+    throw error;
   }
 
   #settled(result: unknown): unknown {
@@ -143,18 +152,18 @@ export class LockedMethod {
 
   /** Answers with `instead` when the lock is busy, unless `onBusy` throws. An error of the work is not busy. */
   async #locked<T>(
-    { service, keys, context }: Call,
+    { service, keys }: Call,
     work: Work<T>,
     instead: (busy: LockTimeoutError) => T,
     unsubscribed?: AbortSignal,
   ): Promise<T> {
-    const departure = context && !this.#outlivesClient ? new ClientDeparture(context) : undefined;
-    const signals = [this.#acquire.signal, unsubscribed, departure?.signal].filter((signal) => signal !== undefined);
+    // Work that runs under a lock goes on when its client has gone. Hence its inner locks are waited for, too.
+    const departure = this.#outlivesClient || currentLock() ? undefined : currentRequest()?.departure;
+    const signals = [this.#acquire.signal, unsubscribed, departure].filter((signal) => signal !== undefined);
     const [only] = keys;
     let entered = false;
     const enter: Work<T> = (locks) => {
-      departure?.signal.throwIfAborted();
-      departure?.stopWatching();
+      departure?.throwIfAborted();
       entered = true;
       return work(locks);
     };
@@ -170,8 +179,6 @@ export class LockedMethod {
     } catch (error) {
       if (entered || this.#onBusy === 'throw' || !(error instanceof LockTimeoutError)) throw error;
       return instead(error);
-    } finally {
-      departure?.stopWatching();
     }
   }
 

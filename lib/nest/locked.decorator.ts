@@ -1,15 +1,13 @@
-import { Inject, UseInterceptors } from '@nestjs/common';
+import { Inject } from '@nestjs/common';
 import { LockConfigurationError, type WantedKey } from '../core/index.js';
 import { isMethod, labelOf } from '../decorators/declaration.js';
 import { adoptLockedStep } from '../decorators/locked-step.js';
 import { wrapMethod } from '../decorators/wrapped-method.js';
-import { LockedExceptionFilter } from './lock-exception.filter.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
 import type { KeyFunction, KeySource } from './locked-keys.js';
 import { addLockedMethod, LockedMethod, lockedMethods } from './locked-method.js';
 import type { LockedDecorator, LockedOptions, OnBusy } from './locked-types.js';
-import { LockedInterceptor } from './locked.interceptor.js';
-import { addLastFilter, noteDeclaration } from './method-metadata.js';
+import { noteDeclaration } from './method-metadata.js';
 import { MethodStep } from './method-step.js';
 
 /** The overloads below admit less. */
@@ -57,8 +55,6 @@ export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorato
     });
     descriptor.value = wrapMethod(method, locked.wrapper);
     noteDeclaration(declaration, locked.wrapper);
-    UseInterceptors(LockedInterceptor)(target, name, descriptor);
-    addLastFilter(descriptor.value, LockedExceptionFilter);
   };
 }
 

@@ -1,5 +1,5 @@
-import { Injectable, type OnApplicationBootstrap, type OnModuleInit } from '@nestjs/common';
-import { ApplicationConfig, DiscoveryService, ModuleRef } from '@nestjs/core';
+import { Injectable, type OnApplicationBootstrap, type OnModuleInit, Optional } from '@nestjs/common';
+import { ApplicationConfig, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../core/index.js';
 import { assertStepsLocked } from '../decorators/locked-step.js';
 import { getLockServiceToken } from './inject-lock-service.decorator.js';
@@ -7,6 +7,8 @@ import { LockServices } from './lock-services.js';
 import { type LockedMethod, lockedMethods } from './locked-method.js';
 import type { MethodStep } from './method-step.js';
 import { isObject } from './request-values.js';
+import { LockErrors } from './requests/lock-errors.js';
+import { interceptHandlers } from './requests/request-interceptors.js';
 import { assertNotUnlocked } from './unlocked.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -29,7 +31,11 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     private readonly moduleRef: ModuleRef,
     private readonly services: LockServices,
     private readonly config: ApplicationConfig,
-  ) {}
+    modules: ModulesContainer,
+    @Optional() errors?: LockErrors,
+  ) {
+    interceptHandlers(modules, errors);
+  }
 
   onModuleInit(): void {
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {

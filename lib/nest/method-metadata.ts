@@ -10,11 +10,18 @@ const ROUTE = 'path';
 const VERB = 'method';
 const MESSAGES = ['message', 'microservices:pattern'] as const;
 const RESOLVERS = ['graphql:resolver_type', 'graphql:resolve_property'] as const;
+const TRANSPORT = 'microservices:transport';
+/** `Transport.GRPC` of `@nestjs/microservices`. */
+const GRPC = 4;
+const MESSAGE_KIND = 'microservices:handler_type';
+/** `PatternHandler.EVENT` of `@nestjs/microservices`. */
+const EVENT = 2;
+const INTERCEPTORS = '__interceptors__';
 const FILTERS = '__exceptionFilters__';
 const CAUGHT = '__filterCatchExceptions__';
 const DECLARATION = Symbol('declaration with @Locked');
 /** Decorators put these on methods that nobody calls from outside, too. */
-const ENHANCERS: ReadonlySet<unknown> = new Set(['__interceptors__', '__guards__', '__pipes__', FILTERS, DECLARATION]);
+const ENHANCERS: ReadonlySet<unknown> = new Set([INTERCEPTORS, '__guards__', '__pipes__', FILTERS, DECLARATION]);
 
 /** Names given by `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')` and the like, and their positions. */
 export function namedParameters({ target, name }: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
@@ -60,6 +67,20 @@ export function isMessageHandler(method: object): boolean {
   return MESSAGES.some((key) => Reflect.hasMetadata(key, method));
 }
 
+/** Whether `method` handles events, which nobody waits for. */
+export function isEventHandler(method: object): boolean {
+  return Reflect.getMetadata(MESSAGE_KIND, method) === EVENT;
+}
+
+export function isGrpcMethod(method: object): boolean {
+  return Reflect.getMetadata(TRANSPORT, method) === GRPC;
+}
+
+/** Whether `method` is a query, a mutation, a subscription or a field of GraphQL. */
+export function isResolver(method: object): boolean {
+  return RESOLVERS.some((key) => Reflect.hasMetadata(key, method));
+}
+
 /** Whether `method` answers HTTP. */
 export function isRoute(method: object): boolean {
   return Reflect.hasMetadata(VERB, method);
@@ -67,7 +88,7 @@ export function isRoute(method: object): boolean {
 
 /** Whether Nest calls `method`, but not for HTTP. */
 export function isForeignHandler(method: object): boolean {
-  return isMessageHandler(method) || RESOLVERS.some((key) => Reflect.hasMetadata(key, method));
+  return isMessageHandler(method) || isResolver(method);
 }
 
 /** Whether the route of `method`, of its controller, or one of the prefixes names the parameter. */
@@ -82,9 +103,21 @@ export function routeHas(method: object, controller: object, name: string, prefi
     .some((match) => match.groups?.['name'] === name);
 }
 
-/** Puts `filter` before those of `method`. Nest asks the last one first, and filters of the class after them. */
-export function addLastFilter(method: object, filter: unknown): void {
-  Reflect.defineMetadata(FILTERS, [filter, ...filtersOf(method)], method);
+/** Puts `interceptor` before those of a class, which come before those of its methods. */
+export function addFirstInterceptor(classRef: object, interceptor: unknown): void {
+  const others = interceptorsOf(classRef).filter((other) => other !== interceptor);
+  Reflect.defineMetadata(INTERCEPTORS, [interceptor, ...others], classRef);
+}
+
+/** Puts `interceptor` behind those of `method`, directly before the method. */
+export function addLastInterceptor(method: object, interceptor: unknown): void {
+  const others = interceptorsOf(method).filter((other) => other !== interceptor);
+  Reflect.defineMetadata(INTERCEPTORS, [...others, interceptor], method);
+}
+
+function interceptorsOf(target: object): readonly unknown[] {
+  const interceptors: unknown = Reflect.getMetadata(INTERCEPTORS, target);
+  return Array.isArray(interceptors) ? interceptors : [];
 }
 
 /** The filters, or their classes, that a class has by `@UseFilters`. */

@@ -1,7 +1,18 @@
+import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { Catch, type ExceptionFilter } from '@nestjs/common';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
-import { Args, GraphQLModule, Mutation, Query, Resolver } from '@nestjs/graphql';
+import {
+  Args,
+  Field,
+  GraphQLModule,
+  Mutation,
+  ObjectType,
+  Parent,
+  Query,
+  ResolveField,
+  Resolver,
+} from '@nestjs/graphql';
 import { DistributedLockModule, type DistributedLockExtras, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { eventually } from '../support/eventually.js';
@@ -36,8 +47,28 @@ class Sales {
 
 @Catch()
 class CatchAll implements ExceptionFilter {
-  catch(): never {
-    throw new Error('caught');
+  catch(error: unknown): never {
+    throw error;
+  }
+}
+
+@ObjectType()
+class Sale {
+  @Field()
+  id: string = '';
+}
+
+@Resolver(() => Sale)
+class SaleResolver {
+  @Query(() => Sale)
+  sale(@Args('id') id: string): Sale {
+    return { id };
+  }
+
+  @Locked('total_:id', { waitMs: 0 })
+  @ResolveField(() => Number)
+  async total(@Parent() { id }: Sale): Promise<number> {
+    return id.length;
   }
 }
 
@@ -50,7 +81,7 @@ describe('a client of GraphQL', () => {
       playground: false,
     });
     const module = DistributedLockModule.forRoot({ backend: memory(), exceptionFilter: true, ...extras });
-    const app = await application({ imports: [module, graphql], providers: [Sales] });
+    const app = await application({ imports: [module, graphql], providers: [Sales, SaleResolver] });
     if (filter) app.useGlobalFilters(filter);
     const url = await listen(app);
     const ask = async (query: string, signal: AbortSignal | null = null): Promise<unknown[]> => {
@@ -62,7 +93,7 @@ describe('a client of GraphQL', () => {
       });
       return [response.status, await response.json()];
     };
-    return { ask, locks: app.get(LockService) };
+    return { ask, locks: app.get(LockService), resolver: app.get(SaleResolver) };
   }
 
   const busy = (path: string): unknown => ({
@@ -102,10 +133,34 @@ describe('a client of GraphQL', () => {
     ]);
   });
 
-  it('is told the same under a global filter that catches everything', async () => {
+  it('is told the same by a global filter that passes on what it catches', async () => {
     const { ask, locks } = await start(new CatchAll());
     const held = await locks.acquire('sale_a1');
     expect(await ask('mutation { buy(id: "a1") }')).toEqual([200, busy('buy')]);
+    expect(await ask('mutation { own(id: "a1") }')).toEqual([200, busy('own')]);
+    await held.release();
+  });
+
+  it('is told no key, host or process by a field that is busy', async () => {
+    const { ask, locks, resolver } = await start();
+    const held = await locks.acquire('total_a1');
+    expect(await ask('{ sale(id: "a1") { total } }')).toEqual([
+      200,
+      {
+        data: null,
+        errors: [
+          {
+            message: 'Locked by another request, try again later',
+            locations: expect.anything(),
+            path: ['sale', 'total'],
+            extensions: expect.objectContaining({ code: 'LOCK_TIMEOUT' }),
+          },
+        ],
+      },
+    ]);
+    const told: unknown = await resolver.total({ id: 'a1' }).catch((error: unknown) => error);
+    expect(told).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'total_a1', holder: { pid: process.pid } });
+    expect(inspect(told)).toMatch(/^LockTimeoutError: "total_a1" is held by/);
     await held.release();
   });
 

@@ -1,12 +1,25 @@
 import { request } from 'node:http';
+import { connect, constants } from 'node:http2';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { ConsoleLogger, Controller, Param, Post } from '@nestjs/common';
+import {
+  type CallHandler,
+  ConsoleLogger,
+  Controller,
+  type ExecutionContext,
+  Injectable,
+  type NestInterceptor,
+  Param,
+  Post,
+  RequestTimeoutException,
+  UseInterceptors,
+} from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import { NestFactory } from '@nestjs/core';
 import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
-import { Observable, of } from 'rxjs';
+import { Observable, of, throwError, timeout } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { closing, listen, root } from './apps.js';
 
@@ -17,14 +30,48 @@ class Log extends ConsoleLogger {
   override error = (...line: unknown[]): void => void this.lines.push(line);
 }
 
+@Injectable()
+class TimeLimit implements NestInterceptor {
+  intercept(_: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(timeout({ each: 100, with: () => throwError(() => new RequestTimeoutException()) }));
+  }
+}
+
 describe.each([
   ['Express', () => new ExpressAdapter()],
   ['Fastify', () => new FastifyAdapter()],
 ])('a request whose client has gone, %s', (_, adapter) => {
   const ran: string[] = [];
 
+  @Injectable()
+  class Stock {
+    @Locked('sale')
+    async reserve(who: string): Promise<string> {
+      ran.push(who);
+      return who;
+    }
+    @Locked('sale', { outliveClient: true })
+    async patient(who: string): Promise<string> {
+      return this.reserve(who);
+    }
+  }
+
   @Controller()
   class Sales {
+    constructor(private readonly stock: Stock) {}
+    @Post('service/:who')
+    service(@Param('who') who: string): Promise<string> {
+      return this.stock.reserve(who);
+    }
+    @Post('patient-service/:who')
+    patientService(@Param('who') who: string): Promise<string> {
+      return this.stock.patient(who);
+    }
+    @UseInterceptors(TimeLimit)
+    @Post('limited/:who')
+    limited(@Param('who') who: string): Promise<string> {
+      return this.stock.reserve(who);
+    }
     @Post('buy/:who')
     @Locked('sale')
     async buy(@Param('who') who: string): Promise<string> {
@@ -56,7 +103,7 @@ describe.each([
   async function start() {
     const imports = [DistributedLockModule.forRoot(memory())];
     const log = new Log();
-    const module = root({ imports, controllers: [Sales] });
+    const module = root({ imports, controllers: [Sales], providers: [Stock] });
     const app = closing(await NestFactory.create(module, adapter(), { logger: log, forceCloseConnections: true }));
     const url = await listen(app);
     const locks = app.get(LockService);
@@ -73,7 +120,7 @@ describe.each([
     return { url, locks, waiters, leave, log };
   }
 
-  it.each(['buy', 'stream', 'several'])('does not wait any longer, and "%s" does not run', async (path) => {
+  it.each(['buy', 'stream', 'several', 'service'])('does not wait any longer, and "%s" does not run', async (path) => {
     const { url, locks, waiters, leave, log } = await start();
     const held = await locks.acquire('sale');
     await leave(`${path}/gone`);
@@ -87,14 +134,57 @@ describe.each([
     await eventually(() => locks.inspect().length === 0);
   });
 
-  it('goes on waiting where the option says that it outlives its client', async () => {
+  it('does not wait any longer than an interceptor does', async () => {
+    const { url, locks, waiters } = await start();
+    const held = await locks.acquire('sale');
+    expect((await fetch(`${url}/limited/late`, { method: 'POST' })).status).toBe(408);
+    await eventually(() => waiters() === 0);
+    await held.release();
+    expect(await (await fetch(`${url}/limited/here`, { method: 'POST' })).text()).toBe('here');
+    expect(ran).toEqual(['here']);
+  });
+
+  it.each(['patient', 'patient-service'])('goes on waiting where "%s" outlives its client', async (path) => {
     const { url, locks, leave, waiters } = await start();
     const held = await locks.acquire('sale');
-    await leave('patient/gone');
+    await leave(`${path}/gone`);
     await leave('buy/given-up');
     await eventually(() => waiters() === 1);
     await held.release();
-    expect(await (await fetch(`${url}/patient/here`, { method: 'POST' })).text()).toBe('here');
+    expect(await (await fetch(`${url}/${path}/here`, { method: 'POST' })).text()).toBe('here');
     expect(ran).toEqual(['gone', 'here']);
   });
+});
+
+it('a request over HTTP/2 whose client has gone does not wait any longer', async () => {
+  const ran: string[] = [];
+
+  @Controller()
+  class Sales {
+    @Post('buy/:who')
+    @Locked('sale')
+    async buy(@Param('who') who: string): Promise<string> {
+      ran.push(who);
+      return who;
+    }
+  }
+
+  const module = root({ imports: [DistributedLockModule.forRoot(memory())], controllers: [Sales] });
+  const app = closing(await NestFactory.create(module, new FastifyAdapter({ http2: true }), { logger: false }));
+  const client = connect(await listen(app));
+  const locks = app.get(LockService);
+  const waiters = (): number => locks.inspect()[0]?.waitersHere ?? 0;
+  const held = await locks.acquire('sale');
+  const gone = client.request({ ':method': 'POST', ':path': '/buy/gone' });
+  gone.on('error', () => undefined);
+  gone.end();
+  await eventually(() => waiters() === 1);
+  gone.close(constants.NGHTTP2_CANCEL);
+  await eventually(() => waiters() === 0);
+  await held.release();
+  const here = client.request({ ':method': 'POST', ':path': '/buy/here' });
+  here.end();
+  expect(await text(here)).toBe('here');
+  expect(ran).toEqual(['here']);
+  client.close();
 });

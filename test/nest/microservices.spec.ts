@@ -1,18 +1,27 @@
 import { describe, expect, it } from '@jest/globals';
-import { Controller, UseFilters } from '@nestjs/common';
+import { ConsoleLogger, Controller, type LoggerService, type Type, UseFilters } from '@nestjs/common';
 import {
   BaseRpcExceptionFilter,
   type ClientProxy,
   ClientProxyFactory,
+  EventPattern,
   MessagePattern,
   type MicroserviceOptions,
   Transport,
 } from '@nestjs/microservices';
-import { DistributedLockModule, Locked, LockExceptionFilter, LockService } from 'nestjs-distributed-lock';
+import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { firstValueFrom } from 'rxjs';
+import { eventually } from '../support/eventually.js';
 import { freePort } from '../servers/free-port.js';
 import { application, closing } from './apps.js';
+
+class Log extends ConsoleLogger {
+  readonly lines: unknown[] = [];
+  override log = (): void => undefined;
+  override warn = (...line: unknown[]): void => void this.lines.push(line[0]);
+  override error = (...line: unknown[]): void => void this.lines.push(line);
+}
 
 interface Order {
   readonly id: string;
@@ -35,10 +44,18 @@ class Sales {
     return `bought ${order.id}`;
   }
 
-  @UseFilters(LockExceptionFilter)
   @MessagePattern('own')
   async own({ id }: Order): Promise<string> {
     return this.locks.withLock(`sale_${id}`, () => `bought ${id}`, { waitMs: 0 });
+  }
+}
+
+@Controller()
+class Audits {
+  @EventPattern('bought')
+  @Locked('audit_:id', { waitMs: 0 })
+  async note({ id }: Order): Promise<string> {
+    return id;
   }
 }
 
@@ -49,11 +66,12 @@ class CatchingSales extends Sales {}
 
 describe('a client of a hybrid application, over TCP', () => {
   async function start(
-    controller: new (locks: LockService) => Sales,
+    controller: Type,
+    logger: LoggerService | false = false,
   ): Promise<{ client: ClientProxy; locks: LockService }> {
     const options = { host: '127.0.0.1', port: await freePort() };
     const module = DistributedLockModule.forRoot(memory());
-    const app = await application({ imports: [module], controllers: [controller] });
+    const app = await application({ imports: [module], controllers: [controller] }, { logger });
     app.connectMicroservice<MicroserviceOptions>({ transport: Transport.TCP, options });
     await app.startAllMicroservices();
     const client = ClientProxyFactory.create({ transport: Transport.TCP, options });
@@ -66,6 +84,7 @@ describe('a client of a hybrid application, over TCP', () => {
     ['bare', Sales],
     ['own', Sales],
     ['buy', CatchingSales],
+    ['own', CatchingSales],
   ])('is told that the key of "%s" is held, by %p', async (pattern, controller) => {
     const { client, locks } = await start(controller);
     const ask = (): Promise<unknown> => firstValueFrom(client.send(pattern, { id: 'a1' }));
@@ -85,5 +104,15 @@ describe('a client of a hybrid application, over TCP', () => {
       code: 'LOCK_CONFIGURATION',
       message: 'What to lock is missing from the request, or invalid',
     });
+  });
+
+  it('whose event is lost because its key is busy is not told, and a warning says so', async () => {
+    const log = new Log();
+    const { client, locks } = await start(Audits, log);
+    const held = await locks.acquire('audit_a1');
+    client.emit('bought', { id: 'a1' }).subscribe();
+    await eventually(() => log.lines.length > 0);
+    expect(log.lines[0]).toMatch(/^An event is lost: "audit_a1" is held by/);
+    await held.release();
   });
 });

@@ -16,7 +16,7 @@ import { memory } from 'nestjs-distributed-lock/memory';
 import { inMemory, listening } from './apps.js';
 import { Crossing } from './crossing.js';
 
-describe('LockExceptionFilter', () => {
+describe('the answer to a lock error over HTTP', () => {
   class Business extends Error {}
 
   const ERRORS: Record<string, Error> = {
@@ -87,8 +87,8 @@ describe('LockExceptionFilter', () => {
       { statusCode: 500, message: 'Internal server error' },
     ]);
     expect(await answer(`${url}/error/teapot`)).toEqual([418, null, { statusCode: 418, message: 'teapot' }]);
-    expect(await answer(`${url}/own`)).toEqual([409, null, 'own']);
-    expect(await answer(`${url}/own-above`)).toEqual([409, null, 'own']);
+    expect(await answer(`${url}/own`)).toEqual([409, '1', 'own']);
+    expect(await answer(`${url}/own-above`)).toEqual([409, '1', 'own']);
   });
 
   it('says 423 and when to come back, and nothing about the holder', async () => {

@@ -1,0 +1,46 @@
+import type { NestInterceptor, Type } from '@nestjs/common';
+import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
+import { isMethod, type Method } from '../../decorators/declaration.js';
+import { addFirstInterceptor, addLastInterceptor, mayBeHandler } from '../method-metadata.js';
+import { isObject } from '../request-values.js';
+import { LockErrorsInterceptor, noteLockErrors } from './lock-errors.interceptor.js';
+import type { LockErrors } from './lock-errors.js';
+import { RequestScopeInterceptor } from './request-scope.interceptor.js';
+
+/**
+ * Puts the interceptors before every handler of the application: routes, messages, gateways and resolvers. Global
+ * interceptors would not reach gateways and hybrid applications. Call it before Nest builds the handlers. Classes serve
+ * several applications. Hence their metadata names the interceptors, and Nest makes some for each module that it scans
+ * afterwards. The modules of the first application get theirs here.
+ */
+export function interceptHandlers(modules: ModulesContainer, errors: LockErrors | undefined): void {
+  if (errors) noteLockErrors(modules, errors);
+  const interceptors = [
+    { provide: LockErrorsInterceptor, useValue: new LockErrorsInterceptor(modules) },
+    { provide: RequestScopeInterceptor, useValue: new RequestScopeInterceptor() },
+  ];
+  for (const module of modules.values()) {
+    const wrappers = [...module.controllers.values(), ...module.providers.values()];
+    const classes = wrappers.flatMap(({ metatype, isNotMetatype }) =>
+      isClass(metatype) && !isNotMetatype ? [metatype] : [],
+    );
+    for (const each of classes) markHandlers(each, LockErrorsInterceptor, RequestScopeInterceptor);
+    for (const interceptor of interceptors) {
+      if (!module.injectables.has(interceptor.provide)) module.addInjectable(interceptor, 'interceptor');
+    }
+  }
+}
+
+function markHandlers(classRef: Type, first: Type<NestInterceptor>, last: Type<NestInterceptor>): void {
+  const { prototype } = classRef;
+  const methods = new MetadataScanner()
+    .getAllMethodNames(prototype)
+    .map((name): unknown => Reflect.get(prototype, name))
+    .filter((method): method is Method => isMethod(method) && mayBeHandler(method));
+  if (methods.length > 0) addFirstInterceptor(classRef, first);
+  for (const method of methods) addLastInterceptor(method, last);
+}
+
+function isClass(metatype: unknown): metatype is Type {
+  return typeof metatype === 'function' && isObject(metatype.prototype);
+}
