@@ -1,4 +1,4 @@
-import { EMPTY, isObservable, type Observable, throwError } from 'rxjs';
+import { EMPTY, type Observable, throwError } from 'rxjs';
 import {
   type AcquireOptions,
   currentLock,
@@ -16,18 +16,25 @@ import { isAnsweredError } from './lock-answers.js';
 import { type KeySource, LockedKeys } from './locked-keys.js';
 import type { Lockable, LockedOptions } from './locked-types.js';
 import { lockedStream, toObservable } from './locked-stream.js';
-import { isEventStream, isResolver, returnsObservable } from './method-metadata.js';
-import type { MethodStep } from './method-step.js';
+import { isEventStream, isResolver, returnsObservable, takesResponse } from './method-metadata.js';
+import type { Enclosure, MethodStep } from './method-step.js';
 import { parameterMetadata } from './parameter-metadata.js';
 import { isObject } from './request-values.js';
 import { hideDetails } from './requests/lock-exceptions.js';
 import { currentRequest, ownContext } from './requests/request-scope.js';
+import { lockedResult } from './results/locked-result.js';
 
 type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
 
 interface Call {
   readonly service: LockService;
   readonly keys: readonly WantedKey[];
+}
+
+interface Performance {
+  readonly perform: (locks: readonly LockHandle[]) => unknown;
+  readonly enclose: Enclosure | undefined;
+  readonly writesResponse: boolean;
 }
 
 /** A method with `@Locked`: which keys its calls take, and how. */
@@ -111,10 +118,9 @@ export class LockedMethod {
           return this.#locked(call, ended, instead, unsubscribed);
         }, perform);
       }
-      const body: Work<unknown> = async (locks) => this.#settled(await perform(locks));
       const enclose = this.step?.enclose(instance, args, context);
-      const work: Work<unknown> = enclose ? (locks) => enclose(locks, () => body(locks)) : body;
-      const answer = this.#locked(call, work, (busy) => this.#instead(busy, args));
+      const writesResponse = context?.getType() === 'http' && takesResponse(this.declaration);
+      const answer = this.#answer(call, { perform, enclose, writesResponse }, (busy) => this.#instead(busy, args));
       return context ? answer : answer.catch((error: unknown) => this.#refused(error, instance));
     } catch (error) {
       return streams ? throwError(() => error) : this.#refused(error, instance);
@@ -129,12 +135,30 @@ export class LockedMethod {
     throw error;
   }
 
-  #settled(result: unknown): unknown {
-    if (!isObservable(result)) return result;
-    throw new LockConfigurationError(
-      `${this.label} returned an Observable, which would outlive its lock: declare the method's type as Observable<…>`,
-      'returns',
-    );
+  /** Answers when the method has returned. The lock lasts until the work behind what it returned has ended. */
+  #answer(
+    call: Call,
+    { perform, enclose, writesResponse }: Performance,
+    instead: (busy: LockTimeoutError) => unknown,
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const whenReleased = (): Promise<unknown> => run;
+      const body: Work<unknown> = async (locks) => {
+        const returned = await perform(locks);
+        const result = lockedResult(returned, { label: this.label, locks, whenReleased, writesResponse });
+        if (!result) return returned;
+        if (this.step) {
+          const error = this.step.refused('needs a method whose work ends with its promise', 'returns');
+          result.cancel(error);
+          throw error;
+        }
+        resolve(result.value);
+        return result.ended;
+      };
+      const work: Work<unknown> = enclose ? (locks) => enclose(locks, () => body(locks)) : body;
+      const run = this.#locked(call, work, instead);
+      run.then(resolve, reject);
+    });
   }
 
   #streams(method: unknown): boolean {

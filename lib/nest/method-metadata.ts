@@ -5,6 +5,8 @@ import { isObject } from './request-values.js';
 /** Keys under which Nest and its packages describe a handler. None of these is imported for it. */
 const PARAMETERS = '__routeArguments__';
 const CUSTOM_PARAMETER = '__customRouteArgs__';
+/** `RouteParamtypes.RESPONSE` of `@nestjs/common`. */
+const RESPONSE = '1:';
 const SSE = '__sse__';
 const ROUTE = 'path';
 const VERB = 'method';
@@ -38,6 +40,16 @@ export function namedParameters({ target, name }: Declaration): ReadonlyMap<stri
 
 function isParameter(value: unknown): value is { readonly index: number; readonly data?: unknown } {
   return isObject(value) && 'index' in value && typeof value.index === 'number';
+}
+
+/** Whether a parameter is the response, by `@Res()`, which Nest then leaves to the method. */
+export function takesResponse({ target, name }: Declaration): boolean {
+  const parameters: unknown = Reflect.getMetadata(PARAMETERS, target.constructor, name);
+  return Object.entries(parameters ?? {}).some(([kind, parameter]) => {
+    if (!kind.startsWith(RESPONSE) || !isParameter(parameter)) return false;
+    const { data } = parameter;
+    return !(isObject(data) && 'passthrough' in data && data.passthrough === true);
+  });
 }
 
 /** The classes of a method's arguments, if the compiler wrote them down. */

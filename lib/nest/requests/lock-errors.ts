@@ -33,6 +33,7 @@ export class LockErrors implements ExceptionFilter<AnsweredError> {
 
   catch(error: AnsweredError, host: ArgumentsHost): unknown {
     const named = this.config.getGlobalFilters().find((filter) => filter !== this && names(filter, error));
+    // oxlint-disable-next-line promise/valid-params -- a filter of Nest
     if (named) return named.catch(error, host);
     const answer = this.#answer(error, host);
     switch (host.getType<string>()) {

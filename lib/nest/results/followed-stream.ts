@@ -1,0 +1,61 @@
+import { AsyncResource } from 'node:async_hooks';
+import { finished, type Readable, type Writable } from 'node:stream';
+import { isObject } from '../request-values.js';
+import type { FollowedResult, Follower } from './followed-result.js';
+
+/** Returns the stream of a `StreamableFile`. */
+export function streamOfFile(value: object): unknown {
+  if (!('getStream' in value && 'getHeaders' in value) || typeof value.getStream !== 'function') return undefined;
+  return Reflect.apply(value.getStream, value, []);
+}
+
+export function isNodeStream(value: unknown): value is Readable | Writable {
+  return isObject(value) && ['pipe', 'on'].every((name) => typeof Reflect.get(value, name) === 'function');
+}
+
+export function followStream(value: object, stream: Readable | Writable, { onEnd }: Follower): FollowedResult {
+  // Callers read a stream with two sides. Its other side may stay open.
+  finished(stream, 'readable' in stream ? { writable: false } : {}, onEnd);
+  return { value, cancel: (reason) => void stream.destroy(reason) };
+}
+
+export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }: Follower) {
+  const callTree = new AsyncResource('LockedResult');
+  const reader = source.getReader();
+  let controller: ReadableStreamDefaultController<Chunk> | undefined;
+  const value = new ReadableStream<Chunk>(
+    {
+      start: (given) => void (controller = given),
+      async pull(given) {
+        try {
+          const { done, value: chunk } = await callTree.runInAsyncScope(() => reader.read());
+          if (!done) return given.enqueue(chunk);
+          onEnd();
+          given.close();
+        } catch (error) {
+          onEnd();
+          throw error;
+        }
+      },
+      async cancel(reason) {
+        onEnd();
+        await reader.cancel(reason);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return {
+    value,
+    cancel: (reason: Error): void => {
+      controller?.error(reason);
+      reader.cancel(reason).catch(() => undefined);
+    },
+  };
+}
+
+/** A response without a body is whole. */
+export function followResponse(response: Response, follower: Follower): FollowedResult | undefined {
+  if (!response.body) return undefined;
+  const followed = followWebStream(response.body, follower);
+  return { ...followed, value: new Response(followed.value, response) };
+}
