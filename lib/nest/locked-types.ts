@@ -23,8 +23,8 @@ export interface LockedOptions<Busy extends OnBusy = OnBusy> extends AcquireOpti
    */
   onBusy?: Busy;
   /**
-   * Whether an HTTP request goes on waiting for the lock when its client has gone. Otherwise it gives up, and the
-   * method does not run. A method that runs by then goes on in any case. @default false
+   * Whether a call goes on waiting for the lock when the request that it works for has ended: its client has gone, or
+   * an interceptor has answered. Otherwise the method does not run. One that runs by then goes on. @default false
    */
   outliveClient?: boolean;
 }

@@ -14,7 +14,7 @@ import { MethodStep } from './method-step.js';
 type AnyDecorator = (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => void;
 
 /**
- * Runs the method under a lock, which is released when its promise settles or its Observable ends.
+ * Runs the method under a lock, which lasts as long as what the method returns: a promise, an Observable, a stream.
  *
  * `key` is a template such as `lock_sale_:id`, several of them (all or none are taken, each with a claim of its own where
  * it is an object), or a function of the method's own arguments. A placeholder is, in this order: `@LockKey('id')`; a named parameter, `@Param('id')`; an argument,
