@@ -28,7 +28,9 @@ export class LockErrors implements ExceptionFilter<AnsweredError> {
   async translate(error: unknown, context: ExecutionContext): Promise<unknown> {
     if (!isAnsweredError(error) || this.#isNamed(error, context)) return error;
     const handler = context.getHandler();
-    return toTransportException(error, this.#answer(error, context, handler), context, handler);
+    const answer = this.#answer(error, context, handler);
+    // The package of the transport may be out of reach of this one.
+    return toTransportException(error, answer, context, handler).catch(() => error);
   }
 
   catch(error: AnsweredError, host: ArgumentsHost): unknown {
