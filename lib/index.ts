@@ -8,9 +8,9 @@ export {
   type DistributedLockOptionsFactory,
   type NamedBackends,
 } from './nest/distributed-lock-options.js';
-export { Locked } from './nest/locked.decorator.js';
+export { Locked } from './nest/locked/locked.decorator.js';
 export { type KeyFunction } from './nest/locked-keys.js';
-export { type BusyCall, type LockedDecorator, type LockedOptions, type OnBusy } from './nest/locked-types.js';
+export { type BusyCall, type LockedDecorator, type LockedOptions, type OnBusy } from './nest/locked/locked-types.js';
 export { oncePer } from './nest/once-per.js';
 export { Leads, type LeadsOptions } from './nest/leads.decorator.js';
 export { Unlocked } from './nest/unlocked.decorator.js';
@@ -18,7 +18,7 @@ export { LockKey } from './nest/lock-key.decorator.js';
 export { CurrentLock } from './nest/current-lock.decorator.js';
 export { RequireSequencer, type RequireSequencerOptions } from './nest/require-sequencer.decorator.js';
 export { getLockServiceToken, InjectLockService } from './nest/inject-lock-service.decorator.js';
-export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/lock-answers.js';
+export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/requests/lock-answers.js';
 export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
 export { LockService } from './core/lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './core/holding/lock-handle.js';

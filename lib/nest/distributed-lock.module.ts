@@ -9,10 +9,10 @@ import {
   resolveModuleOptions,
 } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
-import { assertAnswers, type LockAnswers } from './lock-answers.js';
+import { assertAnswers, type LockAnswers } from './requests/lock-answers.js';
 import { LeadsModule } from './leads.module.js';
 import { LockServices } from './lock-services.js';
-import { LockedExplorer } from './locked.explorer.js';
+import { LockedExplorer } from './locked/locked.explorer.js';
 import { LockErrors } from './requests/lock-errors.js';
 
 interface Extras extends DistributedLockExtras {

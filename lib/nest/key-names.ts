@@ -6,7 +6,7 @@ import { type ArgumentNames, argumentNames } from './argument-names.js';
 import type { Path } from './key-template.js';
 import { isMessageHandler, mayBeHandler, namedParameters, parameterTypes, routeHas } from './method-metadata.js';
 import { parameterMetadata } from './parameter-metadata.js';
-import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from './request-values.js';
+import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from './requests/request-values.js';
 
 /** The context is that of the request that the call handles. */
 export type ReadValue = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;

@@ -4,8 +4,8 @@ import { type Leadership, LockConfigurationError, type LockHandle, type LockServ
 import { isMethod, labelOf } from '../decorators/declaration.js';
 import { getLockServiceToken } from './inject-lock-service.decorator.js';
 import { type LeadsMethod, leadsMethods } from './leads.decorator.js';
-import { lockedMethods } from './locked-method.js';
-import { isObject } from './request-values.js';
+import { lockedMethods } from './locked/locked-method.js';
+import { isObject } from './requests/request-values.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

@@ -2,7 +2,7 @@ import { type ArgumentsHost, Catch, type ExceptionFilter, type ExecutionContext,
 import { type ApplicationConfig, BaseExceptionFilter, type HttpAdapterHost } from '@nestjs/core';
 import { throwError } from 'rxjs';
 import { LockError, OptimisticConflictError } from '../../core/index.js';
-import { type Answer, type AnsweredError, answerTo, isAnsweredError, type LockAnswers } from '../lock-answers.js';
+import { type Answer, type AnsweredError, answerTo, isAnsweredError, type LockAnswers } from './lock-answers.js';
 import { caughtTypes, filtersOf, isEventHandler } from '../method-metadata.js';
 import { rpcBody, toGraphqlError, toHttpException, toTransportException } from './lock-exceptions.js';
 

@@ -1,6 +1,6 @@
 import { type ArgumentsHost, HttpException, IntrinsicException } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
-import { type Answer, type AnsweredError, answerTo } from '../lock-answers.js';
+import { type Answer, type AnsweredError, answerTo } from './lock-answers.js';
 import { isGrpcMethod } from '../method-metadata.js';
 
 /**

@@ -2,7 +2,7 @@ import type { NestInterceptor, Type } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { isMethod, type Method } from '../../decorators/declaration.js';
 import { addFirstInterceptor, addLastInterceptor, mayBeHandler } from '../method-metadata.js';
-import { isObject } from '../request-values.js';
+import { isObject } from './request-values.js';
 import { LockErrorsInterceptor, noteLockErrors } from './lock-errors.interceptor.js';
 import type { LockErrors } from './lock-errors.js';
 import { RequestScopeInterceptor } from './request-scope.interceptor.js';

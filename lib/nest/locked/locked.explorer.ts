@@ -1,15 +1,15 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleInit, Optional } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
-import { LockConfigurationError, type LockService } from '../core/index.js';
-import { assertStepsLocked } from '../decorators/locked-step.js';
-import { getLockServiceToken } from './inject-lock-service.decorator.js';
-import { LockServices } from './lock-services.js';
+import { LockConfigurationError, type LockService } from '../../core/index.js';
+import { assertStepsLocked } from '../../decorators/locked-step.js';
+import { getLockServiceToken } from '../inject-lock-service.decorator.js';
+import { LockServices } from '../lock-services.js';
 import { type LockedMethod, lockedMethods } from './locked-method.js';
-import type { MethodStep } from './method-step.js';
-import { isObject } from './request-values.js';
-import { LockErrors } from './requests/lock-errors.js';
-import { interceptHandlers } from './requests/request-interceptors.js';
-import { assertNotUnlocked } from './unlocked.decorator.js';
+import type { MethodStep } from '../method-step.js';
+import { isObject } from '../requests/request-values.js';
+import { LockErrors } from '../requests/lock-errors.js';
+import { interceptHandlers } from '../requests/request-interceptors.js';
+import { assertNotUnlocked } from '../unlocked.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

@@ -1,5 +1,5 @@
 import type { Observable } from 'rxjs';
-import type { AcquireOptions, LockTimeoutError } from '../core/index.js';
+import type { AcquireOptions, LockTimeoutError } from '../../core/index.js';
 
 /** A call that found its key held by somebody else. */
 export interface BusyCall {

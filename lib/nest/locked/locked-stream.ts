@@ -12,7 +12,7 @@ import {
   takeUntil,
   tap,
 } from 'rxjs';
-import type { LockHandle } from '../core/index.js';
+import type { LockHandle } from '../../core/index.js';
 
 /** Runs the work under the locks. Resolves to what comes after it, or instead of it where the locks are busy. */
 export type LockedRun = (

@@ -1,4 +1,4 @@
-import { LockConfigurationError, LockError, OptimisticConflictError } from '../core/index.js';
+import { LockConfigurationError, LockError, OptimisticConflictError } from '../../core/index.js';
 
 /** Errors that clients are told about. Others are this application's own, and a 500. */
 export type AnsweredCode =
