@@ -37,6 +37,10 @@ class Exports {
   async rows(): Promise<AsyncGenerator<string>> {
     return this.#rows();
   }
+  @Locked('export', { outliveClient: true })
+  async kept(): Promise<AsyncGenerator<string>> {
+    return this.#rows();
+  }
   @Locked('export')
   async iterable(): Promise<AsyncIterable<string>> {
     return { [Symbol.asyncIterator]: () => this.#rows() };
@@ -81,6 +85,12 @@ class Downloads {
   async unread(): Promise<string> {
     await this.exports.rows();
     return 'unread';
+  }
+  kept: AsyncGenerator<string> | undefined;
+  @Get('kept')
+  async keep(): Promise<string> {
+    this.kept = await this.exports.kept();
+    return 'kept';
   }
   @Get('own')
   @Locked('own')
@@ -202,7 +212,7 @@ describe.each([
     const module = root({ imports, controllers: [Downloads], providers: [Exports] });
     const app = closing(await NestFactory.create(module, adapter(), { logger: false, forceCloseConnections: true }));
     const url = await listen(app);
-    return { url, isHeld: () => app.get(LockService).inspect().length > 0 };
+    return { url, isHeld: () => app.get(LockService).inspect().length > 0, downloads: app.get(Downloads) };
   }
 
   it.each(['file', 'service', 'own'])('keeps its key until the last byte, "%s"', async (path) => {
@@ -232,5 +242,14 @@ describe.each([
     const { url, isHeld } = await start();
     expect(await (await fetch(`${url}/rows`)).text()).toBe('unread');
     await eventually(() => !isHeld());
+  });
+
+  it('keeps the key of a result that outlives its request', async () => {
+    const { url, isHeld, downloads } = await start();
+    expect(await (await fetch(`${url}/kept`)).text()).toBe('kept');
+    expect(await downloads.kept?.next()).toMatchObject({ value: 'one under export' });
+    expect(isHeld()).toBe(true);
+    await downloads.kept?.return(undefined);
+    expect(isHeld()).toBe(false);
   });
 });

@@ -145,7 +145,13 @@ export class LockedMethod {
       const whenReleased = (): Promise<unknown> => run;
       const body: Work<unknown> = async (locks) => {
         const returned = await perform(locks);
-        const result = lockedResult(returned, { label: this.label, locks, whenReleased, writesResponse });
+        const result = lockedResult(returned, {
+          label: this.label,
+          locks,
+          whenReleased,
+          writesResponse,
+          outlivesRequest: this.#outlivesClient,
+        });
         if (!result) return returned;
         if (this.step) {
           const error = this.step.refused('needs a method whose work ends with its promise', 'returns');

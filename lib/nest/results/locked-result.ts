@@ -19,6 +19,8 @@ interface LockedCall {
   readonly whenReleased: () => Promise<unknown>;
   /** Whether the method writes the response itself, and returns nothing. */
   readonly writesResponse: boolean;
+  /** Whether the work goes on when its request is over. */
+  readonly outlivesRequest: boolean;
 }
 
 /**
@@ -30,7 +32,7 @@ export function lockedResult(result: unknown, call: LockedCall): LockedResult | 
   if (!isObject(result) && typeof result !== 'function' && !call.writesResponse) return undefined;
   let onEnd = (): void => undefined;
   const ended = new Promise<void>((resolve) => (onEnd = resolve));
-  const { label, locks, whenReleased, writesResponse } = call;
+  const { label, locks, whenReleased, writesResponse, outlivesRequest } = call;
   const isLeftToResponse = result === undefined && writesResponse;
   const followed = isLeftToResponse
     ? { value: undefined, cancel: () => undefined }
@@ -40,7 +42,7 @@ export function lockedResult(result: unknown, call: LockedCall): LockedResult | 
     followed.cancel(reason);
     onEnd();
   };
-  const response = currentRequest()?.response;
+  const response = outlivesRequest && !isLeftToResponse ? undefined : currentRequest()?.response;
   const stopWatching = response && onceOver(response, () => cancel(new Error('The request of this result is over')));
   for (const { signal } of locks) {
     const cancelLost = (): void => cancel(signal.reason);
