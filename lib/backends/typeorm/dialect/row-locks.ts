@@ -2,6 +2,7 @@ import type { HolderMetadata } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
 import type { KeyRow } from './key-row.js';
 import type { OwnedKey } from './lease-statements.js';
+import type { ServerSessions } from './server-sessions.js';
 
 /** Where the holder's writes begin. */
 export const SAVEPOINT = 'lock_taken';
@@ -14,6 +15,7 @@ export interface TokenOfRow {
 /** The statements of databases that lock rows. All but `isHeldBy` run within the transaction. */
 export interface RowLocks {
   readonly row: KeyRow;
+  readonly serverSessions: ServerSessions;
   /** The key's token as text, and whether the server `is_read_only`; its one parameter is the key's column. */
   token(table: string): string;
   /** Makes the key's row where it is missing. Fails as `held` when another process made it meanwhile and has it. */

@@ -1,5 +1,6 @@
 import type { Query } from '../connections/query.js';
 import type { KeyRow } from './key-row.js';
+import type { ServerSessions } from './server-sessions.js';
 
 /** Names on the server: of the lock, and of its present owner's mark. */
 export interface LockNames {
@@ -10,14 +11,13 @@ export interface LockNames {
 /** Locks that a server keeps for as long as a session lasts. */
 export interface SessionLocks {
   readonly row: KeyRow;
+  readonly serverSessions: ServerSessions;
   /** The server ends a session that is silent for longer. */
   limitSilence(query: Query, ttlMs: number): Promise<void>;
   /** The scope of a table's lock names: the same however a process names the table. */
   scopeOf(query: Query, table: string): Promise<string>;
   /** The session's id, as the server itself has it, and whether that server no longer takes writes. */
   session(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
-  /** The session's id, as we were told in the handshake; `undefined` where the driver tells none. */
-  handshakeId(client: unknown): string | undefined;
   nameOf(scope: string, key: string): string;
   /**
    * One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. Where

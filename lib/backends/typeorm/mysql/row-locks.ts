@@ -3,6 +3,7 @@ import { bytesOf, changed } from './driver.js';
 import { storedBytes } from '../tables/stored-key.js';
 import { mysqlKeyRow } from './key-row.js';
 import { IS_READ_ONLY } from './read-only.js';
+import { mysqlServerSessions } from './server-sessions.js';
 import { type RowLocks, type TokenOfRow, SAVEPOINT } from '../dialect/row-locks.js';
 
 const VICTIM = /^ER_(LOCK_DEADLOCK|CHECKREAD)$/u;
@@ -19,6 +20,7 @@ const PATIENT = {
 
 export const mysqlRowLocks: RowLocks = {
   row: mysqlKeyRow,
+  serverSessions: mysqlServerSessions,
   token: (table) =>
     `select cast(token as char) as token, ${IS_READ_ONLY} as is_read_only from ${table} where lock_key = ?`,
 

@@ -1,7 +1,7 @@
 import { isTrue } from '../connections/query.js';
-import { handshakeId } from './driver.js';
 import { mysqlKeyRow } from './key-row.js';
 import { IS_READ_ONLY } from './read-only.js';
+import { mysqlServerSessions } from './server-sessions.js';
 import { partsOf } from '../tables/table-name.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
 import { userLockName } from '../tables/session-lock-name.js';
@@ -11,6 +11,7 @@ import { userLockName } from '../tables/session-lock-name.js';
  */
 export const mysqlSessionLocks: SessionLocks = {
   row: mysqlKeyRow,
+  serverSessions: mysqlServerSessions,
 
   async limitSilence(query, ttlMs) {
     await query(`set session wait_timeout = ${ttlMs / 1000}`, []);
@@ -26,7 +27,6 @@ export const mysqlSessionLocks: SessionLocks = {
     const [row] = await query(`select connection_id() as id, ${IS_READ_ONLY} as is_read_only`, []);
     return { id: String(row?.['id']), isReadOnly: isTrue(row?.['is_read_only']) };
   },
-  handshakeId,
   nameOf: userLockName,
 
   tryLock: (query, table, { lock, mark }, column) =>

@@ -2,6 +2,7 @@ import { postgresSessionLocks } from './session-locks.js';
 import { advisoryLockId } from '../tables/session-lock-name.js';
 import { postgresKeyRow } from './key-row.js';
 import { IS_READ_ONLY } from './read-only.js';
+import { postgresServerSessions } from './server-sessions.js';
 import type { OwnedKey } from '../dialect/lease-statements.js';
 import { type RowLocks, SAVEPOINT } from '../dialect/row-locks.js';
 
@@ -10,6 +11,7 @@ const NO_OTHER_LIMIT = `select set_config('transaction_timeout', '0', true) wher
 
 export const postgresRowLocks: RowLocks = {
   row: postgresKeyRow,
+  serverSessions: postgresServerSessions,
   token: (table) => `select token::text as token, ${IS_READ_ONLY} as is_read_only from ${table} where lock_key = $1`,
   async create(query, table, key) {
     await query('set local lock_timeout = 1', []);

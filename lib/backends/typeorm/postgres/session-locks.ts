@@ -1,13 +1,14 @@
-import { handshakePid } from './driver.js';
 import { isTrue } from '../connections/query.js';
 import { postgresKeyRow } from './key-row.js';
 import { IS_READ_ONLY } from './read-only.js';
+import { postgresServerSessions } from './server-sessions.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
 import { advisoryLockId } from '../tables/session-lock-name.js';
 
 /** Advisory locks, which belong to one database. `idle_session_timeout` came with PostgreSQL 14. */
 export const postgresSessionLocks: SessionLocks = {
   row: postgresKeyRow,
+  serverSessions: postgresServerSessions,
 
   async limitSilence(query, ttlMs) {
     await query(`select set_config('idle_session_timeout', $1, false)`, [String(ttlMs)]);
@@ -26,7 +27,6 @@ export const postgresSessionLocks: SessionLocks = {
     const [row] = await query(`select pg_backend_pid() as id, ${IS_READ_ONLY} as is_read_only`, []);
     return { id: String(row?.['id']), isReadOnly: isTrue(row?.['is_read_only']) };
   },
-  handshakeId: (client) => handshakePid(client) ?? undefined,
   nameOf: (scope, key) => String(advisoryLockId(scope, key)),
 
   tryLock: (query, table, { lock, mark }, column) =>

@@ -18,7 +18,8 @@ export class RowConnection {
   readonly #end = new AbortController();
   /** Aborts when the connection ends, and its transaction with it. */
   readonly ended: AbortSignal = this.#end.signal;
-  #client: unknown;
+  /** The driver's own connection, once it was lent. */
+  client: unknown;
   /** Sends by the one runner that may be in use. */
   #send: QueryRunner['query'] | undefined;
   #lastAnswer: Promise<unknown> = Promise.resolve();
@@ -50,8 +51,8 @@ export class RowConnection {
     const runner = this.#dataSource.createQueryRunner('master');
     const client: unknown = await runner.connect();
     // An 'error' without a listener ends the process; what it means is told by the socket's end.
-    if (client !== this.#client && client instanceof EventEmitter) client.on('error', () => undefined);
-    this.#client = client;
+    if (client !== this.client && client instanceof EventEmitter) client.on('error', () => undefined);
+    this.client = client;
     const direct = runner.query.bind(runner);
     this.#send = direct;
     const query = (...args: Parameters<typeof direct>): Promise<unknown> => this.#inTurn(() => direct(...args));

@@ -12,6 +12,7 @@ import {
 } from '../../../core/index.js';
 import { isAboutValue, isAnswer, refusedValueError } from '../connections/database-error.js';
 import type { OwnConnections } from '../connections/own-connections.js';
+import { UnansweredSessions } from '../connections/unanswered-sessions.js';
 import { RowContender, type RowNews, type RowWaiter } from './row-contender.js';
 import { RowLease } from './row-lease.js';
 import { type RowTarget, RowTransaction } from './row-transaction.js';
@@ -32,12 +33,17 @@ export class RowLeaseStore implements LeaseStore {
   /** Contenders that have not ended, also those who gave up. */
   readonly #underWay = new Set<Promise<unknown>>();
 
+  private readonly target: Omit<RowTarget, 'key' | 'ttlMs'>;
+
   constructor(
     readonly name: string,
-    private readonly target: Omit<RowTarget, 'key' | 'ttlMs'>,
+    target: Omit<RowTarget, 'key' | 'ttlMs' | 'unanswered'>,
     /** For those who only look: holders may have all of the pool's. Opened with the first look. */
     private readonly lookouts: OwnConnections,
-  ) {}
+  ) {
+    const unanswered = new UnansweredSessions(target.locks.serverSessions, lookouts.query);
+    this.target = { ...target, unanswered };
+  }
 
   /** Opens a connection, which looks at the table. */
   async start(): Promise<void> {

@@ -143,7 +143,7 @@ export class RowLease implements GrantedLease {
       await within(Deadline.after(this.ttlMs), 'the database did not confirm the commit', this.#commit());
     } catch (error) {
       // Or it would go on where it was when the server comes back.
-      if (error instanceof TimeoutError) this.transaction.connection.cut();
+      if (error instanceof TimeoutError) this.#cutUnanswered();
       throw error;
     }
   }
@@ -165,11 +165,18 @@ export class RowLease implements GrantedLease {
     } catch (error) {
       const wasLost = this.revoked.aborted;
       // The end of its connection rolls the transaction back, whatever state it is in.
-      connection.cut();
+      if (error instanceof TimeoutError) this.#cutUnanswered();
+      else connection.cut();
       if (!wasLost) throw cleanError(error);
     } finally {
       await this.#releaseConnection();
     }
+  }
+
+  #cutUnanswered(): void {
+    const { connection, target } = this.transaction;
+    target.unanswered.add(target.key, connection.client);
+    connection.cut();
   }
 
   async #releaseConnection(): Promise<void> {

@@ -4,6 +4,7 @@ import { cleanError, isAnswer, isReadOnlyError, switchOverError } from '../conne
 import { isTrue, type Query } from '../connections/query.js';
 import { runUnlogged } from '../connections/silent-logger.js';
 import { TimeoutError, within } from '../connections/timeout.js';
+import type { UnansweredSessions } from '../connections/unanswered-sessions.js';
 import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from '../dialect/row-locks.js';
 import type { RowPool } from './row-pool.js';
@@ -17,6 +18,7 @@ export interface RowTarget {
   readonly table: string;
   readonly locks: RowLocks;
   readonly pool: RowPool;
+  readonly unanswered: UnansweredSessions;
   readonly requestTimeoutMs: number;
   readonly ttlMs: number;
 }
@@ -39,8 +41,9 @@ export class RowTransaction {
       } catch (error) {
         const cause = cleanError(error);
         await transaction.#end(cause);
-        if (isAnswer(cause, target.locks.held)) return null;
-        throw cause;
+        if (!isAnswer(cause, target.locks.held)) throw cause;
+        await target.unanswered.assertAnswered(target.key);
+        return null;
       }
       await transaction.runner.release();
     }
@@ -74,6 +77,7 @@ export class RowTransaction {
 
   async #end(cause: unknown): Promise<void> {
     try {
+      if (cause instanceof TimeoutError) this.target.unanswered.add(this.target.key, this.connection.client);
       if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.cut();
       else if (this.runner.isTransactionActive) await this.#inTime(() => this.runner.rollbackTransaction());
     } catch {

@@ -44,6 +44,11 @@ export class LockSession {
     return this.#connection.open();
   }
 
+  /** The driver's own connection. */
+  get client(): unknown {
+    return this.#connection.client;
+  }
+
   /** For how long the server has said nothing. */
   get quietMs(): number {
     return this.#connection.idleMs;
@@ -105,7 +110,7 @@ export class LockSession {
     const { locks, table, check, ttlMs } = this.settings;
     this.#connection.assertWatched('session');
     this.#id = (await locks.session(query)).id;
-    const promised = locks.handshakeId(this.#connection.client);
+    const promised = locks.serverSessions.handshakeId(this.client);
     if (promised === undefined) throw unknownSession();
     if (promised !== this.#id) throw behindPooler();
     await locks.limitSilence(query, ttlMs);

@@ -13,6 +13,7 @@ import { DatabaseHealth } from '../connections/database-health.js';
 import { isTrue, type Query } from '../connections/query.js';
 import { readRefusal, readState } from '../dialect/refusal.js';
 import { TimeoutError, within } from '../connections/timeout.js';
+import { UnansweredSessions } from '../connections/unanswered-sessions.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
 /** Who of this process has a key, or is asking for it. The session itself would let everybody of us in. */
@@ -21,6 +22,8 @@ interface Claim {
   readonly metadata: HolderMetadata;
   readonly session: LockSession;
   readonly attempt: Promise<LeaseAttempt>;
+  /** Time at which an attempt without an answer counts as a silence of the database. */
+  readonly overdue: Deadline;
   acquired: boolean;
 }
 
@@ -37,6 +40,7 @@ export class SessionLeaseStore implements LeaseStore {
   #candidate: LockSession | undefined;
   #opening: Promise<LockSession> | undefined;
   #closed = false;
+  readonly #unanswered: UnansweredSessions;
   readonly health = new DatabaseHealth(() => this.start());
 
   constructor(
@@ -44,6 +48,8 @@ export class SessionLeaseStore implements LeaseStore {
     private readonly requestTimeoutMs: number,
   ) {
     this.name = `typeorm:${settings.options.type}-session`;
+    const query: Query = async (...statement) => (await this.#connected()).query(...statement);
+    this.#unanswered = new UnansweredSessions(settings.locks.serverSessions, query);
   }
 
   async start(): Promise<void> {
@@ -65,6 +71,7 @@ export class SessionLeaseStore implements LeaseStore {
       if (asker?.onSend() === false) throw new NotSentError();
       const claim = this.#claims.get(key);
       if (claim && claim.owner !== owner) {
+        if (!claim.acquired && claim.overdue.passed) throw new TimeoutError('the database gave no answer');
         isFromDatabase = false;
         return { acquired: false, retryAfterMs: null, holder: claim.metadata };
       }
@@ -146,12 +153,16 @@ export class SessionLeaseStore implements LeaseStore {
 
   async #ask(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const attempt = this.#lock(session, key, owner, metadata);
-    const claim: Claim = { owner, metadata, session, attempt, acquired: false };
+    const overdue = Deadline.after(this.requestTimeoutMs);
+    const claim: Claim = { owner, metadata, session, attempt, overdue, acquired: false };
     this.#claims.set(key, claim);
     try {
       const { acquired } = await attempt;
       claim.acquired = acquired;
-      if (!acquired) this.#drop(key, claim);
+      if (!acquired) {
+        this.#drop(key, claim);
+        await this.#unanswered.assertAnswered(key);
+      }
       return await attempt;
     } catch (error) {
       this.#drop(key, claim);
@@ -229,7 +240,10 @@ export class SessionLeaseStore implements LeaseStore {
     if (this.#session === session) this.#session = undefined;
     let lost = 0;
     for (const [key, claim] of this.#claims) {
-      if (claim.session === session && this.#claims.delete(key) && claim.acquired) lost += 1;
+      if (claim.session !== session) continue;
+      this.#claims.delete(key);
+      if (claim.acquired) lost += 1;
+      else this.#unanswered.add(key, session.client);
     }
     const { reason } = session.ended;
     const why = reason instanceof DatabaseError ? reason.message : 'the connection with the locks was lost';
