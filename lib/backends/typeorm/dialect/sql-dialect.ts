@@ -44,6 +44,11 @@ export interface SqlDialect {
   clusterOfPrimaries?(query: Query): Promise<string | undefined>;
   /** Raises the resource's fence to `token`; false when a newer token was there. */
   raiseFence(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
+  /**
+   * For a transaction of the application's, before its fence is raised, where the database does not refuse by itself:
+   * whether its reads show the resource as it was before somebody's fence of the present. Two statements.
+   */
+  isSnapshotOlderThanFence?(query: Query, table: string, resource: string): Promise<boolean>;
   /** @param shared others must not raise it until the transaction ends, which writers of SQLite and MySQL cannot anyway */
   newestFence(query: Query, table: string, resource: string, shared?: boolean): Promise<bigint | undefined>;
   /** Runs before the first write of a transaction of the application. */

@@ -13,6 +13,7 @@ import { type FencedTransaction, openTransaction, runFenced } from './fenced-tra
 import { DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
 import { isConflict } from '../optimistic/conflict.js';
 import { inTransaction, isInTransaction } from '../optimistic/transaction-turns.js';
+import { hasWarnedOfSnapshots, warnOfStaleSnapshot } from './stale-snapshot.js';
 import { queryOn } from '../connections/query.js';
 import { dialectOf } from '../databases.js';
 import { assertTableName, quotedTable } from '../tables/table-name.js';
@@ -42,6 +43,10 @@ const RETRY_MS = 20;
  * A lock that is not exclusive raises nothing: it is refused when somebody with a newer token who had the key
  * exclusively has been here, and others wait with that until the transaction ends. Those who share a key never refuse
  * each other.
+ *
+ * Take the lock first, and let this function begin the transaction. One that has read before its lock was acquired
+ * misses what the former holder committed: PostgreSQL refuses the fence then (40001); on MySQL and MariaDB, whose
+ * reads go on in the past, the process is warned once (`LOCK_AFTER_SNAPSHOT`).
  *
  * Joins the transaction of `manager` if there is one, or the one in which this call tree has raised the same fence;
  * else opens one, and asks again for a while when the database is too busy to begin it. On SQLite, where TypeORM has
@@ -82,11 +87,14 @@ async function run<T>(
   const table = quotedTable(dialect, options, tableName);
   await dialect.lockForWriting?.(manager, table);
   const query = queryOn(manager);
+  const isLooking = !begun && !hasWarnedOfSnapshots(manager.connection);
+  const isSnapshotOlder = isLooking && (await dialect.isSnapshotOlderThanFence?.(query, table, resource));
   // Without a row there would be nothing to keep others from raising.
   const raised = await dialect.raiseFence(query, table, resource, lock.share ? 0n : lock.fencingToken);
   const newest = raised ? undefined : await dialect.newestFence(query, table, resource, lock.share !== undefined);
   const isStale = lock.share ? (newest ?? 0n) > lock.fencingToken : !raised;
   if (isStale) throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
+  if (isSnapshotOlder === true) warnOfStaleSnapshot(manager.connection, resource);
   begun?.();
   return runFenced(fence, () => work(manager));
 }

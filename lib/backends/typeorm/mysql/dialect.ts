@@ -137,6 +137,15 @@ export const mysql: SqlDialect = {
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },
 
+  /** A row that the snapshot lacks is not locked: two newcomers who lock the gap before they insert it deadlock. */
+  async isSnapshotOlderThanFence(query, table, resource) {
+    const [seen] = await query(`select cast(token as char) as token from ${table} where resource = ?`, [
+      storedBytes(resource),
+    ]);
+    if (!seen) return false;
+    return (await this.newestFence(query, table, resource)) !== BigInt(String(seen['token']));
+  },
+
   busy: /^ER_(LOCK_DEADLOCK|LOCK_WAIT_TIMEOUT|CHECKREAD)$/u,
   aboutTable: /^ER_(NO_SUCH_TABLE|BAD_FIELD_ERROR|TABLEACCESS_DENIED_ERROR|COLUMNACCESS_DENIED_ERROR)$/u,
   leases: mysqlLeases,
