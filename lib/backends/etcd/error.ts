@@ -82,6 +82,17 @@ export function isFinal(error: unknown): error is EtcdError {
   return error instanceof EtcdError && REFUSALS[error.code] === 'final';
 }
 
+/**
+ * Codes by which a member speaks of itself: a learner, an older version, one that another member has replaced. The
+ * request was not carried out.
+ */
+const ABOUT_MEMBER: ReadonlySet<EtcdStatus> = new Set(['FAILED_PRECONDITION', 'UNIMPLEMENTED']);
+
+/** Whether another member may carry the request out that this one has refused. */
+export function isAboutMember(error: unknown): error is EtcdError {
+  return error instanceof EtcdError && ABOUT_MEMBER.has(error.code);
+}
+
 function decoded(message: string): string {
   try {
     return decodeURIComponent(message);

@@ -15,6 +15,28 @@ const STREAM_ENDS: readonly (readonly [name: string, answer: OwnAnswer])[] = [
 
 wantedOf(['etcd']).forEach(() =>
   describe('proxies in front of etcd', () => {
+    it.each([
+      ['FAILED_PRECONDITION', '9', 'etcdserver: rpc not supported for learner'],
+      ['UNIMPLEMENTED', '12', 'unknown service etcdserverpb.Lease'],
+    ])('the answer of one member is never final: %s', async (_code, status, message) => {
+      await using world = await EtcdWorld.start();
+      await using learner = await Http2Proxy.start(world.server.urls[0] ?? '');
+      learner.answer = () => ({ headers: GRPC, trailers: { 'grpc-status': status, 'grpc-message': message } });
+      const endpoints = [learner.url, ...world.server.urls];
+      const asked = (): number => Object.values(learner.counts).reduce((a, b) => a + b, 0);
+      // Which member is asked first is left to chance.
+      while (asked() === 0) {
+        const service = world.service({ endpoints });
+        await service.start();
+        await (await service.acquire('k')).release();
+        await service.close();
+      }
+      const refused = world.service({ endpoints: [learner.url, learner.url, `${learner.url}/`], patienceMs: 300 });
+      const error = await failureOf(refused.start());
+      expect(String(error)).toContain(message);
+      expect(String(await failureOf(refused.acquire('k')))).toContain(message);
+    });
+
     it.each([429, 404, 502, 503, 504])('a way that answers HTTP %d is left for another one', async (status) => {
       await using world = await EtcdWorld.start();
       await using proxy = await Http2Proxy.start(world.server.urls[0] ?? '');

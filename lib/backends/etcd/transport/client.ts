@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { ClientHttp2Stream } from 'node:http2';
 import { areCredentials, type Credentials, type Given, given, ReportedHealth, Semaphore } from '../../../core/index.js';
-import { connectionError, EtcdError } from '../error.js';
+import { connectionError, EtcdError, isAboutMember } from '../error.js';
 import type { ResolvedEtcdOptions } from '../options.js';
 import { GrpcConnection } from './grpc-connection.js';
 import { type Metadata, HttpError, NotProcessedError, type StreamListener } from './grpc-stream.js';
@@ -98,7 +98,9 @@ export class EtcdClient {
     }
   }
 
+  /** What a member refuses because of itself is final when the member of every endpoint has refused it. */
   async #ask(method: string, request: Buffer, headers: Metadata, longestMs: number): Promise<Message> {
+    const refusing = new Set<string>();
     for (let tries = 1; ; tries += 1) {
       const connection = this.#connect();
       try {
@@ -108,6 +110,10 @@ export class EtcdClient {
       } catch (error) {
         if (error instanceof EtcdError && isCutOff(error)) connection.end(error);
         if (error instanceof HttpError) this.#turnFrom(connection, error);
+        if (isAboutMember(error) && refusing.add(connection.url).size < new Set(this.options.endpoints).size) {
+          this.#turnFrom(connection, error);
+          continue;
+        }
         if (!(error instanceof NotProcessedError) || tries === TRIES) throw error;
       }
     }

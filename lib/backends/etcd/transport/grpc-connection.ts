@@ -39,7 +39,7 @@ export class GrpcConnection {
 
   /** Connects at once. `onEnd` is called once, also when that fails. Without a reason: the server asked to leave. */
   constructor(
-    url: string,
+    readonly url: string,
     tls: EtcdTls,
     private readonly timeoutMs: number,
     private readonly onEnd: (reason: Error | undefined) => void,
