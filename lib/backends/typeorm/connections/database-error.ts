@@ -26,9 +26,19 @@ export function cleanError(error: unknown): DatabaseError | LockError {
   if (error instanceof DatabaseError || error instanceof LockError) return error;
   const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
-  const advice = READ_ONLY.test(code ?? '') ? `: ${WRITABLE}` : '';
+  const advice = adviceOn(code ?? '');
   return new DatabaseError(errorText(cause) + advice, code, sqlStateOf(cause) ?? code);
 }
+
+function adviceOn(code: string): string {
+  if (READ_ONLY.test(code)) return `: ${WRITABLE}`;
+  return /^SQLITE_(BUSY|LOCKED)$/u.test(code) ? `: ${ONE_WRITER}` : '';
+}
+
+/** SQLite lets one connection of a file write at a time, until the end of its transaction. */
+const ONE_WRITER =
+  'another connection is in a transaction that writes to this SQLite file, such as one of the application; take the ' +
+  'lock before it begins, or give the locks a data source with a file of their own';
 
 /** The field of mysql2; `pg` has it as the code. */
 function sqlStateOf(cause: unknown): string | undefined {
