@@ -22,6 +22,8 @@ export interface ConnectionSettings {
   readonly options: DataSourceOptions;
   readonly dialect: SqlDialect;
   readonly connectTimeoutMs: number;
+  /** The option that `connectTimeoutMs` comes from, for errors. */
+  readonly connectTimeoutOption?: 'connectTimeoutMs' | 'sessionTtlMs';
   readonly requestTimeoutMs: number;
   /** Runs on each new connection before anything else. */
   readonly onOpen: (query: Query) => Promise<void>;
@@ -64,9 +66,10 @@ export class OwnConnection {
 
   /** Within `connectTimeoutMs`, or nothing stays open. */
   async open(connectTimeoutMs = this.settings.connectTimeoutMs): Promise<void> {
-    const { dialect, requestTimeoutMs, onOpen } = this.settings;
+    const { dialect, requestTimeoutMs, onOpen, connectTimeoutOption } = this.settings;
+    const setting = connectTimeoutOption && `${connectTimeoutOption}: ${connectTimeoutMs}`;
     try {
-      await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect());
+      await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect(), setting);
       this.#keepsPlans = await dialect.prepare(this.run, requestTimeoutMs, this.client);
       await onOpen(this.run);
     } catch (error) {

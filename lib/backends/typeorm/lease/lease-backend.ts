@@ -1,5 +1,6 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockBackend, LockConfigurationError, type PollingOptions } from '../../../core/index.js';
+import { defaultConnectTimeoutMs } from '../connections/connect-timeout.js';
 import type { Query } from '../connections/query.js';
 import { Sockets } from '../connections/sockets.js';
 import { dialectOf } from '../databases.js';
@@ -27,7 +28,10 @@ export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions,
    * Infinity: never
    */
   abandonedAfterMs?: number;
-  /** How long to wait for one of our connections to be free, and for a new one to be ready. @default 2_000 */
+  /**
+   * How long to wait for one of our connections to be free, and for a new one to be ready. @default 2_000, or the
+   * data source's own time-out for connections where that is longer
+   */
   connectTimeoutMs?: number;
   /**
    * Deletes rows that were free for longer, in milliseconds. Without it every key ever used keeps its row. A deleted
@@ -48,14 +52,16 @@ export function leaseBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: LeaseBackendOptions = {},
 ): BackendFactory {
-  const { connectTimeoutMs = 2_000, requestTimeoutMs = 1_000, reapIdleAfterMs = Infinity, columns } = options;
+  const { requestTimeoutMs = 1_000, reapIdleAfterMs = Infinity, columns } = options;
+  const { connectTimeoutMs = defaultConnectTimeoutMs(dataSource.options) } = options;
   const dialect = dialectOf(dataSource.options.type);
   // Refuses options that can never work.
   dialect.connection(dataSource.options, new Sockets(() => undefined));
   const rows = columns
     ? existingRows(dialect, dataSource.options, { ...options, columns })
     : ownRows(dataSource.options, options);
-  const settings = { options: dataSource.options, dialect, connectTimeoutMs, requestTimeoutMs, onOpen: rows.onOpen };
+  const times = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
+  const settings = { options: dataSource.options, dialect, ...times, onOpen: rows.onOpen };
   const { line } = rows;
   const table = { ...rows, reapIdleAfterMs };
   const open = () => (line ? new QueuedLeaseStore(table, line, settings) : new SqlLeaseStore(table, settings));

@@ -3,6 +3,7 @@ import { type BackendFactory, LockBackend } from '../../../core/index.js';
 import { assertOptions, type CommonOptions } from '../options.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import { rowLocksOf } from '../databases.js';
+import { defaultConnectTimeoutMs } from '../connections/connect-timeout.js';
 import type { Query } from '../connections/query.js';
 import { assertOnePrimary, lockTable } from '../tables/lock-table.js';
 import { RowLeaseStore } from './row-lease-store.js';
@@ -14,7 +15,10 @@ export interface RowBackendOptions extends CommonOptions {
    * two more serve `checkSequencer`. @default 10
    */
   poolSize?: number;
-  /** How long a new connection may take, until it is ready for statements. @default 2_000 */
+  /**
+   * How long a new connection may take, until it is ready for statements. @default 2_000, or the data source's own
+   * time-out for connections where that is longer
+   */
   connectTimeoutMs?: number;
 }
 
@@ -31,11 +35,13 @@ export function rowBackend(
   dataSource: DataSource | { readonly options: DataSourceOptions },
   options: RowBackendOptions = {},
 ): BackendFactory {
-  const { poolSize = 10, connectTimeoutMs = 2_000, requestTimeoutMs = 1_000, patienceMs = 2_000 } = options;
+  const { poolSize = 10, requestTimeoutMs = 1_000, patienceMs = 2_000 } = options;
   assertOptions('row', options);
+  const { connectTimeoutMs = defaultConnectTimeoutMs(dataSource.options) } = options;
   const locks = rowLocksOf(dataSource.options.type);
   const { dialect, table, check } = lockTable(dataSource.options, options);
-  const common = { options: dataSource.options, dialect, connectTimeoutMs, requestTimeoutMs };
+  const times = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
+  const common = { options: dataSource.options, dialect, ...times };
   const onOpen = async (query: Query): Promise<void> => {
     await assertOnePrimary(query, dialect, 'row');
     await check(query);

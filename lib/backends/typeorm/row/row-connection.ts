@@ -37,7 +37,9 @@ export class RowConnection {
     const connection = new RowConnection(settings);
     try {
       const ready = runUnlogged(() => connection.#prepare());
-      await within(Deadline.after(settings.connectTimeoutMs), 'the database accepted no connection', ready);
+      const { connectTimeoutMs } = settings;
+      const setting = `connectTimeoutMs: ${connectTimeoutMs}`;
+      await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', ready, setting);
       return connection;
     } catch (error) {
       connection.cut();

@@ -34,7 +34,11 @@ export class LockSession {
     setMaxListeners(0, this.ended);
     const onOpen = (query: Query): Promise<void> => this.#prepare(query);
     // A statement without an answer for a whole TTL is the end: by then nobody trusts a lock of this session any more.
-    const timeouts = { connectTimeoutMs: ttlMs, requestTimeoutMs: ttlMs };
+    const timeouts = {
+      connectTimeoutMs: ttlMs,
+      connectTimeoutOption: 'sessionTtlMs' as const,
+      requestTimeoutMs: ttlMs,
+    };
     const connection = { options, dialect, ...timeouts, onOpen };
     this.#connection = new OwnConnection(connection, () => this.#end.abort());
   }
