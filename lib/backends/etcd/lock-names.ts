@@ -21,7 +21,12 @@ export class EtcdLockNames {
   /** The key that an entry is in the queue of; `undefined` for another name. */
   keyOf(name: string): string | undefined {
     const [, key] = /^([^/]+)\//u.exec(name.slice(this.prefix.length + 1)) ?? [];
-    return key === undefined ? undefined : decodeURIComponent(key);
+    try {
+      return key === undefined ? undefined : decodeURIComponent(key);
+    } catch {
+      // Another program has written it: a lock's name has its percent signs escaped.
+      return undefined;
+    }
   }
 
   /**

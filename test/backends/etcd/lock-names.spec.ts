@@ -16,6 +16,11 @@ function contains({ key: from, end }: { readonly key: string; readonly end: stri
 }
 
 describe('the names of locks on etcd', () => {
+  it('are not of another program, whose percent sign may be of no code', () => {
+    expect(names.keyOf('lock/100%/0@1')).toBeUndefined();
+    expect(names.keyOf('lock/100%25/0@1')).toBe('100%');
+  });
+
   it('E6: are of one key each: no two keys share a place, and no range has a part of another', () => {
     fc.assert(
       fc.property(key, key, fc.nat(), fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }), (one, other, number, lease) => {
