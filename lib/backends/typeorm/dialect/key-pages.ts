@@ -4,20 +4,21 @@ export const KEYS_A_PAGE = 1_000;
 
 /**
  * Page after page, in the order of the names that rows have for their keys.
- * @param pageAfter rows with a `name`, `KEYS_A_PAGE` of them at most
+ * @param pageFrom rows with a `name` that compares so with the given one, `KEYS_A_PAGE` of them at most
  * @param keyIn the key of a name; `undefined` where only a part of the key is kept
  */
 export async function* keyPages(
   first: string,
-  pageAfter: (name: string) => Promise<Rows>,
+  pageFrom: (comparison: '>=' | '>', name: string) => Promise<Rows>,
   keyIn: (name: string) => string | undefined,
 ): AsyncGenerator<readonly string[]> {
-  for (let after: string | undefined = first; after !== undefined;) {
+  let comparison: '>=' | '>' = '>=';
+  for (let from: string | undefined = first; from !== undefined; comparison = '>') {
     // Text, or bytes of it.
-    const names: string[] = (await pageAfter(after)).map(({ name }) =>
+    const names: string[] = (await pageFrom(comparison, from)).map(({ name }) =>
       (Buffer.isBuffer(name) ? name : String(name)).toString(),
     );
     yield names.map(keyIn).filter((key) => key !== undefined);
-    after = names.length < KEYS_A_PAGE ? undefined : names.at(-1);
+    from = names.length < KEYS_A_PAGE ? undefined : names.at(-1);
   }
 }

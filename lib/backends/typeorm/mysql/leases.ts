@@ -109,12 +109,13 @@ export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
     },
 
     keys(query, prefix) {
-      const page = `select ${its.key} as name from ${rows}
-        where ${its.key} > ${text} and left(${its.key}, char_length(${text})) = ${text} and not (${over})
+      const page = (comparison: string): string => `select ${its.key} as name from ${rows}
+        where ${its.key} ${comparison} ${text} and left(${its.key}, char_length(${text})) = ${text} and not (${over})
         order by ${its.key} limit ${KEYS_A_PAGE}`;
       const beginning = bytesOf(prefix);
-      const pageAfter = (name: string) => query(page, [bytesOf(name), beginning, beginning]);
-      return keyPages(prefix, pageAfter, existing ? (name) => name : keyInStored);
+      const pageFrom = (comparison: string, name: string) =>
+        query(page(comparison), [bytesOf(name), beginning, beginning]);
+      return keyPages(prefix, pageFrom, existing ? (name) => name : keyInStored);
     },
 
     /** Looks without locking first: a `delete` by time alone would lock every row that it passes. */

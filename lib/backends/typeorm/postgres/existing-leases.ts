@@ -71,12 +71,12 @@ export function existingLeases(
     },
 
     keys(query, prefix) {
-      const page = `select ${its.key} as name from ${rows} as held
-        where ${its.key} > $1 and starts_with(${its.key}, $2) and not ${ended('held')}
+      const page = (comparison: string): string => `select ${its.key} as name from ${rows} as held
+        where ${its.key} ${comparison} $1 and starts_with(${its.key}, $2) and not ${ended('held')}
         order by ${its.key} limit ${KEYS_A_PAGE}`;
       return keyPages(
         prefix,
-        (name) => query(page, [name, prefix]),
+        (comparison, name) => query(page(comparison), [name, prefix]),
         (name) => name,
       );
     },

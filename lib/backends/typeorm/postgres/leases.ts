@@ -81,11 +81,11 @@ function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release
     },
 
     keys(query, prefix) {
-      const page = `select lock_key as name from ${table}
-        where lock_key > $1 and starts_with(lock_key, $2) and owner is not null and expires_at > ${NOW}
+      const page = (comparison: string): string => `select lock_key as name from ${table}
+        where lock_key ${comparison} $1 and starts_with(lock_key, $2) and owner is not null and expires_at > ${NOW}
         order by lock_key limit ${KEYS_A_PAGE}`;
       const beginning = storedText(prefix);
-      return keyPages(beginning, (name) => query(page, [name, beginning]), keyInText);
+      return keyPages(beginning, (comparison, name) => query(page(comparison), [name, beginning]), keyInText);
     },
 
     // Who leaves the line may be handed the key while it waits for the row.

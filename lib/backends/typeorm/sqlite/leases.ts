@@ -4,6 +4,9 @@ import { readRefusal, readState } from '../dialect/refusal.js';
 import { type LeaseColumns, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
 import { NOW } from './clock.js';
 
+/** Number of rows that the reaper looks at in one round: a few milliseconds. */
+const LOOKED_AT_ONCE = 2_000;
+
 const TICK_MS = 1;
 /** Ticks of the clock to wait for, before it is taken for one that was set back. */
 const TICKS = 3;
@@ -13,6 +16,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
   const isOurs = `${its.key} = ? and ${its.owner} = ?`;
   const { now, since, isOver } = existing ? ofOlderPrograms(columns, existing.abandonedAfterMs) : ofOurs(columns);
   const written = updatedAt === undefined ? [] : [updatedAt];
+  let reapedUpTo = '';
   return {
     /** Not even tried where somebody has the key: each insert that conflicts may use up a number of the row's. */
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
@@ -83,19 +87,26 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
     },
 
     keys(query, prefix) {
-      const page = `select ${its.key} as name from ${rows} as held
-        where ${its.key} > ? and substr(${its.key}, 1, length(?)) = ? and not (${isOver('held')})
+      const page = (comparison: string): string => `select ${its.key} as name from ${rows} as held
+        where ${its.key} ${comparison} ? and substr(${its.key}, 1, length(?)) = ? and not (${isOver('held')})
         order by ${its.key} limit ${KEYS_A_PAGE}`;
       return keyPages(
         prefix,
-        (name) => query(page, [name, prefix, prefix]),
+        (comparison, name) => query(page(comparison), [name, prefix, prefix]),
         (name) => name,
       );
     },
 
+    /** The driver blocks the event loop, so each round looks at some rows only, and the next one goes on behind them. */
     async reap(query, idleMs) {
-      await query(`delete from ${rows} where ${its.expiresAt} < ${NOW} - ?`, [idleMs]);
-      return false;
+      const slice = `select ${its.key} as name from ${rows} where ${its.key} > ? order by ${its.key} limit 1 offset ${LOOKED_AT_ONCE}`;
+      const from = reapedUpTo;
+      const [next] = await query(slice, [from]);
+      const isIdle = `${its.key} > ? and ${its.expiresAt} < ${NOW} - ?`;
+      if (next) await query(`delete from ${rows} where ${isIdle} and ${its.key} <= ?`, [from, idleMs, next['name']]);
+      else await query(`delete from ${rows} where ${isIdle}`, [from, idleMs]);
+      reapedUpTo = String(next?.['name'] ?? '');
+      return next !== undefined;
     },
   };
 }
