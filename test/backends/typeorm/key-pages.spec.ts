@@ -56,13 +56,13 @@ describe.each(wantedOf(['sqlite']))('a table of many rows, %s', () => {
        select 'old' || i, 1, 0, 0 from n`,
       [],
     );
-    const { reap } = sqliteLeases(ownColumns('distributed_lock'));
+    const leases = sqliteLeases(ownColumns('distributed_lock'));
     const counts: unknown[] = [];
     const count = async (): Promise<void> => {
       const [row] = await query(`select count(*) as n from distributed_lock where lock_key like 'old%'`, []);
       counts.push(row?.['n']);
     };
-    for (let isMore = true; isMore; await count()) isMore = await reap(query, 1_000);
+    for (let isMore = true; isMore; await count()) isMore = await leases.reap(query, 1_000);
     expect(counts.length).toBeGreaterThan(1);
     expect(counts[0]).toBeGreaterThan(2_000);
     expect(counts.at(-1)).toBe(0);

@@ -105,7 +105,7 @@ export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
       const isIdle = `${its.key} > ? and ${its.expiresAt} < ${NOW} - ?`;
       if (next) await query(`delete from ${rows} where ${isIdle} and ${its.key} <= ?`, [from, idleMs, next['name']]);
       else await query(`delete from ${rows} where ${isIdle}`, [from, idleMs]);
-      reapedUpTo = String(next?.['name'] ?? '');
+      reapedUpTo = typeof next?.['name'] === 'string' ? next['name'] : '';
       return next !== undefined;
     },
   };
