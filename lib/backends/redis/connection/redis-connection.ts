@@ -282,14 +282,16 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     end: this.#onClose,
   };
 
-  async #askForAdvice(): Promise<void> {
+  /** Without this right a late request of a former connection closes its key until the TTL ends. */
+  async #askForIdentity(): Promise<void> {
     const name = this.client?.options?.connectionName;
-    try {
-      if (name !== undefined && !this.#source.given)
-        this.#onServer = { name, id: String(await this.send('CLIENT', 'ID')) };
-    } catch {
-      // Without this right a late request of a former connection closes its key until the TTL ends.
-    }
+    if (name === undefined || this.#source.given) return;
+    const id = await this.send('CLIENT', 'ID').then(String, () => undefined);
+    if (id !== undefined) this.#onServer = { name, id };
+  }
+
+  async #askForAdvice(): Promise<void> {
+    void this.#askForIdentity();
     try {
       this.health.advise('eviction', evictionAdvice(String(await this.send('INFO', 'memory'))));
       this.health.advise('replication', replicationAdvice(String(await this.send('INFO', 'replication'))));
