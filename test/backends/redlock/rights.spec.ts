@@ -32,7 +32,7 @@ wantedOf(['redlock']).forEach((name) =>
       };
     };
     /**
-     * Commands that any server refused since the last reset, in clients and in scripts, without CLIENT. Any: a lock
+     * Commands that any server refused since the last reset, in clients and in scripts, without CLIENT and the choice of database 0. Any: a lock
      * is taken by a quorum, and the one that is not in it may hear of the next candidate first.
      */
     const denied = async (): Promise<string[]> => {
@@ -42,7 +42,7 @@ wantedOf(['redlock']).forEach((name) =>
         return log;
       });
       const objects = entries.map((entry) => (Array.isArray(entry) ? String(entry[entry.indexOf('object') + 1]) : ''));
-      return objects.filter((object) => !object.startsWith('client'));
+      return objects.filter((object) => !/^(?:client|select)/u.test(object));
     };
     const toil = async (options: WorldOptions, key = 'key'): Promise<void> => {
       const [ours, theirs] = [world.service(options), world.service(options)];
