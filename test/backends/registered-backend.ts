@@ -43,6 +43,7 @@ export type FaultName =
   | 'network'
   | 'order'
   | 'order-of-slow-sessions'
+  | 'outcomes'
   | 'processes'
   | 'resend'
   | 'servers';

@@ -12,7 +12,7 @@ import type { FaultName, RegisteredBackend, Wire } from './registered-backend.js
 const POLLS = [5, 61] as const;
 
 /** The themes for every kind of backend. */
-const COMMON = ['callers', 'jobs', 'processes', 'history', 'leaders'] as const;
+const COMMON = ['callers', 'jobs', 'outcomes', 'processes', 'history', 'leaders'] as const;
 const SQL = [...COMMON, 'servers', 'costs', 'fence', 'hammer', 'idle', 'network', 'order'] as const;
 
 const REDIS_WIRE: Wire = { acquire: 'EVALSHA', release: 'EVALSHA' };

@@ -14,6 +14,7 @@ import { jobs } from './jobs.js';
 import { leaders } from './leaders.js';
 import { network } from './network.js';
 import { order, orderOfSlowSessions } from './order.js';
+import { outcomes } from './outcomes.js';
 import { processes } from './processes.js';
 import { resend } from './resend.js';
 import { servers } from './servers.js';
@@ -33,6 +34,7 @@ const THEMES: Readonly<Record<Exclude<FaultName, 'hammer'>, FaultTheme>> = {
   network,
   order,
   'order-of-slow-sessions': orderOfSlowSessions,
+  outcomes,
   processes,
   resend,
   servers,
