@@ -36,11 +36,15 @@ export const costs: FaultTheme = {
       const key = contract.key();
       await service.withLock(key, () => undefined, { minHoldMs: 0 });
       const before = await backend.requests();
+      const since = performance.now();
       const lock = await service.acquire(key);
       expect(await backend.requests()).toBe(before + acquire);
       await lock.release();
       const closed = before + acquire + keep;
-      expect(await backend.requests()).toBe(closed);
+      const soFar = await backend.requests();
+      // A machine that stood still for so long counts the release at the end as well.
+      const isOver = performance.now() - since >= MIN_HOLD_MS;
+      expect(isOver ? [closed, closed + reopen] : [closed]).toContain(soFar);
       await eventually(async () => expect(await backend.requests()).toBe(closed + reopen));
     });
   },
