@@ -38,7 +38,7 @@ export interface RedisHostOptions extends RedisAddress {
   readonly db?: number;
 }
 
-/** What a client logs in with. */
+/** User and password of a client. */
 export interface Login {
   readonly username?: string | undefined;
   readonly password?: string | undefined;

@@ -21,7 +21,7 @@ export const SHARED: Claim = { permits: 1, of: ALL };
 /** The largest `limit` of any backend: five digits. */
 export const MOST_PERMITS = 10_000;
 
-/** What a caller asks for, see `TryAcquireOptions`. */
+/** The share of a key that a caller asks for, see `TryAcquireOptions`. */
 interface Wanted {
   readonly mode?: 'exclusive' | 'shared';
   readonly limit?: number;

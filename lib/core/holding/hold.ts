@@ -60,7 +60,7 @@ export class Hold implements WatchdogListener {
     return slotOf(this.key, this.options);
   }
 
-  /** Of a lease that others of this process may join while it lasts. */
+  /** Whether others of this process may join the lease while it lasts. */
   get isShared(): boolean {
     return this.options.mode === 'shared';
   }

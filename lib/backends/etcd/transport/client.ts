@@ -98,7 +98,7 @@ export class EtcdClient {
     }
   }
 
-  /** What a member refuses because of itself is final when the member of every endpoint has refused it. */
+  /** A refusal that concerns the member itself is final when the members of all endpoints have refused. */
   async #ask(method: string, request: Buffer, headers: Metadata, longestMs: number): Promise<Message> {
     const refusing = new Set<string>();
     for (let tries = 1; ; tries += 1) {

@@ -8,16 +8,15 @@ import {
   replyTimeout,
   ReportedHealth,
   systemClock,
-  within,
 } from '../../../core/index.js';
 import { cleanError, isCrossSlot, isReply, isUnknownDatabase } from '../error.js';
 import { listenTo } from './client-events.js';
 import { CommandWindow } from './command-window.js';
-import { endServerConnection, type ServerConnection } from './former-connection.js';
+import { FormerConnection } from './former-connection.js';
 import { slotOf } from './key-slot.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisServers } from './redis-servers.js';
-import { evictionAdvice, replicationAdvice } from './server-advice.js';
+import { askForAdvice, SLOTS_ADVICE } from './server-advice.js';
 
 /** A handshake that takes longer is abandoned for a new connection: the old one may lead nowhere. */
 const LONGEST_HANDSHAKE_MS = 5_000;
@@ -37,8 +36,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   #ready = false;
   #closed = false;
   #advised = false;
-  /** The present connection as the server knows it, or the one before until a new one is ready. */
-  #onServer: ServerConnection | undefined;
+  readonly #former: FormerConnection;
   #isAwaitingSign = false;
   /** Why the present connection can never be used. */
   #misfit: LockConfigurationError | undefined;
@@ -55,6 +53,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   ) {
     super(timeoutMs, clock, groupOf);
     this.#source = source;
+    this.#former = new FormerConnection(clock, timeoutMs / 2);
     if (source.given) this.#attach(source.given);
   }
 
@@ -107,7 +106,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     this.health.report('up');
     if (this.#advised) return;
     this.#advised = true;
-    void this.#askForAdvice();
+    this.#learnAboutServer();
   }
 
   /** Questions that come meanwhile have half the time left for another connection. */
@@ -155,11 +154,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
   override onErrorReply(error: Error): void {
     if (!isCrossSlot(error) || this.groupOf) return;
     this.groupOf = (leaseKey) => slotOf(this.keyPrefix + leaseKey);
-    this.health.advise(
-      'slots',
-      'the server refuses commands with keys of several slots (CROSSSLOT), as managed clusters behind one address do: ' +
-        'requests of one slot share a command, others go out one by one',
-    );
+    this.health.advise('slots', SLOTS_ADVICE);
   }
 
   protected override onStall(): void {
@@ -235,19 +230,13 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     this.#advised = false;
     this.#lastError = undefined;
     this.#misfit = undefined;
-    const former = this.#onServer;
-    this.#onServer = undefined;
     const { client } = this;
-    if (client && former && !this.#source.given) void this.#openAfterEndOf(former, client);
+    if (client && this.#former.isKnown) void this.#openAfterFormer(client);
     else this.#openWindow();
   };
 
-  /**
-   * Opens the window once the server has ended the connection before. Requests that the network still holds back would run after their callers
-   * have asked again and are done: an acquisition would close its key for a TTL.
-   */
-  async #openAfterEndOf(former: ServerConnection, client: RedisClient): Promise<void> {
-    await within(this.clock, this.timeoutMs / 2, endServerConnection(client, former)).catch(() => undefined);
+  async #openAfterFormer(client: RedisClient): Promise<void> {
+    await this.#former.end(client);
     if (client === this.client && this.#ready && !this.#closed) this.#openWindow();
   }
 
@@ -282,22 +271,11 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     end: this.#onClose,
   };
 
-  /** Without this right a late request of a former connection closes its key until the TTL ends. */
-  async #askForIdentity(): Promise<void> {
-    const name = this.client?.options?.connectionName;
-    if (name === undefined || this.#source.given) return;
-    const id = await this.send('CLIENT', 'ID').then(String, () => undefined);
-    if (id !== undefined) this.#onServer = { name, id };
-  }
-
-  async #askForAdvice(): Promise<void> {
-    void this.#askForIdentity();
-    try {
-      this.health.advise('eviction', evictionAdvice(String(await this.send('INFO', 'memory'))));
-      this.health.advise('replication', replicationAdvice(String(await this.send('INFO', 'replication'))));
-    } catch {
-      // A user without this right has locks just as well.
-    }
+  #learnAboutServer(): void {
+    const { client } = this;
+    const send = (...command: RedisCommand): Promise<unknown> => this.send(...command);
+    if (client && !this.#source.given) void this.#former.learn(client, send);
+    void askForAdvice(send, this.health);
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Holder, type KeyHolder, type KeyWaiter, type LeaseState, unpackHolder } from '../../../core/index.js';
 import { asList, splitFields } from '../scripts/redis-values.js';
 
-/** Of what the script `LOOK` answers. */
+/** Returns the state of a key by the answer of the script `LOOK`. */
 export function stateOf(reply: unknown): LeaseState {
   const [lease, left, now, shares, line] = asList(reply);
   const waiters = asList(line).flatMap((entry) => waiterOf(String(entry)));
@@ -29,7 +29,7 @@ function described(lease: string, leftMs: number): KeyHolder {
   return { owner, ...fencingToken, ...(leftMs < 0 ? {} : { leftMs }), ...holderOf(lease) };
 }
 
-/** Of an entry in the line, after its owner. None where the queue passes over it. */
+/** Returns the waiter of an entry in the line, or none where the queue passes over it. */
 function waiterOf(entry: string): KeyWaiter[] {
   const [owner = '', , seen = '', , metadata = ''] = splitFields(entry, 5);
   return Number(seen) > 0 ? [{ owner, ...unpackHolder(metadata) }] : [];

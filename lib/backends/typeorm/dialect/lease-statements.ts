@@ -3,7 +3,7 @@ import type { Query } from '../connections/query.js';
 
 export const REAPED_AT_ONCE = 1_000;
 
-/** Of a refusal: whether several owners hold the key, see `ClaimCell`. */
+/** Whether a refusal says that several owners hold the key, see `ClaimCell`. */
 export interface MeetsLine {
   readonly meetsLine?: boolean;
 }
