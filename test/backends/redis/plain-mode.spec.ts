@@ -84,4 +84,12 @@ describe('redis, mode plain', () => {
     await world.operator.del('lock:{key}');
     await waiting;
   });
+
+  it('shows such a value as its holder, and an operator can evict it', async () => {
+    await world.operator.set('lock:{key}', 'not a lease');
+    const locks = world.service({ mode });
+    await expect(locks.look('key')).resolves.toMatchObject({ holder: { owner: 'not a lease' } });
+    await expect(locks.evict('key')).resolves.toMatchObject({ owner: 'not a lease' });
+    await expect(locks.withLock('key', () => 'in', { waitMs: 0 })).resolves.toBe('in');
+  });
 });
