@@ -1,5 +1,5 @@
 /** For applications of Nest: the module, the decorators and what they give. @module nestjs-distributed-lock */
-export { DistributedLockModule } from './nest/distributed-lock.module.js';
+export { DistributedLockModule } from './nest/module/distributed-lock.module.js';
 export {
   DISTRIBUTED_LOCK_OPTIONS,
   type DistributedLockAsyncOptions,
@@ -7,19 +7,19 @@ export {
   type DistributedLockOptions,
   type DistributedLockOptionsFactory,
   type NamedBackends,
-} from './nest/distributed-lock-options.js';
+} from './nest/module/distributed-lock-options.js';
 export { Locked } from './nest/locked/locked.decorator.js';
-export { type KeyFunction } from './nest/locked-keys.js';
+export { type KeyFunction } from './nest/keys/locked-keys.js';
 export { type BusyCall, type LockedDecorator, type LockedOptions, type OnBusy } from './nest/locked/locked-types.js';
-export { oncePer } from './nest/once-per.js';
-export { Leads, type LeadsOptions } from './nest/leads.decorator.js';
-export { Unlocked } from './nest/unlocked.decorator.js';
-export { LockKey } from './nest/lock-key.decorator.js';
-export { CurrentLock } from './nest/current-lock.decorator.js';
-export { RequireSequencer, type RequireSequencerOptions } from './nest/require-sequencer.decorator.js';
+export { oncePer } from './nest/locked/once-per.js';
+export { Leads, type LeadsOptions } from './nest/leads/leads.decorator.js';
+export { Unlocked } from './nest/locked/unlocked.decorator.js';
+export { LockKey } from './nest/keys/lock-key.decorator.js';
+export { CurrentLock } from './nest/locked/current-lock.decorator.js';
+export { RequireSequencer, type RequireSequencerOptions } from './nest/sequencer/require-sequencer.decorator.js';
 export { getLockServiceToken, InjectLockService } from './nest/inject-lock-service.decorator.js';
 export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/requests/lock-answers.js';
-export { LockLogger, type LockLoggerOptions } from './nest/lock-logger.js';
+export { LockLogger, type LockLoggerOptions } from './nest/module/lock-logger.js';
 export { LockService } from './core/lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './core/holding/lock-handle.js';
 export { LockSet } from './core/several/lock-set.js';

@@ -7,7 +7,7 @@ import {
   type LockService,
   type LockSnapshot,
 } from '../core/index.js';
-import type { KeyTemplateNames } from '../nest/key-template-names.js';
+import type { KeyTemplateNames } from '../nest/locked/key-template-names.js';
 import { Contention } from './contention.js';
 import { type EventHistory, inspected } from './event-history.js';
 import type { InspectedBackend, InspectedHolder, InspectedKey, InspectedParty } from './inspector-state.js';

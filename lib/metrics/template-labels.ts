@@ -1,4 +1,4 @@
-import { KeyTemplateNames } from '../nest/key-template-names.js';
+import { KeyTemplateNames } from '../nest/locked/key-template-names.js';
 
 /** A label of Prometheus may have few values: each is a series of its own, for ever. */
 const MOST_TEMPLATES = 200;

@@ -18,7 +18,7 @@ import {
   type TracedCall,
   type TracedHold,
 } from '../core/index.js';
-import { KeyTemplateNames } from '../nest/key-template-names.js';
+import { KeyTemplateNames } from '../nest/locked/key-template-names.js';
 
 /** The spans of the holds that a context is inside of. */
 const INSIDE = createContextKey('nestjs-distributed-lock: holds');

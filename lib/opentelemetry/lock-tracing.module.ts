@@ -1,7 +1,7 @@
 import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { KeyTemplateNames } from '../nest/key-template-names.js';
-import { lockServicesOf } from '../nest/lock-services-of.js';
+import { KeyTemplateNames } from '../nest/locked/key-template-names.js';
+import { lockServicesOf } from '../nest/module/lock-services-of.js';
 import { LockSpans } from './lock-spans.js';
 
 @Injectable()

@@ -3,7 +3,7 @@ import { DiscoveryService } from '@nestjs/core';
 import { type HealthIndicatorResult, HealthIndicatorService } from '@nestjs/terminus';
 import { type BackendHealth, LockConfigurationError, type LockService } from '../core/index.js';
 import { DEFAULT_BACKEND } from '../nest/inject-lock-service.decorator.js';
-import { lockServicesOf } from '../nest/lock-services-of.js';
+import { lockServicesOf } from '../nest/module/lock-services-of.js';
 
 /** What a check shows besides `status`. */
 export interface LockHealthDetails extends Omit<BackendHealth, 'status'> {

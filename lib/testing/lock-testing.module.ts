@@ -1,6 +1,6 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import type { LockServiceOptions } from '../core/index.js';
-import { DistributedLockModule } from '../nest/distributed-lock.module.js';
+import { DistributedLockModule } from '../nest/module/distributed-lock.module.js';
 import { ManualClock } from './manual-clock.js';
 import { TestLockBackend } from './test-lock-backend.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { argumentNames } from '../../lib/nest/argument-names.js';
+import { argumentNames } from '../../lib/nest/keys/argument-names.js';
 
 const computed = 'we(ird';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { KeyTemplateNames } from '../../lib/nest/key-template-names.js';
-import { parseTemplate } from '../../lib/nest/key-template.js';
+import { KeyTemplateNames } from '../../lib/nest/locked/key-template-names.js';
+import { parseTemplate } from '../../lib/nest/keys/key-template.js';
 
 describe('the names that keys share', () => {
   const names = new KeyTemplateNames(

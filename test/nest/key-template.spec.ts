@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { parseTemplate } from '../../lib/nest/key-template.js';
-import { compile } from '../../lib/nest/locked-keys.js';
+import { parseTemplate } from '../../lib/nest/keys/key-template.js';
+import { compile } from '../../lib/nest/keys/locked-keys.js';
 
 function render(source: string, values: readonly unknown[]): string {
   const rest = [...values];

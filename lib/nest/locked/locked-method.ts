@@ -11,14 +11,14 @@ import {
 } from '../../core/index.js';
 import { type Declaration, labelOf, type Method } from '../../decorators/declaration.js';
 import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
-import type { KeyTemplate } from '../key-template.js';
+import type { KeyTemplate } from '../keys/key-template.js';
 import { isAnsweredError } from '../requests/lock-answers.js';
-import { type KeySource, LockedKeys } from '../locked-keys.js';
+import { type KeySource, LockedKeys } from '../keys/locked-keys.js';
 import type { Lockable, LockedOptions } from './locked-types.js';
 import { lockedStream, toObservable } from './locked-stream.js';
 import { isEventStream, isResolver, returnsObservable, takesResponse } from '../method-metadata.js';
-import type { Enclosure, MethodStep } from '../method-step.js';
-import { parameterMetadata } from '../parameter-metadata.js';
+import type { Enclosure, MethodStep } from './method-step.js';
+import { parameterMetadata } from '../keys/parameter-metadata.js';
 import { isObject } from '../requests/request-values.js';
 import { hideDetails } from '../requests/lock-exceptions.js';
 import { currentRequest, ownContext } from '../requests/request-scope.js';

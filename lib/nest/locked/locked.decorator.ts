@@ -4,11 +4,11 @@ import { isMethod, labelOf } from '../../decorators/declaration.js';
 import { adoptLockedStep } from '../../decorators/locked-step.js';
 import { wrapMethod } from '../../decorators/wrapped-method.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
-import type { KeyFunction, KeySource } from '../locked-keys.js';
+import type { KeyFunction, KeySource } from '../keys/locked-keys.js';
 import { addLockedMethod, LockedMethod, lockedMethods } from './locked-method.js';
 import type { LockedDecorator, LockedOptions, OnBusy } from './locked-types.js';
 import { noteDeclaration } from '../method-metadata.js';
-import { MethodStep } from '../method-step.js';
+import { MethodStep } from './method-step.js';
 
 /** The overloads below admit less. */
 type AnyDecorator = (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => void;

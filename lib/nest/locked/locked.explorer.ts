@@ -3,13 +3,13 @@ import { ApplicationConfig, DiscoveryService, ModuleRef, ModulesContainer } from
 import { LockConfigurationError, type LockService } from '../../core/index.js';
 import { assertStepsLocked } from '../../decorators/locked-step.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
-import { LockServices } from '../lock-services.js';
+import { LockServices } from '../module/lock-services.js';
 import { type LockedMethod, lockedMethods } from './locked-method.js';
-import type { MethodStep } from '../method-step.js';
+import type { MethodStep } from './method-step.js';
 import { isObject } from '../requests/request-values.js';
 import { LockErrors } from '../requests/lock-errors.js';
 import { interceptHandlers } from '../requests/request-interceptors.js';
-import { assertNotUnlocked } from '../unlocked.decorator.js';
+import { assertNotUnlocked } from './unlocked.decorator.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

@@ -1,4 +1,4 @@
-import { assertKey, LockConfigurationError, quote } from '../core/index.js';
+import { assertKey, LockConfigurationError, quote } from '../../core/index.js';
 
 /** `dto.sku` as `['dto', 'sku']`. */
 export type Path = readonly [head: string, ...rest: string[]];

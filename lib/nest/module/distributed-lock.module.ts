@@ -1,6 +1,6 @@
 import { ConfigurableModuleBuilder, type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { APP_FILTER, ApplicationConfig, DiscoveryModule, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
-import type { GivenBackend } from '../core/index.js';
+import type { GivenBackend } from '../../core/index.js';
 import {
   DISTRIBUTED_LOCK_OPTIONS,
   type DistributedLockAsyncOptions,
@@ -8,12 +8,12 @@ import {
   type DistributedLockOptions,
   resolveModuleOptions,
 } from './distributed-lock-options.js';
-import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
-import { assertAnswers, type LockAnswers } from './requests/lock-answers.js';
-import { LeadsModule } from './leads.module.js';
+import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
+import { assertAnswers, type LockAnswers } from '../requests/lock-answers.js';
+import { LeadsModule } from '../leads/leads.module.js';
 import { LockServices } from './lock-services.js';
-import { LockedExplorer } from './locked/locked.explorer.js';
-import { LockErrors } from './requests/lock-errors.js';
+import { LockedExplorer } from '../locked/locked.explorer.js';
+import { LockErrors } from '../requests/lock-errors.js';
 
 interface Extras extends DistributedLockExtras {
   names?: readonly string[];

@@ -9,10 +9,10 @@ import {
   UseGuards,
 } from '@nestjs/common';
 import { MetadataScanner } from '@nestjs/core';
-import { LockConfigurationError, type LockService } from '../core/index.js';
-import { labelOf } from '../decorators/declaration.js';
-import { getLockServiceToken } from './inject-lock-service.decorator.js';
-import { isForeignHandler, isRoute } from './method-metadata.js';
+import { LockConfigurationError, type LockService } from '../../core/index.js';
+import { labelOf } from '../../decorators/declaration.js';
+import { getLockServiceToken } from '../inject-lock-service.decorator.js';
+import { isForeignHandler, isRoute } from '../method-metadata.js';
 
 export interface RequireSequencerOptions {
   /** The name of the backend that the locks are kept by. @default 'default' */

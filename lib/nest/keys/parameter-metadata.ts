@@ -1,6 +1,6 @@
 import 'reflect-metadata';
-import { LockConfigurationError } from '../core/index.js';
-import type { Declaration } from '../decorators/declaration.js';
+import { LockConfigurationError } from '../../core/index.js';
+import type { Declaration } from '../../decorators/declaration.js';
 
 /** The parameters of a method that have a decorator of this library, by position. */
 export interface ParameterMetadata {

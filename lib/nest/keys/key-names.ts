@@ -1,12 +1,12 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { LockConfigurationError } from '../core/index.js';
-import { type Declaration, isMethod, type Method } from '../decorators/declaration.js';
-import { unwrapped } from '../decorators/wrapped-method.js';
+import { LockConfigurationError } from '../../core/index.js';
+import { type Declaration, isMethod, type Method } from '../../decorators/declaration.js';
+import { unwrapped } from '../../decorators/wrapped-method.js';
 import { type ArgumentNames, argumentNames } from './argument-names.js';
 import type { Path } from './key-template.js';
-import { isMessageHandler, mayBeHandler, namedParameters, parameterTypes, routeHas } from './method-metadata.js';
+import { isMessageHandler, mayBeHandler, namedParameters, parameterTypes, routeHas } from '../method-metadata.js';
 import { parameterMetadata } from './parameter-metadata.js';
-import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from './requests/request-values.js';
+import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from '../requests/request-values.js';
 
 /** The context is that of the request that the call handles. */
 export type ReadValue = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;

@@ -1,5 +1,5 @@
-import { assertWhole } from '../core/index.js';
-import type { LockedOptions } from './locked/locked-types.js';
+import { assertWhole } from '../../core/index.js';
+import type { LockedOptions } from './locked-types.js';
 
 /** The least `ttlMs` that every backend keeps. */
 const MIN_TTL_MS = 2_000;

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Logger, type LoggerService } from '@nestjs/common';
-import type { LockEvents, LockObserver } from '../core/index.js';
+import type { LockEvents, LockObserver } from '../../core/index.js';
 
 export interface LockLoggerOptions {
   /** @default a Nest logger with the context `LockService` */

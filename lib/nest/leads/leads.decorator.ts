@@ -1,9 +1,9 @@
 import 'reflect-metadata';
 import { Inject } from '@nestjs/common';
-import { LockConfigurationError, type LeadOptions, type LockHandle } from '../core/index.js';
-import { type Declaration, isMethod, labelOf } from '../decorators/declaration.js';
-import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
-import { parseTemplate } from './key-template.js';
+import { LockConfigurationError, type LeadOptions, type LockHandle } from '../../core/index.js';
+import { type Declaration, isMethod, labelOf } from '../../decorators/declaration.js';
+import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
+import { parseTemplate } from '../keys/key-template.js';
 
 export interface LeadsOptions extends Omit<LeadOptions, 'signal'> {
   key: string;

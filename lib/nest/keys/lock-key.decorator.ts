@@ -1,4 +1,4 @@
-import { LockConfigurationError } from '../core/index.js';
+import { LockConfigurationError } from '../../core/index.js';
 import { addParameterMetadata } from './parameter-metadata.js';
 
 /**

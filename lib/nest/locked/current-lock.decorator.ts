@@ -1,5 +1,5 @@
-import type { LockHandle } from '../core/index.js';
-import { addParameterMetadata } from './parameter-metadata.js';
+import type { LockHandle } from '../../core/index.js';
+import { addParameterMetadata } from '../keys/parameter-metadata.js';
 
 /** Whether the parameter takes a `LockHandle`. Private methods are not checked. */
 type TakesLock<Target, Name, Index extends number> = Name extends keyof Target

@@ -1,7 +1,7 @@
 import type { ConfigurableModuleAsyncOptions, LoggerService } from '@nestjs/common';
-import { type GivenBackend, isBackend, LockConfigurationError, type LockServiceOptions } from '../core/index.js';
-import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
-import type { LockAnswers } from './requests/lock-answers.js';
+import { type GivenBackend, isBackend, LockConfigurationError, type LockServiceOptions } from '../../core/index.js';
+import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
+import type { LockAnswers } from '../requests/lock-answers.js';
 
 export type NamedBackends = Readonly<Record<string, GivenBackend>> & { readonly default: GivenBackend };
 

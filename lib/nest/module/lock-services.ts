@@ -1,9 +1,9 @@
 import { type BeforeApplicationShutdown, Logger, type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
 import { DiscoveryService, type ModulesContainer } from '@nestjs/core';
-import { type GivenBackend, LockConfigurationError, LockService, openBackend } from '../core/index.js';
+import { type GivenBackend, LockConfigurationError, LockService, openBackend } from '../../core/index.js';
 import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
-import { DEFAULT_BACKEND } from './inject-lock-service.decorator.js';
-import { KeyTemplateNames } from './key-template-names.js';
+import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
+import { KeyTemplateNames } from '../locked/key-template-names.js';
 import { LockLogger } from './lock-logger.js';
 
 /**

@@ -1,6 +1,6 @@
 import { SetMetadata } from '@nestjs/common';
-import { LockConfigurationError } from '../core/index.js';
-import type { LockedMethod } from './locked/locked-method.js';
+import { LockConfigurationError } from '../../core/index.js';
+import type { LockedMethod } from './locked-method.js';
 
 const UNLOCKED = Symbol('a method that overrides a locked one without a lock');
 

@@ -8,12 +8,12 @@ import {
   type ResolvedOptions,
   resolveKeys,
   type WantedKey,
-} from '../core/index.js';
-import type { Declaration, Method } from '../decorators/declaration.js';
+} from '../../core/index.js';
+import type { Declaration, Method } from '../../decorators/declaration.js';
 import { KeyNames, type ReadValue } from './key-names.js';
 import { type KeyTemplate, parseTemplate, type Path } from './key-template.js';
-import { blameRequest } from './requests/lock-answers.js';
-import { isObject } from './requests/request-values.js';
+import { blameRequest } from '../requests/lock-answers.js';
+import { isObject } from '../requests/request-values.js';
 
 export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly WantedKey[];
 export type KeySource = string | readonly WantedKey[] | KeyFunction;

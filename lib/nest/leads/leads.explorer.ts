@@ -1,11 +1,11 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
-import { type Leadership, LockConfigurationError, type LockHandle, type LockService } from '../core/index.js';
-import { isMethod, labelOf } from '../decorators/declaration.js';
-import { getLockServiceToken } from './inject-lock-service.decorator.js';
+import { type Leadership, LockConfigurationError, type LockHandle, type LockService } from '../../core/index.js';
+import { isMethod, labelOf } from '../../decorators/declaration.js';
+import { getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { type LeadsMethod, leadsMethods } from './leads.decorator.js';
-import { lockedMethods } from './locked/locked-method.js';
-import { isObject } from './requests/request-values.js';
+import { lockedMethods } from '../locked/locked-method.js';
+import { isObject } from '../requests/request-values.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

@@ -1,6 +1,6 @@
 import type { DiscoveryService } from '@nestjs/core';
-import { LockService } from '../core/index.js';
-import { DEFAULT_BACKEND, getLockServiceToken } from './inject-lock-service.decorator.js';
+import { LockService } from '../../core/index.js';
+import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
 
 /** Those of an application, each once, by the names of their backends. */
 export function lockServicesOf(discovery: DiscoveryService): Map<string, LockService> {

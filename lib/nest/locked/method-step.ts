@@ -1,8 +1,8 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { LockConfigurationError, type LockHandle } from '../core/index.js';
-import { type Declaration, labelOf, type Method } from '../decorators/declaration.js';
-import type { LockedStep } from '../decorators/locked-step.js';
-import { LockedKeys } from './locked-keys.js';
+import { LockConfigurationError, type LockHandle } from '../../core/index.js';
+import { type Declaration, labelOf, type Method } from '../../decorators/declaration.js';
+import type { LockedStep } from '../../decorators/locked-step.js';
+import { LockedKeys } from '../keys/locked-keys.js';
 
 /** Calls `work` under the step; `locks` are those of the call. */
 export type Enclosure = <T>(locks: readonly LockHandle[], work: () => Promise<T>) => Promise<T>;
