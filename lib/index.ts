@@ -48,6 +48,7 @@ export { LockBackend } from './core/leasing/lock-backend.js';
 export { type BackendFactory, type GivenBackend } from './core/leasing/open-backend.js';
 export {
   LockBackendError,
+  isLockError,
   LockConfigurationError,
   LockDeadlockError,
   LockError,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { LockConfigurationError, type LeaseStore } from '../core/index.js';
+import { isLockError, type LeaseStore, type LockConfigurationError } from '../core/index.js';
 import { LONG_TTL_MS, type Theme } from './trial.js';
 
 /** From outside, by stores that can. */
@@ -27,7 +27,7 @@ export const looking: Theme = {
     assert.equal(await evict(key, trial.owner()), false, 'an owner was evicted who had nothing');
     assert.equal(await ours.renew(key, former.owner, LONG_TTL_MS), true, 'the holder has lost the key');
     const evicted = await evict(key, former.owner).catch(refusal);
-    if (evicted instanceof LockConfigurationError) {
+    if (isLockError(evicted, 'LOCK_CONFIGURATION')) {
       assert.equal(await ours.renew(key, former.owner, LONG_TTL_MS), true, 'an eviction was refused and done');
       return;
     }
@@ -52,7 +52,7 @@ export const looking: Theme = {
 
 /** A store may leave an eviction to a person, and say how. */
 function refusal(error: unknown): LockConfigurationError {
-  if (error instanceof LockConfigurationError) return error;
+  if (isLockError(error, 'LOCK_CONFIGURATION')) return error;
   throw error;
 }
 

@@ -1,5 +1,5 @@
 // The service, and what an application sees of it.
-export { LockService } from './lock-service.js';
+export { isLockService, LockService } from './lock-service.js';
 export { currentLock, currentLocks, LockHandle } from './holding/lock-handle.js';
 export { LockSet } from './several/lock-set.js';
 export { type KeyClaim, resolveKeys, type WantedKey } from './several/wanted-keys.js';
@@ -73,6 +73,8 @@ export { errorText } from './kit/error-text.js';
 export { replyTimeout } from './kit/reply-timeout.js';
 export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';
+export { sharedState } from './kit/shared-state.js';
+export { JoinedSignal } from './kit/joined-signal.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';
 export { assertKey, keyClass } from './contract/key.js';
 export { ownMetadata, packHolder, packMetadata, unpackHolder } from './contract/holder.js';

@@ -29,6 +29,8 @@ import { ServiceEnd } from './holding/service-end.js';
 import { evict, keysOf, look } from './looking/readings.js';
 import { snapshotsOf } from './looking/snapshots.js';
 
+const BRAND = Symbol.for('nestjs-distributed-lock/service');
+
 /**
  * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend,
  * the one that it opened by a factory as well as a live one that it was given: `close()` closes both.
@@ -265,4 +267,11 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
     this.#observers.notify('timedOut', () => ({ key: this.keyPrefix + key, waitMs, holder }));
     throw new LockTimeoutError(key, { waitMs, holder, message });
   }
+}
+
+Object.defineProperty(LockService.prototype, BRAND, { value: true });
+
+/** Whether `value` is a `LockService`, also one of another copy of this package. */
+export function isLockService(value: unknown): value is LockService {
+  return typeof value === 'object' && value !== null && BRAND in value;
 }

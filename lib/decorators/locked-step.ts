@@ -1,4 +1,4 @@
-import { LockConfigurationError, type LockHandle } from '../core/index.js';
+import { LockConfigurationError, type LockHandle, sharedState } from '../core/index.js';
 import { type Declaration, labelOf } from './declaration.js';
 
 /**
@@ -36,7 +36,7 @@ interface Slot {
   adopt?: (step: LockedStep) => void;
 }
 
-const slots = new WeakMap<object, Map<string | symbol, Slot>>();
+const slots = sharedState('steps', () => new WeakMap<object, Map<string | symbol, Slot>>());
 
 /**
  * For the step's own decorator. The function that it returns says whether the method has `@Locked`, too.

@@ -1,7 +1,8 @@
 import 'reflect-metadata';
+import { sharedState } from '../core/index.js';
 import type { Method } from './declaration.js';
 
-const wrapped = new WeakMap<Method, Method>();
+const wrapped = sharedState('wrapped methods', () => new WeakMap<Method, Method>());
 
 /**
  * Gives `wrapper` the name, length and metadata of `method`, because routes, schedules and documentation are found by

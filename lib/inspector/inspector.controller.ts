@@ -18,7 +18,7 @@ import {
   VERSION_NEUTRAL,
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { LockError } from '../core/index.js';
+import { isLockError } from '../core/index.js';
 import { LockInspector } from './lock-inspector.js';
 import { page, script, style } from './page/page.js';
 import { assertSameOrigin } from './same-origin.js';
@@ -111,7 +111,7 @@ export function inspectorController(path: string, guards: readonly InspectorGuar
       const { backend, key, owner } = evictionOf(body);
       if (!this.inspector.has(backend)) throw new NotFoundException(`There is no backend ${backend}`);
       const holder = await this.inspector.evict(backend, key, owner, ip).catch((error: unknown) => {
-        throw error instanceof LockError ? new ServiceUnavailableException(error.message) : error;
+        throw isLockError(error) ? new ServiceUnavailableException(error.message) : error;
       });
       if (!holder) throw new ConflictException('That holder has the key no more');
       this.#json(reply, { evicted: true });

@@ -21,7 +21,7 @@ const EVENT = 2;
 const INTERCEPTORS = '__interceptors__';
 const FILTERS = '__exceptionFilters__';
 const CAUGHT = '__filterCatchExceptions__';
-const DECLARATION = Symbol('declaration with @Locked');
+const DECLARATION = Symbol.for('nestjs-distributed-lock/declaration with @Locked');
 /** Decorators put these on methods that nobody calls from outside, too. */
 const ENHANCERS: ReadonlySet<unknown> = new Set([INTERCEPTORS, '__guards__', '__pipes__', FILTERS, DECLARATION]);
 

@@ -4,11 +4,11 @@ import {
   assertWhole,
   Deadline,
   type GivenBackend,
+  isLockError,
   type LeaseStore,
   type LockBackend,
   LockBackendError,
   LockConfigurationError,
-  LockError,
   openBackend,
   outside,
   ownMetadata,
@@ -139,7 +139,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     try {
       return await outside(request);
     } catch (cause) {
-      if (cause instanceof LockError) throw cause;
+      if (isLockError(cause)) throw cause;
       throw new LockBackendError(key, { backend: this.backend.name, operation, cause });
     }
   }

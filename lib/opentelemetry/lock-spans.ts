@@ -11,7 +11,7 @@ import {
 } from '@opentelemetry/api';
 import {
   type CallTrace,
-  LockError,
+  isLockError,
   type LockEvents,
   type LockObserver,
   type LockTracer,
@@ -128,6 +128,6 @@ function spansAround(caller: Context): readonly unknown[] {
 }
 
 function typeOf(error: unknown): string {
-  if (error instanceof LockError) return error.code;
+  if (isLockError(error)) return error.code;
   return error instanceof Error ? error.name : '_OTHER';
 }

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { errorText, LockError, systemClock, type Timer } from '../../core/index.js';
+import { errorText, isLockError, systemClock, type Timer } from '../../core/index.js';
 import { type MemcachedErrorKind, MemcachedError } from './error.js';
 import { MemcachedSession, type SessionOptions } from './session.js';
 
@@ -124,7 +124,7 @@ export class MemcachedNode {
   }
 
   #named(error: unknown, kind?: MemcachedErrorKind): Error {
-    if (error instanceof LockError) return error;
+    if (isLockError(error)) return error;
     const failure = error instanceof MemcachedError ? error : new MemcachedError('unknown', errorText(error));
     const isNamed = failure.message.startsWith(`${this.name}: `);
     if (isNamed && (kind ?? failure.kind) === failure.kind) return failure;

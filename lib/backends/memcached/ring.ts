@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LockConfigurationError, ReportedHealth } from '../../core/index.js';
+import { isLockError, ReportedHealth } from '../../core/index.js';
 import { MemcachedError } from './error.js';
 import { MemcachedNode } from './node.js';
 import type { ResolvedMemcachedOptions } from './options.js';
@@ -51,7 +51,7 @@ export class MemcachedRing {
     if (all === 1) return;
     this.#greeted ??= Promise.all(this.#nodes.map((node) => node.greet()));
     await this.#greeted;
-    for (const { failure } of this.#nodes) if (failure instanceof LockConfigurationError) throw failure;
+    for (const { failure } of this.#nodes) if (isLockError(failure, 'LOCK_CONFIGURATION')) throw failure;
     const agreed = this.#nodes.filter(({ agrees }) => agrees).length;
     if (agreed * 2 > all) return;
     throw new MemcachedError('not-sent', `only ${agreed} of ${all} servers could be asked which servers others use`);

@@ -1,4 +1,4 @@
-import { type FailureKind, LockError, withFailureKind } from '../../core/index.js';
+import { type FailureKind, isLockError, withFailureKind } from '../../core/index.js';
 
 /** An error of another realm, or of a second copy of a package, is no `instanceof Error`. */
 type Failure = Partial<Record<string, unknown>>;
@@ -8,7 +8,7 @@ type Failure = Partial<Record<string, unknown>>;
  * which may be a password, or the owner of a lock.
  */
 export function cleanError(error: unknown): Error {
-  if (error instanceof LockError) return error;
+  if (isLockError(error)) return error;
   const clean = withFailureKind(new Error(messageOf(error)), isReply(error) ? replyKind(error) : 'silent');
   const { code }: Failure = Object(error);
   return typeof code === 'string' ? Object.assign(clean, { code }) : clean;

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { LockError, pause, ReportedHealth, systemClock, within } from '../../core/index.js';
+import { isLockError, pause, ReportedHealth, systemClock, within } from '../../core/index.js';
 import { adviceOn, silenceMsOf } from './session-times.js';
 import type { Handshake } from './transport/single-connection-client.js';
 import { ZooKeeperConnection } from './transport/connection.js';
@@ -176,7 +176,7 @@ export class ClientSession {
       this.#session?.end();
       this.#session = undefined;
     }
-    if (error instanceof SessionRefusedError || error instanceof LockError) this.#fail(error);
+    if (error instanceof SessionRefusedError || isLockError(error)) this.#fail(error);
     if (!this.#closing) this.health.report('down', error.message);
   }
 

@@ -1,6 +1,8 @@
 import { errorText } from '../kit/error-text.js';
 import type { Holder } from './holder.js';
 
+const BRAND = Symbol.for('nestjs-distributed-lock/error');
+
 /** The base of every error of this library. `code` is stable and fit for comparison; the message is for people. */
 export abstract class LockError extends Error {
   abstract readonly code: string;
@@ -199,6 +201,31 @@ export class OptimisticConflictError extends Error {
     super(message, options);
     this.name = new.target.name;
   }
+}
+
+Object.defineProperty(LockError.prototype, BRAND, { value: 'LockError' });
+Object.defineProperty(OptimisticConflictError.prototype, BRAND, { value: 'OptimisticConflictError' });
+
+interface ErrorsByCode {
+  readonly LOCK_TIMEOUT: LockTimeoutError;
+  readonly LOCK_LOST: LockLostError;
+  readonly LOCK_BACKEND: LockBackendError;
+  readonly LOCK_SHUTDOWN: LockShutdownError;
+  readonly LOCK_DEADLOCK: LockDeadlockError;
+  readonly LOCK_STALE_FENCE: StaleFenceError;
+  readonly LOCK_CONFIGURATION: LockConfigurationError;
+  readonly OPTIMISTIC_CONFLICT: OptimisticConflictError;
+}
+
+/**
+ * Whether `error` is a `LockError`, or the error of this library that has the `code`. It knows those of another copy of
+ * the package in the process, too, which `instanceof` does not.
+ */
+export function isLockError(error: unknown): error is LockError;
+export function isLockError<Code extends keyof ErrorsByCode>(error: unknown, code: Code): error is ErrorsByCode[Code];
+export function isLockError(error: unknown, code?: string): boolean {
+  if (typeof error !== 'object' || error === null || !(BRAND in error)) return false;
+  return code === undefined ? error[BRAND] === 'LockError' : 'code' in error && error.code === code;
 }
 
 /** A request was not sent, and never will be: nothing can stay behind on the server because of it. */

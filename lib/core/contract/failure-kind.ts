@@ -1,4 +1,4 @@
-import { LockConfigurationError } from './errors.js';
+import { isLockError } from './errors.js';
 
 /**
  * Who has to act on a failure of a store:
@@ -28,7 +28,7 @@ export function withFailureKind<Failure extends Error>(
 
 /** Returns the kind of anything that a store has thrown: its own, or that of its cause. */
 export function failureKindOf(error: unknown): FailureKind {
-  if (error instanceof LockConfigurationError) return 'value';
+  if (isLockError(error, 'LOCK_CONFIGURATION')) return 'value';
   const { failureKind, cause }: { readonly failureKind?: unknown; readonly cause?: unknown } = Object(error);
   return FAILURE_KINDS.find((kind) => kind === failureKind) ?? (cause === undefined ? 'refuses' : failureKindOf(cause));
 }

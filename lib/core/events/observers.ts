@@ -1,4 +1,4 @@
-import { LockBackendError, LockError } from '../contract/errors.js';
+import { isLockError, LockBackendError, type LockError } from '../contract/errors.js';
 import { EVENT_CHANNELS } from './event-channels.js';
 import { type EventStreamOptions, LockEventStream } from './lock-event-stream.js';
 import type { LockEventMethods, LockEvents, LockObserver } from './lock-observer.js';
@@ -46,7 +46,7 @@ export class Observers {
 
   /** Names what the backend could not do. @param operation as in `could not acquire "key"` */
   failureOf(key: string, operation: string, cause: unknown): LockError {
-    return cause instanceof LockError ? cause : new LockBackendError(key, { backend: this.backend, operation, cause });
+    return isLockError(cause) ? cause : new LockBackendError(key, { backend: this.backend, operation, cause });
   }
 
   /** Tells it, too. */

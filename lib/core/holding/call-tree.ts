@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { sharedState } from '../kit/shared-state.js';
 import type { Hold } from './hold.js';
 
 /** A `LockHandle`, as far as a call tree looks at one. */
@@ -13,7 +14,7 @@ interface Entry {
   outer: Entry | undefined;
 }
 
-const entries = new AsyncLocalStorage<Entry | undefined>();
+const entries = sharedState('call-tree', () => new AsyncLocalStorage<Entry | undefined>());
 
 /** Runs `work` as part of the call tree that has `hold`: what it awaits or starts may re-enter the key. */
 export function runInside<T>(hold: Hold, handle: Handle, work: () => T): T {

@@ -1,7 +1,7 @@
 import { shown } from '../contract/claim.js';
 import { Blockers } from '../waiting/blockers.js';
 import { Deadline } from '../time/deadline.js';
-import { LockBackendError, type LossReason } from '../contract/errors.js';
+import { isLockError, type LossReason } from '../contract/errors.js';
 import { type HandOffOptions, isExhausted } from '../waiting/hand-off-limits.js';
 import { Hold, type HoldListener } from './hold.js';
 import { LockBackend } from '../leasing/lock-backend.js';
@@ -186,7 +186,7 @@ export class HoldRegistry {
    * key.
    */
   onFailure(slot: string, failure: unknown, deadline: Deadline): void {
-    if (!(failure instanceof LockBackendError)) return this.endTurn(slot);
+    if (!isLockError(failure, 'LOCK_BACKEND')) return this.endTurn(slot);
     if (!deadline.passed) this.queue.reject(slot, failure);
     const hasNext = this.queue.waiting(slot) > 0;
     this.endTurn(slot);

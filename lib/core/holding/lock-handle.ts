@@ -126,7 +126,8 @@ export class LockHandle implements AsyncDisposable {
 
 /** The handles of the current call tree, innermost first. */
 export function currentLocks(): LockHandle[] {
-  return handlesAround().filter((handle) => handle instanceof LockHandle);
+  // Not by its class: another copy of this package may have made it.
+  return handlesAround().filter((handle): handle is LockHandle => 'fencingToken' in handle);
 }
 
 /** The innermost lock that the current call tree was run under, or `undefined` outside of one. */

@@ -1,4 +1,4 @@
-import { LockLostError, LockShutdownError, LockTimeoutError } from '../contract/errors.js';
+import { isLockError, LockTimeoutError } from '../contract/errors.js';
 import type { Holder } from '../contract/holder.js';
 import type { TermEnd } from '../events/lock-observer.js';
 import { outside } from '../holding/call-tree.js';
@@ -137,7 +137,7 @@ export class Leadership implements AsyncDisposable {
     try {
       term = await this.#elected();
     } catch (error) {
-      if (error instanceof LockShutdownError) this.#closed.abort();
+      if (isLockError(error, 'LOCK_SHUTDOWN')) this.#closed.abort();
       return this.#pauses.afterOutage();
     }
     if (this.#closed.signal.aborted) return term.release().then(() => 0);
@@ -186,7 +186,7 @@ export class Leadership implements AsyncDisposable {
       fault = isAbort(error, term.signal) ? {} : { error };
     }
     const { aborted, reason } = term.signal;
-    if (aborted && reason instanceof LockLostError) return { reason: reason.reason, ...fault };
+    if (aborted && isLockError(reason, 'LOCK_LOST')) return { reason: reason.reason, ...fault };
     return { reason: 'error' in fault ? 'failed' : 'returned', ...fault };
   }
 
@@ -199,5 +199,5 @@ export class Leadership implements AsyncDisposable {
 /** Whether work threw this because it was told to end. */
 function isAbort(error: unknown, { aborted, reason }: AbortSignal): boolean {
   if (!aborted) return false;
-  return error === reason || error instanceof LockLostError || (error instanceof Error && error.name === 'AbortError');
+  return error === reason || isLockError(error, 'LOCK_LOST') || (error instanceof Error && error.name === 'AbortError');
 }

@@ -1,5 +1,5 @@
 import { AbortListener } from '../kit/abort-listener.js';
-import { LockBackendError, LockError, NotSentError } from '../contract/errors.js';
+import { isLockError, LockBackendError, NotSentError } from '../contract/errors.js';
 import { failureKindOf } from '../contract/failure-kind.js';
 import type { Contending } from './contending.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
@@ -56,7 +56,7 @@ export class Contender {
       lease = next;
       return lease;
     } catch (error) {
-      if (error instanceof LockError || error === this.#calledOff?.reason) throw error;
+      if (isLockError(error) || error === this.#calledOff?.reason) throw error;
       throw new LockBackendError(key, { backend: contending.store.name, operation: 'acquire', cause: error });
     } finally {
       contending.contenders.delete(this);
@@ -177,7 +177,7 @@ export class Contender {
     this.#failing = { since, times: times + 1, error };
     request.blockedBy?.(error instanceof Error ? error : new Error(String(error)));
     const patienceIsOver = now - since >= this.contending.patienceMs;
-    const isFinal = error instanceof LockError || failureKindOf(error) === 'value';
+    const isFinal = isLockError(error) || failureKindOf(error) === 'value';
     if (deadline.passed || patienceIsOver || isFinal || this.#calledOff) throw error;
     return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + this.contending.random() * FIRST_RETRY_MS;
   }

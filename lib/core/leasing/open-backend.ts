@@ -1,4 +1,4 @@
-import { LockConfigurationError } from '../contract/errors.js';
+import { isLockError, LockConfigurationError } from '../contract/errors.js';
 import type { LeaseStore } from '../contract/lease-store.js';
 import { LockBackend } from './lock-backend.js';
 
@@ -36,7 +36,7 @@ export async function startBackend({ store }: LockBackend, onFailure: (error: un
   try {
     await store.start?.();
   } catch (error) {
-    if (error instanceof LockConfigurationError) throw error;
+    if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
     onFailure(error);
   }
 }

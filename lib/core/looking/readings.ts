@@ -1,5 +1,5 @@
 import { claimOf, shown } from '../contract/claim.js';
-import { LockConfigurationError } from '../contract/errors.js';
+import { isLockError, LockConfigurationError } from '../contract/errors.js';
 import type { Holder } from '../contract/holder.js';
 import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
 import type { LeaseStore } from '../contract/lease-store.js';
@@ -84,7 +84,7 @@ async function ask<T>(
     const asked = (): Promise<T> => outside(() => question(backend.store));
     return await whileAwaited(() => backend.note(key, clock, asked()));
   } catch (error) {
-    if (error instanceof LockConfigurationError) throw error;
+    if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
     throw observers.notifyFailure(key, operation, error);
   }
 }

@@ -1,7 +1,7 @@
 import { KeyHeld } from './blockers.js';
 import { Deadline } from '../time/deadline.js';
 import { claimFor, covers, describeClaim, shown, suffixOf } from '../contract/claim.js';
-import { LockDeadlockError, LockShutdownError, quote } from '../contract/errors.js';
+import { isLockError, LockDeadlockError, quote } from '../contract/errors.js';
 import { currentLocks } from '../holding/lock-handle.js';
 import type { Hold, HoldListener } from '../holding/hold.js';
 import type { HoldRegistry } from '../holding/hold-registry.js';
@@ -157,7 +157,7 @@ export class Acquisition implements AcquireRequest {
   #onRejected(error: unknown): never {
     const { key, slot, deadline, signal, holds } = this;
     holds.releases.underWay.end();
-    const calledOff = (signal?.aborted === true && error === signal.reason) || error instanceof LockShutdownError;
+    const calledOff = (signal?.aborted === true && error === signal.reason) || isLockError(error, 'LOCK_SHUTDOWN');
     const failure: unknown = calledOff ? error : holds.settings.observers.notifyFailure(key, 'acquire', error);
     if (!this.#passed) holds.onFailure(slot, failure, deadline);
     throw failure;

@@ -2,6 +2,7 @@ import type { ExecutionContext } from '@nestjs/common';
 import {
   type AcquireOptions,
   assertKey,
+  isLockError,
   type KeyClaim,
   LockConfigurationError,
   quote,
@@ -60,7 +61,7 @@ export class LockedKeys {
       return this.#keysOf(instance, args, context);
     } catch (error) {
       // A handler's arguments come from outside. Elsewhere it is the application's own mistake.
-      if (context && error instanceof LockConfigurationError) blameRequest(error);
+      if (context && isLockError(error, 'LOCK_CONFIGURATION')) blameRequest(error);
       throw error;
     }
   }

@@ -8,7 +8,7 @@ export interface ParameterMetadata {
   readonly locks: ReadonlySet<number>;
 }
 
-const PARAMETERS = Symbol('parameters that @Locked treats specially');
+const PARAMETERS = Symbol.for('nestjs-distributed-lock/parameters of @Locked');
 const NONE: ParameterMetadata = { keys: new Map(), locks: new Set() };
 
 /** Concerns the method that `target` itself declares. One that overrides it starts afresh. */

@@ -21,7 +21,7 @@ export interface LeadsMethod {
   readonly property: symbol;
 }
 
-const METHODS = Symbol('methods with @Leads');
+const METHODS = Symbol.for('nestjs-distributed-lock/methods with @Leads');
 
 /**
  * Has one instance of the application at a time run the method, from the bootstrap to the shutdown, as

@@ -2,10 +2,11 @@ import { EMPTY, type Observable, throwError } from 'rxjs';
 import {
   type AcquireOptions,
   currentLock,
+  isLockError,
   LockConfigurationError,
   type LockHandle,
   type LockService,
-  LockTimeoutError,
+  type LockTimeoutError,
   resolveOptions,
   type WantedKey,
 } from '../../core/index.js';
@@ -207,7 +208,7 @@ export class LockedMethod {
         ? service.withLock(only, (lock) => enter([lock]), options)
         : service.withLocks(keys, ({ locks }) => enter(locks), options));
     } catch (error) {
-      if (entered || this.#onBusy === 'throw' || !(error instanceof LockTimeoutError)) throw error;
+      if (entered || this.#onBusy === 'throw' || !isLockError(error, 'LOCK_TIMEOUT')) throw error;
       return instead(error);
     }
   }
@@ -230,7 +231,7 @@ export class LockedMethod {
   }
 }
 
-const METHODS = Symbol('methods with @Locked');
+const METHODS = Symbol.for('nestjs-distributed-lock/methods with @Locked');
 
 /** The locked methods that the class of `prototype` declares or inherits. */
 export function lockedMethods(prototype: object): readonly LockedMethod[] {

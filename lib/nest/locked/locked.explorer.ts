@@ -1,9 +1,10 @@
-import { Injectable, type OnApplicationBootstrap, type OnModuleInit, Optional } from '@nestjs/common';
+import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit, Optional } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../../core/index.js';
 import { assertStepsLocked } from '../../decorators/locked-step.js';
+import { describeCopies } from '../copies.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
-import { LockServices } from '../module/lock-services.js';
+import { LOCK_SERVICES, type LockServices } from '../module/lock-services.js';
 import { type LockedMethod, lockedMethods } from './locked-method.js';
 import type { MethodStep } from './method-step.js';
 import { isObject } from '../requests/request-values.js';
@@ -29,7 +30,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly moduleRef: ModuleRef,
-    private readonly services: LockServices,
+    @Inject(LOCK_SERVICES) private readonly services: LockServices,
     private readonly config: ApplicationConfig,
     modules: ModulesContainer,
     @Optional() errors?: LockErrors,
@@ -38,6 +39,8 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
   }
 
   onModuleInit(): void {
+    const copies = describeCopies();
+    if (copies !== undefined) new Logger('LockService').warn(copies);
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       if (!wrapper.isNotMetatype) this.#validate(wrapper);
       else this.#adoptAll(wrapper);

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { LockConfigurationError, type LockHandle } from '../../core/index.js';
+import { isLockError, LockConfigurationError, type LockHandle } from '../../core/index.js';
 import { type Declaration, labelOf, type Method } from '../../decorators/declaration.js';
 import type { LockedStep } from '../../decorators/locked-step.js';
 import { LockedKeys } from '../keys/locked-keys.js';
@@ -28,7 +28,7 @@ export class MethodStep {
       await this.step.start?.(needed);
     } catch (error) {
       // A server that does not answer now may do so when the method is called. That call has the error otherwise.
-      if (error instanceof LockConfigurationError) throw error;
+      if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
     }
   }
 

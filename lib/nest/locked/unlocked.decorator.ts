@@ -2,7 +2,7 @@ import { SetMetadata } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
 import type { LockedMethod } from './locked-method.js';
 
-const UNLOCKED = Symbol('a method that overrides a locked one without a lock');
+const UNLOCKED = Symbol.for('nestjs-distributed-lock/a method with @Unlocked');
 
 /**
  * For a method that overrides one with `@Locked` and needs no lock, or calls `super.method()`, which takes it. Without

@@ -35,7 +35,7 @@ export interface DistributedLockExtras {
  * The token of what `forRoot` was given, or the factory of `forRootAsync` returned. Tests replace it:
  * `overrideProvider(DISTRIBUTED_LOCK_OPTIONS).useValue(memory())`. The real backend is then neither opened nor started.
  */
-export const DISTRIBUTED_LOCK_OPTIONS = Symbol('options of DistributedLockModule');
+export const DISTRIBUTED_LOCK_OPTIONS = Symbol.for('nestjs-distributed-lock/options of DistributedLockModule');
 
 type AsyncOptions = ConfigurableModuleAsyncOptions<GivenBackend | DistributedLockOptions, 'createLockOptions'>;
 

@@ -1,6 +1,7 @@
 import { ConfigurableModuleBuilder, type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { APP_FILTER, ApplicationConfig, DiscoveryModule, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
-import type { GivenBackend } from '../../core/index.js';
+import { type GivenBackend, LockService } from '../../core/index.js';
+import { foreignServiceClasses } from '../copies.js';
 import {
   DISTRIBUTED_LOCK_OPTIONS,
   type DistributedLockAsyncOptions,
@@ -11,7 +12,8 @@ import {
 import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { assertAnswers, type LockAnswers } from '../requests/lock-answers.js';
 import { LeadsModule } from '../leads/leads.module.js';
-import { LockServices } from './lock-services.js';
+import { LOCK_SERVICES, LockServices } from './lock-services.js';
+import { MadeOnce } from './made-once.js';
 import { LockedExplorer } from '../locked/locked.explorer.js';
 import { LockErrors } from '../requests/lock-errors.js';
 
@@ -30,8 +32,9 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
       const services = names.map((name) => ({
         provide: getLockServiceToken(name),
         useFactory: (made: LockServices) => made.get(name),
-        inject: [LockServices],
+        inject: [LOCK_SERVICES],
       }));
+      const aliases = foreignServiceClasses().map((provide) => ({ provide, useExisting: LockService }));
       const answers = exceptionFilter === true ? {} : exceptionFilter;
       if (answers) assertAnswers(answers);
       return {
@@ -40,15 +43,16 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
         providers: [
           ...(definition.providers ?? []),
           {
-            provide: LockServices,
+            provide: LOCK_SERVICES,
             useFactory: (options: GivenBackend | DistributedLockOptions, modules: ModulesContainer) =>
               new LockServices(options, names, modules),
             inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
           },
           ...services,
+          ...aliases,
           ...(answers ? lockErrorProviders(answers) : []),
         ],
-        exports: services,
+        exports: [...services, ...aliases],
       };
     },
   )
@@ -67,7 +71,7 @@ function lockErrorProviders(answers: LockAnswers): Provider[] {
  * Provides a `LockService` for each backend and makes `@Locked` work. Import it once, in the root module. It closes the
  * backends when the application shuts down: call `app.enableShutdownHooks()`, so that signals shut it down.
  */
-@Module({ imports: [DiscoveryModule, LeadsModule], providers: [LockedExplorer] })
+@Module({ imports: [DiscoveryModule, LeadsModule], providers: [MadeOnce, LockedExplorer] })
 export class DistributedLockModule extends ConfigurableModuleClass {
   /** @throws LockConfigurationError */
   static override forRoot(given: GivenBackend | (DistributedLockOptions & DistributedLockExtras)): DynamicModule {

@@ -1,5 +1,5 @@
 import type { DiscoveryService } from '@nestjs/core';
-import { LockService } from '../../core/index.js';
+import { isLockService, type LockService } from '../../core/index.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
 
 /** Those of an application, each once, by the names of their backends. */
@@ -7,7 +7,7 @@ export function lockServicesOf(discovery: DiscoveryService): Map<string, LockSer
   const named = new Map<string, LockService>();
   const seen = new Set<LockService>();
   for (const { token, instance } of discovery.getProviders()) {
-    if (!(instance instanceof LockService) || seen.has(instance)) continue;
+    if (!isLockService(instance) || seen.has(instance)) continue;
     seen.add(instance);
     const [, backend] = /^LockService\((.+)\)$/u.exec(String(token)) ?? [];
     const name = token === getLockServiceToken() ? DEFAULT_BACKEND : (backend ?? nameOfToken(token));

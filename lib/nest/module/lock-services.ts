@@ -6,6 +6,9 @@ import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
 import { KeyTemplateNames } from '../locked/key-template-names.js';
 import { LockLogger } from './lock-logger.js';
 
+/** The token of a module's `LockServices`, in all copies of this package. */
+export const LOCK_SERVICES = Symbol.for('nestjs-distributed-lock/services');
+
 /**
  * A module's services, and their end. They end last, after the server and all other modules: requests in flight, and
  * other work that the application waits for, keep their locks.
@@ -80,7 +83,7 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
  */
 function endLast(modules: ModulesContainer): void {
   for (const module of modules.values()) {
-    if (module.hasProvider(LockServices)) module.distance = Number.POSITIVE_INFINITY;
+    if (module.hasProvider(LOCK_SERVICES)) module.distance = Number.POSITIVE_INFINITY;
   }
 }
 
@@ -92,7 +95,7 @@ function classByTemplate(modules: ModulesContainer): (key: string) => string {
 
 /** @throws LockConfigurationError: with two global modules it depends on the caller which of them has the locks */
 function assertOnce(modules: ModulesContainer): void {
-  const global = Array.from(modules.values()).filter((module) => module.isGlobal && module.hasProvider(LockServices));
+  const global = Array.from(modules.values()).filter((module) => module.isGlobal && module.hasProvider(LOCK_SERVICES));
   if (global.length < 2) return;
   throw new LockConfigurationError(
     'DistributedLockModule is imported twice, and each import has locks of its own: import it once, in the root module, and ' +

@@ -1,4 +1,10 @@
-import { LockConfigurationError, LockError, OptimisticConflictError } from '../../core/index.js';
+import {
+  isLockError,
+  LockConfigurationError,
+  type LockError,
+  type OptimisticConflictError,
+  sharedState,
+} from '../../core/index.js';
 
 /** Errors that clients are told about. Others are this application's own, and a 500. */
 export type AnsweredCode =
@@ -83,7 +89,7 @@ const INTERNAL = {
   grpcStatus: INTERNAL_ERROR,
 };
 
-const faults = new WeakSet<object>();
+const faults = sharedState('blamed requests', () => new WeakSet<object>());
 
 /** Blames `error` on the request, which came from outside. */
 export function blameRequest(error: object): void {
@@ -91,7 +97,7 @@ export function blameRequest(error: object): void {
 }
 
 export function isAnsweredError(error: unknown): error is AnsweredError {
-  return error instanceof LockError || error instanceof OptimisticConflictError;
+  return isLockError(error) || isLockError(error, 'OPTIMISTIC_CONFLICT');
 }
 
 export function answerTo(error: AnsweredError, changed: LockAnswers = {}): Answer {

@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ExecutionContext, HttpException } from '@nestjs/common';
+import { sharedState } from '../../core/index.js';
 import type { Declaration } from '../../decorators/declaration.js';
 import { declarationOf } from '../method-metadata.js';
 import { isClosed, type RawResponse, rawResponseOf } from './raw-response.js';
@@ -7,7 +8,7 @@ import { isClosed, type RawResponse, rawResponseOf } from './raw-response.js';
 /** "Client closed request" in nginx. Nobody reads it, and Nest does not log an `HttpException`. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-const scopes = new AsyncLocalStorage<RequestScope>();
+const scopes = sharedState('requests', () => new AsyncLocalStorage<RequestScope>());
 
 /** The request that a handler answers, for all that the handler calls. */
 export class RequestScope {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { detached, LockError, pause, systemClock, type Timer } from '../../../core/index.js';
+import { detached, isLockError, pause, systemClock, type Timer } from '../../../core/index.js';
 import { ClusterHealth } from './cluster-health.js';
 import { slotOf } from '../connection/key-slot.js';
 import { SlotMap } from './cluster-slots.js';
@@ -94,7 +94,7 @@ export class ClusterNodes {
       this.#settle(slots);
       return slots;
     } catch (error) {
-      const misfit = errorsOf(error).find((one) => one instanceof LockError);
+      const misfit = errorsOf(error).find((one) => isLockError(one));
       if (misfit) throw misfit;
       const trouble = `no node of the cluster answers: ${reasonsOf(error)}`;
       this.health.report('down', trouble);

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import {
   type Clock,
+  isLockError,
   LockConfigurationError,
-  LockError,
   NotSentError,
   pause,
   replyTimeout,
@@ -177,7 +177,7 @@ export class RedisConnection extends CommandWindow implements RedisServers {
     this.#opening = opening;
     opening.catch((error: unknown) => {
       if (this.#opening === opening) this.#opening = undefined;
-      this.failWaiting(error instanceof LockError ? error : new NotSentError(cleanError(error).message));
+      this.failWaiting(isLockError(error) ? error : new NotSentError(cleanError(error).message));
     });
     return opening;
   }

@@ -1,5 +1,11 @@
 import { QueryFailedError } from 'typeorm';
-import { errorText, type FailureKind, LockConfigurationError, LockError } from '../../../core/index.js';
+import {
+  errorText,
+  type FailureKind,
+  isLockError,
+  LockConfigurationError,
+  type LockError,
+} from '../../../core/index.js';
 
 /** The words of a database or its driver, without the statement: statements carry owner ids, which are secrets. */
 export class DatabaseError extends Error {
@@ -23,7 +29,7 @@ export class DatabaseError extends Error {
 
 /** Keeps the message and the code only: the errors of TypeORM and of drivers show values of the statement. */
 export function cleanError(error: unknown): DatabaseError | LockError {
-  if (error instanceof DatabaseError || error instanceof LockError) return error;
+  if (error instanceof DatabaseError || isLockError(error)) return error;
   const cause: unknown = error instanceof QueryFailedError ? error.driverError : error;
   const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
   const advice = adviceOn(code ?? '');

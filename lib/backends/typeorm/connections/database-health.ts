@@ -1,11 +1,11 @@
 import {
   type BackendHealth,
-  LockConfigurationError,
+  isLockError,
   NotSentError,
   ReportedHealth,
+  retryUntilAnswered,
   systemClock,
   type Timer,
-  retryUntilAnswered,
 } from '../../../core/index.js';
 import { failureOf, isAboutValue, refusedValueError } from './database-error.js';
 
@@ -44,7 +44,7 @@ export class DatabaseHealth extends ReportedHealth {
           this.report('up');
           throw refusedValueError(error);
         }
-        const isSilent = error instanceof LockConfigurationError || error instanceof NotSentError;
+        const isSilent = isLockError(error, 'LOCK_CONFIGURATION') || error instanceof NotSentError;
         if (!isSilent) this.down(String(error));
         throw error;
       },

@@ -1,4 +1,4 @@
-import { OptimisticConflictError } from '../../../core/index.js';
+import { isLockError } from '../../../core/index.js';
 
 /**
  * Answers to a transaction that was rolled back for another's sake, and may succeed when it runs again: serialization
@@ -16,6 +16,6 @@ export function hasChangedSince(error: unknown): boolean {
 
 /** Whether another run may succeed. One that was repeated up to its limit already is not repeated again further out. */
 export function isConflict(error: unknown): boolean {
-  if (error instanceof OptimisticConflictError) return error.attempts === 1;
+  if (isLockError(error, 'OPTIMISTIC_CONFLICT')) return error.attempts === 1;
   return error instanceof Error && 'code' in error && CODES.test(String(error.code));
 }

@@ -1,0 +1,26 @@
+import { AbortListener } from './abort-listener.js';
+
+/**
+ * Aborts with the first of several signals, until `end`. `AbortSignal.any` leaves an entry for each call in signals
+ * that live long, on Node 20 and 22: https://github.com/nodejs/node/issues/54614
+ */
+export class JoinedSignal {
+  readonly #controller = new AbortController();
+  readonly #listeners: readonly AbortListener[];
+
+  constructor(signals: readonly AbortSignal[]) {
+    const aborted = signals.find((signal) => signal.aborted);
+    if (aborted) this.#controller.abort(aborted.reason);
+    const waiting = aborted ? [] : signals;
+    this.#listeners = waiting.map((each) => new AbortListener(each, () => this.#controller.abort(each.reason)));
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** It aborts no more, and nothing of it stays in the others. */
+  end(): void {
+    for (const listener of this.#listeners) listener.end();
+  }
+}

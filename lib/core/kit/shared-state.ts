@@ -1,0 +1,12 @@
+/**
+ * Returns what all copies of this package in the process have in common under `name`: its two module formats, or the
+ * installations of several packages of a workspace. The first copy makes it.
+ */
+export function sharedState<State extends object>(name: string, make: () => State): State {
+  const key = Symbol.for(`nestjs-distributed-lock/${name}`);
+  const found: State | undefined = Reflect.get(globalThis, key);
+  if (found) return found;
+  const made = make();
+  Object.defineProperty(globalThis, key, { value: made });
+  return made;
+}

@@ -1,0 +1,26 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { LockConfigurationError } from '../../core/index.js';
+import { LOCK_SERVICES } from './lock-services.js';
+
+/**
+ * Refuses services that Nest makes anew for each request: the locks of one would be free for the next, and nobody would
+ * close them. It needs no options itself. Hence Nest makes it at the start, whatever they need.
+ */
+@Injectable()
+export class MadeOnce implements OnModuleInit {
+  constructor(private readonly modules: ModulesContainer) {}
+
+  /** @throws LockConfigurationError */
+  onModuleInit(): void {
+    for (const { providers } of this.modules.values()) {
+      if (providers.get(LOCK_SERVICES)?.isDependencyTreeStatic() !== false) continue;
+      throw new LockConfigurationError(
+        'the options of DistributedLockModule depend on a provider that is made for each request or tenant, and so would ' +
+          'its locks be: nobody would wait for anybody else. Give it providers that are made once; for locks of tenants, ' +
+          "write the tenant into the keys, as in @Locked('tenant_:user.tenant.sale_:id')",
+        'inject',
+      );
+    }
+  }
+}
