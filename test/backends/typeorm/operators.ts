@@ -33,9 +33,8 @@ function lease(type: 'postgres' | 'mariadb'): SqlOperator {
 
 const ROWS = {
   postgres: {
-    /** A row keeps the number of the transaction that changed it last, also while that one is open. */
-    holders: `select pid as id from pg_stat_activity join distributed_lock on backend_xid::text = xmax::text
-       where lock_key in ($1, $2)`,
+    holders: `with free as (select from distributed_lock where lock_key = $1 for update skip locked)
+       select 'somebody' as id from distributed_lock where lock_key = $2 and not exists (select from free)`,
     transactions: `select pid as id from pg_stat_activity where backend_xid is not null`,
     kill: (id: unknown) => `select pg_terminate_backend(${String(id)})`,
   },

@@ -137,6 +137,22 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
       await lease.release();
     });
 
+    const onPostgres = type === 'postgres' ? it : it.skip;
+
+    onPostgres('fails on a key whose row the database does not keep, and asks no further', async () => {
+      const backend = connect({ patienceMs: 0 });
+      await (await win('kept', backend)).release();
+      const forget = 'create function forget() returns trigger language plpgsql as $$ begin return null; end $$';
+      await harness.ask(forget);
+      await harness.ask(
+        `create trigger forgets before insert on distributed_lock for each row
+           when (new.lock_key = 'never kept') execute function forget()`,
+      );
+      const failure = contract.contend(backend, 'never kept');
+      await expect(failure).rejects.toThrow(/the row of the key is not to be seen after it was made/u);
+      await (await win('kept', backend)).release();
+    });
+
     it('S2: a deadlock of the holder ends the lock at once where it ends the transaction', async () => {
       const [one, two] = [await win('one'), await win('two')];
       await rowManager(one).decrement(Stock, { id: 1 }, 'remaining', 1);

@@ -21,6 +21,7 @@ const SQL = {
     patient: `alter database postgres reset statement_timeout`,
     limit: `select current_setting('statement_timeout') as value`,
     limited: { value: '500ms' },
+    atOnce: 'for update skip locked',
   },
   mariadb: {
     waiting: `select trx_mysql_thread_id as id from information_schema.innodb_trx where trx_state = 'LOCK WAIT'`,
@@ -30,6 +31,7 @@ const SQL = {
     patient: 'set global max_statement_time = default',
     limit: 'select @@max_statement_time as value',
     limited: { value: 0.5 },
+    atOnce: 'for update nowait',
   },
 };
 
@@ -65,7 +67,7 @@ function granted(contract: Contract, harness: SqlHarness): void {
     await using world = await ProxiedBackend.start(contract);
     const key = contract.key();
     const [ours, other] = [await world.proxied(key), await contract.service()];
-    void world.proxy.delayReplyOf('for update nowait', 60_000);
+    void world.proxy.delayReplyOf(SQL[harness.type].atOnce, 60_000);
     const asking = ours.acquire(key, { ttlMs: harness.shortTtlMs, waitMs: 500 }).catch((error: unknown) => error);
     await eventually(async () => expect(await harness.leftovers(key)).not.toEqual([]));
     const next = await other.acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });

@@ -43,6 +43,11 @@ export class SqlWorld {
     return this.harness.server().url;
   }
 
+  /** What the server has written since it was started last. */
+  get log(): string {
+    return this.harness.server().output;
+  }
+
   get proxiedUrl(): string {
     return this.urlOf({ port: this.proxy.port });
   }

@@ -18,10 +18,15 @@ export interface RowLocks {
   readonly serverSessions: ServerSessions;
   /** The key's token as text, and whether the server `is_read_only`; its one parameter is the key's column. */
   token(table: string): string;
-  /** Makes the key's row where it is missing. Fails as `held` when another process made it meanwhile and has it. */
-  create(query: Query, table: string, key: string): Promise<void>;
-  /** `token`, which locks the row: at once or not at all, or after a wait as `limit` has set it. */
-  lock(table: string, how: 'nowait' | 'wait'): string;
+  /** Makes the key's row where it is missing. False, or fails as `held`: another process is just making it. */
+  create(query: Query, table: string, key: string): Promise<boolean>;
+  /**
+   * Locks the row at once or not at all. Resolves to the columns of `token`, to nothing where the row is missing, and to
+   * `is_held` where somebody else has it. Others fail as `held` then.
+   */
+  lock(query: Query, table: string, key: string): ReturnType<Query>;
+  /** As `lock`, after a wait in the database's own line as `limit` has set it. */
+  lockInLine(query: Query, table: string, key: string): ReturnType<Query>;
   /**
    * Has the server end the connection, and the transaction with it, when it hears nothing from it for `ttlMs`: from
    * before the row is asked for, as it may be granted to one who is frozen by then. Bounds the wait for it, until

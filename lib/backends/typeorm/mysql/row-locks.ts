@@ -24,10 +24,13 @@ export const mysqlRowLocks: RowLocks = {
   token: (table) =>
     `select cast(token as char) as token, ${IS_READ_ONLY} as is_read_only from ${table} where lock_key = ?`,
 
-  lock(table, how) {
-    const select = `${this.token(table)} for update`;
-    if (how === 'nowait') return `${select} nowait`;
-    return `${PATIENT.before} ${select.replace('select', `select ${PATIENT.hint}`)}`;
+  lock(query, table, key) {
+    return query(`${this.token(table)} for update nowait`, [storedBytes(key)]);
+  },
+
+  lockInLine(query, table, key) {
+    const select = this.token(table).replace('select', `select ${PATIENT.hint}`);
+    return query(`${PATIENT.before} ${select} for update`, [storedBytes(key)]);
   },
 
   /** MySQL takes 0 for 1. */
@@ -35,6 +38,7 @@ export const mysqlRowLocks: RowLocks = {
     await query('set session innodb_lock_wait_timeout = 0', []);
     try {
       await mysqlKeyRow.create(query, table, key);
+      return true;
     } finally {
       await this.settle(query);
     }

@@ -1,6 +1,12 @@
 import type { QueryRunner } from 'typeorm';
 import { Deadline } from '../../../core/index.js';
-import { cleanError, isAnswer, isReadOnlyError, switchOverError } from '../connections/database-error.js';
+import {
+  cleanError,
+  DatabaseError,
+  isAnswer,
+  isReadOnlyError,
+  switchOverError,
+} from '../connections/database-error.js';
 import { isTrue, type Query } from '../connections/query.js';
 import { runUnlogged } from '../connections/silent-logger.js';
 import { TimeoutError, within } from '../connections/timeout.js';
@@ -11,6 +17,11 @@ import type { RowPool } from './row-pool.js';
 
 /** InnoDB counts whole seconds. A caller that gives up leaves a wait of at most this length behind. */
 export const LONGEST_WAIT_MS = 1_000;
+
+/** Two are enough, unless others delete rows. */
+const MOST_ROUNDS = 5;
+
+type Found = 'ours' | 'held' | 'missing';
 
 /** Where a row is, and how it is asked for. */
 export interface RowTarget {
@@ -33,20 +44,16 @@ export class RowTransaction {
 
   /** `null` when somebody else has the row. @param waitMs how long it stands in the database's line; 0: not at all */
   static async begin(target: RowTarget, connection: RowConnection, waitMs: number): Promise<RowTransaction | null> {
-    for (;;) {
+    for (let round = 0; round < MOST_ROUNDS; round += 1) {
       const transaction = new RowTransaction(target, connection, await connection.lend());
-      try {
-        if (await transaction.#lock(waitMs)) return transaction;
-        await transaction.#create();
-      } catch (error) {
-        const cause = cleanError(error);
-        await transaction.#end(cause);
-        if (!isAnswer(cause, target.locks.held)) throw cause;
-        await target.unanswered.assertAnswered(target.key);
-        return null;
-      }
-      await transaction.runner.release();
+      const found = await transaction.#lockOrCreate(waitMs);
+      if (found === 'ours') return transaction;
+      if (found === 'held') return null;
     }
+    throw new DatabaseError(
+      'the row of the key is not to be seen after it was made: a trigger, or a policy of row-level security, may hide it',
+      undefined,
+    );
   }
 
   /** The row is free, and the connection serves the next one. Never rejects. */
@@ -55,24 +62,43 @@ export class RowTransaction {
     this.target.pool.release(this.connection);
   }
 
-  /** False: nobody has made the row yet. */
-  async #lock(waitMs: number): Promise<boolean> {
-    const { key, table, locks, ttlMs, requestTimeoutMs } = this.target;
-    await this.#inTime(() => this.runner.startTransaction('READ COMMITTED'));
-    await locks.limit(this.query, { ttlMs, waitMs });
-    const select = locks.lock(table, waitMs > 0 ? 'wait' : 'nowait');
-    const limitMs = requestTimeoutMs + (waitMs > 0 ? LONGEST_WAIT_MS : 0);
-    const [row] = await this.connection.ask(limitMs, select, [locks.row.columnOf(key)]);
-    if (isTrue(row?.['is_read_only'])) throw switchOverError();
-    if (row && waitMs > 0) await locks.settle(this.query);
-    return row !== undefined;
+  /** The transaction goes on with a row that is `ours`, and is over otherwise. */
+  async #lockOrCreate(waitMs: number): Promise<Found> {
+    const { key, locks, unanswered } = this.target;
+    try {
+      const found = await this.#lock(waitMs);
+      if (found === 'ours') return found;
+      if (found === 'missing' && (await this.#create())) return found;
+      await this.#end(undefined);
+    } catch (error) {
+      const cause = cleanError(error);
+      await this.#end(cause);
+      if (!isAnswer(cause, locks.held)) throw cause;
+    }
+    await unanswered.assertAnswered(key);
+    return 'held';
   }
 
-  /** Committed before anybody locks it, as those who wait for a row must see it. */
-  async #create(): Promise<void> {
+  async #lock(waitMs: number): Promise<Found> {
+    const { key, table, locks, ttlMs } = this.target;
+    await this.#inTime(() => this.runner.startTransaction('READ COMMITTED'));
+    await locks.limit(this.query, { ttlMs, waitMs });
+    const [row] =
+      waitMs > 0 ? await locks.lockInLine(this.#patientQuery, table, key) : await locks.lock(this.query, table, key);
+    if (!row) return 'missing';
+    if (isTrue(row['is_read_only'])) throw switchOverError();
+    if (isTrue(row['is_held'])) return 'held';
+    if (waitMs > 0) await locks.settle(this.query);
+    return 'ours';
+  }
+
+  /** Committed before anybody locks it, as those who wait for a row must see it. False: another process makes it. */
+  async #create(): Promise<boolean> {
     const { key, table, locks } = this.target;
-    await locks.create(this.query, table, key);
+    if (!(await locks.create(this.query, table, key))) return false;
     await this.#inTime(() => this.runner.commitTransaction());
+    await this.runner.release();
+    return true;
   }
 
   async #end(cause: unknown): Promise<void> {
@@ -88,6 +114,10 @@ export class RowTransaction {
 
   /** Each in its time. */
   readonly query: Query = (...statement) => this.connection.ask(this.target.requestTimeoutMs, ...statement);
+
+  /** For one that may stand in line. */
+  readonly #patientQuery: Query = (...statement) =>
+    this.connection.ask(this.target.requestTimeoutMs + LONGEST_WAIT_MS, ...statement);
 
   #inTime<T>(statement: () => Promise<T>): Promise<T> {
     const answer = runUnlogged(statement);

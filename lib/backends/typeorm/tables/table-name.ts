@@ -40,6 +40,11 @@ export function doubleQuoted(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
+/** A text in a statement of PostgreSQL, whatever the session takes a backslash for. */
+export function quotedText(text: string): string {
+  return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
+}
+
 /** As people write it, of a quoted table. */
 export function plainTable(table: string): string {
   return table.replaceAll(/["`]/gu, '');
