@@ -41,6 +41,8 @@ export interface RowLocks {
   leave?(query: Query, table: string, grant: TokenOfRow): Promise<boolean>;
   /** Instead of a commit: undoes what was written since the savepoint, and ends the transaction. */
   undo(query: Query, table: string, grant: TokenOfRow): Promise<void>;
+  /** Readies a new connection for transactions, whatever its session begins with. */
+  prepare?(query: Query): Promise<unknown>;
   /** Readies a connection for `isHeldBy`, where a plain one does not see enough. */
   prepareToLook?(query: Query): Promise<void>;
   /** Whether a transaction that took the row for this owner is under way. */

@@ -62,6 +62,9 @@ export const mysqlRowLocks: RowLocks = {
     await query('commit', []);
   },
 
+  /** Otherwise the first statement, or the end of the transaction before, begins one whose isolation nobody can choose. */
+  prepare: (query) => query('set session completion_type = 0, session autocommit = 1', []),
+
   async prepareToLook(query) {
     await query('set session transaction isolation level read uncommitted', []);
   },

@@ -43,6 +43,7 @@ export function rowBackend(
   const times = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
   const common = { options: dataSource.options, dialect, ...times };
   const onOpen = async (query: Query): Promise<void> => {
+    await locks.prepare?.(query);
     await assertOnePrimary(query, dialect, 'row');
     await check(query);
   };
