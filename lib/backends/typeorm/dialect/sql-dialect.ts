@@ -40,6 +40,8 @@ export interface SqlDialect {
   durabilityWarning?(query: Query, table: string): Promise<string | undefined>;
   /** The storage engine of the table when it has no transactions or locks no rows, hence cannot keep our tables. */
   unfitEngine?(query: Query, table: string): Promise<string | undefined>;
+  /** The reason why the rows of the table are out of reach for us, by the database's own rules for rows. */
+  hiddenRows?(query: Query, table: string): Promise<string | undefined>;
   /** The name of the kind of cluster whose servers take writes without asking each other for locks; else `undefined`. */
   clusterOfPrimaries?(query: Query): Promise<string | undefined>;
   /** Raises the resource's fence to `token`; false when a newer token was there. */

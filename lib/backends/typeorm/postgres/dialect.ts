@@ -69,6 +69,21 @@ export const postgres: SqlDialect = {
       [table],
     ),
 
+  /** What a policy says is known when a statement meets it, but without one it is refused, or finds nothing. */
+  async hiddenRows(query, table) {
+    const [row] = await query(
+      `select current_user as role, string_agg(command, ', ') as commands
+       from (values ('r', 'select'), ('a', 'insert'), ('w', 'update')) as needed (code, command)
+       where row_security_active(to_regclass($1)) and not exists (
+         select from pg_policy where polrelid = to_regclass($1) and polpermissive and polcmd in ('*', code)
+           and exists (select from unnest(polroles) as role where role = 0 or pg_has_role(role, 'usage')))`,
+      [table],
+    );
+    const commands = row?.['commands'];
+    if (typeof commands !== 'string') return undefined;
+    return `it has row-level security, and no policy lets the role ${String(row?.['role'])} ${commands}`;
+  },
+
   async durabilityWarning(query, table) {
     const [row] = await query(
       `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,

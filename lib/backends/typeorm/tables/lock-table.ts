@@ -59,6 +59,8 @@ async function checkLockTable(query: Query, dialect: SqlDialect, table: string, 
   // Another process may create it at the same time, or this one may not be allowed to where it is there already.
   const failure = create ? await failureOf(query(createTable(dialect, table, 'lock'), [])) : undefined;
   await checkColumns(query, dialect, table, 'lock', failure);
+  const hidden = await dialect.hiddenRows?.(query, table);
+  if (hidden !== undefined) throw unreachable(table, hidden);
   const change = `update ${table} set token = token where 1 = 0`;
   await assertWritable(query, dialect, change, (why) => unusable(table, 'lock', why));
 }
@@ -109,6 +111,14 @@ async function checkColumns(
 function shownType(column: Awaited<ReturnType<Query>>[number] | undefined): string {
   if (!column) return 'not visible to us';
   return isTrue(column['primary_key']) ? `${String(column['type'])} primary key` : String(column['type']);
+}
+
+function unreachable(table: string, why: string): LockConfigurationError {
+  const advice = `create policy locks on ${plainTable(table)} using (true)`;
+  return new LockConfigurationError(
+    `the table ${plainTable(table)} cannot be used for locks (${why}): ${advice}`,
+    'tableName',
+  );
 }
 
 function unusable(table: string, kind: Kind, why: string): LockConfigurationError {
