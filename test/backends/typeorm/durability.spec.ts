@@ -46,6 +46,7 @@ for (const type of wantedOf(['postgres', 'mariadb'])) {
         const { url } = server;
         const service = new LockService(typeorm({ dataSource: { options: { type, url } }, synchronize: true }));
         opened.push(server, { stop: () => service.close() });
+        expect(service.backend.guarantee).toBe('best-effort');
         await (await service.acquire('k')).release();
         expect(service.backend.guarantee).toBe(advice === undefined ? 'durable' : 'best-effort');
         expect(service.health.status).toBe('up');

@@ -38,7 +38,7 @@ export class SqlLeaseStore implements LeaseStore {
   readonly mostPermits?: number;
   readonly #claims: ClaimLeases<ClaimReading> | undefined;
   readonly #stopReaper: () => void;
-  #guarantee: Guarantee = 'durable';
+  #guarantee: Guarantee = 'best-effort';
 
   constructor(
     protected readonly rows: LeaseTable,
@@ -61,7 +61,10 @@ export class SqlLeaseStore implements LeaseStore {
     this.#stopReaper = reapRegularly(reap, rows.reapIdleAfterMs);
   }
 
-  /** A server that does not flush, or a table that a crash empties, gives no more than `best-effort`. Known once there is a connection. */
+  /**
+   * A server that does not flush, or a table that a crash empties, gives no more than `best-effort`. Nobody knows before
+   * there is a connection, and until then no more is promised.
+   */
   get guarantee(): Guarantee {
     return this.#guarantee;
   }
