@@ -7,11 +7,14 @@ const PARAMETERS = '__routeArguments__';
 const CUSTOM_PARAMETER = '__customRouteArgs__';
 /** `RouteParamtypes.RESPONSE` of `@nestjs/common`. */
 const RESPONSE = '1:';
+/** `RouteParamtypes.PARAM`. */
+const ROUTE_PARAMETER = '5:';
 const SSE = '__sse__';
 const ROUTE = 'path';
 const VERB = 'method';
 const MESSAGES = ['message', 'microservices:pattern'] as const;
-const RESOLVERS = ['graphql:resolver_type', 'graphql:resolve_property'] as const;
+const FIELD_RESOLVER = 'graphql:resolve_property';
+const RESOLVERS = ['graphql:resolver_type', FIELD_RESOLVER] as const;
 const TRANSPORT = 'microservices:transport';
 /** `Transport.GRPC` of `@nestjs/microservices`. */
 const GRPC = 4;
@@ -24,6 +27,13 @@ const CAUGHT = '__filterCatchExceptions__';
 const DECLARATION = Symbol.for('nestjs-distributed-lock/declaration with @Locked');
 /** Decorators put these on methods that nobody calls from outside, too. */
 const ENHANCERS: ReadonlySet<unknown> = new Set([INTERCEPTORS, '__guards__', '__pipes__', FILTERS, DECLARATION]);
+
+/** The positions of route parameters, by `@Param('id')`. */
+export function routeParameters({ target, name }: Declaration): ReadonlySet<number> {
+  const parameters: unknown = Reflect.getMetadata(PARAMETERS, target.constructor, name);
+  const found = Object.entries(parameters ?? {}).filter(([kind]) => kind.startsWith(ROUTE_PARAMETER));
+  return new Set(found.flatMap(([, parameter]) => (isParameter(parameter) ? [parameter.index] : [])));
+}
 
 /** Names given by `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')` and the like, and their positions. */
 export function namedParameters({ target, name }: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
@@ -91,6 +101,11 @@ export function isGrpcMethod(method: object): boolean {
 /** Whether `method` is a query, a mutation, a subscription or a field of GraphQL. */
 export function isResolver(method: object): boolean {
   return RESOLVERS.some((key) => Reflect.hasMetadata(key, method));
+}
+
+/** Whether `method` resolves a field of an object of GraphQL. */
+export function isFieldResolver(method: object): boolean {
+  return Reflect.hasMetadata(FIELD_RESOLVER, method);
 }
 
 /** Whether `method` answers HTTP. */

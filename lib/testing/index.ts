@@ -2,3 +2,4 @@
 export { getTestLockBackendToken, LockTestingModule, type LockTestingOptions } from './lock-testing.module.js';
 export { ManualClock } from './manual-clock.js';
 export { TestLockBackend } from './test-lock-backend.js';
+export { withTestLocks } from './with-test-locks.js';

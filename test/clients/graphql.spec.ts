@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { Catch, type ExceptionFilter } from '@nestjs/common';
+import { Catch, type ExceptionFilter, Injectable } from '@nestjs/common';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
 import {
   Args,
@@ -13,7 +13,13 @@ import {
   ResolveField,
   Resolver,
 } from '@nestjs/graphql';
-import { DistributedLockModule, type DistributedLockExtras, Locked, LockService } from 'nestjs-distributed-lock';
+import {
+  DistributedLockModule,
+  type DistributedLockExtras,
+  Locked,
+  LockKey,
+  LockService,
+} from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { eventually } from '../support/eventually.js';
 import { application, listen } from '../nest/apps.js';
@@ -58,8 +64,18 @@ class Sale {
   id: string = '';
 }
 
+@Injectable()
+class Stocks {
+  @Locked('stock_:id', { waitMs: 0 })
+  async of(@LockKey('id') id: string): Promise<number> {
+    return id.length;
+  }
+}
+
 @Resolver(() => Sale)
 class SaleResolver {
+  constructor(private readonly stocks: Stocks) {}
+
   @Query(() => Sale)
   sale(@Args('id') id: string): Sale {
     return { id };
@@ -69,6 +85,11 @@ class SaleResolver {
   @ResolveField(() => Number)
   async total(@Parent() { id }: Sale): Promise<number> {
     return id.length;
+  }
+
+  @ResolveField(() => Number)
+  stock(@Parent() { id }: Sale): Promise<number> {
+    return this.stocks.of(id);
   }
 }
 
@@ -81,7 +102,7 @@ describe('a client of GraphQL', () => {
       playground: false,
     });
     const module = DistributedLockModule.forRoot({ backend: memory(), exceptionFilter: true, ...extras });
-    const app = await application({ imports: [module, graphql], providers: [Sales, SaleResolver] });
+    const app = await application({ imports: [module, graphql], providers: [Sales, SaleResolver, Stocks] });
     if (filter) app.useGlobalFilters(filter);
     const url = await listen(app);
     const ask = async (query: string, signal: AbortSignal | null = null): Promise<unknown[]> => {
@@ -162,6 +183,17 @@ describe('a client of GraphQL', () => {
     expect(told).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'total_a1', holder: { pid: process.pid } });
     expect(inspect(told)).toMatch(/^LockTimeoutError: "total_a1" is held by/);
     await held.release();
+  });
+
+  it('is told no key, host or process by a field whose service is busy', async () => {
+    const { ask, locks } = await start();
+    expect(await ask('{ sale(id: "a1") { stock } }')).toEqual([200, { data: { sale: { stock: 2 } } }]);
+    await using _held = await locks.acquire('stock_a1');
+    const [, answer] = await ask('{ sale(id: "a1") { stock } }');
+    expect(answer).toMatchObject({
+      errors: [{ message: 'Locked by another request, try again later', extensions: { code: 'LOCK_TIMEOUT' } }],
+    });
+    expect(JSON.stringify(answer)).not.toMatch(/stock_a1|pid/u);
   });
 
   it('does not wait any longer once it has gone', async () => {

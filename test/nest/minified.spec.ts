@@ -55,7 +55,7 @@ describe.each([
     ['id', `@Locked('cell_:id') async move(id: string, count: number): Promise<string> { return id + count + count }`],
     ['sku', `@Locked('cell_:sku') async move(cell: string, sku: string): Promise<string> { return sku + cell + cell }`],
   ])('stops the application, which says what to write for :%s', async (name, body) => {
-    const advice = `This build looks minified, which renames arguments: write @LockKey('${name}') before it`;
+    const advice = `This build looks minified, as by esbuild or terser, which renames arguments: write @LockKey('${name}') before it`;
     await expect(keysOf(body, build, move)).rejects.toThrow(advice);
   });
 

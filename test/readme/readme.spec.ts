@@ -28,9 +28,10 @@ const PRINTED: Record<string, unknown> = {
   'docs/sequencers-and-lock-delay/example-1': 'valid\nstale\n',
   'docs/shutdown/example-2': 'done\n',
   'docs/testing/example-1': 'true\ntest could not acquire "other": the test backend is down\n',
-  'docs/testing/example-2': 'test\nmemory\n',
-  'docs/testing/example-3': 'true\nsold 7\n',
-  'docs/testing/example-4': 'held\nlost\n',
+  'docs/testing/example-2': 'bought a1\n',
+  'docs/testing/example-3': 'test\nmemory\n',
+  'docs/testing/example-4': 'true\nsold 7\n',
+  'docs/testing/example-5': 'held\nlost\n',
   'docs/writing-a-backend/map-store.test': expect.stringMatching(
     new RegExp(`pass ${promises.length}\\n[^]*fail 0\\n[^]*skipped 0\\n`, 'u'),
   ),

@@ -1,5 +1,6 @@
 import type { LockHandle } from '../holding/lock-handle.js';
 import type { AcquireOptions, ResolvedOptions } from '../lock-options.js';
+import { JoinedSignal } from '../kit/joined-signal.js';
 import { Deadline } from '../time/deadline.js';
 import { type Clock, systemClock } from '../time/timers.js';
 import { LockSet } from './lock-set.js';
@@ -74,10 +75,12 @@ export abstract class SeveralKeys {
     const waiting = { ...options, waitMs: remainingMs };
     if (taken.locks.length === 0) return this.acquire(key, waiting);
     const { signal: lost } = taken;
-    const signal = options.signal ? AbortSignal.any([options.signal, lost]) : lost;
+    const joined = options.signal ? new JoinedSignal([options.signal, lost]) : undefined;
+    const signal = joined?.signal ?? lost;
     try {
       return await taken.run(() => this.acquire(key, { ...waiting, signal }));
     } finally {
+      joined?.end();
       taken.unlisten();
     }
   }

@@ -10,6 +10,8 @@ export interface ArgumentNames {
   readonly looksMinified: boolean;
 }
 
+const LOWERED = /\b__awaiter\(this, arguments, void 0, function\*? ?(?=\()/u;
+
 /** Minifiers never need four letters. */
 const LONGEST_MANGLED = 3;
 
@@ -17,14 +19,15 @@ const LONGEST_MANGLED = 3;
  * Reads the names of a function's arguments from its source. They survive the compilers that Nest is used with. A
  * minifier replaces them, perhaps by each other's: names that it may have made are left out.
  */
-export function argumentNames(source: string): ArgumentNames {
-  const { parts, looksMinified } = splitArguments(plainSource(source));
+export function argumentNames(source: string, keepsNames = false): ArgumentNames {
+  const { parts, isDense } = splitArguments(argumentsBegin(plainSource(source)));
+  const looksMinified = isDense && !keepsNames && !parts.some((part) => (nameIn(part)?.length ?? 0) > LONGEST_MANGLED);
   const longestDoubtful = looksMinified ? LONGEST_MANGLED : 1;
   const names: (string | undefined)[] = [];
   const doubtful = new Set<string>();
   let rest = false;
   for (const argument of parts) {
-    const name = NAME.exec(argument)?.groups?.['name'];
+    const name = nameIn(argument);
     const isDoubtful = name !== undefined && name.length <= longestDoubtful;
     rest = argument.trimStart().startsWith('...');
     if (isDoubtful) doubtful.add(name);
@@ -33,8 +36,26 @@ export function argumentNames(source: string): ArgumentNames {
   return { names, rest, doubtful, looksMinified };
 }
 
-/** The text of each argument. Every compiler prints a space behind the last, and no minifier does. */
-function splitArguments(source: string): { readonly parts: readonly string[]; readonly looksMinified: boolean } {
+/**
+ * Whether the source of a class shows that names were kept although spaces were not, as by tsx: esbuild writes this
+ * helper, and has another name for it where it renames.
+ */
+export function showsKeptNames(classSource: string): boolean {
+  return /\b__name\(/u.test(classSource);
+}
+
+function nameIn(argument: string): string | undefined {
+  return NAME.exec(argument)?.groups?.['name'];
+}
+
+/** Compiled for ES2015, an asynchronous method with defaults has its arguments in a generator inside. */
+function argumentsBegin(source: string): string {
+  const begin = LOWERED.exec(source);
+  return begin ? source.slice(begin.index + begin[0].length) : source;
+}
+
+/** The text of each argument. Every compiler for people prints a space behind the last, and no minifier does. */
+function splitArguments(source: string): { readonly parts: readonly string[]; readonly isDense: boolean } {
   const parts: string[] = [];
   let depth = 0;
   let start = -1;
@@ -46,12 +67,12 @@ function splitArguments(source: string): { readonly parts: readonly string[]; re
     else if (start >= 0 && depth === 1 && (char === ')' || char === ',')) {
       const part = source.slice(start, index);
       if (part.trim() !== '') parts.push(part);
-      if (char === ')') return { parts, looksMinified: /\S/u.test(source.charAt(index + 1)) };
+      if (char === ')') return { parts, isDense: /\S/u.test(source.charAt(index + 1)) };
       start = index + 1;
     }
     if (')]}'.includes(char)) depth -= 1;
   }
-  return { parts: [], looksMinified: false };
+  return { parts: [], isDense: false };
 }
 
 const COMMENT = /\/\*[^]*?\*\/|\/\/[^\n]*/uy;

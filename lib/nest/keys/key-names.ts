@@ -2,15 +2,24 @@ import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
 import { type Declaration, isMethod, type Method } from '../../decorators/declaration.js';
 import { unwrapped } from '../../decorators/wrapped-method.js';
-import { type ArgumentNames, argumentNames } from './argument-names.js';
+import { type ArgumentNames, argumentNames, showsKeptNames } from './argument-names.js';
 import type { Path } from './key-template.js';
-import { isMessageHandler, mayBeHandler, namedParameters, parameterTypes, routeHas } from '../method-metadata.js';
+import {
+  isMessageHandler,
+  mayBeHandler,
+  namedParameters,
+  parameterTypes,
+  routeHas,
+  routeParameters,
+} from '../method-metadata.js';
 import { parameterMetadata } from './parameter-metadata.js';
-import { fromRequest, hasProperty, isObject, REQUEST_PARTS, walk } from '../requests/request-values.js';
+import { fromRequest, hasProperty, isObject, REQUEST_PARTS, routeParameter, walk } from '../requests/request-values.js';
 
 /** The context is that of the request that the call handles. */
 export type ReadValue = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;
 
+/** What the compiler writes for interfaces and unions, and for what comes later. */
+const UNKNOWN_TYPES: ReadonlySet<unknown> = new Set([Object, Promise, Function]);
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 
 /**
@@ -21,6 +30,7 @@ export class KeyNames {
   readonly #positions: ReadonlyMap<string, number | 'ambiguous'>;
   readonly #arguments: ArgumentNames;
   readonly #locks: ReadonlySet<number>;
+  readonly #routeParameters: ReadonlySet<number>;
   readonly #types: readonly unknown[] | undefined;
 
   constructor(
@@ -32,8 +42,10 @@ export class KeyNames {
     // The class may still have the method that a decorator below has wrapped by now.
     const declared: unknown = Object.getOwnPropertyDescriptor(declaration.target, declaration.name)?.value;
     const source = unwrapped(isMethod(declared) ? declared : method);
-    this.#arguments = argumentNames(Function.prototype.toString.call(source));
+    const ofClass = Function.prototype.toString.call(declaration.target.constructor);
+    this.#arguments = argumentNames(Function.prototype.toString.call(source), showsKeptNames(ofClass));
     this.#locks = locks;
+    this.#routeParameters = routeParameters(declaration);
     this.#types = parameterTypes(declaration);
     const named = this.#arguments.names.flatMap((name, index): [string, number][] => (name ? [[name, index]] : []));
     this.#positions = new Map([...named, ...namedParameters(declaration), ...keys]);
@@ -42,7 +54,10 @@ export class KeyNames {
   /** The argument that is the value of a name, or how else a call finds it: `undefined` when nothing has the name. */
   reader([head, ...rest]: Path): number | ReadValue {
     const position = this.#positions.get(head);
-    if (typeof position === 'number') return rest.length === 0 ? position : (args) => walk(args[position], rest);
+    if (typeof position === 'number') {
+      if (this.#routeParameters.has(position)) return (args) => routeParameter(walk(args[position], rest));
+      return rest.length === 0 ? position : (args) => walk(args[position], rest);
+    }
     return (args, context) => {
       const only = this.#onlyObject(args);
       if (only && hasProperty(only, head)) return walk(only, [head, ...rest]);
@@ -56,7 +71,7 @@ export class KeyNames {
     if (position === 'ambiguous') {
       throw this.#refused(`two parameters are called "${head}"; name the one that is meant by @LockKey('${head}')`);
     }
-    if (position !== undefined) return;
+    if (position !== undefined) return rest.length === 0 ? this.#assertPlain(head, position) : undefined;
     if (REQUEST_PARTS.has(head) && rest.length > 0 && mayBeHandler(method)) return;
     if (rest.length === 0 && routeHas(method, controller, head, prefixes)) return;
     if (!this.#isDoubtful(head) && (isMessageHandler(method) || this.#mayHaveObject())) return;
@@ -64,6 +79,17 @@ export class KeyNames {
       `:${[head, ...rest].join('.')} is a placeholder, and there is no @LockKey('${head}'), no parameter, argument or ` +
         `route parameter of that name. ${this.#advice(head)}`,
     );
+  }
+
+  /** An instance is no value for a key, unless its class has one for JSON. */
+  #assertPlain(name: string, position: number): void {
+    const type = this.#types?.[position];
+    if (typeof type !== 'function' || UNKNOWN_TYPES.has(type) || PLAIN_TYPES.has(type)) return;
+    if (this.#routeParameters.has(position) && type === Array) return;
+    const prototype: unknown = type.prototype;
+    if (isObject(prototype) && 'toJSON' in prototype) return;
+    const what = type === Array ? 'an array' : `a ${type.name}`;
+    throw this.#refused(`:${name} is ${what}, which names no lock. Name one of its properties, as in :${name}.id`);
   }
 
   /** A minified method without the types of its arguments says nothing about them. */
@@ -75,7 +101,8 @@ export class KeyNames {
   #advice(name: string): string {
     const { doubtful, looksMinified } = this.#arguments;
     const explicit = `write @LockKey('${name}') before it`;
-    if (looksMinified) return `This build looks minified, which renames arguments: ${explicit}`;
+    if (looksMinified)
+      return `This build looks minified, as by esbuild or terser, which renames arguments: ${explicit}`;
     if (doubtful.has(name)) return `An argument of one letter may be named by a minifier: ${explicit}`;
     return `For a plain colon write "\\\\:${name}", before other letters ":{name}"`;
   }

@@ -60,8 +60,8 @@ export class LockedKeys {
     try {
       return this.#keysOf(instance, args, context);
     } catch (error) {
-      // A handler's arguments come from outside. Elsewhere it is the application's own mistake.
-      if (context && isLockError(error, 'LOCK_CONFIGURATION')) blameRequest(error);
+      // A handler's arguments come from outside. Elsewhere it is the application's own mistake, as instances are.
+      if (context && isLockError(error, 'LOCK_CONFIGURATION') && !isAboutInstance(error)) blameRequest(error);
       throw error;
     }
   }
@@ -116,7 +116,11 @@ export function compile(
  */
 function encodeValue(value: unknown, delimiter: string, label: string): string {
   const text = textOf(value);
-  if (text === undefined) throw refused(`${label} is ${kindOf(value)}, which names no lock`);
+  if (text === undefined) {
+    const error = refused(`${label} is ${kindOf(value)}, which names no lock`);
+    if (isInstance(value)) aboutInstances.add(error);
+    throw error;
+  }
   if (text === '') throw refused(`${label} is empty: all such callers would share one lock`);
   if (text.length > LONGEST_VALUE) throw refused(`${label} has ${text.length} characters: too long for a key`);
   if (!text.isWellFormed()) throw refused(`${label} is no well-formed Unicode: ${quote(text)}`);
@@ -124,10 +128,29 @@ function encodeValue(value: unknown, delimiter: string, label: string): string {
   return Array.from(text, (char) => (char !== delimiter && PLAIN.test(char) ? char : escape(char))).join('');
 }
 
+/** Errors about instances of classes, which no client can send. */
+const aboutInstances = new WeakSet<object>();
+
+function isAboutInstance(error: object): boolean {
+  return aboutInstances.has(error);
+}
+
+/** Dates, ObjectIds and others are the text that their class writes for JSON. */
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  const plain = typeof value === 'bigint' || typeof value === 'boolean' || Number.isFinite(value);
-  return plain ? String(value) : undefined;
+  if (typeof value === 'bigint' || typeof value === 'boolean' || Number.isFinite(value)) return String(value);
+  if (!hasText(value)) return undefined;
+  const text = value.toJSON();
+  return typeof text === 'string' ? text : undefined;
+}
+
+function hasText(value: unknown): value is { toJSON(): unknown } {
+  return isObject(value) && 'toJSON' in value && typeof value.toJSON === 'function';
+}
+
+function isInstance(value: unknown): boolean {
+  const prototype: unknown = isObject(value) && !Array.isArray(value) ? Object.getPrototypeOf(value) : null;
+  return prototype !== null && prototype !== Object.prototype;
 }
 
 function escape(char: string): string {
@@ -136,7 +159,9 @@ function escape(char: string): string {
 
 function kindOf(value: unknown): string {
   if (value === null || value === undefined || typeof value === 'number') return String(value);
-  return Array.isArray(value) ? 'an array' : typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+  if (Array.isArray(value)) return 'an array';
+  if (isInstance(value)) return `a ${value.constructor.name}`;
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
 function refused(message: string): LockConfigurationError {

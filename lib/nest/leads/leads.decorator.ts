@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Inject } from '@nestjs/common';
 import { LockConfigurationError, type LeadOptions, type LockHandle } from '../../core/index.js';
-import { type Declaration, isMethod, labelOf } from '../../decorators/declaration.js';
+import { assertLegacyDecorator, type Declaration, isMethod, labelOf } from '../../decorators/declaration.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { parseTemplate } from '../keys/key-template.js';
 
@@ -35,6 +35,7 @@ export function Leads(office: string | LeadsOptions) {
     name: string | symbol,
     descriptor: TypedPropertyDescriptor<Target>,
   ): void => {
+    assertLegacyDecorator('@Leads', name);
     const { key, backend = DEFAULT_BACKEND, ...options } = typeof office === 'object' ? office : { key: office };
     const declaration = { target, name };
     const label = labelOf(declaration);

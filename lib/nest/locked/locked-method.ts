@@ -3,6 +3,7 @@ import {
   type AcquireOptions,
   currentLock,
   isLockError,
+  JoinedSignal,
   LockConfigurationError,
   type LockHandle,
   type LockService,
@@ -13,15 +14,14 @@ import {
 import { type Declaration, labelOf, type Method } from '../../decorators/declaration.js';
 import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
 import type { KeyTemplate } from '../keys/key-template.js';
-import { isAnsweredError } from '../requests/lock-answers.js';
 import { type KeySource, LockedKeys } from '../keys/locked-keys.js';
 import type { Lockable, LockedOptions } from './locked-types.js';
 import { lockedStream, toObservable } from './locked-stream.js';
-import { isEventStream, isResolver, returnsObservable, takesResponse } from '../method-metadata.js';
+import { checkSchedule } from './schedules.js';
+import { isEventStream, returnsObservable, takesResponse } from '../method-metadata.js';
 import type { Enclosure, MethodStep } from './method-step.js';
 import { parameterMetadata } from '../keys/parameter-metadata.js';
 import { isObject } from '../requests/request-values.js';
-import { hideDetails } from '../requests/lock-exceptions.js';
 import { currentRequest, ownContext } from '../requests/request-scope.js';
 import { lockedResult } from '../results/locked-result.js';
 
@@ -59,10 +59,11 @@ export class LockedMethod {
     readonly declaration: Declaration,
     private readonly method: Method,
     key: KeySource,
-    { backend = DEFAULT_BACKEND, onBusy = 'throw', outliveClient = false, ...acquire }: LockedOptions,
+    private readonly options: LockedOptions,
     /** Where an instance has its `LockService`. */
     readonly property: symbol,
   ) {
+    const { backend = DEFAULT_BACKEND, onBusy = 'throw', outliveClient = false, ...acquire } = options;
     this.label = labelOf(declaration);
     this.backend = backend;
     if (typeof onBusy !== 'function' && onBusy !== 'throw' && onBusy !== 'skip') {
@@ -96,6 +97,7 @@ export class LockedMethod {
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
     if (typeof method !== 'function') return;
     this.#keys.validate(method, classRef, prefixes);
+    checkSchedule(method, this.label, this.options);
     if (this.#streams(method)) this.#refuseStep();
     this.step?.validate(method, classRef, this.#keys);
   }
@@ -122,18 +124,10 @@ export class LockedMethod {
       const enclose = this.step?.enclose(instance, args, context);
       const writesResponse = context?.getType() === 'http' && takesResponse(this.declaration);
       const answer = this.#answer(call, { perform, enclose, writesResponse }, (busy) => this.#instead(busy, args));
-      return context ? answer : answer.catch((error: unknown) => this.#refused(error, instance));
+      return answer;
     } catch (error) {
-      return streams ? throwError(() => error) : this.#refused(error, instance);
+      return streams ? throwError(() => error) : Promise.reject(error);
     }
-  }
-
-  /** Without interceptors, as fields of GraphQL are resolved, clients are shown the error itself. */
-  async #refused(error: unknown, instance: unknown): Promise<never> {
-    const method: unknown = isObject(instance) && Reflect.get(instance, this.declaration.name);
-    const isShown = typeof method === 'function' && isResolver(method) && !currentRequest();
-    if (isShown && isAnsweredError(error)) hideDetails(error);
-    throw error;
   }
 
   /** Answers when the method has returned. The lock lasts until the work behind what it returned has ended. */
@@ -191,6 +185,7 @@ export class LockedMethod {
     // Work that runs under a lock goes on when its client has gone. Hence its inner locks are waited for, too.
     const departure = this.#outlivesClient || currentLock() ? undefined : currentRequest()?.departure;
     const signals = [this.#acquire.signal, unsubscribed, departure].filter((signal) => signal !== undefined);
+    const joined = signals.length > 1 ? new JoinedSignal(signals) : undefined;
     const [only] = keys;
     let entered = false;
     const enter: Work<T> = (locks) => {
@@ -199,17 +194,24 @@ export class LockedMethod {
       return work(locks);
     };
     try {
-      const signal = signals.length > 1 ? AbortSignal.any(signals) : signals[0];
+      const signal = joined?.signal ?? signals[0];
       const options =
         signal && signal !== this.#acquire.signal
           ? { ...this.#acquire, signal }
           : (this.#resolved.get(service) ?? this.#acquire);
-      return await (typeof only === 'string' && keys.length === 1
+      const result = await (typeof only === 'string' && keys.length === 1
         ? service.withLock(only, (lock) => enter([lock]), options)
         : service.withLocks(keys, ({ locks }) => enter(locks), options));
+      if (!entered)
+        throw this.#withoutService(
+          'the one that it was given ran nothing, as mocks do. In tests, use LockTestingModule or withTestLocks(instance)',
+        );
+      return result;
     } catch (error) {
       if (entered || this.#onBusy === 'throw' || !isLockError(error, 'LOCK_TIMEOUT')) throw error;
       return instead(error);
+    } finally {
+      joined?.end();
     }
   }
 

@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common';
 import { LockConfigurationError, type WantedKey } from '../../core/index.js';
-import { isMethod, labelOf } from '../../decorators/declaration.js';
+import { assertLegacyDecorator, isMethod, labelOf } from '../../decorators/declaration.js';
 import { adoptLockedStep } from '../../decorators/locked-step.js';
 import { wrapMethod } from '../../decorators/wrapped-method.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
@@ -34,6 +34,7 @@ export function Locked<Busy extends OnBusy>(
 ): LockedDecorator<[], Busy>;
 export function Locked(key: KeySource, options: LockedOptions = {}): AnyDecorator {
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
+    assertLegacyDecorator('@Locked', name);
     const { backend = DEFAULT_BACKEND } = options;
     const declaration = { target, name };
     const label = labelOf(declaration);

@@ -20,13 +20,19 @@ export function assertNotUnlocked(prototype: object, methods: readonly LockedMet
     if (owner === undefined || owner === target) continue;
     const isLocked = methods.some((other) => other.declaration.target === owner && other.declaration.name === name);
     const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;
-    if (isLocked || typeof method !== 'function' || Reflect.hasMetadata(UNLOCKED, method)) continue;
+    if (isLocked || typeof method !== 'function' || Reflect.hasMetadata(UNLOCKED, method) || isTestDouble(method))
+      continue;
     throw new LockConfigurationError(
       `${owner.constructor.name}.${String(name)} overrides ${label}, which has @Locked, and would run without a lock: give it ` +
         '@Locked too, or @Unlocked() if it needs no lock or calls super',
       'method',
     );
   }
+}
+
+/** Spies and mocks of jest, vitest and sinon stand for a method on purpose. */
+function isTestDouble(method: object): boolean {
+  return ['_isMockFunction', 'isSinonProxy'].some((mark) => Reflect.get(method, mark) === true);
 }
 
 function ownerOf(prototype: object, name: string | symbol): object | undefined {

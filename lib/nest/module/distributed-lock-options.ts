@@ -33,7 +33,8 @@ export interface DistributedLockExtras {
 
 /**
  * The token of what `forRoot` was given, or the factory of `forRootAsync` returned. Tests replace it:
- * `overrideProvider(DISTRIBUTED_LOCK_OPTIONS).useValue(memory())`. The real backend is then neither opened nor started.
+ * `overrideProvider(DISTRIBUTED_LOCK_OPTIONS).useValue(memory())`, which stands for all backends of the module. The real
+ * ones are then neither opened nor started.
  */
 export const DISTRIBUTED_LOCK_OPTIONS = Symbol.for('nestjs-distributed-lock/options of DistributedLockModule');
 
@@ -44,11 +45,19 @@ export interface DistributedLockAsyncOptions extends AsyncOptions, DistributedLo
   backends?: readonly string[];
 }
 
-/** The backends by name, and the other options. @throws LockConfigurationError */
-export function resolveModuleOptions(given: GivenBackend | DistributedLockOptions): {
+/**
+ * The backends by name, and the other options. A backend alone stands for all `names`.
+ * @throws LockConfigurationError
+ */
+export function resolveModuleOptions(
+  given: GivenBackend | DistributedLockOptions,
+  names: readonly string[] = [DEFAULT_BACKEND],
+): {
   readonly backends: NamedBackends;
   readonly options: LockServiceOptions;
   readonly logger: LoggerService | false | undefined;
+  /** Whether one backend stands for all names. Each has keys of its own then, as it would with several. */
+  readonly isShared: boolean;
 } {
   const { backend, backends, logger, ...options }: ModuleOptions & { backend?: unknown; backends?: unknown } =
     isBackend(given) ? { backend: given } : { ...given };
@@ -59,7 +68,8 @@ export function resolveModuleOptions(given: GivenBackend | DistributedLockOption
     );
   }
   const named: Record<string, GivenBackend> = {};
-  for (const [name, value] of Object.entries(backends ?? { [DEFAULT_BACKEND]: backend })) {
+  const found = backends ?? Object.fromEntries(names.map((name) => [name, backend]));
+  for (const [name, value] of Object.entries(found)) {
     if (!isBackend(value)) {
       throw new LockConfigurationError(`the backend "${name}" of DistributedLockModule is no LockBackend`, 'backend');
     }
@@ -69,5 +79,5 @@ export function resolveModuleOptions(given: GivenBackend | DistributedLockOption
   if (!fallback) {
     throw new LockConfigurationError(`one of the backends must be called "${DEFAULT_BACKEND}"`, 'backends');
   }
-  return { backends: { ...named, default: fallback }, options, logger };
+  return { backends: { ...named, default: fallback }, options, logger, isShared: backends === undefined };
 }

@@ -1,6 +1,6 @@
 import { ConfigurableModuleBuilder, type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { APP_FILTER, ApplicationConfig, DiscoveryModule, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
-import { type GivenBackend, LockService } from '../../core/index.js';
+import { type GivenBackend, LockConfigurationError, LockService } from '../../core/index.js';
 import { foreignServiceClasses } from '../copies.js';
 import {
   DISTRIBUTED_LOCK_OPTIONS,
@@ -74,7 +74,15 @@ function lockErrorProviders(answers: LockAnswers): Provider[] {
 @Module({ imports: [DiscoveryModule, LeadsModule], providers: [MadeOnce, LockedExplorer] })
 export class DistributedLockModule extends ConfigurableModuleClass {
   /** @throws LockConfigurationError */
-  static override forRoot(given: GivenBackend | (DistributedLockOptions & DistributedLockExtras)): DynamicModule {
+  static override forRoot(
+    given: GivenBackend | (DistributedLockOptions & DistributedLockExtras),
+    ...rest: readonly never[]
+  ): DynamicModule {
+    if (rest.length > 0) {
+      const why =
+        'forRoot takes one argument. Options stand beside the backend: forRoot({ backend, namespace: "shop" })';
+      throw new LockConfigurationError(why, 'backend');
+    }
     // The builder copies options key by key, which would strip a live backend of its methods.
     const { backends, options, logger } = resolveModuleOptions(given);
     const names = Object.keys(backends);

@@ -1,6 +1,12 @@
 import { type BeforeApplicationShutdown, Logger, type LoggerService, type OnApplicationShutdown } from '@nestjs/common';
 import { DiscoveryService, type ModulesContainer } from '@nestjs/core';
-import { type GivenBackend, LockConfigurationError, LockService, openBackend } from '../../core/index.js';
+import {
+  type GivenBackend,
+  LockConfigurationError,
+  LockService,
+  type LockServiceOptions,
+  openBackend,
+} from '../../core/index.js';
 import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
 import { KeyTemplateNames } from '../locked/key-template-names.js';
@@ -19,7 +25,7 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
 
   /** @throws LockConfigurationError also when the backends are not those of `names` */
   constructor(settings: GivenBackend | DistributedLockOptions, names: readonly string[], modules: ModulesContainer) {
-    const { backends, options, logger } = resolveModuleOptions(settings);
+    const { backends, options, logger, isShared } = resolveModuleOptions(settings, names);
     const found = Object.keys(backends);
     if (found.length !== names.length || !names.every((name) => found.includes(name))) {
       throw new LockConfigurationError(
@@ -39,7 +45,10 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
         const isSilent = logger === false || given.some((observer) => observer instanceof LockLogger);
         const logging = new LockLogger({ backend: label, ...(logger ? { logger } : {}) });
         const observers = isSilent ? given : [logging, ...given];
-        return [name, new LockService(backend, { ...options, observers })];
+        return [
+          name,
+          new LockService(backend, { ...options, ...(isShared ? namespaceOf(name, options) : {}), observers }),
+        ];
       }),
     );
     endLast(modules);
@@ -75,6 +84,13 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
   #each<T>(work: (service: LockService) => T): T[] {
     return Array.from(this.#services.values(), work);
   }
+}
+
+/** Keys of its own for one of several names that share a backend. */
+function namespaceOf(name: string, { namespace }: LockServiceOptions): LockServiceOptions {
+  if (name === DEFAULT_BACKEND) return {};
+  const own = name.replaceAll(/[^\w.-]/gu, '-');
+  return { namespace: namespace === undefined ? own : `${namespace}.${own}` };
 }
 
 /**

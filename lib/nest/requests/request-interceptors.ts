@@ -1,7 +1,8 @@
 import type { NestInterceptor, Type } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { isMethod, type Method } from '../../decorators/declaration.js';
-import { addFirstInterceptor, addLastInterceptor, mayBeHandler } from '../method-metadata.js';
+import { addFirstInterceptor, addLastInterceptor, isFieldResolver, mayBeHandler } from '../method-metadata.js';
+import { guardFieldResolver } from './field-resolvers.js';
 import { isObject } from './request-values.js';
 import { LockErrorsInterceptor, noteLockErrors } from './lock-errors.interceptor.js';
 import type { LockErrors } from './lock-errors.js';
@@ -33,12 +34,16 @@ export function interceptHandlers(modules: ModulesContainer, errors: LockErrors 
 
 function markHandlers(classRef: Type, first: Type<NestInterceptor>, last: Type<NestInterceptor>): void {
   const { prototype } = classRef;
-  const methods = new MetadataScanner()
-    .getAllMethodNames(prototype)
-    .map((name): unknown => Reflect.get(prototype, name))
-    .filter((method): method is Method => isMethod(method) && mayBeHandler(method));
-  if (methods.length > 0) addFirstInterceptor(classRef, first);
-  for (const method of methods) addLastInterceptor(method, last);
+  const names = new MetadataScanner().getAllMethodNames(prototype);
+  const handlers = names.flatMap((name): [string, Method][] => {
+    const method: unknown = Reflect.get(prototype, name);
+    return isMethod(method) && mayBeHandler(method) ? [[name, method]] : [];
+  });
+  if (handlers.length > 0) addFirstInterceptor(classRef, first);
+  for (const [name, method] of handlers) {
+    addLastInterceptor(method, last);
+    if (isFieldResolver(method)) guardFieldResolver(prototype, name, method);
+  }
 }
 
 function isClass(metatype: unknown): metatype is Type {

@@ -21,8 +21,14 @@ export function fromRequest(context: ExecutionContext, head: string, rest: reado
 
 function fromHttp(request: unknown, head: string, rest: readonly string[]): unknown {
   if (!isObject(request)) return undefined;
-  if (rest.length === 0) return walk(Reflect.get(request, 'params'), [head]);
-  return REQUEST_PARTS.has(head) ? walk(Reflect.get(request, head), rest) : undefined;
+  if (rest.length === 0) return routeParameter(walk(Reflect.get(request, 'params'), [head]));
+  const value = REQUEST_PARTS.has(head) ? walk(Reflect.get(request, head), rest) : undefined;
+  return head === 'params' ? routeParameter(value) : value;
+}
+
+/** The value of a wildcard is a path, also where Express 5 has it in segments. */
+export function routeParameter(value: unknown): unknown {
+  return Array.isArray(value) ? value.join('/') : value;
 }
 
 function fromMessage(data: unknown, head: string, rest: readonly string[]): unknown {

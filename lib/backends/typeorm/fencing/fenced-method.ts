@@ -1,6 +1,6 @@
 import { DataSource } from 'typeorm';
 import { LockConfigurationError } from '../../../core/index.js';
-import { isMethod, labelOf } from '../../../decorators/declaration.js';
+import { assertLegacyDecorator, isMethod, labelOf } from '../../../decorators/declaration.js';
 import { addLockedStep, type LockedStep, withoutLock } from '../../../decorators/locked-step.js';
 import { wrapMethod } from '../../../decorators/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
@@ -31,6 +31,7 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
   const { dataSource = DataSource, tableName = DEFAULT_FENCE_TABLE } = options;
   assertTableName(tableName);
   return (target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
+    assertLegacyDecorator('@Fenced', name);
     const declaration = { target, name };
     const label = labelOf(declaration);
     const method: unknown = descriptor?.value;

@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../../../core/index.js';
-import { isMethod } from '../../../decorators/declaration.js';
+import { assertLegacyDecorator, isMethod } from '../../../decorators/declaration.js';
 import { wrapMethod } from '../../../decorators/wrapped-method.js';
 import { type OptimisticOptions, repeatOnConflict, resolveOptimisticOptions } from './optimistic-retries.js';
 import type { PromiseMethodDecorator } from './promise-method.js';
@@ -17,6 +17,7 @@ import type { PromiseMethodDecorator } from './promise-method.js';
 export function Optimistic(options: OptimisticOptions = {}): PromiseMethodDecorator {
   const resolved = resolveOptimisticOptions(options);
   return (_target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
+    assertLegacyDecorator('@Optimistic', name);
     const method: unknown = descriptor?.value;
     if (!descriptor || !isMethod(method)) {
       throw new LockConfigurationError(`@Optimistic belongs on a method, which ${String(name)} is not`, 'method');

@@ -1,5 +1,5 @@
 import type { EntityManager } from 'typeorm';
-import { Deadline, type GrantedLease, type HolderMetadata, LockLostError } from '../../../core/index.js';
+import { Deadline, type GrantedLease, type HolderMetadata, JoinedSignal, LockLostError } from '../../../core/index.js';
 import {
   cleanError,
   DatabaseError,
@@ -20,8 +20,8 @@ import type { RowTransaction } from './row-transaction.js';
 export class RowLease implements GrantedLease {
   readonly acquired = true;
   readonly ttlMs: number;
-  readonly revoked: AbortSignal;
   readonly #revoke = new AbortController();
+  readonly #revoked: JoinedSignal;
   #completing = false;
   #ending: Promise<void> | undefined;
   #nextHeartbeat: Promise<boolean> | undefined;
@@ -32,7 +32,7 @@ export class RowLease implements GrantedLease {
   ) {
     const { runner, connection, target } = transaction;
     this.ttlMs = target.ttlMs;
-    this.revoked = AbortSignal.any([connection.ended, this.#revoke.signal]);
+    this.#revoked = new JoinedSignal([connection.ended, this.#revoke.signal]);
     const inOrder = runner.query.bind(runner);
     const query = async (...args: Parameters<typeof inOrder>): Promise<unknown> => {
       try {
@@ -56,6 +56,10 @@ export class RowLease implements GrantedLease {
       await transaction.end(error);
       throw cleanError(error);
     }
+  }
+
+  get revoked(): AbortSignal {
+    return this.#revoked.signal;
   }
 
   /** The transaction, for the holder's writes. It refuses to work once the lease is over. */
@@ -181,6 +185,7 @@ export class RowLease implements GrantedLease {
 
   async #releaseConnection(): Promise<void> {
     const { runner, connection, target } = this.transaction;
+    this.#revoked.end();
     await runner.release().catch(() => undefined);
     target.pool.release(connection);
   }
