@@ -6,6 +6,7 @@ import { eventually } from '../../support/eventually.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { wantedOf } from '../describe-backend.js';
 import { ExistingTableWorld } from './existing-table-world.js';
+import { LIST_MS } from './operators.js';
 
 const TTL_MS = 20_000;
 
@@ -56,7 +57,8 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
         const other = await world.transaction();
         await other.query(`insert into method_lock (method_name, client_id) values ('Report.run', 'client-7')`);
         const waiting = service.acquire('Report.run', { ttlMs: TTL_MS });
-        await eventually(async () => expect(Number((await world.ask(blocked[type]))[0]?.['n'])).toBe(1));
+        const isBlocked = async (): Promise<void> => expect(Number((await world.ask(blocked[type]))[0]?.['n'])).toBe(1);
+        await eventually(isBlocked, { everyMs: LIST_MS });
         const [row] = await world.ask(`select ${nowUs[type]} as token`);
         await other.query(`delete from method_lock where method_name = 'Report.run'`);
         await other.commitTransaction();
