@@ -1,8 +1,26 @@
-import { type DynamicModule, Injectable, Module, type OnApplicationShutdown, type OnModuleInit } from '@nestjs/common';
+import {
+  type DynamicModule,
+  Inject,
+  Injectable,
+  Module,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { KeyTemplateNames } from '../nest/locked/key-template-names.js';
+import { keyFamily, KeyTemplateNames } from '../nest/locked/key-template-names.js';
 import { lockServicesOf } from '../nest/module/lock-services-of.js';
 import { LockMetrics, type LockMetricsOptions } from './lock-metrics.js';
+
+export interface LockMetricsModuleOptions extends LockMetricsOptions {
+  /**
+   * The label `template` of a key that no `@Locked` makes, without its namespace. Few values, and nothing about people:
+   * each is a series for ever. @default its first word, and `*` for all that follows
+   */
+  readonly templateOf?: (key: string) => string;
+}
+
+/** The option that is the module's own. */
+const TEMPLATE_OF = Symbol('templateOf of LockMetricsModule');
 
 @Injectable()
 class ApplicationMetrics implements OnModuleInit, OnApplicationShutdown {
@@ -11,13 +29,14 @@ class ApplicationMetrics implements OnModuleInit, OnApplicationShutdown {
   constructor(
     private readonly metrics: LockMetrics,
     private readonly discovery: DiscoveryService,
+    @Inject(TEMPLATE_OF) private readonly familyOf: (key: string) => string,
   ) {}
 
   onModuleInit(): void {
     const names = KeyTemplateNames.of(this.discovery);
-    const templateOf = (key: string): string => names.nameOf(key);
+    const templateOf = (key: string): string => names.templateOf(key) ?? this.familyOf(key);
     for (const [backend, locks] of lockServicesOf(this.discovery)) {
-      this.#stops.push(this.metrics.observe(locks, { backend, templateOf }));
+      this.#stops.push(this.metrics.observe(locks, { backend, templateOf, templates: names.all }));
     }
   }
 
@@ -33,11 +52,15 @@ class ApplicationMetrics implements OnModuleInit, OnApplicationShutdown {
 @Module({})
 export class LockMetricsModule {
   /** @throws LockConfigurationError */
-  static forRoot(options: LockMetricsOptions = {}): DynamicModule {
+  static forRoot({ templateOf = keyFamily, ...options }: LockMetricsModuleOptions = {}): DynamicModule {
     return {
       module: LockMetricsModule,
       imports: [DiscoveryModule],
-      providers: [{ provide: LockMetrics, useFactory: () => LockMetrics.of(options) }, ApplicationMetrics],
+      providers: [
+        { provide: LockMetrics, useFactory: () => LockMetrics.of(options) },
+        { provide: TEMPLATE_OF, useValue: templateOf },
+        ApplicationMetrics,
+      ],
       exports: [LockMetrics],
     };
   }

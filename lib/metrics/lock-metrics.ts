@@ -16,8 +16,10 @@ export interface LockMetricsOptions {
 export interface ObservedService {
   /** The label `backend`. @default the backend's name */
   readonly backend?: string;
-  /** The label `template` of a key without its namespace. @default the key with `*` for each number */
+  /** The label `template` of a key without its namespace. @default its first word, and `*` for all that follows */
   readonly templateOf?: (key: string) => string;
+  /** Labels that always count by themselves. Of others the first 200 do. @default none */
+  readonly templates?: ReadonlySet<string>;
 }
 
 const WAIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -88,8 +90,9 @@ export class LockMetrics {
   }
 
   /** From now on, until what this returns is called. */
-  observe(service: LockService, { backend = service.backend.name, templateOf }: ObservedService = {}): () => void {
-    const templates = new TemplateLabels(templateOf);
+  observe(service: LockService, observed: ObservedService = {}): () => void {
+    const { backend = service.backend.name, templateOf, templates: known } = observed;
+    const templates = new TemplateLabels(templateOf, known);
     const labelsOf = (key: string): Labels => ({
       backend,
       template: templates.of(key.slice(service.keyPrefix.length)),

@@ -18,7 +18,7 @@ import {
   type TracedCall,
   type TracedHold,
 } from '../core/index.js';
-import { KeyTemplateNames } from '../nest/locked/key-template-names.js';
+import { keyFamily } from '../nest/locked/key-template-names.js';
 
 /** The spans of the holds that a context is inside of. */
 const INSIDE = createContextKey('nestjs-distributed-lock: holds');
@@ -26,7 +26,7 @@ const INSIDE = createContextKey('nestjs-distributed-lock: holds');
 export interface LockSpansOptions {
   /** @default the global one */
   readonly tracerProvider?: TracerProvider;
-  /** The name that many keys share, for the names of spans. @default the key with `*` for each number */
+  /** The name that many keys share, for the names of spans. @default its first word, and `*` for all that follows */
   readonly templateOf?: (key: string) => string;
 }
 
@@ -43,8 +43,7 @@ export class LockSpans implements LockObserver {
 
   constructor({ tracerProvider, templateOf }: LockSpansOptions = {}) {
     this.#tracer = (tracerProvider ?? trace).getTracer('nestjs-distributed-lock');
-    const names = new KeyTemplateNames([]);
-    this.#templateOf = templateOf ?? ((key) => names.nameOf(key));
+    this.#templateOf = templateOf ?? keyFamily;
     this.tracer = {
       begin: (call) => this.#begin(call),
       run: (hold, work) => this.#run(hold, work),

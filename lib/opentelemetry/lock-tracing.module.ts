@@ -1,6 +1,6 @@
 import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService } from '@nestjs/core';
-import { KeyTemplateNames } from '../nest/locked/key-template-names.js';
+import { keyFamily, KeyTemplateNames } from '../nest/locked/key-template-names.js';
 import { lockServicesOf } from '../nest/module/lock-services-of.js';
 import { LockSpans } from './lock-spans.js';
 
@@ -11,7 +11,10 @@ class LockTracing implements OnModuleInit {
   onModuleInit(): void {
     const names = KeyTemplateNames.of(this.discovery);
     for (const locks of lockServicesOf(this.discovery).values()) {
-      const templateOf = (key: string): string => names.nameOf(key.slice(locks.keyPrefix.length));
+      const templateOf = (prefixed: string): string => {
+        const key = prefixed.slice(locks.keyPrefix.length);
+        return names.templateOf(key) ?? keyFamily(key);
+      };
       locks.observe(new LockSpans({ templateOf }));
     }
   }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { KeyTemplateNames } from '../../lib/nest/locked/key-template-names.js';
+import { keyFamily, KeyTemplateNames } from '../../lib/nest/locked/key-template-names.js';
 import { parseTemplate } from '../../lib/nest/keys/key-template.js';
 
 describe('the names that keys share', () => {
@@ -21,4 +21,15 @@ describe('the names that keys share', () => {
     ['order_8f14e45f-ceea-467f-a8b1-0123456789ab', 'order_*'],
     ['plain', 'plain'],
   ])('%s, of no template, is one of %s', (key, name) => expect(names.nameOf(key)).toBe(name));
+
+  it.each([
+    ['user:alice@example.com', 'user:*'],
+    ['user_alice', 'user_*'],
+    ['order-64b0c1', 'order-*'],
+    ['job:42:part:7', 'job:*'],
+    ['42/seat', '*/*'],
+    ['8f14e45f-ceea-467f-a8b1-0123456789ab', '*'],
+    ['nightly', 'nightly'],
+    ['a\nb', 'a\n*'],
+  ])('%j, of no template, shows others no more than %j', (key, name) => expect(keyFamily(key)).toBe(name));
 });

@@ -7,6 +7,8 @@ import { isObject } from '../requests/request-values.js';
 /** All that a value in a key may be: see `encodeValue` in `locked-keys.ts`. */
 const VALUE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
 
+const BEHIND_SEPARATOR = /^([^\p{L}\p{N}]*[\p{L}\p{N}*]+[^\p{L}\p{N}*]).*$/su;
+
 /** The name that many keys share: few enough for metrics and tables. */
 export class KeyTemplateNames {
   readonly #templates: readonly { readonly name: string; readonly pattern: RegExp }[];
@@ -29,10 +31,28 @@ export class KeyTemplateNames {
     );
   }
 
+  /** The templates themselves. */
+  get all(): ReadonlySet<string> {
+    return new Set(this.#templates.map(({ name }) => name));
+  }
+
   /** @param key without the namespace. One of no template has `*` for each number. */
   nameOf(key: string): string {
-    return this.#templates.find(({ pattern }) => pattern.test(key))?.name ?? keyClass(key);
+    return this.templateOf(key) ?? keyClass(key);
   }
+
+  /** @param key without the namespace. `undefined` for one of no template. */
+  templateOf(key: string): string | undefined {
+    return this.#templates.find(({ pattern }) => pattern.test(key))?.name;
+  }
+}
+
+/**
+ * A name for keys of no template that shows none of their values: all behind the first separator is `*`, and each number
+ * before it. Metrics and traces go to places that no key should.
+ */
+export function keyFamily(key: string): string {
+  return keyClass(key).replace(BEHIND_SEPARATOR, '$1*');
 }
 
 function textOf({ start, placeholders }: KeyTemplate): string {
