@@ -94,6 +94,35 @@ describeServers('a lock and a transaction in REPEATABLE READ', (type) => {
     }
   });
 
+  it('warns once of transactions that look at the same time', async () => {
+    const other = await connected();
+    const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue();
+    const raised = (resource: string, token: bigint): Promise<void> =>
+      fenced(dataSource.manager, resource, { fencingToken: token }, () => Promise.resolve());
+    const runners = ['one', 'two'].map((resource) => ({ resource, runner: other.createQueryRunner() }));
+    try {
+      for (const { resource, runner } of runners) {
+        await raised(resource, 1n);
+        await runner.startTransaction('REPEATABLE READ');
+        await read(runner.manager);
+      }
+      for (const { resource } of runners) await raised(resource, 2n);
+      await Promise.allSettled(
+        runners.map(({ resource, runner }) =>
+          fenced(runner.manager, resource, { fencingToken: 3n }, () => Promise.resolve()),
+        ),
+      );
+      expect(emitWarning).toHaveBeenCalledTimes(type === 'postgres' ? 0 : 1);
+    } finally {
+      emitWarning.mockRestore();
+      for (const { runner } of runners) {
+        await runner.rollbackTransaction();
+        await runner.release();
+      }
+      await other.destroy();
+    }
+  });
+
   it('warns nobody whose transaction begins under the lock, whoever begins it', async () => {
     const other = await connected();
     const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue();

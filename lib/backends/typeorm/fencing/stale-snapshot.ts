@@ -12,6 +12,8 @@ export function hasWarnedOfSnapshots(dataSource: DataSource): boolean {
  * compute in the database, such as `set n = n - 1`, see the present in such a transaction, and the lock is the newest.
  */
 export function warnOfStaleSnapshot(dataSource: DataSource, resource: string): void {
+  // Others may have looked at the same time.
+  if (warned.has(dataSource)) return;
   warned.add(dataSource);
   process.emitWarning(
     `a transaction that fenced("${resource}") joined had read before its lock was acquired: its reads miss what the former ` +
