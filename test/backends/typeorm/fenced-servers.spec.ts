@@ -120,6 +120,29 @@ describeServers('migration and fence', (type) => {
     await runner.release();
   });
 
+  const onMariadb = type === 'mariadb' ? it : it.skip;
+  onMariadb('lets only the newest holder write where the server refuses to lock rows that have changed', async () => {
+    const runner = dataSource.createQueryRunner();
+    await runner.query('set session innodb_snapshot_isolation = 1');
+    const write = async (fencingToken: bigint): Promise<string> => {
+      await runner.startTransaction('REPEATABLE READ');
+      try {
+        await runner.query('select * from stock');
+        await buy('changed', 5n);
+        return await fenced(runner.manager, 'changed', { fencingToken }, () => Promise.resolve('written'));
+      } finally {
+        await runner.rollbackTransaction();
+      }
+    };
+    try {
+      await expect(write(6n)).resolves.toBe('written');
+      await expect(write(4n)).rejects.toThrow(StaleFenceError);
+    } finally {
+      await runner.query('set session innodb_snapshot_isolation = 0');
+      await runner.release();
+    }
+  });
+
   it('joins the transaction in which its call tree has raised the same fence, which would wait for itself', async () => {
     const { manager } = dataSource;
     const lock = { fencingToken: 3n };

@@ -44,6 +44,11 @@ export interface SqlDialect {
   hiddenRows?(query: Query, table: string): Promise<string | undefined>;
   /** The name of the kind of cluster whose servers take writes without asking each other for locks; else `undefined`. */
   clusterOfPrimaries?(query: Query): Promise<string | undefined>;
+  /**
+   * For a transaction of the application's, which may have read before: statements that lock rows as they are now, where
+   * the database may be set to roll the transaction back instead. One statement.
+   */
+  seeingPresent?(query: Query): Promise<Query>;
   /** Raises the resource's fence to `token`; false when a newer token was there. */
   raiseFence(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
   /**

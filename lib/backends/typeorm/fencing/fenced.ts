@@ -86,7 +86,8 @@ async function run<T>(
   const dialect = dialectOf(options.type);
   const table = quotedTable(dialect, options, tableName);
   await dialect.lockForWriting?.(manager, table);
-  const query = queryOn(manager);
+  const plain = queryOn(manager);
+  const query = (!begun && (await dialect.seeingPresent?.(plain))) || plain;
   const isLooking = !begun && !hasWarnedOfSnapshots(manager.connection);
   const isSnapshotOlder = isLooking && (await dialect.isSnapshotOlderThanFence?.(query, table, resource));
   // Without a row there would be nothing to keep others from raising.

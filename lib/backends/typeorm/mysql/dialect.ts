@@ -10,11 +10,8 @@ import { IS_READ_ONLY } from './read-only.js';
 import { mysqlRowLocks } from './row-locks.js';
 import { mysqlSessionLocks } from './session-locks.js';
 
-/**
- * For one statement that locks rows inside a transaction of the application's. MariaDB would refuse it where a row has
- * changed since that transaction began to read, and roll the whole transaction back. MySQL takes this for a comment.
- */
-const SEE_THE_PRESENT = '/*M!110602 set statement innodb_snapshot_isolation = 0 for */';
+/** With this MariaDB does not lock a row that has changed since the transaction's first read, and rolls that back. */
+const REFUSES_CHANGED = 'innodb_snapshot_isolation';
 
 /** MySQL and MariaDB. */
 export const mysql: SqlDialect = {
@@ -116,12 +113,19 @@ export const mysql: SqlDialect = {
     return lags ? `a crash can undo grants: sync_binlog is ${Number(sync)}, set it to 1` : undefined;
   },
 
+  /** Since 11.6.2 by default. 10.6.18, 10.11.8 and later ones can be told to, which their version does not show. */
+  async seeingPresent(query) {
+    const [refuses] = await query(`show variables where variable_name = '${REFUSES_CHANGED}' and value = 'ON'`, []);
+    if (!refuses) return query;
+    return (sql, parameters) => query(`set statement ${REFUSES_CHANGED} = 0 for ${sql}`, parameters);
+  },
+
   /**
    * One statement that takes the row's lock at once: to update first and to insert then makes two newcomers deadlock.
    */
   async raiseFence(query, table, resource, token) {
     await query(
-      `${SEE_THE_PRESENT} insert into ${table} (resource, token) values (?, cast(? as signed))
+      `insert into ${table} (resource, token) values (?, cast(? as signed))
        on duplicate key update token = greatest(token, cast(? as signed))`,
       [storedBytes(resource), String(token), String(token)],
     );
@@ -130,10 +134,9 @@ export const mysql: SqlDialect = {
 
   /** Locking reads see what is there now, not what was there when the caller's transaction began. */
   async newestFence(query, table, resource) {
-    const [row] = await query(
-      `${SEE_THE_PRESENT} select cast(token as char) as token from ${table} where resource = ? for update`,
-      [storedBytes(resource)],
-    );
+    const [row] = await query(`select cast(token as char) as token from ${table} where resource = ? for update`, [
+      storedBytes(resource),
+    ]);
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },
 
