@@ -66,7 +66,11 @@ const CONTENT_SECURITY_POLICY = [
 const MOST_UNREAD_BYTES = 1_000_000;
 
 /** The routes below `path`. Answers go past interceptors of the application, which may wrap them. */
-export function inspectorController(path: string, guards: readonly InspectorGuard[]): Type {
+export function inspectorController(
+  path: string,
+  guards: readonly InspectorGuard[],
+  who?: (request: object) => string,
+): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)
   // As `@ApiExcludeController()` of @nestjs/swagger.
@@ -103,16 +107,16 @@ export function inspectorController(path: string, guards: readonly InspectorGuar
     }
 
     @Post('evict')
-    async evict(
-      @Req() { headers, body, ip = 'an unknown address' }: InspectorRequest,
-      @Res() reply: Reply,
-    ): Promise<void> {
+    async evict(@Req() request: InspectorRequest, @Res() reply: Reply): Promise<void> {
+      const { headers, body, ip = 'an unknown address' } = request;
       assertSameOrigin(headers);
       const { backend, key, owner } = evictionOf(body);
       if (!this.inspector.has(backend)) throw new NotFoundException(`There is no backend ${backend}`);
-      const holder = await this.inspector.evict(backend, key, owner, ip).catch((error: unknown) => {
-        throw isLockError(error) ? new ServiceUnavailableException(error.message) : error;
-      });
+      const holder = await this.inspector
+        .evict(backend, key, owner, `${who?.(request) ?? 'somebody'} at ${ip}`)
+        .catch((error: unknown) => {
+          throw isLockError(error) ? new ServiceUnavailableException(error.message) : error;
+        });
       if (!holder) throw new ConflictException('That holder has the key no more');
       this.#json(reply, { evicted: true });
     }

@@ -12,6 +12,11 @@ export interface LockInspectorOptions {
    * the page can stop its work.
    */
   readonly guard: InspectorGuard | readonly InspectorGuard[] | 'none';
+  /**
+   * Who frees a key, for the log and the history, from the request that the guard let in:
+   * `(request) => request.user.name`. @default nobody's name; the address is always there
+   */
+  readonly who?: (request: object) => string;
   /** The modules with what the guard needs. */
   readonly imports?: ModuleMetadata['imports'];
 }
@@ -24,14 +29,14 @@ export interface LockInspectorOptions {
 export class LockInspectorModule {
   /** @throws LockConfigurationError */
   static forRoot(options: LockInspectorOptions): DynamicModule {
-    const { path = 'locks', imports = [] } = options;
+    const { path = 'locks', imports = [], who } = options;
     if (typeof path !== 'string' || !/^[\w/.~-]+$/u.test(path)) {
       throw new LockConfigurationError('path must be that of a page, such as "admin/locks"', 'path');
     }
     return {
       module: LockInspectorModule,
       imports: [DiscoveryModule, ...imports],
-      controllers: [inspectorController(path, guardsOf(options))],
+      controllers: [inspectorController(path, guardsOf(options), who)],
       providers: [LockInspector],
     };
   }

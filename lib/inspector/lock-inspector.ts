@@ -56,12 +56,12 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
   }
 
   /** `undefined`: `owner` does not hold the key any more. @throws LockError */
-  async evict(backend: string, key: string, owner: string, from: string): Promise<KeyHolder | undefined> {
+  async evict(backend: string, key: string, owner: string, by: string): Promise<KeyHolder | undefined> {
     const holder = await this.#services.get(backend)?.locks.evict(key, owner);
     if (!holder) return undefined;
     const who = nameOf(holder);
-    this.#logger.warn(`${backend}: ${JSON.stringify(key)} is taken from ${who}, as somebody at ${from} asked`);
-    const detail = `taken from ${who}, asked at ${from}`;
+    this.#logger.warn(`${backend}: ${JSON.stringify(key)} is taken from ${who}, as ${by} asked`);
+    const detail = `taken from ${who}, as ${by} asked`;
     this.#history.add({ type: 'evicted', at: new Date().toISOString(), backend, key, detail, times: 1 });
     return holder;
   }

@@ -149,6 +149,28 @@ describe('the inspector of one process, and a key of another', () => {
       expect(lock.isHeld).toBe(true);
     });
 
+    it('is told from one that looks alike, and is short until it is opened', async () => {
+      const keys = ['a\u200bb', 'ab', 'a\u202eb', 'a\nb', 'a b', String.raw`a\u{200B}b`, 'long '.repeat(80).trim()];
+      const held = await Promise.all(keys.map((key) => locks.acquire(key)));
+      await open();
+      await eventually(async () => expect(await page.locator('button.key').count()).toBe(keys.length));
+      const shown = await page.locator('button.key').allTextContents();
+      expect(shown.toSorted()).toEqual(
+        [
+          String.raw`a\u{200B}b`,
+          'ab',
+          String.raw`a\u{202E}b`,
+          String.raw`a\u{A}b`,
+          'a b',
+          String.raw`a\\u{200B}b`,
+          `${'long '.repeat(10)}…${' long'.repeat(5)}`,
+        ].toSorted(),
+      );
+      await page.getByRole('button', { name: /^long/u }).click();
+      await shows('code.whole', 'long '.repeat(80).trim());
+      await Promise.all(held.map((lock) => lock.release()));
+    });
+
     it('is text, whatever it is called, among a thousand', async () => {
       const hostile = '<img src=x onerror=alert(1)>';
       const held = await Promise.all(

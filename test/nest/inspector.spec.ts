@@ -193,6 +193,17 @@ describe.each([
     expect((await read()).troubles.map(({ type }) => type).toSorted()).toEqual(['evicted', 'lost']);
   });
 
+  it('remembers who freed a key, by the request that the guard let in', async () => {
+    const who = (request: object): string => String(Reflect.get(Reflect.get(request, 'headers'), 'x-user'));
+    const { url, locks, read } = await open(adapter(), { who });
+    await using _held = await locks.acquire('k');
+    const [{ holder }] = keysOf(await read()) as [InspectedKey];
+    const eviction = { backend: 'default', key: 'k', owner: holder?.owner };
+    expect(await post(url, eviction, { 'x-user': 'alice' })).toBe('200 {"evicted":true}');
+    const { troubles } = await read();
+    expect(troubles.find(({ type }) => type === 'evicted')?.detail).toMatch(/as alice at .*127\.0\.0\.1 asked$/u);
+  });
+
   it('tells of trouble at once, until the application ends', async () => {
     const { app, url, locks } = await open(adapter());
     const { body, headers } = await fetch(`${url}/events`);

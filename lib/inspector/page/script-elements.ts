@@ -42,11 +42,19 @@ const ORDERS = {
   since: (a, b) => (sinceOf(a) || Infinity) - (sinceOf(b) || Infinity) || names.compare(a.key, b.key),
 };
 
+// What cannot be seen, or turns the letters around it, is shown as it is written in JavaScript.
+const UNSEEN = /\\|^ | $| (?= )|[^\P{Z} ]|\p{C}|\p{Default_Ignorable_Code_Point}/gu;
+const escaped = (char) => (char === '\\' ? '\\\\' : '\\u{' + char.codePointAt(0).toString(16).toUpperCase() + '}');
+const visible = (key) => key.replace(UNSEEN, escaped);
+const LONGEST_SHOWN = 80;
+const isCut = (key) => key.length > LONGEST_SHOWN;
+const short = (key) => visible(isCut(key) ? key.slice(0, 50) + '…' + key.slice(-25) : key);
+
 function eventLine({ type, at, backend, key, fencingToken, detail, times }) {
   const name = element('b', {}, type === 'timedOut' ? 'timed out' : type === 'backendFailed' ? 'failed' : type);
   const parts = [clock(at), name, ' '];
   if (several()) parts.push(backend, ' ');
-  if (key !== undefined) parts.push(element('code', {}, key), ' ');
+  if (key !== undefined) parts.push(element('code', {}, short(key)), ' ');
   if (fencingToken !== undefined) parts.push('token ' + fencingToken + ' ');
   if (detail !== undefined) parts.push(detail);
   if (times > 1) parts.push(' (' + times + ' times)');

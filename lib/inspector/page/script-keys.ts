@@ -26,7 +26,7 @@ function fill(made, entry) {
   const others = holders ? ' and ' + (holders.length - 1) + ' more' : '';
   const [, who, held, left, token, waiting] = made.cells;
   made.entry = entry;
-  write(made.key, several() ? backend + ' · ' + key : key);
+  write(made.key, several() ? backend + ' · ' + short(key) : short(key));
   made.key.title = template;
   made.key.setAttribute('aria-expanded', String(expanded.has(made.id)));
   write(who, holder ? nameOf(holder) + others + shareOf(holder) + (here && here.leads ? ' · leads' : '') : here ? 'this process' : 'nobody');
@@ -38,7 +38,7 @@ function fill(made, entry) {
   write(waiting, String(waitingFor(entry)));
   waiting.className = waitingFor(entry) > 0 ? 'contended' : 'quiet';
   made.free.hidden = !holder;
-  made.free.setAttribute('aria-label', 'Free ' + key + ' …');
+  made.free.setAttribute('aria-label', 'Free ' + short(key) + ' …');
   showDetails(made, waiters);
 }
 
@@ -52,8 +52,9 @@ function showDetails(made, waiters) {
   const past = [...troubles, ...state.history].filter((one) => one.backend === backend && one.key === key);
   past.sort((a, b) => (a.at < b.at ? 1 : -1));
   const cell = element('td', { className: 'details', colSpan: 7 });
+  if (isCut(key)) cell.append(element('p', {}, element('code', { className: 'whole' }, visible(key))));
   cell.append(
-    element('p', { className: 'quiet' }, 'template ' + template + (holder ? ', owner ' + holder.owner : '')),
+    element('p', { className: 'quiet' }, 'template ' + short(template) + (holder ? ', owner ' + holder.owner : '')),
   );
   if (holders) {
     const all = holders.map((one) => element('li', {}, nameOf(one) + shareOf(one) + ', ' + duration(one.leftMs) + ' left'));

@@ -94,7 +94,7 @@ async function refresh() {
 async function confirmFreeing({ entry, row }) {
   const { backend, key, holder } = entry;
   const dialog = byId('confirm');
-  write(byId('confirm-key'), several() ? backend + ' · ' + key : key);
+  write(byId('confirm-key'), several() ? backend + ' · ' + visible(key) : visible(key));
   write(
     byId('confirm-holder'),
     nameOf(holder) +
@@ -113,7 +113,7 @@ async function confirmFreeing({ entry, row }) {
     body,
   });
   const answer = await response.json().catch(() => ({}));
-  if (response.ok) notify(key + ' is taken from ' + nameOf(holder) + '.', true);
+  if (response.ok) notify(short(key) + ' is taken from ' + nameOf(holder) + '.', true);
   else notify('Not freed: ' + (answer.message || response.status));
   if (!row.isConnected) byId('search').focus();
   await refresh();

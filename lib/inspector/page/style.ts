@@ -18,6 +18,7 @@ header { display: flex; flex-wrap: wrap; align-items: center; gap: .5rem 1.25rem
 h1 { font-size: 1.4rem; margin: 0; }
 h2 { font-size: 1rem; margin: 0; }
 small, .quiet { color: var(--quiet); font-weight: 400; font-size: .85rem; }
+code, .key { unicode-bidi: isolate; overflow-wrap: anywhere; }
 code, .key, td.token {
   font-family: ui-monospace, 'SF Mono', Menlo, Consolas, monospace; font-size: .9em; overflow-wrap: anywhere;
 }
