@@ -208,7 +208,8 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
 
   /**
    * @internal The grace time begins, and a server finishes its requests meanwhile. From now on nobody waits longer than
-   * this. Who still holds a lock then is told, as by `shutdown`; who gets one later has as long.
+   * this. Then newcomers are refused, and who has held a lock since before this call is told, as by `shutdown`; who got
+   * one meanwhile has as long.
    */
   limitWaits(ms?: number): void {
     this.#end.limitWaits(ms);

@@ -50,7 +50,7 @@ export class HoldRegistry {
   readonly #wheel: TimerWheel;
   /** Those whose grace time ended before their work did. They keep their turn until it ends. */
   readonly #abandoned = new Set<Hold>();
-  /** For holds that begin when the grace time is over. */
+  /** For holds that begin when the end of the service has begun. */
   #laterGraceMs = Infinity;
 
   constructor(readonly settings: HoldRegistrySettings) {
@@ -131,15 +131,20 @@ export class HoldRegistry {
     await this.releases.underWay.idle();
   }
 
+  /** Has each hold that begins from now on be abandoned when it is as old as this. */
+  limitHolds(graceMs: number): void {
+    this.#laterGraceMs = graceMs;
+  }
+
   /**
-   * Ends every hold and leaves its key to the TTL, because the work under it still runs. A key is given back when its
-   * work ends in time. Returns the longest of these TTLs, with those of holds that were abandoned before.
-   * @param laterGraceMs after which a hold that begins from now on is abandoned, too
+   * Ends every hold that began by a time and leaves its key to the TTL, because the work under it still runs. A key is
+   * given back when its work ends in time. Returns the longest of these TTLs, with those of holds that were abandoned
+   * before.
    */
-  abandon(laterGraceMs = Infinity): number {
-    this.#laterGraceMs = laterGraceMs;
+  abandon(begunBy = Infinity): number {
     let leftMs = 0;
     for (const hold of this) {
+      if (hold.since > begunBy) continue;
       leftMs = Math.max(leftMs, hold.watchdog.leftMs + hold.options.lockDelayMs);
       this.#abandon(hold);
     }

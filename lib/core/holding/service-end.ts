@@ -51,14 +51,19 @@ export class ServiceEnd {
   }
 
   limitWaits(ms = this.graceMs): void {
+    const { clock } = this.holds.settings;
+    const begunBy = clock.now();
     this.longestWaitMs = ms;
+    this.holds.limitHolds(ms);
     void this.leaders.end();
+    // A server with many short requests has some at any time. Those that began meanwhile have as long as the others had.
     const onEnd = (): void => {
+      this.#draining = true;
       this.holds.dismiss(new LockShutdownError());
-      this.holds.abandon(ms);
+      this.holds.abandon(begunBy);
       this.#endGrace();
     };
-    this.holds.settings.clock.schedule(ms, onEnd, { background: true });
+    clock.schedule(ms, onEnd, { background: true });
   }
 
   async drain(graceMs = this.graceMs): Promise<boolean> {
