@@ -32,7 +32,11 @@ export class Leaderships {
     signal?.throwIfAborted();
     const fullKey = this.prefix + key;
     if (this.#standing.has(fullKey)) {
-      throw new LockConfigurationError(`this service stands for ${quote(key)} already`, 'key', key);
+      throw new LockConfigurationError(
+        `this service stands for ${quote(key)} already: one method or call leads under a key`,
+        'key',
+        key,
+      );
     }
     const leadership = new Leadership(key, { fullKey, holds: this.holds, work, options, graceMs });
     this.#standing.set(fullKey, leadership);

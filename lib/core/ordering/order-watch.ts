@@ -59,8 +59,18 @@ export class OrderWatch {
   }
 }
 
-/** Frames of this library come first. */
+/** As many frames of the library as come before those of the caller, and as many again. */
+const MOST_FRAMES = 40;
+const OWN_FOLDER = /(?<folder>(?:file:\/\/|\/|[A-Z]:\\)[^()\n]*)[/\\]core[/\\]ordering[/\\]order-watch\./u;
+
+/** Without the frames of this library, which would be all that there are below a decorated method. */
 function stackHere(): string {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = MOST_FRAMES;
   const { stack = '' } = new Error('wanted here');
-  return stack.slice(stack.indexOf('\n') + 1);
+  Error.stackTraceLimit = stackTraceLimit;
+  const frames = stack.split('\n').slice(1);
+  const folder = OWN_FOLDER.exec(frames[0] ?? '')?.groups?.['folder'];
+  const callers = frames.filter((frame) => folder === undefined || !frame.includes(folder));
+  return (callers.length > 0 ? callers : frames).join('\n');
 }
