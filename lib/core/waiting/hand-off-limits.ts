@@ -14,7 +14,7 @@ export interface HandOffOptions {
 }
 
 /** Bits of a fencing token that count hand-offs, so that callers of one lease have growing tokens too. */
-export const HAND_OFF_BITS = 11n;
+export const HAND_OFF_BITS: bigint = 11n;
 /** All that these bits can count. They fill most of a turn in line where there is nothing to do inside. */
 export const MAX_HAND_OFFS = 2_047;
 const MAX_HAND_OFF_MS = 100;
