@@ -1,26 +1,28 @@
 import { describe, expect, it } from '@jest/globals';
-import { Controller, Param, Post, type Type } from '@nestjs/common';
+import { Controller, Injectable, Param, Post, type Type } from '@nestjs/common';
 import { transformSync } from '@swc/core';
+import { compileFunction } from 'node:vm';
 import { Locked, LockKey } from 'nestjs-distributed-lock';
 import { inMemory, context } from './apps.js';
 import { Crossing } from './crossing.js';
 
 type Cells = Record<string, (...args: unknown[]) => Promise<unknown>>;
-type Build = Readonly<{ minify: boolean; metadata: boolean }>;
+/** The file is that of the class, by the name that the runtime has for it. */
+type Build = Readonly<{ minify: boolean; metadata: boolean; mangle?: boolean; file?: string }>;
 
 /** The class that a build of `body` leaves, with the decorators of this package. */
-function built(body: string, { minify, metadata }: Build): Type<Cells> {
-  const source = `import { Controller, Locked, LockKey, Param, Post } from 'it'; export class Cells { ${body} }`;
+function built(body: string, { minify, metadata, mangle = minify, file = '/app/dist/main.js' }: Build): Type<Cells> {
+  const source = `import { Controller, Injectable, Locked, LockKey, Param, Post } from 'it'; @Injectable() export class Cells { ${body} }`;
   const transform = { legacyDecorator: true, decoratorMetadata: metadata };
   const parser = { syntax: 'typescript', decorators: true } as const;
   const { code } = transformSync(source, {
-    jsc: { parser, transform, target: 'es2022', ...(minify ? { minify: { mangle: true } } : {}) },
+    jsc: { parser, transform, target: 'es2022', ...(mangle ? { minify: { mangle } } : {}) },
     module: { type: 'commonjs' },
     minify,
   });
   const exports: { Cells?: Type<Cells> } = {};
-  // oxlint-disable-next-line typescript/no-implied-eval -- this is how a module of CommonJS is run
-  new Function('exports', 'require', code)(exports, () => ({ Controller, Locked, LockKey, Param, Post }));
+  const run = compileFunction(code, ['exports', 'require'], { filename: file });
+  Reflect.apply(run, undefined, [exports, () => ({ Controller, Injectable, Locked, LockKey, Param, Post })]);
   if (!exports.Cells) throw new Error(`nothing was exported by ${code}`);
   return exports.Cells;
 }
@@ -70,6 +72,14 @@ it('the name of an argument works in a build that keeps it', async () => {
   expect(await keysOf(body, PLAIN, move)).toEqual(['cell_FIRST']);
   expect(await keysOf(body, { ...PLAIN, metadata: false }, move)).toEqual(['cell_FIRST']);
 });
+
+it.each(['file:///app/src/main.ts', '/app/src/main.cts', 'C:\\app\\src\\main.mts', 'file:///app/src/main.ts?tsx=1'])(
+  'the name of an argument works in %s, which tsx compiles to something without spaces',
+  async (file) => {
+    const body = `@Locked('cell_:id') async move(id: string, to = 'x'): Promise<string> { return id + to }`;
+    expect(await keysOf(body, { minify: true, mangle: false, metadata: false, file }, move)).toEqual(['cell_FIRST']);
+  },
+);
 
 it('the name of an argument is not relied on where it has one letter', async () => {
   await expect(keysOf(MOVE, PLAIN, move)).rejects.toThrow('An argument of one letter may be named by a minifier');

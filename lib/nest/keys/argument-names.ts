@@ -18,10 +18,12 @@ const LONGEST_MANGLED = 3;
 /**
  * Reads the names of a function's arguments from its source. They survive the compilers that Nest is used with. A
  * minifier replaces them, perhaps by each other's: names that it may have made are left out.
+ * @param keepsNames whether a source without spaces has its names all the same; asked where that matters
  */
-export function argumentNames(source: string, keepsNames = false): ArgumentNames {
+export function argumentNames(source: string, keepsNames: () => boolean = () => false): ArgumentNames {
   const { parts, isDense } = splitArguments(argumentsBegin(plainSource(source)));
-  const looksMinified = isDense && !keepsNames && !parts.some((part) => (nameIn(part)?.length ?? 0) > LONGEST_MANGLED);
+  const looksMinified =
+    isDense && !parts.some((part) => (nameIn(part)?.length ?? 0) > LONGEST_MANGLED) && !keepsNames();
   const longestDoubtful = looksMinified ? LONGEST_MANGLED : 1;
   const names: (string | undefined)[] = [];
   const doubtful = new Set<string>();
@@ -38,7 +40,7 @@ export function argumentNames(source: string, keepsNames = false): ArgumentNames
 
 /**
  * Whether the source of a class shows that names were kept although spaces were not, as by tsx: esbuild writes this
- * helper, and has another name for it where it renames.
+ * helper, and has another name for it where it renames. Where the class itself has a decorator, the helper is outside.
  */
 export function showsKeptNames(classSource: string): boolean {
   return /\b__name\(/u.test(classSource);

@@ -3,6 +3,7 @@ import { LockConfigurationError } from '../../core/index.js';
 import { type Declaration, isMethod, type Method } from '../../decorators/declaration.js';
 import { unwrapped } from '../../decorators/wrapped-method.js';
 import { type ArgumentNames, argumentNames, showsKeptNames } from './argument-names.js';
+import { isDecoratedInTypeScript } from './decorating-file.js';
 import type { Path } from './key-template.js';
 import {
   isMessageHandler,
@@ -43,7 +44,8 @@ export class KeyNames {
     const declared: unknown = Object.getOwnPropertyDescriptor(declaration.target, declaration.name)?.value;
     const source = unwrapped(isMethod(declared) ? declared : method);
     const ofClass = Function.prototype.toString.call(declaration.target.constructor);
-    this.#arguments = argumentNames(Function.prototype.toString.call(source), showsKeptNames(ofClass));
+    const keepsNames = (): boolean => showsKeptNames(ofClass) || isDecoratedInTypeScript();
+    this.#arguments = argumentNames(Function.prototype.toString.call(source), keepsNames);
     this.#locks = locks;
     this.#routeParameters = routeParameters(declaration);
     this.#types = parameterTypes(declaration);
