@@ -94,11 +94,11 @@ class SaleResolver {
 }
 
 describe('a client of GraphQL', () => {
-  async function start(filter?: ExceptionFilter, extras: DistributedLockExtras = {}) {
+  async function start(filter?: ExceptionFilter, extras: DistributedLockExtras = {}, showsStacks = false) {
     const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({
       driver: ApolloDriver,
       autoSchemaFile: true,
-      includeStacktraceInErrorResponses: false,
+      includeStacktraceInErrorResponses: showsStacks,
       playground: false,
     });
     const module = DistributedLockModule.forRoot({ backend: memory(), exceptionFilter: true, ...extras });
@@ -194,6 +194,17 @@ describe('a client of GraphQL', () => {
       errors: [{ message: 'Locked by another request, try again later', extensions: { code: 'LOCK_TIMEOUT' } }],
     });
     expect(JSON.stringify(answer)).not.toMatch(/stock_a1|pid/u);
+  });
+
+  it('is told no key, host or process by the stack of a field, which Apollo shows outside of production', async () => {
+    const { ask, locks } = await start(undefined, {}, true);
+    const held = [await locks.acquire('stock_a1'), await locks.acquire('total_a1')];
+    for (const field of ['stock', 'total']) {
+      const answer = JSON.stringify(await ask(`{ sale(id: "a1") { ${field} } }`));
+      expect(answer).toContain('"stacktrace":["LockTimeoutError: Locked by another request, try again later","    at ');
+      expect(answer).not.toMatch(/(?:stock|total)_a1|pid/u);
+    }
+    for (const each of held) await each.release();
   });
 
   it('does not wait any longer once it has gone', async () => {

@@ -1,5 +1,6 @@
 import { type ArgumentsHost, HttpException, IntrinsicException } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
+import { inspect } from 'node:util';
 import { type Answer, type AnsweredError, answerTo } from './lock-answers.js';
 import { isGrpcMethod } from '../method-metadata.js';
 
@@ -47,14 +48,17 @@ export function toGraphqlError(error: AnsweredError, { status, code, message }: 
 }
 
 /**
- * Makes `error` itself safe to show to clients, for transports that print what leaves a method. Key and holder stay in
- * its properties; its stack keeps the first message.
+ * Makes `error` itself safe to show to clients, for transports that print what leaves a method, perhaps with its stack.
+ * Key and holder stay in its properties, and logs that inspect it still have the first message.
  */
 export function hideDetails(error: AnsweredError): void {
   const { status, code, message } = answerTo(error);
   // Where a source map formats it, the first access fixes its text.
-  void error.stack;
-  Object.assign(error, { message, statusCode: status, extensions: { code, http: { status } } });
+  const { stack = '' } = error;
+  const calls = stack.indexOf('\n    at ');
+  const safeStack = `${error.name}: ${message}${calls < 0 ? '' : stack.slice(calls)}`;
+  Object.assign(error, { message, stack: safeStack, statusCode: status, extensions: { code, http: { status } } });
+  if (!Object.hasOwn(error, inspect.custom)) Object.defineProperty(error, inspect.custom, { value: () => stack });
 }
 
 function messageBody({ code, message }: Answer): { status: 'error'; code: string; message: string } {
