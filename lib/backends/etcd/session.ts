@@ -1,4 +1,4 @@
-import { type Clock, systemClock, type Timer, trustedUntil } from '../../core/index.js';
+import { type Clock, Semaphore, systemClock, type Timer, trustedUntil } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 import type { EtcdLockNames } from './lock-names.js';
 import { METHOD } from './transport/messages.js';
@@ -6,6 +6,8 @@ import { encode } from './transport/protobuf.js';
 
 /** A transaction may have 128 steps, unless the server is told otherwise. */
 const STEPS_AT_ONCE = 128;
+/** Readings of one heartbeat under way. With hundreds of them the last ones are late, and each counts its own time-out. */
+const READINGS_AT_ONCE = 8;
 
 interface Question {
   readonly name: string;
@@ -27,6 +29,7 @@ export class EtcdSession {
   #beating = false;
   #nextBeat: Timer | undefined;
   readonly #forgetHealth: () => void;
+  readonly #window = new Semaphore(READINGS_AT_ONCE);
 
   private constructor(
     private readonly client: EtcdClient,
@@ -149,7 +152,7 @@ export class EtcdSession {
     const names = questions.length > 0 ? questions.map(({ name }) => name) : [this.names.session(this.lease)];
     const readings = [];
     for (let from = 0; from < names.length; from += STEPS_AT_ONCE) {
-      readings.push(this.client.read(names.slice(from, from + STEPS_AT_ONCE)));
+      readings.push(this.#window.run(() => this.client.read(names.slice(from, from + STEPS_AT_ONCE))));
     }
     const outcomes = await Promise.all(readings);
     const created = new Map<string, bigint>();

@@ -9,6 +9,9 @@ import { LookOut } from './look-out.js';
 /** The longest wait for an answer on the listening connection. After it the connection is replaced. */
 const LONGEST_SILENCE_MS = 1_000;
 
+/** One look after 10,000 waiters took longer than the server may be silent. */
+const LOOKED_AT_AT_ONCE = 1_000;
+
 /** A connection that was quiet for longer is probed before the next waiter relies on it. */
 const TRUSTED_QUIET_MS = 3_000;
 
@@ -65,8 +68,12 @@ export class NotificationListener {
     if (line.size === 0 || !connection || !this.#listening || this.#looking) return;
     this.#looking = true;
     try {
-      for (const message of await this.line.look(connection.run, this.table, line)) this.wakeUps.deliver(message);
-      this.#heardAt = systemClock.now();
+      const waiting = [...line];
+      for (let from = 0; from < waiting.length; from += LOOKED_AT_AT_ONCE) {
+        const some = new Map(waiting.slice(from, from + LOOKED_AT_AT_ONCE));
+        for (const message of await this.line.look(connection.run, this.table, some)) this.wakeUps.deliver(message);
+        this.#heardAt = systemClock.now();
+      }
     } catch (error) {
       connection.destroy();
       if (error instanceof TimeoutError) {
