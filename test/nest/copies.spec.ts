@@ -68,6 +68,15 @@ function library({ currentLock, InjectLockService, Leads, Locked, LockKey, LockS
 }
 
 describe('two copies of the package in one process', () => {
+  it('share services where the second one is loaded after the module was written down', async () => {
+    const module = DistributedLockModule.forRoot({ backends: { default: memory(), ledger: memory() } });
+    const theirs = await secondCopy();
+    const { Sales } = library(theirs);
+    const app = await context({ imports: [module], providers: [Sales] });
+    expect(app.get(Sales).locks).toBe(app.get(LockService));
+    expect(app.get(theirs.LockService)).toBe(app.get(LockService));
+  });
+
   it('share services, leaders, re-entry and what they know of errors', async () => {
     const theirs = await secondCopy();
     expect(theirs.LockService).not.toBe(LockService);

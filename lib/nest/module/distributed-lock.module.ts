@@ -34,25 +34,31 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
         useFactory: (made: LockServices) => made.get(name),
         inject: [LOCK_SERVICES],
       }));
-      const aliases = foreignServiceClasses().map((provide) => ({ provide, useExisting: LockService }));
+      const aliases = (): Provider[] =>
+        foreignServiceClasses().map((provide) => ({ provide, useExisting: LockService }));
       const answers = exceptionFilter === true ? {} : exceptionFilter;
       if (answers) assertAnswers(answers);
+      const own = [
+        ...(definition.providers ?? []),
+        {
+          provide: LOCK_SERVICES,
+          useFactory: (options: GivenBackend | DistributedLockOptions, modules: ModulesContainer) =>
+            new LockServices(options, names, modules),
+          inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
+        },
+        ...services,
+        ...(answers ? lockErrorProviders(answers) : []),
+      ];
       return {
         ...definition,
         global: isGlobal,
-        providers: [
-          ...(definition.providers ?? []),
-          {
-            provide: LOCK_SERVICES,
-            useFactory: (options: GivenBackend | DistributedLockOptions, modules: ModulesContainer) =>
-              new LockServices(options, names, modules),
-            inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
-          },
-          ...services,
-          ...aliases,
-          ...(answers ? lockErrorProviders(answers) : []),
-        ],
-        exports: [...services, ...aliases],
+        // Nest reads these when it has all modules. Other copies of this package may be loaded after this call.
+        get providers() {
+          return [...own, ...aliases()];
+        },
+        get exports() {
+          return [...services, ...aliases()];
+        },
       };
     },
   )
