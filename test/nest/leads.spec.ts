@@ -9,6 +9,7 @@ import {
   LockService,
 } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
+import { LeadsExplorer } from '../../lib/nest/leads/leads.explorer.js';
 import { eventually } from '../support/eventually.js';
 import { context } from './apps.js';
 
@@ -16,6 +17,11 @@ import { context } from './apps.js';
 function told({ signal }: LockHandle): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
 }
+
+it('the end of an explorer that was never constructed is nothing', async () => {
+  const unmade: LeadsExplorer = Object.create(LeadsExplorer.prototype);
+  await expect(unmade.onModuleDestroy()).resolves.toBeUndefined();
+});
 
 describe('@Leads', () => {
   const starting = (...providers: Provider[]) =>

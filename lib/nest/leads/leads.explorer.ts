@@ -41,6 +41,8 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   async onModuleDestroy(): Promise<void> {
+    // Nest 11.0 calls it also on what it has not constructed, when a lazy module has failed.
+    if (!(#standing in this)) return;
     await Promise.all(this.#standing.map((leadership) => leadership.leave('shutdown')));
   }
 

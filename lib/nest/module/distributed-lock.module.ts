@@ -38,12 +38,17 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
         foreignServiceClasses().map((provide) => ({ provide, useExisting: LockService }));
       const answers = exceptionFilter === true ? {} : exceptionFilter;
       if (answers) assertAnswers(answers);
+      // Before 11.2 Nest makes the providers of a module again for a lazy module that imports it.
+      const made = new WeakMap<ModulesContainer, LockServices>();
       const own = [
         ...(definition.providers ?? []),
         {
           provide: LOCK_SERVICES,
-          useFactory: (options: GivenBackend | DistributedLockOptions, modules: ModulesContainer) =>
-            new LockServices(options, names, modules),
+          useFactory: (options: GivenBackend | DistributedLockOptions, modules: ModulesContainer) => {
+            const present = made.get(modules) ?? new LockServices(options, names, modules);
+            made.set(modules, present);
+            return present;
+          },
           inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
         },
         ...services,
