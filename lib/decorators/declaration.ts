@@ -26,3 +26,11 @@ export function assertLegacyDecorator(decorator: string, context: unknown): void
 export function labelOf({ target, name }: Declaration): string {
   return `${target.constructor.name}.${String(name)}`;
 }
+
+/** The prototype, `prototype` itself or one that it inherits from, that has a method of its own by this name. */
+export function ownerOf(prototype: object, name: string | symbol): object | undefined {
+  for (let owner: object | null = prototype; owner; owner = Object.getPrototypeOf(owner)) {
+    if (Object.hasOwn(owner, name)) return owner;
+  }
+  return undefined;
+}

@@ -18,7 +18,7 @@ export function foreignServiceClasses(): readonly (typeof LockService)[] {
   return Array.from(copies, ({ service }) => service).filter((service) => service !== LockService);
 }
 
-/** What to tell about several copies; nothing where there is one. */
+/** The warning about several copies; nothing where there is one. */
 export function describeCopies(): string | undefined {
   if (copies.size < 2) return undefined;
   const files = Array.from(copies, ({ file = 'an unknown file' }) => file);

@@ -2,7 +2,7 @@ import { AbortListener } from './abort-listener.js';
 
 /**
  * Aborts with the first of several signals, until `end`. `AbortSignal.any` leaves an entry for each call in signals
- * that live long, on Node 20 and 22: https://github.com/nodejs/node/issues/54614
+ * that live long, on Node 20 and 22: https://github.com/nodejs/node/issues/55351
  */
 export class JoinedSignal {
   readonly #controller = new AbortController();

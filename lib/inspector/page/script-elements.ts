@@ -42,7 +42,7 @@ const ORDERS = {
   since: (a, b) => (sinceOf(a) || Infinity) - (sinceOf(b) || Infinity) || names.compare(a.key, b.key),
 };
 
-// What cannot be seen, or turns the letters around it, is shown as it is written in JavaScript.
+// Characters that cannot be seen, or that turn the letters around them, are shown as JavaScript writes them.
 const UNSEEN = /\\|^ | $| (?= )|[^\P{Z} ]|\p{C}|\p{Default_Ignorable_Code_Point}/gu;
 const escaped = (char) => (char === '\\' ? '\\\\' : '\\u{' + char.codePointAt(0).toString(16).toUpperCase() + '}');
 const visible = (key) => key.replace(UNSEEN, escaped);

@@ -19,7 +19,7 @@ import { fromRequest, hasProperty, isObject, REQUEST_PARTS, routeParameter, walk
 /** The context is that of the request that the call handles. */
 export type ReadValue = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;
 
-/** What the compiler writes for interfaces and unions, and for what comes later. */
+/** Types that say nothing: the compiler writes them for interfaces, unions and promises. */
 const UNKNOWN_TYPES: ReadonlySet<unknown> = new Set([Object, Promise, Function]);
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 

@@ -1,5 +1,6 @@
 import { SetMetadata } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
+import { ownerOf } from '../../decorators/declaration.js';
 import type { LockedMethod } from './locked-method.js';
 
 const UNLOCKED = Symbol.for('nestjs-distributed-lock/a method with @Unlocked');
@@ -33,11 +34,4 @@ export function assertNotUnlocked(prototype: object, methods: readonly LockedMet
 /** Spies and mocks of jest, vitest and sinon stand for a method on purpose. */
 function isTestDouble(method: object): boolean {
   return ['_isMockFunction', 'isSinonProxy'].some((mark) => Reflect.get(method, mark) === true);
-}
-
-function ownerOf(prototype: object, name: string | symbol): object | undefined {
-  for (let owner: object | null = prototype; owner; owner = Object.getPrototypeOf(owner)) {
-    if (Object.hasOwn(owner, name)) return owner;
-  }
-  return undefined;
 }

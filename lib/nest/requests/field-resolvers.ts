@@ -1,4 +1,4 @@
-import type { Method } from '../../decorators/declaration.js';
+import { type Method, ownerOf } from '../../decorators/declaration.js';
 import { wrapMethod } from '../../decorators/wrapped-method.js';
 import { isAnsweredError } from './lock-answers.js';
 import { hideDetails } from './lock-exceptions.js';
@@ -29,11 +29,4 @@ export function guardFieldResolver(prototype: object, name: string, resolver: Me
 export function throwSafely(error: unknown): never {
   if (!currentRequest() && isAnsweredError(error)) hideDetails(error);
   throw error;
-}
-
-function ownerOf(prototype: object, name: string): object | undefined {
-  for (let owner: object | null = prototype; owner; owner = Object.getPrototypeOf(owner)) {
-    if (Object.hasOwn(owner, name)) return owner;
-  }
-  return undefined;
 }

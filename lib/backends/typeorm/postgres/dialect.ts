@@ -69,7 +69,7 @@ export const postgres: SqlDialect = {
       [table],
     ),
 
-  /** What a policy says is known when a statement meets it, but without one it is refused, or finds nothing. */
+  /** The server tells what a policy says only when a statement meets it. Without a policy a statement finds nothing. */
   async hiddenRows(query, table) {
     const [row] = await query(
       `select current_user as role, string_agg(command, ', ') as commands
