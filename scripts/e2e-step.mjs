@@ -10,7 +10,8 @@ const TIME_LIMIT_MS = 5 * 60_000;
 
 /** How the application in each folder of test/e2e runs its tests, and writes what came of them to a file. */
 const RUNNERS = {
-  'nest-11': (file) => ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${file}`],
+  'nest-10': withJest,
+  'nest-11': withJest,
   'nest-12': (file) => [
     'node_modules/vitest/vitest.mjs',
     'run',
@@ -19,6 +20,10 @@ const RUNNERS = {
     `--outputFile.json=${file}`,
   ],
 };
+
+function withJest(file) {
+  return ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${file}`];
+}
 
 /** Installs what the application depends on, and unpacks the package into it as npm would. Says whether it could. */
 export async function installE2e(name) {

@@ -34,13 +34,14 @@ const ON_NODE = { 'node-22': CORE_AND_CONNECTIONS, 'node-24': ['test/nest/', ...
 
 const unit = { name: 'unit tests', run: () => runJest([...BESIDE, ...UNIT]) };
 
-const onNest11 = {
-  name: 'tests on Nest 11',
-  run: () => runJest(['--config', 'jest.nest-11.config.mjs', ...BESIDE]),
-};
+const onOtherNests = ['nest-10', 'nest-11'].map((name) => ({
+  name: `tests on ${name}`,
+  prepare: () => install(`test/${name}`),
+  run: () => runJest(['--config', `jest.${name}.config.mjs`, ...BESIDE]),
+}));
 
 /** Those of test/e2e, each with dependencies and a test runner of its own. */
-const applications = ['nest-11', 'nest-12'].map((name) => ({
+const applications = ['nest-10', 'nest-11', 'nest-12'].map((name) => ({
   name: `tests of the application ${name}`,
   prepare: () => installE2e(name),
   run: () => runE2e(name),
@@ -48,7 +49,7 @@ const applications = ['nest-11', 'nest-12'].map((name) => ({
 
 const otherNodes = Object.keys(ON_NODE).map((name) => ({
   name: `tests on ${name}`,
-  prepare: installNodes,
+  prepare: () => install('test/nodes'),
   run: () => onNode(name),
 }));
 
@@ -60,11 +61,11 @@ if (unitOnly) {
 } else {
   const ofPackage = jestArgs.length === 0 || findSpecs(jestArgs).some(isOfPackage);
   count(installServers());
-  if (ofPackage) for (const prepared of await Promise.all([build(), installNest11()])) count(prepared);
+  if (ofPackage) for (const prepared of await Promise.all([build(), install('test/nest-11')])) count(prepared);
   // Arguments narrow the tests to those that jest finds by them.
   const narrowed = jestArgs.length > 0;
   const tests = { name: 'tests', run: () => runJest(narrowed ? jestArgs : OTHERS) };
-  await Promise.all([runAll([tests]), runAll(narrowed ? [] : [unit, onNest11, ...applications, ...otherNodes])]);
+  await Promise.all([runAll([tests]), runAll(narrowed ? [] : [unit, ...onOtherNests, ...applications, ...otherNodes])]);
 }
 process.exitCode = failed === 0 ? 0 : 1;
 console.log(`${passed} passed, ${failed} failed`);
@@ -104,13 +105,9 @@ async function build() {
   );
 }
 
-async function installNest11() {
-  return existsSync(join(root, 'test/nest-11/node_modules')) || execute('npm', ['ci', '--prefix', 'test/nest-11']);
-}
-
-/** A package for each version, where there is one for this machine. */
-async function installNodes() {
-  return existsSync(join(nodes, 'node_modules')) || execute('npm', ['ci', '--prefix', nodes]);
+/** Installs what the folder's package.json asks for. Of Node, it is a package for each version, where there is one for this machine. */
+async function install(folder) {
+  return existsSync(join(root, folder, 'node_modules')) || execute('npm', ['ci', '--prefix', folder]);
 }
 
 async function onNode(name) {

@@ -4,6 +4,7 @@ import { type Leadership, LockConfigurationError, type LockHandle, type LockServ
 import { isMethod, labelOf } from '../../decorators/declaration.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { type LeadsMethod, leadsMethods } from './leads.decorator.js';
+import { endFirst } from '../module/hook-order.js';
 import { lockedMethods } from '../locked/locked-method.js';
 import { isObject } from '../requests/request-values.js';
 
@@ -20,7 +21,8 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
     private readonly moduleRef: ModuleRef,
     modules: ModulesContainer,
   ) {
-    startLast(modules);
+    // Leaders end before anything that their work may need.
+    endFirst(modules, LeadsExplorer);
   }
 
   /** @throws LockConfigurationError */
@@ -75,12 +77,5 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
       return isMethod(method) ? Reflect.apply(method, instance, [term]) : undefined;
     };
     return service.lead(key, work, options);
-  }
-}
-
-/** After all that its work may need has started, and so that it ends before any of that: as the outermost module. */
-function startLast(modules: ModulesContainer): void {
-  for (const module of modules.values()) {
-    if (module.hasProvider(LeadsExplorer)) module.distance = Number.NEGATIVE_INFINITY;
   }
 }

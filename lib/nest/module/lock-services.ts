@@ -10,6 +10,7 @@ import {
 import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
 import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
 import { KeyTemplateNames } from '../locked/key-template-names.js';
+import { endLast } from './hook-order.js';
 import { LockLogger } from './lock-logger.js';
 
 /** The token of a module's `LockServices`, in all copies of this package. */
@@ -51,7 +52,8 @@ export class LockServices implements BeforeApplicationShutdown, OnApplicationShu
         ];
       }),
     );
-    endLast(modules);
+    // Nest ends global modules in the order of their imports, and some of them still run work, such as BullMQ's.
+    endLast(modules, LOCK_SERVICES);
   }
 
   get(name: string): LockService | undefined {
@@ -91,16 +93,6 @@ function namespaceOf(name: string, { namespace }: LockServiceOptions): LockServi
   if (name === DEFAULT_BACKEND) return {};
   const own = name.replaceAll(/[^\w.-]/gu, '-');
   return { namespace: namespace === undefined ? own : `${namespace}.${own}` };
-}
-
-/**
- * Nest ends global modules after all others, in the reverse order of their imports. This one has to end after modules
- * that still run work, such as BullMQ's, in whichever order they are imported.
- */
-function endLast(modules: ModulesContainer): void {
-  for (const module of modules.values()) {
-    if (module.hasProvider(LOCK_SERVICES)) module.distance = Number.POSITIVE_INFINITY;
-  }
 }
 
 /** By the time at which a call tree holds a lock and wants another one, the application has its providers. */

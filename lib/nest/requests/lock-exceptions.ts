@@ -1,8 +1,9 @@
-import { type ArgumentsHost, HttpException, IntrinsicException } from '@nestjs/common';
+import { type ArgumentsHost, HttpException } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
 import { inspect } from 'node:util';
 import { type Answer, type AnsweredError, answerTo } from './lock-answers.js';
 import { isGrpcMethod } from '../method-metadata.js';
+import { ExpectedError } from '../nest-10.js';
 
 /**
  * Returns the exception that filters of the transport know, with `error` as its `cause`, or `error` itself for a
@@ -43,8 +44,7 @@ export function toHttpException(error: AnsweredError, { status, code, message }:
 
 export function toGraphqlError(error: AnsweredError, { status, code, message }: Answer): Error {
   const extensions = { code, http: { status } };
-  // Nest logs other errors of resolvers.
-  return Object.assign(new IntrinsicException(message, { cause: error }), { extensions });
+  return Object.assign(new ExpectedError(message, { cause: error }), { extensions });
 }
 
 /**
