@@ -19,6 +19,7 @@ import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
 import { outside } from './holding/call-tree.js';
 import { openHolds } from './holding/open-holds.js';
+import { runUnder } from './holding/run-under.js';
 import { SeveralKeys } from './several/several-keys.js';
 import type { SequencerState } from './holding/sequencer.js';
 import { checkSequencer } from './holding/sequencer-check.js';
@@ -157,15 +158,22 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
     } finally {
       endAwaited();
     }
-    try {
-      const result = await lock.run(() => work(lock));
-      lock.throwIfLost();
-      if (lock.completes) await lock.complete();
-      return result;
-    } finally {
-      const released = lock.release();
-      if (resolved.awaitRelease) await released;
-    }
+    return await runUnder(lock, () => work(lock), resolved);
+  }
+
+  /**
+   * Runs `work` as `withLock` does where the key is free, and resolves to `undefined` where somebody has it. For a job of
+   * a `SchedulerRegistry`: `tryWithLock('nightly', job, oncePer(DAY_MS))`.
+   * @throws what `tryAcquire` throws; LockLostError as `withLock` does
+   */
+  async tryWithLock<T>(
+    key: string,
+    work: (lock: LockHandle) => Promise<T> | T,
+    options: TryAcquireOptions & { onBusy?: 'skip' } = {},
+  ): Promise<T | undefined> {
+    const { onBusy: _skip, ...acquire } = options;
+    const lock = await this.tryAcquire(key, acquire);
+    return lock ? runUnder(lock, () => work(lock), this.#options.of(acquire)) : undefined;
   }
 
   /**

@@ -71,7 +71,8 @@ describe('a call that does not wait for its release', () => {
     expect(slow.asked).toEqual(['acquire', 'release', 'acquire']);
     slow.answer();
     await expect(second).resolves.toBe('second');
-    expect(slow.asked).toEqual(['acquire', 'release', 'acquire', 'release answered', 'release']);
+    // The answer to its own release may be there by now.
+    expect(slow.asked.slice(0, 5)).toEqual(['acquire', 'release', 'acquire', 'release answered', 'release']);
   });
 
   it('lets it ask when the release is answered, in a store that keeps no order', async () => {

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { getEventListeners, getMaxListeners } from 'node:events';
+import { oncePer } from 'nestjs-distributed-lock';
 import {
   type LockHandle,
   LockService,
@@ -58,6 +59,22 @@ describe('LockService', () => {
       await expect(locks.tryAcquire('k')).resolves.toBeNull();
       await backend.occupy('other');
       await expect(locks.tryAcquire('other')).resolves.toBeNull();
+    });
+
+    it('runs work in tryWithLock under a free key only', async () => {
+      const inside = await locks.tryWithLock('k', async ({ isHeld }) => {
+        await expect(locks.acquire('k', { waitMs: 0, reentrant: false })).rejects.toThrow();
+        return isHeld;
+      });
+      expect(inside).toBe(true);
+      await expect(locks.tryWithLock('k', () => Promise.reject(new Error('of the work')))).rejects.toThrow(
+        'of the work',
+      );
+      expect(locks.inspect()).toEqual([]);
+      await backend.occupy('k');
+      const work = jest.fn<() => void>();
+      await expect(locks.tryWithLock('k', work, oncePer(60_000))).resolves.toBeUndefined();
+      expect(work).not.toHaveBeenCalled();
     });
 
     it('refuses the one waiter too many', async () => {

@@ -37,17 +37,14 @@ export class LockSet implements AsyncDisposable {
     return inside();
   }
 
-  /** @internal Runs `work` under the locks, and gives them back whatever happens. */
-  async during<T>(work: () => Promise<T> | T, { awaitRelease }: { readonly awaitRelease: boolean }): Promise<T> {
-    try {
-      const result = await this.run(work);
-      this.throwIfLost();
-      for (const lock of this.locks.toReversed()) if (lock.completes) await lock.complete();
-      return result;
-    } finally {
-      const released = this.release();
-      if (awaitRelease) await released;
-    }
+  /** @internal Whether there is anything for `complete` to do. */
+  get completes(): boolean {
+    return this.locks.some(({ completes }) => completes);
+  }
+
+  /** @internal */
+  async complete(): Promise<void> {
+    for (const lock of this.locks.toReversed()) if (lock.completes) await lock.complete();
   }
 
   /** Gives all back, the one that was taken last first. Never rejects, see `LockHandle.release`. Again = nothing. */

@@ -1,4 +1,5 @@
 import type { LockHandle } from '../holding/lock-handle.js';
+import { runUnder } from '../holding/run-under.js';
 import type { AcquireOptions, ResolvedOptions } from '../lock-options.js';
 import { JoinedSignal } from '../kit/joined-signal.js';
 import { Deadline } from '../time/deadline.js';
@@ -54,7 +55,7 @@ export abstract class SeveralKeys {
     options?: AcquireOptions,
   ): Promise<T> {
     const set = await this.acquireAll(keys, options);
-    return set.during(() => work(set), this.resolve(options));
+    return runUnder(set, () => work(set), this.resolve(options));
   }
 
   /** Takes those before the first that is not free, and gives back what was taken behind it. Why it is not, `#wait` finds. */
