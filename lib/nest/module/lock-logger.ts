@@ -16,6 +16,7 @@ export interface LockLoggerOptions {
 export class LockLogger implements LockObserver {
   readonly #logger: LoggerService;
   readonly #prefix: string;
+  #isDown = false;
 
   constructor({ logger = new Logger('LockService'), backend = '' }: LockLoggerOptions = {}) {
     this.#logger = logger;
@@ -44,10 +45,14 @@ export class LockLogger implements LockObserver {
     else this.#warn(`${message}: ${messageOf(error)}`);
   }
 
-  /** Callers of `acquire` have the error, perhaps thousands in a second. It is for debugging only. */
+  /**
+   * Callers of `acquire` have the error, perhaps thousands in a second, and a start that fails is told by the health
+   * already, if that is why. Both are for debugging only.
+   */
   backendFailed({ operation, error }: LockEvents['backendFailed']): void {
     const message = messageOf(error);
-    if (operation === 'acquire') this.#logger.debug?.(`${this.#prefix}${message}`);
+    if (operation === 'acquire' || (operation === 'start' && this.#isDown))
+      this.#logger.debug?.(`${this.#prefix}${message}`);
     else this.#warn(message);
   }
 
@@ -59,6 +64,7 @@ export class LockLogger implements LockObserver {
   }
 
   healthChanged({ status, detail }: LockEvents['healthChanged']): void {
+    this.#isDown = status === 'down';
     const message = `the backend is ${status}${detail === undefined ? '' : `: ${detail}`}`;
     if (status === 'down') this.#warn(message);
     else if (status === 'up') this.#logger.log(`${this.#prefix}${message}`);
