@@ -1,6 +1,5 @@
-import { UNAUTHENTICATED } from './authentication.js';
 import { MemcachedError, unexpected } from './error.js';
-import { type Command, refusal } from './transport/pipeline.js';
+import type { Command } from './transport/pipeline.js';
 
 export function statistics(topic: '' | ' settings'): Command<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
@@ -16,20 +15,14 @@ export function statistics(topic: '' | ' settings'): Command<ReadonlyMap<string,
   };
 }
 
-/** A command without arguments that is answered by one line. */
-export function ask(request: 'version' | 'mn', expected: RegExp): Command<string> {
-  return {
-    text: `${request}\r\n`,
-    read: ({ line }) => {
-      if (expected.test(line)) return line;
-      if (line === UNAUTHENTICATED)
-        throw refusal('CLIENT_ERROR whoever has no credentials: see the option "credentials"');
-      throw line === 'ERROR'
-        ? new MemcachedError('protocol', `the server does not know "${request}"`)
-        : unexpected(line);
-    },
-  };
-}
+/** Answers whether the server knows the meta commands. */
+export const KNOWS_META: Command<true> = {
+  text: 'mn\r\n',
+  read: ({ line }) => {
+    if (line.startsWith('MN')) return true;
+    throw line === 'ERROR' ? new MemcachedError('protocol', 'the server does not know "mn"') : unexpected(line);
+  },
+};
 
 export function adviceOn(
   found: ReadonlyMap<string, string>,
@@ -38,6 +31,9 @@ export function adviceOn(
   const number = (name: string): number => Number(found.get(name) ?? 0);
   const [used, limit] = [number('bytes'), number('limit_maxbytes')];
   const memory = `${mebibytes(used)} of ${mebibytes(limit)} MB in use, ${number('evictions')} evictions so far`;
+  if (settings.get('proxy_enabled') === 'yes') {
+    return 'it is a proxy: when a server behind it restarts without its locks, nobody here is told, and two may have one';
+  }
   if (settings.get('evictions') === 'on') {
     return `it was not started with -M, so when it is full it deletes locks that are held (${memory})`;
   }

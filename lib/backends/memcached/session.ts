@@ -8,7 +8,7 @@ import { serversName } from './item-names.js';
 import { MetaDialect } from './meta-dialect.js';
 import type { ResolvedMemcachedOptions } from './options.js';
 import { ServerClock } from './server-clock.js';
-import { adviceOn, ask, statistics } from './server-statistics.js';
+import { adviceOn, KNOWS_META, statistics } from './server-statistics.js';
 import { MemcachedConnection, type MemcachedConnectionOptions } from './transport/connection.js';
 
 export interface SessionOptions
@@ -72,9 +72,8 @@ async function connect(options: SessionOptions, name: 'meta' | 'classic'): Promi
     await authenticate(connection, options.credentials, options.connectTimeoutMs);
     const dialect = name === 'meta' ? new MetaDialect(connection) : new ClassicDialect(connection);
     const sentAt = systemClock.now();
-    const [, , [found], [settings]] = await Promise.all([
-      connection.exchange(ask('version', /^VERSION /u)),
-      name === 'meta' ? connection.exchange(ask('mn', /^MN/u)) : undefined,
+    const [, [found], [settings]] = await Promise.all([
+      name === 'meta' ? connection.exchange(KNOWS_META) : undefined,
       connection.exchange(statistics('')),
       connection.exchange(statistics(' settings')),
     ]);

@@ -8,6 +8,7 @@ import type { Commands } from '../../../lib/backends/memcached/transport/pipelin
 import type { MemcachedConnection } from '../../../lib/backends/memcached/transport/connection.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
+import { adviceOn } from '../../../lib/backends/memcached/server-statistics.js';
 import { MemcachedSession } from '../../../lib/backends/memcached/session.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
@@ -105,6 +106,10 @@ for (const name of wantedOf(['memcached'])) {
       const late = fine.service();
       await (await late.acquire('k')).release();
       expect(late.health.detail).toMatch(/it is nearly full, and then it refuses locks \(1\d of 16 MB in use/);
+    });
+
+    it('says that it is a proxy, as memcached 1.6.45 tells it', () => {
+      expect(adviceOn(new Map(), new Map([['proxy_enabled', 'yes']]))).toContain('it is a proxy');
     });
 
     it('reads the server’s clock again after half a minute, once for all who ask', async () => {
