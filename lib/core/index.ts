@@ -70,6 +70,7 @@ export {
 export { Deadline } from './time/deadline.js';
 export { detached } from './kit/detached.js';
 export { errorText } from './kit/error-text.js';
+export { importClient } from './kit/import-client.js';
 export { replyTimeout } from './kit/reply-timeout.js';
 export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';

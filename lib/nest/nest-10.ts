@@ -3,7 +3,9 @@ import * as common from '@nestjs/common';
 /** Later versions of Nest export this class. */
 export const IS_NEST_10 = !('IntrinsicException' in common);
 
-/** Nest logs other errors of resolvers as unexpected ones. Nest 10 logs all of them. */
-export const ExpectedError: new (message: string, options?: ErrorOptions) => Error = IS_NEST_10
-  ? Error
-  : common.IntrinsicException;
+/** Makes an error of a resolver that Nest does not log as an unexpected one. */
+export function expectedError(message: string, status: number, cause: Error): Error {
+  return IS_NEST_10
+    ? new common.HttpException(message, status, { cause })
+    : new common.IntrinsicException(message, { cause });
+}

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';
-import { Deadline, errorText, replyTimeout, Semaphore, systemClock } from 'nestjs-distributed-lock/core';
+import { Deadline, errorText, importClient, replyTimeout, Semaphore, systemClock } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { blockEventLoop, Gate } from '../conformance/contract.js';
 
@@ -9,6 +9,18 @@ describe('the kit for writers of stores', () => {
   let clock: ManualClock;
   beforeEach(() => {
     clock = new ManualClock();
+  });
+
+  it.each([
+    ['is missing', { code: 'ERR_MODULE_NOT_FOUND' }, 'x() needs the package x-client: npm install x-client@1'],
+    ['cannot be loaded, as in a bundle', {}, 'it could not be loaded (Error: Dynamic require of "events")'],
+  ])('refuses a client that %s', async (_what, properties, message) => {
+    const failure = Object.assign(new Error('Dynamic require of "events"'), properties);
+    const client = { neededBy: 'x()', name: 'x-client', install: 'x-client@1', option: 'url' };
+    const refused = importClient(() => Promise.reject(failure), client);
+    await expect(refused).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'url' });
+    await expect(refused).rejects.toThrow(message);
+    await expect(importClient(() => Promise.resolve('client'), client)).resolves.toBe('client');
   });
 
   describe('a reply time-out', () => {

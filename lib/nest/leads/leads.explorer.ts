@@ -1,28 +1,36 @@
 import { Injectable, type OnApplicationBootstrap, type OnModuleDestroy, type OnModuleInit } from '@nestjs/common';
-import { DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { DiscoveryService, LazyModuleLoader, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { type Leadership, LockConfigurationError, type LockHandle, type LockService } from '../../core/index.js';
 import { isMethod, labelOf } from '../../decorators/declaration.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { type LeadsMethod, leadsMethods } from './leads.decorator.js';
 import { endFirst } from '../module/hook-order.js';
+import { exploreLazyModules, type ModuleExplorer } from '../module/lazy-modules.js';
 import { lockedMethods } from '../locked/locked-method.js';
 import { isObject } from '../requests/request-values.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Stands for the offices of all `@Leads`, once the application has started, and until it begins to end. */
+/**
+ * Stands for the offices of all `@Leads`, once the application has started, or has loaded a lazy module, and until it
+ * begins to end.
+ */
 @Injectable()
-export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy {
+export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, ModuleExplorer {
+  /** Those that do not stand yet. */
   readonly #instances = new Map<object, readonly LeadsMethod[]>();
+  #isStarted = false;
   readonly #standing: Leadership[] = [];
 
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly moduleRef: ModuleRef,
     modules: ModulesContainer,
+    lazyModules: LazyModuleLoader,
   ) {
     // Leaders end before anything that their work may need.
     endFirst(modules, LeadsExplorer);
+    exploreLazyModules(lazyModules, modules, this);
   }
 
   /** @throws LockConfigurationError */
@@ -31,11 +39,16 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   /** @throws LockConfigurationError */
+  async explore(module: Parameters<ModuleExplorer['explore']>[0]): Promise<void> {
+    for (const wrapper of this.discovery.getProviders({}, [module])) this.#find(wrapper);
+    if (this.#isStarted) this.#standAll();
+  }
+
+  /** @throws LockConfigurationError */
   async onApplicationBootstrap(): Promise<void> {
+    this.#isStarted = true;
     try {
-      for (const [instance, methods] of this.#instances) {
-        for (const method of methods) this.#standing.push(this.#stand(instance, method));
-      }
+      this.#standAll();
     } catch (error) {
       await this.onModuleDestroy();
       throw error;
@@ -66,6 +79,13 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
       }
     }
     if (methods.length > 0 && isObject(instance)) this.#instances.set(instance, methods);
+  }
+
+  #standAll(): void {
+    for (const [instance, methods] of this.#instances) {
+      this.#instances.delete(instance);
+      for (const method of methods) this.#standing.push(this.#stand(instance, method));
+    }
   }
 
   #stand(instance: object, { declaration, key, backend, options, property }: LeadsMethod): Leadership {

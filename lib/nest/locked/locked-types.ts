@@ -39,11 +39,15 @@ export interface LockedDecorator<Args extends unknown[] = [], Busy extends OnBus
     descriptor: TypedPropertyDescriptor<Target> & FitsKey<Args, Target> & FitsBusy<Busy, Target>,
   ): void;
   /** For `applyDecorators` only, which shows no method to check. */
-  (this: '@Locked stands before a method of instances', target: object, name: string | symbol): void;
+  (
+    this: '@Locked stands before a method of instances, and needs experimentalDecorators in tsconfig.json',
+    target: object,
+    name: string | symbol,
+  ): void;
 }
 
 type FitsOwner<Owner> = Owner extends abstract new (...args: never[]) => unknown
-  ? '@Locked stands before a method of instances'
+  ? '@Locked stands before a method of instances, and needs experimentalDecorators in tsconfig.json'
   : unknown;
 
 /** Whether a key function accepts the arguments of the method. */

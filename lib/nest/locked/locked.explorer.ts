@@ -1,9 +1,10 @@
 import { Inject, Injectable, Logger, type OnApplicationBootstrap, type OnModuleInit, Optional } from '@nestjs/common';
-import { ApplicationConfig, DiscoveryService, ModuleRef, ModulesContainer } from '@nestjs/core';
+import { ApplicationConfig, DiscoveryService, LazyModuleLoader, ModuleRef, ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../../core/index.js';
 import { assertStepsLocked } from '../../decorators/locked-step.js';
 import { describeCopies } from '../copies.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
+import { exploreLazyModules, type ModuleExplorer } from '../module/lazy-modules.js';
 import { LOCK_SERVICES, type LockServices } from '../module/lock-services.js';
 import { type LockedMethod, lockedMethods } from './locked-method.js';
 import type { MethodStep } from './method-step.js';
@@ -18,13 +19,13 @@ type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 const adopted = new WeakSet<object>();
 
 /**
- * Looks at every locked method when the application starts: a key that can never be resolved stops it. Gives the
- * service to instances of factories, into which Nest injects no properties. Then starts the services. A method that it
+ * Looks at every locked method when the application starts, or loads a lazy module: a key that can never be resolved
+ * stops that. Gives the service to instances of factories, into which Nest injects no properties. Then starts the services. A method that it
  * does not reach throws when it is called.
  */
 @Injectable()
-export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
-  /** Steps and the providers of their instances: those of one class may have been given different ones. */
+export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, ModuleExplorer {
+  /** Steps that are not started, and the providers of their instances: those of one class may have been given different ones. */
   readonly #steps = new Map<MethodStep, Set<unknown>>();
 
   constructor(
@@ -33,24 +34,41 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap {
     @Inject(LOCK_SERVICES) private readonly services: LockServices,
     private readonly config: ApplicationConfig,
     modules: ModulesContainer,
+    lazyModules: LazyModuleLoader,
     @Optional() errors?: LockErrors,
   ) {
     interceptHandlers(modules, errors);
+    exploreLazyModules(lazyModules, modules, this);
   }
 
   onModuleInit(): void {
     const copies = describeCopies();
     if (copies !== undefined) new Logger('LockService').warn(copies);
-    for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
+    this.#exploreAll([...this.discovery.getControllers(), ...this.discovery.getProviders()]);
+  }
+
+  /** @throws LockConfigurationError */
+  async explore(module: Parameters<ModuleExplorer['explore']>[0]): Promise<void> {
+    this.#exploreAll(this.discovery.getProviders({}, [module]));
+    await this.#startSteps();
+  }
+
+  /** By then every module is initialised, and may have run its migrations. @throws LockConfigurationError */
+  async onApplicationBootstrap(): Promise<void> {
+    await this.#startSteps();
+    await this.services.start();
+  }
+
+  #exploreAll(wrappers: readonly Wrapper[]): void {
+    for (const wrapper of wrappers) {
       if (!wrapper.isNotMetatype) this.#validate(wrapper);
       else this.#adoptAll(wrapper);
     }
   }
 
-  /** By then every module is initialised, and may have run its migrations. @throws LockConfigurationError */
-  async onApplicationBootstrap(): Promise<void> {
+  async #startSteps(): Promise<void> {
     for (const [step, given] of this.#steps) for (const needed of given) await step.start(needed);
-    await this.services.start();
+    this.#steps.clear();
   }
 
   #validate({ metatype: classRef, instance, host }: Wrapper): void {

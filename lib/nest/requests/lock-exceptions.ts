@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { inspect } from 'node:util';
 import { type Answer, type AnsweredError, answerTo } from './lock-answers.js';
 import { isGrpcMethod } from '../method-metadata.js';
-import { ExpectedError } from '../nest-10.js';
+import { expectedError } from '../nest-10.js';
 
 /**
  * Returns the exception that filters of the transport know, with `error` as its `cause`, or `error` itself for a
@@ -43,8 +43,7 @@ export function toHttpException(error: AnsweredError, { status, code, message }:
 }
 
 export function toGraphqlError(error: AnsweredError, { status, code, message }: Answer): Error {
-  const extensions = { code, http: { status } };
-  return Object.assign(new ExpectedError(message, { cause: error }), { extensions });
+  return Object.assign(expectedError(message, status, error), { extensions: { code, http: { status } } });
 }
 
 /**

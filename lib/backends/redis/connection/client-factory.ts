@@ -1,7 +1,7 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { ConnectionOptions } from 'node:tls';
-import { type Given, LockConfigurationError } from '../../../core/index.js';
+import { type Given, importClient } from '../../../core/index.js';
 import {
   loginBy,
   loginOf,
@@ -11,7 +11,7 @@ import {
   type RedisLoginOptions,
   type RedisTls,
 } from '../access-options.js';
-import { cleanError, isReadOnly } from '../error.js';
+import { isReadOnly } from '../error.js';
 import { readRedisUrl } from '../redis-url.js';
 import { type ClientMaker, loadClientMaker } from './client-maker.js';
 import { checkingDatabase } from './ready-check.js';
@@ -109,15 +109,7 @@ function tlsTo(host: string, tls: ConnectionOptions): ConnectionOptions {
   return isIP(host.replace(/^\[|\]$/gu, '')) === 0 ? { servername: host, ...tls } : tls;
 }
 
-async function importRedis(option: string): Promise<ClientMaker> {
-  try {
-    return await loadClientMaker();
-  } catch (error) {
-    const { code } = cleanError(error) as NodeJS.ErrnoException;
-    if (code?.endsWith('MODULE_NOT_FOUND') !== true) throw error;
-    throw new LockConfigurationError(
-      `redis({ ${option} }) needs the package ioredis, version 5 or 6: npm install ioredis`,
-      option,
-    );
-  }
+function importRedis(option: string): Promise<ClientMaker> {
+  const neededBy = `redis({ ${option} })`;
+  return importClient(loadClientMaker, { neededBy, name: 'ioredis, version 5 or 6', install: 'ioredis', option });
 }

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { LockConfigurationError } from '../../../core/index.js';
+import { importClient, LockConfigurationError } from '../../../core/index.js';
 
 export interface NodeStat {
   /** The number of the transaction that created the node. */
@@ -129,18 +129,15 @@ export class ZooKeeperWire {
     private readonly jute: JuteLibrary,
   ) {}
 
-  /** @throws LockConfigurationError when the client is not installed */
+  /** @throws LockConfigurationError when the client is not installed, or cannot be loaded */
   static async load(): Promise<ZooKeeperWire> {
-    try {
+    const load = async (): Promise<ZooKeeperWire> => {
       const { default: client } = await import('node-zookeeper-client');
       const { default: jute } = await import('node-zookeeper-client/lib/jute/index.js');
       return new ZooKeeperWire(client, jute);
-    } catch (error) {
-      const missing = error instanceof Error && 'code' in error && String(error.code).endsWith('MODULE_NOT_FOUND');
-      if (!missing) throw error;
-      const advice = 'npm install node-zookeeper-client@1.1.3';
-      throw new LockConfigurationError(`zookeeper() needs the package node-zookeeper-client: ${advice}`, 'client');
-    }
+    };
+    const name = 'node-zookeeper-client';
+    return importClient(load, { neededBy: 'zookeeper()', name, install: `${name}@1.1.3`, option: 'client' });
   }
 
   request(name: OperationName, { acl, ...fields }: RequestFields): JuteRequest {

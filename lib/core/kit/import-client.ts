@@ -1,0 +1,25 @@
+import { LockConfigurationError } from '../contract/errors.js';
+
+interface ClientPackage {
+  /** The call that needs it, as its user wrote it. */
+  readonly neededBy: string;
+  readonly name: string;
+  readonly install: string;
+  readonly option: string;
+}
+
+/** @throws LockConfigurationError the package is not installed, or cannot be loaded, as in bundles: no retry helps */
+export async function importClient<T>(
+  load: () => Promise<T>,
+  { neededBy, name, install, option }: ClientPackage,
+): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    const isMissing = error instanceof Error && 'code' in error && String(error.code).endsWith('MODULE_NOT_FOUND');
+    const why = isMissing
+      ? `npm install ${install}`
+      : `it could not be loaded (${String(error)}). A bundler should leave it out of the bundle`;
+    throw new LockConfigurationError(`${neededBy} needs the package ${name}: ${why}`, option);
+  }
+}
