@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';
-import { Deadline, errorText, importClient, replyTimeout, Semaphore, systemClock } from 'nestjs-distributed-lock/core';
+import { Deadline, errorText, importClient, JoinedSignal, replyTimeout, Semaphore, systemClock } from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { blockEventLoop, Gate } from '../conformance/contract.js';
 
@@ -21,6 +21,21 @@ describe('the kit for writers of stores', () => {
     await expect(refused).rejects.toMatchObject({ code: 'LOCK_CONFIGURATION', option: 'url' });
     await expect(refused).rejects.toThrow(message);
     await expect(importClient(() => Promise.resolve('client'), client)).resolves.toBe('client');
+  });
+
+  it('joins signals for as long as it is needed, and leaves nothing in them', () => {
+    const [first, second] = [new AbortController(), new AbortController()];
+    const signals = [first.signal, second.signal];
+    const listeners = (): number[] => signals.map((signal) => getEventListeners(signal, 'abort').length);
+    const ended = new JoinedSignal(signals);
+    const joined = new JoinedSignal(signals);
+    ended.end();
+    expect(listeners()).toEqual([1, 1]);
+    second.abort('why');
+    expect([joined.signal.reason, ended.signal.aborted]).toEqual(['why', false]);
+    expect(new JoinedSignal(signals).signal.reason).toBe('why');
+    joined.end();
+    expect(listeners()).toEqual([0, 0]);
   });
 
   describe('a reply time-out', () => {
