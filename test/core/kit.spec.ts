@@ -1,7 +1,15 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { getEventListeners, once } from 'node:events';
-import { Deadline, errorText, importClient, JoinedSignal, replyTimeout, Semaphore, systemClock } from 'nestjs-distributed-lock/core';
+import {
+  Deadline,
+  errorText,
+  importClient,
+  JoinedSignal,
+  replyTimeout,
+  Semaphore,
+  systemClock,
+} from 'nestjs-distributed-lock/core';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { blockEventLoop, Gate } from '../conformance/contract.js';
 
