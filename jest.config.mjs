@@ -2,10 +2,13 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
+import { findMysql } from './scripts/mysql.mjs';
 import { ROOMS, swcOptions } from './test/support/ts-sources.cjs';
 
 /** A folder whose backends are named after databases. */
-const NAMED_OTHERWISE = { typeorm: ['sqlite', 'postgres', 'mariadb'] };
+const NAMED_OTHERWISE = { typeorm: ['sqlite', 'postgres', 'mariadb', 'mysql'] };
+// Workers have it from here.
+process.env.LOCK_MYSQLD = findMysql();
 const wanted = (process.env.LOCK_BACKENDS ?? '').split(',').map((name) => name.split('-', 1)[0]);
 /** The folders of test/backends that LOCK_BACKENDS leaves out; `wantedOf` in describe-backend.ts says which tests of a spec. */
 const leftOut = readdirSync(join(import.meta.dirname, 'lib/backends')).filter(

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 import { EtcdServer } from '../test/servers/etcd-server.js';
-import { MariadbServer } from '../test/servers/mariadb-server.js';
+import { MysqlServer } from '../test/servers/mysql-server.js';
 import { MemcachedServer } from '../test/servers/memcached-server.js';
 import { PostgresServer } from '../test/servers/postgres-server.js';
 import { RedisServer } from '../test/servers/redis-server.js';
@@ -123,7 +123,7 @@ const COMPETITIONS = {
   mariadb: {
     server: { name: 'MariaDB', command: ['mariadbd', '--version'] },
     start: async () => {
-      const server = await MariadbServer.start();
+      const server = await MysqlServer.start('mariadb');
       return { connection: { backend: 'mariadb', url: server.url }, stop: () => server.stop() };
     },
     floor: MARIADB_FLOOR,

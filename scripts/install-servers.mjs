@@ -5,6 +5,8 @@ import { delimiter, join } from 'node:path';
 import { argv, env, getuid, platform } from 'node:process';
 import { fileURLToPath } from 'node:url';
 
+import { findMysql } from './mysql.mjs';
+
 /** One line per server: its Debian package, how to see that it is there, where to get it elsewhere. */
 const servers = [
   {
@@ -63,6 +65,36 @@ const servers = [
     elsewhere: 'https://www.chromium.org/getting-involved/download-chromium/',
   },
 ];
+
+const NEWER = join(import.meta.dirname, '../.newer-servers');
+const newerServers = ['redis', 'memcached', 'etcd', 'postgresql', 'mariadb', 'mysql', 'zookeeper'];
+
+/** Unpacks MySQL, which Debian 12 lacks, where it may. Without one the tests leave it out. */
+export function installMysql() {
+  if (findMysql() === '') unpack(['mysql']);
+  if (findMysql() === '') console.error('Left out: MySQL. Debian: scripts/newer-servers.sh; macOS: brew install mysql');
+}
+
+/** Unpacks the newest servers, and has the tests start those. Returns whether they are there. */
+export function useNewerServers() {
+  const isThere = (server) => existsSync(join(NEWER, server));
+  unpack(newerServers.filter((server) => !isThere(server)));
+  const absent = newerServers.filter((server) => !isThere(server));
+  if (absent.length > 0) {
+    console.error(
+      `--newer unpacks servers from the package source of a Debian, as root. It could not get ${absent.join(', ')}. ` +
+        'Elsewhere put newer servers on the PATH, and leave --newer out',
+    );
+    return false;
+  }
+  env.LOCK_NEWER_SERVERS = NEWER;
+  env.PATH = `${join(NEWER, 'bin')}${delimiter}${env.PATH}`;
+  return true;
+}
+
+function unpack(names) {
+  if (names.length > 0 && mayInstall()) run(join(import.meta.dirname, 'newer-servers.sh'), NEWER, ...names);
+}
 
 /** Installs what is missing where it may. Returns whether the tests can go on; says what is missing if not all is there. */
 export function installServers() {

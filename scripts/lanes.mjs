@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 /** Backends that share a lane with others, and specs elsewhere that go with a lane by how their names begin. */
 const LANE_OF = { memory: 'core', redlock: 'redis', typeorm: 'sql' };
-const BEGINNINGS = { typeorm: ['hammer', 'mariadb', 'once-per', 'pg-bouncer', 'postgres'] };
+const BEGINNINGS = { typeorm: ['hammer', 'mariadb', 'mysql', 'once-per', 'pg-bouncer', 'postgres'] };
 
 /** The patterns of each lane's specs. The folder of a backend is a lane, unless it shares one. */
 const lanes = new Map([

@@ -1,6 +1,7 @@
 /**
  * Runs the tests; the last line says how many passed and failed. `--unit` runs only those that need no server, `--lane redis`
- * those of one lane. Other arguments go on to jest; LOCK_BACKENDS=redis,sqlite narrows the backends.
+ * those of one lane, `--newer` with
+ * the newest servers. Other arguments go on to jest; LOCK_BACKENDS=redis,sqlite narrows the backends.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,12 +9,13 @@ import { argv, execPath } from 'node:process';
 
 import { installE2e, runE2e } from './e2e-step.mjs';
 import { execute, root } from './execute.mjs';
-import { installServers } from './install-servers.mjs';
+import { installMysql, installServers, useNewerServers } from './install-servers.mjs';
 import { findSpecs, runJest } from './jest-step.mjs';
 import { argumentsOf } from './lanes.mjs';
 
 const nodes = join(root, 'test/nodes');
-const [unitOnly, jestArgs] = parsed(argv.slice(2));
+const [flags, jestArgs] = parsed(argv.slice(2));
+const unitOnly = flags.has('--unit');
 
 /** Where specs live that need no server, and all others. */
 const WITHOUT_SERVERS = 'clients|core|nest|nestjs-locks|simulation|support|types';
@@ -61,6 +63,8 @@ if (unitOnly) {
 } else {
   const ofPackage = jestArgs.length === 0 || findSpecs(jestArgs).some(isOfPackage);
   count(installServers());
+  installMysql();
+  if (flags.has('--newer')) count(useNewerServers());
   if (ofPackage) for (const prepared of await Promise.all([build(), install('test/nest-11')])) count(prepared);
   // Arguments narrow the tests to those that jest finds by them.
   const narrowed = jestArgs.length > 0;
@@ -90,7 +94,11 @@ function count(prepared) {
 function parsed(args) {
   const lane = args.indexOf('--lane');
   const expanded = lane < 0 ? args : [...args.slice(0, lane), ...argumentsOf(args[lane + 1]), ...args.slice(lane + 2)];
-  return [expanded.includes('--unit'), expanded.filter((arg) => arg !== '--unit')];
+  return [new Set(expanded.filter(isFlag)), expanded.filter((arg) => !isFlag(arg))];
+}
+
+function isFlag(arg) {
+  return arg === '--unit' || arg === '--newer';
 }
 
 function isOfPackage(spec) {

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { Account } from './account.js';
+import { isUnpacked, systemRoot } from './newer.js';
 import type { ServerRecipe } from './recipe.js';
 
 const ACCOUNT = new Account('mysql');
@@ -22,7 +23,8 @@ export const mariadb = {
   name: 'MariaDB',
   account: ACCOUNT,
   initialise: (data) => {
-    const how = ['--no-defaults', '--auth-root-authentication-method=normal', LOG_FILE_SIZE];
+    const from = isUnpacked() ? [`--basedir=${join(systemRoot('mariadb'), 'usr')}`] : [];
+    const how = ['--no-defaults', ...from, '--auth-root-authentication-method=normal', LOG_FILE_SIZE];
     return ACCOUNT.command('mariadb-install-db', ...how, `--datadir=${data}`);
   },
   serve: (directory, port) => {

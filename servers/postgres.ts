@@ -1,6 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { Account } from './account.js';
+import { systemRoot } from './newer.js';
 import type { ServerRecipe } from './recipe.js';
 
 const ACCOUNT = new Account('postgres');
@@ -36,7 +37,7 @@ export const postgres = {
 
 /** Debian keeps each version's programs in a directory of its own, outside of the path. */
 function binary(name: string): string {
-  const versions = '/usr/lib/postgresql';
+  const versions = join(systemRoot('postgresql'), 'usr/lib/postgresql');
   const [newest] = existsSync(versions) ? readdirSync(versions).toSorted((a, b) => Number(b) - Number(a)) : [];
   return newest === undefined ? name : join(versions, newest, 'bin', name);
 }

@@ -1,10 +1,11 @@
 import { join } from 'node:path';
+import { systemRoot } from './newer.js';
 import type { ServerRecipe } from './recipe.js';
 
 /** The jars of Debian, and of Homebrew. One that is not there is passed over; without a logger it would not say that it serves. */
 const JARS = [
-  '/usr/share/java/zookeeper.jar',
-  '/usr/share/java/slf4j-simple.jar',
+  join(systemRoot('zookeeper'), 'usr/share/java/zookeeper.jar'),
+  join(systemRoot('zookeeper'), 'usr/share/java/slf4j-simple.jar'),
   '/opt/homebrew/opt/zookeeper/libexec/lib/*',
   '/usr/local/opt/zookeeper/libexec/lib/*',
 ].join(':');

@@ -31,6 +31,20 @@ const rowWire = (quote: string): Wire => ({
   release: 'COMMIT',
 });
 
+const MYSQL_LEASE = {
+  faults: [...SQL, 'history-of-shares', 'idle-in-line'],
+  costs: { acquire: 1, release: 1, renew: 1, refused: 2, wait: [10, 122], handOver: [2, 4] },
+  wire: { acquire: 'last_insert_id(if', release: 'owner = null' },
+  lockStore: true,
+} as const;
+const MYSQL_ROW = { faults: SQL, costs: { ...ROW, release: 3 }, wire: rowWire('`'), leaseStore: true } as const;
+const MYSQL_SESSION = {
+  sessions: true,
+  faults: [...SQL, 'idle-in-line'],
+  costs: SESSION,
+  wire: { acquire: 'get_lock', release: 'release_lock' },
+} as const;
+
 /** Every backend, in each of its modes, once. All tests that run on several backends are fed from here. */
 export const REGISTRY = {
   memory: { harness: memoryHarness, faults: [], leaseStore: true, lockStore: true },
@@ -160,13 +174,8 @@ export const REGISTRY = {
     leaseStore: true,
     lockStore: true,
   },
-  mariadb: {
-    harness: () => sqlHarness('mariadb'),
-    faults: [...SQL, 'history-of-shares', 'idle-in-line'],
-    costs: { acquire: 1, release: 1, renew: 1, refused: 2, wait: [10, 122], handOver: [2, 4] },
-    wire: { acquire: 'last_insert_id(if', release: 'owner = null' },
-    lockStore: true,
-  },
+  mariadb: { harness: () => sqlHarness('mariadb'), ...MYSQL_LEASE },
+  mysql: { harness: () => sqlHarness('mysql'), ...MYSQL_LEASE },
   // A row that the database gave to a waiter whom it no longer reaches is his until the end of his TTL: no `idle-in-line`.
   'postgres-row': {
     harness: () => sqlHarness('postgres-row'),
@@ -175,13 +184,8 @@ export const REGISTRY = {
     wire: rowWire('"'),
     leaseStore: true,
   },
-  'mariadb-row': {
-    harness: () => sqlHarness('mariadb-row'),
-    faults: SQL,
-    costs: { ...ROW, release: 3 },
-    wire: rowWire('`'),
-    leaseStore: true,
-  },
+  'mariadb-row': { harness: () => sqlHarness('mariadb-row'), ...MYSQL_ROW },
+  'mysql-row': { harness: () => sqlHarness('mysql-row'), ...MYSQL_ROW },
   'postgres-session': {
     harness: (options) => sqlHarness('postgres-session', options),
     sessions: true,
@@ -190,26 +194,21 @@ export const REGISTRY = {
     wire: { acquire: 'pg_try_advisory_lock', release: 'pg_advisory_unlock' },
     leaseStore: true,
   },
-  'mariadb-session': {
-    harness: (options) => sqlHarness('mariadb-session', options),
-    sessions: true,
-    faults: [...SQL, 'idle-in-line'],
-    costs: SESSION,
-    wire: { acquire: 'get_lock', release: 'release_lock' },
-  },
+  'mariadb-session': { harness: (options) => sqlHarness('mariadb-session', options), ...MYSQL_SESSION },
+  'mysql-session': { harness: (options) => sqlHarness('mysql-session', options), ...MYSQL_SESSION },
 } as const satisfies Record<string, RegisteredBackend>;
 
 export type BackendName = keyof typeof REGISTRY;
 
-/** Every strategy on every database server. */
-export const SQL_SERVERS: readonly SqlBackendName[] = [
+/** Every strategy on the database servers of Debian. */
+export const SQL_SERVERS = [
   'postgres',
   'mariadb',
   'postgres-row',
   'mariadb-row',
   'postgres-session',
   'mariadb-session',
-];
+] as const satisfies readonly SqlBackendName[];
 
 export function registered(name: BackendName): RegisteredBackend {
   return REGISTRY[name];

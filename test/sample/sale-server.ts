@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DatabaseType } from '../../sample-app/database/database-type.js';
 import { newDatabase } from '../../stampede/new-database.js';
-import { MariadbServer } from '../servers/mariadb-server.js';
+import { MysqlServer } from '../servers/mysql-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 
 export const DATABASES = ['sqlite', 'postgres', 'mariadb'] as const satisfies DatabaseType[];
 
 const SERVERS = {
   postgres: { start: () => PostgresServer.start(), variable: 'POSTGRES_URL' },
-  mariadb: { start: () => MariadbServer.start(), variable: 'MARIADB_URL' },
+  mariadb: { start: () => MysqlServer.start('mariadb'), variable: 'MARIADB_URL' },
 };
 
 /** A place for sales: a directory of SQLite files, or a server. */

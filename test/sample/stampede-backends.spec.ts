@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { BACKEND_NAMES } from '../../sample-app/lock-backends.js';
 import { wantedOf } from '../backends/describe-backend.js';
 import { EtcdServer } from '../servers/etcd-server.js';
-import { MariadbServer } from '../servers/mariadb-server.js';
+import { MysqlServer } from '../servers/mysql-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 import { ZookeeperEnsemble } from '../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../servers/zookeeper-operator.js';
@@ -37,7 +37,7 @@ const SERVERS = [
   {
     type: 'mariadb',
     variable: 'MARIADB_URL',
-    start: () => MariadbServer.start(),
+    start: () => MysqlServer.start('mariadb'),
     databases: 'select schema_name as name from information_schema.schemata',
   },
 ] as const;
@@ -150,7 +150,7 @@ describe('a stampede in which one process is killed and one frozen with the lock
   for (const { type, variable, start, databases } of SERVERS) {
     const names = wantedOf(strategies.filter((name) => name.startsWith(type)));
     if (names.length === 0) continue;
-    let server: PostgresServer | MariadbServer;
+    let server: PostgresServer | MysqlServer;
 
     beforeAll(async () => {
       server = await start();

@@ -2,12 +2,13 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+import { systemRoot } from '../../servers/newer.js';
 import { askZookeeper } from './ask-zookeeper.js';
 import { freePort } from './free-port.js';
 import { ServerProcess } from './server-process.js';
 
 /** Debian's jars; the manifest of the first names the others. */
-const JAR = '/usr/share/java/zookeeper.jar';
+const JAR = join(systemRoot('zookeeper'), 'usr/share/java/zookeeper.jar');
 
 const JVM = [
   '-Xms32m',

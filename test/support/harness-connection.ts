@@ -17,6 +17,7 @@ interface Connections {
   sqlite: { readonly database: string };
   postgres: SqlDatabase;
   mariadb: SqlDatabase;
+  mysql: SqlDatabase;
 }
 
 /** Where Redis servers are, as `redis()` wants to know it. */
@@ -38,7 +39,7 @@ type ConnectionOf<Name extends keyof Connections> = { readonly backend: Name } &
 export type Connection = { [Name in keyof Connections]: ConnectionOf<Name> }[keyof Connections];
 export type RedisConnection = ConnectionOf<'redis'>;
 export type MemcachedConnection = ConnectionOf<'memcached'>;
-export type SqlConnection = ConnectionOf<'postgres' | 'mariadb'>;
+export type SqlConnection = ConnectionOf<'postgres' | 'mariadb' | 'mysql'>;
 export type DatabaseConnection = ConnectionOf<'sqlite'> | SqlConnection;
 
 interface SqlDatabase {
@@ -60,6 +61,7 @@ const CONNECT: { [Name in keyof Connections]: (place: Connections[Name]) => Prom
   sqlite: (place) => connectDatabase({ backend: 'sqlite', ...place }),
   postgres: (place) => connectDatabase({ backend: 'postgres', ...place }, place.options),
   mariadb: (place) => connectDatabase({ backend: 'mariadb', ...place }, place.options),
+  mysql: (place) => connectDatabase({ backend: 'mysql', ...place }, place.options),
 };
 
 /** The backend in this process, with a client of its own. Loads no other backend. */

@@ -5,7 +5,7 @@ import { type Contract, failureOf, SLACK_MS } from '../../conformance/contract.j
 import { describeOnBackend } from '../../conformance/describe-lock-backend.js';
 import { SQL_SERVERS } from '../registry.js';
 import { atLeastMs } from '../../support/machine.js';
-import { type SqlBackendName, type SqlHarness, sqlHarness } from './harness.js';
+import { type SqlHarness, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
 
 /** Makes the first `times` changes of the table fail with a code of the server's own. */
@@ -36,7 +36,7 @@ const MENDED = {
  * A deadlock, a serialization failure, a wait for a lock that took too long: which a row lock takes for a row that is
  * held.
  */
-const CODES: Record<SqlBackendName, readonly string[]> = {
+const CODES: Record<(typeof SQL_SERVERS)[number], readonly string[]> = {
   postgres: ['40P01', '40001', '55P03'],
   mariadb: ['1213', '1205'],
   'postgres-row': ['40P01', '40001'],

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
-import { MariadbServer } from '../../servers/mariadb-server.js';
+import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { wantedOf } from '../describe-backend.js';
 
 const MARIADB_FLUSHES = ['--innodb-flush-log-at-trx-commit=1', '--innodb-flush-method=fsync'];
 
-type Server = PostgresServer | MariadbServer;
+type Server = PostgresServer | MysqlServer;
 
 /** How a server is started, and what an operator should change about it. */
 const SERVERS: Record<'postgres' | 'mariadb', [start: () => Promise<Server>, advice: string | undefined][]> = {
@@ -18,17 +18,17 @@ const SERVERS: Record<'postgres' | 'mariadb', [start: () => Promise<Server>, adv
     [() => PostgresServer.start({ fsync: 'off' }), 'fsync is off, switch it on'],
   ],
   mariadb: [
-    [() => MariadbServer.start(MARIADB_FLUSHES), undefined],
+    [() => MysqlServer.start('mariadb', MARIADB_FLUSHES), undefined],
     [
-      () => MariadbServer.start(['--innodb-flush-log-at-trx-commit=0']),
+      () => MysqlServer.start('mariadb', ['--innodb-flush-log-at-trx-commit=0']),
       'innodb_flush_log_at_trx_commit is 0, set it to 1',
     ],
     [
-      () => MariadbServer.start(['--innodb-flush-log-at-trx-commit=2']),
+      () => MysqlServer.start('mariadb', ['--innodb-flush-log-at-trx-commit=2']),
       'innodb_flush_log_at_trx_commit is 2, set it to 1',
     ],
     [
-      () => MariadbServer.start([...MARIADB_FLUSHES, '--log-bin=binlog', '--sync-binlog=0']),
+      () => MysqlServer.start('mariadb', [...MARIADB_FLUSHES, '--log-bin=binlog', '--sync-binlog=0']),
       'sync_binlog is 0, set it to 1',
     ],
   ],

@@ -1,16 +1,17 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
 import { DataSource } from 'typeorm';
 import type { BackendHarness, Listener } from '../../conformance/backend-harness.js';
-import { MariadbServer } from '../../servers/mariadb-server.js';
+import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { connectBackend, type SqlConnection, type SqlOptions } from '../../support/harness-connection.js';
 import { type Ask, OPERATORS } from './operators.js';
 import { atLeastMs } from '../../support/machine.js';
 
-export type SqlServer = PostgresServer | MariadbServer;
+export type SqlServer = PostgresServer | MysqlServer;
 
 export interface SqlHarness extends BackendHarness {
-  readonly type: SqlConnection['backend'];
+  /** Whose SQL the server speaks. */
+  readonly type: 'postgres' | 'mariadb';
   /** The options of the strategy. */
   readonly strategy: SqlOptions;
   /** For faults of its own. */
@@ -24,7 +25,11 @@ export interface SqlHarness extends BackendHarness {
   readonly ask: Ask;
 }
 
-const SERVERS = { postgres: PostgresServer, mariadb: MariadbServer };
+const SERVERS = {
+  postgres: () => PostgresServer.start(),
+  mariadb: () => MysqlServer.start('mariadb'),
+  mysql: () => MysqlServer.start('mysql'),
+};
 
 type Promises = Pick<
   BackendHarness,
@@ -61,6 +66,15 @@ const SESSION = {
   wakesWithinMs: atLeastMs(650),
 } as const;
 
+/** Those who wait ask again and again. */
+const MYSQL_LEASE = {
+  shares: true,
+  namesHolder: true,
+  looks: ['token', 'leftMs', 'evict', 'keys'],
+  shortTtlMs: atLeastMs(500),
+  wakesWithinMs: atLeastMs(650),
+} as const;
+
 /** MariaDB ends idle connections after whole seconds only: a lease is as long as that. */
 const WHOLE_SECONDS_MS = Math.ceil(atLeastMs(1_000) / 1_000) * 1_000;
 
@@ -76,17 +90,11 @@ const STRATEGIES = {
     shortTtlMs: atLeastMs(500),
     wakesWithinMs: atLeastMs(650),
   },
-  mariadb: {
-    type: 'mariadb',
-    options: { strategy: 'lease' },
-    shares: true,
-    namesHolder: true,
-    looks: ['token', 'leftMs', 'evict', 'keys'],
-    shortTtlMs: atLeastMs(500),
-    wakesWithinMs: atLeastMs(650),
-  },
+  mariadb: { type: 'mariadb', options: { strategy: 'lease' }, ...MYSQL_LEASE },
+  mysql: { type: 'mysql', options: { strategy: 'lease' }, ...MYSQL_LEASE },
   'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(600), ...ROW },
   'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: WHOLE_SECONDS_MS, ...ROW },
+  'mysql-row': { type: 'mysql', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: WHOLE_SECONDS_MS, ...ROW },
   'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: atLeastMs(1_000), ...SESSION },
   'mariadb-session': {
     type: 'mariadb',
@@ -94,6 +102,7 @@ const STRATEGIES = {
     shortTtlMs: WHOLE_SECONDS_MS,
     ...SESSION,
   },
+  'mysql-session': { type: 'mysql', options: { strategy: 'session' }, shortTtlMs: WHOLE_SECONDS_MS, ...SESSION },
 } as const satisfies Record<string, Strategy>;
 
 export type SqlBackendName = keyof typeof STRATEGIES;
@@ -116,13 +125,13 @@ export function sqlHarness(name: SqlBackendName, { sessionTtlMs }: SqlHarnessOpt
   const connection: SqlHarness['connection'] = (through) => ({ backend: type, url: dataSource(through).url, options });
   const ask: Ask = (sql, parameters = []) => operator.query(sql, [...parameters]);
   return {
-    type,
+    type: type === 'postgres' ? type : 'mariadb',
     strategy: options,
     server: () => server,
     dataSource,
     ask,
     start: async () => {
-      server = await SERVERS[type].start();
+      server = await SERVERS[type]();
       operator = await new DataSource({ ...dataSource(), poolSize: 1 }).initialize();
     },
     stop: async () => {

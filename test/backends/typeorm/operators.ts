@@ -1,5 +1,6 @@
 import { rowLocksOf } from '../../../lib/backends/typeorm/databases.js';
 import { advisoryLockId, userLockName } from '../../../lib/backends/typeorm/tables/session-lock-name.js';
+import type { SqlConnection } from '../../support/harness-connection.js';
 import { eventually } from '../../support/eventually.js';
 
 export type Ask = (sql: string, parameters?: readonly unknown[]) => Promise<readonly Record<string, unknown>[]>;
@@ -15,9 +16,9 @@ export interface SqlOperator {
 /** MariaDB makes its list of transactions anew when nobody has asked for it for a tenth of a second. */
 export const LIST_MS = 120;
 
-const columnOf = (type: 'postgres' | 'mariadb', key: string): unknown => rowLocksOf(type).row.columnOf(key);
+const columnOf = (type: SqlConnection['backend'], key: string): unknown => rowLocksOf(type).row.columnOf(key);
 
-function lease(type: 'postgres' | 'mariadb'): SqlOperator {
+function lease(type: SqlConnection['backend']): SqlOperator {
   const ofKey = `lock_key = ${type === 'postgres' ? '$1' : '?'}`;
   return {
     async holders(ask, key) {
@@ -31,6 +32,13 @@ function lease(type: 'postgres' | 'mariadb'): SqlOperator {
   };
 }
 
+const ROWS_OF_MYSQL = {
+  holders: `select 'somebody' as id from (select 1) as once where exists (select 1 from distributed_lock where lock_key = ?)
+     and not exists (select 1 from distributed_lock where lock_key = ? for update skip locked)`,
+  transactions: `select trx_mysql_thread_id as id from information_schema.innodb_trx where trx_rows_modified > 0`,
+  kill: (id: unknown) => `kill connection ${String(id)}`,
+};
+
 const ROWS = {
   postgres: {
     holders: `with free as (select from distributed_lock where lock_key = $1 for update skip locked)
@@ -38,15 +46,11 @@ const ROWS = {
     transactions: `select pid as id from pg_stat_activity where backend_xid is not null`,
     kill: (id: unknown) => `select pg_terminate_backend(${String(id)})`,
   },
-  mariadb: {
-    holders: `select 'somebody' as id from (select 1) as once where exists (select 1 from distributed_lock where lock_key = ?)
-       and not exists (select 1 from distributed_lock where lock_key = ? for update skip locked)`,
-    transactions: `select trx_mysql_thread_id as id from information_schema.innodb_trx where trx_rows_modified > 0`,
-    kill: (id: unknown) => `kill connection ${String(id)}`,
-  },
+  mariadb: ROWS_OF_MYSQL,
+  mysql: ROWS_OF_MYSQL,
 };
 
-function row(type: 'postgres' | 'mariadb'): SqlOperator {
+function row(type: SqlConnection['backend']): SqlOperator {
   const { holders, transactions, kill } = ROWS[type];
   return {
     async holders(ask, key) {
@@ -71,11 +75,15 @@ const SESSIONS = {
   postgres: (key: string) =>
     `select pid as id from pg_locks where locktype = 'advisory' and granted and objsubid = 1
      and ((classid::bigint << 32) | objid::bigint) = ${advisoryLockId('public\0distributed_lock', key)}`,
-  mariadb: (key: string) =>
-    `select id from (select is_used_lock('${userLockName('test\0distributed_lock', key)}') as id) as used where id is not null`,
+  mariadb: usersOf,
+  mysql: usersOf,
 };
 
-function session(type: 'postgres' | 'mariadb'): SqlOperator {
+function usersOf(key: string): string {
+  return `select id from (select is_used_lock('${userLockName('test\0distributed_lock', key)}') as id) as used where id is not null`;
+}
+
+function session(type: SqlConnection['backend']): SqlOperator {
   return {
     async holders(ask, key) {
       return (await ask(SESSIONS[type](key))).map(({ id }) => String(id));

@@ -5,7 +5,7 @@ import libsql from 'libsql';
 import { createConnection } from 'mysql2/promise';
 import { Client } from 'pg';
 import type { DataSourceOptions } from 'typeorm';
-import { MariadbServer } from '../../servers/mariadb-server.js';
+import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { wantedOf } from '../describe-backend.js';
 
@@ -61,7 +61,7 @@ async function startPostgres(): Promise<TestDatabase> {
 }
 
 async function startMariadb(): Promise<TestDatabase> {
-  const server = await MariadbServer.start();
+  const server = await MysqlServer.start('mariadb');
   return {
     options: { type: 'mariadb', url: server.url, poolSize: 20 },
     writer: async () => {

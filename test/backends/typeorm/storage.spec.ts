@@ -4,7 +4,7 @@ import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/cor
 import { typeorm, type TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
 import { failureOf } from '../../conformance/contract.js';
-import { MariadbServer } from '../../servers/mariadb-server.js';
+import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
 import { wantedOf } from '../describe-backend.js';
 
@@ -31,7 +31,7 @@ const operatorOf = async (type: 'postgres' | 'mariadb', url: string): Promise<Da
 for (const type of wantedOf(['mariadb'])) {
   describe('S12: a table that is not of InnoDB', () => {
     it.each(['lease', 'row', 'session'] as const)('is refused, as it has no transactions: %s', async (strategy) => {
-      const server = await MariadbServer.start();
+      const server = await MysqlServer.start('mariadb');
       opened.push(server);
       const operator = await operatorOf(type, server.url);
       await (await serviceOn(type, server.url).acquire('k')).release();
@@ -44,7 +44,7 @@ for (const type of wantedOf(['mariadb'])) {
     });
 
     it('keeps the leases of older programs, best-effort', async () => {
-      const server = await MariadbServer.start();
+      const server = await MysqlServer.start('mariadb');
       opened.push(server);
       const operator = await operatorOf(type, server.url);
       const columns = 'method_name varchar(64) not null unique, client_id varchar(255)';
@@ -62,7 +62,7 @@ for (const type of wantedOf(['mariadb'])) {
 
     withGalera('refuses rows and sessions, which exclude nobody on the other servers, and has leases', async () => {
       const cluster = ['--wsrep-cluster-address=gcomm://', `--wsrep-provider=${GALERA}`];
-      const server = await MariadbServer.start([
+      const server = await MysqlServer.start('mariadb', [
         '--wsrep-on=ON',
         ...cluster,
         '--binlog-format=ROW',

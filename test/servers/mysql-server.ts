@@ -3,29 +3,34 @@ import { join } from 'node:path';
 import { createConnection } from 'mysql2/promise';
 
 import { mariadb } from '../../servers/mariadb.js';
+import { mysql } from '../../servers/mysql.js';
 import { DataTemplate } from './data-template.js';
 import { freePort } from './free-port.js';
 import { MEMORY_DIR } from './memory-dir.js';
 import { ServerProcess } from './server-process.js';
 
-const template = new DataTemplate(mariadb);
+const TEMPLATES = { mariadb: new DataTemplate(mariadb), mysql: new DataTemplate(mysql) };
+const RECIPES = { mariadb, mysql };
 
-/** A real MariaDB on 127.0.0.1 with the user `root`, without a password, an empty database `test`, and the faults of a test. */
-export class MariadbServer {
+export type MysqlKind = keyof typeof RECIPES;
+
+/** A real MariaDB or MySQL on 127.0.0.1 with the user `root`, without a password, an empty database `test`, and the faults of a test. */
+export class MysqlServer {
   #process: ServerProcess | undefined;
 
   private constructor(
+    private readonly kind: MysqlKind,
     readonly port: number,
     readonly directory: string,
     private readonly flags: readonly string[],
   ) {}
 
-  /** @param flags further arguments of mariadbd */
-  static async start(flags: readonly string[] = []): Promise<MariadbServer> {
-    const directory = await mkdtemp(join(MEMORY_DIR, 'mariadb-server-run-'));
-    const server = new MariadbServer(await freePort(), directory, flags);
-    mariadb.account.own(directory);
-    await template.copyTo(server.#data);
+  /** @param flags further arguments of the server */
+  static async start(kind: MysqlKind, flags: readonly string[] = []): Promise<MysqlServer> {
+    const directory = await mkdtemp(join(MEMORY_DIR, `${kind}-server-run-`));
+    const server = new MysqlServer(kind, await freePort(), directory, flags);
+    RECIPES[kind].account.own(directory);
+    await TEMPLATES[kind].copyTo(server.#data);
     try {
       await server.#launch();
       return server;
@@ -36,7 +41,7 @@ export class MariadbServer {
   }
 
   get url(): string {
-    return mariadb.address(this.port);
+    return RECIPES[this.kind].address(this.port);
   }
 
   /** Its log since it was started last. */
@@ -63,7 +68,7 @@ export class MariadbServer {
     await this.kill();
     if (empty) {
       await rm(this.#data, { recursive: true });
-      await template.copyTo(this.#data);
+      await TEMPLATES[this.kind].copyTo(this.#data);
     }
     await this.#launch();
   }
@@ -79,7 +84,7 @@ export class MariadbServer {
   }
 
   async #launch(): Promise<void> {
-    const [command, ...args] = mariadb.serve(this.directory, this.port);
+    const [command, ...args] = RECIPES[this.kind].serve(this.directory, this.port);
     this.#process = await ServerProcess.start({
       command,
       args: [...args, ...this.flags],

@@ -2,12 +2,12 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { existsSync } from 'node:fs';
 import { createConnection } from 'mysql2/promise';
 
-import { MariadbServer } from './mariadb-server.js';
+import { MysqlServer } from './mysql-server.js';
 
-describe('MariadbServer', () => {
-  const servers: MariadbServer[] = [];
+describe('MysqlServer', () => {
+  const servers: MysqlServer[] = [];
   const start = async (flags?: readonly string[]) => {
-    const server = await MariadbServer.start(flags);
+    const server = await MysqlServer.start('mariadb', flags);
     servers.push(server);
     return server;
   };
@@ -16,7 +16,7 @@ describe('MariadbServer', () => {
     await Promise.all(servers.splice(0).map((server) => server.stop()));
   });
 
-  const ask = async ({ url }: MariadbServer, sql: string, connectTimeout = 1_000) => {
+  const ask = async ({ url }: MysqlServer, sql: string, connectTimeout = 1_000) => {
     const client = await createConnection({ uri: url, connectTimeout });
     try {
       const [rows] = await client.query({ sql, rowsAsArray: true });
