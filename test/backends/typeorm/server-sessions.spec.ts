@@ -1,32 +1,75 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { DataSource } from 'typeorm';
+import { DataSource, type QueryRunner } from 'typeorm';
 import { queryOn } from '../../../lib/backends/typeorm/connections/query.js';
+import { UnansweredSessions } from '../../../lib/backends/typeorm/connections/unanswered-sessions.js';
 import { rowLocksOf } from '../../../lib/backends/typeorm/databases.js';
 import { eventually } from '../../support/eventually.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 describeServers('the sessions of a server', (type) => {
   const world = new SqlWorld(type);
-  beforeAll(() => world.start());
-  afterAll(() => world.stop());
+  const { serverSessions } = rowLocksOf(type);
+  let dataSource: DataSource;
+  beforeAll(async () => {
+    await world.start();
+    dataSource = await new DataSource({ type, url: world.url, poolSize: 2 }).initialize();
+  });
+  afterAll(async () => {
+    await dataSource.destroy();
+    await world.stop();
+  });
+
+  const ask = (sql: string, parameters: unknown[] = []): Promise<unknown> => world.harness.ask(sql, parameters);
+
+  /** A statement that takes a minute, unless it is ended. */
+  const startStatement = (runner: QueryRunner): { readonly answer: Promise<unknown>; end(): Promise<void> } => {
+    const sleep = runner.query(type === 'postgres' ? 'select pg_sleep(60)' : 'select sleep(60)');
+    const answer = sleep.catch(() => undefined);
+    return {
+      answer,
+      async end() {
+        const id = serverSessions.handshakeId(await runner.connect());
+        await ask(type === 'postgres' ? `select pg_cancel_backend(${id})` : `kill query ${id}`);
+        await answer;
+      },
+    };
+  };
 
   it('are at work during a statement, and not between two or after their end', async () => {
-    const { serverSessions } = rowLocksOf(type);
-    const dataSource = await new DataSource({ type, url: world.url, poolSize: 1 }).initialize();
     const runner = dataSource.createQueryRunner();
     const id = serverSessions.handshakeId(await runner.connect()) ?? '';
-    const isAtWork = (): Promise<boolean> => serverSessions.isAnyAtWork(queryOn({ query: ask }), [id, '2147483647']);
-    const ask = (sql: string, parameters: unknown[] = []): Promise<unknown> => world.harness.ask(sql, parameters);
+    const isAtWork = (): Promise<boolean> => serverSessions.isAnyAtWork(queryOn({ query: ask }), [id, '2147483647'], 0);
     expect(await isAtWork()).toBe(false);
-    const statement = runner
-      .query(type === 'postgres' ? 'select pg_sleep(60)' : 'select sleep(60)')
-      .catch(() => undefined);
+    const statement = startStatement(runner);
     await eventually(isAtWork);
-    await ask(type === 'postgres' ? `select pg_cancel_backend(${id})` : `kill query ${id}`);
-    await statement;
+    await statement.end();
     await eventually(async () => !(await isAtWork()));
     await runner.release();
-    await dataSource.destroy();
-    await eventually(async () => !(await isAtWork()));
   });
+
+  it('are others of the same ids when the server was restarted: the one that asks', async () => {
+    const runner = dataSource.createQueryRunner();
+    const sessions = new UnansweredSessions(serverSessions, queryOn(runner));
+    sessions.add('k', await runner.connect());
+    await sessions.assertAnswered('k');
+    await runner.release();
+  });
+
+  it('are others of the same ids when the server was restarted: one whose statement began later', async () => {
+    const [cut, asking] = [dataSource.createQueryRunner(), dataSource.createQueryRunner()];
+    const sessions = new UnansweredSessions(serverSessions, queryOn(asking));
+    const early = startStatement(cut);
+    await eventually(async () => await serverSessions.isAnyAtWork(queryOn(asking), [await idOf(cut)], 0));
+    sessions.add('k', await cut.connect());
+    await expect(sessions.assertAnswered('k')).rejects.toThrow('still has the key');
+    await early.end();
+    await new Promise((resolve) => setTimeout(resolve, 2_100));
+    const late = startStatement(cut);
+    await eventually(async () => await serverSessions.isAnyAtWork(queryOn(asking), [await idOf(cut)], 0));
+    await sessions.assertAnswered('k');
+    await late.end();
+    await Promise.all([cut.release(), asking.release()]);
+  });
+
+  const idOf = async (runner: QueryRunner): Promise<string> => serverSessions.handshakeId(await runner.connect()) ?? '';
 });

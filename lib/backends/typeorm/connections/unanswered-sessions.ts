@@ -1,3 +1,4 @@
+import { systemClock } from '../../../core/index.js';
 import type { ServerSessions } from '../dialect/server-sessions.js';
 import type { DatabaseError } from './database-error.js';
 import type { Query } from './query.js';
@@ -8,13 +9,19 @@ const MAX_KEYS = 1_000;
 /** Maximum number of sessions that are remembered for one key. A key that many attempts meet needs no more. */
 const MAX_SESSIONS_PER_KEY = 16;
 
+interface CutSessions {
+  readonly ids: Set<string>;
+  /** When the last one of them was cut. Its statement was sent before that, and so were those of the others. */
+  readonly cutAt: number;
+}
+
 /**
  * Server sessions whose connections were cut before a statement about a key was answered. The server may carry the
  * statement out all the same, and keep the key for that session: a commit that waits for a lost standby does so for as
  * long as the standby is away. Nobody holds the key then, so a refusal is a part of the silence.
  */
 export class UnansweredSessions {
-  readonly #idsByKey = new Map<string, Set<string>>();
+  readonly #byKey = new Map<string, CutSessions>();
 
   constructor(
     private readonly sessions: ServerSessions,
@@ -25,11 +32,11 @@ export class UnansweredSessions {
   add(key: string, client: unknown): void {
     const id = this.sessions.handshakeId(client);
     if (id === undefined) return;
-    const ids = this.#idsByKey.get(key) ?? new Set<string>();
-    this.#idsByKey.delete(key);
-    this.#idsByKey.set(key, ids.add(id));
+    const { ids } = this.#byKey.get(key) ?? { ids: new Set<string>() };
+    this.#byKey.delete(key);
+    this.#byKey.set(key, { ids: ids.add(id), cutAt: systemClock.now() });
     for (const oldest of ids) if (ids.size > MAX_SESSIONS_PER_KEY) ids.delete(oldest);
-    for (const oldest of this.#idsByKey.keys()) if (this.#idsByKey.size > MAX_KEYS) this.#idsByKey.delete(oldest);
+    for (const oldest of this.#byKey.keys()) if (this.#byKey.size > MAX_KEYS) this.#byKey.delete(oldest);
   }
 
   /**
@@ -37,12 +44,13 @@ export class UnansweredSessions {
    * @throws TimeoutError when one of them still carries its statement out
    */
   async assertAnswered(key: string): Promise<void> {
-    const ids = this.#idsByKey.get(key);
-    if (!ids) return;
+    const cut = this.#byKey.get(key);
+    if (!cut) return;
+    const ids = [...cut.ids];
     const error: DatabaseError = new TimeoutError(
-      `a session of ours (${[...ids].join(', ')}) still has the key, for the database did not end its statement`,
+      `a session of ours (${ids.join(', ')}) still has the key, for the database did not end its statement`,
     );
-    if (await this.sessions.isAnyAtWork(this.query, [...ids])) throw error;
-    this.#idsByKey.delete(key);
+    if (await this.sessions.isAnyAtWork(this.query, ids, systemClock.now() - cut.cutAt)) throw error;
+    this.#byKey.delete(key);
   }
 }
