@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { failureOf } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 describeServers('health', (type) => {
@@ -41,4 +42,47 @@ describeServers('health', (type) => {
     await Promise.all(locks.map((lock) => lock.release()));
     expect(service.health.detail).toBeUndefined();
   });
+
+  it.each(['lease', 'session', 'row'] as const)(
+    'goes down once while a full disk refuses every lock, and up once when it has room: %s',
+    async (strategy) => {
+      const service = world.service({ strategy, patienceMs: 50 });
+      for (const key of ['a', 'b']) await (await service.acquire(key)).release();
+      const seen: string[] = [];
+      service.backend.health.onChange(({ status }) => seen.push(status));
+      await fillDisk();
+      try {
+        const isDown = async (): Promise<boolean> => {
+          for (const key of ['a', 'b']) await expect(failureOf(service.tryAcquire(key))).resolves.toBeDefined();
+          return service.health.status === 'down';
+        };
+        await eventually(isDown);
+        for (let round = 0; round < 20; round += 1) expect(await isDown()).toBe(true);
+      } finally {
+        await makeRoom();
+      }
+      await eventually(() => service.health.status === 'up');
+      expect(seen).toEqual(['down', 'up']);
+    },
+  );
+
+  /** What a server says whose disk is full, and which answers everything else. */
+  const fillDisk = async (): Promise<void> => {
+    if (type === 'postgres') {
+      await world.ask(`create function full_disk() returns trigger language plpgsql as $$ begin
+        raise exception 'No space left on device' using errcode = '53100'; end $$`);
+      await world.ask(`create trigger full_disk before insert or update on distributed_lock
+        for each row execute function full_disk()`);
+      return;
+    }
+    for (const event of ['insert', 'update']) {
+      await world.ask(`create trigger full_disk_${event} before ${event} on distributed_lock
+        for each row signal sqlstate 'HY000' set mysql_errno = 1114, message_text = 'The table is full'`);
+    }
+  };
+
+  const makeRoom = async (): Promise<void> => {
+    if (type === 'postgres') await world.ask('drop function full_disk() cascade');
+    else for (const event of ['insert', 'update']) await world.ask(`drop trigger full_disk_${event}`);
+  };
 });

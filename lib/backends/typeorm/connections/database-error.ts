@@ -9,6 +9,9 @@ import {
 
 /** The words of a database or its driver, without the statement: statements carry owner ids, which are secrets. */
 export class DatabaseError extends Error {
+  /** Whether a server said this about a statement, over a connection that goes on: the server is there, whatever it refuses. */
+  isAnswer = false;
+
   constructor(
     message: string,
     /** As the driver has it: an SQLSTATE, `ER_LOCK_DEADLOCK`, `SQLITE_BUSY`, `ECONNREFUSED`. */

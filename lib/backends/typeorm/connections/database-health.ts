@@ -7,7 +7,7 @@ import {
   systemClock,
   type Timer,
 } from '../../../core/index.js';
-import { failureOf, isAboutValue, refusedValueError } from './database-error.js';
+import { DatabaseError, failureOf, isAboutValue, refusedValueError } from './database-error.js';
 
 /** How long `health` names a connection that died silently. */
 const REMEMBERED_MS = 600_000;
@@ -29,7 +29,8 @@ export class DatabaseHealth extends ReportedHealth {
 
   /**
    * Settles as `answer` does, and reports it. A wrong table, and a request that was not sent, say nothing about the
-   * database, and one that refuses a value serves. @throws LockConfigurationError for such a value
+   * database, and one that refuses a value serves. A server that refuses for other reasons is there: whether it carries
+   * anything out shows in how requests end, and the core counts those. @throws LockConfigurationError for such a value
    *
    * @param isFromDatabase asked at the end: false for an answer that this process gave without a statement
    */
@@ -44,8 +45,9 @@ export class DatabaseHealth extends ReportedHealth {
           this.report('up');
           throw refusedValueError(error);
         }
-        const isSilent = isLockError(error, 'LOCK_CONFIGURATION') || error instanceof NotSentError;
-        if (!isSilent) this.down(String(error));
+        const saysNothing = isLockError(error, 'LOCK_CONFIGURATION') || error instanceof NotSentError;
+        const isAnswer = error instanceof DatabaseError && error.isAnswer;
+        if (!saysNothing && !isAnswer) this.down(String(error));
         throw error;
       },
     );

@@ -2,7 +2,14 @@ import { randomInt } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import type { DataSource, DataSourceOptions, QueryRunner } from 'typeorm';
 import { Deadline, pause, systemClock } from '../../../core/index.js';
-import { cleanError, DatabaseError, isAboutValue, isAnswer } from './database-error.js';
+import {
+  cleanError,
+  DatabaseError,
+  isAboutValue,
+  isAnswer,
+  isConnectionGone,
+  isReadOnlyError,
+} from './database-error.js';
 import { makeDataSource } from './data-source.js';
 import { type Query, queryOn, type Rows } from './query.js';
 import { SILENT_LOGGER } from './silent-logger.js';
@@ -89,6 +96,7 @@ export class OwnConnection {
       } catch (error) {
         if (error instanceof TimeoutError) this.destroy();
         const cause = cleanError(error);
+        if (cause instanceof DatabaseError) cause.isAnswer = isAnswerOfServer(cause);
         if (isAboutValue(cause)) this.#answeredAt = systemClock.now();
         if (!this.#isBusy(cause)) throw cause;
         this.#answeredAt = systemClock.now();
@@ -158,4 +166,8 @@ export class OwnConnection {
     this.#disconnect().catch(() => undefined);
     this.onLost();
   }
+}
+
+function isAnswerOfServer(error: DatabaseError): boolean {
+  return !(error instanceof TimeoutError) && !isConnectionGone(error) && !isReadOnlyError(error);
 }
