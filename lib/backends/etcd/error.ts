@@ -40,6 +40,10 @@ const KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
   FAILED_PRECONDITION: 'elsewhere',
 };
 
+/** Messages with the code of a wrong value that are about the token and the credentials of this process. */
+const TOKEN_IS_OLD = 'revision of auth store is old';
+const ABOUT_CREDENTIALS = [TOKEN_IS_OLD, 'authentication failed', 'user name is empty'];
+
 const NO_SPACE = 'database space exceeded';
 /** The advice of etcd's own manual: https://etcd.io/docs/v3.5/op-guide/maintenance/#space-quota */
 export const MORE_SPACE =
@@ -57,7 +61,8 @@ export class EtcdError extends Error {
   }
 
   get failureKind(): FailureKind {
-    return KINDS[this.code] ?? 'refuses';
+    const isAboutCredentials = ABOUT_CREDENTIALS.some((text) => this.message.includes(text));
+    return (isAboutCredentials ? undefined : KINDS[this.code]) ?? 'refuses';
   }
 
   /** `undefined` for success. */
@@ -79,7 +84,12 @@ export function isRefusal(error: unknown): boolean {
 }
 
 export function isFinal(error: unknown): error is EtcdError {
-  return error instanceof EtcdError && REFUSALS[error.code] === 'final';
+  return error instanceof EtcdError && REFUSALS[error.code] === 'final' && !isTokenExpired(error);
+}
+
+/** A token ends when it is not used for a while, with the member that gave it, and with every change of rights. */
+export function isTokenExpired(error: unknown): boolean {
+  return error instanceof EtcdError && (error.code === 'UNAUTHENTICATED' || error.message.includes(TOKEN_IS_OLD));
 }
 
 /**

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { LockBackendError, type LockService } from 'nestjs-distributed-lock/core';
+import { EtcdError, isFinal } from '../../../lib/backends/etcd/error.js';
 import { failureOf, throughout } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { EtcdOperator } from './operator.js';
@@ -94,6 +95,30 @@ wantedOf(['etcd']).forEach(() => {
       } finally {
         await change(CREDENTIALS.password);
       }
+    });
+
+    it('show in health that their password is another one by now, for nobody gets a lock any more', async () => {
+      const service = world.service({ credentials: CREDENTIALS, patienceMs: 100 });
+      await (await service.acquire('before')).release();
+      const { username: name, password } = CREDENTIALS;
+      await (await asRoot(world)).ask('auth/user/changepw', { name, password: 'canary-new' });
+      try {
+        const isDown = async (): Promise<boolean> => {
+          for (const key of ['a', 'b']) await failureOf(service.tryAcquire(key));
+          return service.health.status === 'down';
+        };
+        await eventually(isDown);
+        expect(service.health.detail).toContain('authentication failed');
+        expect(inspect(service.health)).not.toContain('canary');
+      } finally {
+        await (await asRoot(world)).ask('auth/user/changepw', { name, password });
+      }
+      await eventually(() => service.health.status === 'up');
+    });
+
+    it('may ask again with a new token when rights have changed twice meanwhile', () => {
+      const error = new EtcdError('etcdserver: revision of auth store is old', 'INVALID_ARGUMENT');
+      expect([isFinal(error), error.failureKind]).toEqual([false, 'refuses']);
     });
 
     it('see and evict with the rights that locks need', async () => {

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { ClientHttp2Stream } from 'node:http2';
 import { areCredentials, type Credentials, type Given, given, ReportedHealth, Semaphore } from '../../../core/index.js';
-import { connectionError, EtcdError, isAboutMember } from '../error.js';
+import { connectionError, EtcdError, isAboutMember, isTokenExpired } from '../error.js';
 import type { ResolvedEtcdOptions } from '../options.js';
 import { GrpcConnection } from './grpc-connection.js';
 import { type Metadata, HttpError, NotProcessedError, type StreamListener } from './grpc-stream.js';
@@ -179,11 +179,4 @@ export class EtcdClient {
 /** Another member should be asked. One that is merely slow says that the request timed out. */
 function isCutOff({ code, message }: EtcdError): boolean {
   return code === 'UNAVAILABLE' && !message.endsWith('request timed out');
-}
-
-/** A token ends when it is not used for a while, with the member that gave it, and with every change of rights. */
-function isTokenExpired(error: unknown): boolean {
-  return (
-    error instanceof EtcdError && (error.code === 'UNAUTHENTICATED' || error.message.includes('auth store is old'))
-  );
 }
