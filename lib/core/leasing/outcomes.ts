@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { isLockError } from '../contract/errors.js';
 import { failureKindOf } from '../contract/failure-kind.js';
 import type { BackendHealth, HealthSource } from '../contract/health.js';
 import { ownMetadata } from '../contract/holder.js';
@@ -96,7 +97,7 @@ export class Outcomes implements HealthSource {
    * the server looks whether it can do what is asked.
    */
   noteFailure(error: unknown, request: StoreRequest, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
-    if (failureKindOf(error) === 'value') return this.noteCarriedOut('read');
+    if (isAboutValue(error)) return this.noteCarriedOut('read');
     if (this.#closed.signal.aborted) return;
     const at = clock.now();
     this.#count(1);
@@ -185,6 +186,12 @@ export class Outcomes implements HealthSource {
       return false;
     }
   }
+}
+
+/** Whether this caller alone was refused. What is wrong with an option of the store, such as its table, concerns all. */
+function isAboutValue(error: unknown): boolean {
+  if (isLockError(error, 'LOCK_CONFIGURATION')) return error.option === 'key';
+  return failureKindOf(error) === 'value';
 }
 
 /** The one that asks more of a server. */

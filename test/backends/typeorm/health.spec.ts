@@ -66,6 +66,50 @@ describeServers('health', (type) => {
     },
   );
 
+  it.each(['lease', 'session', 'row'] as const)(
+    'goes down when nobody may write to the table any more, and names the table: %s',
+    async (strategy) => {
+      await giveRights(strategy);
+      const service = world.service({
+        strategy,
+        synchronize: false,
+        url: world.urlOf({ username: `shop_${strategy}` }),
+      });
+      await (await service.acquire('before')).release();
+      await takeRights(strategy);
+      const isDown = async (): Promise<boolean> => {
+        for (const key of ['a', 'b']) {
+          expect(await failureOf(service.tryAcquire(key))).toMatchObject({ option: 'tableName' });
+        }
+        return service.health.status === 'down';
+      };
+      await eventually(isDown);
+      expect(service.health.detail).toMatch(/denied.*distributed_lock/u);
+      await giveRights(strategy);
+      await eventually(() => service.health.status === 'up');
+    },
+  );
+
+  const giveRights = async (strategy: string): Promise<void> => {
+    const rights = 'grant select, insert, update, delete on distributed_lock';
+    const role = `shop_${strategy}`;
+    if (type === 'postgres') {
+      const [known] = await world.ask('select from pg_roles where rolname = $1', [role]);
+      if (!known) await world.ask(`create role ${role} login`);
+      await world.ask(`${rights} to ${role}`);
+      return;
+    }
+    // MariaDB begins with a database `test` in which everybody may do everything.
+    await world.ask('delete from mysql.db');
+    await world.ask(`create user if not exists ${role}@'%'`);
+    await world.ask(`${rights} to ${role}@'%'`);
+    await world.ask('flush privileges');
+  };
+
+  const takeRights = async (strategy: string): Promise<void> => {
+    await world.ask(`revoke update on distributed_lock from shop_${strategy}${type === 'postgres' ? '' : `@'%'`}`);
+  };
+
   /** What a server says whose disk is full, and which answers everything else. */
   const fillDisk = async (): Promise<void> => {
     if (type === 'postgres') {

@@ -71,10 +71,15 @@ export function isAboutValue(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && (VALUE_STATES.test(error.sqlState ?? '') || isAnswer(error, VALUE_CODES));
 }
 
-/** Tells a caller at once: the same statement never succeeds, and others do. */
+/** Tells a caller at once: the same statement never succeeds, and others do, unless nobody has the right to it. */
 export function refusedValueError(error: DatabaseError): LockConfigurationError {
+  const isAboutRole = RIGHTS.test(error.code ?? '') && !error.message.includes('row-level security');
+  if (isAboutRole) return new LockConfigurationError(`the database refuses locks: ${error.message}`, 'tableName');
   return new LockConfigurationError(`the database refuses this key: ${error.message}`, 'key');
 }
+
+/** Codes for a right that the role does not have. Policies of row-level security, which look at the key, share one. */
+const RIGHTS = /^(42501|ER_(TABLE|COLUMN)ACCESS_DENIED_ERROR)$/u;
 
 /** SQLSTATEs: data exceptions, constraints, insufficient privilege, and what triggers raise. */
 const VALUE_STATES = /^(2[23][0-9A-Z]{3}|42501|45000|P0001)$/u;
