@@ -34,9 +34,9 @@ const REFUSALS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
   UNAUTHENTICATED: 'passing',
 };
 
+/** A right that is missing concerns all keys: the user needs the prefix, and the core asks for another key to see. */
 const KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
   INVALID_ARGUMENT: 'value',
-  PERMISSION_DENIED: 'value',
   FAILED_PRECONDITION: 'elsewhere',
 };
 

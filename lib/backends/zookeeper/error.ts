@@ -29,9 +29,6 @@ export const SESSION_EXPIRED = -112;
 export const SESSION_MOVED = -118;
 const NOT_READONLY = -119;
 
-/** The server is well, and refuses this node or this user. */
-const ABOUT_VALUE: ReadonlySet<number> = new Set([BAD_ARGUMENTS, NO_AUTH]);
-
 /** `KeeperException.Code`, with advice. After a final one asking again brings the same answer. The others may pass. */
 const CODES: ReadonlyMap<number, readonly [text: string, kind?: 'final']> = new Map([
   [-6, ['UNIMPLEMENTED: mode sequential needs ZooKeeper 3.5.3 or newer', 'final']],
@@ -60,7 +57,8 @@ export class ServerRefusalError extends Error {
 
   get failureKind(): FailureKind {
     if (this.code === NOT_READONLY) return 'elsewhere';
-    return ABOUT_VALUE.has(this.code) ? 'value' : 'refuses';
+    // A right that is missing is that to the prefix, unless the core gets another key there.
+    return this.code === BAD_ARGUMENTS ? 'value' : 'refuses';
   }
 }
 

@@ -128,13 +128,16 @@ wantedOf(['etcd']).forEach(() => {
       await expect(service.evict('seen')).resolves.toMatchObject({ pid: process.pid });
     });
 
-    it('outside of their prefix are refused at once', async () => {
+    it('outside of their prefix are refused at once, for every key, and so health is down', async () => {
       const service = world.service({ credentials: CREDENTIALS, prefix: 'elsewhere' });
       const since = performance.now();
       const error = await failureOf(service.acquire('k'));
       expect(error).toBeInstanceOf(LockBackendError);
       expect(String(error)).toContain('permission denied');
       expect(performance.now() - since).toBeLessThan(2_000);
+      for (const key of ['a', 'b']) await failureOf(service.tryAcquire(key));
+      await eventually(() => service.health.status === 'down');
+      expect(service.health.detail).toContain('permission denied');
     });
 
     it.each([

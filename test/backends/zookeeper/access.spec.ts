@@ -66,7 +66,7 @@ for (const name of wantedOf(['zookeeper'])) {
       },
     );
 
-    it('Z12: without the right to create, an error that says so; others are not disturbed', async () => {
+    it('Z12: without the right to create, an error that says so, and health is down once it is so for every key', async () => {
       await administrator.create('/closed', '', [{ scheme: 'digest', id: digest(AUTH), permissions: 1 }]);
       const service = world.service({ prefix: '/closed', credentials: AUTH });
       for (const attempt of [() => service.acquire('k'), () => service.tryAcquire('k')]) {
@@ -77,6 +77,9 @@ for (const name of wantedOf(['zookeeper'])) {
         );
       }
       expect(service.health.status).toBe('up');
+      for (const key of ['a', 'b']) await failureOf(service.tryAcquire(key));
+      await eventually(() => service.health.status === 'down');
+      expect(service.health.detail).toContain('NO_AUTH');
     });
 
     it('Z12: without the right to delete, the release fails and says so, and the end of the session frees the key', async () => {
