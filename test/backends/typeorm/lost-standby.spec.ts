@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { Client } from 'pg';
 import { failureOf } from '../../conformance/contract.js';
+import { PgBouncer } from '../../servers/pg-bouncer.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
 import { SqlWorld } from './sql-world.js';
@@ -73,6 +74,18 @@ describe.each(wantedOf(['postgres']))('S15: a server whose commits wait for a lo
     expect(await failureOf(service.tryAcquire(`kept by ${strategy}`))).toBeInstanceOf(LockBackendError);
     await setStandby('');
     await (await service.acquire(`kept by ${strategy}`, { waitMs: 30_000 })).release();
+  });
+
+  it('tells of the silence behind PgBouncer, too: row', async () => {
+    await using bouncer = await PgBouncer.start({ port: Number(new URL(world.url).port) }, 4);
+    const service = world.service({ strategy: 'row', url: world.urlOf({ port: bouncer.port }) });
+    await (await service.acquire('before')).release();
+    await setStandby('gone');
+    for (let attempt = 0; attempt < 3; attempt += 1) {
+      expect(await failureOf(service.tryAcquire('never held'))).toBeInstanceOf(LockBackendError);
+    }
+    await setStandby('');
+    await (await service.acquire('never held', { waitMs: 30_000 })).release();
   });
 
   it('says of a key whose commit was never confirmed that the server has it: row', async () => {

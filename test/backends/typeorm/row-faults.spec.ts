@@ -3,7 +3,7 @@ import { type Lease, LockBackendError, LockConfigurationError, LockLostError } f
 import { rowBackend, type RowBackendOptions } from '../../../lib/backends/typeorm/row/row-backend.js';
 import { rowManager } from '../../../lib/backends/typeorm/row/row-manager.js';
 import type { Listener } from '../../conformance/backend-harness.js';
-import { aborted, Contract, Gate } from '../../conformance/contract.js';
+import { aborted, Contract, failureOf, Gate } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { sqlHarness } from './harness.js';
 import { LIST_MS } from './operators.js';
@@ -110,6 +110,18 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
       }
       expect(tokens.toSorted((a, b) => Number(a - b))).toEqual(tokens);
       expect(new Set(tokens).size).toBe(6);
+    });
+
+    it('names the table where a new connection waits for whoever has it locked', async () => {
+      await (await win('before')).release();
+      const [lock, unlock] =
+        type === 'postgres'
+          ? ['begin; lock table distributed_lock in access exclusive mode', 'rollback']
+          : ['lock tables distributed_lock write', 'unlock tables'];
+      await harness.ask(lock);
+      const refused = await failureOf(contract.contend(connect({ connectTimeoutMs: 500 }), 'sale'));
+      await harness.ask(unlock);
+      expect(String(refused)).toMatch(/did not show the table of the locks.*connectTimeoutMs: 500/u);
     });
 
     it('locks one row, and not the table', async () => {

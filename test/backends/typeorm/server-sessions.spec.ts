@@ -50,7 +50,7 @@ describeServers('the sessions of a server', (type) => {
   it('are others of the same ids when the server was restarted: the one that asks', async () => {
     const runner = dataSource.createQueryRunner();
     const sessions = new UnansweredSessions(serverSessions, queryOn(runner));
-    sessions.add('k', await runner.connect());
+    sessions.add('k', await idOf(runner));
     await sessions.assertAnswered('k');
     await runner.release();
   });
@@ -60,7 +60,7 @@ describeServers('the sessions of a server', (type) => {
     const sessions = new UnansweredSessions(serverSessions, queryOn(asking));
     const early = startStatement(cut);
     await eventually(async () => await serverSessions.isAnyAtWork(queryOn(asking), [await idOf(cut)], 0));
-    sessions.add('k', await cut.connect());
+    sessions.add('k', await idOf(cut));
     await expect(sessions.assertAnswered('k')).rejects.toThrow('still has the key');
     await early.end();
     await new Promise((resolve) => setTimeout(resolve, 2_100));

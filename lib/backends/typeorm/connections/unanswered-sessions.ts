@@ -24,13 +24,12 @@ export class UnansweredSessions {
   readonly #byKey = new Map<string, CutSessions>();
 
   constructor(
-    private readonly sessions: ServerSessions,
+    private readonly sessions: Pick<ServerSessions, 'isAnyAtWork'>,
     private readonly query: Query,
   ) {}
 
-  /** @param client the driver's connection that was cut; one without an id is not remembered */
-  add(key: string, client: unknown): void {
-    const id = this.sessions.handshakeId(client);
+  /** Remembers a session whose connection was cut, if it has told its id. */
+  add(key: string, id: string | undefined): void {
     if (id === undefined) return;
     const { ids } = this.#byKey.get(key) ?? { ids: new Set<string>() };
     this.#byKey.delete(key);

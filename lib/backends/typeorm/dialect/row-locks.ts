@@ -12,7 +12,10 @@ export interface TokenOfRow {
   readonly fencingToken: bigint;
 }
 
-/** The statements of databases that lock rows. All but `isHeldBy` run within the transaction. */
+/**
+ * The statements of databases that lock rows. All but `isHeldBy` run within the transaction. The answers to `create` and
+ * `lock` may have the id of the server's session, `session_id`.
+ */
 export interface RowLocks {
   readonly row: KeyRow;
   readonly serverSessions: ServerSessions;

@@ -72,7 +72,7 @@ export function existingLeases(
 
     keys(query, prefix) {
       const page = (comparison: string): string => `select ${its.key} as name from ${rows} as held
-        where ${its.key} ${comparison} $1 and starts_with(${its.key}, $2) and not ${ended('held')}
+        where ${its.key} ${comparison} $1 and starts_with(${its.key} collate "C", $2) and not ${ended('held')}
         order by ${its.key} limit ${KEYS_A_PAGE}`;
       return keyPages(
         prefix,

@@ -10,6 +10,9 @@ import { postgresServerSessions } from './server-sessions.js';
 import type { OwnedKey } from '../dialect/lease-statements.js';
 import { type RowLocks, SAVEPOINT } from '../dialect/row-locks.js';
 
+/** A pooler that lends sessions for a transaction told an id of its own in the handshake. */
+const SESSION_ID = 'pg_backend_pid()::text as session_id';
+
 /** PostgreSQL 17 can end a transaction for its age alone; those before it do not know the setting. */
 const NO_OTHER_LIMIT = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
 
@@ -27,7 +30,7 @@ export const postgresRowLocks: RowLocks = {
            insert into ${table} (lock_key, token, expires_at, acquired_at) select $1, 0, ${NOW}, ${NOW} from turn
            where is_ours on conflict (lock_key) do nothing
          )
-       select is_ours from turn`,
+       select is_ours, ${SESSION_ID} from turn`,
       [storedText(key)],
     );
     return isTrue(row?.['is_ours']);
@@ -37,8 +40,8 @@ export const postgresRowLocks: RowLocks = {
   lock(query, table, key) {
     return query(
       `with ours as (${this.token(table)} for update skip locked)
-       select token, is_read_only, false as is_held from ours
-       union all select null, false, true from ${table} where lock_key = $1 and not exists (select from ours)`,
+       select token, is_read_only, false as is_held, ${SESSION_ID} from ours
+       union all select null, false, true, null from ${table} where lock_key = $1 and not exists (select from ours)`,
       [storedText(key)],
     );
   },

@@ -36,10 +36,14 @@ export class RowConnection {
   static async open(settings: ConnectionSettings): Promise<RowConnection> {
     const connection = new RowConnection(settings);
     try {
-      const ready = runUnlogged(() => connection.#prepare());
       const { connectTimeoutMs } = settings;
-      const setting = `connectTimeoutMs: ${connectTimeoutMs}`;
-      await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', ready, setting);
+      const deadline = Deadline.after(connectTimeoutMs);
+      const inTime = (what: string, step: () => Promise<void>): Promise<void> =>
+        within(deadline, what, runUnlogged(step), `connectTimeoutMs: ${connectTimeoutMs}`);
+      await inTime('the database accepted no connection', () => connection.#connect());
+      await inTime('the database did not show the table of the locks, which a change of it may keep closed', () =>
+        connection.#prepare(),
+      );
       return connection;
     } catch (error) {
       connection.cut();
@@ -90,9 +94,13 @@ export class RowConnection {
     return answer;
   }
 
-  async #prepare(): Promise<void> {
+  async #connect(): Promise<void> {
     await this.#dataSource.initialize();
     this.#sockets.assertUsed('row');
+    if (this.ended.aborted) await this.#dataSource.destroy();
+  }
+
+  async #prepare(): Promise<void> {
     await this.settings.onOpen(queryOn(this.#dataSource));
     if (this.ended.aborted) await this.#dataSource.destroy();
   }

@@ -178,9 +178,8 @@ export class RowLease implements GrantedLease {
   }
 
   #cutUnanswered(): void {
-    const { connection, target } = this.transaction;
-    target.unanswered.add(target.key, connection.client);
-    connection.cut();
+    this.transaction.rememberSession();
+    this.transaction.connection.cut();
   }
 
   async #releaseConnection(): Promise<void> {

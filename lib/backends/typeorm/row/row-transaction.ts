@@ -36,6 +36,9 @@ export interface RowTarget {
 
 /** A transaction that has the key's row. `RowLease` is one that has a token, too. */
 export class RowTransaction {
+  /** The server's session, where it has told its id. */
+  #sessionId: string | undefined;
+
   private constructor(
     readonly target: RowTarget,
     readonly connection: RowConnection,
@@ -103,7 +106,7 @@ export class RowTransaction {
 
   async #end(cause: unknown): Promise<void> {
     try {
-      if (cause instanceof TimeoutError) this.target.unanswered.add(this.target.key, this.connection.client);
+      if (cause instanceof TimeoutError) this.rememberSession();
       if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.cut();
       else if (this.runner.isTransactionActive) await this.#inTime(() => this.runner.rollbackTransaction());
     } catch {
@@ -112,12 +115,25 @@ export class RowTransaction {
     await this.runner.release().catch(() => undefined);
   }
 
+  /** Before its connection is cut: the server may still carry out what it has not answered. */
+  rememberSession(): void {
+    const { key, locks, unanswered } = this.target;
+    unanswered.add(key, this.#sessionId ?? locks.serverSessions.handshakeId(this.connection.client));
+  }
+
   /** Each in its time. */
-  readonly query: Query = (...statement) => this.connection.ask(this.target.requestTimeoutMs, ...statement);
+  readonly query: Query = (...statement) => this.#ask(this.target.requestTimeoutMs, ...statement);
 
   /** For one that may stand in line. */
   readonly #patientQuery: Query = (...statement) =>
-    this.connection.ask(this.target.requestTimeoutMs + LONGEST_WAIT_MS, ...statement);
+    this.#ask(this.target.requestTimeoutMs + LONGEST_WAIT_MS, ...statement);
+
+  async #ask(limitMs: number, ...statement: Parameters<Query>): ReturnType<Query> {
+    const rows = await this.connection.ask(limitMs, ...statement);
+    const id = rows[0]?.['session_id'];
+    if (typeof id === 'string') this.#sessionId = id;
+    return rows;
+  }
 
   #inTime<T>(statement: () => Promise<T>): Promise<T> {
     const answer = runUnlogged(statement);

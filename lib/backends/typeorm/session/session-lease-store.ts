@@ -243,7 +243,7 @@ export class SessionLeaseStore implements LeaseStore {
       if (claim.session !== session) continue;
       this.#claims.delete(key);
       if (claim.acquired) lost += 1;
-      else this.#unanswered.add(key, session.client);
+      else this.#unanswered.add(key, this.settings.locks.serverSessions.handshakeId(session.client));
     }
     const { reason } = session.ended;
     const why = reason instanceof DatabaseError ? reason.message : 'the connection with the locks was lost';
