@@ -17,6 +17,7 @@ const leftOut = readdirSync(join(import.meta.dirname, 'lib/backends')).filter(
 
 export default {
   rootDir: import.meta.dirname,
+  cacheDirectory: join(import.meta.dirname, 'node_modules/.cache/jest'),
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', swcOptions] },

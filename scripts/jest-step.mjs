@@ -25,8 +25,8 @@ export async function runAndCount(commandFor, options) {
   const file = join(directory, 'results.json');
   try {
     const ok = await execute(...commandFor(file), { stdio: ['ignore', 'inherit', 'inherit'], ...options });
-    const { passed, failed } = countTests(file);
-    return { passed, failed: ok ? failed : Math.max(failed, 1) };
+    const { passed, failed, specs } = countTests(file);
+    return { passed, failed: ok ? failed : Math.max(failed, 1), specs };
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -44,13 +44,14 @@ function nodeOptions() {
     .trim();
 }
 
-/** Counts the results that jest, or vitest, wrote as JSON. */
+/** Counts the results, and times the specs, that jest, or vitest, wrote as JSON. */
 function countTests(file) {
   try {
     const results = JSON.parse(readFileSync(file, 'utf8'));
-    const { numPassedTests = 0, numFailedTests = 0, numRuntimeErrorTestSuites = 0 } = results;
-    return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites };
+    const { numPassedTests = 0, numFailedTests = 0, numRuntimeErrorTestSuites = 0, testResults = [] } = results;
+    const specs = testResults.map(({ name, startTime, endTime }) => ({ name, ms: endTime - startTime }));
+    return { passed: numPassedTests, failed: numFailedTests + numRuntimeErrorTestSuites, specs };
   } catch {
-    return { passed: 0, failed: 1 };
+    return { passed: 0, failed: 1, specs: [] };
   }
 }

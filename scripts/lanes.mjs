@@ -27,3 +27,10 @@ export function argumentsOf(lane) {
   if (!patterns) throw new Error(`--lane is one of core, ${[...lanes.keys()].join(', ')}`);
   return patterns;
 }
+
+/** The lane of a spec. */
+export function laneOf(spec) {
+  const [lane = 'core'] =
+    [...lanes].find(([, patterns]) => patterns.some((each) => new RegExp(each, 'u').test(spec))) ?? [];
+  return lane;
+}

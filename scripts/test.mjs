@@ -1,7 +1,7 @@
 /**
  * Runs the tests; the last line says how many passed and failed. `--unit` runs only those that need no server, `--lane redis`
- * those of one lane, `--newer` with
- * the newest servers. Other arguments go on to jest; LOCK_BACKENDS=redis,sqlite narrows the backends.
+ * those of one lane, `--newer` those with today's servers; `--record` notes in docs/tested-with.json how a whole run ended.
+ * Other arguments go on to jest; LOCK_BACKENDS=redis,sqlite narrows the backends.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,9 @@ import { installE2e, runE2e } from './e2e-step.mjs';
 import { execute, root } from './execute.mjs';
 import { installMysql, installServers, useNewerServers } from './install-servers.mjs';
 import { findSpecs, runJest } from './jest-step.mjs';
-import { argumentsOf } from './lanes.mjs';
+import { argumentsOf, laneOf } from './lanes.mjs';
+import { TestRun } from './test-run.mjs';
+import { record } from './tested-with.mjs';
 
 const nodes = join(root, 'test/nodes');
 const [flags, jestArgs] = parsed(argv.slice(2));
@@ -57,6 +59,9 @@ const otherNodes = Object.keys(ON_NODE).map((name) => ({
 
 let passed = 0;
 let failed = 0;
+const testRun = new TestRun();
+/** Minutes by step, and by lane. */
+const minutes = new Map();
 
 if (unitOnly) {
   await runAll([{ name: 'unit tests', run: () => runJest([...jestArgs, MANY_A_PROCESS, ...UNIT]) }]);
@@ -71,20 +76,34 @@ if (unitOnly) {
   const tests = { name: 'tests', run: () => runJest(narrowed ? jestArgs : OTHERS) };
   await Promise.all([runAll([tests]), runAll(narrowed ? [] : [unit, ...onOtherNests, ...applications, ...otherNodes])]);
 }
+for (const left of await testRun.end()) {
+  console.error(`Left behind: ${left}`);
+  failed += 1;
+}
+for (const [name, spent] of minutes) console.log(`${spent.toFixed(1).padStart(6)} min  ${name}`);
+if (flags.has('--record')) record({ isNewer: flags.has('--newer'), passed, failed });
 process.exitCode = failed === 0 ? 0 : 1;
 console.log(`${passed} passed, ${failed} failed`);
 
 /** One after the other. */
 async function runAll(steps) {
   for (const { name, prepare, run } of steps) {
+    const since = performance.now();
     if (prepare) count(await prepare());
     const counts = await run();
+    spend(name, performance.now() - since);
+    for (const spec of name === 'tests' ? counts.specs : [])
+      spend(`lane ${laneOf(spec.name)}, several at a time`, spec.ms);
     passed += counts.passed;
     failed += counts.failed;
     if (counts.passed + counts.failed > 0 || counts.leftOut) continue;
     console.error(`No ${name} were run`);
     failed += 1;
   }
+}
+
+function spend(name, ms) {
+  minutes.set(name, (minutes.get(name) ?? 0) + ms / 60_000);
 }
 
 function count(prepared) {
@@ -98,7 +117,7 @@ function parsed(args) {
 }
 
 function isFlag(arg) {
-  return arg === '--unit' || arg === '--newer';
+  return ['--unit', '--newer', '--record'].includes(arg);
 }
 
 function isOfPackage(spec) {

@@ -6,8 +6,6 @@ import { keep, letGo, NOT_FOUND } from '../kept/kept.js';
 import { freePort } from '../../servers/free-port.js';
 import type { ServerRecipe } from '../../servers/recipe.js';
 
-const ATTEMPTS = 5;
-
 /** A server for one stampede. */
 export interface Server extends AsyncDisposable {
   /** The value of the application's variable that leads to it. */
@@ -36,14 +34,11 @@ export async function together(starting: readonly Promise<Server>[]): Promise<Se
 
 /** Starts a server that ends with this process, even if that is killed. @throws Error that says what to install */
 export async function startServer(recipe: ServerRecipe): Promise<Server> {
-  for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort();
-    const keeper = await launch(recipe, port);
-    const failure = await failureOf(keeper, recipe);
-    if (failure === undefined) return { address: recipe.address(port), [Symbol.asyncDispose]: () => letGo(keeper) };
-    // Somebody else may have taken the port between our look and the server's.
-    if (attempt === ATTEMPTS || failure instanceof NotInstalledError) throw failure;
-  }
+  const port = await freePort();
+  const keeper = await launch(recipe, port);
+  const failure = await failureOf(keeper, recipe);
+  if (failure !== undefined) throw failure;
+  return { address: recipe.address(port), [Symbol.asyncDispose]: () => letGo(keeper) };
 }
 
 class NotInstalledError extends Error {

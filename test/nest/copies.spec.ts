@@ -1,11 +1,12 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import * as common from '@nestjs/common';
-import { Controller, Get, Inject, Injectable, Logger, Module, Scope } from '@nestjs/common';
+import { Controller, Get, Inject, Injectable, Module, Scope } from '@nestjs/common';
 import * as core from '@nestjs/core';
 import { DistributedLockModule, LockService, LockTimeoutError } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { eventually } from '../support/eventually.js';
 import { application, context, listen } from './apps.js';
+import { KeptLog } from './kept-log.js';
 
 type Package = typeof import('nestjs-distributed-lock');
 
@@ -103,16 +104,12 @@ describe('two copies of the package in one process', () => {
 
   it('answer requests alike, and the start says where they are', async () => {
     const { Sales, SalesController } = library(await secondCopy());
-    const lines: string[] = [];
-    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: string) => void lines.push(line));
-    const app = await application({
-      imports: [DistributedLockModule.forRoot({ backends: { default: memory(), ledger: memory() } })],
-      controllers: [SalesController],
-      providers: [Sales],
-    });
+    const log = new KeptLog();
+    const imports = [DistributedLockModule.forRoot({ backends: { default: memory(), ledger: memory() } })];
+    const metadata = { imports, controllers: [SalesController], providers: [Sales] };
+    const app = await application(metadata, { logger: log });
     const url = await listen(app);
-    warn.mockRestore();
-    expect(lines).toEqual([expect.stringMatching(/loaded \d times, from .*nest\/copies.* and .*nest\/copies/u)]);
+    expect(log.lines).toEqual([expect.stringMatching(/loaded \d times, from .*nest\/copies.* and .*nest\/copies/u)]);
     const statusOf = async (path: string): Promise<number> => (await fetch(`${url}/${path}`)).status;
     await using _held = await app.get(LockService).acquire('sale_1');
     await using _alsoHeld = await app.get(LockService).acquire('http_1');

@@ -4,7 +4,6 @@ import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   type CallHandler,
-  ConsoleLogger,
   Controller,
   type ExecutionContext,
   Injectable,
@@ -22,13 +21,7 @@ import { memory } from 'nestjs-distributed-lock/memory';
 import { Observable, of, throwError, timeout } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { closing, listen, root } from './apps.js';
-
-class Log extends ConsoleLogger {
-  readonly lines: unknown[] = [];
-  override log = (): void => undefined;
-  override warn = (...line: unknown[]): void => void this.lines.push(line);
-  override error = (...line: unknown[]): void => void this.lines.push(line);
-}
+import { KeptLog } from './kept-log.js';
 
 @Injectable()
 class TimeLimit implements NestInterceptor {
@@ -102,7 +95,7 @@ describe.each([
 
   async function start() {
     const imports = [DistributedLockModule.forRoot(memory())];
-    const log = new Log();
+    const log = new KeptLog();
     const module = root({ imports, controllers: [Sales], providers: [Stock] });
     const app = closing(await NestFactory.create(module, adapter(), { logger: log, forceCloseConnections: true }));
     const url = await listen(app);

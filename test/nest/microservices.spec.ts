@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ConsoleLogger, Controller, type LoggerService, type Type, UseFilters } from '@nestjs/common';
+import { Controller, type LoggerService, type Type, UseFilters } from '@nestjs/common';
 import {
   BaseRpcExceptionFilter,
   type ClientProxy,
@@ -15,13 +15,7 @@ import { firstValueFrom } from 'rxjs';
 import { eventually } from '../support/eventually.js';
 import { freePort } from '../servers/free-port.js';
 import { application, closing } from './apps.js';
-
-class Log extends ConsoleLogger {
-  readonly lines: unknown[] = [];
-  override log = (): void => undefined;
-  override warn = (...line: unknown[]): void => void this.lines.push(line[0]);
-  override error = (...line: unknown[]): void => void this.lines.push(line);
-}
+import { KeptLog } from './kept-log.js';
 
 interface Order {
   readonly id: string;
@@ -107,12 +101,12 @@ describe('a client of a hybrid application, over TCP', () => {
   });
 
   it('whose event is lost because its key is busy is not told, and a warning says so', async () => {
-    const log = new Log();
+    const log = new KeptLog();
     const { client, locks } = await start(Audits, log);
     const held = await locks.acquire('audit_a1');
     client.emit('bought', { id: 'a1' }).subscribe();
     await eventually(() => log.lines.length > 0);
-    expect(log.lines[0]).toMatch(/^An event is lost: "audit_a1" is held by/);
+    expect(log.lines[0]).toMatch(/^warn An event is lost: "audit_a1" is held by/);
     await held.release();
   });
 });

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { Body, ConsoleLogger, Controller, Get, Injectable, Post } from '@nestjs/common';
+import { Body, Controller, Get, Injectable, Post } from '@nestjs/common';
 import { DistributedLockModule, Locked, LockService } from 'nestjs-distributed-lock';
 import { memory } from 'nestjs-distributed-lock/memory';
 import { application, listen } from './apps.js';
+import { KeptLog } from './kept-log.js';
 
 describe('who is to blame for a key that cannot be', () => {
   @Injectable()
@@ -29,16 +30,8 @@ describe('who is to blame for a key that cannot be', () => {
     async function(@Body('sku') _sku?: string): Promise<void> {}
   }
 
-  class Log extends ConsoleLogger {
-    readonly lines: string[] = [];
-    override log = (): void => undefined;
-    override debug = (message: unknown): void => void this.lines.push(`debug ${String(message)}`);
-    override warn = (message: unknown): void => void this.lines.push(`warn ${String(message)}`);
-    override error = (message: unknown): void => void this.lines.push(`error ${String(message)}`);
-  }
-
   it('is our own code when it called a service, and the request when it named nothing to its handler', async () => {
-    const log = new Log();
+    const log = new KeptLog();
     const imports = [DistributedLockModule.forRoot({ backend: memory(), defaults: { waitMs: 0 } })];
     const app = await application({ imports, controllers: [Sales], providers: [Accounts] }, { logger: log });
     const url = await listen(app);

@@ -6,14 +6,17 @@ import { providing } from './apps.js';
 import { Crossing } from './crossing.js';
 
 async function warningsOf(job: Type): Promise<readonly unknown[]> {
-  const lines: unknown[] = [];
-  const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation((line: unknown) => void lines.push(line));
+  const lines: string[] = [];
+  const warn = jest
+    .spyOn(Logger.prototype, 'warn')
+    .mockImplementation((line: unknown) => void lines.push(String(line)));
   try {
     await providing(new Crossing(), job);
   } finally {
     warn.mockRestore();
   }
-  return lines;
+  // On a busy machine Nest itself warns of modules that it takes long to look at.
+  return lines.filter((line) => line.includes('Job.run'));
 }
 
 describe('a locked job', () => {

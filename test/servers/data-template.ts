@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { env } from 'node:process';
 
 import type { ServerRecipe } from '../../servers/recipe.js';
 
@@ -16,7 +17,7 @@ export class DataTemplate {
 
   constructor(private readonly recipe: Required<Pick<ServerRecipe, 'account' | 'initialise'>>) {
     const how = createHash('sha256').update(recipe.initialise('').join('\0')).digest('hex').slice(0, 12);
-    this.#directory = join(tmpdir(), `data-template-${how}`);
+    this.#directory = join(env['LOCK_TEMPLATES'] ?? tmpdir(), `data-template-${how}`);
   }
 
   /** Copies it to a directory that does not exist yet. */

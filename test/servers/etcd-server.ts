@@ -37,16 +37,13 @@ export class EtcdServer {
 
   static async start(options: EtcdServerOptions = {}): Promise<EtcdServer> {
     const dir = await mkdtemp(join(MEMORY_DIR, 'etcd-server-'));
-    for (let attempt = 1; ; attempt += 1) {
-      const server = new EtcdServer(await membersIn(dir, options), dir);
-      try {
-        await server.#launch();
-        return server;
-      } catch (error) {
-        await server.kill();
-        // Another test run may have taken a port between our look and the server's.
-        if (attempt === 5) throw error;
-      }
+    const server = new EtcdServer(await membersIn(dir, options), dir);
+    try {
+      await server.#launch();
+      return server;
+    } catch (error) {
+      await server.stop();
+      throw error;
     }
   }
 

@@ -34,15 +34,13 @@ export class MemcachedServer {
   static async start(options: MemcachedServerOptions = {}): Promise<MemcachedServer> {
     const directory = await mkdtemp(join(tmpdir(), 'memcached-server-'));
     memcached.account.own(directory);
-    for (let attempt = 1; ; attempt += 1) {
-      const server = new MemcachedServer(options.port ?? (await freePort()), directory, options);
-      try {
-        await server.#launch();
-        return server;
-      } catch (error) {
-        // Another test run may have taken the port between our look and the server's.
-        if (options.port !== undefined || attempt === 5) throw error;
-      }
+    const server = new MemcachedServer(options.port ?? (await freePort()), directory, options);
+    try {
+      await server.#launch();
+      return server;
+    } catch (error) {
+      await server.stop();
+      throw error;
     }
   }
 

@@ -1,7 +1,8 @@
 import { existsSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { env } from 'node:process';
 
-const SHARED_MEMORY = '/dev/shm';
+const SHARED_MEMORY = env['LOCK_SHARED_MEMORY'] ?? '/dev/shm';
 /** What the servers of a few specs need at the same time. */
 const ENOUGH_BYTES = 1_000_000_000;
 

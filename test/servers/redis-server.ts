@@ -34,15 +34,13 @@ export class RedisServer {
 
   static async start(options: RedisServerOptions = {}): Promise<RedisServer> {
     const dir = options.dir ?? (await mkdtemp(join(MEMORY_DIR, 'redis-server-')));
-    for (let attempt = 1; ; attempt += 1) {
-      const server = new RedisServer(options.port ?? (await freePort()), dir, options);
-      try {
-        await server.#launch();
-        return server;
-      } catch (error) {
-        // Another test run may have taken the port between our look and the server's.
-        if (options.port !== undefined || attempt === 5) throw error;
-      }
+    const server = new RedisServer(options.port ?? (await freePort()), dir, options);
+    try {
+      await server.#launch();
+      return server;
+    } catch (error) {
+      await server.stop();
+      throw error;
     }
   }
 

@@ -43,16 +43,13 @@ export class ZookeeperServer {
   ) {}
 
   static async start(options: ZookeeperServerOptions = {}): Promise<ZookeeperServer> {
-    for (let attempt = 1; ; attempt += 1) {
-      const server = await ZookeeperServer.prepare(options);
-      try {
-        await server.launch();
-        return server;
-      } catch (error) {
-        // Another test run may have taken the port between our look and the server's.
-        await server.stop();
-        if (attempt === 3) throw error;
-      }
+    const server = await ZookeeperServer.prepare(options);
+    try {
+      await server.launch();
+      return server;
+    } catch (error) {
+      await server.stop();
+      throw error;
     }
   }
 
