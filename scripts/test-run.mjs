@@ -25,8 +25,8 @@ export class TestRun {
       env.LOCK_SHARED_MEMORY = mkdtempSync(join(SHARED_MEMORY, 'lock-tests-'));
       this.#directories.push(env.LOCK_SHARED_MEMORY);
     }
-    // Servers run under accounts of their own.
-    for (const directory of this.#directories) chmodSync(directory, 0o755);
+    // Servers run under accounts of their own, and write there, too.
+    for (const directory of this.#directories) chmodSync(directory, 0o1777);
     env.LOCK_TEST_RUN = this.#id;
   }
 

@@ -205,11 +205,10 @@ export class EtcdMember {
     return Object.fromEntries(Array.from(lines, ({ groups }) => [groups?.method ?? '', Number(groups?.count)]));
   }
 
-  /** Healthy is who knows a leader. Whoever else has our port has another name. */
+  /** Healthy is who knows a leader. */
   async #isReady(): Promise<boolean> {
     const health = await fetch(`${this.url}/health`);
-    const { members } = await this.#ask<{ members: readonly { name?: string }[] }>('cluster/member/list');
-    return (await health.text()).includes('"true"') && members.some(({ name }) => name === this.name);
+    return (await health.text()).includes('"true"');
   }
 
   async #ask<Answer>(path: string): Promise<Answer> {

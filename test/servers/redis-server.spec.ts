@@ -68,7 +68,7 @@ describe('RedisServer', () => {
   it('passes further arguments on', async () => {
     const server = await start({ args: ['--requirepass', ''] });
     await expect(askRedis(server.port, 'PING')).resolves.toBe('PONG');
-    await expect(start({ args: ['--no-such-option', '1'] })).rejects.toThrow('Bad directive');
+    await expect(start({ args: ['--no-such-option', '1'] })).rejects.toThrow(/Bad directive|Unresolved Configuration/u);
   });
 
   it('counts commands', async () => {
