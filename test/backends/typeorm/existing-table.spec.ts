@@ -50,6 +50,23 @@ wantedOf(['postgres', 'mariadb', 'sqlite']).forEach((type) =>
       mariadb: `timestampdiff(microsecond, '1970-01-01', utc_timestamp(6))`,
     };
 
+    if (type === 'postgres') {
+      it('lists the keys of a column whose collation knows no case, and keeps them apart as that does', async () => {
+        const column = (collation: string): string =>
+          `alter table method_lock alter column method_name type varchar(700) collate ${collation}`;
+        await world.ask(`create collation no_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`);
+        await world.ask(column('no_case'));
+        const service = world.service();
+        const lock = await service.acquire('Report.run');
+        await expect(service.tryAcquire('report.RUN', { reentrant: false })).resolves.toBeNull();
+        const keys: string[] = [];
+        for await (const key of service.keys()) keys.push(key);
+        expect(keys).toEqual(['Report.run']);
+        await lock.release();
+        await world.ask(column('"default"'));
+      });
+    }
+
     if (type !== 'sqlite') {
       it('gives a greater token than whoever had the key while the statement waited for its row', async () => {
         const service = world.service();
