@@ -6,6 +6,9 @@ import { atLeastMs } from '../support/machine.js';
 import { type Child, spawnChild } from '../support/processes.js';
 
 const TICKS = Number(process.env.ONCE_TICKS ?? 12);
+/** With so many ticks in which the machine was quick enough, and after so many rounds at the most, the run is over. */
+const ENOUGH_TICKS = Math.floor(TICKS / 2) + 1;
+const MOST_ROUNDS = 10;
 const PROCESSES = 5;
 const PERIOD_MS = atLeastMs(400);
 /** The greatest difference of two clocks, and of a blocked event loop. */
@@ -36,7 +39,7 @@ describe(`${PROCESSES} processes whose clocks differ, and a job that each of the
   const names = wantedOf(KEPT_BY);
   const harnesses = names.map((name) => registered(name).harness({ sessionTtlMs: SESSION_TTL_MS }));
   let children: Child<CronApi>[] = [];
-  let tries: Try[] = [];
+  const rounds: Try[][] = [];
   let afterKill: Try[] = [];
 
   beforeAll(
@@ -52,14 +55,16 @@ describe(`${PROCESSES} processes whose clocks differ, and a job that each of the
         const backend = names[place] ?? '';
         await Promise.all(children.map((child) => child.call('open', { backend, connection })));
       }
-      tries = await run(children, { ticks: TICKS, periodMs: PERIOD_MS });
+      // On a busy machine timers may be too late in most ticks of a round.
+      do rounds.push(await run(children, { ticks: TICKS, periodMs: PERIOD_MS }));
+      while (rounds.length < MOST_ROUNDS && names.some((name) => exactTicksOf(rounds, name).length < ENOUGH_TICKS));
       const [victim, ...others] = children;
       await victim?.call('hang', KILLED);
       await victim?.kill();
       // At once, and when the lease has ended.
       afterKill = await run(others, { ticks: 2, periodMs: KILLED.ttlMs * 1.5 });
     },
-    TICKS * PERIOD_MS + 180_000,
+    MOST_ROUNDS * TICKS * PERIOD_MS + 180_000,
   );
   afterAll(async () => {
     await Promise.all(children.map((child) => child.kill()));
@@ -68,16 +73,13 @@ describe(`${PROCESSES} processes whose clocks differ, and a job that each of the
 
   for (const name of names) {
     it(`${name} has it run once a tick, as often as there are ticks`, () => {
-      const ours = tries.filter(({ backend }) => backend === name);
-      const ticks = Array.from({ length: TICKS }, (_, tick) => ours.filter((one) => one.tick === tick));
-      const exact = ticks.filter((_, tick) => isExact(ticks, tick));
-      const sum = ours.filter(({ ran }) => ran).length;
-      process.stdout.write(
-        `${name}: ${sum} runs in ${TICKS} ticks of ${PERIOD_MS} ms; clocks and timers were exact enough in ${exact.length}\n`,
-      );
+      const exact = exactTicksOf(rounds, name);
       const runs = exact.map((asked) => asked.filter(({ ran }) => ran).length);
+      process.stdout.write(
+        `${name}: ${TICKS * rounds.length} ticks of ${PERIOD_MS} ms; clocks and timers were exact enough in ${exact.length}\n`,
+      );
       expect(runs).toEqual(runs.map(() => 1));
-      expect(exact.length).toBeGreaterThan(TICKS / 2);
+      expect(exact.length).toBeGreaterThanOrEqual(ENOUGH_TICKS);
     });
 
     it(`${name} has no tick twice whose process is killed by SIGKILL`, () => {
@@ -99,6 +101,15 @@ async function run(
     return child.call('run', { ...schedule, startsAt, blockedMs: BLOCKED_MS, clockLateMs });
   });
   return (await Promise.all(shares)).flat();
+}
+
+/** What was tried in the ticks of a backend in which clocks and timers differed by less than what a job may be off. */
+function exactTicksOf(rounds: readonly (readonly Try[])[], name: BackendName): Try[][] {
+  return rounds.flatMap((tries) => {
+    const ours = tries.filter(({ backend }) => backend === name);
+    const ticks = Array.from({ length: TICKS }, (_, tick) => ours.filter((one) => one.tick === tick));
+    return ticks.filter((_, tick) => isExact(ticks, tick));
+  });
 }
 
 /** Whether the differences in this tick, and in the one before, were less than what a job may be off. */
