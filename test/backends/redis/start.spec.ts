@@ -107,7 +107,7 @@ describe('the start of a service on Redis', () => {
     const port = await freePort();
     const server = await ServerProcess.start({
       command: 'redis-server',
-      args: ['--port', String(port), '--save', '', '--rename-command', 'INFO', ''],
+      args: ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--rename-command', 'INFO', ''],
       cwd: tmpdir(),
       isReady: async () => (await askRedis(port, 'PING')) === 'PONG',
     });
