@@ -8,7 +8,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 
 const SHARED_MEMORY = '/dev/shm';
 /** Caches that Node and its tools make, and that are no test's. */
-const CACHES = /^(node-compile-cache|v8-compile-cache.*|tsx-.*)$/u;
+const CACHES = /^(node-compile-cache|v8-compile-cache.*|tsx-.*|jest_\w+)$/u;
 /** A server that was killed at the very end may take a moment. */
 const GRACE_MS = 5_000;
 
