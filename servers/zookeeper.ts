@@ -4,6 +4,8 @@ import type { ServerRecipe } from './recipe.js';
 
 /** The jars of Debian, and of Homebrew. One that is not there is passed over; without a logger it would not say that it serves. */
 const JARS = [
+  // The manifest of the next one names the system's, which may be of another version.
+  join(systemRoot('zookeeper'), 'usr/share/java/zookeeper-jute.jar'),
   join(systemRoot('zookeeper'), 'usr/share/java/zookeeper.jar'),
   join(systemRoot('zookeeper'), 'usr/share/java/slf4j-simple.jar'),
   '/opt/homebrew/opt/zookeeper/libexec/lib/*',

@@ -7,8 +7,10 @@ import { askZookeeper } from './ask-zookeeper.js';
 import { freePort } from './free-port.js';
 import { ServerProcess } from './server-process.js';
 
-/** Debian's jars; the manifest of the first names the others. */
-const JAR = join(systemRoot('zookeeper'), 'usr/share/java/zookeeper.jar');
+/** Debian's jars; the manifest of the second names the others, where the first may be of another version. */
+const JARS = ['zookeeper-jute', 'zookeeper']
+  .map((name) => join(systemRoot('zookeeper'), `usr/share/java/${name}.jar`))
+  .join(':');
 
 const JVM = [
   '-Xms32m',
@@ -114,7 +116,7 @@ export class ZookeeperServer {
     const main = 'org.apache.zookeeper.server.quorum.QuorumPeerMain';
     this.#process = await ServerProcess.start({
       command: 'java',
-      args: [...JVM, ...jvm, '-cp', JAR, main, configuration],
+      args: [...JVM, ...jvm, '-cp', JARS, main, configuration],
       cwd: this.directory,
       readyWithinMs: 30_000,
       isReady: async () => (await this.ask('conf')).includes(`dataDir=${this.data}/`),
