@@ -103,7 +103,7 @@ async function run(
   return (await Promise.all(shares)).flat();
 }
 
-/** What was tried in the ticks of a backend in which clocks and timers differed by less than what a job may be off. */
+/** The tries in those ticks of a backend in which clocks and timers differed by less than what a job may be off. */
 function exactTicksOf(rounds: readonly (readonly Try[])[], name: BackendName): Try[][] {
   return rounds.flatMap((tries) => {
     const ours = tries.filter(({ backend }) => backend === name);

@@ -1,6 +1,6 @@
 import { ConsoleLogger } from '@nestjs/common';
 
-/** What Nest 10 warns of on a busy machine, where it takes long to read the options of a module. */
+/** A busy machine takes long to read the options of a module, and Nest 10 warns of that. */
 const OF_A_BUSY_MACHINE = /to serialize, this may be caused by larger objects/u;
 
 /** Keeps what an application is warned of, with the level before it. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type ModuleMetadata, Scope, type Type } from '@nestjs/common';
-import { LazyModuleLoader } from '@nestjs/core';
+import { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
 import { Leads, Locked, type LockHandle, LockService } from 'nestjs-distributed-lock';
+import { exploreLazyModules } from '../../lib/nest/module/lazy-modules.js';
 import { eventually } from '../support/eventually.js';
 import { providing } from './apps.js';
 import { Crossing } from './crossing.js';
@@ -70,6 +71,23 @@ describe('a module that is loaded later', () => {
     const module = late();
     await expect(loader.load(() => module)).rejects.toThrow(refusal);
     await expect(loader.load(() => module)).rejects.toThrow(refusal);
+  });
+
+  it('is explored again by a further load where the first one failed', async () => {
+    const app = await providing(new Crossing());
+    const loader = app.get(LazyModuleLoader);
+    const module = moduleOf({ providers: [Sale] });
+    const asked: unknown[] = [];
+    class Failing {
+      async explore(): Promise<void> {
+        if (asked.push(module) === 1) throw new Error('no database yet');
+      }
+    }
+    exploreLazyModules(loader, app.get(ModulesContainer), new Failing());
+    await expect(loader.load(() => module)).rejects.toThrow('no database yet');
+    await loader.load(() => module);
+    await loader.load(() => module);
+    expect(asked).toHaveLength(2);
   });
 
   it('gives the service to what its factories make', async () => {

@@ -12,25 +12,23 @@ const explorersOf = new WeakMap<LazyModuleLoader, Map<Function, ModuleExplorer>>
 
 /**
  * Has `explorer` look at each lazy module, and at what that imports, before the caller of `load` gets it: Nest calls no
- * hooks there. What it throws is the error of the load, and of each further one of this module.
+ * hooks there. What it throws is the error of the load; a further load of the module asks it again.
  */
 export function exploreLazyModules(
   loader: LazyModuleLoader,
   modules: ModulesContainer,
   explorer: ModuleExplorer,
 ): void {
-  const present = explorersOf.get(loader);
-  if (present) {
-    if (!present.has(explorer.constructor)) present.set(explorer.constructor, explorer);
-    return;
-  }
-  const explorers = new Map<Function, ModuleExplorer>([[explorer.constructor, explorer]]);
-  explorersOf.set(loader, explorers);
+  const explorers = explorersOf.get(loader) ?? new Map<Function, ModuleExplorer>();
+  if (explorers.has(explorer.constructor)) return;
+  explorersOf.set(loader, explorers.set(explorer.constructor, explorer));
   const explored = new WeakMap<Module, Promise<void>>();
   for (const module of modules.values()) explored.set(module, Promise.resolve());
-  const explore = async (module: Module): Promise<void> => {
-    for (const each of explorers.values()) await each.explore(module);
-  };
+  const explore = (module: Module): Promise<void> =>
+    explorer.explore(module).catch((error: unknown) => {
+      explored.delete(module);
+      throw error;
+    });
   const load = loader.load.bind(loader);
   loader.load = async (...args) => {
     const loaded = await load(...args);

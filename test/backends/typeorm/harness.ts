@@ -10,7 +10,7 @@ import { atLeastMs } from '../../support/machine.js';
 export type SqlServer = PostgresServer | MysqlServer;
 
 export interface SqlHarness extends BackendHarness {
-  /** Whose SQL the server speaks. */
+  /** MySQL speaks the SQL of MariaDB. */
   readonly type: 'postgres' | 'mariadb';
   /** The options of the strategy. */
   readonly strategy: SqlOptions;

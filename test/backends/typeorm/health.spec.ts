@@ -110,7 +110,7 @@ describeServers('health', (type) => {
     await world.ask(`revoke update on distributed_lock from shop_${strategy}${type === 'postgres' ? '' : `@'%'`}`);
   };
 
-  /** What a server says whose disk is full, and which answers everything else. */
+  /** The words of a server that answers everything but has no room on its disk. */
   const fillDisk = async (): Promise<void> => {
     if (type === 'postgres') {
       await world.ask(`create function full_disk() returns trigger language plpgsql as $$ begin
