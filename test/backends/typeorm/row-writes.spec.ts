@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type LockHandle, LockService } from 'nestjs-distributed-lock/core';
+import { type LockHandle, LockService, type LockSet } from 'nestjs-distributed-lock/core';
 import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import { type SqlBackendName, sqlHarness } from './harness.js';
 import { wantedOf } from '../describe-backend.js';
@@ -35,6 +35,14 @@ function writes(name: SqlBackendName): void {
       await locks.withLock('sale', sell);
       expect(await stock()).toBe(10);
     });
+    expect(await stock()).toBe(8);
+  });
+
+  it('are committed with each of several keys, and tryWithLock commits them, too', async () => {
+    const first = ({ locks: [lock] }: LockSet): Promise<unknown> => (lock ? sell(lock) : Promise.reject(new Error()));
+    await locks.withLocks(['sale', 'stock'], first);
+    expect(await stock()).toBe(9);
+    await locks.tryWithLock('sale', sell);
     expect(await stock()).toBe(8);
   });
 
