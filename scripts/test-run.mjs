@@ -7,8 +7,8 @@ import { env, pid } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const SHARED_MEMORY = '/dev/shm';
-/** Caches that Node and its tools make, and that are no test's. */
-const CACHES = /^(node-compile-cache|v8-compile-cache.*|tsx-.*|jest_\w+)$/u;
+/** Files that Node, its tools and scripts of installed packages write, and that are no test's. */
+const FILES_OF_TOOLS = /^(node-compile-cache|v8-compile-cache.*|tsx-.*|jest_\w+|scarf-js-history-.*)$/u;
 /** A server that was killed at the very end may take a moment. */
 const GRACE_MS = 5_000;
 
@@ -28,6 +28,8 @@ export class TestRun {
     // Servers run under accounts of their own, and write there, too.
     for (const directory of this.#directories) chmodSync(directory, 0o1777);
     env.LOCK_TEST_RUN = this.#id;
+    // A package that the applications install reports each installation otherwise.
+    env.SCARF_ANALYTICS = 'false';
   }
 
   /** Removes its directories. Resolves to what was left in them, and to the processes that still live, ended by now. */
@@ -35,7 +37,7 @@ export class TestRun {
     const processes = await this.#endProcesses();
     const files = this.#directories.flatMap((directory) =>
       readdirSync(directory)
-        .filter((name) => !CACHES.test(name))
+        .filter((name) => !FILES_OF_TOOLS.test(name))
         .map((name) => join(directory, name)),
     );
     for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
