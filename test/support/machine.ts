@@ -2,9 +2,9 @@ import { availableParallelism, loadavg } from 'node:os';
 
 const TIMERS = 40;
 /** Beyond that, a longer lease does not help either. */
-const WORST_MS = 60;
-/** For so long each process runs before the next one of those that share its processor. */
-const TURN_MS = 3;
+const WORST_MS = 100;
+/** For so long, or twice, each process runs before the next one of those that share its processor. */
+const TURN_MS = 6;
 
 const [running = 0] = loadavg();
 /** By how much timers are late now: the latest of some when this spec began, or what the last minute lets one expect. */

@@ -6,6 +6,7 @@ import { LockBackendError } from 'nestjs-distributed-lock/core';
 import { aborted, failureOf, handled, SLACK_MS, throughout } from '../../conformance/contract.js';
 import { RedisServer } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
+import { atLeastMs } from '../../support/machine.js';
 import { FencedResource } from '../../support/fenced-resource.js';
 import { serverToken } from '../../support/fencing-token.js';
 import { hammer } from '../../support/harness-hammer.js';
@@ -14,7 +15,8 @@ import { checkExclusion, checkResourceOrder, checkTokenOrder } from '../../suppo
 import { wantedOf } from '../describe-backend.js';
 import { EtcdWorld } from './etcd-world.js';
 
-const TTL = { sessionTtlMs: 3_000 };
+/** Whole seconds, as etcd has them. */
+const TTL = { sessionTtlMs: Math.ceil(atLeastMs(3_000) / 1_000) * 1_000 };
 
 wantedOf(['etcd-cluster']).forEach(() =>
   describe('a cluster of three', () => {
