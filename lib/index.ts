@@ -20,43 +20,57 @@ export { RequireSequencer, type RequireSequencerOptions } from './nest/sequencer
 export { getLockServiceToken, InjectLockService } from './nest/inject-lock-service.decorator.js';
 export { type AnsweredCode, type LockAnswer, type LockAnswers } from './nest/requests/lock-answers.js';
 export { LockLogger, type LockLoggerOptions } from './nest/module/lock-logger.js';
-export { LockService } from './core/lock-service.js';
-export { currentLock, currentLocks, LockHandle } from './core/holding/lock-handle.js';
-export { LockSet } from './core/several/lock-set.js';
-export { type KeyClaim, type WantedKey } from './core/several/wanted-keys.js';
-export { type LeaderWork, type LeadOptions } from './core/leading/lead-options.js';
-export { Leadership } from './core/leading/leadership.js';
-export { readSequencer, type Sequencer, type SequencerState } from './core/holding/sequencer.js';
-export { type AcquireOptions, type LockServiceOptions, type TryAcquireOptions } from './core/lock-options.js';
 export {
+  type AcquireOptions,
+  type BackendFactory,
+  type BackendHealth,
+  type CallTrace,
+  currentLock,
+  currentLocks,
+  type EventStreamOptions,
+  type GivenBackend,
+  type Guarantee,
+  type Holder,
   type HoldState,
-  type LockEvent,
-  type LockEvents,
-  type LockObserver,
-  type LockOrder,
-  type LockSnapshot,
-  type TermEnd,
-} from './core/events/lock-observer.js';
-export { type CallTrace, type LockTracer, type TracedCall, type TracedHold } from './core/events/lock-tracer.js';
-export { type EventStreamOptions, type LockEventStream } from './core/events/lock-event-stream.js';
-export { type Share } from './core/contract/claim.js';
-export { type BackendHealth } from './core/contract/health.js';
-export { type Holder } from './core/contract/holder.js';
-export { type KeyHolder, type KeyState, type KeyWaiter } from './core/contract/key-state.js';
-export { type Guarantee, type LeaseStore } from './core/contract/lease-store.js';
-export { LockBackend } from './core/leasing/lock-backend.js';
-export { type BackendFactory, type GivenBackend } from './core/leasing/open-backend.js';
-export {
-  LockBackendError,
   isLockError,
+  type KeyClaim,
+  type KeyHolder,
+  type KeyState,
+  type KeyWaiter,
+  Leadership,
+  type LeaderWork,
+  type LeadOptions,
+  type LeaseStore,
+  LockBackend,
+  LockBackendError,
   LockConfigurationError,
   LockDeadlockError,
   LockError,
+  type LockEvent,
+  type LockEvents,
+  type LockEventStream,
+  LockHandle,
   LockLostError,
+  type LockObserver,
+  type LockOrder,
+  LockService,
+  type LockServiceOptions,
+  LockSet,
   LockShutdownError,
+  type LockSnapshot,
   LockTimeoutError,
+  type LockTracer,
   type LockWait,
   type LossReason,
   OptimisticConflictError,
+  readSequencer,
+  type Sequencer,
+  type SequencerState,
+  type Share,
   StaleFenceError,
-} from './core/contract/errors.js';
+  type TermEnd,
+  type TracedCall,
+  type TracedHold,
+  type TryAcquireOptions,
+  type WantedKey,
+} from './core/index.js';

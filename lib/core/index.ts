@@ -9,7 +9,7 @@ export {
   type ResolvedOptions,
   resolveOptions,
   type TryAcquireOptions,
-} from './lock-options.js';
+} from './options/lock-options.js';
 export {
   type HoldState,
   type LockEvent,
@@ -54,7 +54,7 @@ export {
 } from './leasing/open-backend.js';
 
 // For writers of stores: what most of them need.
-export { AbortListener } from './kit/abort-listener.js';
+export { AbortListener } from './time/abort-listener.js';
 export { within } from './time/within.js';
 export { areCredentials, type Credentials } from './kit/credentials.js';
 export { type Given, given } from './kit/given.js';
@@ -68,10 +68,10 @@ export {
   shownOption,
 } from './kit/option-checks.js';
 export { Deadline } from './time/deadline.js';
-export { detached } from './kit/detached.js';
-export { errorText } from './kit/error-text.js';
+export { detached } from './time/detached.js';
+export { errorText } from './contract/error-text.js';
 export { importClient } from './kit/import-client.js';
-export { replyTimeout } from './kit/reply-timeout.js';
+export { replyTimeout } from './time/reply-timeout.js';
 export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';
 export { sharedState } from './kit/shared-state.js';
@@ -80,7 +80,7 @@ export { retryUntilAnswered } from './kit/retry-until-answered.js';
 export { assertKey, keyClass } from './contract/key.js';
 export { ownMetadata, packHolder, packMetadata, unpackHolder } from './contract/holder.js';
 export { MOST_WAITERS } from './contract/key-state.js';
-export { outside } from './holding/call-tree.js';
+export { runOutsideLocks } from './holding/call-tree.js';
 export { type Clock, pause, systemClock, type Timer } from './time/timers.js';
 export { ClaimLeases } from './line/claim-leases.js';
 export {
@@ -99,4 +99,4 @@ export { type LineCell, type Sight, type Swap } from './line/line-cell.js';
 export { awaitsEntry, holding, type Obstacle, obstacleOf } from './line/obstacle.js';
 export { packLine, unpackLine } from './line/packed-line.js';
 export { WakeUps } from './leasing/wake-ups.js';
-export { trustedUntil } from './holding/watchdog.js';
+export { trustedUntil } from './leasing/trust.js';

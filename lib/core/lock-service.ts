@@ -1,9 +1,8 @@
-import { Acquisition, reenter } from './waiting/acquisition.js';
-import { KeyHeld } from './waiting/blockers.js';
-import { runFollowed } from './waiting/run-followed.js';
+import { Acquirer } from './acquiring/acquirer.js';
+import { KeyHeld } from './acquiring/key-held.js';
 import { LockShutdownError, LockTimeoutError } from './contract/errors.js';
 import type { Hold } from './holding/hold.js';
-import type { HoldRegistry } from './holding/hold-registry.js';
+import { Holds, type HoldTurns } from './holding/holds.js';
 import { assertKey } from './contract/key.js';
 import { beginAwaited, endAwaited, whileAwaited } from './kit/awaited-promises.js';
 import type { KeyHolder, KeyState } from './contract/key-state.js';
@@ -11,14 +10,21 @@ import type { BackendHealth } from './contract/health.js';
 import { LockBackend } from './leasing/lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './events/lock-event-stream.js';
 import { LockHandle } from './holding/lock-handle.js';
-import { type AcquireOptions, assertServiceOptions, keyPrefixOf, type LockServiceOptions } from './lock-options.js';
-import type { ResolvedOptions, TryAcquireOptions } from './lock-options.js';
-import { OptionResolver } from './option-resolver.js';
+import {
+  type AcquireOptions,
+  assertServiceOptions,
+  keyPrefixOf,
+  type LockServiceOptions,
+} from './options/lock-options.js';
+import type { ResolvedOptions, TryAcquireOptions } from './options/lock-options.js';
+import { OptionResolver } from './options/option-resolver.js';
 import type { LockObserver, LockSnapshot } from './events/lock-observer.js';
-import { Observers } from './events/observers.js';
 import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
-import { outside } from './holding/call-tree.js';
-import { openHolds } from './holding/open-holds.js';
+import { runOutsideLocks } from './holding/call-tree.js';
+import { createServiceContext, type ServiceContext } from './holding/service-context.js';
+import { followHealth } from './holding/follow-health.js';
+import { OrderWatch } from './ordering/order-watch.js';
+import { Turns } from './turns/turns.js';
 import { runUnder } from './holding/run-under.js';
 import { SeveralKeys } from './several/several-keys.js';
 import type { SequencerState } from './holding/sequencer.js';
@@ -41,8 +47,10 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
   /** The namespace and a colon, or nothing: keys begin with it on the server, in events and in `inspect()`. */
   readonly keyPrefix: string;
   readonly #options: OptionResolver;
-  readonly #observers: Observers;
-  readonly #holds: HoldRegistry;
+  readonly #service: ServiceContext;
+  readonly #turns: HoldTurns;
+  readonly #holds: Holds;
+  readonly #acquirer: Acquirer;
   readonly #leaderships: Leaderships;
   readonly #end: ServiceEnd;
 
@@ -50,16 +58,24 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
   constructor(given: GivenBackend, options: LockServiceOptions = {}) {
     assertServiceOptions(options);
     super(options.clock);
-    const backend = outside(() => openBackend(given));
-    this.backend = backend;
-    this.#options = new OptionResolver(options.defaults, backend.store);
-    this.#observers = new Observers(backend.name, options.observers ?? []);
+    this.backend = runOutsideLocks(() => openBackend(given));
+    this.#options = new OptionResolver(options.defaults, this.backend.store);
     this.keyPrefix = keyPrefixOf(options);
-    const stopped = new AbortController();
-    const { holds, unsubscribe } = openHolds(backend, options, this.#observers, stopped.signal);
+    const stopping = new AbortController();
+    const service = createServiceContext(this.backend, options, stopping.signal);
+    const turns: HoldTurns = new Turns(service.underWay);
+    const holds = new Holds(service, turns, options);
+    const { maxWaiters = 100_000, orderWarnings = false, shutdownGraceMs } = options;
+    const orderWatch = orderWarnings ? new OrderWatch(orderWarnings, this.keyPrefix, service.observers) : undefined;
+    const acquirer = new Acquirer({ service, turns, holds, maxWaiters, orderWatch });
+    const leaderships = new Leaderships({ service, turns, holds, acquirer }, this.#options, this.keyPrefix);
+    const parts = { service, turns, holds, leaderships, unfollowHealth: followHealth(service, holds) };
+    this.#end = new ServiceEnd(parts, stopping, shutdownGraceMs);
+    this.#service = service;
+    this.#turns = turns;
     this.#holds = holds;
-    this.#leaderships = new Leaderships(holds, this.#options, this.keyPrefix);
-    this.#end = new ServiceEnd(holds, this.#leaderships, stopped, unsubscribe, options.shutdownGraceMs);
+    this.#acquirer = acquirer;
+    this.#leaderships = leaderships;
   }
 
   /** Whether the backend can be reached, as far as this process knows without asking. */
@@ -69,13 +85,13 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
 
   /** The locks that this process holds through this service. */
   inspect(): LockSnapshot[] {
-    return snapshotsOf(this.#holds, (key) => this.#leaderships.hold(key));
+    return snapshotsOf(this.#holds, this.#turns, this.#service.clock, (key) => this.#leaderships.hold(key));
   }
 
   /** Who has `key` on the server, and who waits. @throws LockConfigurationError it cannot tell; LockBackendError */
   async look(key: string): Promise<KeyState> {
     assertKey(key);
-    return { key, ...(await look(this.#holds, this.keyPrefix + key)) };
+    return { key, ...(await look(this.#service, this.keyPrefix + key)) };
   }
 
   /**
@@ -84,17 +100,17 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    */
   async evict(key: string, owner?: string): Promise<KeyHolder | undefined> {
     assertKey(key);
-    return evict(this.#holds, this.keyPrefix + key, owner);
+    return evict(this.#service, this.keyPrefix + key, owner);
   }
 
   /** The keys that any process holds, page by page from the server, in any order. @throws as `look` does */
   keys(): AsyncIterableIterator<string> {
-    return keysOf(this.#holds, this.keyPrefix);
+    return keysOf(this.#service, this.keyPrefix);
   }
 
   /** Tells `observer` all events from now on. What it returns ends that. */
   observe(observer: LockObserver): () => void {
-    return this.#observers.add(observer);
+    return this.#service.observers.add(observer);
   }
 
   /**
@@ -102,7 +118,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * too slow holds nothing up and misses the oldest ones, see `limit` and `dropped`. @throws LockConfigurationError
    */
   events(options?: EventStreamOptions): LockEventStream {
-    return this.#observers.stream(options);
+    return this.#service.observers.stream(options);
   }
 
   /**
@@ -197,7 +213,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * @throws LockBackendError the backend does not answer
    */
   checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
-    return whileAwaited(() => checkSequencer(text, wanted, this.keyPrefix, this.#holds));
+    return whileAwaited(() => checkSequencer(text, wanted, this.keyPrefix, this.#service));
   }
 
   /**
@@ -205,8 +221,8 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * of that kind: observers hear of it, and `health` shows it. @throws LockConfigurationError
    */
   start(): Promise<void> {
-    const onFailure = (error: unknown): void => void this.#observers.notifyFailure('', 'start', error);
-    return whileAwaited(() => outside(() => startBackend(this.backend, onFailure)));
+    const onFailure = (error: unknown): void => void this.#service.observers.notifyFailure('', 'start', error);
+    return whileAwaited(() => runOutsideLocks(() => startBackend(this.backend, onFailure)));
   }
 
   /** Refuses all acquisitions and sends waiters away, with `LockShutdownError`. What is held stays held. Idempotent. */
@@ -259,10 +275,10 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
     assertKey(key);
     options.signal?.throwIfAborted();
     const fullKey = this.keyPrefix + key;
-    const reentered = reenter(fullKey, options, this.#holds);
+    const reentered = this.#acquirer.reenter(fullKey, options);
     if (reentered) return reentered;
     if (this.#end.refusesCaller) throw new LockShutdownError(key);
-    return runFollowed(new Acquisition(fullKey, options, this.#holds), this.#holds);
+    return this.#acquirer.acquire(fullKey, options);
   }
 
   #resolved(options?: AcquireOptions): Readonly<ResolvedOptions> {
@@ -273,7 +289,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
   #entered(key: string, { waitMs }: ResolvedOptions, hold: Hold | KeyHeld): LockHandle {
     if (!(hold instanceof KeyHeld)) return new LockHandle(key, hold, this.#holds.release);
     const { holder, message } = hold;
-    this.#observers.notify('timedOut', () => ({ key: this.keyPrefix + key, waitMs, holder }));
+    this.#service.observers.notify('timedOut', () => ({ key: this.keyPrefix + key, waitMs, holder }));
     throw new LockTimeoutError(key, { waitMs, holder, message });
   }
 }

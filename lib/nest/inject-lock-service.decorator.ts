@@ -13,3 +13,13 @@ export function getLockServiceToken(backend = DEFAULT_BACKEND): typeof LockServi
 export function InjectLockService(backend?: string): ParameterDecorator & PropertyDecorator {
   return Inject(getLockServiceToken(backend));
 }
+
+/** Token of a module's `NamedLockServices`, in all copies of this package. */
+export const LOCK_SERVICES = Symbol.for('nestjs-distributed-lock/services');
+
+/** Lock services of a module, by the names of their backends. */
+export interface NamedLockServices {
+  get(backend: string): LockService | undefined;
+  /** @throws LockConfigurationError a backend can never work */
+  start(): Promise<void>;
+}

@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import type { Declaration } from '../decorators/declaration.js';
-import { isObject } from './requests/request-values.js';
+import { isObject } from '../decorators/is-object.js';
 
 /** Keys under which Nest and its packages describe a handler. None of these is imported for it. */
 const PARAMETERS = '__routeArguments__';

@@ -10,7 +10,7 @@ import {
   LockBackendError,
   LockConfigurationError,
   openBackend,
-  outside,
+  runOutsideLocks,
   ownMetadata,
   refuseOption,
   startBackend,
@@ -30,7 +30,7 @@ type Looking = LeaseStore & Required<Pick<LeaseStore, 'look'>>;
  * @throws LockConfigurationError for a backend whose TTL is a session's: etcd, ZooKeeper, SQL `session` and `row`
  */
 export function lockStore(given: GivenBackend): BackendLockStore {
-  const backend = outside(() => openBackend(given));
+  const backend = runOutsideLocks(() => openBackend(given));
   try {
     return new BackendLockStore(backend);
   } catch (error) {
@@ -58,7 +58,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     // No two attempts have one owner, so the store refuses the second one whoever makes it.
     const attempt = name + randomBytes(16).toString('base64url');
     const request = { owner: attempt, ttlMs: this.#ttlOf(ttl), metadata: this.#metadata, deadline: Deadline.after(0) };
-    const lease = await outside(() => this.backend.acquire(key, request));
+    const lease = await runOutsideLocks(() => this.backend.acquire(key, request));
     if (!lease) return { acquired: false };
     this.#remember(name, attempt);
     return { acquired: true, fencingToken: Number(lease.fencingToken) };
@@ -94,7 +94,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
 
   /** Called by Nest. A server that cannot be reached is no reason not to start. @throws LockConfigurationError */
   onModuleInit(): Promise<void> {
-    return outside(() => startBackend(this.backend, () => undefined));
+    return runOutsideLocks(() => startBackend(this.backend, () => undefined));
   }
 
   /** Called by Nest, after the package has released what it holds. */
@@ -126,7 +126,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
 
   #abandon(key: string, owner: string): void {
     const request = { owner, ttlMs: MAX_TTL_MS, metadata: this.#metadata, deadline: Deadline.after(0) };
-    outside(() => this.backend.abandon(key, request));
+    runOutsideLocks(() => this.backend.abandon(key, request));
   }
 
   /** A shorter one than the store can keep is lengthened: a lock may outlive its holder's trust, never the reverse. */
@@ -137,7 +137,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
 
   async #ask<T>(operation: string, key: string, request: () => Promise<T>): Promise<T> {
     try {
-      return await outside(request);
+      return await runOutsideLocks(request);
     } catch (cause) {
       if (isLockError(cause)) throw cause;
       throw new LockBackendError(key, { backend: this.backend.name, operation, cause });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { type Linked, LinkedQueue } from '../../lib/core/kit/linked-queue.js';
+import { type Linked, LinkedQueue } from '../../lib/core/time/linked-queue.js';
 
 class Item implements Linked<Item> {
   before: Item | undefined;

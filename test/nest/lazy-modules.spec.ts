@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type ModuleMetadata, Scope, type Type } from '@nestjs/common';
 import { LazyModuleLoader, ModulesContainer } from '@nestjs/core';
 import { Leads, Locked, type LockHandle, LockService } from 'nestjs-distributed-lock';
-import { exploreLazyModules } from '../../lib/nest/module/lazy-modules.js';
+import { exploreLazyModules } from '../../lib/nest/lifecycle/lazy-modules.js';
 import { eventually } from '../support/eventually.js';
 import { providing } from './apps.js';
 import { Crossing } from './crossing.js';

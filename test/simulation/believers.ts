@@ -1,5 +1,5 @@
 import type { LockHandle } from 'nestjs-distributed-lock/core';
-import { HAND_OFF_BITS } from '../../lib/core/waiting/hand-off-limits.js';
+import { HAND_OFF_BITS } from '../../lib/core/options/hand-off-options.js';
 import type { VirtualProcess, VirtualTime } from './virtual-time.js';
 
 interface Believer {

@@ -1,5 +1,5 @@
 import type { LockHandle } from 'nestjs-distributed-lock/core';
-import { HAND_OFF_BITS } from '../../lib/core/waiting/hand-off-limits.js';
+import { HAND_OFF_BITS } from '../../lib/core/options/hand-off-options.js';
 import type { VirtualTime } from './virtual-time.js';
 
 /** The fastest clock may end a shortest hold so early, by the world's time. */

@@ -14,7 +14,7 @@ export interface Mutant {
 export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'trusts a lease until the end of its TTL',
-    file: 'holding/watchdog.ts',
+    file: 'leasing/trust.ts',
     from: 'const TRUSTED_SHARE = 0.99;',
     to: 'const TRUSTED_SHARE = 1;',
   },
@@ -44,20 +44,20 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mistake: 'keeps no lock-delay after a loss',
-    file: 'holding/hold-registry.ts',
+    file: 'holding/holds.ts',
     from: '(options.lockDelayMs > 0 ? ',
     to: '(options.lockDelayMs < 0 ? ',
   },
   {
     mistake: 'hands a lease on once more than it may',
-    file: 'waiting/hand-off-limits.ts',
+    file: 'turns/hand-off-limits.ts',
     from: 'times >= maxHandOffs',
     to: 'times > maxHandOffs',
   },
   {
     mistake: 'begins the next turn before the release in a store that keeps no order',
-    file: 'holding/hold-registry.ts',
-    from: ' && this.settings.backend.store.keepsOrder === true',
+    file: 'holding/holds.ts',
+    from: ' && store.keepsOrder === true',
     to: '',
   },
   {
@@ -68,7 +68,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mistake: 'leaves a queue entry behind that a caller inherits who has just given up',
-    file: 'waiting/acquisition.ts',
+    file: 'acquiring/acquisition.ts',
     from: 'if (this.inherited && !this.pass()) backend.abandon(this.key, this);',
     to: '',
   },
@@ -80,13 +80,13 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     mistake: 'hands a lease on within its shortest hold',
-    file: 'holding/hold-registry.ts',
+    file: 'holding/holds.ts',
     from: ' && options.minHoldMs === 0',
     to: '',
   },
   {
     mistake: 'asks for no longer lease than the TTL',
-    file: 'option-resolver.ts',
+    file: 'options/option-resolver.ts',
     from: 'Math.max(lockDelayMs, minHoldMs - ttlMs)',
     to: 'lockDelayMs',
   },

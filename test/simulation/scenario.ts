@@ -1,4 +1,4 @@
-import { MAX_HAND_OFFS } from '../../lib/core/waiting/hand-off-limits.js';
+import { MAX_HAND_OFFS } from '../../lib/core/options/hand-off-options.js';
 import { Random } from '../support/random.js';
 import type { ServerFaults } from './simulated-server.js';
 import type { LinkScenario } from './simulated-link.js';

@@ -1,4 +1,4 @@
-import { MAX_HAND_OFFS } from '../../lib/core/waiting/hand-off-limits.js';
+import { MAX_HAND_OFFS } from '../../lib/core/options/hand-off-options.js';
 import type { Scenario } from './scenario.js';
 import { type CoreUnderTest, type Outcome, simulate } from './simulation.js';
 

@@ -2,7 +2,7 @@ import type * as Core from 'nestjs-distributed-lock/core';
 import { Believers } from './believers.js';
 import { Caller } from './caller.js';
 import { ClosedKeys } from './closed-keys.js';
-import { HAND_OFF_BITS } from '../../lib/core/waiting/hand-off-limits.js';
+import { HAND_OFF_BITS } from '../../lib/core/options/hand-off-options.js';
 import { Random } from '../support/random.js';
 import type { Scenario } from './scenario.js';
 import { SimulatedLink } from './simulated-link.js';

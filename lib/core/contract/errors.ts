@@ -1,4 +1,4 @@
-import { errorText } from '../kit/error-text.js';
+import { errorText } from './error-text.js';
 import type { Holder } from './holder.js';
 
 const BRAND = Symbol.for('nestjs-distributed-lock/error');

@@ -38,24 +38,24 @@ function outerOf(hold: Hold): Entry | undefined {
  * Runs `work` as a call tree that has no lock. What many share is begun in here, such as a connection, a batch or a
  * timer: else all that it ever calls back would run inside the lock of whoever happened to be the first.
  */
-export function outside<T>(work: () => T): T {
+export function runOutsideLocks<T>(work: () => T): T {
   return entries.run(undefined, work);
 }
 
 /** The innermost hold of the current call tree, with those around it. */
-export function innermost(): Entry | undefined {
+export function currentEntry(): Entry | undefined {
   return entries.getStore();
 }
 
 /** The holds of the current call tree, innermost first. One that was re-entered comes once. */
-export function holdsAround(): Hold[] {
+export function currentHolds(): Hold[] {
   const holds = new Set<Hold>();
   for (let entry = entries.getStore(); entry; entry = entry.outer) holds.add(entry.hold);
   return [...holds];
 }
 
 /** The handles of the current call tree, innermost first. */
-export function handlesAround(): Handle[] {
+export function currentHandles(): Handle[] {
   const handles: Handle[] = [];
   for (let entry = entries.getStore(); entry; entry = entry.outer) handles.push(entry.handle);
   return handles;

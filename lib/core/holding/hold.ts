@@ -1,21 +1,18 @@
 import { type Claim, claimFor, shown } from '../contract/claim.js';
-import { detached } from '../kit/detached.js';
+import { detached } from '../time/detached.js';
 import { LockConfigurationError, LockLostError, type LossReason } from '../contract/errors.js';
-import { HAND_OFF_BITS } from '../waiting/hand-off-limits.js';
-import { LockBackend } from '../leasing/lock-backend.js';
+import { HAND_OFF_BITS } from '../options/hand-off-options.js';
 import type { HoldState } from '../events/lock-observer.js';
-import type { LockTracer } from '../events/lock-tracer.js';
-import type { ResolvedOptions } from '../lock-options.js';
-import { slotOf } from '../waiting/local-queue.js';
+import type { ResolvedOptions } from '../options/lock-options.js';
+import { slotOf } from '../turns/slot.js';
 import { writeSequencer } from './sequencer.js';
-import type { Clock, Timer } from '../time/timers.js';
+import type { ServiceContext } from './service-context.js';
+import type { Timer } from '../time/timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
 
-/** The service of a hold: its clock, and its answer to what happens to the hold. */
+/** Receiver of what happens to the holds of one service. */
 export interface HoldListener {
-  readonly backend: LockBackend;
-  readonly clock: Clock;
-  readonly tracers: readonly LockTracer[];
+  readonly service: ServiceContext;
   jeopardy(hold: Hold, cause?: unknown): void;
   safe(hold: Hold): void;
   lost(hold: Hold, reason: LossReason): void;
@@ -44,10 +41,11 @@ export class Hold implements WatchdogListener {
     /** Which caller of this lease we are. */
     readonly handOff = 0,
   ) {
-    this.since = listener.clock.now();
+    const { clock } = listener.service;
+    this.since = clock.now();
     watchdog.listener = this;
     if (options.maxHoldMs !== Infinity) {
-      this.#maxHold = listener.clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
+      this.#maxHold = clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
     }
   }
 
@@ -106,7 +104,7 @@ export class Hold implements WatchdogListener {
   /** Tells this acquisition from all others. From now on the lease ends with it. */
   show(): string {
     const { key, fencingToken } = this;
-    const { backend } = this.listener;
+    const { backend } = this.listener.service;
     if (!backend.store.isHeldBy) {
       throw new LockConfigurationError(
         `locks of ${backend.name} have no sequencers: nobody could check one`,
@@ -122,13 +120,13 @@ export class Hold implements WatchdogListener {
   get observed(): HoldState {
     const { key, fencingToken, since, watchdog, listener } = this;
     const leftMs = this.isHeld ? watchdog.leftMs : 0;
-    return { key, fencingToken, heldMs: listener.clock.now() - since, leftMs, ...shown(this.claim) };
+    return { key, fencingToken, heldMs: listener.service.clock.now() - since, leftMs, ...shown(this.claim) };
   }
 
   /** For so much longer the key stays closed, though everybody has left. */
   get closedMs(): number {
     const { options, listener, since } = this;
-    return this.#isForgone ? 0 : Math.max(0, since + options.minHoldMs - listener.clock.now());
+    return this.#isForgone ? 0 : Math.max(0, since + options.minHoldMs - listener.service.clock.now());
   }
 
   /** Work never began, unless it is that of a caller around this one. */

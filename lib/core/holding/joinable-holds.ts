@@ -1,6 +1,7 @@
-import type { ResolvedOptions } from '../lock-options.js';
-import { type HandOffOptions, isExhausted } from '../waiting/hand-off-limits.js';
-import { isAlike } from '../waiting/local-queue.js';
+import type { ResolvedOptions } from '../options/lock-options.js';
+import type { HandOffOptions } from '../options/hand-off-options.js';
+import { isExhausted } from '../turns/hand-off-limits.js';
+import { haveSameRequest } from '../turns/slot.js';
 import type { Hold } from './hold.js';
 
 /**
@@ -30,7 +31,8 @@ export class JoinableHolds {
   joins(hold: Hold, options: ResolvedOptions): boolean {
     if (!mayJoin(hold, options)) return false;
     const { watchdog, listener } = hold;
-    if (isExhausted(this.limits, watchdog.lease, hold.joined, listener.clock.now() - watchdog.since)) return false;
+    if (isExhausted(this.limits, watchdog.lease, hold.joined, listener.service.clock.now() - watchdog.since))
+      return false;
     hold.join();
     return true;
   }
@@ -40,5 +42,7 @@ export class JoinableHolds {
 function mayJoin(hold: Hold, options: ResolvedOptions): boolean {
   const lasts = ({ watchdog, maxHoldMs, minHoldMs }: ResolvedOptions): boolean =>
     watchdog && maxHoldMs === Infinity && minHoldMs === 0;
-  return isAlike(options, hold.options) && lasts(options) && lasts(hold.options) && hold.isHeld && hold.mayHandOver;
+  return (
+    haveSameRequest(options, hold.options) && lasts(options) && lasts(hold.options) && hold.isHeld && hold.mayHandOver
+  );
 }

@@ -1,92 +1,92 @@
-import type { Observers } from '../events/observers.js';
 import { beginAwaited, endAwaited } from '../kit/awaited-promises.js';
-import { WaitGroup } from '../kit/wait-group.js';
+import { TimerWheel, WheelTimer } from '../time/timer-wheel.js';
+import { pause } from '../time/timers.js';
 import type { Hold } from './hold.js';
-import { type Clock, pause } from '../time/timers.js';
+import type { ServiceContext } from './service-context.js';
 
-const nothing = (): void => undefined;
+const doNothing = (): void => undefined;
 
-/** Gives the leases of former holds back, and knows what to wait for before the backend closes. */
+/** Releases the leases of holds that are over. Its methods never reject: observers hear of a failure. */
 export class LeaseReleases {
-  /** Requests to the backend that are under way. */
-  readonly underWay = new WaitGroup();
+  readonly #wheel: TimerWheel;
 
-  constructor(
-    private readonly clock: Clock,
-    private readonly observers: Observers,
-    /** Aborts when nobody may get a lock any more. */
-    private readonly stopped: AbortSignal,
-  ) {}
-
-  /**
-   * Never rejects.
-   * @param onOver is called when the next caller may ask for the key
-   * @param early which is as soon as the release is sent, because the store keeps the order of what it is asked
-   */
-  release(hold: Hold, onOver: () => void = nothing, early = false): Promise<void> {
-    this.#begin();
-    const { watchdog } = hold;
-    const renewal = watchdog.stop();
-    if (!renewal) return this.#send(hold, 0, onOver, early);
-    return renewal.then(() => this.#send(hold, 0, onOver, early));
+  constructor(private readonly service: ServiceContext) {
+    this.#wheel = TimerWheel.of(service.clock);
   }
 
   /**
-   * The server keeps the key closed for another `ms`, whatever becomes of this process, which then wakes those who wait.
-   * Never rejects.
+   * Releases the hold's lease.
+   * @param onOver is called when the next caller may ask for the key
+   * @param isEarly whether that is as soon as the release is sent, because the store keeps the order of its requests
    */
-  async keep(hold: Hold, ms: number, onOver: () => void = nothing): Promise<void> {
+  release(hold: Hold, onOver: () => void = doNothing, isEarly = false): Promise<void> {
     this.#begin();
-    const end = this.clock.now() + ms;
+    const renewal = hold.watchdog.stop();
+    if (!renewal) return this.#send(hold, 0, onOver, isEarly);
+    return renewal.then(() => this.#send(hold, 0, onOver, isEarly));
+  }
+
+  /**
+   * Has the server keep the key closed for a time, whatever becomes of this process, which then releases it. A service
+   * that is closed leaves that to the server.
+   */
+  async keepClosed(hold: Hold, ms: number, onOver: () => void = doNothing): Promise<void> {
+    this.#begin();
+    const { clock } = this.service;
+    const end = clock.now() + ms;
     hold.watchdog.lease.leaveOpen();
     await hold.watchdog.stop();
-    await this.#send(hold, Math.max(1, end - this.clock.now()), onOver);
+    await this.#send(hold, Math.max(1, end - clock.now()), onOver, false);
     void this.#releaseAt(end, hold);
   }
 
-  /** A service that is closed leaves the key to the server. */
-  async #releaseAt(end: number, hold: Hold): Promise<void> {
-    await pause(this.clock, end - this.clock.now(), { background: true, until: this.stopped });
-    if (!this.stopped.aborted) await this.release(hold);
-  }
-
-  /** Requests of the former holder may still be on their way. When the service is closed, the key is free at once. */
+  /**
+   * Releases the lease after its lock-delay, since requests of the former holder may still be on their way. The end of
+   * the service ends the delay.
+   */
   async releaseLater(hold: Hold): Promise<void> {
-    this.underWay.begin();
+    const { clock, stopped, underWay } = this.service;
+    underWay.begin();
     await hold.watchdog.stop();
-    await pause(this.clock, hold.options.lockDelayMs, { background: true, until: this.stopped });
+    await pause(clock, hold.options.lockDelayMs, { background: true, until: stopped });
     await this.release(hold);
-    this.underWay.end();
+    underWay.end();
   }
 
-  /** A caller may await it: the process stays until it is over. */
+  async #releaseAt(end: number, hold: Hold): Promise<void> {
+    const { clock, stopped } = this.service;
+    await pause(clock, end - clock.now(), { background: true, until: stopped });
+    if (!stopped.aborted) await this.release(hold);
+  }
+
+  /** Keeps the process alive, too: a caller may await the release. */
   #begin(): void {
-    this.underWay.begin();
+    this.service.underWay.begin();
     beginAwaited();
   }
 
   #end(): void {
-    this.underWay.end();
+    this.service.underWay.end();
     endAwaited();
   }
 
-  /** A release, or what keeps the key closed. A server that says nothing is waited for as long as the lease would last. */
-  #send({ key, watchdog }: Hold, keepMs: number, onOver: () => void, early = false): Promise<void> {
+  /** Sends a release, or a request that keeps the key closed. Waits for an answer as long as the lease would last. */
+  #send({ key, watchdog: { lease } }: Hold, keepMs: number, onOver: () => void, isEarly: boolean): Promise<void> {
     return new Promise((resolve) => {
       let isOver = false;
-      const over = (error?: unknown): void => {
+      const end = (error?: unknown): void => {
         if (isOver) return;
         isOver = true;
-        endLimit();
-        if (error !== undefined) this.observers.notifyFailure(key, 'release', error);
+        timeout.cancel();
+        if (error !== undefined) this.service.observers.notifyFailure(key, 'release', error);
         this.#end();
-        if (!early) onOver();
+        if (!isEarly) onOver();
         resolve();
       };
-      const { lease } = watchdog;
-      const endLimit = watchdog.limit(() => over(new Error(`no answer within ${lease.ttlMs} ms`)));
-      (keepMs > 0 ? lease.keepFor(keepMs) : lease.release()).then(() => over(), over);
-      if (early) onOver();
+      const timeout = new WheelTimer(this.#wheel, () => end(new Error(`no answer within ${lease.ttlMs} ms`)));
+      timeout.setFrom(this.service.clock.now() + lease.ttlMs, lease.ttlMs / 8);
+      (keepMs > 0 ? lease.keepFor(keepMs) : lease.release()).then(() => end(), end);
+      if (isEarly) onOver();
     });
   }
 }

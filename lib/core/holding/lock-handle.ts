@@ -2,7 +2,7 @@ import { type Share, shareOf } from '../contract/claim.js';
 import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import { whileAwaited } from '../kit/awaited-promises.js';
 import type { Hold } from './hold.js';
-import { handlesAround, runInside } from './call-tree.js';
+import { currentHandles, runInside } from './call-tree.js';
 import { followed } from '../events/lock-tracer.js';
 
 /** A caller's lock between acquire and release. Made by `LockService` only. */
@@ -100,7 +100,7 @@ export class LockHandle implements AsyncDisposable {
    */
   run<T>(work: () => T): T {
     const { hold } = this;
-    return runInside(hold, this, followed(work, hold, hold.listener.tracers));
+    return runInside(hold, this, followed(work, hold, hold.listener.service.observers.tracers));
   }
 
   /** @internal Its work never began: a release leaves nothing closed, whatever `minHoldMs` is. */
@@ -127,7 +127,7 @@ export class LockHandle implements AsyncDisposable {
 /** The handles of the current call tree, innermost first. */
 export function currentLocks(): LockHandle[] {
   // Not by its class: another copy of this package may have made it.
-  return handlesAround().filter((handle): handle is LockHandle => 'fencingToken' in handle);
+  return currentHandles().filter((handle): handle is LockHandle => 'fencingToken' in handle);
 }
 
 /** The innermost lock that the current call tree was run under, or `undefined` outside of one. */

@@ -1,5 +1,5 @@
-import { outside } from './call-tree.js';
-import type { HoldRegistry } from './hold-registry.js';
+import { runOutsideLocks } from './call-tree.js';
+import type { ServiceContext } from './service-context.js';
 import { readSequencer, type SequencerState } from './sequencer.js';
 
 /** See `LockService.checkSequencer`. @param prefix of all keys */
@@ -7,7 +7,7 @@ export async function checkSequencer(
   text: string,
   wanted: { readonly key?: string },
   prefix: string,
-  { settings: { backend, clock, observers, stopped } }: HoldRegistry,
+  { backend, clock, observers, stopped }: ServiceContext,
 ): Promise<SequencerState> {
   const sequencer = readSequencer(text);
   const { key } = wanted;
@@ -15,7 +15,7 @@ export async function checkSequencer(
   if (sequencer?.backend !== backend.name || !fits || !backend.store.isHeldBy) return 'unknown';
   stopped.throwIfAborted();
   try {
-    const isHeld = outside(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
+    const isHeld = runOutsideLocks(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
     return (await backend.note(sequencer.key, clock, isHeld)) === true ? 'valid' : 'stale';
   } catch (error) {
     throw observers.failureOf(sequencer.key, 'check a sequencer of', error);

@@ -1,8 +1,9 @@
 import { currentLocks } from './lock-handle.js';
 import { within } from '../time/within.js';
 import { LockShutdownError } from '../contract/errors.js';
-import type { HoldRegistry } from './hold-registry.js';
-import { outside } from './call-tree.js';
+import type { Holds, HoldTurns } from './holds.js';
+import type { ServiceContext } from './service-context.js';
+import { runOutsideLocks } from './call-tree.js';
 
 /** How long a server, and then the backend, may take to answer when the service is closed. */
 const CLOSE_MS = 5_000;
@@ -16,6 +17,15 @@ interface Leaders {
   hold(key?: string): boolean;
 }
 
+/** Parts of a service that its end needs. */
+interface EndingParts {
+  readonly service: ServiceContext;
+  readonly turns: HoldTurns;
+  readonly holds: Holds;
+  readonly leaderships: Leaders;
+  readonly unfollowHealth: (() => void) | undefined;
+}
+
 /** How a lock service ends: who is still let in, whom it waits for, and what becomes of the others. */
 export class ServiceEnd {
   /** Nobody may wait longer for a lock. */
@@ -27,12 +37,10 @@ export class ServiceEnd {
   #endGrace = (): void => undefined;
 
   constructor(
-    private readonly holds: HoldRegistry,
-    private readonly leaders: Leaders,
-    /** Aborts when nobody may get a lock any more. */
-    private readonly stopped: AbortController,
-    private readonly unsubscribe: () => void = () => undefined,
-    /** How long to wait for the work under locks, where a call does not say. */
+    private readonly parts: EndingParts,
+    /** Aborts `ServiceContext.stopped`. */
+    private readonly stopping: AbortController,
+    /** Time to wait for the work under locks, where a call does not say. */
     private readonly graceMs = GRACE_MS,
   ) {
     this.#graceOver = new Promise((resolve) => (this.#endGrace = resolve));
@@ -40,42 +48,44 @@ export class ServiceEnd {
 
   /** While the service drains, work that it let in before may need another lock in order to end. */
   get refusesCaller(): boolean {
-    return this.stopped.signal.aborted || (this.#draining && !currentLocks().some((lock) => lock.isHeld));
+    return this.stopping.signal.aborted || (this.#draining && !currentLocks().some((lock) => lock.isHeld));
   }
 
   stop(): void {
-    if (this.stopped.signal.aborted) return;
+    if (this.stopping.signal.aborted) return;
     const reason = new LockShutdownError();
-    this.stopped.abort(reason);
-    this.holds.dismiss(reason);
+    this.stopping.abort(reason);
+    this.#sendWaitersAway(reason);
   }
 
   limitWaits(ms = this.graceMs): void {
-    const { clock } = this.holds.settings;
+    const { clock } = this.parts.service;
     const begunBy = clock.now();
     this.longestWaitMs = ms;
-    this.holds.limitHolds(ms);
-    void this.leaders.end();
+    this.parts.holds.limitAge(ms);
+    void this.parts.leaderships.end();
     // A server with many short requests has some at any time. Those that began meanwhile have as long as the others had.
     const onEnd = (): void => {
       this.#draining = true;
-      this.holds.dismiss(new LockShutdownError());
-      this.holds.abandon(begunBy);
+      this.#sendWaitersAway(new LockShutdownError());
+      this.parts.holds.abandon(begunBy);
       this.#endGrace();
     };
     clock.schedule(ms, onEnd, { background: true });
   }
 
   async drain(graceMs = this.graceMs): Promise<boolean> {
-    const { queue, settings } = this.holds;
+    const { turns, service } = this.parts;
     this.#draining = true;
-    void this.leaders.end();
-    if (queue.busy && graceMs > 0) await within(settings.clock, graceMs, Promise.race([queue.idle(), this.#graceOver]));
-    return !queue.busy;
+    void this.parts.leaderships.end();
+    if (turns.isBusy && graceMs > 0) {
+      await within(service.clock, graceMs, Promise.race([turns.idle(), this.#graceOver]));
+    }
+    return !turns.isBusy;
   }
 
   shutdown(graceMs?: number): Promise<void> {
-    return outside(() => {
+    return runOutsideLocks(() => {
       this.#closed ??= this.#graceOver.then(() => this.#shutdown(CLOSE_MS));
       void this.drain(graceMs).then(this.#endGrace);
       return this.#closed;
@@ -83,19 +93,25 @@ export class ServiceEnd {
   }
 
   close(withinMs = CLOSE_MS): Promise<void> {
-    this.#closed ??= outside(() => this.#close(withinMs));
+    this.#closed ??= runOutsideLocks(() => this.#close(withinMs));
     this.#endGrace();
     return this.#closed;
   }
 
+  /** Rejects all who wait, in this process and at the backend. */
+  #sendWaitersAway(reason: unknown): void {
+    this.parts.turns.rejectAll(reason);
+    this.parts.service.backend.dismiss(reason);
+  }
+
   async #shutdown(withinMs: number): Promise<void> {
     this.stop();
-    const { backend, clock, observers } = this.holds.settings;
-    const leftMs = this.holds.abandon();
+    const { backend, clock, observers } = this.parts.service;
+    const leftMs = this.parts.holds.abandon();
     if (leftMs === 0) return this.#close(withinMs);
-    this.unsubscribe();
+    this.parts.unfollowHealth?.();
     // A session ends with its connection, and would free the keys under the work.
-    within(clock, leftMs, this.holds.queue.idle())
+    within(clock, leftMs, this.parts.turns.idle())
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();
@@ -103,16 +119,16 @@ export class ServiceEnd {
 
   async #close(withinMs = CLOSE_MS): Promise<void> {
     this.stop();
-    const { backend, clock, observers } = this.holds.settings;
-    const led = this.leaders.end();
+    const { backend, clock, observers } = this.parts.service;
+    const led = this.parts.leaderships.end();
     await within(
       clock,
       withinMs,
-      this.holds.end((key) => this.leaders.hold(key)),
+      this.parts.holds.end((key) => this.parts.leaderships.hold(key)),
     );
     await led;
-    if (this.leaders.hold()) return this.#shutdown(withinMs);
-    this.unsubscribe();
+    if (this.parts.leaderships.hold()) return this.#shutdown(withinMs);
+    this.parts.unfollowHealth?.();
     await within(clock, withinMs, backend.close());
     observers.endStreams();
   }

@@ -1,6 +1,7 @@
-import { AbortListener } from '../kit/abort-listener.js';
+import { AbortListener } from '../time/abort-listener.js';
 import type { LossReason } from '../contract/errors.js';
 import type { Lease } from '../leasing/lease.js';
+import { trustedUntil } from '../leasing/trust.js';
 import { WheelTimer, type TimerWheel } from '../time/timer-wheel.js';
 import type { Clock, Timer } from '../time/timers.js';
 
@@ -9,15 +10,6 @@ export interface WatchdogListener {
   onJeopardy(cause?: unknown): void;
   onSafe(): void;
   onLost(reason: LossReason): void;
-}
-
-/** Clock rates may differ by this much, and timers may be this late, before two processes trust one lease. */
-const TRUSTED_SHARE = 0.99;
-const TRUST_MARGIN_MS = 2;
-
-/** Until when, on our own monotonic clock, a lease answered to a request sent at `sentAt` may be trusted. */
-export function trustedUntil(sentAt: number, ttlMs: number): number {
-  return sentAt + ttlMs * TRUSTED_SHARE - TRUST_MARGIN_MS;
 }
 
 const SHORTEST_RETRY_MS = 10;
@@ -40,7 +32,6 @@ export class Watchdog {
   /** When the renewal in flight was sent. */
   #renewalSentAt: number | undefined;
   #onRenewalOver: (() => void) | undefined;
-  #onLimit: (() => void) | undefined;
   /** For the next renewal, or to see whether one in flight is late. A thousand locks share a time on the grid. */
   readonly #timer: WheelTimer;
   #endOfTrust: Timer | undefined;
@@ -160,15 +151,7 @@ export class Watchdog {
     return this.#sentAt + (this.#ttlMs * 2) / 3;
   }
 
-  /** Calls `onTime` after a TTL, give or take an eighth, unless what it returns is called first. Only after `stop`. */
-  limit(onTime: () => void): () => void {
-    this.#onLimit = onTime;
-    this.#timer.setFrom(this.clock.now() + this.#ttlMs, this.#ttlMs / 8);
-    return () => this.#timer.cancel();
-  }
-
   #onTime(): void {
-    if (this.#state === 'over') return this.#onLimit?.();
     if (this.#renewalSentAt === undefined) this.renewNow();
     else if (this.renews) this.suspect(new Error('the renewal is late'));
   }

@@ -1,5 +1,5 @@
 import { setInterval } from 'node:timers';
-import { detached } from './detached.js';
+import { detached } from '../time/detached.js';
 
 /** The longest delay of a timer of Node. The interval has nothing to do when it fires. */
 const LONGEST_DELAY_MS = 2 ** 31 - 1;

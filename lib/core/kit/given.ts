@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../time/timers.js';
 import { within } from '../time/within.js';
-import { errorText } from './error-text.js';
+import { errorText } from '../contract/error-text.js';
 
 /** A value, or a function that is asked each time: for what changes during the process, such as a certificate. */
 export type Given<T extends object> = T | (() => T | Promise<T>);

@@ -1,4 +1,4 @@
-import { AbortListener } from './abort-listener.js';
+import { AbortListener } from '../time/abort-listener.js';
 
 /**
  * Aborts with the first of several signals, until `end`. `AbortSignal.any` leaves an entry for each call in signals

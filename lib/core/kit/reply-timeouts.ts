@@ -1,5 +1,5 @@
 import type { Clock, Timer } from '../time/timers.js';
-import { replyTimeout } from './reply-timeout.js';
+import { replyTimeout } from '../time/reply-timeout.js';
 
 /** One timer for the replies to all questions: it looks when the first of them may be overdue. Needs no closing. */
 export class ReplyTimeouts {

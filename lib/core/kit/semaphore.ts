@@ -1,4 +1,4 @@
-import { AbortListener } from './abort-listener.js';
+import { AbortListener } from '../time/abort-listener.js';
 import { Deadline } from '../time/deadline.js';
 
 export interface SemaphoreWait {

@@ -1,4 +1,4 @@
-import { AbortListener } from '../kit/abort-listener.js';
+import { AbortListener } from '../time/abort-listener.js';
 import type { Holder } from '../contract/holder.js';
 import type { Clock } from '../time/timers.js';
 

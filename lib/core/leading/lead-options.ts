@@ -1,4 +1,4 @@
-import type { ResolvedOptions } from '../lock-options.js';
+import type { ResolvedOptions } from '../options/lock-options.js';
 import { assertNumber, assertOptions } from '../kit/option-checks.js';
 import type { LockHandle } from '../holding/lock-handle.js';
 

@@ -1,25 +1,33 @@
 import { isLockError, LockTimeoutError } from '../contract/errors.js';
 import type { Holder } from '../contract/holder.js';
 import type { TermEnd } from '../events/lock-observer.js';
-import { outside } from '../holding/call-tree.js';
-import type { HoldRegistry } from '../holding/hold-registry.js';
+import { runOutsideLocks } from '../holding/call-tree.js';
+import type { Holds, HoldTurns } from '../holding/holds.js';
+import type { ServiceContext } from '../holding/service-context.js';
 import { currentLocks } from '../holding/lock-handle.js';
 import { whileAwaited } from '../kit/awaited-promises.js';
-import type { ResolvedOptions } from '../lock-options.js';
+import type { ResolvedOptions } from '../options/lock-options.js';
 import { assertLooks, currentHolder } from '../looking/readings.js';
 import { pause } from '../time/timers.js';
 import { within } from '../time/within.js';
-import { Acquisition } from '../waiting/acquisition.js';
-import { KeyHeld } from '../waiting/blockers.js';
+import type { Acquirer } from '../acquiring/acquirer.js';
+import { KeyHeld } from '../acquiring/key-held.js';
 import { Changes } from './changes.js';
 import type { LeaderWork } from './lead-options.js';
 import { Pauses } from './pauses.js';
 import { Term } from './term.js';
 
+/** What all leaderships of one service share. */
+export interface LeadershipParts {
+  readonly service: ServiceContext;
+  readonly turns: HoldTurns;
+  readonly holds: Holds;
+  readonly acquirer: Acquirer;
+}
+
 export interface LeadershipSettings {
   /** With the namespace. */
   readonly fullKey: string;
-  readonly holds: HoldRegistry;
   readonly work: LeaderWork;
   readonly options: Readonly<ResolvedOptions>;
   readonly graceMs: number;
@@ -43,12 +51,13 @@ export class Leadership implements AsyncDisposable {
   constructor(
     /** Without the namespace. */
     readonly key: string,
+    private readonly parts: LeadershipParts,
     private readonly settings: LeadershipSettings,
   ) {
-    const { options, holds } = settings;
+    const { options } = settings;
     this.#pauses = new Pauses(options.ttlMs);
-    this.#changes = new Changes(holds.settings.clock, options.ttlMs, () => this.#look());
-    this.over = outside(() => this.#stand());
+    this.#changes = new Changes(parts.service.clock, options.ttlMs, () => this.#look());
+    this.over = runOutsideLocks(() => this.#stand());
   }
 
   /**
@@ -74,7 +83,7 @@ export class Leadership implements AsyncDisposable {
    * @throws LockConfigurationError the backend cannot tell
    */
   changes({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterableIterator<Holder | undefined> {
-    assertLooks(this.settings.holds, this.settings.fullKey);
+    assertLooks(this.parts.service, this.settings.fullKey);
     return this.#changes.stream(signal);
   }
 
@@ -103,9 +112,9 @@ export class Leadership implements AsyncDisposable {
   /** @internal Whether all ended in time. */
   leave(reason: 'resigned' | 'shutdown'): Promise<boolean> {
     this.#closed.abort();
-    const { graceMs, holds } = this.settings;
+    const { graceMs } = this.settings;
     // Readers need not wait for work that goes on.
-    this.#left ??= within(holds.settings.clock, graceMs, this.over).finally(() => this.#changes.end());
+    this.#left ??= within(this.parts.service.clock, graceMs, this.over).finally(() => this.#changes.end());
     return this.#endTerm(reason, this.#left).then((ended) => ended === true);
   }
 
@@ -122,7 +131,7 @@ export class Leadership implements AsyncDisposable {
   }
 
   async #stand(): Promise<void> {
-    const { clock } = this.settings.holds.settings;
+    const { clock } = this.parts.service;
     const { signal: until } = this.#closed;
     while (!until.aborted) {
       const pauseMs = await this.#candidacy();
@@ -147,8 +156,9 @@ export class Leadership implements AsyncDisposable {
   }
 
   async #elected(): Promise<Term> {
-    const { fullKey, options, holds } = this.settings;
-    const hold = await new Acquisition(fullKey, { ...options, signal: this.#closed.signal }, holds).run();
+    const { fullKey, options } = this.settings;
+    const { acquirer, holds } = this.parts;
+    const hold = await acquirer.acquireUntraced(fullKey, { ...options, signal: this.#closed.signal });
     if (hold instanceof KeyHeld) {
       const { holder, message } = hold;
       throw new LockTimeoutError(this.key, { waitMs: options.waitMs, holder, message });
@@ -157,8 +167,8 @@ export class Leadership implements AsyncDisposable {
   }
 
   async #serve(term: Term): Promise<number> {
-    const { fullKey: key, holds } = this.settings;
-    const { clock, observers } = holds.settings;
+    const { fullKey: key } = this.settings;
+    const { clock, observers } = this.parts.service;
     const { fencingToken } = term;
     const since = clock.now();
     this.#term = term;
@@ -169,7 +179,7 @@ export class Leadership implements AsyncDisposable {
     await term.release();
     const ledMs = clock.now() - since;
     // On a store that keeps no line, those who wait elsewhere ask first.
-    if (!this.#closed.signal.aborted) holds.yielding.add(key);
+    if (!this.#closed.signal.aborted) this.parts.turns.yieldNext(key);
     this.#changes.note();
     const fault = error === undefined ? {} : { error };
     observers.notify('termEnded', () => ({ key, fencingToken, ledMs, reason, ...fault }));
@@ -191,8 +201,8 @@ export class Leadership implements AsyncDisposable {
   }
 
   #look(): Promise<Holder | undefined> | Holder {
-    const { holds, fullKey } = this.settings;
-    return this.isLeader ? holds.settings.metadata : currentHolder(holds, fullKey);
+    const { service } = this.parts;
+    return this.isLeader ? service.metadata : currentHolder(service, this.settings.fullKey);
   }
 }
 

@@ -1,11 +1,10 @@
 import { assertKey } from '../contract/key.js';
 import { LockConfigurationError, LockShutdownError, quote } from '../contract/errors.js';
-import { AbortListener } from '../kit/abort-listener.js';
+import { AbortListener } from '../time/abort-listener.js';
 import { refuseOption, shownOption } from '../kit/option-checks.js';
-import type { HoldRegistry } from '../holding/hold-registry.js';
-import type { OptionResolver } from '../option-resolver.js';
+import type { OptionResolver } from '../options/option-resolver.js';
 import { assertLeadOptions, type LeaderWork, type LeadOptions, OFFICE } from './lead-options.js';
-import { Leadership } from './leadership.js';
+import { Leadership, type LeadershipParts } from './leadership.js';
 
 const GRACE_MS = 5_000;
 
@@ -16,7 +15,7 @@ export class Leaderships {
   #ended = false;
 
   constructor(
-    private readonly holds: HoldRegistry,
+    private readonly parts: LeadershipParts,
     private readonly options: OptionResolver,
     private readonly prefix: string,
   ) {}
@@ -24,7 +23,7 @@ export class Leaderships {
   /** See `LockService.lead`. */
   stand(key: string, work: LeaderWork, given: LeadOptions = {}): Leadership {
     assertKey(key);
-    if (this.#ended || this.holds.settings.stopped.aborted) throw new LockShutdownError(key);
+    if (this.#ended || this.parts.service.stopped.aborted) throw new LockShutdownError(key);
     if (typeof work !== 'function') refuseOption('work', `must be a function; it was ${shownOption(work)}`);
     assertLeadOptions(given);
     const { graceMs = GRACE_MS, signal, ...asked } = given;
@@ -38,7 +37,7 @@ export class Leaderships {
         key,
       );
     }
-    const leadership = new Leadership(key, { fullKey, holds: this.holds, work, options, graceMs });
+    const leadership = new Leadership(key, this.parts, { fullKey, work, options, graceMs });
     this.#standing.set(fullKey, leadership);
     const listener = signal && new AbortListener(signal, () => void leadership.close());
     void this.#forget(fullKey, leadership, listener);

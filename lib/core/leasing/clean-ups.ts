@@ -1,6 +1,6 @@
 import { WaitGroup } from '../kit/wait-group.js';
 import type { LeaseStore } from '../contract/lease-store.js';
-import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
+import { type Linked, LinkedQueue } from '../time/linked-queue.js';
 import { NotSentError } from '../contract/errors.js';
 import { hasSessions } from './lease.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';

@@ -1,11 +1,11 @@
-import { AbortListener } from '../kit/abort-listener.js';
+import { AbortListener } from '../time/abort-listener.js';
 import { isLockError, LockBackendError, NotSentError } from '../contract/errors.js';
 import { failureKindOf } from '../contract/failure-kind.js';
 import type { Contending } from './contending.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import type { Lease } from './lease.js';
-import { replyTimeout } from '../kit/reply-timeout.js';
-import { assertLockDelay } from '../option-resolver.js';
+import { replyTimeout } from '../time/reply-timeout.js';
+import { assertLockDelay } from '../options/option-resolver.js';
 import type { Question } from './question.js';
 import { AFTER_EXPIRY_MS } from './wake-ups.js';
 

@@ -1,9 +1,9 @@
 import { LockBackendError, NotSentError } from '../contract/errors.js';
 import type { HealthSource } from '../contract/health.js';
 import type { Guarantee, LeaseAttempt, LeaseStore } from '../contract/lease-store.js';
-import { AbortListener } from '../kit/abort-listener.js';
-import { LinkedQueue } from '../kit/linked-queue.js';
-import { assertTtl } from '../option-resolver.js';
+import { AbortListener } from '../time/abort-listener.js';
+import { LinkedQueue } from '../time/linked-queue.js';
+import { assertTtl } from '../options/option-resolver.js';
 import type { Clock, Timer } from '../time/timers.js';
 import { CleanUps } from './clean-ups.js';
 import { Contender, SILENCE_MS } from './contender.js';

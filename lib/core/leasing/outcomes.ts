@@ -4,7 +4,7 @@ import { failureKindOf } from '../contract/failure-kind.js';
 import type { BackendHealth, HealthSource } from '../contract/health.js';
 import { ownMetadata } from '../contract/holder.js';
 import type { LeaseStore } from '../contract/lease-store.js';
-import { errorText } from '../kit/error-text.js';
+import { errorText } from '../contract/error-text.js';
 import { type Clock, pause } from '../time/timers.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';
 

@@ -1,7 +1,7 @@
 import type { Asker, GrantedLease, LeaseAttempt, LeaseStore, RefusedLease } from '../contract/lease-store.js';
-import { trustedUntil } from '../holding/watchdog.js';
-import type { AbortListener } from '../kit/abort-listener.js';
-import type { Linked, LinkedQueue } from '../kit/linked-queue.js';
+import { trustedUntil } from './trust.js';
+import type { AbortListener } from '../time/abort-listener.js';
+import type { Linked, LinkedQueue } from '../time/linked-queue.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Clock, Timer } from '../time/timers.js';
 import type { AcquireRequest } from './lease-request.js';

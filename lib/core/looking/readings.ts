@@ -3,20 +3,20 @@ import { isLockError, LockConfigurationError } from '../contract/errors.js';
 import type { Holder } from '../contract/holder.js';
 import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
 import type { LeaseStore } from '../contract/lease-store.js';
-import { outside } from '../holding/call-tree.js';
-import type { HoldRegistry } from '../holding/hold-registry.js';
+import { runOutsideLocks } from '../holding/call-tree.js';
+import type { ServiceContext } from '../holding/service-context.js';
 import { whileAwaited } from '../kit/awaited-promises.js';
-import { HAND_OFF_BITS } from '../waiting/hand-off-limits.js';
+import { HAND_OFF_BITS } from '../options/hand-off-options.js';
 
 /** @throws LockConfigurationError when the backend cannot tell who has a key */
-export function assertLooks({ settings: { backend } }: HoldRegistry, key: string): void {
+export function assertLooks({ backend }: ServiceContext, key: string): void {
   if (!backend.store.look) throw unable(`${backend.name} cannot tell who holds a key`, key);
 }
 
 /** See `LockService.look`. Observers hear of a failure. @param key with the namespace */
-export async function look(holds: HoldRegistry, key: string): Promise<LeaseState> {
-  assertLooks(holds, key);
-  const state = await ask(holds, key, 'read the holder of', async (store) => (await store.look?.(key)) ?? {});
+export async function look(service: ServiceContext, key: string): Promise<LeaseState> {
+  assertLooks(service, key);
+  const state = await ask(service, key, 'read the holder of', async (store) => (await store.look?.(key)) ?? {});
   const { holder, holders, waiters } = state;
   return {
     ...(holder ? { holder: described(holder) } : {}),
@@ -36,19 +36,19 @@ function described<Claimant extends KeyHolder | KeyWaiter>(claimant: Claimant): 
 }
 
 /** As it describes itself. `undefined`: nobody has the key, or somebody whom no lock service describes. */
-export async function currentHolder(holds: HoldRegistry, key: string): Promise<Holder | undefined> {
-  const { host, pid, label, since } = (await look(holds, key)).holder ?? {};
+export async function currentHolder(service: ServiceContext, key: string): Promise<Holder | undefined> {
+  const { host, pid, label, since } = (await look(service, key)).holder ?? {};
   if (host === undefined || pid === undefined) return undefined;
   return { host, pid, ...(label === undefined ? {} : { label }), ...(since ? { since } : {}) };
 }
 
 /** See `LockService.evict`. */
-export async function evict(holds: HoldRegistry, key: string, owner?: string): Promise<KeyHolder | undefined> {
-  const { holder, holders = holder ? [holder] : [] } = await look(holds, key);
+export async function evict(service: ServiceContext, key: string, owner?: string): Promise<KeyHolder | undefined> {
+  const { holder, holders = holder ? [holder] : [] } = await look(service, key);
   const evicted: KeyHolder[] = [];
   for (const present of holders) {
     if (owner !== undefined && owner !== present.owner) continue;
-    const isEvicted = await ask(holds, key, 'evict the holder of', async (store) => {
+    const isEvicted = await ask(service, key, 'evict the holder of', async (store) => {
       if (store.evict) return store.evict(key, present.owner);
       if ((store.endsWith ?? 'ttl') === 'ttl') return store.release(key, present.owner);
       throw unable(`${store.name} cannot take a key from its holder`, key);
@@ -59,12 +59,12 @@ export async function evict(holds: HoldRegistry, key: string, owner?: string): P
 }
 
 /** See `LockService.keys`. */
-export async function* keysOf(holds: HoldRegistry, prefix: string): AsyncGenerator<string, void, void> {
-  const pages = outside(() => holds.settings.backend.store.keys?.(prefix)[Symbol.asyncIterator]());
-  if (!pages) throw unable(`${holds.settings.backend.name} cannot list keys`, '');
+export async function* keysOf(service: ServiceContext, prefix: string): AsyncGenerator<string, void, void> {
+  const pages = runOutsideLocks(() => service.backend.store.keys?.(prefix)[Symbol.asyncIterator]());
+  if (!pages) throw unable(`${service.backend.name} cannot list keys`, '');
   try {
     for (;;) {
-      const { done, value: page } = await ask(holds, '', 'list the keys', () => pages.next());
+      const { done, value: page } = await ask(service, '', 'list the keys', () => pages.next());
       if (done === true) return;
       for (const key of page) yield key.slice(prefix.length);
     }
@@ -74,14 +74,14 @@ export async function* keysOf(holds: HoldRegistry, prefix: string): AsyncGenerat
 }
 
 async function ask<T>(
-  { settings: { backend, clock, observers, stopped } }: HoldRegistry,
+  { backend, clock, observers, stopped }: ServiceContext,
   key: string,
   operation: string,
   question: (store: LeaseStore) => Promise<T>,
 ): Promise<T> {
   stopped.throwIfAborted();
   try {
-    const asked = (): Promise<T> => outside(() => question(backend.store));
+    const asked = (): Promise<T> => runOutsideLocks(() => question(backend.store));
     return await whileAwaited(() => backend.note(key, clock, asked()));
   } catch (error) {
     if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;

@@ -1,16 +1,21 @@
 import { shown } from '../contract/claim.js';
 import type { LockSnapshot } from '../events/lock-observer.js';
-import type { HoldRegistry } from '../holding/hold-registry.js';
+import type { Holds, HoldTurns } from '../holding/holds.js';
+import type { Clock } from '../time/timers.js';
 
-/** The locks that this process holds. @param leads whether a key is a leader's */
-export function snapshotsOf(holds: HoldRegistry, leads: (key: string) => boolean): LockSnapshot[] {
-  const { clock } = holds.settings;
+/** Describes the locks that this process holds. @param leads whether a key is a leader's */
+export function snapshotsOf(
+  holds: Holds,
+  turns: HoldTurns,
+  clock: Clock,
+  leads: (key: string) => boolean,
+): LockSnapshot[] {
   return [...holds].map(({ key, slot, claim, state, fencingToken, since }) => ({
     key,
     state,
     fencingToken,
     heldMs: clock.now() - since,
-    waitersHere: holds.queue.waiting(slot),
+    waitersHere: turns.countWaiters(slot),
     leads: leads(key),
     ...shown(claim),
   }));

@@ -1,8 +1,8 @@
 import { LockDeadlockError } from '../contract/errors.js';
 import { keyClass } from '../contract/key.js';
 import type { Observers } from '../events/observers.js';
-import { holdsAround } from '../holding/call-tree.js';
-import type { Hold } from '../holding/hold.js';
+import { currentHolds } from '../holding/call-tree.js';
+import type { Holds } from '../holding/holds.js';
 import { ClassOrders } from './class-orders.js';
 import { TreeWaits } from './tree-waits.js';
 
@@ -26,11 +26,11 @@ export class OrderWatch {
   }
 
   /**
-   * Returns what to call when the wait has ended. @param held what this process holds, by `Hold.id`
+   * Returns what to call when the wait has ended. @param held what this process holds
    * @throws LockDeadlockError
    */
-  begin(wanted: string, held: ReadonlyMap<string, Hold>): (() => void) | undefined {
-    const holds = holdsAround().filter((hold) => held.get(hold.id) === hold);
+  begin(wanted: string, held: Holds): (() => void) | undefined {
+    const holds = currentHolds().filter((hold) => held.get(hold.id) === hold);
     if (holds.length === 0) return undefined;
     for (const { key } of holds) this.#note(key, wanted);
     const others = this.#waits.circle(held, holds, wanted);

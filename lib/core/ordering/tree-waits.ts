@@ -1,5 +1,6 @@
 import type { LockWait } from '../contract/errors.js';
 import type { Hold } from '../holding/hold.js';
+import type { Holds } from '../holding/holds.js';
 
 interface TreeWait extends LockWait {
   readonly holds: readonly Hold[];
@@ -11,14 +12,9 @@ export class TreeWaits {
 
   /**
    * Those between a tree with `holds` that asks for `wanted` and itself, each of whom waits for the next.
-   * `undefined`: there is no circle. @param held what this process holds, by `Hold.id`
+   * `undefined`: there is no circle. @param held what this process holds
    */
-  circle(
-    held: ReadonlyMap<string, Hold>,
-    holds: readonly Hold[],
-    wanted: string,
-    seen = new Set<Hold>(),
-  ): LockWait[] | undefined {
+  circle(held: Holds, holds: readonly Hold[], wanted: string, seen = new Set<Hold>()): LockWait[] | undefined {
     const holder = held.get(wanted);
     if (!holder || seen.has(holder)) return undefined;
     if (holds.includes(holder)) return [];

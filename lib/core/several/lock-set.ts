@@ -1,5 +1,5 @@
 import { LockHandle } from '../holding/lock-handle.js';
-import { AbortListener } from '../kit/abort-listener.js';
+import { AbortListener } from '../time/abort-listener.js';
 
 /** The locks of several keys, taken together and given back together. Made by `LockService` only. */
 export class LockSet implements AsyncDisposable {

@@ -1,6 +1,6 @@
 import type { LockHandle } from '../holding/lock-handle.js';
 import { runUnder } from '../holding/run-under.js';
-import type { AcquireOptions, ResolvedOptions } from '../lock-options.js';
+import type { AcquireOptions, ResolvedOptions } from '../options/lock-options.js';
 import { JoinedSignal } from '../kit/joined-signal.js';
 import { Deadline } from '../time/deadline.js';
 import { type Clock, systemClock } from '../time/timers.js';

@@ -2,7 +2,7 @@ import { claimFor, covers, describeClaim } from '../contract/claim.js';
 import { LockConfigurationError, quote } from '../contract/errors.js';
 import { assertKey } from '../contract/key.js';
 import { assertOptions, isObject } from '../kit/option-checks.js';
-import type { AcquireOptions, ResolvedOptions, TryAcquireOptions } from '../lock-options.js';
+import type { AcquireOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
 
 /** One of several keys, and how much of it. Where that is not said, it is what the options of the call say. */
 export interface KeyClaim extends Pick<TryAcquireOptions, 'mode' | 'limit' | 'permits'> {

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers';
-import { detached } from '../kit/detached.js';
-import { type Linked, LinkedQueue } from '../kit/linked-queue.js';
+import { detached } from './detached.js';
+import { type Linked, LinkedQueue } from './linked-queue.js';
 import type { Clock, Timer } from './timers.js';
 
 /** The most callbacks of one turn of the event loop; more would keep everything else waiting. */

@@ -1,7 +1,7 @@
 // A test framework may replace the global ones by fakes, in the middle of a lease that a server counts in real time.
 import { performance } from 'node:perf_hooks';
 import { clearTimeout, setTimeout } from 'node:timers';
-import { AbortListener } from '../kit/abort-listener.js';
+import { AbortListener } from './abort-listener.js';
 
 /** A pending callback. Cancelling one that ran or was cancelled does nothing. */
 export interface Timer {

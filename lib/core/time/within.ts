@@ -1,4 +1,4 @@
-import { replyTimeout } from '../kit/reply-timeout.js';
+import { replyTimeout } from './reply-timeout.js';
 import type { Clock } from './timers.js';
 
 /** Whether `task` was over within `ms`. Rejects when `task` does in time; later its outcome is ignored. */

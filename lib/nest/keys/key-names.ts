@@ -14,7 +14,8 @@ import {
   routeParameters,
 } from '../method-metadata.js';
 import { parameterMetadata } from './parameter-metadata.js';
-import { fromRequest, hasProperty, isObject, REQUEST_PARTS, routeParameter, walk } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
+import { fromRequest, hasProperty, REQUEST_PARTS, routeParameter, walk } from '../requests/request-values.js';
 
 /** The context is that of the request that the call handles. */
 export type ReadValue = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;

@@ -14,7 +14,7 @@ import type { Declaration, Method } from '../../decorators/declaration.js';
 import { KeyNames, type ReadValue } from './key-names.js';
 import { type KeyTemplate, parseTemplate, type Path } from './key-template.js';
 import { blameRequest } from '../requests/lock-answers.js';
-import { isObject } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 
 export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly WantedKey[];
 export type KeySource = string | readonly WantedKey[] | KeyFunction;

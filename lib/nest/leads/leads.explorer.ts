@@ -4,10 +4,10 @@ import { type Leadership, LockConfigurationError, type LockHandle, type LockServ
 import { isMethod, labelOf } from '../../decorators/declaration.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { type LeadsMethod, leadsMethods } from './leads.decorator.js';
-import { endFirst } from '../module/hook-order.js';
-import { exploreLazyModules, type ModuleExplorer } from '../module/lazy-modules.js';
+import { endFirst } from '../lifecycle/hook-order.js';
+import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
 import { lockedMethods } from '../locked/locked-method.js';
-import { isObject } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
 

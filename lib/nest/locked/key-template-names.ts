@@ -2,7 +2,7 @@ import type { DiscoveryService } from '@nestjs/core';
 import { keyClass } from '../../core/index.js';
 import type { KeyTemplate } from '../keys/key-template.js';
 import { lockedMethods } from './locked-method.js';
-import { isObject } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 
 /** All that a value in a key may be: see `encodeValue` in `locked-keys.ts`. */
 const VALUE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;

@@ -21,7 +21,7 @@ import { checkSchedule } from './schedules.js';
 import { isEventStream, returnsObservable, takesResponse } from '../method-metadata.js';
 import type { Enclosure, MethodStep } from './method-step.js';
 import { parameterMetadata } from '../keys/parameter-metadata.js';
-import { isObject } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 import { currentRequest, ownContext } from '../requests/request-scope.js';
 import { lockedResult } from '../results/locked-result.js';
 

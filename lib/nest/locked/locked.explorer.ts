@@ -3,12 +3,11 @@ import { ApplicationConfig, DiscoveryService, LazyModuleLoader, ModuleRef, Modul
 import { LockConfigurationError, type LockService } from '../../core/index.js';
 import { assertStepsLocked } from '../../decorators/locked-step.js';
 import { describeCopies } from '../copies.js';
-import { getLockServiceToken } from '../inject-lock-service.decorator.js';
-import { exploreLazyModules, type ModuleExplorer } from '../module/lazy-modules.js';
-import { LOCK_SERVICES, type LockServices } from '../module/lock-services.js';
+import { getLockServiceToken, LOCK_SERVICES, type NamedLockServices } from '../inject-lock-service.decorator.js';
+import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
 import { type LockedMethod, lockedMethods } from './locked-method.js';
 import type { MethodStep } from './method-step.js';
-import { isObject } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 import { LockErrors } from '../requests/lock-errors.js';
 import { interceptHandlers } from '../requests/request-interceptors.js';
 import { assertNotUnlocked } from './unlocked.decorator.js';
@@ -31,7 +30,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   constructor(
     private readonly discovery: DiscoveryService,
     private readonly moduleRef: ModuleRef,
-    @Inject(LOCK_SERVICES) private readonly services: LockServices,
+    @Inject(LOCK_SERVICES) private readonly services: NamedLockServices,
     private readonly config: ApplicationConfig,
     modules: ModulesContainer,
     lazyModules: LazyModuleLoader,

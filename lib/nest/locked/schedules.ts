@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { Logger } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
-import { isObject } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 import type { LockedOptions } from './locked-types.js';
 
 /** Keys under which @nestjs/schedule describes a job. It is not imported for it. */

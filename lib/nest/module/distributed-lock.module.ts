@@ -9,10 +9,10 @@ import {
   type DistributedLockOptions,
   resolveModuleOptions,
 } from './distributed-lock-options.js';
-import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
+import { DEFAULT_BACKEND, getLockServiceToken, LOCK_SERVICES } from '../inject-lock-service.decorator.js';
 import { assertAnswers, type LockAnswers } from '../requests/lock-answers.js';
 import { LeadsModule } from '../leads/leads.module.js';
-import { LOCK_SERVICES, LockServices } from './lock-services.js';
+import { LockServices } from './lock-services.js';
 import { MadeOnce } from './made-once.js';
 import { LockedExplorer } from '../locked/locked.explorer.js';
 import { LockErrors } from '../requests/lock-errors.js';

@@ -8,19 +8,16 @@ import {
   openBackend,
 } from '../../core/index.js';
 import { type DistributedLockOptions, resolveModuleOptions } from './distributed-lock-options.js';
-import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
+import { DEFAULT_BACKEND, LOCK_SERVICES, type NamedLockServices } from '../inject-lock-service.decorator.js';
 import { KeyTemplateNames } from '../locked/key-template-names.js';
-import { endLast } from './hook-order.js';
+import { endLast } from '../lifecycle/hook-order.js';
 import { LockLogger } from './lock-logger.js';
-
-/** The token of a module's `LockServices`, in all copies of this package. */
-export const LOCK_SERVICES = Symbol.for('nestjs-distributed-lock/services');
 
 /**
  * A module's services, and their end. They end last, after the server and all other modules: requests in flight, and
  * other work that the application waits for, keep their locks.
  */
-export class LockServices implements BeforeApplicationShutdown, OnApplicationShutdown {
+export class LockServices implements NamedLockServices, BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #services: ReadonlyMap<string, LockService>;
   #logger: LoggerService = new Logger('LockService');
 

@@ -1,7 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
 import { LockConfigurationError } from '../../core/index.js';
-import { LOCK_SERVICES } from './lock-services.js';
+import { LOCK_SERVICES } from '../inject-lock-service.decorator.js';
 
 /**
  * Refuses services that Nest makes anew for each request: the locks of one would be free for the next, and nobody would

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
-import { isObject } from './request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 
 /** A response of Node, over HTTP/1 or HTTP/2. */
 export interface RawResponse {

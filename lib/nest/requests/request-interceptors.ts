@@ -3,7 +3,7 @@ import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { isMethod, type Method } from '../../decorators/declaration.js';
 import { addFirstInterceptor, addLastInterceptor, isFieldResolver, mayBeHandler } from '../method-metadata.js';
 import { guardFieldResolver } from './field-resolvers.js';
-import { isObject } from './request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 import { LockErrorsInterceptor, noteLockErrors } from './lock-errors.interceptor.js';
 import type { LockErrors } from './lock-errors.js';
 import { RequestScopeInterceptor } from './request-scope.interceptor.js';

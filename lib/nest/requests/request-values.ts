@@ -1,4 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common';
+import { isObject } from '../../decorators/is-object.js';
 
 /** The parts of a request that a placeholder may name, with a path behind it; `data` is that of a message. */
 export const REQUEST_PARTS: ReadonlySet<string> = new Set(['params', 'query', 'body', 'user', 'data']);
@@ -58,8 +59,4 @@ export function hasProperty(value: object, name: string): boolean {
 /** The last one, `Object.prototype`, has none. */
 function prototypeOf(value: object): object | null {
   return Object.getPrototypeOf(value);
-}
-
-export function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import { isObject } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, Follower } from './followed-result.js';
 
 type Step = IteratorResult<unknown>;

@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { finished, type Readable, type Writable } from 'node:stream';
-import { isObject } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, Follower } from './followed-result.js';
 
 /** Returns the stream of a `StreamableFile`. */

@@ -1,6 +1,6 @@
 import { isObservable } from 'rxjs';
 import { LockConfigurationError, type LockHandle } from '../../core/index.js';
-import { isObject } from '../requests/request-values.js';
+import { isObject } from '../../decorators/is-object.js';
 import { onceOver } from '../requests/raw-response.js';
 import { currentRequest } from '../requests/request-scope.js';
 import { followIterator } from './followed-iterator.js';

@@ -1,6 +1,6 @@
-import { LockConfigurationError } from './contract/errors.js';
-import type { LeaseStore } from './contract/lease-store.js';
-import { refuseOption } from './kit/option-checks.js';
+import { LockConfigurationError } from '../contract/errors.js';
+import type { LeaseStore } from '../contract/lease-store.js';
+import { refuseOption } from '../kit/option-checks.js';
 import {
   type AcquireOptions,
   assertDefaults,

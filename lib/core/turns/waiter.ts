@@ -1,9 +1,9 @@
-import { AbortListener } from '../kit/abort-listener.js';
-import type { ResolvedOptions } from '../lock-options.js';
+import { AbortListener } from '../time/abort-listener.js';
+import type { ResolvedOptions } from '../options/lock-options.js';
 import type { Deadline } from '../time/deadline.js';
 import type { Timer } from '../time/timers.js';
 
-/** Gets the turn, alone or with what the one before hands on, unless the deadline or the signal comes first. */
+/** Caller that waits for a turn. Its wait ends with the turn, at its deadline, or with its signal. */
 export class Waiter<Handed> {
   readonly #timer: Timer;
   readonly #abortListener: AbortListener | undefined;
@@ -11,7 +11,7 @@ export class Waiter<Handed> {
   constructor(
     readonly options: ResolvedOptions,
     deadline: Deadline,
-    private readonly line: Set<Waiter<Handed>>,
+    private readonly waiters: Set<Waiter<Handed>>,
     private readonly onTurn: (handed: Handed | null | 'timed-out') => void,
     private readonly onRejected: (reason: unknown) => void,
   ) {
@@ -31,20 +31,8 @@ export class Waiter<Handed> {
   }
 
   #leave(): void {
-    this.line.delete(this);
+    this.waiters.delete(this);
     this.#timer.cancel();
     this.#abortListener?.end();
-  }
-}
-
-/** The turns of one slot that are taken, and those who wait for one. A set keeps its order, and forgets in constant time. */
-export class Turns<Handed> {
-  readonly line = new Set<Waiter<Handed>>();
-  taken = 1;
-  /** Of these, the ones that keep nobody from a turn: see `LocalQueue.share`. */
-  shared = 0;
-
-  get first(): Waiter<Handed> | undefined {
-    return this.line.values().next().value;
   }
 }

@@ -1,5 +1,5 @@
 import { clearImmediate, setImmediate } from 'node:timers';
-import type { Clock, Timer } from '../time/timers.js';
+import type { Clock, Timer } from './timers.js';
 
 /** Calls `onSilence` after `delayMs`, unless it is cancelled by an answer. */
 export function replyTimeout(

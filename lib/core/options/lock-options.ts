@@ -1,4 +1,4 @@
-import { type HandOffOptions, MAX_HAND_OFFS } from './waiting/hand-off-limits.js';
+import { type HandOffOptions, MAX_HAND_OFFS } from './hand-off-options.js';
 import {
   assertBoolean,
   assertNumber,
@@ -9,10 +9,10 @@ import {
   isObject,
   refuseOption,
   shownOption,
-} from './kit/option-checks.js';
-import { MOST_PERMITS } from './contract/claim.js';
-import type { LockObserver } from './events/lock-observer.js';
-import type { Clock } from './time/timers.js';
+} from '../kit/option-checks.js';
+import { MOST_PERMITS } from '../contract/claim.js';
+import type { LockObserver } from '../events/lock-observer.js';
+import type { Clock } from '../time/timers.js';
 
 export interface TryAcquireOptions {
   /** How long the key stays locked if this process dies. Sessions have their own. @default 30_000 */

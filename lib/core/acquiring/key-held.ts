@@ -1,0 +1,11 @@
+import type { Holder } from '../contract/holder.js';
+
+/** Result of an acquisition that got no hold, because another caller has the key. */
+export class KeyHeld {
+  constructor(
+    /** Holder of the key, where it is known. */
+    readonly holder?: Holder,
+    /** Explanation for the caller where "is held" would not be the whole truth. */
+    readonly message?: string,
+  ) {}
+}

@@ -1,0 +1,33 @@
+import type { CallTrace, LockTracer, TracedCall } from '../events/lock-tracer.js';
+import { warnOf } from '../events/observers.js';
+import type { Hold } from '../holding/hold.js';
+import { KeyHeld } from './key-held.js';
+
+/** Runs an acquisition and tells the tracers how it ended. Errors of tracers disturb nothing. */
+export async function runTraced(
+  acquire: () => Promise<Hold | KeyHeld>,
+  call: TracedCall,
+  tracers: readonly LockTracer[],
+): Promise<Hold | KeyHeld> {
+  const traces = tracers.map((tracer) => ignoreErrors(() => tracer.begin(call)));
+  const tell = (how: (trace: CallTrace) => void): void => {
+    for (const trace of traces) if (trace) ignoreErrors(() => how(trace));
+  };
+  try {
+    const held = await acquire();
+    tell((trace) => (held instanceof KeyHeld ? trace.refused() : trace.granted(held)));
+    return held;
+  } catch (error) {
+    tell((trace) => trace.failed(error));
+    throw error;
+  }
+}
+
+function ignoreErrors<T>(tell: () => T): T | undefined {
+  try {
+    return tell();
+  } catch (error) {
+    warnOf('a lock tracer threw', error);
+    return undefined;
+  }
+}

@@ -1,0 +1,209 @@
+import { shown } from '../contract/claim.js';
+import type { LossReason } from '../contract/errors.js';
+import type { Lease } from '../leasing/lease.js';
+import type { HandOffOptions } from '../options/hand-off-options.js';
+import type { ResolvedOptions } from '../options/lock-options.js';
+import { untrustedMs } from '../options/option-resolver.js';
+import { TimerWheel } from '../time/timer-wheel.js';
+import { isExhausted } from '../turns/hand-off-limits.js';
+import { haveSameRequest } from '../turns/slot.js';
+import type { Turns } from '../turns/turns.js';
+import { runOutsideLocks } from './call-tree.js';
+import { Hold, type HoldListener } from './hold.js';
+import { JoinableHolds } from './joinable-holds.js';
+import { LeaseReleases } from './lease-releases.js';
+import type { ServiceContext } from './service-context.js';
+import { Watchdog } from './watchdog.js';
+
+/** Queue entry on the server that a caller who gives up leaves to the next caller of this process. */
+export interface LeftEntry {
+  readonly owner: string;
+}
+
+/** Turns of a service's callers, who pass on the hold whose lease goes on, or their queue entry on the server. */
+export type HoldTurns = Turns<Hold | LeftEntry>;
+
+const DONE = Promise.resolve();
+
+/** Holds of one service, from a lease to its hand-over, its release or its loss. */
+export class Holds {
+  readonly #listener: HoldListener;
+  readonly #joinable: JoinableHolds;
+  readonly #releases: LeaseReleases;
+  readonly #wheel: TimerWheel;
+  readonly #byId = new Map<string, Hold>();
+  /** Holds whose grace time ended before the work under them did. They keep their turn until that ends. */
+  readonly #abandoned = new Set<Hold>();
+  /** Age at which a hold is abandoned that begins after the end of the service has begun. */
+  #maxAgeMs = Infinity;
+
+  constructor(
+    private readonly service: ServiceContext,
+    private readonly turns: HoldTurns,
+    private readonly handOffs: HandOffOptions,
+  ) {
+    const { clock, observers } = service;
+    this.#wheel = TimerWheel.of(clock);
+    this.#releases = new LeaseReleases(service);
+    this.#joinable = new JoinableHolds(handOffs);
+    this.#listener = {
+      service,
+      jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observed, cause })),
+      safe: (hold) => observers.notify('safe', () => hold.observed),
+      lost: (hold, reason) => this.#onLost(hold, reason),
+    };
+  }
+
+  [Symbol.iterator](): Iterator<Hold> {
+    return this.#byId.values();
+  }
+
+  /** Returns the hold with this id. An exclusive hold has its key for an id. */
+  get(id: string): Hold | undefined {
+    return this.#byId.get(id);
+  }
+
+  /** Begins the hold of a lease that the backend has just granted. Waiters who may share the key join it. */
+  begin(key: string, options: ResolvedOptions, lease: Lease): Hold {
+    const { backend, clock } = this.service;
+    const delayMs = untrustedMs(options, backend.store);
+    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, delayMs);
+    const hold = new Hold(key, options, this.#listener, watchdog);
+    if (hold.isShared) {
+      this.#joinable.offer(hold);
+      this.turns.share(hold.slot, (waiter) => this.#joinable.joins(hold, waiter), hold);
+    }
+    return this.#add(hold);
+  }
+
+  /** Begins the hold that goes on with the previous caller's lease. `undefined`: that lease is no longer trusted. */
+  inherit(previous: Hold, options: ResolvedOptions): Hold | undefined {
+    const { key, watchdog, handOff } = previous;
+    if (watchdog.trusted) return this.#add(new Hold(key, options, this.#listener, watchdog, handOff + 1));
+    void this.#releases.release(previous);
+    return undefined;
+  }
+
+  /** Returns the hold that the caller has joined, if another caller of this process shares the key. */
+  join(slot: string, options: ResolvedOptions): Hold | undefined {
+    return this.#joinable.join(slot, options);
+  }
+
+  /** Ends one handle's part of a hold. The last one passes the lease to the next caller, or releases it. Never rejects. */
+  readonly release = (hold: Hold): Promise<void> => {
+    if (!hold.exit()) return hold.ended && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
+    const { clock, observers } = this.service;
+    this.#forget(hold);
+    observers.notify('released', () => ({
+      key: hold.key,
+      fencingToken: hold.fencingToken,
+      heldMs: clock.now() - hold.since,
+      ...shown(hold.claim),
+    }));
+    return this.#passOn(hold);
+  };
+
+  /** Releases a hold that its caller never got: observers hear nothing of it. Never rejects. */
+  drop(hold: Hold): Promise<void> {
+    if (!hold.exit()) return DONE;
+    this.#forget(hold);
+    return this.#passOn(hold, 0);
+  }
+
+  /** Ends every hold but those whose key is spared, and resolves when their leases are released. */
+  async end(isSpared: (key: string) => boolean): Promise<void> {
+    for (const hold of this) {
+      if (isSpared(hold.key)) continue;
+      hold.onLost('shutdown');
+      if (this.#abandoned.has(hold)) void this.#endAbandoned(hold);
+    }
+    await this.service.underWay.idle();
+  }
+
+  /** Abandons each hold that begins from now on when it reaches this age. */
+  limitAge(maxAgeMs: number): void {
+    this.#maxAgeMs = maxAgeMs;
+  }
+
+  /**
+   * Ends every hold that began by a time and leaves its key to the TTL, because the work under it still runs. A key is
+   * released when that work ends in time. Returns the longest of these TTLs, with those of holds abandoned earlier.
+   */
+  abandon(begunBy = Infinity): number {
+    let leftMs = 0;
+    for (const hold of this) {
+      if (hold.since > begunBy) continue;
+      leftMs = Math.max(leftMs, hold.watchdog.leftMs + hold.options.lockDelayMs);
+      this.#abandon(hold);
+    }
+    return leftMs;
+  }
+
+  #add(hold: Hold): Hold {
+    this.#byId.set(hold.id, hold);
+    if (this.#maxAgeMs !== Infinity) {
+      this.service.clock.schedule(this.#maxAgeMs, () => this.#abandon(hold), { background: true });
+    }
+    return hold;
+  }
+
+  #forget(hold: Hold): void {
+    this.#byId.delete(hold.id);
+    if (hold.isShared) this.#joinable.withdraw(hold);
+  }
+
+  #passOn(hold: Hold, closedMs = hold.closedMs): Promise<void> {
+    if (!this.#mayPass(hold)) return runOutsideLocks(() => this.#release(hold, closedMs));
+    this.turns.pass(hold.slot, hold);
+    return DONE;
+  }
+
+  /** Returns whether the next caller of this process may go on with the lease. */
+  #mayPass(hold: Hold): boolean {
+    const { slot, options, watchdog, handOff } = hold;
+    if (hold.isShared) return false;
+    const next = this.turns.nextOptions(slot);
+    const fits =
+      haveSameRequest(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
+    if (!fits || !hold.mayHandOver) return false;
+    if (!isExhausted(this.handOffs, watchdog.lease, handOff, this.service.clock.now() - watchdog.since)) return true;
+    this.turns.yieldNext(slot);
+    return false;
+  }
+
+  #release(hold: Hold, closedMs = hold.closedMs): Promise<void> {
+    const endTurn = (): void => this.#endTurn(hold);
+    if (closedMs > 0) return this.#releases.keepClosed(hold, closedMs, endTurn);
+    const { store } = this.service.backend;
+    const endsTurnEarly = !hold.options.awaitRelease && store.keepsOrder === true;
+    return this.#releases.release(hold, endTurn, endsTurnEarly);
+  }
+
+  #endTurn({ isShared, slot }: Hold): void {
+    if (isShared) this.turns.endShared(slot);
+    else this.turns.end(slot);
+  }
+
+  #abandon(hold: Hold): void {
+    if (this.#byId.get(hold.id) !== hold) return;
+    this.#abandoned.add(hold);
+    hold.onLost('shutdown');
+  }
+
+  #endAbandoned(hold: Hold): Promise<void> {
+    this.#abandoned.delete(hold);
+    this.#forget(hold);
+    return runOutsideLocks(() => this.#release(hold));
+  }
+
+  #onLost(hold: Hold, reason: LossReason): void {
+    const isAbandoned = this.#abandoned.has(hold);
+    if (!isAbandoned) this.#forget(hold);
+    this.service.observers.notify('lost', () => ({ ...hold.observed, reason }));
+    if (isAbandoned) return void hold.watchdog.stop();
+    const { closedMs, options } = hold;
+    if (closedMs > 0) void this.#releases.keepClosed(hold, Math.max(closedMs, options.lockDelayMs));
+    else void (options.lockDelayMs > 0 ? this.#releases.releaseLater(hold) : this.#releases.release(hold));
+    this.#endTurn(hold);
+  }
+}

@@ -1,0 +1,11 @@
+/** Share of the TTL for which a holder trusts its lease. The rest absorbs the drift between clocks, and late timers. */
+const TRUSTED_SHARE = 0.99;
+const TRUST_MARGIN_MS = 2;
+
+/**
+ * Returns the time, on the monotonic clock of this process, until which a lease may be trusted.
+ * @param sentAt when the request was sent that the lease answers
+ */
+export function trustedUntil(sentAt: number, ttlMs: number): number {
+  return sentAt + ttlMs * TRUSTED_SHARE - TRUST_MARGIN_MS;
+}
