@@ -126,7 +126,7 @@ export default {
         ],
       },
     },
-    { files: ['sample-app/public/**'], env: { browser: true } },
+    { files: ['lib/inspector/page/**', 'sample-app/public/**'], env: { browser: true } },
     { files: ['examples/**', 'scripts/**', 'stampede/**'], rules: { 'eslint/no-console': 'off' } },
   ],
 };

@@ -1,9 +1,10 @@
-/** Builds dist: ES modules for `import`, CommonJS for `require`, each with its declarations. */
+/** Builds dist: ES modules for `import`, CommonJS for `require`, each with its declarations and the bundled page. */
 import { spawnSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { execPath, exit } from 'node:process';
 import ts from 'typescript';
+import { bundlePage } from './bundle-page.mjs';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -13,13 +14,17 @@ rmSync(dist, { recursive: true, force: true });
 // Declarations are the same for both. Checked once, the code need not be checked again.
 emit('tsconfig.build.json', '--emitDeclarationOnly');
 stripInner(join(dist, 'esm'));
+const page = await bundlePage();
 cpSync(join(dist, 'esm'), join(dist, 'cjs'), { recursive: true });
-for (const [config, folder, type] of [
-  ['tsconfig.build.json', 'esm', 'module'],
-  ['tsconfig.build-cjs.json', 'cjs', 'commonjs'],
+for (const [config, folder, type, module] of [
+  ['tsconfig.build.json', 'esm', 'module', ts.ModuleKind.ES2022],
+  ['tsconfig.build-cjs.json', 'cjs', 'commonjs', ts.ModuleKind.CommonJS],
 ]) {
   // Comments are for readers of declarations: the code does without them, and is a third smaller.
   emit(config, '--noCheck', '--declaration', 'false', '--removeComments');
+  // The checked-in page may be older than its sources, while somebody works on them.
+  const { outputText } = ts.transpileModule(page, { compilerOptions: { module, target: ts.ScriptTarget.ES2022 } });
+  writeFileSync(join(dist, folder, 'inspector/bundled-page.js'), outputText);
   writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify({ type })}\n`);
 }
 

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders, ServerResponse } from 'node:http';
 import {
   BadRequestException,
@@ -19,8 +18,8 @@ import {
 } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { isLockError } from '../core/index.js';
+import { PAGE, SCRIPT_HASH, STYLE_HASH } from './bundled-page.js';
 import { LockInspector } from './lock-inspector.js';
-import { page, script, style } from './page/page.js';
 import { assertSameOrigin } from './same-origin.js';
 
 /** As for `@UseGuards`. */
@@ -53,8 +52,8 @@ const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "connect-src 'self'",
   'img-src data:',
-  `script-src '${hashOf(script)}'`,
-  `style-src '${hashOf(style)}'`,
+  `script-src '${SCRIPT_HASH}'`,
+  `style-src '${STYLE_HASH}'`,
   "base-uri 'none'",
   "form-action 'none'",
   "frame-ancestors 'none'",
@@ -83,7 +82,7 @@ export function inspectorController(
 
     @Get()
     page(@Res() reply: Reply): void {
-      this.#answer(reply, 'text/html; charset=utf-8', page, { 'Content-Security-Policy': CONTENT_SECURITY_POLICY });
+      this.#answer(reply, 'text/html; charset=utf-8', PAGE, { 'Content-Security-Policy': CONTENT_SECURITY_POLICY });
     }
 
     @Get('state')
@@ -148,8 +147,4 @@ function evictionOf(body: unknown): { readonly backend: string; readonly key: st
   if (typeof backend === 'string' && typeof key === 'string' && typeof owner === 'string')
     return { backend, key, owner };
   throw new BadRequestException('backend, key and owner are texts');
-}
-
-function hashOf(text: string): string {
-  return `sha256-${createHash('sha256').update(text).digest('base64')}`;
 }

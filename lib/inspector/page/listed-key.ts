@@ -1,0 +1,40 @@
+import type { InspectedKey, InspectorState } from '../inspector-state.js';
+import { prefixOf } from './texts.js';
+
+/** A key of one backend, for the table of all backends. */
+export interface ListedKey extends InspectedKey {
+  readonly backend: string;
+  /** Name of the backend, empty where there is one only. */
+  readonly prefix: string;
+}
+
+const { compare } = new Intl.Collator(undefined, { numeric: true });
+
+/** Comparisons of keys, by the options of the page's list of orders. */
+const ORDERS: Readonly<Record<string, (a: ListedKey, b: ListedKey) => number>> = {
+  waiting: (a, b) => countWaiters(b) - countWaiters(a),
+  since: (a, b) => (startOf(a) ?? Infinity) - (startOf(b) ?? Infinity),
+};
+
+/** Returns the keys of all backends that contain `search`, in the order of this name, and by key where it leaves a tie. */
+export function listKeys(state: InspectorState, search: string, order: string): ListedKey[] {
+  return state.backends
+    .flatMap(({ name, keys }) => keys.map((key) => ({ ...key, backend: name, prefix: prefixOf(state, name) })))
+    .filter(({ key }) => key.includes(search))
+    .toSorted((a, b) => ORDERS[order]?.(a, b) || compare(a.key, b.key));
+}
+
+/** Returns the number of waiters of the server's line or of the answering process, whichever is greater. */
+export function countWaiters({ waiters, here }: InspectedKey): number {
+  return Math.max(waiters.length, here?.waitersHere ?? 0);
+}
+
+/** Returns the milliseconds for which the key is held at `now`, `undefined` where nobody knows. */
+export function measureHold(key: InspectedKey, now: string): number | undefined {
+  const start = startOf(key);
+  return start === undefined ? key.here?.heldMs : Math.max(0, Date.parse(now) - start);
+}
+
+function startOf({ holder }: InspectedKey): number | undefined {
+  return holder?.since === undefined ? undefined : Date.parse(holder.since);
+}

@@ -1,0 +1,15 @@
+import { getElement, setText } from './elements.js';
+
+const notice = getElement('notice', HTMLElement);
+
+/** Shows a text above the keys, of a failure unless it is `good`. */
+export function showNotice(text: string, kind: 'good' | '' = ''): void {
+  setText(notice, text);
+  notice.className = kind;
+  notice.hidden = text === '';
+}
+
+/** Hides the notice of a failure; good news stays until the next notice. */
+export function hideFailure(): void {
+  if (notice.className === '') showNotice('');
+}
