@@ -22,7 +22,7 @@ for (const [config, folder, type, module] of [
 ]) {
   // Comments are for readers of declarations: the code does without them, and is a third smaller.
   emit(config, '--noCheck', '--declaration', 'false', '--removeComments');
-  // The checked-in page may be older than its sources, while somebody works on them.
+  // Bundled anew, since the checked-in page is older than its sources while somebody works on them.
   const { outputText } = ts.transpileModule(page, { compilerOptions: { module, target: ts.ScriptTarget.ES2022 } });
   writeFileSync(join(dist, folder, 'inspector/bundled-page.js'), outputText);
   writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify({ type })}\n`);

@@ -1,4 +1,4 @@
-/** Makes one text of lib/inspector/page: the HTML with its style and its script inside, which needs nothing from elsewhere. */
+/** Bundles lib/inspector/page into one HTML text with its style and script inside, which needs nothing from elsewhere. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const folder = join(root, 'lib/inspector/page');
 /** The checked-in module of lib that has the page. */
 export const PAGE_FILE = join(root, 'lib/inspector/bundled-page.ts');
 
-/** Returns the source of the module that has the page, and the hashes by which its Content-Security-Policy allows it to run. */
+/** Returns the source of the module with the page, and with the hashes for its Content-Security-Policy. */
 export async function bundlePage() {
   const style = readFileSync(join(folder, 'page.css'), 'utf8');
   const script = await bundleScript();
@@ -34,7 +34,7 @@ async function bundleScript() {
     entry: './main.ts',
     resolve: { extensionAlias: { '.js': '.ts' } },
     module: { rules: [{ test: /\.ts$/, use: join(import.meta.dirname, 'type-stripper.mjs') }] },
-    // Whoever looks for a fault in the browser can read the script.
+    // The script stays readable in the browser's debugger.
     optimization: { minimize: false },
     performance: false,
     // The script is read from the compilation: no file is written.

@@ -1,15 +1,15 @@
 import type { LockEvent } from '../core/index.js';
 import type { InspectedTemplate } from './inspector-state.js';
 
-/** Templates of a minute; what comes later counts as one. */
-const MOST_TEMPLATES = 200;
-const OTHERS = '(others)';
+/** Maximum number of templates that are counted apart in a minute. Events of further ones count for `OTHER_TEMPLATES`. */
+const MAX_TEMPLATES = 200;
+const OTHER_TEMPLATES = '(others)';
 const MINUTE_MS = 60_000;
-const MINUTES = 5;
-/** How far back the figures and the history reach. */
-export const WINDOW_MS = MINUTES * MINUTE_MS;
+const WINDOW_MINUTES = 5;
+/** Age up to which events count for the figures and are in the history. */
+export const WINDOW_MS = WINDOW_MINUTES * MINUTE_MS;
 
-class Counts {
+class EventCounts {
   acquired = 0;
   waitMs = 0;
   longestWaitMs = 0;
@@ -18,7 +18,7 @@ class Counts {
   timedOut = 0;
   lost = 0;
 
-  add(event: LockEvent): void {
+  addEvent(event: LockEvent): void {
     if (event.type === 'timedOut') this.timedOut += 1;
     else if (event.type === 'lost') this.lost += 1;
     else if (event.type === 'released') {
@@ -31,7 +31,7 @@ class Counts {
     }
   }
 
-  addAll(other: Counts): void {
+  addCounts(other: EventCounts): void {
     this.acquired += other.acquired;
     this.waitMs += other.waitMs;
     this.longestWaitMs = Math.max(this.longestWaitMs, other.longestWaitMs);
@@ -41,7 +41,7 @@ class Counts {
     this.lost += other.lost;
   }
 
-  of(template: string): InspectedTemplate {
+  toInspectedTemplate(template: string): InspectedTemplate {
     const { acquired, timedOut, lost } = this;
     return {
       template,
@@ -55,44 +55,44 @@ class Counts {
   }
 }
 
-/** What the callers of this process went through in the last minutes, by template: few names, however many keys. */
+/** Counts of the events of this process in the last minutes, by key template: there are fewer templates than keys. */
 export class Contention {
-  readonly #minutes: { readonly began: number; readonly counts: Map<string, Counts> }[] = [];
+  readonly #minutes: { readonly minute: number; readonly countsByTemplate: Map<string, EventCounts> }[] = [];
 
-  add(template: string, event: LockEvent, now: number): void {
-    const counts = this.#countsOf(Math.floor(now / MINUTE_MS));
-    const name = counts.has(template) || counts.size < MOST_TEMPLATES ? template : OTHERS;
-    const found = counts.get(name) ?? new Counts();
-    counts.set(name, found);
-    found.add(event);
+  addEvent(template: string, event: LockEvent, nowMs: number): void {
+    const countsByTemplate = this.#getCountsOfMinute(Math.floor(nowMs / MINUTE_MS));
+    const name = countsByTemplate.has(template) || countsByTemplate.size < MAX_TEMPLATES ? template : OTHER_TEMPLATES;
+    const counts = countsByTemplate.get(name) ?? new EventCounts();
+    countsByTemplate.set(name, counts);
+    counts.addEvent(event);
   }
 
-  /** Where callers waited longest comes first. */
-  templates(now: number): InspectedTemplate[] {
-    this.#forget(Math.floor(now / MINUTE_MS));
-    const sums = new Map<string, Counts>();
-    for (const { counts } of this.#minutes) {
-      for (const [template, count] of counts) {
-        const sum = sums.get(template) ?? new Counts();
+  /** Returns the templates of the last minutes, the one with the longest total wait first. */
+  listTemplates(nowMs: number): InspectedTemplate[] {
+    this.#removeOldMinutes(Math.floor(nowMs / MINUTE_MS));
+    const sums = new Map<string, EventCounts>();
+    for (const { countsByTemplate } of this.#minutes) {
+      for (const [template, counts] of countsByTemplate) {
+        const sum = sums.get(template) ?? new EventCounts();
         sums.set(template, sum);
-        sum.addAll(count);
+        sum.addCounts(counts);
       }
     }
     return [...sums]
       .toSorted(([, one], [, other]) => other.waitMs - one.waitMs || other.acquired - one.acquired)
-      .map(([template, sum]) => sum.of(template));
+      .map(([template, sum]) => sum.toInspectedTemplate(template));
   }
 
-  #countsOf(minute: number): Map<string, Counts> {
+  #getCountsOfMinute(minute: number): Map<string, EventCounts> {
     const newest = this.#minutes.at(-1);
-    if (newest?.began === minute) return newest.counts;
-    this.#forget(minute);
-    const counts = new Map<string, Counts>();
-    this.#minutes.push({ began: minute, counts });
-    return counts;
+    if (newest?.minute === minute) return newest.countsByTemplate;
+    this.#removeOldMinutes(minute);
+    const countsByTemplate = new Map<string, EventCounts>();
+    this.#minutes.push({ minute, countsByTemplate });
+    return countsByTemplate;
   }
 
-  #forget(minute: number): void {
-    while (this.#minutes[0] && this.#minutes[0].began <= minute - MINUTES) this.#minutes.shift();
+  #removeOldMinutes(minute: number): void {
+    while (this.#minutes[0] && this.#minutes[0].minute <= minute - WINDOW_MINUTES) this.#minutes.shift();
   }
 }

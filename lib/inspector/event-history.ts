@@ -2,8 +2,8 @@ import { errorText, type LockEvent } from '../core/index.js';
 import { WINDOW_MS } from './contention.js';
 import type { InspectedEvent } from './inspector-state.js';
 
-const MOST_EVENTS = 200;
-const TROUBLES: ReadonlySet<string> = new Set([
+const MAX_EVENTS = 200;
+const TROUBLE_TYPES: ReadonlySet<string> = new Set([
   'timedOut',
   'lost',
   'jeopardy',
@@ -12,38 +12,39 @@ const TROUBLES: ReadonlySet<string> = new Set([
   'orderSuspect',
 ]);
 
-/** The newest events of this process. Troubles are kept apart, so that busy keys do not push them out. */
+/** The newest events of this process. Troubles have a list of their own, so that busy keys do not push them out. */
 export class EventHistory {
-  readonly #ordinary: InspectedEvent[] = [];
+  readonly #ordinaryEvents: InspectedEvent[] = [];
   readonly #troubles: InspectedEvent[] = [];
-  readonly #followers = new Set<(trouble: InspectedEvent) => void>();
+  readonly #troubleListeners = new Set<(trouble: InspectedEvent) => void>();
 
-  /** Calls `follower` for each trouble from now on; what it returns stops that. */
-  follow(follower: (trouble: InspectedEvent) => void): () => void {
-    this.#followers.add(follower);
-    return () => this.#followers.delete(follower);
+  /** Calls `listener` for each trouble from now on. Returns a function that ends this. */
+  followTroubles(listener: (trouble: InspectedEvent) => void): () => void {
+    this.#troubleListeners.add(listener);
+    return () => this.#troubleListeners.delete(listener);
   }
 
-  add(event: InspectedEvent): void {
-    if (!TROUBLES.has(event.type)) return keep(this.#ordinary, event);
+  /** Adds an event. A trouble that repeats the newest one takes its place, and counts it. */
+  addEvent(event: InspectedEvent): void {
+    if (!TROUBLE_TYPES.has(event.type)) return pushBounded(this.#ordinaryEvents, event);
     const last = this.#troubles.at(-1);
-    const again = last && isAlike(last, event);
-    if (again) this.#troubles.pop();
-    const trouble = again ? { ...event, times: last.times + 1 } : event;
-    keep(this.#troubles, trouble);
-    for (const follower of this.#followers) follower(trouble);
+    const isRepeated = last && isSameTrouble(last, event);
+    if (isRepeated) this.#troubles.pop();
+    const trouble = isRepeated ? { ...event, times: last.times + 1 } : event;
+    pushBounded(this.#troubles, trouble);
+    for (const listener of this.#troubleListeners) listener(trouble);
   }
 
-  /** The newest first. */
-  read(now: number): { readonly history: InspectedEvent[]; readonly troubles: InspectedEvent[] } {
-    const since = new Date(now - WINDOW_MS).toISOString();
-    const newest = (events: readonly InspectedEvent[]) => events.filter(({ at }) => at >= since).toReversed();
-    return { history: newest(this.#ordinary), troubles: newest(this.#troubles) };
+  /** Returns the events of the last minutes, the newest first. */
+  readEvents(nowMs: number): { readonly history: InspectedEvent[]; readonly troubles: InspectedEvent[] } {
+    const since = new Date(nowMs - WINDOW_MS).toISOString();
+    const newestFirst = (events: readonly InspectedEvent[]) => events.filter(({ at }) => at >= since).toReversed();
+    return { history: newestFirst(this.#ordinaryEvents), troubles: newestFirst(this.#troubles) };
   }
 }
 
-/** A server that is down fails again and again. */
-function isAlike(one: InspectedEvent, other: InspectedEvent): boolean {
+/** Returns whether two troubles differ in their times only, as the failures of a server that is down do. */
+function isSameTrouble(one: InspectedEvent, other: InspectedEvent): boolean {
   return (
     one.type === other.type &&
     one.backend === other.backend &&
@@ -53,14 +54,20 @@ function isAlike(one: InspectedEvent, other: InspectedEvent): boolean {
   );
 }
 
-function keep(events: InspectedEvent[], event: InspectedEvent): void {
+/** Appends an event, and removes the oldest one of a full list. */
+function pushBounded(events: InspectedEvent[], event: InspectedEvent): void {
   events.push(event);
-  if (events.length > MOST_EVENTS) events.shift();
+  if (events.length > MAX_EVENTS) events.shift();
 }
 
-/** @param key without the namespace */
-export function inspected(backend: string, key: string | undefined, event: LockEvent, at: Date): InspectedEvent {
-  const detail = detailOf(event);
+/** Creates the page's form of an event. @param key without the namespace */
+export function createInspectedEvent(
+  backend: string,
+  key: string | undefined,
+  event: LockEvent,
+  at: Date,
+): InspectedEvent {
+  const detail = describeEvent(event);
   return {
     type: event.type,
     at: at.toISOString(),
@@ -72,7 +79,7 @@ export function inspected(backend: string, key: string | undefined, event: LockE
   };
 }
 
-function detailOf(event: LockEvent): string | undefined {
+function describeEvent(event: LockEvent): string | undefined {
   switch (event.type) {
     case 'waiting':
       return `${event.waitersHere} waiting here`;
@@ -81,7 +88,7 @@ function detailOf(event: LockEvent): string | undefined {
     case 'released':
       return `after ${Math.round(event.heldMs)} ms`;
     case 'timedOut':
-      return `after ${event.waitMs} ms${event.holder ? `, held by ${nameOf(event.holder)}` : ''}`;
+      return `after ${event.waitMs} ms${event.holder ? `, held by ${describeProcess(event.holder)}` : ''}`;
     case 'lost':
       return `${event.reason}, after ${Math.round(event.heldMs)} ms`;
     case 'jeopardy':
@@ -101,8 +108,8 @@ function detailOf(event: LockEvent): string | undefined {
   }
 }
 
-/** Such as `api-1 (host:42)`. */
-export function nameOf({ label, host, pid }: { label?: string; host?: string; pid?: number }): string {
+/** Returns the names of a process, such as `api-1 (host:42)`. */
+export function describeProcess({ label, host, pid }: { label?: string; host?: string; pid?: number }): string {
   const process = host === undefined ? 'an unknown process' : `${host}:${pid}`;
   return label === undefined ? process : `${label} (${process})`;
 }

@@ -9,17 +9,17 @@ import {
 } from '../core/index.js';
 import type { KeyTemplateNames } from '../nest/locked/key-template-names.js';
 import { Contention } from './contention.js';
-import { type EventHistory, inspected } from './event-history.js';
+import { createInspectedEvent, type EventHistory } from './event-history.js';
 import type { InspectedBackend, InspectedHolder, InspectedKey, InspectedParty } from './inspector-state.js';
 
-/** More than that nobody reads, and each takes a question. */
-const MOST_KEYS = 1_000;
-/** Who searches gets an answer soon, of however many keys. The key itself is always found. */
-const MOST_SCANNED = 100_000;
-/** Questions under way at a time. */
-const WORKERS = 16;
+/** Maximum number of keys on the page. Each costs the server a query, and nobody reads more. */
+const MAX_KEYS = 1_000;
+/** Maximum number of keys that a search compares, which bounds its time. A search for a whole key always finds it. */
+const MAX_SCANNED_KEYS = 100_000;
+/** Maximum number of queries under way at a time. */
+const MAX_QUERIES = 16;
 
-/** One lock service, and what its events told. */
+/** One lock service of the application, with the counts of its events. */
 export class InspectedService {
   readonly #contention = new Contention();
 
@@ -30,41 +30,42 @@ export class InspectedService {
     private readonly history: EventHistory,
   ) {}
 
-  /** Reads the events, until the service ends. */
-  async follow(): Promise<void> {
-    for await (const event of this.locks.events({ limit: 10_000 })) this.#note(event);
+  /** Records the events of the service until it ends. */
+  async recordEvents(): Promise<void> {
+    for await (const event of this.locks.events({ limit: 10_000 })) this.#recordEvent(event);
   }
 
-  async read(search: string): Promise<InspectedBackend> {
+  /** Reads the keys that contain `search`, and the state of their backend. */
+  async readBackend(search: string): Promise<InspectedBackend> {
     const { locks, name } = this;
-    const here = new Map(locks.inspect().map((hold) => [this.#keyOf(hold.key), hold]));
-    const found = await this.#find(search, here);
-    const looked = await this.#look([...found.keys], here);
-    const error = found.error ?? looked.error;
+    const holds = new Map(locks.inspect().map((hold) => [this.#removeKeyPrefix(hold.key), hold]));
+    const found = await this.#findKeys(search, holds);
+    const read = await this.#readKeys([...found.keys], holds);
+    const error = found.error ?? read.error;
     return {
       name,
       kind: locks.backend.name,
       guarantee: locks.backend.guarantee,
       health: locks.health,
       lists: locks.backend.store.keys !== undefined,
-      keys: looked.keys,
+      keys: read.keys,
       more: found.more,
       ...(error === undefined ? {} : { error }),
-      templates: this.#contention.templates(new Date().getTime()),
+      templates: this.#contention.listTemplates(new Date().getTime()),
     };
   }
 
-  /** Those held here need no server. */
-  async #find(search: string, here: ReadonlyMap<string, unknown>) {
-    const keys = new Set([...here.keys()].filter((key) => key.includes(search)).slice(0, MOST_KEYS));
-    let more = keys.size < here.size && search === '';
+  /** Finds the keys that contain `search`: first those that this process holds, then those that the server lists. */
+  async #findKeys(search: string, holds: ReadonlyMap<string, unknown>) {
+    const keys = new Set([...holds.keys()].filter((key) => key.includes(search)).slice(0, MAX_KEYS));
+    let more = keys.size < holds.size && search === '';
     if (search !== '') keys.add(search);
     if (!this.locks.backend.store.keys) return { keys, more };
     let scanned = 0;
     try {
       for await (const key of this.locks.keys()) {
         scanned += 1;
-        more = scanned > MOST_SCANNED || (keys.size >= MOST_KEYS && key.includes(search) && !keys.has(key));
+        more = scanned > MAX_SCANNED_KEYS || (keys.size >= MAX_KEYS && key.includes(search) && !keys.has(key));
         if (more) break;
         if (key.includes(search)) keys.add(key);
       }
@@ -74,65 +75,72 @@ export class InspectedService {
     }
   }
 
-  /** The first failure ends it: a server that is down is not asked a thousand times. */
-  async #look(keys: readonly string[], here: ReadonlyMap<string, LockSnapshot>) {
-    const rows: InspectedKey[] = [];
+  /** Reads the keys until the first failure, so that a server that is down is not asked a thousand times. */
+  async #readKeys(keys: readonly string[], holds: ReadonlyMap<string, LockSnapshot>) {
+    const inspectedKeys: InspectedKey[] = [];
     let error: string | undefined;
-    const left = keys.values();
-    const work = async (): Promise<void> => {
-      for (const key of left) {
-        const hold = here.get(key);
+    const remainingKeys = keys.values();
+    const readKeysOneByOne = async (): Promise<void> => {
+      for (const key of remainingKeys) {
+        const hold = holds.get(key);
         try {
           const state: LeaseState = error === undefined ? await this.locks.look(key) : {};
-          if (state.holder || (state.waiters ?? []).length > 0 || hold) rows.push(this.#row(key, hold, state));
+          if (state.holder || (state.waiters ?? []).length > 0 || hold)
+            inspectedKeys.push(this.#createInspectedKey(key, hold, state));
         } catch (cause) {
           error ??= errorText(cause);
-          if (hold) rows.push(this.#row(key, hold, {}));
+          if (hold) inspectedKeys.push(this.#createInspectedKey(key, hold, {}));
         }
       }
     };
-    await Promise.all(Array.from({ length: WORKERS }, work));
-    return { keys: rows.toSorted((a, b) => (a.key < b.key ? -1 : 1)), error };
+    await Promise.all(Array.from({ length: MAX_QUERIES }, readKeysOneByOne));
+    return { keys: inspectedKeys.toSorted((a, b) => (a.key < b.key ? -1 : 1)), error };
   }
 
-  #row(key: string, hold: LockSnapshot | undefined, state: LeaseState): InspectedKey {
+  #createInspectedKey(key: string, hold: LockSnapshot | undefined, state: LeaseState): InspectedKey {
     const { holder, holders, waiters = [] } = state;
     return {
       key,
       template: this.names.nameOf(key),
-      ...(holder ? { holder: holderOf(holder) } : {}),
-      ...(holders ? { holders: holders.map(holderOf) } : {}),
-      waiters: waiters.map(partyOf),
-      ...(hold ? { here: hereOf(hold) } : {}),
+      ...(holder ? { holder: toInspectedHolder(holder) } : {}),
+      ...(holders ? { holders: holders.map(toInspectedHolder) } : {}),
+      waiters: waiters.map(toInspectedParty),
+      ...(hold ? { here: toInspectedHold(hold) } : {}),
     };
   }
 
-  #note(event: LockEvent): void {
+  #recordEvent(event: LockEvent): void {
     const now = new Date();
-    const key = 'key' in event && event.key !== '' ? this.#keyOf(event.key) : undefined;
-    if (key !== undefined) this.#contention.add(this.names.nameOf(key), event, now.getTime());
-    this.history.add(inspected(this.name, key, event, now));
+    const key = 'key' in event && event.key !== '' ? this.#removeKeyPrefix(event.key) : undefined;
+    if (key !== undefined) this.#contention.addEvent(this.names.nameOf(key), event, now.getTime());
+    this.history.addEvent(createInspectedEvent(this.name, key, event, now));
   }
 
-  #keyOf(key: string): string {
+  #removeKeyPrefix(key: string): string {
     return key.slice(this.locks.keyPrefix.length);
   }
 }
 
-function hereOf({ state, heldMs, waitersHere, leads, fencingToken }: LockSnapshot): NonNullable<InspectedKey['here']> {
+function toInspectedHold({
+  state,
+  heldMs,
+  waitersHere,
+  leads,
+  fencingToken,
+}: LockSnapshot): NonNullable<InspectedKey['here']> {
   return { state, heldMs: Math.round(heldMs), waitersHere, leads, fencingToken: String(fencingToken) };
 }
 
-function holderOf(holder: KeyHolder): InspectedHolder {
+function toInspectedHolder(holder: KeyHolder): InspectedHolder {
   const { fencingToken, leftMs } = holder;
   return {
-    ...partyOf(holder),
+    ...toInspectedParty(holder),
     ...(fencingToken === undefined ? {} : { fencingToken: String(fencingToken) }),
     ...(leftMs === undefined ? {} : { leftMs: Math.round(leftMs) }),
   };
 }
 
-function partyOf({ owner, host, pid, label, since, share }: KeyWaiter): InspectedParty {
+function toInspectedParty({ owner, host, pid, label, since, share }: KeyWaiter): InspectedParty {
   return {
     owner,
     ...(host === undefined ? {} : { host }),

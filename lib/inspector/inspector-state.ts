@@ -6,36 +6,36 @@ export interface InspectedParty {
   readonly host?: string;
   readonly pid?: number;
   readonly label?: string;
-  /** ISO 8601. */
+  /** Time since which the process holds the key or waits for it, in ISO 8601. */
   readonly since?: string;
-  /** How much of the key it has, or waits for: `shared`, `2 of 10 permits`. Absent: all of it. */
+  /** Share of the key that the process has or waits for: `shared`, `2 of 10 permits`. Absent for the whole key. */
   readonly share?: string;
 }
 
 export interface InspectedHolder extends InspectedParty {
-  /** A decimal number, which may be too great for one of JavaScript. */
+  /** Decimal digits: the number may be too great for JavaScript's numbers. */
   readonly fencingToken?: string;
-  /** Absent where the lease lasts as long as its process is connected. */
+  /** Milliseconds until the lease ends. Absent where it lasts as long as its process is connected. */
   readonly leftMs?: number;
 }
 
 export interface InspectedKey {
-  /** Without the namespace. */
+  /** The key without the namespace. */
   readonly key: string;
   readonly template: string;
   readonly holder?: InspectedHolder;
-  /** Where several have it: all of them, `holder` first. */
+  /** All holders, `holder` first, where several share the key. */
   readonly holders?: readonly InspectedHolder[];
-  /** Those of the server's line, first come first. */
+  /** The waiters in the server's line, first come first. */
   readonly waiters: readonly InspectedParty[];
   /** The hold of the process that answers. */
   readonly here?: Pick<LockSnapshot, 'state' | 'heldMs' | 'waitersHere' | 'leads'> & {
-    /** That of the caller who has the lock by now: hand-offs count up from the one of the lease. */
+    /** Token of the caller that has the lock now. Hand-offs in this process count up from the token of the lease. */
     readonly fencingToken: string;
   };
 }
 
-/** What happened to the keys of one template in the process that answers, in the last minutes. */
+/** Figures about the keys of one template in the process that answers, in the last minutes. */
 export interface InspectedTemplate {
   readonly template: string;
   readonly acquired: number;
@@ -48,43 +48,43 @@ export interface InspectedTemplate {
 
 export interface InspectedEvent {
   readonly type: LockEvent['type'] | 'evicted';
-  /** ISO 8601. */
+  /** Time of the event, in ISO 8601. */
   readonly at: string;
   readonly backend: string;
   readonly key?: string;
   readonly fencingToken?: string;
   readonly detail?: string;
-  /** How often in a row it happened. */
+  /** Number of times that the event happened in a row. */
   readonly times: number;
 }
 
 export interface InspectedBackend {
-  /** As in `forRoot({ backends })`. */
+  /** Name of the backend in `forRoot({ backends })`. */
   readonly name: string;
-  /** Such as `redis`. */
+  /** Name of the backend's technology, such as `redis`. */
   readonly kind: string;
   readonly guarantee: string;
   readonly health: BackendHealth;
-  /** Whether its server lists its keys. Else there are those of the process that answers, and the one searched for. */
+  /** Whether the server lists its keys. Otherwise `keys` has those of the answering process, and the one searched for. */
   readonly lists: boolean;
   readonly keys: readonly InspectedKey[];
-  /** There are more keys than the page shows. */
+  /** Whether there are more keys than `keys` has. */
   readonly more: boolean;
-  /** Why there are fewer keys than there may be. */
+  /** The reason why keys may be missing. */
   readonly error?: string;
   readonly templates: readonly InspectedTemplate[];
 }
 
-/** The JSON that the page reads. */
+/** State of all backends: the JSON that the page reads. */
 export interface InspectorState {
-  /** The time of the process that answers, ISO 8601. */
+  /** Time of the answer by the clock of its process, in ISO 8601. */
   readonly at: string;
   readonly host: string;
   readonly pid: number;
-  /** Milliseconds that templates and events reach back. */
+  /** Milliseconds for which templates and events reach back. */
   readonly windowMs: number;
   readonly backends: readonly InspectedBackend[];
-  /** The newest first. */
+  /** Ordinary events, the newest first. */
   readonly history: readonly InspectedEvent[];
   /** Locks that were lost, time-outs, failures and evictions, the newest first. */
   readonly troubles: readonly InspectedEvent[];

@@ -22,7 +22,7 @@ import { PAGE, SCRIPT_HASH, STYLE_HASH } from './bundled-page.js';
 import { LockInspector } from './lock-inspector.js';
 import { assertSameOrigin } from './same-origin.js';
 
-/** As for `@UseGuards`. */
+/** A guard as `@UseGuards` takes it: a class or an object. */
 export type InspectorGuard = Type<CanActivate> | CanActivate;
 
 interface InspectorRequest {
@@ -32,12 +32,12 @@ interface InspectorRequest {
   readonly ip?: string;
 }
 
-/** Express has the response of Node itself, and Fastify has it inside. */
+/** The response of Node itself on Express, and an object around it on Fastify. */
 type Reply = ServerResponse | FastifyReply;
 
 interface FastifyReply {
   readonly raw: ServerResponse;
-  /** The answer is written without Fastify. */
+  /** Tells Fastify that the answer is written without it. */
   hijack(): void;
 }
 
@@ -47,7 +47,7 @@ const HEADERS = {
   'X-Content-Type-Options': 'nosniff',
 };
 
-/** The script and style of the page, nothing from elsewhere, and no way to make markup of a text. */
+/** Policy that allows the script and style of the page, nothing from elsewhere, and no markup made of texts. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "connect-src 'self'",
@@ -61,18 +61,18 @@ const CONTENT_SECURITY_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** A client that reads nothing for so long is cut off. It comes back by itself. */
-const MOST_UNREAD_BYTES = 1_000_000;
+/** Bytes that a client of the event stream may leave unread before it is disconnected. Browsers then reconnect. */
+const MAX_UNREAD_BYTES = 1_000_000;
 
-/** The routes below `path`. Answers go past interceptors of the application, which may wrap them. */
-export function inspectorController(
+/** Creates the controller of the routes below `path`. Answers bypass interceptors, which may wrap them. */
+export function createInspectorController(
   path: string,
   guards: readonly InspectorGuard[],
   who?: (request: object) => string,
 ): Type {
   @Controller({ path, version: VERSION_NEUTRAL })
   @UseGuards(...guards)
-  // As `@ApiExcludeController()` of @nestjs/swagger.
+  // Does the same as `@ApiExcludeController()` of @nestjs/swagger, which need not be installed.
   @SetMetadata('swagger/apiExcludeController', [true])
   class LockInspectorController {
     constructor(
@@ -82,49 +82,49 @@ export function inspectorController(
 
     @Get()
     page(@Res() reply: Reply): void {
-      this.#answer(reply, 'text/html; charset=utf-8', PAGE, { 'Content-Security-Policy': CONTENT_SECURITY_POLICY });
+      this.#sendAnswer(reply, 'text/html; charset=utf-8', PAGE, { 'Content-Security-Policy': CONTENT_SECURITY_POLICY });
     }
 
     @Get('state')
     async state(@Req() { query }: InspectorRequest, @Res() reply: Reply): Promise<void> {
       const { search = '' } = query;
       if (typeof search !== 'string') throw new BadRequestException('search is a text');
-      this.#json(reply, await this.inspector.read(search));
+      this.#sendJson(reply, await this.inspector.readState(search));
     }
 
     @Get('events')
     events(@Res() reply: Reply): void {
-      const response = rawOf(reply);
+      const response = takeNodeResponse(reply);
       response.writeHead(200, { ...HEADERS, 'Content-Type': 'text/event-stream', 'X-Accel-Buffering': 'no' });
       response.write('retry: 2000\n\n');
-      const end = (): void => void response.end();
-      const stop = this.inspector.follow((trouble) => {
-        if (response.writableLength > MOST_UNREAD_BYTES) response.destroy();
+      const endStream = (): void => void response.end();
+      const stopFollowing = this.inspector.followTroubles((trouble) => {
+        if (response.writableLength > MAX_UNREAD_BYTES) response.destroy();
         else response.write(`data: ${JSON.stringify(trouble)}\n\n`);
-      }, end);
-      response.on('close', stop);
+      }, endStream);
+      response.on('close', stopFollowing);
     }
 
     @Post('evict')
     async evict(@Req() request: InspectorRequest, @Res() reply: Reply): Promise<void> {
       const { headers, body, ip = 'an unknown address' } = request;
       assertSameOrigin(headers);
-      const { backend, key, owner } = evictionOf(body);
-      if (!this.inspector.has(backend)) throw new NotFoundException(`There is no backend ${backend}`);
+      const { backend, key, owner } = parseEviction(body);
+      if (!this.inspector.hasBackend(backend)) throw new NotFoundException(`There is no backend ${backend}`);
       const holder = await this.inspector
-        .evict(backend, key, owner, `${who?.(request) ?? 'somebody'} at ${ip}`)
+        .evictOwner(backend, key, owner, `${who?.(request) ?? 'somebody'} at ${ip}`)
         .catch((error: unknown) => {
           throw isLockError(error) ? new ServiceUnavailableException(error.message) : error;
         });
       if (!holder) throw new ConflictException('That holder has the key no more');
-      this.#json(reply, { evicted: true });
+      this.#sendJson(reply, { evicted: true });
     }
 
-    #json(reply: Reply, value: unknown): void {
-      this.#answer(reply, 'application/json; charset=utf-8', JSON.stringify(value));
+    #sendJson(reply: Reply, value: unknown): void {
+      this.#sendAnswer(reply, 'application/json; charset=utf-8', JSON.stringify(value));
     }
 
-    #answer(reply: Reply, type: string, body: string, more: Record<string, string> = {}): void {
+    #sendAnswer(reply: Reply, type: string, body: string, more: Record<string, string> = {}): void {
       const { httpAdapter } = this.host;
       const headers = { ...HEADERS, 'Content-Type': type, ...more };
       for (const [name, value] of Object.entries(headers)) httpAdapter.setHeader(reply, name, value);
@@ -134,14 +134,15 @@ export function inspectorController(
   return LockInspectorController;
 }
 
-function rawOf(reply: Reply): ServerResponse {
+/** Returns the response of Node, which Fastify no longer answers by itself. */
+function takeNodeResponse(reply: Reply): ServerResponse {
   if (!('hijack' in reply)) return reply;
   reply.hijack();
   return reply.raw;
 }
 
-/** @throws BadRequestException */
-function evictionOf(body: unknown): { readonly backend: string; readonly key: string; readonly owner: string } {
+/** Checks the body of a request that frees a key. @throws BadRequestException */
+function parseEviction(body: unknown): { readonly backend: string; readonly key: string; readonly owner: string } {
   const fields: Partial<Record<string, unknown>> = typeof body === 'object' && body !== null ? { ...body } : {};
   const { backend, key, owner } = fields;
   if (typeof backend === 'string' && typeof key === 'string' && typeof owner === 'string')

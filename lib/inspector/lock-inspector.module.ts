@@ -1,23 +1,23 @@
 import { type DynamicModule, Module, type ModuleMetadata } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { LockConfigurationError } from '../core/index.js';
-import { inspectorController, type InspectorGuard } from './inspector.controller.js';
+import { createInspectorController, type InspectorGuard } from './inspector.controller.js';
 import { LockInspector } from './lock-inspector.js';
 
 export interface LockInspectorOptions {
-  /** Where the page is, below a global prefix. @default 'locks' */
+  /** Path of the page, below a global prefix. @default 'locks' */
   readonly path?: string;
   /**
-   * Who may look, and free keys. `'none'` leaves that to whatever stands before the application: everybody who reaches
-   * the page can stop its work.
+   * The guards that decide who may look and free keys. `'none'` leaves the decision to a proxy or network before the
+   * application. Everybody who reaches the page can stop the work of the application.
    */
   readonly guard: InspectorGuard | readonly InspectorGuard[] | 'none';
   /**
-   * Who frees a key, for the log and the history, from the request that the guard let in:
-   * `(request) => request.user.name`. @default nobody's name; the address is always there
+   * Returns the name of the user who frees a key, such as `(request) => request.user.name`. The guard has let the request
+   * in. The log and the history have the name. @default no name; the address of the user is always there
    */
   readonly who?: (request: object) => string;
-  /** The modules with what the guard needs. */
+  /** Modules whose providers a guard class injects. */
   readonly imports?: ModuleMetadata['imports'];
 }
 
@@ -36,13 +36,13 @@ export class LockInspectorModule {
     return {
       module: LockInspectorModule,
       imports: [DiscoveryModule, ...imports],
-      controllers: [inspectorController(path, guardsOf(options), who)],
+      controllers: [createInspectorController(path, parseGuards(options), who)],
       providers: [LockInspector],
     };
   }
 }
 
-function guardsOf({ guard }: LockInspectorOptions): InspectorGuard[] {
+function parseGuards({ guard }: LockInspectorOptions): InspectorGuard[] {
   if (guard === 'none') return [];
   const guards = [guard].flat();
   if (guards.length > 0 && guards.every(isGuard)) return guards;
@@ -53,7 +53,7 @@ function guardsOf({ guard }: LockInspectorOptions): InspectorGuard[] {
   );
 }
 
-/** A class, or an object with the method. */
+/** Returns whether a value is a class, or an object with the method of a guard. */
 function isGuard(guard: unknown): guard is InspectorGuard {
   if (typeof guard === 'function') return true;
   return typeof guard === 'object' && guard !== null && 'canActivate' in guard;

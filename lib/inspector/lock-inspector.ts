@@ -5,18 +5,18 @@ import type { KeyHolder } from '../core/index.js';
 import { KeyTemplateNames } from '../nest/locked/key-template-names.js';
 import { lockServicesOf } from '../nest/module/lock-services-of.js';
 import { WINDOW_MS } from './contention.js';
-import { EventHistory, nameOf } from './event-history.js';
+import { describeProcess, EventHistory } from './event-history.js';
 import { InspectedService } from './inspected-service.js';
 import type { InspectedEvent, InspectorState } from './inspector-state.js';
 
-/** What the page may do, for all lock services of the application. */
+/** Reads the state of all lock services of the application for the page, and takes keys from their owners. */
 @Injectable()
 export class LockInspector implements OnModuleInit, OnModuleDestroy {
   readonly #logger = new Logger('LockInspector');
   readonly #history = new EventHistory();
   readonly #services = new Map<string, InspectedService>();
-  readonly #ends = new Set<() => void>();
-  /** Readings under way, by what is searched for: many viewers cost the server as much as one. */
+  readonly #endStreams = new Set<() => void>();
+  /** Readings under way, by search: viewers at the same time share one, so that they cost the server no more. */
   readonly #readings = new Map<string, Promise<InspectorState>>();
 
   constructor(private readonly discovery: DiscoveryService) {}
@@ -26,48 +26,52 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
     for (const [name, locks] of lockServicesOf(this.discovery)) {
       const service = new InspectedService(name, locks, names, this.#history);
       this.#services.set(name, service);
-      void service.follow();
+      void service.recordEvents();
     }
   }
 
-  /** Streams of events would keep the server from closing. */
+  /** Ends the streams of events, which would keep the HTTP server from closing. */
   onModuleDestroy(): void {
-    for (const end of this.#ends) end();
+    for (const endStream of this.#endStreams) endStream();
   }
 
-  read(search: string): Promise<InspectorState> {
-    const reading = this.#readings.get(search) ?? this.#read(search).finally(() => this.#readings.delete(search));
+  readState(search: string): Promise<InspectorState> {
+    const reading =
+      this.#readings.get(search) ?? this.#readServices(search).finally(() => this.#readings.delete(search));
     this.#readings.set(search, reading);
     return reading;
   }
 
-  /** @param end is called when the application shuts down */
-  follow(tell: (trouble: InspectedEvent) => void, end: () => void): () => void {
-    const stop = this.#history.follow(tell);
-    this.#ends.add(end);
+  /** Calls `listener` for each trouble, and `endStream` at shutdown. Returns a function that ends this. */
+  followTroubles(listener: (trouble: InspectedEvent) => void, endStream: () => void): () => void {
+    const stopListening = this.#history.followTroubles(listener);
+    this.#endStreams.add(endStream);
     return () => {
-      stop();
-      this.#ends.delete(end);
+      stopListening();
+      this.#endStreams.delete(endStream);
     };
   }
 
-  has(backend: string): boolean {
+  hasBackend(backend: string): boolean {
     return this.#services.has(backend);
   }
 
-  /** `undefined`: `owner` does not hold the key any more. @throws LockError */
-  async evict(backend: string, key: string, owner: string, by: string): Promise<KeyHolder | undefined> {
+  /**
+   * Takes a key from its owner, and records by whose request. Returns `undefined` when `owner` no longer holds the key.
+   * @throws LockError
+   */
+  async evictOwner(backend: string, key: string, owner: string, requester: string): Promise<KeyHolder | undefined> {
     const holder = await this.#services.get(backend)?.locks.evict(key, owner);
     if (!holder) return undefined;
-    const who = nameOf(holder);
-    this.#logger.warn(`${backend}: ${JSON.stringify(key)} is taken from ${who}, as ${by} asked`);
-    const detail = `taken from ${who}, as ${by} asked`;
-    this.#history.add({ type: 'evicted', at: new Date().toISOString(), backend, key, detail, times: 1 });
+    const holderName = describeProcess(holder);
+    this.#logger.warn(`${backend}: ${JSON.stringify(key)} is taken from ${holderName}, as ${requester} asked`);
+    const detail = `taken from ${holderName}, as ${requester} asked`;
+    this.#history.addEvent({ type: 'evicted', at: new Date().toISOString(), backend, key, detail, times: 1 });
     return holder;
   }
 
-  async #read(search: string): Promise<InspectorState> {
-    const backends = await Promise.all(Array.from(this.#services.values(), (service) => service.read(search)));
+  async #readServices(search: string): Promise<InspectorState> {
+    const backends = await Promise.all(Array.from(this.#services.values(), (service) => service.readBackend(search)));
     const now = new Date();
     return {
       at: now.toISOString(),
@@ -75,7 +79,7 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
       pid: process.pid,
       windowMs: WINDOW_MS,
       backends,
-      ...this.#history.read(now.getTime()),
+      ...this.#history.readEvents(now.getTime()),
     };
   }
 }

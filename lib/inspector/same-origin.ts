@@ -2,8 +2,8 @@ import { ForbiddenException, UnsupportedMediaTypeException } from '@nestjs/commo
 import type { IncomingHttpHeaders } from 'node:http';
 
 /**
- * Refuses what a page of another origin can have a browser send in its user's name. A browser says by itself where a
- * POST comes from; JSON it never sends to another origin unasked.
+ * Refuses requests that a page of another origin has a browser send in its user's name. Browsers name the origin of
+ * every POST, and ask the server before they send JSON to another origin.
  * @throws ForbiddenException; UnsupportedMediaTypeException
  */
 export function assertSameOrigin(headers: IncomingHttpHeaders): void {
@@ -12,7 +12,7 @@ export function assertSameOrigin(headers: IncomingHttpHeaders): void {
   if (type.trim().toLowerCase() !== 'application/json') throw new UnsupportedMediaTypeException();
 }
 
-/** `Sec-Fetch-Site` is right behind proxies, too. Browsers send it where the page is secure. */
+/** Returns whether the page itself sent the request. Browsers send `Sec-Fetch-Site` from secure pages only. */
 function isSameOrigin(headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin';

@@ -1,6 +1,6 @@
 import type { InspectedEvent, InspectorState } from '../inspector-state.js';
 import { createElement } from './elements.js';
-import { formatTime, prefixOf, shortenKey } from './texts.js';
+import { formatTime, getBackendPrefix, shortenKey } from './texts.js';
 
 /** Names of events that read better in other words. */
 const EVENT_NAMES: Partial<Record<InspectedEvent['type'], string>> = {
@@ -26,7 +26,7 @@ export function createEventLine(state: InspectorState, event: InspectedEvent): H
     {},
     createElement('time', { dateTime: at }, formatTime(at)),
     createElement('b', {}, EVENT_NAMES[type] ?? type),
-    ` ${prefixOf(state, backend)}`,
+    ` ${getBackendPrefix(state, backend)}`,
     ...(key === undefined ? [] : [createElement('code', {}, shortenKey(key)), ' ']),
     fencingToken === undefined ? '' : `token ${fencingToken} `,
     detail,

@@ -1,5 +1,5 @@
 import type { InspectedKey, InspectorState } from '../inspector-state.js';
-import { prefixOf } from './texts.js';
+import { getBackendPrefix } from './texts.js';
 
 /** A key of one backend, for the table of all backends. */
 export interface ListedKey extends InspectedKey {
@@ -13,13 +13,13 @@ const { compare } = new Intl.Collator(undefined, { numeric: true });
 /** Comparisons of keys, by the options of the page's list of orders. */
 const ORDERS: Readonly<Record<string, (a: ListedKey, b: ListedKey) => number>> = {
   waiting: (a, b) => countWaiters(b) - countWaiters(a),
-  since: (a, b) => (startOf(a) ?? Infinity) - (startOf(b) ?? Infinity),
+  since: (a, b) => (getHoldStart(a) ?? Infinity) - (getHoldStart(b) ?? Infinity),
 };
 
-/** Returns the keys of all backends that contain `search`, in the order of this name, and by key where it leaves a tie. */
+/** Returns the keys of all backends that contain `search`, in the order of this name; a tie is ordered by key. */
 export function listKeys(state: InspectorState, search: string, order: string): ListedKey[] {
   return state.backends
-    .flatMap(({ name, keys }) => keys.map((key) => ({ ...key, backend: name, prefix: prefixOf(state, name) })))
+    .flatMap(({ name, keys }) => keys.map((key) => ({ ...key, backend: name, prefix: getBackendPrefix(state, name) })))
     .filter(({ key }) => key.includes(search))
     .toSorted((a, b) => ORDERS[order]?.(a, b) || compare(a.key, b.key));
 }
@@ -31,10 +31,10 @@ export function countWaiters({ waiters, here }: InspectedKey): number {
 
 /** Returns the milliseconds for which the key is held at `now`, `undefined` where nobody knows. */
 export function measureHold(key: InspectedKey, now: string): number | undefined {
-  const start = startOf(key);
+  const start = getHoldStart(key);
   return start === undefined ? key.here?.heldMs : Math.max(0, Date.parse(now) - start);
 }
 
-function startOf({ holder }: InspectedKey): number | undefined {
+function getHoldStart({ holder }: InspectedKey): number | undefined {
   return holder?.since === undefined ? undefined : Date.parse(holder.since);
 }

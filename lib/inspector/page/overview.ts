@@ -1,7 +1,7 @@
 import type { InspectorState } from '../inspector-state.js';
 import { createElement, getElement, setText } from './elements.js';
 import { showEvents } from './event-list.js';
-import { formatDuration, prefixOf } from './texts.js';
+import { formatDuration, getBackendPrefix } from './texts.js';
 
 const MAX_TEMPLATES = 100;
 
@@ -32,7 +32,7 @@ function showBackends({ backends }: InspectorState): void {
 
 function showTemplates(state: InspectorState): void {
   const templates = state.backends.flatMap((backend) =>
-    backend.templates.map((template) => ({ ...template, prefix: prefixOf(state, backend.name) })),
+    backend.templates.map((template) => ({ ...template, prefix: getBackendPrefix(state, backend.name) })),
   );
   const rows = templates
     .slice(0, MAX_TEMPLATES)

@@ -15,6 +15,7 @@ export function formatDuration(ms: number | undefined): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
+/** Formats a time of ISO 8601 as the time of day where the reader is. */
 export function formatTime(isoTime: string): string {
   return new Date(isoTime).toLocaleTimeString();
 }
@@ -38,7 +39,7 @@ export function describeShare({ share }: InspectedParty): string {
 }
 
 /** Returns the name of the backend for the front of a key or template, empty where there is one backend only. */
-export function prefixOf({ backends }: InspectorState, backend: string): string {
+export function getBackendPrefix({ backends }: InspectorState, backend: string): string {
   return backends.length > 1 ? `${backend} · ` : '';
 }
 
