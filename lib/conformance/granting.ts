@@ -102,7 +102,7 @@ async function contest(trial: Trial, stores: readonly LeaseStore[], key: string)
 /** The lease of the next, when the holder has renewed no more, and its session, if there are sessions, is over. */
 async function afterDeath(trial: Trial, former: Won, next: LeaseStore): Promise<Won> {
   const { store, key } = former;
-  const bySession = (store.endsWith ?? 'ttl') !== 'ttl';
+  const bySession = (store.traits?.endsWith ?? 'ttl') !== 'ttl';
   if (bySession) await store.close();
   assert.ok(former.ttlMs < PATIENCE_MS, `shortTtlMs is ${former.ttlMs}, too long for these checks`);
   const present = await trial.winSoon(next, key, { ttlMs: LONG_TTL_MS });

@@ -32,7 +32,7 @@ export const locking: Theme = {
     const key = trial.key();
     await trial.win(store, key);
     const waiting = service.acquire(key);
-    if ((store.endsWith ?? 'ttl') !== 'ttl') await store.close();
+    if ((store.traits?.endsWith ?? 'ttl') !== 'ttl') await store.close();
     await (await waiting).release();
   },
 

@@ -60,7 +60,7 @@ function refusal(error: unknown): LockConfigurationError {
 function evictionBy(store: LeaseStore): ((key: string, owner: string) => Promise<boolean>) | undefined {
   if (!store.look) return undefined;
   if (store.evict) return (key, owner) => store.evict?.(key, owner) ?? Promise.resolve(false);
-  return (store.endsWith ?? 'ttl') === 'ttl' ? (key, owner) => store.release(key, owner) : undefined;
+  return (store.traits?.endsWith ?? 'ttl') === 'ttl' ? (key, owner) => store.release(key, owner) : undefined;
 }
 
 async function listBy(store: LeaseStore, prefix: string): Promise<string[]> {

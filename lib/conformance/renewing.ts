@@ -30,7 +30,7 @@ export const renewing: Theme = {
       assert.equal(await store.renew(key, trial.owner(), LONG_TTL_MS), false, 'a stranger renewed');
     }
     assert.equal(await ours.renew(key, owner, ttlMs), true, 'the holder has lost the key to a renewal');
-    if ((ours.endsWith ?? 'ttl') !== 'ttl') return;
+    if ((ours.traits?.endsWith ?? 'ttl') !== 'ttl') return;
     // Free before the end of what the stranger asked for.
     await trial.winSoon(theirs, key);
   },

@@ -174,6 +174,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-function withinLimits({ ttlLimits }: LeaseStore, ttlMs: number): number {
+function withinLimits({ traits }: LeaseStore, ttlMs: number): number {
+  const ttlLimits = traits?.ttlLimits;
   return ttlLimits ? Math.min(Math.max(ttlMs, ttlLimits.minMs), ttlLimits.maxMs) : ttlMs;
 }

@@ -32,7 +32,7 @@ export const watching: Theme = {
 
   'wakes who watches a key when it is released just after its lease has ended': async (trial) => {
     const { ours, theirs, key } = await trial.scene();
-    if (!theirs.watch || (ours.endsWith ?? 'ttl') !== 'ttl') return;
+    if (!theirs.watch || (ours.traits?.endsWith ?? 'ttl') !== 'ttl') return;
     const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
     // Told of the long lease, the waiter does not look for itself.
     const waiter = new Waiter(trial, theirs, key);

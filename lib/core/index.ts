@@ -34,6 +34,7 @@ export {
   type LeaseAttempt,
   type LeaseStore,
   type RefusedLease,
+  type StoreTraits,
   type TtlLimits,
 } from './contract/lease-store.js';
 export { type AcquireRequest } from './leasing/lease-request.js';

@@ -132,7 +132,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
   /** A shorter one than the store can keep is lengthened: a lock may outlive its holder's trust, never the reverse. */
   #ttlOf(ttl: number): number {
     assertWhole('ttl', ttl, 1, MAX_TTL_MS);
-    return Math.max(ttl, this.#store.ttlLimits?.minMs ?? 0);
+    return Math.max(ttl, this.#store.traits?.ttlLimits?.minMs ?? 0);
   }
 
   async #ask<T>(operation: string, key: string, request: () => Promise<T>): Promise<T> {
@@ -154,12 +154,12 @@ function nameOf(key: string, owner: string): string {
 }
 
 function assertSuitable(store: LeaseStore): asserts store is Looking {
-  const { name, endsWith = 'ttl' } = store;
+  const { name, traits: { endsWith = 'ttl', writesUncompared = false } = {} } = store;
   if (endsWith !== 'ttl') {
     const why = `its locks end with the ${endsWith} of a process, and @nestjs/locks gives each lock a TTL of its own`;
     throw new LockConfigurationError(`${name} cannot be a lock store: ${why}`, 'backend');
   }
-  if (store.writesUncompared) {
+  if (writesUncompared) {
     const why = 'it compares owners in one step and writes in the next, and @nestjs/locks asks for both in one';
     throw new LockConfigurationError(`${name} cannot be a lock store: ${why}. Choose another mode`, 'backend');
   }

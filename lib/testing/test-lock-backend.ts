@@ -15,7 +15,7 @@ import { MemoryLeaseStore } from '../backends/memory/index.js';
 export class TestLockBackend implements LeaseStore {
   readonly name = 'test';
   readonly guarantee = 'best-effort';
-  readonly mostPermits = MOST_PERMITS;
+  readonly traits = { maxPermits: MOST_PERMITS };
   readonly #store: MemoryLeaseStore;
   /** By owner. */
   readonly #revocations = new Map<string, { readonly key: string; readonly controller: AbortController }>();

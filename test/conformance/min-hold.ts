@@ -42,7 +42,7 @@ export function minHold({ harness, it }: Suite): void {
   it('keeps the key of a process killed by SIGKILL closed for so long, unless its session ends before', async (contract) => {
     const other = await contract.service();
     const key = contract.key();
-    const { endsWith } = (await contract.backend()).store;
+    const { endsWith } = (await contract.backend()).store.traits ?? {};
     await using holder = await Holder.start(connection());
     const askedAt = performance.now();
     await holder.acquire(key, { ttlMs, minHoldMs });

@@ -85,7 +85,7 @@ describe('a caller who gives up as the turn comes to him', () => {
 class LineStore implements LeaseStore {
   readonly name = 'line';
   readonly guarantee = 'best-effort';
-  readonly endsWith = 'session';
+  readonly traits = { endsWith: 'session' } as const;
   readonly line = new Set<string>();
   isTaken = false;
   wake = (): void => undefined;

@@ -42,7 +42,7 @@ class SlowStore {
     };
     this.store = storeLike(inner, {
       name: 'slow',
-      ...(keepsOrder ? { keepsOrder } : {}),
+      traits: { keepsOrder },
       tryAcquire: (key, owner, ttlMs, metadata) =>
         inOrder('acquire', () => inner.tryAcquire(key, owner, ttlMs, metadata)),
       renew: (...call) => inOrder('renew', () => inner.renew(...call)),

@@ -13,8 +13,8 @@ describe('LockBackend', () => {
   });
 
   it('has the TTL limits of its store, and asks it for nothing else', async () => {
-    const limited = new LockBackend(Object.assign(store, { ttlLimits: { minMs: 2_000, maxMs: 3_000 } }));
-    expect(limited.store.ttlLimits).toEqual({ minMs: 2_000, maxMs: 3_000 });
+    const limited = new LockBackend(Object.assign(store, { traits: { ttlLimits: { minMs: 2_000, maxMs: 3_000 } } }));
+    expect(limited.store.traits?.ttlLimits).toEqual({ minMs: 2_000, maxMs: 3_000 });
     await expect(limited.acquire('k', request(0))).rejects.toThrow(
       'ttlMs must be from 2000 to 3000 with lossy; it was 1000',
     );

@@ -62,9 +62,11 @@ describe('the lock-delay', () => {
 
   it('is refused where it can never work', async () => {
     await expect(locks.acquire('k', { lockDelayMs: -1 })).rejects.toThrow('lockDelayMs must be a number from 0');
-    const ends = storeLike(backend, { name: 'ends', endsWith: 'connection' });
+    const ends = storeLike(backend, { name: 'ends', traits: { endsWith: 'connection' } });
     expect(() => new LockService(ends, { defaults: delayed })).toThrow(LockConfigurationError);
-    const limited = new LockService(storeLike(backend, { name: 'ends', ttlLimits: { minMs: 10, maxMs: 31_000 } }));
+    const limited = new LockService(
+      storeLike(backend, { name: 'ends', traits: { ttlLimits: { minMs: 10, maxMs: 31_000 } } }),
+    );
     await expect(limited.acquire('k', { ...delayed, ttlMs: 30_000 })).rejects.toThrow(
       'lockDelayMs must be from 0 to 1000 with ends',
     );
@@ -75,9 +77,12 @@ describe('the lock-delay', () => {
       ...(await backend.tryAcquire(key, owner, ttlMs, metadata)),
       ttlMs: 3_000,
     });
-    const service = new LockService(storeLike(backend, { name: 'session', endsWith: 'session', tryAcquire }), {
-      clock,
-    });
+    const service = new LockService(
+      storeLike(backend, { name: 'session', traits: { endsWith: 'session' }, tryAcquire }),
+      {
+        clock,
+      },
+    );
     await expect(service.acquire('k', delayed)).rejects.toMatchObject({ option: 'lockDelayMs' });
     expect(backend.held).toEqual([]);
     const lock = await service.acquire('k', { lockDelayMs: 2_000 });

@@ -50,7 +50,7 @@ describe('LockService', () => {
     });
 
     it('refuses a TTL that the backend cannot keep, where it is given', async () => {
-      const slow = Object.assign(backend, { ttlLimits: { minMs: 2_000, maxMs: 60_000 } });
+      const slow = Object.assign(backend, { traits: { ttlLimits: { minMs: 2_000, maxMs: 60_000 } } });
       const refusal = 'ttlMs must be from 2000 to 60000 with test; it was';
       expect(() => new LockService(slow, { defaults: { ttlMs: 1_999 } })).toThrow(`${refusal} 1999`);
       await expect(locks.acquire('k', { ttlMs: 60_001 })).rejects.toThrow(`${refusal} 60001`);

@@ -118,9 +118,11 @@ describe('the shortest hold', () => {
     for (const minHoldMs of [-1, 0.5, Infinity]) {
       await expect(locks.acquire('k', { minHoldMs })).rejects.toThrow(/minHoldMs must be a whole number .* it was/u);
     }
-    const ends = storeLike(backend, { name: 'ends', endsWith: 'connection' });
+    const ends = storeLike(backend, { name: 'ends', traits: { endsWith: 'connection' } });
     expect(() => new LockService(ends, { defaults: kept })).toThrow('ends can keep no minHoldMs');
-    const limited = new LockService(storeLike(backend, { name: 'short', ttlLimits: { minMs: 10, maxMs: 31_000 } }));
+    const limited = new LockService(
+      storeLike(backend, { name: 'short', traits: { ttlLimits: { minMs: 10, maxMs: 31_000 } } }),
+    );
     await expect(limited.acquire('k', { minHoldMs: 32_000 })).rejects.toThrow('from 0 to 31000 with short');
   });
 

@@ -17,7 +17,7 @@ const SESSION_MS = 3_000;
 class SessionStore implements LeaseStore {
   readonly name = 'session';
   readonly guarantee = 'durable';
-  readonly endsWith = 'session';
+  readonly traits = { endsWith: 'session' } as const;
   readonly inner: MemoryLeaseStore;
   session = new AbortController();
   beatAt = 0;

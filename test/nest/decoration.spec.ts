@@ -161,7 +161,7 @@ describe('what stops an application', () => {
       @Locked('key', { ttlMs: 500 })
       async sell(): Promise<void> {}
     }
-    const backend = Object.assign(new MemoryLeaseStore(), { ttlLimits: { minMs: 2_000, maxMs: 60_000 } });
+    const backend = Object.assign(new MemoryLeaseStore(), { traits: { ttlLimits: { minMs: 2_000, maxMs: 60_000 } } });
     const imports = [DistributedLockModule.forRoot(backend)];
     const made = { provide: 'MADE', useFactory: () => new Sale() };
     const refusal = 'ttlMs must be from 2000 to 60000 with memory; it was 500';

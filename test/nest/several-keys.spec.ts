@@ -110,7 +110,7 @@ describe('several keys of @Locked', () => {
     }
     expect(() => new Calls()).not.toThrow();
     const few = DistributedLockModule.forRoot(
-      () => new LockBackend(storeLike(new MemoryLeaseStore(), { name: 'few', mostPermits: 5 })),
+      () => new LockBackend(storeLike(new MemoryLeaseStore(), { name: 'few', traits: { maxPermits: 5 } })),
     );
     await expect(context({ imports: [few], providers: [Calls] })).rejects.toThrow('limit must be');
   });

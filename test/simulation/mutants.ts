@@ -57,7 +57,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'begins the next turn before the release in a store that keeps no order',
     file: 'holding/holds.ts',
-    from: ' && store.keepsOrder === true',
+    from: ' && store.traits?.keepsOrder === true',
     to: '',
   },
   {

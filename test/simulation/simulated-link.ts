@@ -35,8 +35,7 @@ const CALM = { lost: 0, slow: 0, stalled: 0 };
 export class SimulatedLink implements LeaseStore {
   readonly name = 'simulated';
   readonly guarantee = 'durable';
-  readonly keepsOrder: boolean;
-  readonly endsWith: 'ttl' | 'session';
+  readonly traits: { readonly keepsOrder: boolean; readonly endsWith: 'ttl' | 'session' };
   watch?: NonNullable<LeaseStore['watch']>;
   /** The keys that a holder has just released, and since when. */
   readonly releasing = new Map<string, number>();
@@ -50,15 +49,15 @@ export class SimulatedLink implements LeaseStore {
     private readonly scenario: LinkScenario,
     private readonly violate: (what: string) => void,
   ) {
-    this.keepsOrder = scenario.store !== 'unordered';
-    this.endsWith = scenario.store === 'session' ? 'session' : 'ttl';
+    const endsWith = scenario.store === 'session' ? 'session' : 'ttl';
+    this.traits = { keepsOrder: scenario.store !== 'unordered', endsWith };
     if (scenario.wakes) this.watch = (key, owner, wake) => server.watch(key, owner, () => this.#carry(wake, process));
   }
 
   tryAcquire(key: string, owner: string, ttlMs: number): Promise<LeaseAttempt> {
     const releasingMs = this.time.now - (this.releasing.get(key) ?? -Infinity);
     // A release that nothing answers is waited for as long as the lease would last.
-    if (!this.keepsOrder && releasingMs < this.scenario.ttlMs * 0.9)
+    if (!this.traits.keepsOrder && releasingMs < this.scenario.ttlMs * 0.9)
       this.violate(`${key}: asked for during its release`);
     return this.#ask(() => this.server.tryAcquire(key, owner, ttlMs));
   }
@@ -112,7 +111,7 @@ export class SimulatedLink implements LeaseStore {
     const { lost, slow, longestMs } = this.#weather;
     if (this.random.chance(lost)) return;
     const delay = 0.2 + this.random.fraction() * (this.random.chance(slow) ? longestMs : USUAL_MS);
-    const inOrder = this.keepsOrder && !to;
+    const inOrder = this.traits.keepsOrder && !to;
     const arrival = Math.max(this.time.now + delay, inOrder ? this.#lastArrival : 0);
     if (inOrder) this.#lastArrival = arrival;
     this.time.at(arrival, deliver, to);

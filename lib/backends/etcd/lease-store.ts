@@ -30,9 +30,8 @@ import { EtcdSession } from './session.js';
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
   readonly guarantee = 'consensus';
-  readonly endsWith = 'session';
-  /** All claims to a key are listed together. */
-  readonly mostPermits = 1_000;
+  /** All claims to a key are listed together: there may not be very many. */
+  readonly traits = { endsWith: 'session', maxPermits: 1_000 } as const;
   readonly #settings: QueueEntrySettings;
   readonly #size: DatabaseSize;
   readonly #stopRecovery: () => void;

@@ -7,7 +7,6 @@ import {
   type LeaseState,
   type LeaseStore,
   systemClock,
-  type TtlLimits,
 } from '../../core/index.js';
 import { ClaimCell, isLine } from './claim-cell.js';
 import type { Present } from './dialect.js';
@@ -41,10 +40,12 @@ const TOKEN_RANGE = 2n * 86_400_000_000n;
 export class MemcachedLeaseStore implements LeaseStore {
   readonly name = 'memcached';
   readonly guarantee = 'best-effort';
-  /** A server counts whole seconds, and reads more than 30 days as a date. */
-  readonly ttlLimits: TtlLimits = { minMs: 2_000, maxMs: 30 * 86_400_000 };
-  /** An item holds all claims to a key. */
-  readonly mostPermits = 1_000;
+  readonly traits = {
+    /** A server counts whole seconds, and reads more than 30 days as a date. */
+    ttlLimits: { minMs: 2_000, maxMs: 30 * 86_400_000 },
+    /** An item holds all claims to a key. */
+    maxPermits: 1_000,
+  };
 
   /** Their requests were lost. One that still arrives would make a lease that nobody knows of. */
   readonly #inDoubt = new Set<string>();

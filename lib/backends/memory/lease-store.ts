@@ -22,7 +22,7 @@ import {
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
-  readonly mostPermits = MOST_PERMITS;
+  readonly traits = { maxPermits: MOST_PERMITS };
   /** Those who hold a key, and then those who wait. */
   readonly #lines = new Map<string, Line>();
   /** Who is to be woken, by key and owner. */

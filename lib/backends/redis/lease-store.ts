@@ -1,4 +1,4 @@
-import type { HealthSource, LeaseState, LeaseStore } from '../../core/index.js';
+import type { HealthSource, LeaseState, LeaseStore, StoreTraits } from '../../core/index.js';
 import type { RedisCommand } from './connection/redis-client.js';
 import type { RedisServers } from './connection/redis-servers.js';
 import { cleanError } from './error.js';
@@ -15,7 +15,7 @@ export const CHECK_TTL_MS = 5_000;
 export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
-  readonly keepsOrder: boolean = true;
+  readonly traits: StoreTraits = { keepsOrder: true };
 
   /** Until it is answered the server says nothing else: https://redis.io/docs/latest/commands/wait/ */
   protected readonly confirmation: RedisCommand | undefined;

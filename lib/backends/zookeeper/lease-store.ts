@@ -11,6 +11,7 @@ import {
   NotSentError,
   systemClock,
   trustedUntil,
+  type StoreTraits,
 } from '../../core/index.js';
 import { HeldNode } from './held-node.js';
 import { keyInName } from './node-name.js';
@@ -50,8 +51,7 @@ interface Acquisition {
 export class ZooKeeperLeaseStore implements LeaseStore {
   readonly name = 'zookeeper';
   readonly guarantee: Guarantee;
-  readonly endsWith = 'session';
-  readonly mostPermits?: number;
+  readonly traits: StoreTraits;
   readonly #session: ClientSession;
   readonly #acquisitions = new Map<string, Acquisition>();
   readonly #wakes = new Map<string, () => void>();
@@ -60,7 +60,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
 
   constructor(private readonly options: ResolvedOptions) {
     this.guarantee = options.servers.length > 1 ? 'consensus' : 'durable';
-    if (options.mode === 'sequential') this.mostPermits = MOST_IN_LINE;
+    this.traits = { endsWith: 'session', ...(options.mode === 'sequential' && { maxPermits: MOST_IN_LINE }) };
     this.#session = new ClientSession(options);
     this.health.onChange(({ status }) => status === 'up' && this.#onUp());
   }

@@ -54,7 +54,7 @@ export class Acquisition implements AcquireRequest {
     const { ttlMs, waitMs, signal } = options;
     this.#since = clock.now();
     this.slot = slotOf(key, options);
-    this.lockDelayMs = untrustedMs(options, backend.store);
+    this.lockDelayMs = untrustedMs(options, backend.store.traits);
     this.ttlMs = ttlMs + this.lockDelayMs;
     this.deadline = Deadline.after(waitMs, clock, this.#since);
     this.signal = signal;

@@ -16,6 +16,37 @@ export interface TtlLimits {
   readonly maxMs: number;
 }
 
+/** What the core has to know of a store's server. A store leaves out what is as the default says. */
+export interface StoreTraits {
+  /** Limits of `ttlMs`. Other values are refused where they are given, by `LockConfigurationError`. @default no limits */
+  readonly ttlLimits?: TtlLimits;
+  /** Whether requests for the same key are carried out in the order of the calls. @default false */
+  readonly keepsOrder?: boolean;
+  /**
+   * What ends the lease of a holder that renews it no more. `session`: the end of its process' session, which all its
+   * leases share; a single lease need not wait for that, because the core releases what nobody renews. `connection`: the
+   * same, and a crash ends it at once.
+   * @default 'ttl', each lease by itself
+   */
+  readonly endsWith?: 'ttl' | 'session' | 'connection';
+  /**
+   * Largest `limit` of permits. With it the store keeps several holders of a key, by what each owner's name says of its
+   * claim, see `claimOf`: a claim holds the key while the claims before it in line, and it, are no more than its limit.
+   * @default one holder a key; more are refused where they are asked for
+   */
+  readonly maxPermits?: number;
+  /**
+   * Whether owners are compared in one step and written in the next: for a moment two may be told that a key is theirs.
+   * @default false
+   */
+  readonly writesUncompared?: boolean;
+  /**
+   * Milliseconds that each waiting caller adds to the pause of all of them between two questions, up to five seconds: a
+   * store that many ask has to answer the holders of its keys, too. @default 0
+   */
+  readonly pollMsPerWaiter?: number;
+}
+
 /**
  * All that the core asks of a server: "write if absent, with a time to live", or what comes to the same. `LockBackend`
  * adds the rest: waiting, lost replies, late replies and giving up.
@@ -24,30 +55,7 @@ export interface LeaseStore {
   /** Shown in errors, events and metrics: `redis`, `zookeeper`. */
   readonly name: string;
   readonly guarantee: Guarantee;
-  /** Other TTLs are refused where they are given, by `LockConfigurationError`. @default all of a lock service */
-  readonly ttlLimits?: TtlLimits;
-  /** Carries out what it is asked in the order of the calls, on the same key. @default false */
-  readonly keepsOrder?: boolean;
-  /**
-   * Ends the lease of a holder that renews it no more. `session`: that of its process, which all its leases share, and
-   * which a single lease need not wait for: the core gives back what nobody renews. `connection`: the same, and a crash
-   * ends it at once.
-   * @default 'ttl', each lease by itself
-   */
-  readonly endsWith?: 'ttl' | 'session' | 'connection';
-  /**
-   * The largest `limit` of permits. With it the store keeps several holders of a key, by what each owner's name says of
-   * its claim, see `claimOf`: a claim holds the key while those before it in line, and it, are no more than its limit.
-   * @default one holder a key; more are refused where they are asked for
-   */
-  readonly mostPermits?: number;
-  /** Compares owners in one step and writes in the next: for a moment two may be told that a key is theirs. @default false */
-  readonly writesUncompared?: boolean;
-  /**
-   * With each caller that asks, all of them pause for so much longer between two questions, up to five seconds: a store
-   * that many ask has to answer those who hold its keys too. @default 0
-   */
-  readonly pollMsPerWaiter?: number;
+  readonly traits?: StoreTraits;
   /**
    * Looks, before anybody needs a lock, for what can never work, such as a table that is missing. Called once when an
    * application starts, and nothing depends on it. Must settle within a bounded time.

@@ -66,7 +66,7 @@ export class Holds {
   /** Begins the hold of a lease that the backend has just granted. Waiters who may share the key join it. */
   begin(key: string, options: ResolvedOptions, lease: Lease): Hold {
     const { backend, clock } = this.service;
-    const delayMs = untrustedMs(options, backend.store);
+    const delayMs = untrustedMs(options, backend.store.traits);
     const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, delayMs);
     const hold = new Hold(key, options, this.#listener, watchdog);
     if (hold.isShared) {
@@ -175,7 +175,7 @@ export class Holds {
     const endTurn = (): void => this.#endTurn(hold);
     if (closedMs > 0) return this.#releases.keepClosed(hold, closedMs, endTurn);
     const { store } = this.service.backend;
-    const endsTurnEarly = !hold.options.awaitRelease && store.keepsOrder === true;
+    const endsTurnEarly = !hold.options.awaitRelease && store.traits?.keepsOrder === true;
     return this.#releases.release(hold, endTurn, endsTurnEarly);
   }
 

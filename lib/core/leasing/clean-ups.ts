@@ -35,7 +35,7 @@ export class CleanUps {
   /** The store failed after we were closed, and is asked for nothing more. */
   #hopeless = false;
 
-  constructor(private readonly store: Pick<LeaseStore, 'release' | 'endsWith'>) {}
+  constructor(private readonly store: Pick<LeaseStore, 'release' | 'traits'>) {}
 
   readonly add: CleanUp = (owned, lastAttempt) => {
     this.#open.begin();

@@ -43,7 +43,7 @@ export class Contending {
   }
 
   get pollMs(): number {
-    const sharedMs = this.contenders.size * (this.store.pollMsPerWaiter ?? 0);
+    const sharedMs = this.contenders.size * (this.store.traits?.pollMsPerWaiter ?? 0);
     return Math.max(this.#pollMs, Math.min(LONGEST_SHARED_POLL_MS, sharedMs));
   }
 

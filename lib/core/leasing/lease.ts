@@ -31,8 +31,8 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
 }
 
 /** Whether the leases of `store` outlive their time, because something that they share lives on. */
-export function hasSessions({ endsWith = 'ttl' }: Pick<LeaseStore, 'endsWith'>): boolean {
-  return endsWith !== 'ttl';
+export function hasSessions({ traits }: Pick<LeaseStore, 'traits'>): boolean {
+  return (traits?.endsWith ?? 'ttl') !== 'ttl';
 }
 
 /** The parts of a backend that a lease needs. */
@@ -122,7 +122,7 @@ export class StoreLease implements Lease, OwnedKey {
     this.leaveOpen();
     const { key, owner } = this;
     const { store } = this.leasing;
-    if (!hasSessions(store)) await store.renew(key, owner, Math.max(ms, store.ttlLimits?.minMs ?? 0));
+    if (!hasSessions(store)) await store.renew(key, owner, Math.max(ms, store.traits?.ttlLimits?.minMs ?? 0));
   }
 
   #watchEnd(): void {

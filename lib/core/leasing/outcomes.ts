@@ -176,7 +176,7 @@ export class Outcomes implements HealthSource {
   async #isCarriedOut(clock: Clock): Promise<boolean> {
     const { store } = this;
     const owner = `probe-${randomUUID()}`;
-    const ttlMs = Math.max(PROBE_TTL_MS, store.ttlLimits?.minMs ?? 0);
+    const ttlMs = Math.max(PROBE_TTL_MS, store.traits?.ttlLimits?.minMs ?? 0);
     try {
       await store.tryAcquire(PROBE_KEY, owner, ttlMs, ownMetadata('health probe'));
       await store.release(PROBE_KEY, owner);

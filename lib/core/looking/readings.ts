@@ -5,6 +5,7 @@ import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js'
 import type { LeaseStore } from '../contract/lease-store.js';
 import { runOutsideLocks } from '../holding/call-tree.js';
 import type { ServiceContext } from '../holding/service-context.js';
+import { hasSessions } from '../leasing/lease.js';
 import { whileAwaited } from '../kit/awaited-promises.js';
 import { HAND_OFF_BITS } from '../options/hand-off-options.js';
 
@@ -50,7 +51,7 @@ export async function evict(service: ServiceContext, key: string, owner?: string
     if (owner !== undefined && owner !== present.owner) continue;
     const isEvicted = await ask(service, key, 'evict the holder of', async (store) => {
       if (store.evict) return store.evict(key, present.owner);
-      if ((store.endsWith ?? 'ttl') === 'ttl') return store.release(key, present.owner);
+      if (!hasSessions(store)) return store.release(key, present.owner);
       throw unable(`${store.name} cannot take a key from its holder`, key);
     });
     if (isEvicted) evicted.push(present);

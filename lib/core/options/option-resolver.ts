@@ -1,5 +1,5 @@
 import { LockConfigurationError } from '../contract/errors.js';
-import type { LeaseStore } from '../contract/lease-store.js';
+import type { LeaseStore, StoreTraits } from '../contract/lease-store.js';
 import { refuseOption } from '../kit/option-checks.js';
 import {
   type AcquireOptions,
@@ -10,22 +10,23 @@ import {
   resolveOptions,
 } from './lock-options.js';
 
-type LeaseKind = Pick<LeaseStore, 'name' | 'ttlLimits' | 'endsWith' | 'mostPermits'>;
+type NamedTraits = Pick<LeaseStore, 'name' | 'traits'>;
 
 /** @throws LockConfigurationError when `backend` can keep no such lock, with its lock-delay and its shortest hold */
-export function assertLock(options: ResolvedOptions, backend: LeaseKind): void {
+export function assertLock(options: ResolvedOptions, backend: NamedTraits): void {
   const { ttlMs, lockDelayMs, minHoldMs } = options;
   assertTtl(ttlMs, backend);
   assertShare(options, backend);
   assertMinHold(minHoldMs, backend);
   if (lockDelayMs === 0) return;
-  if (backend.endsWith === 'connection') {
+  const { endsWith, ttlLimits } = backend.traits ?? {};
+  if (endsWith === 'connection') {
     throw new LockConfigurationError(
       `${backend.name} can keep no lock-delay: a holder that crashes ends its connection, and the server frees the key at once`,
       'lockDelayMs',
     );
   }
-  const maxMs = (backend.ttlLimits?.maxMs ?? Infinity) - ttlMs;
+  const maxMs = (ttlLimits?.maxMs ?? Infinity) - ttlMs;
   if (lockDelayMs > maxMs) {
     refuseOption(
       'lockDelayMs',
@@ -34,21 +35,22 @@ export function assertLock(options: ResolvedOptions, backend: LeaseKind): void {
   }
 }
 
-function assertShare({ mode, limit }: ResolvedOptions, { name, mostPermits }: LeaseKind): void {
+function assertShare({ mode, limit }: ResolvedOptions, { name, traits }: NamedTraits): void {
   if (mode === 'exclusive' && limit === undefined) return;
   const option = limit === undefined ? 'mode' : 'limit';
-  if (mostPermits === undefined) {
+  const maxPermits = traits?.maxPermits;
+  if (maxPermits === undefined) {
     throw new LockConfigurationError(
       `${name} keeps one holder a key: take a backend or strategy that keeps several, as "More than one at a time" in the documentation lists them`,
       option,
     );
   }
-  if (limit !== undefined && limit > mostPermits) {
-    refuseOption('limit', `must be from 1 to ${mostPermits} with ${name}; it was ${limit}`);
+  if (limit !== undefined && limit > maxPermits) {
+    refuseOption('limit', `must be from 1 to ${maxPermits} with ${name}; it was ${limit}`);
   }
 }
 
-function assertMinHold(minHoldMs: number, { name, endsWith = 'ttl', ttlLimits }: LeaseKind): void {
+function assertMinHold(minHoldMs: number, { name, traits: { endsWith = 'ttl', ttlLimits } = {} }: NamedTraits): void {
   if (minHoldMs === 0) return;
   if (endsWith === 'connection') {
     const reason = 'a lock ends with its connection, and the server frees the key at once';
@@ -64,13 +66,14 @@ function assertMinHold(minHoldMs: number, { name, endsWith = 'ttl', ttlLimits }:
 /** How much longer than its holder trusts it a server is asked to keep a lease. A session's time is its own. */
 export function untrustedMs(
   { ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions,
-  { endsWith = 'ttl' }: LeaseKind,
+  { endsWith = 'ttl' }: StoreTraits = {},
 ): number {
   return endsWith === 'ttl' ? Math.max(lockDelayMs, minHoldMs - ttlMs) : lockDelayMs;
 }
 
 /** @throws LockConfigurationError when `backend` cannot keep such a lease */
-export function assertTtl(ttlMs: number, { name, ttlLimits }: Pick<LeaseStore, 'name' | 'ttlLimits'>): void {
+export function assertTtl(ttlMs: number, { name, traits }: NamedTraits): void {
+  const ttlLimits = traits?.ttlLimits;
   if (ttlLimits === undefined || (ttlMs >= ttlLimits.minMs && ttlMs <= ttlLimits.maxMs)) return;
   refuseOption('ttlMs', `must be from ${ttlLimits.minMs} to ${ttlLimits.maxMs} with ${name}; it was ${ttlMs}`);
 }
@@ -94,7 +97,7 @@ export class OptionResolver {
   /** @throws LockConfigurationError */
   constructor(
     defaults: AcquireOptions | undefined,
-    private readonly store: LeaseKind,
+    private readonly store: NamedTraits,
   ) {
     assertDefaults(defaults);
     this.defaults = this.#resolve(defaults, DEFAULTS);

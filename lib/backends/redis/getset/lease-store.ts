@@ -28,8 +28,7 @@ type Present = ReturnType<typeof parse>;
  * - A lease whose holder died stays on the server, expired, until the next acquisition.
  */
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
-  override readonly keepsOrder = false;
-  readonly writesUncompared = true;
+  override readonly traits = { keepsOrder: false, writesUncompared: true };
   protected readonly commands = [];
   /** Owners that wrote over a lease which may be another's by now, and when the lease that they wrote ends. */
   readonly #doubtful = new Map<string, number>();

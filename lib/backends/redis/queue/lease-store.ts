@@ -45,7 +45,7 @@ type ClaimKind = 'exclusive' | 'shared';
  * not answer is skipped. Every waiter asks by itself as well, a few times in ten seconds, which is its sign of life.
  */
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
-  readonly mostPermits = MOST_PERMITS;
+  override readonly traits = { keepsOrder: true, maxPermits: MOST_PERMITS };
   readonly #waiters: WakeUps;
   #scripts: QueueScripts;
   /** Whether calls name all their keys. `undefined`: no call was answered yet that would tell whether they have to. */

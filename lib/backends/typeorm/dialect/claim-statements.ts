@@ -33,7 +33,7 @@ export interface NextRow {
 /** The statements on a row that several owners hold. */
 export interface ClaimStatements {
   /** The largest limit: the row keeps all claims in one text. */
-  readonly mostPermits: number;
+  readonly maxPermits: number;
   read(query: Query, key: string): Promise<ClaimReading>;
   /** Writes the row unless it is another one by now, or one is there that was missing. */
   swap(query: Query, key: string, seen: ClaimRow | undefined, next: NextRow): Promise<boolean>;

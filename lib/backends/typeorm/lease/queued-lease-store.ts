@@ -3,7 +3,7 @@ import { type Asker, type HolderMetadata, type LeaseAttempt, WakeUps } from '../
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { NotificationListener } from './notification-listener.js';
-import { type LeaseTable, SqlLeaseStore } from './sql-lease-store.js';
+import { POLL_MS_PER_WAITER, type LeaseTable, SqlLeaseStore } from './sql-lease-store.js';
 
 /** The pause between two questions as long as no notifications arrive. */
 const DEAF_POLL_MS = 50;
@@ -80,7 +80,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
 
   /** Grows with the number of waiters, as for every polled store. */
   #pollMs(): number {
-    const shared = this.#listener.lookOut.size * this.pollMsPerWaiter;
+    const shared = this.#listener.lookOut.size * POLL_MS_PER_WAITER;
     const pollMs = Math.min(LONGEST_POLL_MS, Math.max(DEAF_POLL_MS, shared));
     return pollMs / 2 + randomInt(pollMs);
   }

@@ -8,6 +8,7 @@ import {
   type LeaseState,
   type LeaseStore,
   LockConfigurationError,
+  type StoreTraits,
 } from '../../../core/index.js';
 import type { ConnectionSettings } from '../connections/own-connection.js';
 import { OwnConnections } from '../connections/own-connections.js';
@@ -26,16 +27,15 @@ export interface LeaseTable {
   readonly reapIdleAfterMs: number;
 }
 
+/** With it all waiters together ask about 200 times a second, and leave the connections to the holders. */
+export const POLL_MS_PER_WAITER = 5;
+
 /** One row a key, one statement a step. Rows stay after release: the owner goes, the token stays and keeps growing. */
 export class SqlLeaseStore implements LeaseStore {
   readonly name: string;
-  /**
-   * All who wait for different keys together ask about 200 times a second, and leave the connections to those who hold.
-   */
-  readonly pollMsPerWaiter = 5;
+  readonly traits: StoreTraits;
   protected readonly settings: ConnectionSettings;
   protected readonly connections: OwnConnections;
-  readonly mostPermits?: number;
   readonly #claims: ClaimLeases<ClaimReading> | undefined;
   readonly #stopReaper: () => void;
   #guarantee: Guarantee = 'best-effort';
@@ -51,10 +51,10 @@ export class SqlLeaseStore implements LeaseStore {
     };
     this.settings = { ...given, onOpen };
     this.connections = new OwnConnections(this.settings);
+    this.traits = { pollMsPerWaiter: POLL_MS_PER_WAITER, ...(rows.claims && { maxPermits: rows.claims.maxPermits }) };
     if (rows.claims) {
-      this.mostPermits = rows.claims.mostPermits;
       // Beside the holders there is room for half as many who wait; others wait outside of the line.
-      const mostInLine = rows.claims.mostPermits * 1.5;
+      const mostInLine = rows.claims.maxPermits * 1.5;
       this.#claims = new ClaimLeases(new ClaimCell(rows.claims, this.connections.urgent), mostInLine);
     }
     const reap = (idleMs: number): Promise<boolean> => rows.statements.reap(this.connections.query, idleMs);

@@ -9,7 +9,7 @@ const bytesOrNull = (text: string | null): Buffer | null => (text === null ? nul
 export function mysqlClaims(table: string): ClaimStatements {
   return {
     // A text has 64 KB.
-    mostPermits: 150,
+    maxPermits: 150,
 
     async read(query, key) {
       const [found] = await query(

@@ -6,7 +6,7 @@ import { ownersInLine, postgresLine, tellAll } from './waiting-line.js';
 /** In a table of the migration's. Whoever waits in the row moves to the line with the first swap. */
 export function postgresClaims(table: string): ClaimStatements {
   return {
-    mostPermits: 1_000,
+    maxPermits: 1_000,
 
     async read(query, key) {
       const [found] = await query(

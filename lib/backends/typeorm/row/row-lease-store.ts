@@ -25,7 +25,7 @@ const RETRY_MS = 50;
  */
 export class RowLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
-  readonly endsWith = 'connection';
+  readonly traits = { endsWith: 'connection' } as const;
   readonly #waiters = new Map<string, RowWaiter>();
   /** By owner, from the first question until it is known how it ended. */
   readonly #contenders = new Map<string, RowContender>();

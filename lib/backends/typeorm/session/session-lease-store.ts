@@ -31,9 +31,8 @@ interface Claim {
 export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
-  readonly endsWith = 'connection';
-  /** One connection serves all. */
-  readonly pollMsPerWaiter = 5;
+  /** One connection serves all waiters. */
+  readonly traits = { endsWith: 'connection', pollMsPerWaiter: 5 } as const;
   readonly #claims = new Map<string, Claim>();
   #session: LockSession | undefined;
   /** The one that is being opened, or was last. */

@@ -3,7 +3,7 @@ import { NOW } from './clock.js';
 
 export function sqliteClaims(table: string): ClaimStatements {
   return {
-    mostPermits: 1_000,
+    maxPermits: 1_000,
 
     async read(query, key) {
       const [found] = await query(
