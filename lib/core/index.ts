@@ -37,13 +37,11 @@ export {
   type StoreTraits,
   type TtlLimits,
 } from './contract/lease-store.js';
-export { type AcquireRequest } from './leasing/lease-request.js';
 export { type Claim, claimOf, fits, isExclusive, MOST_PERMITS, type Share } from './contract/claim.js';
 export { type FailureKind, failureKindOf, type KindOfFailure, withFailureKind } from './contract/failure-kind.js';
 export { type BackendHealth, type HealthSource, type NodeHealth, ReportedHealth } from './contract/health.js';
 export { type Holder, type HolderMetadata } from './contract/holder.js';
 export { type KeyHolder, type KeyState, type KeyWaiter, type LeaseState } from './contract/key-state.js';
-export { type Lease } from './leasing/lease.js';
 export { type PollingOptions } from './leasing/contending.js';
 export { LockBackend } from './leasing/lock-backend.js';
 export {

@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type AcquireRequest,
-  Deadline,
-  type Lease,
-  type LockBackend,
-  LockService,
-  type LockServiceOptions,
-} from 'nestjs-distributed-lock/core';
+import { Deadline, type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import type { AcquireRequest } from '../../lib/core/leasing/lease-request.js';
+import type { Lease } from '../../lib/core/leasing/lease.js';
 import type { BackendHarness } from './backend-harness.js';
 import { atLeastMs } from '../support/machine.js';
 

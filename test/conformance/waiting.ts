@@ -1,7 +1,8 @@
 import { expect } from '@jest/globals';
 import { getEventListeners } from 'node:events';
 import { hostname } from 'node:os';
-import { type Lease, type LockBackend, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { type LockBackend, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../lib/core/leasing/lease.js';
 import { eventually } from '../support/eventually.js';
 import { fencingToken, LAST_HAND_OFF } from '../support/fencing-token.js';
 import { failureOf, Gate, handled, SLACK_MS } from './contract.js';

@@ -1,4 +1,5 @@
-import { type AcquireRequest, Deadline, type LeaseAttempt, LockBackend } from 'nestjs-distributed-lock/core';
+import { Deadline, type LeaseAttempt, LockBackend } from 'nestjs-distributed-lock/core';
+import type { AcquireRequest } from '../../lib/core/leasing/lease-request.js';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { type Call, LossyStore } from './lossy-store.js';

@@ -42,11 +42,13 @@ describe('LockBackend', () => {
   it('lets others ask first when it is told to, unless its time is short', async () => {
     const yielding = backend.acquire('k', request(5_000, { yields: true }));
     await clock.advance(200);
-    await expect(yielding).resolves.toMatchObject({ sentAt: 155 });
+    await expect(yielding).resolves.toMatchObject({ times: { sentAt: 155 } });
     const hurried = backend.acquire('other', request(20, { yields: true }));
     await clock.advance(20);
-    await expect(hurried).resolves.toMatchObject({ sentAt: 210 });
-    await expect(backend.acquire('third', request(0, { yields: true }))).resolves.toMatchObject({ sentAt: 220 });
+    await expect(hurried).resolves.toMatchObject({ times: { sentAt: 210 } });
+    await expect(backend.acquire('third', request(0, { yields: true }))).resolves.toMatchObject({
+      times: { sentAt: 220 },
+    });
   });
 
   it('asks when the lease of the holder ends, not a poll later', async () => {
@@ -54,7 +56,7 @@ describe('LockBackend', () => {
     await store.inner.tryAcquire('k', 'stranger', 300, { host: 'there', pid: 2 });
     const waiting = backend.acquire('k', request(5_000));
     await clock.advance(305);
-    await expect(waiting).resolves.toMatchObject({ sentAt: 305 });
+    await expect(waiting).resolves.toMatchObject({ times: { sentAt: 305 } });
   });
 
   it('does not trust a lease whose answer came after its end', async () => {
@@ -150,7 +152,7 @@ describe('LockBackend', () => {
     await clock.advance(1);
     await store.inner.release('k', 'stranger');
     wake();
-    await expect(acquiring).resolves.toMatchObject({ sentAt: 1 });
+    await expect(acquiring).resolves.toMatchObject({ times: { sentAt: 1 } });
     expect(watching).toBe(0);
 
     store.inner.revoke('k');
@@ -161,6 +163,6 @@ describe('LockBackend', () => {
       wake();
       return answer;
     };
-    await expect(backend.acquire('k', request(10_000))).resolves.toMatchObject({ sentAt: 1 });
+    await expect(backend.acquire('k', request(10_000))).resolves.toMatchObject({ times: { sentAt: 1 } });
   });
 });

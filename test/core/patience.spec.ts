@@ -107,7 +107,7 @@ describe('patience of LockBackend', () => {
     await clock.advance(40);
     await expect(refused).resolves.toBeNull();
     expect(seen).toMatchObject([{ pid: 2 }]);
-    await expect(granted).resolves.toMatchObject({ sentAt: 0 });
+    await expect(granted).resolves.toMatchObject({ times: { sentAt: 0 } });
   });
 
   it('does not hear a store out when the caller has given up', async () => {

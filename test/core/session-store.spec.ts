@@ -1,12 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  Deadline,
-  type Lease,
-  type LeaseAttempt,
-  type LeaseStore,
-  LockService,
-  LockBackend,
-} from 'nestjs-distributed-lock/core';
+import { Deadline, type LeaseAttempt, type LeaseStore, LockService, LockBackend } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../lib/core/leasing/lease.js';
 import { MemoryLeaseStore } from 'nestjs-distributed-lock/memory';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { aborted } from '../conformance/contract.js';
@@ -67,7 +61,7 @@ describe('a store whose leases live as long as a session', () => {
 
   it('says for how long it is trusted, and from when, whatever the caller asks for', async () => {
     await clock.advance(1_000);
-    await expect(win('k')).resolves.toMatchObject({ ttlMs: SESSION_MS, sentAt: 0 });
+    await expect(win('k')).resolves.toMatchObject({ times: { keptMs: SESSION_MS, sentAt: 0 } });
   });
 
   it('gets a lease back that nobody renews, at its end', async () => {

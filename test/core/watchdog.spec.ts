@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import type { Lease } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../lib/core/leasing/lease.js';
 import { ManualClock } from 'nestjs-distributed-lock/testing';
 import { TimerWheel } from '../../lib/core/time/timer-wheel.js';
 import { Watchdog } from '../../lib/core/holding/watchdog.js';
@@ -26,8 +26,7 @@ describe('Watchdog', () => {
     const lease: Lease = {
       fencingToken: 1n,
       owner: 'o',
-      ttlMs: TTL,
-      sentAt,
+      times: { askedMs: TTL, keptMs: TTL, trustedMs: TTL, sentAt },
       renew: () => {
         renewals.push(clock.now());
         return answer();

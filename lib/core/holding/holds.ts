@@ -3,7 +3,6 @@ import type { LossReason } from '../contract/errors.js';
 import type { Lease } from '../leasing/lease.js';
 import type { HandOffOptions } from '../options/hand-off-options.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
-import { untrustedMs } from '../options/option-resolver.js';
 import { TimerWheel } from '../time/timer-wheel.js';
 import { isExhausted } from '../turns/hand-off-limits.js';
 import { haveSameRequest } from '../turns/slot.js';
@@ -65,9 +64,7 @@ export class Holds {
 
   /** Begins the hold of a lease that the backend has just granted. Waiters who may share the key join it. */
   begin(key: string, options: ResolvedOptions, lease: Lease): Hold {
-    const { backend, clock } = this.service;
-    const delayMs = untrustedMs(options, backend.store.traits);
-    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, delayMs);
+    const watchdog = new Watchdog(lease, options.watchdog, this.service.clock, this.#wheel);
     const hold = new Hold(key, options, this.#listener, watchdog);
     if (hold.isShared) {
       this.#joinable.offer(hold);

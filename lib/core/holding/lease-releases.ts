@@ -83,8 +83,9 @@ export class LeaseReleases {
         if (!isEarly) onOver();
         resolve();
       };
-      const timeout = new WheelTimer(this.#wheel, () => end(new Error(`no answer within ${lease.ttlMs} ms`)));
-      timeout.setFrom(this.service.clock.now() + lease.ttlMs, lease.ttlMs / 8);
+      const { keptMs } = lease.times;
+      const timeout = new WheelTimer(this.#wheel, () => end(new Error(`no answer within ${keptMs} ms`)));
+      timeout.setFrom(this.service.clock.now() + keptMs, keptMs / 8);
       (keepMs > 0 ? lease.keepFor(keepMs) : lease.release()).then(() => end(), end);
       if (isEarly) onOver();
     });

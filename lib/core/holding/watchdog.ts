@@ -25,7 +25,6 @@ export class Watchdog {
   listener: WatchdogListener | undefined;
   /** When this process got the lease. */
   readonly since: number;
-  readonly #ttlMs: number;
   #trustedUntil: number;
   #sentAt: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
@@ -42,14 +41,11 @@ export class Watchdog {
     private readonly renews: boolean,
     private readonly clock: Clock,
     grid: TimerWheel,
-    /** How much longer than we trust it the server keeps the lease. */
-    lockDelayMs = 0,
   ) {
     this.since = clock.now();
     this.#timer = new WheelTimer(grid, () => this.#onTime());
-    this.#ttlMs = lease.ttlMs - lockDelayMs;
-    this.#sentAt = lease.sentAt;
-    this.#trustedUntil = trustedUntil(lease.sentAt, this.#ttlMs);
+    this.#sentAt = lease.times.sentAt;
+    this.#trustedUntil = trustedUntil(this.#sentAt, this.#trustedMs);
     const { revoked } = lease;
     lease.onEnd = () => this.#endWithLease();
     if (revoked?.aborted === false) this.#revocation = new AbortListener(revoked, () => this.#lose('revoked'));
@@ -85,7 +81,7 @@ export class Watchdog {
     const sentAt = this.clock.now();
     if (sentAt >= this.#trustedUntil) return this.#lose('expired');
     this.#renewalSentAt = sentAt;
-    this.#timer.setFrom(this.#lateFrom, this.#ttlMs / 12);
+    this.#timer.setFrom(this.#lateFrom, this.#trustedMs / 12);
     const onFailure = (error: unknown): void => this.#onFailure(error);
     try {
       this.lease.renew().then((ours) => this.#onAnswer(ours), onFailure);
@@ -113,7 +109,7 @@ export class Watchdog {
     if (!ours) return this.#lose('revoked');
     if (!this.trusted) return this.#lose('expired');
     this.#sentAt = sentAt;
-    this.#trustedUntil = trustedUntil(sentAt, this.#ttlMs);
+    this.#trustedUntil = trustedUntil(sentAt, this.#trustedMs);
     if (this.#state === 'jeopardy') {
       this.#state = 'held';
       if (this.renews) this.#endOfTrust?.cancel();
@@ -136,19 +132,23 @@ export class Watchdog {
     return sentAt;
   }
 
+  get #trustedMs(): number {
+    return this.lease.times.trustedMs;
+  }
+
   #scheduleRenewal(): void {
-    if (this.renews) this.#timer.setBy(this.#sentAt + this.#ttlMs / 3, this.#ttlMs / 24);
+    if (this.renews) this.#timer.setBy(this.#sentAt + this.#trustedMs / 3, this.#trustedMs / 24);
   }
 
   /** On the grid too: a thousand locks whose renewals failed share their next requests as well. */
   #retrySoon(): void {
     if (this.#state === 'over') return;
-    const delayMs = Math.min(Math.max(this.#ttlMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
+    const delayMs = Math.min(Math.max(this.#trustedMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
     this.#timer.setFrom(this.clock.now() + delayMs, delayMs / 3);
   }
 
   get #lateFrom(): number {
-    return this.#sentAt + (this.#ttlMs * 2) / 3;
+    return this.#sentAt + (this.#trustedMs * 2) / 3;
   }
 
   #onTime(): void {

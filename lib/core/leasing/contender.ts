@@ -150,8 +150,9 @@ export class Contender {
   #onAnswer(answer: LeaseAttempt): Lease | number {
     const { contending, question } = this;
     if (!answer.acquired) return this.#onRefusal(answer);
-    assertLockDelay(question.request.lockDelayMs ?? 0, answer.ttlMs ?? question.ttlMs, contending.store);
-    if (question.isInTime(answer)) return contending.leaseOf(question, answer, this.#queued);
+    const times = question.timesOf(answer);
+    assertLockDelay(question.request.lockDelayMs ?? 0, times.keptMs, contending.store);
+    if (question.isInTime(answer, times)) return contending.leaseOf(question, answer, times, this.#queued);
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 

@@ -2,6 +2,7 @@ import { randomInt } from 'node:crypto';
 import { NotSentError } from '../contract/errors.js';
 import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
 import { type Lease, StoreLease } from './lease.js';
+import type { LeaseTimes } from './lease-times.js';
 import type { CleanUp } from './owned-key.js';
 import type { Outcomes } from './outcomes.js';
 import type { Question } from './question.js';
@@ -52,7 +53,7 @@ export class Contending {
     if (!(question.abandoned && error instanceof NotSentError)) this.outcomes.noteFailure(error, 'take', question);
   }
 
-  leaseOf(question: Question, granted: GrantedLease, queued = false): Lease {
-    return new StoreLease(this, question, granted, queued);
+  leaseOf(question: Question, granted: GrantedLease, times: LeaseTimes, queued = false): Lease {
+    return new StoreLease(this, question, granted, times, queued);
   }
 }

@@ -1,5 +1,6 @@
 import type { GrantedLease, LeaseStore } from '../contract/lease-store.js';
 import type { Clock, Timer } from '../time/timers.js';
+import type { LeaseTimes } from './lease-times.js';
 import type { Outcomes } from './outcomes.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';
 
@@ -8,15 +9,12 @@ export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'>
   readonly owner: string;
   /** It was waited for in the backend's line, where others may stand: callers here soon let that line go on. */
   readonly queued?: boolean;
-  /** The true one: a session backend reports the session's. */
-  readonly ttlMs: number;
-  /** `clock.now()` before the request that this lease answers was sent. */
-  readonly sentAt: number;
+  readonly times: LeaseTimes;
   /** See `GrantedLease`. */
   readonly revoked?: AbortSignal | undefined;
   /** See `GrantedLease`. */
   readonly complete?: (() => Promise<void>) | undefined;
-  /** Still ours, for another `ttlMs` from when this was called? Rejecting is no answer, and is asked again. */
+  /** Still ours, for another `keptMs` from when this was called? Rejecting is no answer, and is asked again. */
   renew(): Promise<boolean>;
   release(): Promise<void>;
   /** The key stays closed for another `ms`, and then ends by itself where its store has no sessions. */
@@ -49,14 +47,10 @@ export class StoreLease implements Lease, OwnedKey {
   readonly key: string;
   readonly owner: string;
   readonly clock: Clock;
-  readonly ttlMs: number;
-  readonly sentAt: number;
   readonly fencingToken: bigint;
   readonly revoked: AbortSignal | undefined;
   readonly attachment: unknown;
   readonly complete: (() => Promise<void>) | undefined;
-  /** For so long the server was asked. */
-  readonly #askedTtlMs: number;
   onEnd?: () => boolean;
   #renewedAt: number;
   /** Gives a lease back that nobody renews, and that its session would keep. */
@@ -64,21 +58,25 @@ export class StoreLease implements Lease, OwnedKey {
 
   constructor(
     private readonly leasing: Leasing,
-    { key, owner, ttlMs, clock, sentAt }: OwnedKey & { readonly sentAt: number },
+    { key, owner, clock }: Pick<OwnedKey, 'key' | 'owner' | 'clock'>,
     granted: GrantedLease,
+    readonly times: LeaseTimes,
     readonly queued: boolean,
   ) {
     this.key = key;
     this.owner = owner;
     this.clock = clock;
-    this.ttlMs = granted.ttlMs ?? ttlMs;
-    this.sentAt = this.#renewedAt = granted.sentAt ?? sentAt;
+    this.#renewedAt = times.sentAt;
     this.fencingToken = granted.fencingToken;
     this.revoked = granted.revoked;
     this.attachment = granted.attachment;
     this.complete = granted.complete?.bind(granted);
-    this.#askedTtlMs = ttlMs;
     if (hasSessions(leasing.store)) this.#watchEnd();
+  }
+
+  /** Time for which the owner may have the key, as clean-ups need it. */
+  get ttlMs(): number {
+    return this.times.keptMs;
   }
 
   async renew(): Promise<boolean> {
@@ -86,7 +84,7 @@ export class StoreLease implements Lease, OwnedKey {
     const { store, outcomes } = leasing;
     const askedAt = clock.now();
     try {
-      const ours = await store.renew(key, owner, this.#askedTtlMs);
+      const ours = await store.renew(key, owner, this.times.askedMs);
       if (ours) this.#renewedAt = askedAt;
       // A store with sessions may have answered from memory.
       if (!hasSessions(store)) outcomes.noteCarriedOut('keep');
@@ -126,9 +124,9 @@ export class StoreLease implements Lease, OwnedKey {
   }
 
   #watchEnd(): void {
-    const leftMs = this.#renewedAt + this.ttlMs - this.clock.now();
+    const leftMs = this.#renewedAt + this.times.keptMs - this.clock.now();
     const onTime = (): void => {
-      if (this.clock.now() < this.#renewedAt + this.ttlMs) this.#watchEnd();
+      if (this.clock.now() < this.#renewedAt + this.times.keptMs) this.#watchEnd();
       else if (this.onEnd?.() !== true) this.release().catch(nothing);
     };
     this.#end = this.clock.schedule(leftMs, onTime, { background: true });

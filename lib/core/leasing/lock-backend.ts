@@ -78,7 +78,7 @@ export class LockBackend {
   }
 
   /**
-   * Resolves to a lease once `key` is ours alone, or to `null` when `request.deadline` passes first; a deadline already
+   * @internal Resolves to a lease once `key` is ours alone, or to `null` when `request.deadline` passes first; a deadline already
    * past means: try once. Unless it resolves to a lease, nothing of ours stays behind on the server: what could not be
    * taken back at once is taken back in the background.
    * @throws LockBackendError when the backend cannot answer; `request.signal.reason` when the caller gives up
@@ -99,11 +99,12 @@ export class LockBackend {
     });
   }
 
-  /** Takes a queue entry off the server in the background, for a caller who inherited it and will not ask. */
+  /** @internal Takes a queue entry off the server in the background, for a caller who inherited it and will not ask. */
   abandon(key: string, { owner, ttlMs, deadline }: AcquireRequest): void {
     this.#cleanUps.add({ key, owner, ttlMs, clock: deadline.clock });
   }
 
+  /** @internal Rejects all who ask, with this reason. */
   dismiss(reason: unknown): void {
     for (const queue of [this.#unasked, this.#fresh, this.#silent]) {
       for (let question = queue.first; question; question = queue.first) this.#callOff(question, reason);
@@ -146,10 +147,11 @@ export class LockBackend {
   }
 
   #onAnswer(question: Question, attempt: LeaseAttempt): void {
-    if (attempt.acquired && question.isInTime(attempt)) {
+    const times = attempt.acquired ? question.timesOf(attempt) : undefined;
+    if (attempt.acquired && times && question.isInTime(attempt, times)) {
       if (!this.#end(question)) return;
       question.unwatch?.();
-      question.resolve(this.#contending.leaseOf(question, attempt));
+      question.resolve(this.#contending.leaseOf(question, attempt, times));
     } else if (!attempt.acquired && question.isPlain(attempt)) {
       question.request.blockedBy?.(attempt.holder);
       if (this.#end(question)) question.resolve(null);

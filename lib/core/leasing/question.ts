@@ -1,4 +1,5 @@
 import type { Asker, GrantedLease, LeaseAttempt, LeaseStore, RefusedLease } from '../contract/lease-store.js';
+import type { LeaseTimes } from './lease-times.js';
 import { trustedUntil } from './trust.js';
 import type { AbortListener } from '../time/abort-listener.js';
 import type { Linked, LinkedQueue } from '../time/linked-queue.js';
@@ -78,8 +79,14 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
     return this.once && !obstacle && staysInLine !== true && this.request.inherited !== true;
   }
 
-  isInTime({ ttlMs = this.ttlMs, sentAt = this.sentAt, revoked }: GrantedLease): boolean {
+  /** Returns the times of the lease that the store has granted. */
+  timesOf({ ttlMs = this.ttlMs, sentAt = this.sentAt }: GrantedLease): LeaseTimes {
     const { lockDelayMs = 0 } = this.request;
-    return revoked?.aborted !== true && this.clock.now() < trustedUntil(sentAt, ttlMs - lockDelayMs);
+    return { askedMs: this.ttlMs, keptMs: ttlMs, trustedMs: ttlMs - lockDelayMs, sentAt };
+  }
+
+  /** Returns whether the caller can still trust the lease. */
+  isInTime({ revoked }: GrantedLease, { sentAt, trustedMs }: LeaseTimes): boolean {
+    return revoked?.aborted !== true && this.clock.now() < trustedUntil(sentAt, trustedMs);
   }
 }

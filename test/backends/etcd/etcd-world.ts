@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type AcquireRequest,
-  Deadline,
-  type Lease,
-  type LockBackend,
-  LockService,
-  type LockServiceOptions,
-} from 'nestjs-distributed-lock/core';
+import { Deadline, type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { etcd, type EtcdOptions } from 'nestjs-distributed-lock/etcd';
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 import { EtcdServer, type EtcdServerOptions } from '../../servers/etcd-server.js';

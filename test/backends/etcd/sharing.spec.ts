@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import type { Lease, LockBackend } from 'nestjs-distributed-lock/core';
+import type { LockBackend } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { aborted, throughout } from '../../conformance/contract.js';
 import { wantedOf } from '../describe-backend.js';
 import { contend, EtcdWorld, lineOf, win } from './etcd-world.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Lease } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';

@@ -1,11 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import {
-  Deadline,
-  type Lease,
-  type LockBackend,
-  LockService,
-  type LockServiceOptions,
-} from 'nestjs-distributed-lock/core';
+import { Deadline, type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { memcached, type MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import { MemcachedServer, type MemcachedServerOptions } from '../../servers/memcached-server.js';
 import { FaultProxy } from '../../support/fault-proxy.js';

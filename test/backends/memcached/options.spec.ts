@@ -67,7 +67,11 @@ for (const _ of wantedOf(['memcached'])) {
     it('connect nowhere before somebody asks', async () => {
       const backend = memcached({ servers: '192.0.2.1' })();
       expect(backend.store.health?.current).toEqual({ status: 'idle' });
-      expect(backend.store).toMatchObject({ name: 'memcached', guarantee: 'best-effort', traits: { ttlLimits: { minMs: 2_000 } } });
+      expect(backend.store).toMatchObject({
+        name: 'memcached',
+        guarantee: 'best-effort',
+        traits: { ttlLimits: { minMs: 2_000 } },
+      });
       await backend.close();
     });
   });

@@ -1,7 +1,9 @@
 import { expect } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import { type AcquireRequest, Deadline, type Lease, type LockBackend, LockService } from 'nestjs-distributed-lock/core';
+import { Deadline, type LockBackend, LockService } from 'nestjs-distributed-lock/core';
+import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { Deadline, type Lease, type LockBackend } from 'nestjs-distributed-lock/core';
+import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { JOIN } from '../../../lib/backends/redlock/redlock-scripts.js';
 import { eventually } from '../../support/eventually.js';
 import type { FaultProxy } from '../../support/fault-proxy.js';

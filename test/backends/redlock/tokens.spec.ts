@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
-import { Deadline, type Lease, type LockBackend } from 'nestjs-distributed-lock/core';
+import { Deadline, type LockBackend } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { FakeWallClock } from '../../faults/fake-wall-clock.js';
 import { failureOf } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';

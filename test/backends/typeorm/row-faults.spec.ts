@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Lease, LockBackendError, LockConfigurationError, LockLostError } from 'nestjs-distributed-lock/core';
+import { LockBackendError, LockConfigurationError, LockLostError } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { rowBackend, type RowBackendOptions } from '../../../lib/backends/typeorm/row/row-backend.js';
 import { rowManager } from '../../../lib/backends/typeorm/row/row-manager.js';
 import type { Listener } from '../../conformance/backend-harness.js';

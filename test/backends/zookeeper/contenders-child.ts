@@ -1,4 +1,4 @@
-import type { Lease } from 'nestjs-distributed-lock/core';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { zookeeper, type ZooKeeperMode } from 'nestjs-distributed-lock/zookeeper';
 import { serve } from '../../support/serve.js';
 import { contend } from './zookeeper-world.js';

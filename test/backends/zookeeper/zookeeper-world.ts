@@ -1,12 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type AcquireRequest,
-  Deadline,
-  type Lease,
-  type LockBackend,
-  LockService,
-  type LockServiceOptions,
-} from 'nestjs-distributed-lock/core';
+import { Deadline, type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
+import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { zookeeper, type ZooKeeperOptions } from 'nestjs-distributed-lock/zookeeper';
 import { nameOfKey } from '../../../lib/backends/zookeeper/node-name.js';
 import { inOrder } from '../../../lib/backends/zookeeper/queue-order.js';
