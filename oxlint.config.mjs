@@ -12,9 +12,10 @@ const CORE = {
 };
 CORE.leasing = CORE.turns = [...CORE.options, 'options'];
 CORE.holding = [...CORE.leasing, 'leasing', 'turns'];
-CORE.looking = CORE.several = CORE.ordering = [...CORE.holding, 'holding'];
+CORE.looking = CORE.ordering = [...CORE.holding, 'holding'];
 CORE.acquiring = [...CORE.ordering, 'ordering'];
-CORE.leading = [...CORE.acquiring, 'acquiring', 'looking'];
+CORE.several = [...CORE.acquiring, 'acquiring'];
+CORE.leading = [...CORE.several, 'looking'];
 
 /** Rooms of lib/nest. Files beside the rooms know none of them. */
 const NEST = { requests: [], lifecycle: [], sequencer: [] };

@@ -1,40 +1,30 @@
-import { Acquirer } from './acquiring/acquirer.js';
-import { KeyHeld } from './acquiring/key-held.js';
-import { LockShutdownError, LockTimeoutError } from './contract/errors.js';
-import type { Hold } from './holding/hold.js';
-import { Holds, type HoldTurns } from './holding/holds.js';
-import { assertKey } from './contract/key.js';
-import { beginAwaited, endAwaited, whileAwaited } from './kit/awaited-promises.js';
-import type { KeyHolder, KeyState } from './contract/key-state.js';
-import type { BackendHealth } from './contract/health.js';
-import { LockBackend } from './leasing/lock-backend.js';
 import type { EventStreamOptions, LockEventStream } from './events/lock-event-stream.js';
-import { LockHandle } from './holding/lock-handle.js';
+import type { LockObserver, LockSnapshot } from './events/lock-observer.js';
+import type { BackendHealth } from './contract/health.js';
+import { assertKey } from './contract/key.js';
+import type { KeyHolder, KeyState } from './contract/key-state.js';
+import { runOutsideLocks } from './holding/call-tree.js';
+import type { LockHandle } from './holding/lock-handle.js';
+import type { SequencerState } from './holding/sequencer.js';
+import { checkSequencer } from './holding/sequencer-check.js';
+import { whileAwaited } from './kit/awaited-promises.js';
+import type { LeaderWork, LeadOptions } from './leading/lead-options.js';
+import type { Leadership } from './leading/leadership.js';
+import { LockBackend } from './leasing/lock-backend.js';
+import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
+import { evict, keysOf, look } from './looking/readings.js';
+import { snapshotsOf } from './looking/snapshots.js';
 import {
   type AcquireOptions,
   assertServiceOptions,
   keyPrefixOf,
   type LockServiceOptions,
+  type ResolvedOptions,
+  type TryAcquireOptions,
 } from './options/lock-options.js';
-import type { ResolvedOptions, TryAcquireOptions } from './options/lock-options.js';
-import { OptionResolver } from './options/option-resolver.js';
-import type { LockObserver, LockSnapshot } from './events/lock-observer.js';
-import { type GivenBackend, openBackend, startBackend } from './leasing/open-backend.js';
-import { runOutsideLocks } from './holding/call-tree.js';
-import { createServiceContext, type ServiceContext } from './holding/service-context.js';
-import { followHealth } from './holding/follow-health.js';
-import { OrderWatch } from './ordering/order-watch.js';
-import { Turns } from './turns/turns.js';
-import { runUnder } from './holding/run-under.js';
-import { SeveralKeys } from './several/several-keys.js';
-import type { SequencerState } from './holding/sequencer.js';
-import { checkSequencer } from './holding/sequencer-check.js';
-import type { LeaderWork, LeadOptions } from './leading/lead-options.js';
-import type { Leadership } from './leading/leadership.js';
-import { Leaderships } from './leading/leaderships.js';
-import { ServiceEnd } from './holding/service-end.js';
-import { evict, keysOf, look } from './looking/readings.js';
-import { snapshotsOf } from './looking/snapshots.js';
+import { createServiceParts, type ServiceParts } from './service-parts.js';
+import type { LockSet } from './several/lock-set.js';
+import type { WantedKey } from './several/wanted-keys.js';
 
 const BRAND = Symbol.for('nestjs-distributed-lock/service');
 
@@ -42,40 +32,18 @@ const BRAND = Symbol.for('nestjs-distributed-lock/service');
  * Takes and gives back locks of one backend. Works without Nest: `new LockService(redis({ url }))`. Owns its backend,
  * the one that it opened by a factory as well as a live one that it was given: `close()` closes both.
  */
-export class LockService extends SeveralKeys implements AsyncDisposable {
+export class LockService implements AsyncDisposable {
   readonly backend: LockBackend;
   /** The namespace and a colon, or nothing: keys begin with it on the server, in events and in `inspect()`. */
   readonly keyPrefix: string;
-  readonly #options: OptionResolver;
-  readonly #service: ServiceContext;
-  readonly #turns: HoldTurns;
-  readonly #holds: Holds;
-  readonly #acquirer: Acquirer;
-  readonly #leaderships: Leaderships;
-  readonly #end: ServiceEnd;
+  readonly #parts: ServiceParts;
 
   /** @throws LockConfigurationError */
   constructor(given: GivenBackend, options: LockServiceOptions = {}) {
     assertServiceOptions(options);
-    super(options.clock);
     this.backend = runOutsideLocks(() => openBackend(given));
-    this.#options = new OptionResolver(options.defaults, this.backend.store);
     this.keyPrefix = keyPrefixOf(options);
-    const stopping = new AbortController();
-    const service = createServiceContext(this.backend, options, stopping.signal);
-    const turns: HoldTurns = new Turns(service.underWay);
-    const holds = new Holds(service, turns, options);
-    const { maxWaiters = 100_000, orderWarnings = false, shutdownGraceMs } = options;
-    const orderWatch = orderWarnings ? new OrderWatch(orderWarnings, this.keyPrefix, service.observers) : undefined;
-    const acquirer = new Acquirer({ service, turns, holds, maxWaiters, orderWatch });
-    const leaderships = new Leaderships({ service, turns, holds, acquirer }, this.#options, this.keyPrefix);
-    const parts = { service, turns, holds, leaderships, unfollowHealth: followHealth(service, holds) };
-    this.#end = new ServiceEnd(parts, stopping, shutdownGraceMs);
-    this.#service = service;
-    this.#turns = turns;
-    this.#holds = holds;
-    this.#acquirer = acquirer;
-    this.#leaderships = leaderships;
+    this.#parts = createServiceParts(this.backend, options);
   }
 
   /** Whether the backend can be reached, as far as this process knows without asking. */
@@ -85,13 +53,14 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
 
   /** The locks that this process holds through this service. */
   inspect(): LockSnapshot[] {
-    return snapshotsOf(this.#holds, this.#turns, this.#service.clock, (key) => this.#leaderships.hold(key));
+    const { holds, turns, service, leaderships } = this.#parts;
+    return snapshotsOf(holds, turns, service.clock, (key) => leaderships.hold(key));
   }
 
   /** Who has `key` on the server, and who waits. @throws LockConfigurationError it cannot tell; LockBackendError */
   async look(key: string): Promise<KeyState> {
     assertKey(key);
-    return { key, ...(await look(this.#service, this.keyPrefix + key)) };
+    return { key, ...(await look(this.#parts.service, this.keyPrefix + key)) };
   }
 
   /**
@@ -100,17 +69,17 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    */
   async evict(key: string, owner?: string): Promise<KeyHolder | undefined> {
     assertKey(key);
-    return evict(this.#service, this.keyPrefix + key, owner);
+    return evict(this.#parts.service, this.keyPrefix + key, owner);
   }
 
   /** The keys that any process holds, page by page from the server, in any order. @throws as `look` does */
   keys(): AsyncIterableIterator<string> {
-    return keysOf(this.#service, this.keyPrefix);
+    return keysOf(this.#parts.service, this.keyPrefix);
   }
 
   /** Tells `observer` all events from now on. What it returns ends that. */
   observe(observer: LockObserver): () => void {
-    return this.#service.observers.add(observer);
+    return this.#parts.service.observers.add(observer);
   }
 
   /**
@@ -118,7 +87,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * too slow holds nothing up and misses the oldest ones, see `limit` and `dropped`. @throws LockConfigurationError
    */
   events(options?: EventStreamOptions): LockEventStream {
-    return this.#service.observers.stream(options);
+    return this.#parts.service.observers.stream(options);
   }
 
   /**
@@ -126,7 +95,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * which nobody can change, need not work it out again. @throws LockConfigurationError no such call can ever work here
    */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    return this.#options.resolve(options);
+    return this.#parts.locker.resolve(options);
   }
 
   /**
@@ -135,29 +104,16 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * call tree has it and `reentrant` is false; LockLostError this call tree had it; LockShutdownError the service is
    * stopped; `options.signal.reason`. Nothing stays behind.
    */
-  async acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
-    const resolved = this.#resolved(options);
-    beginAwaited();
-    try {
-      return this.#entered(key, resolved, await this.#take(key, resolved));
-    } finally {
-      endAwaited();
-    }
+  acquire(key: string, options?: AcquireOptions): Promise<LockHandle> {
+    return this.#parts.locker.acquire(key, options);
   }
 
   /**
    * Never waits for somebody else: `null` means that the key is held. One round trip to the backend, or none.
    * @throws LockBackendError the backend does not answer; LockLostError this call tree had it
    */
-  async tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
-    const resolved = { ...this.#options.of(options), waitMs: 0 };
-    beginAwaited();
-    try {
-      const hold = await this.#take(key, resolved);
-      return hold instanceof KeyHeld ? null : new LockHandle(key, hold, this.#holds.release);
-    } finally {
-      endAwaited();
-    }
+  tryAcquire(key: string, options?: TryAcquireOptions): Promise<LockHandle | null> {
+    return this.#parts.locker.tryAcquire(key, options);
   }
 
   /**
@@ -165,16 +121,8 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * @throws what `acquire` throws; LockLostError when the lock ended before `work` did: what it returned is then
    * discarded
    */
-  async withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
-    const resolved = this.#resolved(options);
-    let lock: LockHandle;
-    beginAwaited();
-    try {
-      lock = this.#entered(key, resolved, await this.#take(key, resolved));
-    } finally {
-      endAwaited();
-    }
-    return await runUnder(lock, () => work(lock), resolved);
+  withLock<T>(key: string, work: (lock: LockHandle) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
+    return this.#parts.locker.withLock(key, work, options);
   }
 
   /**
@@ -182,14 +130,32 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * a `SchedulerRegistry`: `tryWithLock('nightly', job, oncePer(DAY_MS))`.
    * @throws what `tryAcquire` throws; LockLostError as `withLock` does
    */
-  async tryWithLock<T>(
+  tryWithLock<T>(
     key: string,
     work: (lock: LockHandle) => Promise<T> | T,
     options: TryAcquireOptions & { onBusy?: 'skip' } = {},
   ): Promise<T | undefined> {
-    const { onBusy: _skip, ...acquire } = options;
-    const lock = await this.tryAcquire(key, acquire);
-    return lock ? runUnder(lock, () => work(lock), this.#options.of(acquire)) : undefined;
+    return this.#parts.locker.tryWithLock(key, work, options);
+  }
+
+  /**
+   * All of `keys` or none, waiting at most `waitMs` altogether. Callers who all take their keys like this never wait for
+   * each other in a circle, whatever they want of each. A key that comes twice is taken once, with the stronger claim.
+   * Whoever calls this releases the set, best by `await using`.
+   * @throws as `acquire` does; LockLostError one was lost while the caller waited for another; LockConfigurationError for
+   * no keys at all, and for a key with two claims neither of which covers the other. Nothing stays behind.
+   */
+  acquireAll(keys: readonly WantedKey[], options?: AcquireOptions): Promise<LockSet> {
+    return this.#parts.several.acquireAll(keys, options);
+  }
+
+  /** Runs `work` under the locks of all `keys`, see `acquireAll`, and releases them. @throws as `withLock` does */
+  withLocks<T>(
+    keys: readonly WantedKey[],
+    work: (locks: LockSet) => Promise<T> | T,
+    options?: AcquireOptions,
+  ): Promise<T> {
+    return this.#parts.several.withLocks(keys, work, options);
   }
 
   /**
@@ -198,12 +164,12 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * @throws LockConfigurationError, also when this service stands for `key` already; LockShutdownError
    */
   lead(key: string, work: LeaderWork, options?: LeadOptions): Leadership {
-    return this.#leaderships.stand(key, work, options);
+    return this.#parts.leaderships.stand(key, work, options);
   }
 
   /** The one that this service stands with, for health pages. */
   leadership(key: string): Leadership | undefined {
-    return this.#leaderships.get(key);
+    return this.#parts.leaderships.get(key);
   }
 
   /**
@@ -213,7 +179,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * @throws LockBackendError the backend does not answer
    */
   checkSequencer(text: string, wanted: { readonly key?: string } = {}): Promise<SequencerState> {
-    return whileAwaited(() => checkSequencer(text, wanted, this.keyPrefix, this.#service));
+    return whileAwaited(() => checkSequencer(text, wanted, this.keyPrefix, this.#parts.service));
   }
 
   /**
@@ -221,13 +187,13 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * of that kind: observers hear of it, and `health` shows it. @throws LockConfigurationError
    */
   start(): Promise<void> {
-    const onFailure = (error: unknown): void => void this.#service.observers.notifyFailure('', 'start', error);
+    const onFailure = (error: unknown): void => void this.#parts.service.observers.notifyFailure('', 'start', error);
     return whileAwaited(() => runOutsideLocks(() => startBackend(this.backend, onFailure)));
   }
 
   /** Refuses all acquisitions and sends waiters away, with `LockShutdownError`. What is held stays held. Idempotent. */
   stop(): void {
-    this.#end.stop();
+    this.#parts.end.stop();
   }
 
   /**
@@ -236,7 +202,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * one meanwhile has as long.
    */
   limitWaits(ms?: number): void {
-    this.#end.limitWaits(ms);
+    this.#parts.end.limitWaits(ms);
   }
 
   /**
@@ -245,7 +211,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * take others.
    */
   drain(graceMs?: number): Promise<boolean> {
-    return whileAwaited(() => this.#end.drain(graceMs));
+    return whileAwaited(() => this.#parts.end.drain(graceMs));
   }
 
   /**
@@ -254,7 +220,7 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * again, a grace time that ends earlier counts, and a later one changes nothing.
    */
   shutdown(graceMs?: number): Promise<void> {
-    return whileAwaited(() => this.#end.shutdown(graceMs));
+    return whileAwaited(() => this.#parts.end.shutdown(graceMs));
   }
 
   /**
@@ -264,33 +230,11 @@ export class LockService extends SeveralKeys implements AsyncDisposable {
    * now, and their keys are not given back under their work. Leaders end first, see `lead`. Idempotent.
    */
   close(withinMs?: number): Promise<void> {
-    return whileAwaited(() => this.#end.close(withinMs));
+    return whileAwaited(() => this.#parts.end.close(withinMs));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
-  }
-
-  #take(key: string, options: ResolvedOptions): Promise<Hold | KeyHeld> | Hold | KeyHeld {
-    assertKey(key);
-    options.signal?.throwIfAborted();
-    const fullKey = this.keyPrefix + key;
-    const reentered = this.#acquirer.reenter(fullKey, options);
-    if (reentered) return reentered;
-    if (this.#end.refusesCaller) throw new LockShutdownError(key);
-    return this.#acquirer.acquire(fullKey, options);
-  }
-
-  #resolved(options?: AcquireOptions): Readonly<ResolvedOptions> {
-    const [resolved, waitMs] = [this.#options.of(options), this.#end.longestWaitMs];
-    return resolved.waitMs > waitMs ? { ...resolved, waitMs } : resolved;
-  }
-
-  #entered(key: string, { waitMs }: ResolvedOptions, hold: Hold | KeyHeld): LockHandle {
-    if (!(hold instanceof KeyHeld)) return new LockHandle(key, hold, this.#holds.release);
-    const { holder, message } = hold;
-    this.#service.observers.notify('timedOut', () => ({ key: this.keyPrefix + key, waitMs, holder }));
-    throw new LockTimeoutError(key, { waitMs, holder, message });
   }
 }
 

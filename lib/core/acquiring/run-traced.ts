@@ -1,20 +1,23 @@
-import type { CallTrace, LockTracer, TracedCall } from '../events/lock-tracer.js';
+import type { CallTrace, LockTracer } from '../events/lock-tracer.js';
 import { warnOf } from '../events/observers.js';
 import type { Hold } from '../holding/hold.js';
+import type { Acquisition } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
 
-/** Runs an acquisition and tells the tracers how it ended. Errors of tracers disturb nothing. */
+/** Runs an acquisition in the caller's context and tells the tracers how it ended. Errors of tracers disturb nothing. */
 export async function runTraced(
-  acquire: () => Promise<Hold | KeyHeld>,
-  call: TracedCall,
+  acquisition: Acquisition,
   tracers: readonly LockTracer[],
+  backend: string,
 ): Promise<Hold | KeyHeld> {
+  const { key, options } = acquisition;
+  const call = { key, backend, waitMs: options.waitMs };
   const traces = tracers.map((tracer) => ignoreErrors(() => tracer.begin(call)));
   const tell = (how: (trace: CallTrace) => void): void => {
     for (const trace of traces) if (trace) ignoreErrors(() => how(trace));
   };
   try {
-    const held = await acquire();
+    const held = await acquisition.run();
     tell((trace) => (held instanceof KeyHeld ? trace.refused() : trace.granted(held)));
     return held;
   } catch (error) {

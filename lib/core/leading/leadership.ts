@@ -2,28 +2,18 @@ import { isLockError, LockTimeoutError } from '../contract/errors.js';
 import type { Holder } from '../contract/holder.js';
 import type { TermEnd } from '../events/lock-observer.js';
 import { runOutsideLocks } from '../holding/call-tree.js';
-import type { Holds, HoldTurns } from '../holding/holds.js';
-import type { ServiceContext } from '../holding/service-context.js';
 import { currentLocks } from '../holding/lock-handle.js';
 import { whileAwaited } from '../kit/awaited-promises.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 import { assertLooks, currentHolder } from '../looking/readings.js';
 import { pause } from '../time/timers.js';
 import { within } from '../time/within.js';
-import type { Acquirer } from '../acquiring/acquirer.js';
+import { Acquisition, type AcquisitionParts } from '../acquiring/acquisition.js';
 import { KeyHeld } from '../acquiring/key-held.js';
 import { Changes } from './changes.js';
 import type { LeaderWork } from './lead-options.js';
 import { Pauses } from './pauses.js';
 import { Term } from './term.js';
-
-/** What all leaderships of one service share. */
-export interface LeadershipParts {
-  readonly service: ServiceContext;
-  readonly turns: HoldTurns;
-  readonly holds: Holds;
-  readonly acquirer: Acquirer;
-}
 
 export interface LeadershipSettings {
   /** With the namespace. */
@@ -51,7 +41,7 @@ export class Leadership implements AsyncDisposable {
   constructor(
     /** Without the namespace. */
     readonly key: string,
-    private readonly parts: LeadershipParts,
+    private readonly parts: AcquisitionParts,
     private readonly settings: LeadershipSettings,
   ) {
     const { options } = settings;
@@ -157,13 +147,13 @@ export class Leadership implements AsyncDisposable {
 
   async #elected(): Promise<Term> {
     const { fullKey, options } = this.settings;
-    const { acquirer, holds } = this.parts;
-    const hold = await acquirer.acquireUntraced(fullKey, { ...options, signal: this.#closed.signal });
+    const asked = { ...options, signal: this.#closed.signal };
+    const hold = await new Acquisition(fullKey, asked, this.parts).run();
     if (hold instanceof KeyHeld) {
       const { holder, message } = hold;
       throw new LockTimeoutError(this.key, { waitMs: options.waitMs, holder, message });
     }
-    return new Term(this.key, hold, holds.release);
+    return new Term(this.key, hold, this.parts.holds.release);
   }
 
   async #serve(term: Term): Promise<number> {

@@ -4,7 +4,8 @@ import { AbortListener } from '../time/abort-listener.js';
 import { refuseOption, shownOption } from '../kit/option-checks.js';
 import type { OptionResolver } from '../options/option-resolver.js';
 import { assertLeadOptions, type LeaderWork, type LeadOptions, OFFICE } from './lead-options.js';
-import { Leadership, type LeadershipParts } from './leadership.js';
+import type { AcquisitionParts } from '../acquiring/acquisition.js';
+import { Leadership } from './leadership.js';
 
 const GRACE_MS = 5_000;
 
@@ -15,7 +16,7 @@ export class Leaderships {
   #ended = false;
 
   constructor(
-    private readonly parts: LeadershipParts,
+    private readonly parts: AcquisitionParts,
     private readonly options: OptionResolver,
     private readonly prefix: string,
   ) {}

@@ -1,0 +1,39 @@
+import type { AcquisitionParts } from './acquiring/acquisition.js';
+import { Locker } from './acquiring/locker.js';
+import { followHealth } from './holding/follow-health.js';
+import { Holds, type HoldTurns } from './holding/holds.js';
+import { createServiceContext } from './holding/service-context.js';
+import { ServiceEnd } from './holding/service-end.js';
+import { Leaderships } from './leading/leaderships.js';
+import type { LockBackend } from './leasing/lock-backend.js';
+import { keyPrefixOf, type LockServiceOptions } from './options/lock-options.js';
+import { OptionResolver } from './options/option-resolver.js';
+import { OrderWatch } from './ordering/order-watch.js';
+import { SeveralKeys } from './several/several-keys.js';
+import { Turns } from './turns/turns.js';
+
+/** Parts of one lock service. */
+export interface ServiceParts extends AcquisitionParts {
+  readonly locker: Locker;
+  readonly several: SeveralKeys;
+  readonly leaderships: Leaderships;
+  readonly end: ServiceEnd;
+}
+
+/** Makes the parts of a service that owns `backend`. @throws LockConfigurationError */
+export function createServiceParts(backend: LockBackend, options: LockServiceOptions): ServiceParts {
+  const { defaults, maxWaiters = 100_000, orderWarnings = false, shutdownGraceMs } = options;
+  const resolver = new OptionResolver(defaults, backend.store);
+  const keyPrefix = keyPrefixOf(options);
+  const stopping = new AbortController();
+  const service = createServiceContext(backend, options, stopping.signal);
+  const turns: HoldTurns = new Turns(service.underWay);
+  const holds = new Holds(service, turns, options);
+  const orderWatch = orderWarnings ? new OrderWatch(orderWarnings, keyPrefix, service.observers) : undefined;
+  const parts = { service, turns, holds, maxWaiters, orderWatch };
+  const leaderships = new Leaderships(parts, resolver, keyPrefix);
+  const unfollowHealth = followHealth(service, holds);
+  const end = new ServiceEnd({ ...parts, leaderships, unfollowHealth }, stopping, shutdownGraceMs);
+  const locker = new Locker(parts, resolver, end, keyPrefix);
+  return { ...parts, locker, several: new SeveralKeys(locker, service.clock), leaderships, end };
+}
