@@ -1,38 +1,42 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { DistributedLockModule } from 'nestjs-distributed-lock';
+import { LockInspectorModule } from 'nestjs-distributed-lock/inspector';
 import { LockMetricsModule } from 'nestjs-distributed-lock/metrics';
-import { DatabaseModule } from './database/database.module.js';
-import { LiveEvents } from './live/live-events.js';
-import { LiveModule } from './live/live.module.js';
-import { LOCK_BACKENDS } from './lock-backends.js';
+import { typeorm } from 'nestjs-distributed-lock/typeorm';
+import { DataSource } from 'typeorm';
+import { DatabaseModule, sqliteOptions } from './database/database.module.js';
+import { JobsModule } from './jobs/jobs.module.js';
+import { MetricsController } from './metrics.controller.js';
 import { SaleModule } from './sale/sale.module.js';
 import { type Settings, SettingsModule } from './settings.js';
 
 @Module({})
 export class AppModule {
   static with(settings: Settings): DynamicModule {
-    const { backend, label, ttlMs } = settings;
+    const { label, saleDb, ttlMs } = settings;
     return {
       module: AppModule,
       imports: [
         SettingsModule.with(settings),
-        DatabaseModule.with(settings),
+        DatabaseModule.with(sqliteOptions(saleDb)),
         ScheduleModule.forRoot(),
+        // The locks are rows in the database of the sale. Another backend is another factory here, such as `redis({ url })`.
         DistributedLockModule.forRootAsync({
-          imports: [LiveModule],
-          inject: [LiveEvents],
-          useFactory: (live: LiveEvents) => ({
-            backends: { default: LOCK_BACKENDS[backend].create(settings) },
+          inject: [DataSource],
+          useFactory: (dataSource: DataSource) => ({
+            backends: { default: typeorm({ dataSource }) },
             label,
             defaults: { ttlMs },
-            observers: [live],
           }),
         }),
+        // An application that others can reach needs a guard here: the page frees locks.
+        LockInspectorModule.forRoot({ guard: 'none' }),
         LockMetricsModule.forRoot(),
-        SaleModule.with(settings),
-        LiveModule,
+        SaleModule,
+        JobsModule,
       ],
+      controllers: [MetricsController],
     };
   }
 }

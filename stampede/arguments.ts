@@ -1,29 +1,29 @@
 import { parseArgs } from 'node:util';
-import { BACKEND_NAMES, type BackendName } from '../sample-app/lock-backends.js';
+import { BACKEND_NAMES, type BackendName } from './shop-process/lock-backends.js';
 
-/** The ways to buy, as their routes are called. */
+/** Ways to buy, by the names of their routes. */
 export const WAYS = ['locked', 'with-lock', 'by-service', 'optimistic'] as const;
 export type Way = (typeof WAYS)[number];
 
-/** The options that the user chose. */
+/** Options of one stampede. */
 export interface Plan {
   readonly backend: BackendName;
   readonly via: Way;
   readonly processes: number;
   readonly buyers: number;
   readonly stock: number;
-  /** Ends a process with SIGKILL while it has the lock. */
+  /** Whether to end a process with SIGKILL while it has the lock. */
   readonly kill: boolean;
-  /** Stops a process with SIGSTOP while it has the lock, and lets it go on once others have sold meanwhile. */
+  /** Whether to stop a process with SIGSTOP while it has the lock. It goes on once others have sold. */
   readonly freeze: boolean;
-  /** The number of servers with the locks that are killed on the way. */
+  /** Number of servers with the locks that are killed on the way. */
   readonly killNodes: number;
   readonly unsafe: boolean;
   readonly json: boolean;
 }
 
-/** A majority of Redlock's five has to stay; the others have one replica. */
-const MOST_NODES_KILLED: Readonly<Partial<Record<BackendName, number>>> = {
+/** Number of servers that may be killed. A majority of Redlock's five has to stay; the others have one replica. */
+const MAX_KILLED_NODES: Readonly<Partial<Record<BackendName, number>>> = {
   redlock: 2,
   'redis-sentinel': 1,
   'redis-cluster': 1,
@@ -33,7 +33,7 @@ export const USAGE = `npm run stampede -- [options]
 
   --backend name      where the locks live (sqlite): on the server of its variable, else on one of its own
   --via way           how they buy (locked)
-  --processes 1..16   instances of the sample application (4; memory: 1)
+  --processes 1..16   processes that sell (4; memory: 1)
   --buyers 1..100000  who each want one piece (2000)
   --stock 1..100000   pieces there are (100)
   --kill              SIGKILL for a process that has the lock
@@ -46,7 +46,7 @@ export const USAGE = `npm run stampede -- [options]
 backends: ${BACKEND_NAMES.join(', ')}
 ways: ${WAYS.join(', ')}`;
 
-/** Wrong arguments: shown without a stack, with the usage. */
+/** Error of the user's arguments, which is shown with the usage and without a stack. */
 export class UsageError extends Error {}
 
 /** @throws UsageError */
@@ -62,7 +62,7 @@ export function readArguments(argv: readonly string[]): Plan | 'help' {
     stock: whole('--stock', given.stock ?? '100', 100_000),
     kill: given.kill ?? false,
     freeze: given.freeze ?? false,
-    killNodes: whole('--kill-nodes', given['kill-nodes'] ?? '0', MOST_NODES_KILLED[backend] ?? 2, 0),
+    killNodes: whole('--kill-nodes', given['kill-nodes'] ?? '0', MAX_KILLED_NODES[backend] ?? 2, 0),
     unsafe: given.unsafe ?? false,
     json: given.json ?? false,
   };
@@ -75,8 +75,8 @@ function assertPossible({ backend, via, processes, kill, freeze, killNodes, unsa
   if (backend === 'memory' && processes > 1) {
     throw new UsageError('--backend memory locks inside one process only: use --processes 1, or another backend');
   }
-  if (killNodes > 0 && MOST_NODES_KILLED[backend] === undefined) {
-    const possible = Object.keys(MOST_NODES_KILLED).join(', ');
+  if (killNodes > 0 && MAX_KILLED_NODES[backend] === undefined) {
+    const possible = Object.keys(MAX_KILLED_NODES).join(', ');
     throw new UsageError(`--kill-nodes is for --backend ${possible}: all other locks are in one place`);
   }
   if (unsafe && via !== 'locked') throw new UsageError('--unsafe sells in one way only: leave out --via');

@@ -1,6 +1,5 @@
 import { type Plan, readArguments, USAGE, UsageError } from './arguments.js';
-import { faultsOf, type Report } from './report.js';
-import { run } from './run.js';
+import { findFailures, type Report } from './report.js';
 
 try {
   const plan = readArguments(process.argv.slice(2));
@@ -19,14 +18,15 @@ async function runAndPrint(plan: Plan): Promise<void> {
   }
   const { processes, backend, buyers, stock } = plan;
   console.error(`${processes} processes, locks in ${backend}: ${buyers} buyers want ${stock} pieces …`);
+  const { run } = await import('./run.js');
   const result = await run(plan, interrupted.signal);
-  console.log(plan.json ? JSON.stringify(result) : table(result));
-  const wrong = faultsOf(result);
-  for (const fault of wrong) console.error(`FAILED  ${fault}`);
-  if (wrong.length > 0) process.exitCode = 1;
+  console.log(plan.json ? JSON.stringify(result) : formatTable(result));
+  const failures = findFailures(result);
+  for (const failure of failures) console.error(`FAILED  ${failure}`);
+  if (failures.length > 0) process.exitCode = 1;
 }
 
-function table({ latencyMs, ...figures }: Report): string {
+function formatTable({ latencyMs, ...figures }: Report): string {
   const rows = {
     ...figures,
     ...Object.fromEntries(Object.entries(latencyMs).map(([name, ms]) => [`latency ${name} (ms)`, ms])),

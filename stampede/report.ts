@@ -1,6 +1,4 @@
-import { DataSource } from 'typeorm';
-import { databaseOptions } from '../sample-app/database/database-options.js';
-import { Order } from '../sample-app/database/order.entity.js';
+import type { Order } from '../sample-app/database/order.entity.js';
 import type { Plan } from './arguments.js';
 import type { Answers } from './buyers.js';
 import type { Faults } from './faults.js';
@@ -12,19 +10,19 @@ export interface Report extends Faults {
   readonly processes: number;
   readonly buyers: number;
   readonly stock: number;
-  /** Orders in the database. */
+  /** Number of orders in the database. */
   readonly sold: number;
   readonly oversold: number;
-  /** Buyers who were told that the sale is sold out. */
+  /** Number of buyers who were told that the sale is sold out. */
   readonly refused: number;
-  /** Orders that a buyer was promised and the database does not have. */
+  /** Number of orders that a buyer was promised and the database does not have. */
   readonly lost: number;
   readonly unanswered: number;
-  /** Servers that had the locks. */
+  /** Number of servers with the locks that were killed. */
   readonly nodesKilled: number;
-  /** Writes of former holders that the fence refused. */
+  /** Number of writes of former holders that the fence refused. */
   readonly stale: number;
-  /** How often somebody who sold without a lock had to start again. */
+  /** Number of times that a seller without a lock had to start again. */
   readonly retries: number;
   readonly tokensDistinct: boolean;
   readonly tokensGrow: boolean;
@@ -32,13 +30,12 @@ export interface Report extends Faults {
   readonly durationMs: number;
 }
 
-/** The outcome according to the database; the buyers' answers only say what it cannot know. */
-export async function report(
+/** Reports the outcome by the orders of the database. The buyers' answers add only what it cannot know. */
+export function makeReport(
   plan: Plan,
-  run: { database: string; answers: Answers; faults: Faults; nodesKilled: number; durationMs: number },
-): Promise<Report> {
-  const { answers, faults } = run;
-  const orders = await ordersOf(run.database);
+  run: { orders: readonly Order[]; answers: Answers; faults: Faults; nodesKilled: number; durationMs: number },
+): Report {
+  const { orders, answers, faults } = run;
   const tokens = orders.map(({ fencingToken }) => fencingToken);
   const known = new Map(orders.map(({ id, buyer }) => [buyer, id]));
   return {
@@ -66,26 +63,17 @@ export async function report(
   };
 }
 
-/** The faults of a run; empty when all is well. */
-export function faultsOf(result: Report): string[] {
+/** Returns the broken promises of a run as texts; none when all is well. */
+export function findFailures(result: Report): string[] {
   const { sold, stock, buyers, oversold, lost } = result;
   const locked = !result.unsafe && result.via !== 'optimistic';
-  const wrong: string[] = [];
-  if (oversold > 0) wrong.push(`oversold: ${sold} orders for ${stock} pieces`);
-  if (sold < Math.min(stock, buyers)) wrong.push(`only ${sold} of ${stock} pieces were sold to ${buyers} buyers`);
-  if (lost > 0) wrong.push(`${lost} orders were promised and are not in the database`);
-  if (locked && !result.tokensDistinct) wrong.push('two orders share a fencing token');
-  if (locked && !result.tokensGrow) wrong.push('fencing tokens do not grow from order to order');
-  return wrong;
-}
-
-async function ordersOf(database: string): Promise<Order[]> {
-  const dataSource = await new DataSource(databaseOptions(database)).initialize();
-  try {
-    return await dataSource.getRepository(Order).find({ order: { id: 'asc' } });
-  } finally {
-    await dataSource.destroy();
-  }
+  const failures: string[] = [];
+  if (oversold > 0) failures.push(`oversold: ${sold} orders for ${stock} pieces`);
+  if (sold < Math.min(stock, buyers)) failures.push(`only ${sold} of ${stock} pieces were sold to ${buyers} buyers`);
+  if (lost > 0) failures.push(`${lost} orders were promised and are not in the database`);
+  if (locked && !result.tokensDistinct) failures.push('two orders share a fencing token');
+  if (locked && !result.tokensGrow) failures.push('fencing tokens do not grow from order to order');
+  return failures;
 }
 
 function percentiles(values: readonly number[]): Report['latencyMs'] {

@@ -1,83 +1,88 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import type { Way } from './arguments.js';
+import type { BackendName } from './shop-process/lock-backends.js';
+import type { ShopMessage } from './shop-process/shop-message.js';
 
-const MAIN = join(import.meta.dirname, '../sample-app/main.js');
+const MAIN = join(import.meta.dirname, 'shop-process/main.js');
 const ANSWER_WITHIN_MS = 30_000;
 
-/** The answer of a shop to a buyer. `again`: nothing is known, ask somebody, with the reason as far as there is one. */
+/** Answer of a shop to a buyer. `again`: the shop knows nothing, ask another one; the reason is there as far as it is known. */
 export type Answer =
   | { readonly kind: 'bought'; readonly orderId: number; readonly retries: number }
   | { readonly kind: 'sold-out' }
   | { readonly kind: 'again'; readonly reason: string };
 
-export interface Opening {
-  /** Its directory. */
-  readonly cwd: string;
-  /** Its environment variables. */
-  readonly settings: Readonly<Record<string, string>>;
-  /** How its buyers buy. */
-  readonly via: Way;
+export interface ShopOptions {
+  readonly backend: BackendName;
+  /** Working directory of the process. */
+  readonly directory: string;
+  /** Environment variables of the process, beside those of the stampede. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Route by which the buyers buy, below the sale's. */
+  readonly route: string;
 }
 
-/** One process of the sample application, a child of this one. */
+/** One process that sells, a child of this one. */
 export class Shop implements AsyncDisposable {
-  /** Purchases sent and not answered yet. */
+  /** Number of purchases that were sent and are not answered yet. */
   pending = 0;
   #open = true;
-  readonly #gone: Promise<unknown>;
+  readonly #exited: Promise<unknown>;
 
   private constructor(
     private readonly child: ChildProcess,
     private readonly url: string,
-    private readonly via: Way,
+    private readonly route: string,
   ) {
-    this.#gone = hasExited(child) ? Promise.resolve() : once(child, 'exit');
-    void this.#gone.then(() => (this.#open = false));
+    this.#exited = hasExited(child) ? Promise.resolve() : once(child, 'exit');
+    void this.#exited.then(() => (this.#open = false));
   }
 
-  /** Resolves when it serves, @throws with what it wrote to stderr when it does not */
-  static async start(label: string, { cwd, settings, via }: Opening): Promise<Shop> {
-    const env = { ...process.env, ...settings, LABEL: label, PORT: '0' };
-    const child = fork(MAIN, { cwd, env, silent: true });
+  /** Starts a process and waits until it serves. @throws Error with the end of its stderr when it does not */
+  static async start(label: string, { backend, directory, env, route }: ShopOptions): Promise<Shop> {
+    const child = fork(MAIN, [backend], {
+      cwd: directory,
+      env: { ...process.env, ...env, LABEL: label },
+      silent: true,
+    });
     let output = '';
     child.stdout?.resume();
     child.stderr?.setEncoding('utf8').on('data', (text: string) => (output = (output + text).slice(-2_000)));
-    const [answer]: unknown[] = await Promise.race([once(child, 'message'), once(child, 'exit')]);
-    if (typeof answer === 'object' && answer !== null && 'url' in answer)
-      return new Shop(child, String(answer.url), via);
+    const [answer] = (await Promise.race([once(child, 'message'), once(child, 'exit')])) as [
+      ShopMessage | number | null,
+    ];
+    if (typeof answer === 'object' && answer?.kind === 'open') return new Shop(child, answer.url, route);
     throw new Error(`${label} did not start: ${output.trim()}`);
   }
 
-  /** Whether it may be sent buyers. */
+  /** Whether buyers may be sent to the shop. */
   get open(): boolean {
     return this.#open;
   }
 
+  /** Calls `listener` whenever the shop begins to take a payment. */
+  onPayment(listener: () => void): void {
+    this.child.on('message', ({ kind }: ShopMessage) => {
+      if (kind === 'paying') listener();
+    });
+  }
+
   async purchase(buyer: string): Promise<Answer> {
     this.pending += 1;
-    const way = this.via === 'locked' ? '' : `/${this.via}`;
     try {
-      const response = await fetch(`${this.url}/sales/42/purchases${way}`, {
+      const response = await fetch(`${this.url}/sales/42/${this.route}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ buyer }),
         signal: AbortSignal.timeout(ANSWER_WITHIN_MS),
       });
-      return answerOf(response.status, await response.json());
+      return readAnswer(response.status, await response.json());
     } catch (error) {
       return { kind: 'again', reason: error instanceof Error ? error.name : 'unknown' };
     } finally {
       this.pending -= 1;
     }
-  }
-
-  /** The text of the server-sent events, until `signal` aborts. */
-  async events(signal: AbortSignal): Promise<ReadableStream<string>> {
-    const { body } = await fetch(`${this.url}/events`, { signal });
-    if (!body) throw new Error(`${this.url}/events has no body`);
-    return body.pipeThrough(new TextDecoderStream());
   }
 
   freeze(): void {
@@ -90,7 +95,7 @@ export class Shop implements AsyncDisposable {
 
   async kill(): Promise<void> {
     this.child.kill('SIGKILL');
-    await this.#gone;
+    await this.#exited;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -102,8 +107,8 @@ function hasExited(child: ChildProcess): boolean {
   return child.exitCode !== null || child.signalCode !== null;
 }
 
-/** 409 is sold out, or, with the code of a lock error, a former holder's write that the fence refused. */
-function answerOf(status: number, body: unknown): Answer {
+/** Reads a 409 as sold out, unless it has the code of a lock error: then the fence refused the write of a former holder. */
+function readAnswer(status: number, body: unknown): Answer {
   const { id, code, retries } = typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {};
   if (status === 201) return { kind: 'bought', orderId: Number(id), retries: Number(retries ?? 0) };
   if (status === 409 && code === undefined) return { kind: 'sold-out' };

@@ -1,18 +1,40 @@
-import { type DynamicModule, Inject, Module, type OnModuleInit } from '@nestjs/common';
+import { type DynamicModule, Inject, Module, type OnModuleInit, type Type } from '@nestjs/common';
 import { TypeOrmModule } from '@nestjs/typeorm';
+import libsql from 'libsql';
+import { CreateDistributedLock1760000000000 } from 'nestjs-distributed-lock/typeorm';
+import type { DataSourceOptions, EntityManager } from 'typeorm';
 import { SETTINGS, type Settings } from '../settings.js';
-import { databaseOptions } from './database-options.js';
-import { seed } from './seed.js';
+import { CreateSale1760000000001 } from './create-sale.migration.js';
+import { Order } from './order.entity.js';
+import { Sale } from './sale.entity.js';
 import { Transactions } from './transactions.js';
+
+/** Longest wait for the write of another process. The driver is synchronous, so nothing else runs in this process meanwhile. */
+const BUSY_TIMEOUT_MS = 20;
+
+/** Entities and tables of the sale, the same in every database. */
+export const SALE_TABLES = {
+  entities: [Sale, Order],
+  migrations: [CreateDistributedLock1760000000000, CreateSale1760000000001],
+  migrationsRun: true,
+};
+
+/** @throws Error without the text that was given: a URL may contain a password */
+export function sqliteOptions(file: string): DataSourceOptions {
+  if (file === '' || file.includes('://')) throw new Error('SALE_DB must be the path of a SQLite file');
+  const connection = { database: file, driver: libsql, enableWAL: true, timeout: BUSY_TIMEOUT_MS };
+  return { ...SALE_TABLES, ...connection, type: 'better-sqlite3' };
+}
 
 @Module({})
 export class DatabaseModule implements OnModuleInit {
-  static with({ saleDb }: { readonly saleDb: string }): DynamicModule {
+  /** @param transactions a class that writes in another way than the sample does */
+  static with(options: DataSourceOptions, transactions: Type<Transactions> = Transactions): DynamicModule {
     return {
       module: DatabaseModule,
       global: true,
-      imports: [TypeOrmModule.forRoot(databaseOptions(saleDb))],
-      providers: [Transactions],
+      imports: [TypeOrmModule.forRoot(options)],
+      providers: [{ provide: Transactions, useClass: transactions }],
       exports: [Transactions],
     };
   }
@@ -23,7 +45,15 @@ export class DatabaseModule implements OnModuleInit {
   ) {}
 
   async onModuleInit(): Promise<void> {
-    // Processes that start together seed the same file: whoever finds it locked tries again.
-    await this.transactions.run((manager) => seed(manager, this.settings.stock));
+    await this.transactions.run((manager) => insertSales(manager, this.settings.stock));
   }
+}
+
+/** Inserts the flash sale, and the empty sale that the restock job fills. Leaves existing sales alone. */
+export async function insertSales(manager: EntityManager, stock: number): Promise<void> {
+  const sales = [
+    { id: 42, pieces: stock, stock },
+    { id: 7, pieces: 0, stock: 0 },
+  ];
+  await manager.createQueryBuilder().insert().into(Sale).values(sales).orIgnore().execute();
 }

@@ -1,6 +1,6 @@
 import { Column, Entity, PrimaryGeneratedColumn } from 'typeorm';
 
-/** One piece sold. A buyer gets one piece of a sale, so asking again after a lost answer finds the same order. */
+/** One piece sold. A buyer gets one piece of a sale: a repeated request finds the same order. */
 @Entity('purchase')
 export class Order {
   @PrimaryGeneratedColumn()
@@ -12,7 +12,7 @@ export class Order {
   @Column('varchar', { length: 100 })
   buyer!: string;
 
-  /** The token of the lock it was sold under: grows from order to order. Text, because a JSON number is too small. */
+  /** Fencing token of the lock of this sale. It grows from order to order. A JSON number is too small for it. */
   @Column('varchar', { name: 'fencing_token', length: 20, nullable: true })
   fencingToken!: string | null;
 }

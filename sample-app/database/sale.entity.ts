@@ -5,15 +5,15 @@ export class Sale {
   @PrimaryColumn('integer')
   id!: number;
 
-  /** How many there were to sell. */
+  /** Number of pieces that the sale had at first. */
   @Column('integer')
   pieces!: number;
 
-  /** How many are left. */
+  /** Number of pieces that are left. */
   @Column('integer')
   stock!: number;
 
-  /** Counts the changes. Those who sell without a lock compare it. */
+  /** Number of changes. Sellers without a lock compare it. */
   @VersionColumn()
   version!: number;
 }

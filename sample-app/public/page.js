@@ -1,100 +1,79 @@
-import { EventList } from './event-list.js';
-import { buy, restock, sendCrowd } from './shop.js';
-import { Timeline } from './timeline.js';
-
-const SALE = 42;
-const KEY = 'lock_sale_42';
+const SALE = 'sales/42';
+const CROWD = 50;
+const SHOWN_ORDERS = 12;
+const INTERVAL_MS = 500;
 const byId = (id) => document.getElementById(id);
-const events = new EventList(byId('events'));
-const timeline = new Timeline(byId('timeline'));
 
-/** The process this page comes from. */
-let here = 'this process';
-
-const source = new EventSource('events');
-const listen = (type, show) => source.addEventListener(type, ({ data }) => show(JSON.parse(data)));
-source.addEventListener('open', () => (byId('connection').className = 'dot live'));
-source.addEventListener('error', () => (byId('connection').className = 'dot gone'));
-listen('hello', ({ process, recent }) => {
-  here = `${process.label} (pid ${process.pid})`;
-  byId('process-name').textContent = `${here} · locks in ${process.backend}, orders in ${process.orders}`;
-  byId('unsafe').hidden = !process.unsafe;
-  byId('restocks').textContent = process.restocks
-    ? 'fills sale 7, once a minute in the whole cluster'
-    : `refused: a lock of ${process.backend} ends with its connection, and keeps no key closed`;
-  events.clear();
-  recent.forEach(showEvent);
-});
-listen('happened', showEvent);
-listen('leader', showLeader);
-listen('sales', (sales) => showStock(sales.find(({ id }) => id === SALE)));
-
-function showEvent(event) {
-  events.add(event);
-  if (event.key !== KEY) return;
-  timeline.add(event);
-  if (event.waiters !== undefined) showWaiters(event.waiters);
-  if (event.kind === 'acquired') showHolder('held', event.token);
-  else if (event.kind === 'released') showHolder('free', event.token);
-  else if (event.kind === 'jeopardy' || event.kind === 'lost') showHolder(event.kind, event.token);
+/** Shows the sale as the database has it, hence also what other processes sold. */
+async function showSale() {
+  const [sale, orders] = await Promise.all([read(SALE), read(`${SALE}/orders`)]);
+  const oversold = Math.max(0, sale.stock + orders.length - sale.pieces);
+  byId('stock').textContent = sale.stock;
+  byId('sold').textContent = orders.length;
+  byId('oversold').textContent = oversold === 0 ? '' : `— ${oversold} of them twice`;
+  byId('pieces').replaceChildren(
+    ...Array.from({ length: Math.min(400, sale.stock + orders.length) }, (_, at) =>
+      element('i', '', at < sale.stock ? 'left' : at < sale.pieces ? 'sold' : 'twice'),
+    ),
+  );
+  byId('orders').replaceChildren(...orders.slice(-SHOWN_ORDERS).toReversed().map(rowOf));
 }
 
-function showStock({ pieces, stock, sold }) {
-  const twice = Math.max(0, stock + sold - pieces);
-  byId('stock').textContent = stock;
-  byId('sold').textContent = sold;
-  byId('oversold').hidden = twice === 0;
-  byId('oversold').textContent = `— ${twice} of them twice`;
-  const cells = Array.from({ length: Math.min(400, stock + sold) }, (_, at) => {
-    const cell = document.createElement('i');
-    if (at < stock) cell.className = 'left';
-    else if (at >= pieces) cell.className = 'over';
-    return cell;
-  });
-  byId('pieces').replaceChildren(...cells);
+function rowOf({ id, buyer, fencingToken }) {
+  const row = element('tr');
+  row.append(element('td', id), element('td', buyer), element('td', fencingToken ?? 'none'));
+  return row;
 }
 
-function showLeader({ token, holder, problem }) {
-  const elsewhere = holder ? `${holder.label} (pid ${holder.pid}) leads` : (problem ?? 'nobody leads');
-  byId('leader').textContent = token ? `${here} leads` : elsewhere;
-  byId('term').textContent = token ?? 'known where it leads';
+/** Makes an element whose text is never taken for markup. */
+function element(name, text = '', className = '') {
+  return Object.assign(document.createElement(name), { textContent: text, className });
 }
 
-/** A free lock still shows its last holder. */
-function showHolder(state, token) {
-  byId('lock-state').dataset.state = byId('lock-state').textContent = state;
-  byId('holder-name').textContent = state === 'free' ? 'last holder' : 'holder';
-  byId('holder').textContent = here;
-  byId('token').textContent = token;
+async function read(path) {
+  return (await fetch(path)).json();
 }
 
-function showWaiters(count) {
-  byId('waiters').textContent = count;
-  byId('queue').replaceChildren(...Array.from({ length: Math.min(count, 100) }, () => document.createElement('i')));
+async function post(path, body = {}) {
+  const headers = { 'content-type': 'application/json' };
+  const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
+  return { ok: response.ok, body: await response.json() };
 }
 
-function newBuyer() {
-  byId('buyer').value = `guest-${crypto.randomUUID().slice(0, 6)}`;
+function buy(buyer) {
+  return post(`${SALE}/${byId('way').value}`, { buyer });
 }
 
 async function buyOne() {
-  byId('answer').textContent = await buy(SALE, byId('buyer').value);
-  newBuyer();
+  const { ok, body } = await buy(`guest-${crypto.randomUUID().slice(0, 6)}`);
+  return ok ? `order ${body.id} for ${body.buyer}` : body.message;
 }
 
-async function stampede(button) {
-  button.disabled = true;
-  byId('answer').textContent = await sendCrowd(SALE);
-  button.disabled = false;
+async function buyAsCrowd() {
+  const crowd = crypto.randomUUID().slice(0, 4);
+  const answers = await Promise.all(Array.from({ length: CROWD }, (_, at) => buy(`crowd-${crowd}-${at + 1}`)));
+  return `${answers.filter(({ ok }) => ok).length} of ${CROWD} buyers got one`;
 }
 
-byId('buy').addEventListener('submit', (submitted) => {
+async function restock() {
+  const { ok, body } = await post(`${SALE}/restock`);
+  return ok ? `${body.stock} pieces again` : body.message;
+}
+
+/** Runs an action of the user, and shows its answer. */
+async function answer(action) {
+  byId('answer').textContent = '…';
+  byId('answer').textContent = await action().catch(String);
+}
+
+byId('shop').addEventListener('submit', (submitted) => {
   submitted.preventDefault();
-  void buyOne();
+  void answer(buyOne);
 });
-byId('stampede').addEventListener('click', ({ target }) => void stampede(target));
-byId('restock').addEventListener('click', () => {
-  void restock(SALE).then((answer) => (byId('answer').textContent = answer));
-});
+byId('crowd').addEventListener('click', () => void answer(buyAsCrowd));
+byId('restock').addEventListener('click', () => void answer(restock));
 
-newBuyer();
+for (;;) {
+  await showSale().catch(() => (byId('stock').textContent = '–'));
+  await new Promise((resolve) => setTimeout(resolve, INTERVAL_MS));
+}

@@ -1,20 +1,20 @@
 import { BadRequestException, Injectable, type PipeTransform } from '@nestjs/common';
 
-const LONGEST_NAME = 100;
+const MAX_NAME_LENGTH = 100;
 
-/** The `buyer` of a purchase's body. */
+/** Returns the `buyer` of a purchase's body. */
 @Injectable()
 export class BuyerPipe implements PipeTransform<unknown, string> {
   transform(body: unknown): string {
     const buyer = typeof body === 'object' && body !== null && 'buyer' in body ? body.buyer : undefined;
     if (typeof buyer === 'string' && isName(buyer)) return buyer;
     throw new BadRequestException(
-      `the body must be {"buyer": "<name>"}, the name having 1 to ${LONGEST_NAME} characters, none of them NUL`,
+      `the body must be {"buyer": "<name>"}, the name having 1 to ${MAX_NAME_LENGTH} characters, none of them NUL`,
     );
   }
 }
 
-/** Characters that all three databases can store. */
+/** Accepts the texts that every database can store. */
 function isName(text: string): boolean {
-  return text.trim() !== '' && text.length <= LONGEST_NAME && text.isWellFormed() && !text.includes('\0');
+  return text.trim() !== '' && text.length <= MAX_NAME_LENGTH && text.isWellFormed() && !text.includes('\0');
 }

@@ -6,7 +6,7 @@ import { BuyerPipe } from './buyer.pipe.js';
 import { Restock } from './restock.js';
 import { Sales } from './sales.js';
 
-/** Three ways to take the same lock; all of them exclude each other, in this process and in every other one. */
+/** Takes the same lock in three ways. All of them exclude each other, in this process and in every other one. */
 @Controller('sales/:id')
 export class SaleController {
   constructor(
@@ -25,13 +25,13 @@ export class SaleController {
     return this.sales.sell(id, buyer, lock);
   }
 
-  /** The lock around a part of a method only. */
+  /** Takes the lock around a part of the method only. */
   @Post('purchases/with-lock')
   purchaseWithLock(@Param('id', ParseIntPipe) id: number, @Body(BuyerPipe) buyer: string): Promise<Order> {
     return this.locks.withLock(`lock_sale_${id}`, (lock) => this.sales.sell(id, buyer, lock));
   }
 
-  /** The lock on a method of a service. */
+  /** Calls a service whose method takes the lock. */
   @Post('purchases/by-service')
   purchaseByService(@Param('id', ParseIntPipe) id: number, @Body(BuyerPipe) buyer: string): Promise<Order> {
     return this.sales.buy(id, buyer);
@@ -49,6 +49,6 @@ export class SaleController {
 
   @Get('orders')
   orders(@Param('id', ParseIntPipe) id: number): Promise<Order[]> {
-    return this.sales.orders(id);
+    return this.sales.findOrders(id);
   }
 }

@@ -4,7 +4,6 @@ import type { EntityManager } from 'typeorm';
 import { Order } from '../database/order.entity.js';
 import { Sale } from '../database/sale.entity.js';
 import { Transactions } from '../database/transactions.js';
-import { LiveEvents } from '../live/live-events.js';
 import { Payment } from './payment.js';
 
 @Injectable()
@@ -12,19 +11,19 @@ export class Sales {
   constructor(
     private readonly transactions: Transactions,
     private readonly payment: Payment,
-    private readonly live: LiveEvents,
   ) {}
 
+  /** @throws NotFoundException */
   find(saleId: number): Promise<Sale> {
     return this.transactions.run((manager) => findSale(manager, saleId));
   }
 
-  orders(saleId: number): Promise<Order[]> {
+  findOrders(saleId: number): Promise<Order[]> {
     return this.transactions.run((manager) => manager.find(Order, { where: { saleId }, order: { id: 'asc' } }));
   }
 
-  /** How many pieces were sold that there are not. */
-  oversold(saleId: number): Promise<number> {
+  /** Counts the orders for which there is no piece. */
+  countOversold(saleId: number): Promise<number> {
     return this.transactions.run(async (manager) => {
       const { pieces, stock } = await findSale(manager, saleId);
       return Math.max(0, stock + (await manager.countBy(Order, { saleId })) - pieces);
@@ -32,24 +31,22 @@ export class Sales {
   }
 
   /**
-   * Sells one piece; its caller has the lock of the sale. A process may freeze at any point in here, lose the lock and go on
-   * later. So the stock is read under the fence *too*: from then on every former holder is refused, and what we read is
-   * still true when we write, or we are a former holder ourselves, and refused.
+   * Sells one piece; its caller has the lock of the sale. A process may freeze anywhere in here, lose the lock and go on later.
+   * Hence the stock is read under the fence, too. From then on the database refuses every former holder. The stock is still
+   * true when this process writes, unless it is a former holder itself, and refused.
    * @throws StaleFenceError nothing was sold: somebody else has the lock by now
    */
   async sell(saleId: number, buyer: string, lock: LockHandle): Promise<Order> {
-    const inFence = <T>(work: (manager: EntityManager) => Promise<T>): Promise<T> =>
+    const runFenced = <T>(work: (manager: EntityManager) => Promise<T>): Promise<T> =>
       this.transactions.runFenced(`sale:${saleId}`, lock, work);
 
-    const { sale, order } = await inFence((manager) => readSale(manager, saleId, buyer));
+    const { sale, order } = await runFenced((manager) => readSale(manager, saleId, buyer));
     if (order) return order;
     await this.payment.take(saleId, buyer);
-    const sold = await inFence((manager) => writeOrder(manager, { sale, buyer, token: lock.fencingToken }));
-    this.live.sold(sold);
-    return sold;
+    return runFenced((manager) => writeOrder(manager, { sale, buyer, token: lock.fencingToken }));
   }
 
-  /** A locked method of a service: every caller shares the lock, whichever route, job or queue it comes from. */
+  /** Sells one piece under the lock of the sale, whichever route, job or queue the caller comes from. */
   @Locked('lock_sale_:saleId')
   async buy(saleId: number, buyer: string): Promise<Order> {
     const lock = currentLock();
@@ -70,7 +67,7 @@ export async function readSale(
   return { sale, order };
 }
 
-/** Writes the stock that is left by what was *read*: exactly the kind of write that two callers at a time get wrong. */
+/** Writes the stock that is left by the sale as it was read. Two callers at a time get exactly this kind of write wrong. */
 export async function writeOrder(
   manager: EntityManager,
   sold: { sale: Sale; buyer: string; token: bigint | null },

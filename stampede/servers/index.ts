@@ -8,8 +8,8 @@ import { startSentinels } from './redis-sentinels.js';
 import { type Server, startServer, startServers } from './server.js';
 import { zookeeper } from '../../servers/zookeeper.js';
 
-/** How to start a server of our own, by the variable that tells the application of it. */
-const PRIVATE_SERVERS: Readonly<Record<string, () => Promise<Server>>> = {
+/** Starts of a server for this stampede, by the variable that tells the shops of it. */
+const STARTS: Readonly<Record<string, () => Promise<Server>>> = {
   REDIS_URL: () => startServer(redis),
   REDIS_SENTINELS: startSentinels,
   REDIS_CLUSTER: startCluster,
@@ -22,17 +22,17 @@ const PRIVATE_SERVERS: Readonly<Record<string, () => Promise<Server>>> = {
 };
 
 /**
- * The server that `variable` names if it is on this machine, else one of our own, which ends with the stampede.
+ * Returns the server that `variable` names. Starts one that ends with the stampede where the variable is not set.
  * @throws Error that says what to install, or to set
  */
-export async function serverFor(variable: string, env: NodeJS.ProcessEnv): Promise<Server> {
+export async function startServerFor(variable: string, env: NodeJS.ProcessEnv): Promise<Server> {
   const address = env[variable];
   if (address !== undefined) {
     assertLocal(variable, address);
     return { address, [Symbol.asyncDispose]: async () => undefined };
   }
   const advice = `set ${variable} to a server on this machine`;
-  const start = PRIVATE_SERVERS[variable];
+  const start = STARTS[variable];
   if (!start) throw new Error(`${advice}: the stampede cannot start one`);
   try {
     return await start();
@@ -41,15 +41,18 @@ export async function serverFor(variable: string, env: NodeJS.ProcessEnv): Promi
   }
 }
 
-const LOCAL: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
+const LOCAL_HOSTS: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** One URL or `host:port`, or several with commas between them, and perhaps a path in the end. */
+/**
+ * @param addresses one URL or `host:port`, or several with commas between them, and perhaps a path in the end
+ * @throws Error when one of them is on another machine
+ */
 function assertLocal(variable: string, addresses: string): void {
   for (const address of addresses.split(',')) {
     const url = address.includes('://') ? address : `tcp://${address}`;
     if (!URL.canParse(url)) throw new Error(`${variable} must be a URL, or host:port`);
     const { hostname } = new URL(url);
-    if (LOCAL.has(hostname)) continue;
+    if (LOCAL_HOSTS.has(hostname)) continue;
     throw new Error(
       `a stampede is for this machine only, and ${variable} names ${hostname}: unset it, or use a local server`,
     );

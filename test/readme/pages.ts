@@ -5,7 +5,7 @@ export const ROOT = join(import.meta.dirname, '../..');
 
 const EXAMPLES = readdirSync(join(ROOT, 'examples'), { withFileTypes: true }).filter((entry) => entry.isDirectory());
 const EXAMPLE_FOLDERS = ['examples', ...EXAMPLES.map(({ name }) => `examples/${name}`)];
-const FOLDERS = ['.', 'api', 'bench', 'docs', 'docs/backends', ...EXAMPLE_FOLDERS, 'sample-app', 'test'];
+const FOLDERS = ['.', 'api', 'bench', 'docs', 'docs/backends', ...EXAMPLE_FOLDERS, 'sample-app', 'stampede', 'test'];
 
 /** All pages, by their paths from the root. */
 export const PAGES = FOLDERS.flatMap((folder) => readdirSync(join(ROOT, folder)).map((file) => join(folder, file)))

@@ -17,9 +17,7 @@ const OPTIONS: Options = {
 };
 
 export interface CompiledSample extends AsyncDisposable {
-  /** The compiled application. */
-  readonly main: string;
-  /** The compiled stampede, which starts the application beside it. */
+  /** The compiled stampede, which starts its shops beside it. */
   readonly stampede: string;
 }
 
@@ -35,9 +33,7 @@ export async function compileSample(): Promise<CompiledSample> {
   for (const folder of ['sample-app', 'servers', 'stampede']) {
     await compile(join(ROOT, folder), join(directory, 'dist', folder));
   }
-  await cp(join(ROOT, 'sample-app/public'), join(directory, 'dist/sample-app/public'), { recursive: true });
   return {
-    main: join(directory, 'dist/sample-app/main.js'),
     stampede: join(directory, 'dist/stampede/main.js'),
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
   };

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { filter, firstValueFrom } from 'rxjs';
 import { DataSource } from 'typeorm';
-import { LiveEvents } from '../../sample-app/live/live-events.js';
 import { wantedOf } from '../backends/describe-backend.js';
 import { Sale } from './sale.js';
 import { type SaleServer, startSaleServer } from './sale-server.js';
@@ -28,14 +26,14 @@ for (const type of wantedOf(['postgres', 'mariadb'])) {
 
     beforeAll(async () => {
       server = await startSaleServer(type);
-      env = { ...(await server.settings()), LOCK_BACKEND: `${type}-row`, STOCK: '10' };
+      env = { ...(await server.settings()), STOCK: '10' };
     });
 
     afterAll(async () => server[Symbol.asyncDispose]());
 
     it('writes in the transaction of the lock, and nothing when that is cut', async () => {
-      await using sale = await Sale.open({ ...env, PAYMENT_MS: '2000' });
-      const paying = firstValueFrom(sale.app.get(LiveEvents).stream.pipe(filter(({ kind }) => kind === 'paying')));
+      await using sale = await Sale.openShop(`${type}-row`, { ...env, PAYMENT_MS: '2000' });
+      const paying = sale.nextPayment();
       const purchase = sale.buy({ buyer: 'a' });
       await paying;
       await CUT[type](sale.app.get(DataSource));
@@ -48,7 +46,7 @@ for (const type of wantedOf(['postgres', 'mariadb'])) {
     it('sells no more than there is when the sale is in another database', async () => {
       await using files = await startSaleServer('sqlite');
       const { SALE_DB = '' } = await files.settings();
-      await using sale = await Sale.open({ ...env, SALE_DB, STOCK: '5' });
+      await using sale = await Sale.openShop(`${type}-row`, { ...env, SALE_DB, STOCK: '5' });
       const answers = await Promise.all(Array.from({ length: 15 }, (_, n) => sale.buy({ buyer: `buyer-${n}` })));
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(5);
       await expect(sale.get('/sales/42')).resolves.toMatchObject({ stock: 0 });

@@ -1,8 +1,8 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { DatabaseType } from '../../sample-app/database/database-type.js';
-import { newDatabase } from '../../stampede/new-database.js';
+import { createDatabase } from '../../stampede/sale-database.js';
+import type { DatabaseType } from '../../stampede/shop-process/database-type.js';
 import { MysqlServer } from '../servers/mysql-server.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 
@@ -27,7 +27,7 @@ async function fileServer(): Promise<SaleServer> {
   const directory = await mkdtemp(join(tmpdir(), 'sales-'));
   let files = 0;
   return {
-    settings: async () => ({ LOCK_BACKEND: 'sqlite', SALE_DB: join(directory, `${(files += 1)}.sqlite`) }),
+    settings: async () => ({ SALE_DB: join(directory, `${(files += 1)}.sqlite`) }),
     [Symbol.asyncDispose]: () => rm(directory, { recursive: true }),
   };
 }
@@ -36,8 +36,8 @@ async function realServer(type: keyof typeof SERVERS): Promise<SaleServer> {
   const { start, variable } = SERVERS[type];
   const server = await start();
   const settings = async (): Promise<Record<string, string>> => {
-    const { address } = await newDatabase(server.url);
-    return { LOCK_BACKEND: type, SALE_DB: address, [variable]: address };
+    const { address } = await createDatabase(server.url);
+    return { SALE_DB: address, [variable]: address };
   };
   return { settings, [Symbol.asyncDispose]: () => server.stop() };
 }

@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { INestApplication } from '@nestjs/common';
 import { createApp } from '../../sample-app/create-app.js';
+import { Payment } from '../../sample-app/sale/payment.js';
 import { readSettings } from '../../sample-app/settings.js';
+import { createShop } from '../../stampede/shop-process/create-shop.js';
+import type { BackendName } from '../../stampede/shop-process/lock-backends.js';
 
 export interface Answer {
   readonly status: number;
   readonly body: Record<string, unknown>;
 }
 
-/** The sample application in this process, on a free port and a database of its own unless one is given. */
+/** The sale in this process, on a free port and a database of its own unless one is given. */
 export class Sale implements AsyncDisposable {
   private constructor(
     readonly app: INestApplication,
@@ -19,12 +22,36 @@ export class Sale implements AsyncDisposable {
     private readonly ownsDirectory: boolean,
   ) {}
 
-  static async open(env: Record<string, string> = {}, directory?: string): Promise<Sale> {
+  /** Opens the sample application, which is on SQLite. */
+  static open(env: Record<string, string> = {}, directory?: string): Promise<Sale> {
+    return Sale.#open((defaults) => createApp(readSettings({ ...defaults, ...env }), ['fatal']), directory);
+  }
+
+  /** Opens the application of the stampede, which is on any backend. */
+  static openShop(backend: BackendName, env: Record<string, string>): Promise<Sale> {
+    return Sale.#open((defaults) => createShop(backend, { ...defaults, ...env }, ['fatal']));
+  }
+
+  static async #open(
+    create: (env: Record<string, string>) => Promise<INestApplication>,
+    directory?: string,
+  ): Promise<Sale> {
     const path = directory ?? (await mkdtemp(join(tmpdir(), 'sale-')));
-    const settings = readSettings({ PORT: '0', PAYMENT_MS: '5', SALE_DB: join(path, 'sale.sqlite'), ...env });
-    const app = await createApp(settings, ['fatal']);
+    const app = await create({ PAYMENT_MS: '5', SALE_DB: join(path, 'sale.sqlite') });
     await app.listen(0, '127.0.0.1');
     return new Sale(app, await app.getUrl(), path, directory === undefined);
+  }
+
+  /** Resolves when a payment begins: its process has the lock, and has read the stock and not written it yet. */
+  nextPayment(): Promise<void> {
+    const payment = this.app.get(Payment, { strict: false });
+    const take = payment.take.bind(payment);
+    return new Promise((resolve) => {
+      payment.take = (saleId, buyer) => {
+        resolve();
+        return take(saleId, buyer);
+      };
+    });
   }
 
   buy(body: unknown, path = '/sales/42/purchases'): Promise<Answer> {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
-import { BACKEND_NAMES } from '../../sample-app/lock-backends.js';
+import { BACKEND_NAMES } from '../../stampede/shop-process/lock-backends.js';
 import { wantedOf } from '../backends/describe-backend.js';
 import { EtcdServer } from '../servers/etcd-server.js';
 import { MysqlServer } from '../servers/mysql-server.js';

@@ -40,7 +40,7 @@ describe('npm run stampede', () => {
 
   /** All has been started then: the keepers of its directory and its server, the server, and the application. */
   async function untilItSells(): Promise<void> {
-    const application = (command: string): boolean => command.endsWith('/sample-app/main.js');
+    const application = (command: string): boolean => command.includes('/shop-process/main.js ');
     await eventually(async () => (await stampedes.processes()).filter(application).length === 2, PATIENCE);
   }
 });

@@ -4,11 +4,11 @@ import { chmod, mkdtemp, readdir, readFile, readlink, rm } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { BACKEND_NAMES } from '../../sample-app/lock-backends.js';
+import { BACKEND_NAMES } from '../../stampede/shop-process/lock-backends.js';
 import type { Report } from '../../stampede/report.js';
 import { type CompiledSample, compileSample } from './compiled-sample.js';
 
-/** The choices of `LOCK_BACKEND` that lock across processes, without the further strategies of a database. */
+/** The choices of `--backend` that lock across processes, without the further strategies of a database. */
 export const CHOICES = BACKEND_NAMES.filter((name) => name !== 'memory' && !/-(?:row|session)$/u.test(name));
 
 export interface Outcome {

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Cron, CronExpression } from '@nestjs/schedule';
 import { Locked, oncePer } from 'nestjs-distributed-lock';
-import { Restock } from './restock.js';
-import { Sales } from './sales.js';
+import { Restock } from '../sale/restock.js';
+import { Sales } from '../sale/sales.js';
 
 const MINUTE_MS = 60_000;
-/** The sale that never ends. The flash sale, 42, is left alone. */
+/** The sale that never ends. The job leaves the flash sale, 42, alone. */
 const ENDLESS_SALE = 7;
 
 @Injectable()
@@ -15,7 +15,7 @@ export class RestockJob {
     private readonly restock: Restock,
   ) {}
 
-  /** Every instance wakes up and one works, however short the work is and however late the others are. */
+  /** Runs in one process of all that wake up, however short the work is and however late the others are. */
   @Cron(CronExpression.EVERY_MINUTE)
   @Locked('restock', oncePer(MINUTE_MS))
   async run(): Promise<void> {

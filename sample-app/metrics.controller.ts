@@ -1,7 +1,7 @@
 import { Controller, Get, Header } from '@nestjs/common';
 import { register } from 'prom-client';
 
-/** For Prometheus. */
+/** Serves the metrics of the locks to Prometheus. */
 @Controller('metrics')
 export class MetricsController {
   @Get()
