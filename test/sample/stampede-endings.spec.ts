@@ -4,7 +4,7 @@ import { eventually } from '../support/eventually.js';
 import { CHOICES, outcomeOf, Stampedes } from './stampedes.js';
 
 const PATIENCE = { withinMs: 30_000, everyMs: 50 };
-const ENDLESS = ['--processes', '2', '--buyers', '100000', '--stock', '100000'];
+const endless = (processes: number) => ['--processes', `${processes}`, '--buyers', '100000', '--stock', '100000'];
 
 describe('npm run stampede', () => {
   let stampedes: Stampedes;
@@ -16,9 +16,9 @@ describe('npm run stampede', () => {
   afterAll(async () => stampedes[Symbol.asyncDispose]());
 
   it('ends what it started when it is interrupted', async () => {
-    const stampede = stampedes.start(ENDLESS);
+    const stampede = stampedes.start(endless(2));
     const outcome = outcomeOf(stampede);
-    await untilItSells();
+    await untilStarted(2);
     stampede.kill('SIGINT');
     const { code, stderr } = await outcome;
     expect([code, stderr]).toEqual([1, expect.stringContaining('ended by SIGINT')]);
@@ -28,8 +28,8 @@ describe('npm run stampede', () => {
 
   for (const backend of wantedOf(CHOICES)) {
     it(`leaves nothing behind when it is killed itself, on ${backend}`, async () => {
-      const stampede = stampedes.start([...ENDLESS, '--backend', backend]);
-      await untilItSells();
+      const stampede = stampedes.start([...endless(1), '--backend', backend]);
+      await untilStarted(1);
       stampede.kill('SIGKILL');
       await eventually(async () => {
         expect(await stampedes.processes()).toEqual([]);
@@ -38,9 +38,9 @@ describe('npm run stampede', () => {
     }, 60_000);
   }
 
-  /** All has been started then: the keepers of its directory and its server, the server, and the application. */
-  async function untilItSells(): Promise<void> {
-    const application = (command: string): boolean => command.includes('/shop-process/main.js ');
-    await eventually(async () => (await stampedes.processes()).filter(application).length === 2, PATIENCE);
+  /** Waits for the shops, which start after the keepers of the directory and the server, and after the server. */
+  async function untilStarted(shops: number): Promise<void> {
+    const isShop = (command: string): boolean => command.includes('/shop-process/main.js ');
+    await eventually(async () => (await stampedes.processes()).filter(isShop).length === shops, PATIENCE);
   }
 });
