@@ -5,7 +5,7 @@ import { LockInspectorModule } from 'nestjs-distributed-lock/inspector';
 import { LockMetricsModule } from 'nestjs-distributed-lock/metrics';
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { DataSource } from 'typeorm';
-import { DatabaseModule, sqliteOptions } from './database/database.module.js';
+import { DatabaseModule, makeSqliteOptions } from './database/database.module.js';
 import { JobsModule } from './jobs/jobs.module.js';
 import { MetricsController } from './metrics.controller.js';
 import { SaleModule } from './sale/sale.module.js';
@@ -19,7 +19,7 @@ export class AppModule {
       module: AppModule,
       imports: [
         SettingsModule.with(settings),
-        DatabaseModule.with(sqliteOptions(saleDb)),
+        DatabaseModule.with(makeSqliteOptions(saleDb)),
         ScheduleModule.forRoot(),
         // The locks are rows in the database of the sale. Another backend is another factory here, such as `redis({ url })`.
         DistributedLockModule.forRootAsync({

@@ -51,20 +51,20 @@ export class UsageError extends Error {}
 
 /** @throws UsageError */
 export function readArguments(argv: readonly string[]): Plan | 'help' {
-  const given = parse(argv);
-  if (given.help === true) return 'help';
-  const backend = oneOf('--backend', given.backend ?? 'sqlite', BACKEND_NAMES);
+  const values = parseOptions(argv);
+  if (values.help === true) return 'help';
+  const backend = readChoice('--backend', values.backend ?? 'sqlite', BACKEND_NAMES);
   const plan: Plan = {
     backend,
-    via: oneOf('--via', given.via ?? 'locked', WAYS),
-    processes: whole('--processes', given.processes ?? (backend === 'memory' ? '1' : '4'), 16),
-    buyers: whole('--buyers', given.buyers ?? '2000', 100_000),
-    stock: whole('--stock', given.stock ?? '100', 100_000),
-    kill: given.kill ?? false,
-    freeze: given.freeze ?? false,
-    killNodes: whole('--kill-nodes', given['kill-nodes'] ?? '0', MAX_KILLED_NODES[backend] ?? 2, 0),
-    unsafe: given.unsafe ?? false,
-    json: given.json ?? false,
+    via: readChoice('--via', values.via ?? 'locked', WAYS),
+    processes: readInteger('--processes', values.processes ?? (backend === 'memory' ? '1' : '4'), 16),
+    buyers: readInteger('--buyers', values.buyers ?? '2000', 100_000),
+    stock: readInteger('--stock', values.stock ?? '100', 100_000),
+    kill: values.kill ?? false,
+    freeze: values.freeze ?? false,
+    killNodes: readInteger('--kill-nodes', values['kill-nodes'] ?? '0', MAX_KILLED_NODES[backend] ?? 2, 0),
+    unsafe: values.unsafe ?? false,
+    json: values.json ?? false,
   };
   assertPossible(plan);
   return plan;
@@ -88,7 +88,7 @@ function assertPossible({ backend, via, processes, kill, freeze, killNodes, unsa
   }
 }
 
-function parse(argv: readonly string[]) {
+function parseOptions(argv: readonly string[]) {
   try {
     const text = { type: 'string' } as const;
     const flag = { type: 'boolean' } as const;
@@ -111,13 +111,13 @@ function parse(argv: readonly string[]) {
   }
 }
 
-function oneOf<T extends string>(option: string, text: string, allowed: readonly T[]): T {
+function readChoice<T extends string>(option: string, text: string, allowed: readonly T[]): T {
   const found = allowed.find((value) => value === text);
   if (found !== undefined) return found;
   throw new UsageError(`${option} must be one of ${allowed.join(', ')}; it was ${JSON.stringify(text)}`);
 }
 
-function whole(option: string, text: string, max: number, min = 1): number {
+function readInteger(option: string, text: string, max: number, min = 1): number {
   const value = Number(text);
   if (/^\d+$/u.test(text) && value >= min && value <= max) return value;
   throw new UsageError(`${option} must be a whole number from ${min} to ${max}; it was ${JSON.stringify(text)}`);

@@ -64,7 +64,7 @@ async function askUntilAnswered(
       case 'bought':
         answers.sold.push({ buyer, orderId: answer.orderId });
         answers.retries += answer.retries;
-        return progress.soldOne();
+        return progress.recordSale();
       case 'sold-out':
         answers.refused += 1;
         return;

@@ -25,7 +25,7 @@ export function findDoomedNodes({ backend, killNodes }: Plan, server: Server | u
 
 /** Kills the servers once a fifth is sold. Resolves to their number. */
 export async function killServers(doomed: readonly Server[], stock: number, progress: Progress): Promise<number> {
-  if (!(await progress.reached(Math.ceil(stock / 5)))) return 0;
+  if (!(await progress.waitForSales(Math.ceil(stock / 5)))) return 0;
   await Promise.all(doomed.map((node) => node[Symbol.asyncDispose]()));
   return doomed.length;
 }
@@ -34,7 +34,7 @@ export async function killServers(doomed: readonly Server[], stock: number, prog
 export async function inflictFaults(plan: Plan, watch: PaymentWatch, progress: Progress): Promise<Faults> {
   const faults: Faults = { kills: 0, freezes: 0 };
   const nextVictim = (afterShare: number): Promise<Shop | undefined> =>
-    watch.nextAfter(Math.floor(plan.stock * afterShare), progress.over);
+    watch.nextAfter(Math.floor(plan.stock * afterShare), progress.endSignal);
 
   const killed = plan.kill ? await nextVictim(0.3) : undefined;
   if (killed) {
@@ -46,7 +46,7 @@ export async function inflictFaults(plan: Plan, watch: PaymentWatch, progress: P
     frozen.freeze();
     faults.freezes += 1;
     const maxFreeze = pause(MAX_FREEZE_MS, undefined, { ref: false });
-    await Promise.race([progress.reached(progress.sold + SOLD_MEANWHILE), maxFreeze]);
+    await Promise.race([progress.waitForSales(progress.sold + SOLD_MEANWHILE), maxFreeze]);
     frozen.thaw();
   }
   return faults;

@@ -1,31 +1,31 @@
-/** Counts what is sold, and wakes who waits for a number of pieces. */
+/** Counts the sold pieces, and wakes the waiters for a number of them. */
 export class Progress {
   #sold = 0;
-  readonly #over = new AbortController();
+  readonly #ended = new AbortController();
   readonly #waiting = new Set<{ readonly sold: number; readonly wake: () => void }>();
 
   get sold(): number {
     return this.#sold;
   }
 
-  /** Aborts when no more will be sold. */
-  get over(): AbortSignal {
-    return this.#over.signal;
+  /** Signal that aborts when no more will be sold. */
+  get endSignal(): AbortSignal {
+    return this.#ended.signal;
   }
 
-  soldOne(): void {
+  recordSale(): void {
     this.#sold += 1;
     this.#wake();
   }
 
   end(): void {
-    this.#over.abort();
+    this.#ended.abort();
     this.#wake();
   }
 
-  /** Resolves to false when no more will be sold and the number was not reached. */
-  async reached(sold: number): Promise<boolean> {
-    if (this.#sold < sold && !this.over.aborted) {
+  /** Waits until so many pieces are sold. Resolves to false when no more will be sold before. */
+  async waitForSales(sold: number): Promise<boolean> {
+    if (this.#sold < sold && !this.endSignal.aborted) {
       await new Promise<void>((wake) => this.#waiting.add({ sold, wake }));
     }
     return this.#sold >= sold;
@@ -33,7 +33,7 @@ export class Progress {
 
   #wake(): void {
     for (const waiting of this.#waiting) {
-      if (waiting.sold > this.#sold && !this.over.aborted) continue;
+      if (waiting.sold > this.#sold && !this.endSignal.aborted) continue;
       this.#waiting.delete(waiting);
       waiting.wake();
     }

@@ -58,7 +58,7 @@ export function makeReport(
     tokensGrow: tokens.every(
       (token, at) => token !== null && (at === 0 || BigInt(tokens[at - 1] ?? token) < BigInt(token)),
     ),
-    latencyMs: percentiles(answers.latenciesMs),
+    latencyMs: computePercentiles(answers.latenciesMs),
     durationMs: Math.round(run.durationMs),
   };
 }
@@ -76,7 +76,7 @@ export function findFailures(result: Report): string[] {
   return failures;
 }
 
-function percentiles(values: readonly number[]): Report['latencyMs'] {
+function computePercentiles(values: readonly number[]): Report['latencyMs'] {
   const sorted = values.toSorted((a, b) => a - b);
   const at = (share: number): number => Math.round(sorted[Math.ceil(sorted.length * share) - 1] ?? 0);
   return { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1) };

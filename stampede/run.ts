@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Plan } from './arguments.js';
 import { sendBuyers } from './buyers.js';
 import { findDoomedNodes, inflictFaults, killServers } from './faults.js';
-import { temporaryDirectory } from './kept/temporary-directory.js';
+import { makeTemporaryDirectory } from './kept/temporary-directory.js';
 import { PaymentWatch } from './payment-watch.js';
 import { Progress } from './progress.js';
 import { makeReport, type Report } from './report.js';
@@ -18,7 +18,7 @@ const SALE_FILE = 'sale.sqlite';
 /** Runs a whole stampede. All that it starts or writes is gone afterwards, also when it fails, `signal` aborts or it is killed. */
 export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
   const { variable = '', database } = LOCK_BACKENDS[plan.backend];
-  await using directory = await temporaryDirectory('flash-sale-');
+  await using directory = await makeTemporaryDirectory('flash-sale-');
   await using server = variable === '' ? undefined : await startServerFor(variable, process.env);
   const doomed = findDoomedNodes(plan, server);
   if (server && database) assertDatabase(variable, server.address, database);
@@ -36,7 +36,7 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
       SALE_DB: sale.address === file ? SALE_FILE : sale.address,
       LOCK_TTL_MS: process.env['LOCK_TTL_MS'] ?? LOCK_TTL_MS,
     },
-    route: routeOf(plan),
+    route: findRoute(plan),
   });
 
   signal.throwIfAborted();
@@ -45,12 +45,12 @@ export async function run(plan: Plan, signal: AbortSignal): Promise<Report> {
   const startedAt = performance.now();
   const buyers = sendBuyers(plan.buyers, shops.all, progress, signal).finally(() => progress.end());
   const work = Promise.all([buyers, inflictFaults(plan, watch, progress), killServers(doomed, plan.stock, progress)]);
-  const [answers, faults, nodesKilled] = await Promise.race([work, rejectedBy(signal)]);
+  const [answers, faults, nodesKilled] = await Promise.race([work, rejectOnAbort(signal)]);
   const durationMs = performance.now() - startedAt;
   return makeReport(plan, { orders: await findOrders(sale.address), answers, faults, nodesKilled, durationMs });
 }
 
-function routeOf({ unsafe, via }: Plan): string {
+function findRoute({ unsafe, via }: Plan): string {
   if (unsafe) return 'purchases/unsafe';
   return via === 'locked' ? 'purchases' : `purchases/${via}`;
 }
@@ -72,7 +72,7 @@ async function openShops(
   throw failed.reason;
 }
 
-function rejectedBy(signal: AbortSignal): Promise<never> {
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     signal.addEventListener('abort', () => reject(signal.reason), { once: true });
   });

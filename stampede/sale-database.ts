@@ -2,15 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { insertSales } from '../sample-app/database/database.module.js';
 import { Order } from '../sample-app/database/order.entity.js';
-import { databaseOptions } from './shop-process/database-options.js';
-import { databaseType } from './shop-process/database-type.js';
+import { makeDatabaseOptions } from './shop-process/database-options.js';
+import { detectDatabaseType } from './shop-process/database-type.js';
 
 /**
  * Creates an empty database, which ends with the stampede.
  * @param place a file that does not exist yet, or the URL of a database whose server lets us create another one
  */
 export async function createDatabase(place: string): Promise<AsyncDisposable & { readonly address: string }> {
-  const type = databaseType(place);
+  const type = detectDatabaseType(place);
   if (type === 'sqlite') return { address: place, [Symbol.asyncDispose]: async () => undefined };
   const name = `flash_sale_${randomBytes(4).toString('hex')}`;
   const address = new URL(place);
@@ -38,6 +38,6 @@ async function execute(database: string, statement: string): Promise<void> {
 }
 
 async function connect(database: string, options = {}): Promise<AsyncDisposable & { readonly dataSource: DataSource }> {
-  const dataSource = await new DataSource({ ...databaseOptions(database), ...options }).initialize();
+  const dataSource = await new DataSource({ ...makeDatabaseOptions(database), ...options }).initialize();
   return { dataSource, [Symbol.asyncDispose]: () => dataSource.destroy() };
 }

@@ -20,7 +20,7 @@ export const SALE_TABLES = {
 };
 
 /** @throws Error without the text that was given: a URL may contain a password */
-export function sqliteOptions(file: string): DataSourceOptions {
+export function makeSqliteOptions(file: string): DataSourceOptions {
   if (file === '' || file.includes('://')) throw new Error('SALE_DB must be the path of a SQLite file');
   const connection = { database: file, driver: libsql, enableWAL: true, timeout: BUSY_TIMEOUT_MS };
   return { ...SALE_TABLES, ...connection, type: 'better-sqlite3' };

@@ -6,72 +6,72 @@ const byId = (id) => document.getElementById(id);
 
 /** Shows the sale as the database has it, hence also what other processes sold. */
 async function showSale() {
-  const [sale, orders] = await Promise.all([read(SALE), read(`${SALE}/orders`)]);
+  const [sale, orders] = await Promise.all([fetchJson(SALE), fetchJson(`${SALE}/orders`)]);
   const oversold = Math.max(0, sale.stock + orders.length - sale.pieces);
   byId('stock').textContent = sale.stock;
   byId('sold').textContent = orders.length;
   byId('oversold').textContent = oversold === 0 ? '' : `— ${oversold} of them twice`;
   byId('pieces').replaceChildren(
     ...Array.from({ length: Math.min(400, sale.stock + orders.length) }, (_, at) =>
-      element('i', '', at < sale.stock ? 'left' : at < sale.pieces ? 'sold' : 'twice'),
+      makeElement('i', '', at < sale.stock ? 'left' : at < sale.pieces ? 'sold' : 'twice'),
     ),
   );
-  byId('orders').replaceChildren(...orders.slice(-SHOWN_ORDERS).toReversed().map(rowOf));
+  byId('orders').replaceChildren(...orders.slice(-SHOWN_ORDERS).toReversed().map(makeRow));
 }
 
-function rowOf({ id, buyer, fencingToken }) {
-  const row = element('tr');
-  row.append(element('td', id), element('td', buyer), element('td', fencingToken ?? 'none'));
+function makeRow({ id, buyer, fencingToken }) {
+  const row = makeElement('tr');
+  row.append(makeElement('td', id), makeElement('td', buyer), makeElement('td', fencingToken ?? 'none'));
   return row;
 }
 
 /** Makes an element whose text is never taken for markup. */
-function element(name, text = '', className = '') {
+function makeElement(name, text = '', className = '') {
   return Object.assign(document.createElement(name), { textContent: text, className });
 }
 
-async function read(path) {
+async function fetchJson(path) {
   return (await fetch(path)).json();
 }
 
-async function post(path, body = {}) {
+async function postJson(path, body = {}) {
   const headers = { 'content-type': 'application/json' };
   const response = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
   return { ok: response.ok, body: await response.json() };
 }
 
-function buy(buyer) {
-  return post(`${SALE}/${byId('way').value}`, { buyer });
+function sendPurchase(buyer) {
+  return postJson(`${SALE}/${byId('way').value}`, { buyer });
 }
 
 async function buyOne() {
-  const { ok, body } = await buy(`guest-${crypto.randomUUID().slice(0, 6)}`);
+  const { ok, body } = await sendPurchase(`guest-${crypto.randomUUID().slice(0, 6)}`);
   return ok ? `order ${body.id} for ${body.buyer}` : body.message;
 }
 
 async function buyAsCrowd() {
   const crowd = crypto.randomUUID().slice(0, 4);
-  const answers = await Promise.all(Array.from({ length: CROWD }, (_, at) => buy(`crowd-${crowd}-${at + 1}`)));
+  const answers = await Promise.all(Array.from({ length: CROWD }, (_, at) => sendPurchase(`crowd-${crowd}-${at + 1}`)));
   return `${answers.filter(({ ok }) => ok).length} of ${CROWD} buyers got one`;
 }
 
 async function restock() {
-  const { ok, body } = await post(`${SALE}/restock`);
+  const { ok, body } = await postJson(`${SALE}/restock`);
   return ok ? `${body.stock} pieces again` : body.message;
 }
 
 /** Runs an action of the user, and shows its answer. */
-async function answer(action) {
+async function showAnswer(action) {
   byId('answer').textContent = '…';
   byId('answer').textContent = await action().catch(String);
 }
 
 byId('shop').addEventListener('submit', (submitted) => {
   submitted.preventDefault();
-  void answer(buyOne);
+  void showAnswer(buyOne);
 });
-byId('crowd').addEventListener('click', () => void answer(buyAsCrowd));
-byId('restock').addEventListener('click', () => void answer(restock));
+byId('crowd').addEventListener('click', () => void showAnswer(buyAsCrowd));
+byId('restock').addEventListener('click', () => void showAnswer(restock));
 
 for (;;) {
   await showSale().catch(() => (byId('stock').textContent = '–'));

@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn, type SpawnOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { type Kept, NOT_FOUND } from './kept.js';
+import { type KeeperTasks, NOT_FOUND } from './kept.js';
 
-// A process beside the stampede, which ends what it runs, and removes what was written, as soon as the stampede lets go of
-// it: by `disconnect()`, or because somebody killed the stampede.
+// This process ends its commands and removes its directory as soon as the stampede disconnects. That happens by
+// `disconnect()`, or because somebody killed the stampede.
 
-const { directory, commands, stopSignal = 'SIGKILL' } = JSON.parse(process.argv[2] ?? '') as Kept;
+const { directory, commands, stopSignal = 'SIGKILL' } = JSON.parse(process.argv[2] ?? '') as KeeperTasks;
 const over = process.connected ? once(process, 'disconnect') : Promise.resolve();
 let running: ChildProcess | undefined;
 void over.then(() => running?.kill(stopSignal));

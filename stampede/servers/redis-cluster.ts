@@ -7,14 +7,14 @@ const FLAGS = {
   '--cluster-enabled': 'yes',
   '--cluster-node-timeout': '2000',
   '--repl-diskless-sync-delay': '0',
-  // A new node takes no writes for two seconds, but shall tell before who has which key.
+  // A new node takes no writes for two seconds. It answers reads before: by them the code below finds the node of the key.
   '--cluster-allow-reads-when-down': 'yes',
 };
 const NODE = { ...redisWith(...Object.entries(FLAGS).flat()), address: (port: number) => `127.0.0.1:${port}` };
-/** The lock of the sale, as it is named on the server. */
+/** Name of the sale's lock on the server. */
 const SALE_LOCK = 'lock:{lock_sale_42}';
 
-/** Three masters with a replica each. The one that has the sale's lock can be killed. */
+/** Starts three masters with a replica each. The master that has the sale's lock can be killed. */
 export async function startCluster(): Promise<Server> {
   const cluster = await startServers(NODE, 6);
   try {

@@ -1,18 +1,18 @@
 import { join } from 'node:path';
 import type { ServerRecipe } from '../../servers/recipe.js';
 import { redis, redisWith } from '../../servers/redis.js';
-import { type Server, startServer, startServers, together } from './server.js';
+import { type Server, startServer, startServers, combineServers } from './server.js';
 
 const NAME = 'mymaster';
 const SETTINGS = 'sentinel.conf';
 
-/** A master, which can be killed, a replica that takes its place then, and three Sentinels. */
+/** Starts a master, a replica and three Sentinels. The replica takes the place of the master when that is killed. */
 export async function startSentinels(): Promise<Server> {
   const master = startServer(redisWith('--repl-diskless-sync-delay', '0'));
   const replica = master.then(({ address }) => startServer(replicaOf(portOf(address))));
-  // They look for replicas at first, and then only every ten seconds.
+  // Sentinels look for replicas at first, and then only every ten seconds.
   const sentinels = replica.then(async () => startServers(sentinelOf(portOf((await master).address)), 3));
-  const all = await together([master, replica, sentinels]);
+  const all = await combineServers([master, replica, sentinels]);
   return { ...all, address: `${(await sentinels).address}/${NAME}`, nodes: [await master] };
 }
 
@@ -41,7 +41,7 @@ function sentinelOf(masterPort: string): ServerRecipe {
         ].join('\n'),
     },
     serve: (directory) => ['redis-server', join(directory, SETTINGS), '--sentinel'],
-    // It has met another one, and the two of them can replace a master.
+    // The Sentinel has met another one then, and the two of them can replace a master.
     ready: '+sentinel sentinel',
     address: (port) => `127.0.0.1:${port}`,
   };

@@ -2,25 +2,25 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { keep, letGo, NOT_FOUND } from '../kept/kept.js';
+import { endKeeper, NOT_FOUND, startKeeper } from '../kept/kept.js';
 import { freePort } from '../../servers/free-port.js';
 import type { ServerRecipe } from '../../servers/recipe.js';
 
 /** A server for one stampede. */
 export interface Server extends AsyncDisposable {
-  /** The value of the application's variable that leads to it. */
+  /** Value of the shops' variable that leads to it. */
   readonly address: string;
-  /** Where it is several: those that can be killed one by one, the first of them first. */
+  /** Servers that can be killed one by one, in this order, where there are several. */
   readonly nodes?: readonly Server[];
 }
 
-/** Starts several that know nothing of each other. @throws as `startServer` does; then none is left */
+/** Starts several servers that know nothing of each other. @throws as `startServer` does; then none is left */
 export function startServers(recipe: ServerRecipe, count: number): Promise<Server> {
-  return together(Array.from({ length: count }, () => startServer(recipe)));
+  return combineServers(Array.from({ length: count }, () => startServer(recipe)));
 }
 
-/** All of them as one. Rejects when any does; then none is left. */
-export async function together(starting: readonly Promise<Server>[]): Promise<Server> {
+/** Returns several servers as one. Rejects when any of them does; then none is left. */
+export async function combineServers(starting: readonly Promise<Server>[]): Promise<Server> {
   const starts = await Promise.allSettled(starting);
   const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
   const end = async (): Promise<void> => {
@@ -35,10 +35,10 @@ export async function together(starting: readonly Promise<Server>[]): Promise<Se
 /** Starts a server that ends with this process, even if that is killed. @throws Error that says what to install */
 export async function startServer(recipe: ServerRecipe): Promise<Server> {
   const port = await freePort();
-  const keeper = await launch(recipe, port);
-  const failure = await failureOf(keeper, recipe);
+  const keeper = await startServerKeeper(recipe, port);
+  const failure = await findStartFailure(keeper, recipe);
   if (failure !== undefined) throw failure;
-  return { address: recipe.address(port), [Symbol.asyncDispose]: () => letGo(keeper) };
+  return { address: recipe.address(port), [Symbol.asyncDispose]: () => endKeeper(keeper) };
 }
 
 class NotInstalledError extends Error {
@@ -47,7 +47,7 @@ class NotInstalledError extends Error {
   }
 }
 
-async function launch(recipe: ServerRecipe, port: number): Promise<ChildProcess> {
+async function startServerKeeper(recipe: ServerRecipe, port: number): Promise<ChildProcess> {
   const { account, initialise, settings, serve, stopSignal } = recipe;
   const directory = await mkdtemp(join(tmpdir(), 'stampede-server-'));
   if (account && !account.own(directory)) {
@@ -56,11 +56,11 @@ async function launch(recipe: ServerRecipe, port: number): Promise<ChildProcess>
   }
   if (settings) await writeFile(join(directory, settings.file), settings.text(directory, port));
   const first = initialise ? [initialise(join(directory, 'data'))] : [];
-  return keep({ directory, commands: [...first, serve(directory, port)], stopSignal });
+  return startKeeper({ directory, commands: [...first, serve(directory, port)], stopSignal });
 }
 
-/** Resolves when the server serves, or has ended without having done so. */
-function failureOf(keeper: ChildProcess, recipe: ServerRecipe): Promise<Error | undefined> {
+/** Resolves to `undefined` when the server serves, or to an error when it has ended before. */
+function findStartFailure(keeper: ChildProcess, recipe: ServerRecipe): Promise<Error | undefined> {
   return new Promise((resolve) => {
     let output = '';
     for (const stream of [keeper.stdout, keeper.stderr]) {

@@ -15,12 +15,12 @@ const TYPES: ReadonlyMap<string, DatabaseType> = new Map([
 ]);
 
 /** Returns the type that a URL names; any other text is a SQLite file. `undefined` for other URLs, and for an empty text. */
-export function databaseType(database: string): DatabaseType | undefined {
+export function detectDatabaseType(database: string): DatabaseType | undefined {
   if (!database.includes('://')) return database === '' ? undefined : 'sqlite';
   return URL.canParse(database) ? TYPES.get(new URL(database).protocol) : undefined;
 }
 
 /** @throws Error that names the variable, without its value: it may contain a password */
 export function assertDatabase(variable: string, database: string, type: DatabaseType): void {
-  if (databaseType(database) !== type) throw new Error(`${variable} must be ${FORMS[type]}`);
+  if (detectDatabaseType(database) !== type) throw new Error(`${variable} must be ${FORMS[type]}`);
 }

@@ -26,13 +26,13 @@ const POSTGRES = { variable: 'POSTGRES_URL', database: 'postgres' } as const;
 const MARIADB = { variable: 'MARIADB_URL', database: 'mariadb' } as const;
 
 const CHOICES = {
-  sqlite: { create: ({ saleDb, ttlMs }) => leases({ server: saleDb, ttlMs }) },
-  postgres: { ...POSTGRES, create: leases },
-  'postgres-row': { ...POSTGRES, create: rows, writesInLock: true },
-  'postgres-session': { ...POSTGRES, create: sessions },
-  mariadb: { ...MARIADB, create: leases },
-  'mariadb-row': { ...MARIADB, create: rows, writesInLock: true },
-  'mariadb-session': { ...MARIADB, create: sessions },
+  sqlite: { create: ({ saleDb, ttlMs }) => createLeases({ server: saleDb, ttlMs }) },
+  postgres: { ...POSTGRES, create: createLeases },
+  'postgres-row': { ...POSTGRES, create: createRowLocks, writesInLock: true },
+  'postgres-session': { ...POSTGRES, create: createSessionLocks },
+  mariadb: { ...MARIADB, create: createLeases },
+  'mariadb-row': { ...MARIADB, create: createRowLocks, writesInLock: true },
+  'mariadb-session': { ...MARIADB, create: createSessionLocks },
   redis: {
     variable: 'REDIS_URL',
     async create({ server }) {
@@ -101,17 +101,17 @@ function readAddresses(text: string): { readonly host: string; readonly port: nu
 
 type DatabaseSettings = Omit<LockSettings, 'saleDb'>;
 
-async function leases({ server }: DatabaseSettings): Promise<BackendFactory> {
+async function createLeases({ server }: DatabaseSettings): Promise<BackendFactory> {
   const { typeorm, table } = await loadTypeOrm(server);
   return typeorm(table);
 }
 
-async function rows({ server }: DatabaseSettings): Promise<BackendFactory> {
+async function createRowLocks({ server }: DatabaseSettings): Promise<BackendFactory> {
   const { typeorm, table } = await loadTypeOrm(server);
   return typeorm({ ...table, strategy: 'row' });
 }
 
-async function sessions({ server, ttlMs }: DatabaseSettings): Promise<BackendFactory> {
+async function createSessionLocks({ server, ttlMs }: DatabaseSettings): Promise<BackendFactory> {
   const { typeorm, table } = await loadTypeOrm(server);
   return typeorm({ ...table, strategy: 'session', sessionTtlMs: ttlMs });
 }
@@ -119,8 +119,8 @@ async function sessions({ server, ttlMs }: DatabaseSettings): Promise<BackendFac
 /** Loads TypeORM, with the options of a lock table that need not be in the sale's database. */
 async function loadTypeOrm(database: string) {
   const { typeorm } = await import('nestjs-distributed-lock/typeorm');
-  const { databaseOptions } = await import('./database-options.js');
-  return { typeorm, table: { dataSource: { options: databaseOptions(database) }, synchronize: true } };
+  const { makeDatabaseOptions } = await import('./database-options.js');
+  return { typeorm, table: { dataSource: { options: makeDatabaseOptions(database) }, synchronize: true } };
 }
 
 export type BackendName = keyof typeof CHOICES;

@@ -11,7 +11,7 @@ try {
   const app = await createShop(process.argv[2] as BackendName, process.env);
   reportPayments(app.get(Payment, { strict: false }));
   await app.listen(0, '127.0.0.1');
-  send({ kind: 'open', url: await app.getUrl() });
+  sendMessage({ kind: 'open', url: await app.getUrl() });
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
   process.exit(1);
@@ -21,11 +21,11 @@ try {
 function reportPayments(payment: Payment): void {
   const take = payment.take.bind(payment);
   payment.take = (saleId, buyer) => {
-    send({ kind: 'paying' });
+    sendMessage({ kind: 'paying' });
     return take(saleId, buyer);
   };
 }
 
-function send(message: ShopMessage): void {
+function sendMessage(message: ShopMessage): void {
   process.send?.(message);
 }

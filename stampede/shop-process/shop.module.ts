@@ -4,7 +4,7 @@ import { DatabaseModule } from '../../sample-app/database/database.module.js';
 import { Transactions } from '../../sample-app/database/transactions.js';
 import { SaleModule } from '../../sample-app/sale/sale.module.js';
 import { type Settings, SettingsModule } from '../../sample-app/settings.js';
-import { databaseOptions } from './database-options.js';
+import { makeDatabaseOptions } from './database-options.js';
 import { type BackendName, LOCK_BACKENDS } from './lock-backends.js';
 import { RowTransactions } from './row-transactions.js';
 
@@ -20,7 +20,7 @@ export class ShopModule {
       module: ShopModule,
       imports: [
         SettingsModule.with(settings),
-        DatabaseModule.with(databaseOptions(saleDb), isInLock ? RowTransactions : Transactions),
+        DatabaseModule.with(makeDatabaseOptions(saleDb), isInLock ? RowTransactions : Transactions),
         DistributedLockModule.forRoot({
           backends: { default: await create({ server, saleDb, ttlMs }) },
           label,

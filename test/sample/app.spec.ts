@@ -3,7 +3,7 @@ import { LockService } from 'nestjs-distributed-lock';
 import { DataSource } from 'typeorm';
 import { RestockJob } from '../../sample-app/jobs/restock-job.js';
 import { readSettings } from '../../sample-app/settings.js';
-import { databaseOptions } from '../../stampede/shop-process/database-options.js';
+import { makeDatabaseOptions } from '../../stampede/shop-process/database-options.js';
 import { eventually } from '../support/eventually.js';
 import { Sale } from './sale.js';
 
@@ -68,10 +68,10 @@ describe('the database of a stampede', () => {
     ['postgresql://db/shop', 'postgres'],
     ['mysql://db/shop', 'mariadb'],
   ])('%s is of type %s', (database, type) => {
-    expect(databaseOptions(database)).toMatchObject({ type });
+    expect(makeDatabaseOptions(database)).toMatchObject({ type });
   });
 
   it.each(['', 'mongodb://ann:secret@db'])('is no %j', (database) => {
-    expect(() => databaseOptions(database)).toThrow(/^a database is a file, or a URL of PostgreSQL or MariaDB$/u);
+    expect(() => makeDatabaseOptions(database)).toThrow(/^a database is a file, or a URL of PostgreSQL or MariaDB$/u);
   });
 });

@@ -22,8 +22,8 @@ export interface CompiledSample extends AsyncDisposable {
 }
 
 /**
- * The library, the sample application and the stampede, compiled as the package would have them into a directory of its own: nobody else
- * builds or removes it meanwhile, as happens to `dist`.
+ * Compiles library, sample and stampede into a directory of its own, as the package would have them. Nobody else builds or
+ * removes it meanwhile, as happens to `dist`.
  */
 export async function compileSample(): Promise<CompiledSample> {
   const directory = await mkdtemp(join(tmpdir(), 'compiled-sample-'));

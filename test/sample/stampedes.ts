@@ -8,7 +8,7 @@ import { BACKEND_NAMES } from '../../stampede/shop-process/lock-backends.js';
 import type { Report } from '../../stampede/report.js';
 import { type CompiledSample, compileSample } from './compiled-sample.js';
 
-/** The choices of `--backend` that lock across processes, without the further strategies of a database. */
+/** Choices of `--backend` that lock across processes, without the further strategies of a database. */
 export const CHOICES = BACKEND_NAMES.filter((name) => name !== 'memory' && !/-(?:row|session)$/u.test(name));
 
 /**
@@ -52,12 +52,12 @@ export class Stampedes implements AsyncDisposable {
     return outcomeOf(this.start(args, env));
   }
 
-  /** The files that are still there. */
+  /** Returns the files that are still there. */
   files(): Promise<string[]> {
     return readdir(this.directory);
   }
 
-  /** The commands of those who work in there, or were told to put temporary files there: some overwrite what they were told. */
+  /** Returns the commands of processes that work in there, or were told to put temporary files there. Some overwrite their environment. */
   async processes(): Promise<string[]> {
     const all = await Promise.all((await readdir('/proc')).map((pid) => this.#commandOf(pid)));
     return all.filter((command) => command !== undefined);
