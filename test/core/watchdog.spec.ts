@@ -49,7 +49,7 @@ describe('Watchdog', () => {
     const watchdog = watch();
     await clock.advance(10 * TTL);
     expect(renewals.slice(0, 3)).toEqual([400, 800, 1_200]);
-    expect(watchdog.trusted).toBe(true);
+    expect(watchdog.isTrusted).toBe(true);
     expect(events).toEqual([]);
     await watchdog.stop();
   });
@@ -59,11 +59,11 @@ describe('Watchdog', () => {
     answer = () => Promise.reject(new Error('down'));
     await clock.advance(500);
     expect(events).toEqual(['jeopardy 400']);
-    expect(watchdog.inJeopardy).toBe(true);
+    expect(watchdog.isInJeopardy).toBe(true);
     answer = async () => true;
     await clock.advance(60);
     expect(events).toEqual(['jeopardy 400', 'safe 520']);
-    expect(watchdog.inJeopardy).toBe(false);
+    expect(watchdog.isInJeopardy).toBe(false);
     await watchdog.stop();
   });
 
@@ -73,7 +73,7 @@ describe('Watchdog', () => {
     await clock.advance(TTL);
     expect(renewals).toEqual([400]);
     expect(events).toEqual(['jeopardy 800', `expired ${TRUSTED}`]);
-    expect(watchdog.trusted).toBe(false);
+    expect(watchdog.isTrusted).toBe(false);
   });
 
   it('counts trust from the sending of the renewal, not from its answer', async () => {
@@ -84,7 +84,7 @@ describe('Watchdog', () => {
     reply(true);
     answer = () => new Promise(() => undefined);
     await clock.advance(0);
-    expect(watchdog.inJeopardy).toBe(false);
+    expect(watchdog.isInJeopardy).toBe(false);
     await clock.advance(10 * TTL);
     expect(events.at(-1)).toBe(`expired ${400 + TRUSTED}`);
   });
@@ -97,14 +97,14 @@ describe('Watchdog', () => {
     clock.stall(TTL);
     reply(true);
     await clock.advance(0);
-    expect(watchdog.trusted).toBe(false);
+    expect(watchdog.isTrusted).toBe(false);
     expect(events.at(-1)).toMatch(/^expired/u);
   });
 
   it('knows a loss in the first synchronous step after a stall', async () => {
     const watchdog = watch();
     clock.stall(TTL);
-    expect(watchdog.trusted).toBe(false);
+    expect(watchdog.isTrusted).toBe(false);
     expect(renewals).toEqual([]);
     await clock.advance(0);
     expect(events).toEqual([`expired ${TTL}`]);
@@ -116,7 +116,7 @@ describe('Watchdog', () => {
     clock.stall(TTL * 0.6);
     await clock.advance(TTL);
     expect(events).toEqual([]);
-    expect(watchdog.trusted).toBe(true);
+    expect(watchdog.isTrusted).toBe(true);
     await watchdog.stop();
   });
 

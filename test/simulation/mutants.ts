@@ -21,25 +21,25 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'believes in a renewal that is answered after the end of the lease',
     file: 'holding/watchdog.ts',
-    from: "if (!this.trusted) return this.#lose('expired');",
+    from: "if (!this.isTrusted) return this.#lose('expired');",
     to: '',
   },
   {
     mistake: 'hands on a lease in jeopardy',
     file: 'holding/hold.ts',
-    from: 'return !inJeopardy && ',
+    from: 'return !isInJeopardy && ',
     to: 'return ',
   },
   {
     mistake: 'tells of a loss in doubt when the next renewal is due',
     file: 'holding/watchdog.ts',
-    from: "this.#state = 'jeopardy';\n    this.#awaitEndOfTrust();",
+    from: "this.#state = 'jeopardy';\n    this.#scheduleEndOfTrust();",
     to: "this.#state = 'jeopardy';",
   },
   {
     mistake: 'does not abort the signal of a lock that is lost',
     file: 'holding/hold.ts',
-    from: 'this.#abort?.abort(this.lossError());',
+    from: 'this.#loss?.abort(this.lossError());',
     to: '',
   },
   {

@@ -124,7 +124,7 @@ export class Locker {
     for (let entry = currentEntry(); entry; entry = entry.outer) {
       const { hold, handle } = entry;
       // Other trees may be inside a hold that is shared.
-      const hasLeft = hold.ended || (hold.isShared && handle.state === 'released');
+      const hasLeft = hold.hasEnded || (hold.isShared && handle.state === 'released');
       if (hold.listener.service === this.parts.service && hold.key === key && !hasLeft) return hold;
     }
     return undefined;

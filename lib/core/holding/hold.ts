@@ -5,7 +5,7 @@ import { HAND_OFF_BITS } from '../options/hand-off-options.js';
 import type { HoldState } from '../events/lock-observer.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 import { slotOf } from '../turns/slot.js';
-import { writeSequencer } from './sequencer.js';
+import { formatSequencer } from './sequencer.js';
 import type { ServiceContext } from './service-context.js';
 import type { Timer } from '../time/timers.js';
 import type { Watchdog, WatchdogListener } from './watchdog.js';
@@ -18,34 +18,37 @@ export interface HoldListener {
   lost(hold: Hold, reason: LossReason): void;
 }
 
-/** One lease shared by re-entered acquisitions, and by readers who joined: it ends with the last of them, or with the lease. */
+/**
+ * What one lease gives to the callers of this process: to re-entered acquisitions, and to callers who share the key and
+ * joined. It ends with the last of them, or with the lease.
+ */
 export class Hold implements WatchdogListener {
   readonly since: number;
   #fencingToken: bigint | undefined;
   #isShown = false;
   #isForgone = false;
   #entries = 1;
-  /** How many callers who share the key have it by the lease of the first. */
+  /** Number of callers who share the key and joined. */
   #joined = 0;
   #lostBy: LossReason | undefined;
-  #released = false;
-  #abort: AbortController | undefined;
-  #maxHold: Timer | undefined;
+  #isReleased = false;
+  #loss: AbortController | undefined;
+  #maxHoldTimer: Timer | undefined;
 
   constructor(
     readonly key: string,
     readonly options: ResolvedOptions,
     readonly listener: HoldListener,
-    /** Callers who pass one lease on share it. */
+    /** Watchdog of the lease, which passes from hold to hold with it. */
     readonly watchdog: Watchdog,
-    /** Which caller of this lease we are. */
+    /** Number of hand-offs of the lease before this hold. */
     readonly handOff = 0,
   ) {
     const { clock } = listener.service;
     this.since = clock.now();
     watchdog.listener = this;
     if (options.maxHoldMs !== Infinity) {
-      this.#maxHold = clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
+      this.#maxHoldTimer = clock.schedule(options.maxHoldMs, () => this.onLost('max-hold'), { background: true });
     }
   }
 
@@ -53,7 +56,7 @@ export class Hold implements WatchdogListener {
     return claimFor(this.options);
   }
 
-  /** Who could take its place in this process: see `slotOf`. */
+  /** Slot of the callers who could take this hold's place: see `slotOf`. */
   get slot(): string {
     return slotOf(this.key, this.options);
   }
@@ -63,7 +66,7 @@ export class Hold implements WatchdogListener {
     return this.options.mode === 'shared';
   }
 
-  /** Tells it from the other holds of this process: for one that has all of its key that is the key. */
+  /** Name that no other hold of this service has at the time. An exclusive hold has its key for an id. */
   get id(): string {
     const { key, slot } = this;
     return slot === key ? key : slot + this.watchdog.lease.owner;
@@ -76,33 +79,33 @@ export class Hold implements WatchdogListener {
 
   get state(): 'held' | 'jeopardy' | 'lost' {
     if (!this.isHeld) return 'lost';
-    return this.watchdog.inJeopardy ? 'jeopardy' : 'held';
+    return this.watchdog.isInJeopardy ? 'jeopardy' : 'held';
   }
 
-  /** Exact now: compares clocks, waits for no timer. */
+  /** Whether the lease is trusted, exact now: compares clocks and waits for no timer. */
   get isHeld(): boolean {
-    return this.#lostBy === undefined && (this.#released || this.watchdog.trusted);
+    return this.#lostBy === undefined && (this.#isReleased || this.watchdog.isTrusted);
   }
 
-  /** Nobody is inside any more. */
-  get ended(): boolean {
+  /** Whether all callers have left. */
+  get hasEnded(): boolean {
     return this.#entries === 0;
   }
 
   get signal(): AbortSignal {
-    const abort = (this.#abort ??= new AbortController());
+    const abort = (this.#loss ??= new AbortController());
     if (!this.isHeld && !abort.signal.aborted) detached(() => abort.abort(this.lossError()));
     return abort.signal;
   }
 
-  /** Whether the next caller may have the lease that `exit` found good: not in doubt, and not shown as ours. */
-  get mayHandOver(): boolean {
-    const { inJeopardy, lease } = this.watchdog;
-    return !inJeopardy && !lease.complete && !this.#isShown;
+  /** Whether the next caller may go on with the lease: not in doubt, and in no sequencer. */
+  get canBePassedOn(): boolean {
+    const { isInJeopardy, lease } = this.watchdog;
+    return !isInJeopardy && !lease.complete && !this.#isShown;
   }
 
-  /** Tells this acquisition from all others. From now on the lease ends with it. */
-  show(): string {
+  /** Writes a sequencer, which names this acquisition. From now on the lease is passed on to no other caller. */
+  writeSequencer(): string {
     const { key, fencingToken } = this;
     const { backend } = this.listener.service;
     if (!backend.store.isHeldBy) {
@@ -113,23 +116,23 @@ export class Hold implements WatchdogListener {
       );
     }
     this.#isShown = true;
-    return writeSequencer({ backend: backend.name, key, fencingToken, owner: this.watchdog.lease.owner });
+    return formatSequencer({ backend: backend.name, key, fencingToken, owner: this.watchdog.lease.owner });
   }
 
-  /** For observers. */
-  get observed(): HoldState {
+  /** State of the hold, as events tell it. */
+  get observedState(): HoldState {
     const { key, fencingToken, since, watchdog, listener } = this;
     const leftMs = this.isHeld ? watchdog.leftMs : 0;
     return { key, fencingToken, heldMs: listener.service.clock.now() - since, leftMs, ...shown(this.claim) };
   }
 
-  /** For so much longer the key stays closed, though everybody has left. */
+  /** Milliseconds for which the key stays closed after the release (`minHoldMs`). */
   get closedMs(): number {
     const { options, listener, since } = this;
     return this.#isForgone ? 0 : Math.max(0, since + options.minHoldMs - listener.service.clock.now());
   }
 
-  /** Work never began, unless it is that of a caller around this one. */
+  /** Notes that no work began, so that the key need not stay closed. A caller around this one may work under the hold. */
   forgo(): void {
     this.#isForgone = this.#entries === 1;
   }
@@ -146,7 +149,7 @@ export class Hold implements WatchdogListener {
     this.#entries += 1;
   }
 
-  /** Another call tree comes in. */
+  /** Lets another call tree in. */
   join(): void {
     this.#entries += 1;
     this.#joined += 1;
@@ -156,39 +159,39 @@ export class Hold implements WatchdogListener {
     return this.#joined;
   }
 
-  /** Once the outermost of those inside has succeeded. */
+  /** Completes what the outermost caller did through the lease's attachment. */
   async complete(): Promise<void> {
     if (this.#entries === 1) await this.watchdog.lease.complete?.();
   }
 
-  /** Whether this was the last way out of a hold that is not lost: the lease is then the caller's to pass on. */
+  /** Lets a caller out. Returns whether it was the last one and the hold is not lost: the lease is then the caller's. */
   exit(): boolean {
     this.#entries -= 1;
     if (this.#entries > 0 || this.#lostBy !== undefined) return false;
-    if (!this.watchdog.trusted) {
+    if (!this.watchdog.isTrusted) {
       this.onLost(this.#lossReason);
       return false;
     }
-    this.#released = true;
-    this.#maxHold?.cancel();
+    this.#isReleased = true;
+    this.#maxHoldTimer?.cancel();
     return true;
   }
 
   onJeopardy(cause?: unknown): void {
-    if (!this.#released) detached(() => this.listener.jeopardy(this, cause));
+    if (!this.#isReleased) detached(() => this.listener.jeopardy(this, cause));
   }
 
   onSafe(): void {
-    if (!this.#released) detached(() => this.listener.safe(this));
+    if (!this.#isReleased) detached(() => this.listener.safe(this));
   }
 
   onLost(reason: LossReason): void {
-    if (this.#lostBy !== undefined || this.#released) return;
+    if (this.#lostBy !== undefined || this.#isReleased) return;
     this.#lostBy = reason;
-    this.#maxHold?.cancel();
+    this.#maxHoldTimer?.cancel();
     detached(() => {
       this.listener.lost(this, reason);
-      this.#abort?.abort(this.lossError());
+      this.#loss?.abort(this.lossError());
     });
   }
 }

@@ -47,8 +47,8 @@ export class Holds {
     this.#joinable = new JoinableHolds(handOffs);
     this.#listener = {
       service,
-      jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observed, cause })),
-      safe: (hold) => observers.notify('safe', () => hold.observed),
+      jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observedState, cause })),
+      safe: (hold) => observers.notify('safe', () => hold.observedState),
       lost: (hold, reason) => this.#onLost(hold, reason),
     };
   }
@@ -68,7 +68,7 @@ export class Holds {
     const hold = new Hold(key, options, this.#listener, watchdog);
     if (hold.isShared) {
       this.#joinable.offer(hold);
-      this.turns.share(hold.slot, (waiter) => this.#joinable.joins(hold, waiter), hold);
+      this.turns.share(hold.slot, (waiter) => this.#joinable.tryJoin(hold, waiter), hold);
     }
     return this.#add(hold);
   }
@@ -76,7 +76,7 @@ export class Holds {
   /** Begins the hold that goes on with the previous caller's lease. `undefined`: that lease is no longer trusted. */
   inherit(previous: Hold, options: ResolvedOptions): Hold | undefined {
     const { key, watchdog, handOff } = previous;
-    if (watchdog.trusted) return this.#add(new Hold(key, options, this.#listener, watchdog, handOff + 1));
+    if (watchdog.isTrusted) return this.#add(new Hold(key, options, this.#listener, watchdog, handOff + 1));
     void this.#releases.release(previous);
     return undefined;
   }
@@ -88,7 +88,7 @@ export class Holds {
 
   /** Ends one handle's part of a hold. The last one passes the lease to the next caller, or releases it. Never rejects. */
   readonly release = (hold: Hold): Promise<void> => {
-    if (!hold.exit()) return hold.ended && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
+    if (!hold.exit()) return hold.hasEnded && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
     const { clock, observers } = this.service;
     this.#forget(hold);
     observers.notify('released', () => ({
@@ -162,7 +162,7 @@ export class Holds {
     const next = this.turns.nextOptions(slot);
     const fits =
       haveSameRequest(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
-    if (!fits || !hold.mayHandOver) return false;
+    if (!fits || !hold.canBePassedOn) return false;
     if (!isExhausted(this.handOffs, watchdog.lease, handOff, this.service.clock.now() - watchdog.since)) return true;
     this.turns.yieldNext(slot);
     return false;
@@ -196,7 +196,7 @@ export class Holds {
   #onLost(hold: Hold, reason: LossReason): void {
     const isAbandoned = this.#abandoned.has(hold);
     if (!isAbandoned) this.#forget(hold);
-    this.service.observers.notify('lost', () => ({ ...hold.observed, reason }));
+    this.service.observers.notify('lost', () => ({ ...hold.observedState, reason }));
     if (isAbandoned) return void hold.watchdog.stop();
     const { closedMs, options } = hold;
     if (closedMs > 0) void this.#releases.keepClosed(hold, Math.max(closedMs, options.lockDelayMs));

@@ -5,8 +5,8 @@ import { haveSameRequest } from '../turns/slot.js';
 import type { Hold } from './hold.js';
 
 /**
- * The holds of keys that are shared, which callers of this process join instead of asking the server. Only for as long as
- * a lease may be handed on: later ones ask, and stand behind a writer who waits.
+ * Holds of shared keys, which callers of this process join instead of asking the server, for as long as a lease may be
+ * handed on. Later callers ask, and stand behind a writer who waits.
  */
 export class JoinableHolds {
   readonly #bySlot = new Map<string, Hold>();
@@ -21,14 +21,14 @@ export class JoinableHolds {
     if (this.#bySlot.get(hold.slot) === hold) this.#bySlot.delete(hold.slot);
   }
 
-  /** The hold that the caller has joined, if there is one. */
+  /** Joins the hold of a slot, if the caller may, and returns it. */
   join(slot: string, options: ResolvedOptions): Hold | undefined {
     const hold = this.#bySlot.get(slot);
-    return hold && this.joins(hold, options) ? hold : undefined;
+    return hold && this.tryJoin(hold, options) ? hold : undefined;
   }
 
-  /** Whether the caller has joined `hold`. */
-  joins(hold: Hold, options: ResolvedOptions): boolean {
+  /** Joins `hold` if the caller may, and returns whether it has. */
+  tryJoin(hold: Hold, options: ResolvedOptions): boolean {
     if (!mayJoin(hold, options)) return false;
     const { watchdog, listener } = hold;
     if (isExhausted(this.limits, watchdog.lease, hold.joined, listener.service.clock.now() - watchdog.since))
@@ -38,11 +38,11 @@ export class JoinableHolds {
   }
 }
 
-/** Whoever joins has the lease by its first one's options, and ends with it. */
+/** Returns whether a caller may join, who then has the lease by the options of its first caller, and loses it with it. */
 function mayJoin(hold: Hold, options: ResolvedOptions): boolean {
   const lasts = ({ watchdog, maxHoldMs, minHoldMs }: ResolvedOptions): boolean =>
     watchdog && maxHoldMs === Infinity && minHoldMs === 0;
   return (
-    haveSameRequest(options, hold.options) && lasts(options) && lasts(hold.options) && hold.isHeld && hold.mayHandOver
+    haveSameRequest(options, hold.options) && lasts(options) && lasts(hold.options) && hold.isHeld && hold.canBePassedOn
   );
 }

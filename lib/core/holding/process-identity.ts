@@ -1,8 +1,8 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 
-/** Proof that the process wrote a text whose name is in its owners. */
+/** Proof that a text was written by the process which an owner names. */
 export interface Signature {
-  /** Ed25519, the 32 bytes of it. */
+  /** Ed25519 key, 32 bytes in base64url. */
   readonly publicKey: string;
   readonly signature: string;
 }
@@ -13,36 +13,36 @@ interface Identity {
   readonly privateKey: KeyObject;
 }
 
-/** 128 bits of a hash, as 22 letters. */
+/** Length of 128 bits of a hash in base64url. */
 const NAME_LENGTH = 22;
 
 let identity: Identity | undefined;
 let owners = 0;
 
 /**
- * An owner that was never used before: the process' name and a number. The name is a hash of its public key, as random
- * as the key. So a server that names the owner of a key says who may have signed what is shown for it.
+ * Returns an owner that was never used before: the process' name and a number. The name is a hash of the process' public
+ * key, so that the owner which a server names tells whose signature a sequencer must have.
  */
 export function newOwner(): string {
   owners += 1;
-  return `${self().name}.${owners.toString(36)}`;
+  return `${ownIdentity().name}.${owners.toString(36)}`;
 }
 
 /** Signs `text` as this process. */
-export function signed(text: string): Signature {
-  const { publicKey, privateKey } = self();
+export function signText(text: string): Signature {
+  const { publicKey, privateKey } = ownIdentity();
   return { publicKey, signature: sign(null, Buffer.from(text), privateKey).toString('base64url') };
 }
 
-/** Whether the process of `owner` has signed `text`. @throws when that is not a key */
+/** Returns whether the process of `owner` has signed `text`. @throws when the public key is none */
 export function isSignedBy(owner: string, text: string, { publicKey, signature }: Signature): boolean {
   if (!owner.startsWith(`${nameOf(publicKey)}.`)) return false;
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });
   return verify(null, Buffer.from(text), key, Buffer.from(signature, 'base64url'));
 }
 
-/** Made with the first lock: an application that only loads the module pays nothing. */
-function self(): Identity {
+/** Returns the identity of this process. It is made with the first lock, so that loading the module costs nothing. */
+function ownIdentity(): Identity {
   identity ??= create();
   return identity;
 }

@@ -1,15 +1,15 @@
-/** A lock, or several that were taken together. */
+/** Lock, or several locks that were taken together. */
 interface Held {
   run<T>(work: () => T): T;
   throwIfLost(): void;
   /** Whether there is anything for `complete` to do. */
-  readonly completes: boolean;
+  readonly needsCompletion: boolean;
   complete(): Promise<void>;
   release(): Promise<void>;
 }
 
 /**
- * Runs `work` under what is held, makes what it did last where the backend can, and gives the lock back whatever happens.
+ * Runs `work` under a lock, needsCompletion it where the backend wants that, and releases the lock whatever happens.
  * @throws what `work` throws; LockLostError when the lock ended before `work` did
  */
 export async function runUnder<T>(
@@ -20,7 +20,7 @@ export async function runUnder<T>(
   try {
     const result = await held.run(work);
     held.throwIfLost();
-    if (held.completes) await held.complete();
+    if (held.needsCompletion) await held.complete();
     return result;
   } finally {
     const released = held.release();

@@ -2,7 +2,7 @@ import { runOutsideLocks } from './call-tree.js';
 import type { ServiceContext } from './service-context.js';
 import { readSequencer, type SequencerState } from './sequencer.js';
 
-/** See `LockService.checkSequencer`. @param prefix of all keys */
+/** Checks a sequencer, see `LockService.checkSequencer`. @param prefix of all keys of the service */
 export async function checkSequencer(
   text: string,
   wanted: { readonly key?: string },
@@ -16,7 +16,7 @@ export async function checkSequencer(
   stopped.throwIfAborted();
   try {
     const isHeld = runOutsideLocks(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
-    return (await backend.note(sequencer.key, clock, isHeld)) === true ? 'valid' : 'stale';
+    return (await backend.noteOutcome(sequencer.key, clock, isHeld)) === true ? 'valid' : 'stale';
   } catch (error) {
     throw observers.failureOf(sequencer.key, 'check a sequencer of', error);
   }

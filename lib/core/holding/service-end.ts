@@ -5,15 +5,15 @@ import type { Holds, HoldTurns } from './holds.js';
 import type { ServiceContext } from './service-context.js';
 import { runOutsideLocks } from './call-tree.js';
 
-/** How long a server, and then the backend, may take to answer when the service is closed. */
+/** Time that a server, and then the backend, may take to answer when the service is closed. */
 const CLOSE_MS = 5_000;
 const GRACE_MS = 10_000;
 
-/** Those whose work has to end before their keys are released. */
+/** Leaderships, whose work has to end before their keys are released. */
 interface Leaders {
-  /** Tells all of them. Resolves when they have ended, or when their grace time is over. */
+  /** Tells all work to end. Resolves when it has, or when the grace time of each is over. */
   end(): Promise<void>;
-  /** Whether one of them has the key; without a key: any key. */
+  /** Returns whether one of them has the key, or without a key, any key. */
   hold(key?: string): boolean;
 }
 
@@ -26,13 +26,13 @@ interface EndingParts {
   readonly unfollowHealth: (() => void) | undefined;
 }
 
-/** How a lock service ends: who is still let in, whom it waits for, and what becomes of the others. */
+/** End of a lock service: which callers it still lets in, which work it waits for, and what becomes of the rest. */
 export class ServiceEnd {
-  /** Nobody may wait longer for a lock. */
+  /** Maximum time that a caller may wait for a lock. */
   longestWaitMs = Infinity;
-  #draining = false;
+  #isDraining = false;
   #closed: Promise<void> | undefined;
-  /** The shortest of the grace times that were demanded has ended. */
+  /** Resolves when the shortest grace time that was demanded has ended. */
   readonly #graceOver: Promise<void>;
   #endGrace = (): void => undefined;
 
@@ -46,9 +46,9 @@ export class ServiceEnd {
     this.#graceOver = new Promise((resolve) => (this.#endGrace = resolve));
   }
 
-  /** While the service drains, work that it let in before may need another lock in order to end. */
+  /** Whether the current caller gets no lock. While the service drains, work with a lock may need another one to end. */
   get refusesCaller(): boolean {
-    return this.stopping.signal.aborted || (this.#draining && !currentLocks().some((lock) => lock.isHeld));
+    return this.stopping.signal.aborted || (this.#isDraining && !currentLocks().some((lock) => lock.isHeld));
   }
 
   stop(): void {
@@ -64,9 +64,9 @@ export class ServiceEnd {
     this.longestWaitMs = ms;
     this.parts.holds.limitAge(ms);
     void this.parts.leaderships.end();
-    // A server with many short requests has some at any time. Those that began meanwhile have as long as the others had.
+    // A server with many short requests has some at any time. Holds that began meanwhile have as long as the others had.
     const onEnd = (): void => {
-      this.#draining = true;
+      this.#isDraining = true;
       this.#sendWaitersAway(new LockShutdownError());
       this.parts.holds.abandon(begunBy);
       this.#endGrace();
@@ -76,7 +76,7 @@ export class ServiceEnd {
 
   async drain(graceMs = this.graceMs): Promise<boolean> {
     const { turns, service } = this.parts;
-    this.#draining = true;
+    this.#isDraining = true;
     void this.parts.leaderships.end();
     if (turns.isBusy && graceMs > 0) {
       await within(service.clock, graceMs, Promise.race([turns.idle(), this.#graceOver]));

@@ -5,15 +5,15 @@ import { trustedUntil } from '../leasing/trust.js';
 import { WheelTimer, type TimerWheel } from '../time/timer-wheel.js';
 import type { Clock, Timer } from '../time/timers.js';
 
-/** Whom a watchdog tells. Exactly one `onLost` comes, or none if the watchdog was stopped first. */
+/** Receiver of what a watchdog finds. `onLost` is called once, or never if the watchdog was stopped first. */
 export interface WatchdogListener {
   onJeopardy(cause?: unknown): void;
   onSafe(): void;
   onLost(reason: LossReason): void;
 }
 
-const SHORTEST_RETRY_MS = 10;
-const LONGEST_RETRY_MS = 1_000;
+const MIN_RETRY_MS = 10;
+const MAX_RETRY_MS = 1_000;
 
 /**
  * Keeps a lease alive and says when it can no longer be trusted. Renewals go out at a third of the TTL, one at a time;
@@ -23,15 +23,15 @@ const LONGEST_RETRY_MS = 1_000;
  */
 export class Watchdog {
   listener: WatchdogListener | undefined;
-  /** When this process got the lease. */
+  /** Time at which this process got the lease. */
   readonly since: number;
   #trustedUntil: number;
   #sentAt: number;
   #state: 'held' | 'jeopardy' | 'over' = 'held';
-  /** When the renewal in flight was sent. */
+  /** Time at which the renewal under way was sent. */
   #renewalSentAt: number | undefined;
   #onRenewalOver: (() => void) | undefined;
-  /** For the next renewal, or to see whether one in flight is late. A thousand locks share a time on the grid. */
+  /** Timer for the next renewal, or for the check whether one under way is late. Many locks share its times. */
   readonly #timer: WheelTimer;
   #endOfTrust: Timer | undefined;
   readonly #revocation: AbortListener | undefined;
@@ -50,32 +50,32 @@ export class Watchdog {
     lease.onEnd = () => this.#endWithLease();
     if (revoked?.aborted === false) this.#revocation = new AbortListener(revoked, () => this.#lose('revoked'));
     if (renews) this.#scheduleRenewal();
-    else this.#awaitEndOfTrust();
+    else this.#scheduleEndOfTrust();
   }
 
-  /** Exact now, also in the first synchronous step after a stalled event loop. */
-  get trusted(): boolean {
+  /** Whether the lease is trusted, exact now, also in the first synchronous step after a stalled event loop. */
+  get isTrusted(): boolean {
     return this.#state !== 'over' && this.lease.revoked?.aborted !== true && this.clock.now() < this.#trustedUntil;
   }
 
-  get inJeopardy(): boolean {
+  get isInJeopardy(): boolean {
     return this.#state === 'jeopardy';
   }
 
-  /** Until the end of trust, if nothing renews it. */
+  /** Milliseconds until the lease is no longer trusted, unless a renewal succeeds first. */
   get leftMs(): number {
     return Math.max(0, this.#trustedUntil - this.clock.now());
   }
 
-  /** Something suggests that the lease may be gone: the connection dropped, a role changed. */
+  /** Doubts the lease until the next answer, because the connection dropped, a server changed its role, or the like. */
   suspect(cause?: unknown): void {
     if (this.#state !== 'held') return;
     this.#state = 'jeopardy';
-    this.#awaitEndOfTrust();
+    this.#scheduleEndOfTrust();
     this.listener?.onJeopardy(cause);
   }
 
-  /** Asks the backend at once. While a renewal is in flight its answer serves. */
+  /** Renews the lease at once, unless a renewal is under way. */
   renewNow(): void {
     if (this.#state === 'over' || this.#renewalSentAt !== undefined) return;
     const sentAt = this.clock.now();
@@ -84,13 +84,13 @@ export class Watchdog {
     this.#timer.setFrom(this.#lateFrom, this.#trustedMs / 12);
     const onFailure = (error: unknown): void => this.#onFailure(error);
     try {
-      this.lease.renew().then((ours) => this.#onAnswer(ours), onFailure);
+      this.lease.renew().then((isOurs) => this.#onAnswer(isOurs), onFailure);
     } catch (error) {
       onFailure(error);
     }
   }
 
-  /** Ends the watch; resolves when no renewal is in flight any more, if there is one. Bounded by the end of trust. */
+  /** Ends the watch. Resolves when the renewal under way, if any, is over, or at the end of trust. */
   stop(): Promise<void> | undefined {
     this.#end();
     if (this.#renewalSentAt === undefined) return undefined;
@@ -103,17 +103,17 @@ export class Watchdog {
     });
   }
 
-  #onAnswer(ours: boolean): void {
+  #onAnswer(isOurs: boolean): void {
     const sentAt = this.#endRenewal();
     if (this.#state === 'over') return;
-    if (!ours) return this.#lose('revoked');
-    if (!this.trusted) return this.#lose('expired');
+    if (!isOurs) return this.#lose('revoked');
+    if (!this.isTrusted) return this.#lose('expired');
     this.#sentAt = sentAt;
     this.#trustedUntil = trustedUntil(sentAt, this.#trustedMs);
     if (this.#state === 'jeopardy') {
       this.#state = 'held';
       if (this.renews) this.#endOfTrust?.cancel();
-      else this.#awaitEndOfTrust();
+      else this.#scheduleEndOfTrust();
       this.listener?.onSafe();
     }
     this.#scheduleRenewal();
@@ -140,13 +140,14 @@ export class Watchdog {
     if (this.renews) this.#timer.setBy(this.#sentAt + this.#trustedMs / 3, this.#trustedMs / 24);
   }
 
-  /** On the grid too: a thousand locks whose renewals failed share their next requests as well. */
+  /** Schedules a renewal after one that failed, at a time that many locks share. */
   #retrySoon(): void {
     if (this.#state === 'over') return;
-    const delayMs = Math.min(Math.max(this.#trustedMs / 20, SHORTEST_RETRY_MS), LONGEST_RETRY_MS);
+    const delayMs = Math.min(Math.max(this.#trustedMs / 20, MIN_RETRY_MS), MAX_RETRY_MS);
     this.#timer.setFrom(this.clock.now() + delayMs, delayMs / 3);
   }
 
+  /** Time from which a renewal under way is late. */
   get #lateFrom(): number {
     return this.#sentAt + (this.#trustedMs * 2) / 3;
   }
@@ -156,14 +157,15 @@ export class Watchdog {
     else if (this.renews) this.suspect(new Error('the renewal is late'));
   }
 
-  /** To the millisecond. Needed in doubt only, and where nothing is renewed. */
-  #awaitEndOfTrust(): void {
+  /** Sets a timer for the end of trust, to the millisecond. Only doubt, or a lease that is not renewed, needs it. */
+  #scheduleEndOfTrust(): void {
     this.#endOfTrust?.cancel();
-    const onEnd = (): void => (this.clock.now() < this.#trustedUntil ? this.#awaitEndOfTrust() : this.#lose('expired'));
+    const onEnd = (): void =>
+      this.clock.now() < this.#trustedUntil ? this.#scheduleEndOfTrust() : this.#lose('expired');
     this.#endOfTrust = this.clock.schedule(this.leftMs, onEnd, { background: true });
   }
 
-  /** After a stall the lease may learn of its end before a renewal that is late does. */
+  /** Returns whether the lease's own end was news: after a stall it may come before an answer to a late renewal. */
   #endWithLease(): boolean {
     if (this.#state === 'over') return false;
     this.#lose('expired');

@@ -181,7 +181,7 @@ export class Leadership implements AsyncDisposable {
     let fault: { readonly error?: unknown } = {};
     try {
       await term.run(() => this.settings.work(term));
-      if (term.completes && term.isHeld) await term.complete();
+      if (term.needsCompletion && term.isHeld) await term.complete();
     } catch (error) {
       fault = isAbort(error, term.signal) ? {} : { error };
     }

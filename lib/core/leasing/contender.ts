@@ -9,30 +9,31 @@ import { assertLockDelay } from '../options/option-resolver.js';
 import type { Question } from './question.js';
 import { AFTER_EXPIRY_MS } from './wake-ups.js';
 
-/** A store that answers does so within this time. */
+/** Time within which a store that works answers. */
 export const SILENCE_MS = 100;
 const FIRST_RETRY_MS = 20;
-const LONGEST_RETRY_MS = 500;
+const MAX_RETRY_MS = 500;
 
-const nothing = (): void => undefined;
+const doNothing = (): void => undefined;
 
-/** One caller's way to a lease, or to giving up, when its question did not bring one soon. Used once. */
+/** Asks again for a caller whose first question brought no lease soon, until there is one or the caller gives up. Used once. */
 export class Contender {
-  /** A request was sent that may have been carried out, or may have put us in a queue. */
+  /** Whether a request was sent that may have been carried out, or may have put the owner into a queue. */
   #mayHaveLeftSomething: boolean;
-  #underWay = false;
-  /** A clean-up has to come after it: a release that overtakes its acquire frees nothing. */
+  #isUnderWay = false;
+  /** Request that a clean-up has to come after: a release that overtakes its acquire frees nothing. */
   #lastAttempt: Promise<unknown> | undefined;
   #abortListener: AbortListener | undefined;
-  /** Nobody wants the lease any more, for this reason. */
+  /** Reason why the caller no longer wants the lease: its abort, or the end of the service. */
   #calledOff: { readonly reason: unknown } | undefined;
-  #queued = false;
-  /** End what we wait for: a pause, or an answer too. There is one thing at a time. */
-  #wakeUp: () => void = nothing;
-  #endWait: () => void = nothing;
-  /** The slowest of the answers that somebody else has the key. */
+  #isQueued = false;
+  /** Ends the pause that this waits for, if it waits for one. */
+  #wakeUp: () => void = doNothing;
+  /** Ends the pause, or the wait for an answer. */
+  #endWait: () => void = doNothing;
+  /** Time that the slowest refusal took. */
   #slowestMs: number | undefined;
-  /** The failures in a row, by the last of them. */
+  /** Failures since the last answer, with the latest error. */
   #failing: { readonly since: number; readonly times: number; readonly error: unknown } | undefined;
   #obstacle: Error | undefined;
 
@@ -45,14 +46,14 @@ export class Contender {
 
   async run(): Promise<Lease | null> {
     const { contending, question } = this;
-    const { key, once, answer, request } = question;
+    const { key, isSingleAttempt, answer, request } = question;
     let lease: Lease | null = null;
     contending.contenders.add(this);
     try {
       this.#begin();
-      if (request.yields === true && !once && !question.unwatch) await this.#letOthersAsk();
+      if (request.yields === true && !isSingleAttempt && !question.unwatch) await this.#letOthersAsk();
       let next = await this.#attempt(answer);
-      while (typeof next === 'number') next = once ? null : await this.#attemptAfter(next);
+      while (typeof next === 'number') next = isSingleAttempt ? null : await this.#attemptAfter(next);
       lease = next;
       return lease;
     } catch (error) {
@@ -78,7 +79,7 @@ export class Contender {
     const { signal } = question.request;
     question.onWake = () => this.#wakeUp();
     if (signal?.aborted === true) this.callOff(signal.reason);
-    // Where the question was asked, the clean-up has to come after its answer.
+    // A question that was asked already may need a clean-up, which has to come after its answer.
     if (!question.answer) {
       this.#assertWanted();
       question.watch(this.contending.store);
@@ -91,16 +92,16 @@ export class Contender {
     this.#endWait();
   }
 
-  /** Not while a request is under way, which the next one's release could overtake. */
+  /** Passes the queue entry to the next caller, unless a request is under way that a release could overtake. */
   #passesEntry(): boolean {
-    return this.#queued && !this.#underWay && this.question.request.pass?.() === true;
+    return this.#isQueued && !this.#isUnderWay && this.question.request.pass?.() === true;
   }
 
   #assertWanted(): void {
     if (this.#calledOff) throw this.#calledOff.reason;
   }
 
-  /** For as long as others may pause between two questions, so that each of them asks once. */
+  /** Waits as long as other processes may pause between two questions, so that each of them asks once. */
   async #letOthersAsk(): Promise<void> {
     await this.#wait(Math.min(this.contending.pollMs * 1.5 + AFTER_EXPIRY_MS, this.question.deadline.remainingMs / 2));
     this.#assertWanted();
@@ -112,22 +113,22 @@ export class Contender {
     return this.question.deadline.passed ? this.#timedOut() : this.#attempt();
   }
 
-  /** "Somebody has it" and "nobody answers" are different news, also when the time is up. */
+  /** Ends the wait: a held key is `null`, while a server that fails, or an obstacle, is an error. */
   #timedOut(): null {
     if (this.#failing) throw this.#failing.error;
     if (this.#obstacle) throw this.#obstacle;
     return null;
   }
 
-  /** A lease, or `null` when it is too late for one, or after how many milliseconds to ask again. */
+  /** Resolves to a lease, to `null` when it is too late for one, or to the milliseconds after which to ask again. */
   #attempt(asked?: Promise<LeaseAttempt>): Promise<Lease | null | number> {
     const { question } = this;
     const leftBefore = this.#mayHaveLeftSomething;
     if (!asked) question.woken = false;
     this.#mayHaveLeftSomething = true;
-    this.#underWay = true;
+    this.#isUnderWay = true;
     const answer = asked ?? this.#ask();
-    this.#lastAttempt = leftBefore ? answer.catch(nothing) : answer;
+    this.#lastAttempt = leftBefore ? answer.catch(doNothing) : answer;
     return this.#inTime(answer).then(
       (attempt) => attempt && this.#onAnswer(attempt),
       (error: unknown) => {
@@ -152,7 +153,7 @@ export class Contender {
     if (!answer.acquired) return this.#onRefusal(answer);
     const times = question.timesOf(answer);
     assertLockDelay(question.request.lockDelayMs ?? 0, times.keptMs, contending.store);
-    if (question.isInTime(answer, times)) return contending.leaseOf(question, answer, times, this.#queued);
+    if (question.isInTime(answer, times)) return contending.leaseOf(question, answer, times, this.#isQueued);
     return this.#onFailure(new Error('the answer came after the lease had ended'));
   }
 
@@ -161,16 +162,16 @@ export class Contender {
     this.#slowestMs = Math.max(this.#slowestMs ?? 0, clock.now() - sentAt);
     this.#failing = undefined;
     this.#obstacle = obstacle;
-    this.#underWay = false;
-    this.#queued = unwatch !== undefined;
-    this.#mayHaveLeftSomething = this.#queued || staysInLine || request.inherited === true;
+    this.#isUnderWay = false;
+    this.#isQueued = unwatch !== undefined;
+    this.#mayHaveLeftSomething = this.#isQueued || staysInLine || request.inherited === true;
     request.blockedBy?.(obstacle ?? holder);
     const { pollMs, random } = this.contending;
     const poll = pollMs / 2 + random() * pollMs;
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
   }
 
-  /** Rethrows what trying again will not mend in time. */
+  /** Returns the milliseconds until the next attempt. Rethrows an error that no further attempt would mend in time. */
   #onFailure(error: unknown): number {
     const { clock, deadline, request } = this.question;
     const now = clock.now();
@@ -180,7 +181,7 @@ export class Contender {
     const patienceIsOver = now - since >= this.contending.patienceMs;
     const isFinal = isLockError(error) || failureKindOf(error) === 'value';
     if (deadline.passed || patienceIsOver || isFinal || this.#calledOff) throw error;
-    return Math.min(FIRST_RETRY_MS * 2 ** times, LONGEST_RETRY_MS) + this.contending.random() * FIRST_RETRY_MS;
+    return Math.min(FIRST_RETRY_MS * 2 ** times, MAX_RETRY_MS) + this.contending.random() * FIRST_RETRY_MS;
   }
 
   async #wait(delayMs: number): Promise<void> {
@@ -197,18 +198,18 @@ export class Contender {
   }
 
   /**
-   * Rejects when the caller gives up, or at the deadline. That may fall into the question, which is open for
-   * `SILENCE_MS` at least. `null`: at the deadline the answer was merely on its way, and all before it were refusals.
+   * Waits for an answer until the caller gives up, or until the deadline, and at least for `SILENCE_MS`. `null`: at the
+   * deadline the answer was merely slow, and all answers before it were refusals.
    */
   #inTime<T>(answer: Promise<T>): Promise<T | null> {
-    const { askedAt, clock, deadline, once } = this.question;
+    const { askedAt, clock, deadline, isSingleAttempt } = this.question;
     return new Promise((resolve, reject) => {
       const onSilence = (): void => {
         if (this.#isMerelySlow(clock.now() - askedAt)) resolve(null);
         else reject(new Error('no answer before the deadline'));
       };
       const silentMs = Math.max(deadline.at, askedAt + SILENCE_MS) - clock.now();
-      const alarm = once ? undefined : replyTimeout(clock, silentMs, onSilence, { background: true });
+      const alarm = isSingleAttempt ? undefined : replyTimeout(clock, silentMs, onSilence, { background: true });
       this.#endWait = () => {
         alarm?.cancel();
         reject(this.#calledOff?.reason);
@@ -226,7 +227,7 @@ export class Contender {
     });
   }
 
-  /** Compared with the answers that came, which were all that somebody else has the key. */
+  /** Returns whether an answer is no later than the refusals before it let expect. */
   #isMerelySlow(silentMs: number): boolean {
     return (
       !this.#failing && !this.#obstacle && this.#slowestMs !== undefined && silentMs <= SILENCE_MS + 2 * this.#slowestMs

@@ -7,25 +7,25 @@ import type { CleanUp } from './owned-key.js';
 import type { Outcomes } from './outcomes.js';
 import type { Question } from './question.js';
 
-/** How a waiter asks again where the store cannot wake it, or did not. */
+/** Options of how waiters ask a store again that cannot wake them, or did not. */
 export interface PollingOptions {
   /**
-   * The pause between two questions, give or take half, at most what is left of the holder's lease. @default 50, or
+   * Milliseconds between two questions, give or take half, at most what is left of the holder's lease. @default 50, or
    * 30_000 where the store wakes its waiters
    */
   pollMs?: number;
-  /** How long failures in a row are asked again, with the same owner, before `LockBackendError`. @default 2_000 */
+  /** Milliseconds for which a question that fails is repeated before `LockBackendError`. @default 2_000 */
   patienceMs?: number;
-  /** For tests: where pauses get their jitter from, numbers from 0 to below 1. @default cryptographically random */
+  /** Source of the jitter of pauses, for tests: numbers from 0 to below 1. @default cryptographically random */
   random?: () => number;
 }
 
-/** To how much many who ask at the same time may lengthen the pause of each. */
-const LONGEST_SHARED_POLL_MS = 5_000;
+/** Maximum pause of each waiter where many wait at the same time. */
+const MAX_SHARED_POLL_MS = 5_000;
 
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
 
-/** All contenders of a backend share this. */
+/** What all contenders of a backend share. */
 export class Contending {
   readonly contenders = new Set<{ callOff(reason: unknown): void }>();
   readonly patienceMs: number;
@@ -45,10 +45,10 @@ export class Contending {
 
   get pollMs(): number {
     const sharedMs = this.contenders.size * (this.store.traits?.pollMsPerWaiter ?? 0);
-    return Math.max(this.#pollMs, Math.min(LONGEST_SHARED_POLL_MS, sharedMs));
+    return Math.max(this.#pollMs, Math.min(MAX_SHARED_POLL_MS, sharedMs));
   }
 
-  /** Notes a failed question, unless the store did not send it because its caller had given up. */
+  /** Counts a failed question for `health`, unless the store did not send it because its caller had given up. */
   noteFailure(error: unknown, question: Question): void {
     if (!(question.abandoned && error instanceof NotSentError)) this.outcomes.noteFailure(error, 'take', question);
   }

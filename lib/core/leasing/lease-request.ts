@@ -1,32 +1,32 @@
 import type { Deadline } from '../time/deadline.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 
+/** What a caller asks a backend for. */
 export interface AcquireRequest {
-  /** Unique to this acquisition and never used again. Nobody but its process can make one that names it. */
+  /** Name of this acquisition alone, never used again. Only this process can make a name that its signature fits. */
   readonly owner: string;
-  /** How long the server keeps the key ours without a renewal; backends with sessions use their own. */
+  /** Milliseconds for which the server keeps the lease without a renewal. Backends with sessions use the session's. */
   readonly ttlMs: number;
-  /** The last part of it, which the holder will not trust: an answer that comes in it is too late. @default 0 */
+  /** Last part of `ttlMs`, for which the holder does not trust the lease: an answer in it is too late. @default 0 */
   readonly lockDelayMs?: number;
   readonly deadline: Deadline;
   readonly signal?: AbortSignal | undefined;
   readonly metadata: HolderMetadata;
   /**
-   * Callers of this process have just had the key for as long as they may: whoever asks again and again must now let
-   * others ask first. A backend that queues its contenders has nothing to do.
+   * Whether callers of this process have just had the key for as long as they may, and have to let other processes ask
+   * first. A store that queues its contenders sees to that itself.
    */
   readonly yields?: boolean;
-  /** The `owner` stands in the backend's line already: the caller before gave up and left its place. */
+  /** Whether `owner` is in the server's queue already, since the previous caller gave up and left its entry. */
   readonly inherited?: boolean;
   /**
-   * For one who gives up, stands in line, and has nothing under way: whether the next caller of this process goes on at
-   * once with the same `owner`. If so, what is on the server is left there.
+   * Called when the caller gives up, is in the server's queue, and has no request under way. Returns whether the next
+   * caller of this process goes on at once with the same `owner`: the queue entry is then left on the server.
    */
   readonly pass?: () => boolean;
   /**
-   * Tells the core what is in the way, each time the backend learns it: who has the key, as far as it knows
-   * (`undefined`: it does not), or the failure for which nobody can say. A caller whose time is up is then told the one
-   * or the other.
+   * Called each time the backend learns what is in the way: the holder (`undefined` where it is not known), or the
+   * failure for which the holder cannot be read. A caller whose time is up is told the latest.
    */
   readonly blockedBy?: (by: Holder | Error | undefined) => void;
 }

@@ -4,45 +4,45 @@ import type { LeaseTimes } from './lease-times.js';
 import type { Outcomes } from './outcomes.js';
 import type { CleanUp, OwnedKey } from './owned-key.js';
 
-/** A time-bounded right to a key: what the store granted, and how to keep it and to give it back. */
+/** Right to a key for a time, with the requests that renew and release it. */
 export interface Lease extends Pick<GrantedLease, 'fencingToken' | 'attachment'> {
   readonly owner: string;
-  /** It was waited for in the backend's line, where others may stand: callers here soon let that line go on. */
+  /** Whether the lease was waited for in the server's queue: callers of this process soon let that queue go on. */
   readonly queued?: boolean;
   readonly times: LeaseTimes;
   /** See `GrantedLease`. */
   readonly revoked?: AbortSignal | undefined;
   /** See `GrantedLease`. */
   readonly complete?: (() => Promise<void>) | undefined;
-  /** Still ours, for another `keptMs` from when this was called? Rejecting is no answer, and is asked again. */
+  /** Resolves to whether the owner has the key for another `keptMs` from this call. A rejection is no answer: renew again. */
   renew(): Promise<boolean>;
   release(): Promise<void>;
-  /** The key stays closed for another `ms`, and then ends by itself where its store has no sessions. */
+  /** Keeps the key closed for another `ms`, after which the lease ends by itself where the store has no sessions. */
   keepFor(ms: number): Promise<void>;
   /**
-   * Called when the time of a lease is over that its session would keep: whether somebody has decided what becomes of it.
-   * If not, the lease releases itself.
+   * Called when the time of a lease is over that its session would keep. Returns whether the caller takes care of the
+   * lease; otherwise it releases itself.
    */
   onEnd?: () => boolean;
-  /** The lease does not release itself any more: the caller will, when it is time. */
+  /** Leaves the release to the caller: the lease no longer releases itself. */
   leaveOpen(): void;
 }
 
-/** Whether the leases of `store` outlive their time, because something that they share lives on. */
+/** Returns whether the leases of a store end with a session that they share, and not each by itself. */
 export function hasSessions({ traits }: Pick<LeaseStore, 'traits'>): boolean {
   return (traits?.endsWith ?? 'ttl') !== 'ttl';
 }
 
-/** The parts of a backend that a lease needs. */
+/** Parts of a backend that a lease needs. */
 interface Leasing {
   readonly store: LeaseStore;
   readonly outcomes: Outcomes;
   readonly cleanUp: CleanUp;
 }
 
-const nothing = (): void => undefined;
+const doNothing = (): void => undefined;
 
-/** Keeps nothing of how it was asked for: there may be a hundred thousand of them. */
+/** Lease of a store. There may be a hundred thousand of them, so it keeps nothing of the request that it answers. */
 export class StoreLease implements Lease, OwnedKey {
   readonly key: string;
   readonly owner: string;
@@ -53,7 +53,7 @@ export class StoreLease implements Lease, OwnedKey {
   readonly complete: (() => Promise<void>) | undefined;
   onEnd?: () => boolean;
   #renewedAt: number;
-  /** Gives a lease back that nobody renews, and that its session would keep. */
+  /** Timer that releases a lease which nobody renews, and which its session would keep. */
   #end: Timer | undefined;
 
   constructor(
@@ -86,7 +86,7 @@ export class StoreLease implements Lease, OwnedKey {
     try {
       const ours = await store.renew(key, owner, this.times.askedMs);
       if (ours) this.#renewedAt = askedAt;
-      // A store with sessions may have answered from memory.
+      // A store with sessions may have answered without its server.
       if (!hasSessions(store)) outcomes.noteCarriedOut('keep');
       return ours;
     } catch (error) {
@@ -95,7 +95,7 @@ export class StoreLease implements Lease, OwnedKey {
     }
   }
 
-  /** The caller is told of a failure at once; the key is not to stay closed for the rest of the TTL because of it. */
+  /** Releases the key. A failure is told at once, and the release is repeated in the background until the TTL ends. */
   release(): Promise<void> {
     this.leaveOpen();
     const { key, owner, leasing } = this;
@@ -127,7 +127,7 @@ export class StoreLease implements Lease, OwnedKey {
     const leftMs = this.#renewedAt + this.times.keptMs - this.clock.now();
     const onTime = (): void => {
       if (this.clock.now() < this.#renewedAt + this.times.keptMs) this.#watchEnd();
-      else if (this.onEnd?.() !== true) this.release().catch(nothing);
+      else if (this.onEnd?.() !== true) this.release().catch(doNothing);
     };
     this.#end = this.clock.schedule(leftMs, onTime, { background: true });
   }

@@ -17,30 +17,30 @@ const CLOSED =
   'the backend is closed, by the lock service or the application that owned it: give a factory, such as redis({ url }), to each new one';
 
 /**
- * The most first questions of a process under way at a time. With all that they need, 100,000 would take 0.4 GB; those
- * that stand behind take half of that, and a server is no slower for it.
+ * Maximum number of first questions of a process under way at a time. 100,000 with all that they need would take 0.4 GB.
+ * Questions that are not sent yet take half of that, and a server is no slower for it.
  */
-const MOST_ASKED = 5_000;
+const MAX_UNDER_WAY = 5_000;
 
 /**
- * Waits for the leases of a store: lost replies, late replies and giving up, written once for all of them. It goes the
- * short way, which is a question that a lease answers soon. What needs more gets a `Contender`.
+ * Acquires the leases of a store. Lost replies, late replies and giving up are handled here, once for all stores. Most
+ * questions are answered by a lease soon; any other one is handed to a `Contender`.
  */
 export class LockBackend {
   readonly #contending: Contending;
   readonly #cleanUps: CleanUps;
   readonly #outcomes: Outcomes;
-  /** Those that stand behind others, in the order of arrival. */
-  readonly #unasked = new LinkedQueue<Question>();
-  /** In the order in which they were asked. */
-  readonly #fresh = new LinkedQueue<Question>();
-  /** A store lets them wait: each until its own deadline. */
-  readonly #silent = new LinkedQueue<Question>();
-  #asked = 0;
-  #answeredAt = -Infinity;
-  /** One for all questions. */
+  /** Questions that wait until fewer are under way, in order of arrival. */
+  readonly #unsent = new LinkedQueue<Question>();
+  /** Questions that were sent less than `SILENCE_MS` ago, in that order. */
+  readonly #recent = new LinkedQueue<Question>();
+  /** Questions without an answer for longer. Each may wait until its own deadline. */
+  readonly #overdue = new LinkedQueue<Question>();
+  #underWay = 0;
+  #lastAnswerAt = -Infinity;
+  /** Timer for the next check of all questions. */
   #timer: Timer | undefined;
-  #closed = false;
+  #isClosed = false;
 
   constructor(
     readonly store: LeaseStore,
@@ -65,8 +65,8 @@ export class LockBackend {
     return this.#outcomes;
   }
 
-  /** @internal Notes how a request ended that did not go through this backend, such as a reading. Settles as it does. */
-  async note<T>(key: string, clock: Clock, request: Promise<T>): Promise<T> {
+  /** @internal Counts the outcome of a request that did not go through this backend, such as a reading, for `health`. */
+  async noteOutcome<T>(key: string, clock: Clock, request: Promise<T>): Promise<T> {
     try {
       const answer = await request;
       this.#outcomes.noteCarriedOut('read');
@@ -78,24 +78,24 @@ export class LockBackend {
   }
 
   /**
-   * @internal Resolves to a lease once `key` is ours alone, or to `null` when `request.deadline` passes first; a deadline already
-   * past means: try once. Unless it resolves to a lease, nothing of ours stays behind on the server: what could not be
-   * taken back at once is taken back in the background.
+   * @internal Resolves to a lease once the store has granted `key`, or to `null` when `request.deadline` passes first. A
+   * deadline that is past already means one attempt. Without a lease nothing of the caller stays behind on the server:
+   * what cannot be taken back at once is taken back in the background.
    * @throws LockBackendError when the backend cannot answer; `request.signal.reason` when the caller gives up
    */
   acquire(key: string, request: AcquireRequest): Promise<Lease | null> {
     return new Promise<Lease | null>((resolve, reject) => {
-      if (this.#closed) throw new Error(CLOSED);
+      if (this.#isClosed) throw new Error(CLOSED);
       assertTtl(request.ttlMs, this.store);
       const { signal, yields = false, inherited = false } = request;
       signal?.throwIfAborted();
       const question = new Question(key, request, resolve, reject);
       if (yields) return resolve(new Contender(this.#contending, question).run());
       if (signal) question.abortListener = new AbortListener(signal, () => this.#callOff(question, signal.reason));
-      // An inherited queue entry stands on the server, and would have to be cleaned up.
-      if (this.#asked < MOST_ASKED || inherited) this.#ask(question);
-      else this.#unasked.push(question);
-      if (!this.#timer) this.#lookIn(SILENCE_MS, question.clock);
+      // An inherited queue entry is on the server already, and would have to be cleaned up.
+      if (this.#underWay < MAX_UNDER_WAY || inherited) this.#send(question);
+      else this.#unsent.push(question);
+      if (!this.#timer) this.#scheduleCheck(SILENCE_MS, question.clock);
     });
   }
 
@@ -104,114 +104,115 @@ export class LockBackend {
     this.#cleanUps.add({ key, owner, ttlMs, clock: deadline.clock });
   }
 
-  /** @internal Rejects all who ask, with this reason. */
+  /** @internal Rejects all questions with this reason. */
   dismiss(reason: unknown): void {
-    for (const queue of [this.#unasked, this.#fresh, this.#silent]) {
+    for (const queue of [this.#unsent, this.#recent, this.#overdue]) {
       for (let question = queue.first; question; question = queue.first) this.#callOff(question, reason);
     }
     for (const contender of this.#contending.contenders) contender.callOff(reason);
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#outcomes.close();
     await this.#cleanUps.close();
     await this.store.close();
   }
 
-  #ask(question: Question): void {
-    this.#asked += 1;
-    this.#fresh.push(question);
+  #send(question: Question): void {
+    this.#underWay += 1;
+    this.#recent.push(question);
     question.watch(this.store);
     const onAnswer = (attempt: LeaseAttempt): void => {
       this.#outcomes.noteCarriedOut('take');
-      this.#answeredAt = question.clock.now();
-      this.#askNext();
+      this.#lastAnswerAt = question.clock.now();
+      this.#sendNext();
       this.#onAnswer(question, attempt);
     };
     const onFailure = (error: unknown): void => {
       this.#contending.noteFailure(error, question);
-      this.#askNext();
-      this.#goOn(question);
+      this.#sendNext();
+      this.#contend(question);
     };
     question.ask(this.store).then(onAnswer, onFailure);
   }
 
-  /** Another one is answered, or failed; a contender may wait for it by now. */
-  #askNext(): void {
-    this.#asked -= 1;
-    const next = this.#unasked.first;
-    if (!next || this.#asked >= MOST_ASKED) return;
-    this.#unasked.delete(next);
-    this.#ask(next);
+  #sendNext(): void {
+    this.#underWay -= 1;
+    const next = this.#unsent.first;
+    if (!next || this.#underWay >= MAX_UNDER_WAY) return;
+    this.#unsent.delete(next);
+    this.#send(next);
   }
 
   #onAnswer(question: Question, attempt: LeaseAttempt): void {
     const times = attempt.acquired ? question.timesOf(attempt) : undefined;
     if (attempt.acquired && times && question.isInTime(attempt, times)) {
-      if (!this.#end(question)) return;
+      if (!this.#remove(question)) return;
       question.unwatch?.();
       question.resolve(this.#contending.leaseOf(question, attempt, times));
-    } else if (!attempt.acquired && question.isPlain(attempt)) {
+    } else if (!attempt.acquired && question.isFinalRefusal(attempt)) {
       question.request.blockedBy?.(attempt.holder);
-      if (this.#end(question)) question.resolve(null);
-    } else this.#goOn(question);
+      if (this.#remove(question)) question.resolve(null);
+    } else this.#contend(question);
   }
 
-  #lookIn(delayMs: number, clock: Clock): void {
-    this.#timer = clock.schedule(delayMs, () => this.#look(clock), { background: true });
+  #scheduleCheck(delayMs: number, clock: Clock): void {
+    this.#timer = clock.schedule(delayMs, () => this.#check(clock), { background: true });
   }
 
-  #look(clock: Clock): void {
+  /** Checks how long questions have waited to be sent, or to be answered. */
+  #check(clock: Clock): void {
     this.#timer = undefined;
-    for (let question = this.#unasked.first; question;) {
+    for (let question = this.#unsent.first; question;) {
       const { after } = question;
-      this.#onDelay(question);
+      this.#rejectIfNeverSent(question);
       question = after;
     }
-    const silentSince = clock.now() - SILENCE_MS;
-    for (let first = this.#fresh.first; first && first.askedAt <= silentSince; first = this.#fresh.first) {
-      this.#fresh.delete(first);
-      this.#silent.push(first);
-      this.#onSilence(first);
+    const overdueSince = clock.now() - SILENCE_MS;
+    for (let first = this.#recent.first; first && first.askedAt <= overdueSince; first = this.#recent.first) {
+      this.#recent.delete(first);
+      this.#overdue.push(first);
+      this.#onOverdue(first);
     }
-    if (this.#unasked.first) this.#lookIn(SILENCE_MS, clock);
-    else if (this.#fresh.first) this.#lookIn(this.#fresh.first.askedAt - silentSince, clock);
+    if (this.#unsent.first) this.#scheduleCheck(SILENCE_MS, clock);
+    else if (this.#recent.first) this.#scheduleCheck(this.#recent.first.askedAt - overdueSince, clock);
   }
 
-  #onDelay(question: Question): void {
-    const { key, once, askedAt, clock, deadline } = question;
-    const waitsSince = Math.max(askedAt, this.#answeredAt);
-    const isLate = once ? clock.now() >= waitsSince + this.#contending.patienceMs : deadline.passed;
+  #rejectIfNeverSent(question: Question): void {
+    const { key, isSingleAttempt, askedAt, clock, deadline } = question;
+    const waitsSince = Math.max(askedAt, this.#lastAnswerAt);
+    const isLate = isSingleAttempt ? clock.now() >= waitsSince + this.#contending.patienceMs : deadline.passed;
     if (!isLate) return;
     const cause = new NotSentError('very many acquisitions of this process wait for an answer already');
-    this.#refuse(question, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));
+    this.#reject(question, new LockBackendError(key, { backend: this.name, operation: 'acquire', cause }));
   }
 
-  /** A contender takes over at the deadline. Until then it only waits: there may be very many of these. */
-  #onSilence(question: Question): void {
-    const { once, clock, deadline } = question;
-    if (once) return;
+  /** Has a contender take over at the deadline. Until then the question only waits: there may be very many of them. */
+  #onOverdue(question: Question): void {
+    const { isSingleAttempt, clock, deadline } = question;
+    if (isSingleAttempt) return;
     const { passed, remainingMs } = deadline;
-    if (passed) this.#goOn(question);
-    else question.alarm = clock.schedule(remainingMs, () => this.#goOn(question), { background: true });
+    if (passed) this.#contend(question);
+    else question.alarm = clock.schedule(remainingMs, () => this.#contend(question), { background: true });
   }
 
   #callOff(question: Question, reason: unknown): void {
-    if (question.answer) this.#goOn(question);
-    else this.#refuse(question, reason);
+    if (question.answer) this.#contend(question);
+    else this.#reject(question, reason);
   }
 
-  /** With a question whose caller has to wait, which failed, or which nothing answers soon. */
-  #goOn(question: Question): void {
-    if (this.#end(question)) question.resolve(new Contender(this.#contending, question).run());
+  /** Hands a question to a contender: its caller has to wait, it failed, or no answer came soon. */
+  #contend(question: Question): void {
+    if (this.#remove(question)) question.resolve(new Contender(this.#contending, question).run());
   }
 
-  #refuse(question: Question, error: unknown): void {
-    if (this.#end(question)) question.reject(error);
+  #reject(question: Question, error: unknown): void {
+    if (this.#remove(question)) question.reject(error);
   }
 
-  #end(question: Question): boolean {
+  /** Returns whether the question was still one of this backend's. */
+  #remove(question: Question): boolean {
     if (!question.queue) return false;
     question.queue.delete(question);
     question.alarm?.cancel();

@@ -9,17 +9,17 @@ import { LockBackend } from './lock-backend.js';
 export type BackendFactory = () => LockBackend;
 
 /**
- * A factory such as `redis({ url })`, of which each service opens a backend of its own; or a live backend, for one. A
- * bare store is waited for by the defaults of `PollingOptions`.
+ * Backend as a user gives it: a factory such as `redis({ url })`, of which each service opens a backend of its own, or a
+ * live backend or store, for one service. A store has the defaults of `PollingOptions`.
  */
 export type GivenBackend = LockBackend | LeaseStore | BackendFactory | (() => LeaseStore);
 
-/** Whether `value` can be given to a lock service. */
+/** Returns whether `value` can be given to a lock service. */
 export function isBackend(value: unknown): value is GivenBackend {
   return typeof value === 'function' || isOpen(value) || isStore(value);
 }
 
-/** A backend for one lock service: a factory makes it, a live one is taken as it is. @throws LockConfigurationError */
+/** Returns the backend of one lock service: a factory opens it, a live one is taken as it is. @throws LockConfigurationError */
 export function openBackend(given: GivenBackend): LockBackend {
   const backend: unknown = typeof given === 'function' ? given() : given;
   if (isOpen(backend)) return backend;
@@ -31,7 +31,10 @@ export function openBackend(given: GivenBackend): LockBackend {
   );
 }
 
-/** Has it look for what can never work. That it cannot be reached is told. @throws LockConfigurationError */
+/**
+ * Has the store look for what can never work. A server that cannot be reached is told to `onFailure`.
+ * @throws LockConfigurationError
+ */
 export async function startBackend({ store }: LockBackend, onFailure: (error: unknown) => void): Promise<void> {
   try {
     await store.start?.();

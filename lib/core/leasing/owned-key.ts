@@ -1,6 +1,6 @@
 import type { Clock } from '../time/timers.js';
 
-/** A key that is, or may be, an owner's. */
+/** Key that is, or may be, the owner's on the server. */
 export interface OwnedKey {
   readonly key: string;
   readonly owner: string;
@@ -9,7 +9,7 @@ export interface OwnedKey {
 }
 
 /**
- * Frees an owner in the background, whose request may have been carried out. `lastAttempt` has to be over first; where
- * that is all there was, and it was not sent, there is nothing to free.
+ * Releases a key in the background, because a request of its owner may have been carried out.
+ * @param lastAttempt request that the release has to come after. If it was never sent, there is nothing to release
  */
 export type CleanUp = (owned: OwnedKey, lastAttempt?: Promise<unknown>) => void;

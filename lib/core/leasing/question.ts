@@ -9,7 +9,7 @@ import type { AcquireRequest } from './lease-request.js';
 import type { Lease } from './lease.js';
 import type { OwnedKey } from './owned-key.js';
 
-/** One caller's question to a store, and what else it needs on the short way. A contender asks it again. */
+/** One caller's question to a store whether a key is free, with what a first answer needs. A contender asks it again. */
 export class Question implements Asker, OwnedKey, Linked<Question> {
   /** @internal */
   before: Question | undefined;
@@ -21,13 +21,13 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
   readonly ttlMs: number;
   readonly deadline: Deadline;
   readonly clock: Clock;
-  /** The caller does not wait. */
-  readonly once: boolean;
+  /** Whether the caller makes one attempt only (`waitMs: 0`). */
+  readonly isSingleAttempt: boolean;
   askedAt: number;
-  /** The lease counts from here. */
+  /** Time from which the lease is trusted. */
   sentAt: number;
   answer: Promise<LeaseAttempt> | undefined;
-  /** Nobody waits for the answer any more. */
+  /** Whether no caller waits for the answer any more. */
   abandoned = false;
   woken = false;
   onWake: (() => void) | undefined;
@@ -46,12 +46,12 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
     this.ttlMs = ttlMs;
     this.deadline = deadline;
     this.clock = deadline.clock;
-    this.once = deadline.passed;
+    this.isSingleAttempt = deadline.passed;
     this.askedAt = this.sentAt = this.clock.now();
   }
 
   watch(store: LeaseStore): void {
-    if (this.once) return;
+    if (this.isSingleAttempt) return;
     this.unwatch = store.watch?.(this.key, this.owner, () => {
       this.woken = true;
       this.onWake?.();
@@ -74,9 +74,9 @@ export class Question implements Asker, OwnedKey, Linked<Question> {
     return !this.abandoned;
   }
 
-  /** Nothing of a caller who does not wait is left on the server, and nothing more is to be said. */
-  isPlain({ obstacle, staysInLine }: RefusedLease): boolean {
-    return this.once && !obstacle && staysInLine !== true && this.request.inherited !== true;
+  /** Returns whether the refusal ends a single attempt: nothing is left on the server, and no obstacle is to be told. */
+  isFinalRefusal({ obstacle, staysInLine }: RefusedLease): boolean {
+    return this.isSingleAttempt && !obstacle && staysInLine !== true && this.request.inherited !== true;
   }
 
   /** Returns the times of the lease that the store has granted. */

@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type Timer } from '../time/timers.js';
 
-/** Margin by which the server's clock may lag ours. After it the lease has expired there, too. */
+/** Margin for the server's clock, which may be late: after it the lease has expired there, too. */
 export const AFTER_EXPIRY_MS = 5;
 
 interface Waiter {
@@ -8,7 +8,7 @@ interface Waiter {
   alarm?: Timer;
 }
 
-/** The callers of this process that wait for a message from a server, by owner. */
+/** Wakes callers of this process by messages from a server that name an owner. */
 export class WakeUps {
   readonly #clock: Clock;
   readonly #byOwner = new Map<string, Waiter>();
@@ -22,7 +22,7 @@ export class WakeUps {
     return this.#byOwner.has(owner);
   }
 
-  get any(): boolean {
+  get isAnyWaiting(): boolean {
     return this.#byOwner.size > 0;
   }
 
@@ -35,7 +35,7 @@ export class WakeUps {
     };
   }
 
-  /** Calls `listener` when there is a message for an owner who does not wait, or not any more. */
+  /** Calls `listener` when a message names an owner who does not wait, or does not wait any more. */
   onStray(listener: (owner: string) => void): void {
     this.#onStray = listener;
   }
@@ -44,7 +44,10 @@ export class WakeUps {
     for (const { wake } of this.#byOwner.values()) wake();
   }
 
-  /** `owner|milliseconds`: look (again) after so long, 0 = the key is yours. Never more than a wake-up. */
+  /**
+   * Wakes the owner that a message names. It is `owner|milliseconds`: after that time the key may be free, and with 0 it
+   * is the owner's. A message is only a hint to ask.
+   */
   deliver(message: string): void {
     const bar = message.lastIndexOf('|');
     const owner = message.slice(0, bar);

@@ -83,7 +83,7 @@ async function ask<T>(
   stopped.throwIfAborted();
   try {
     const asked = (): Promise<T> => runOutsideLocks(() => question(backend.store));
-    return await whileAwaited(() => backend.note(key, clock, asked()));
+    return await whileAwaited(() => backend.noteOutcome(key, clock, asked()));
   } catch (error) {
     if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
     throw observers.notifyFailure(key, operation, error);

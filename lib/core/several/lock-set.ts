@@ -38,13 +38,13 @@ export class LockSet implements AsyncDisposable {
   }
 
   /** @internal Whether there is anything for `complete` to do. */
-  get completes(): boolean {
-    return this.locks.some(({ completes }) => completes);
+  get needsCompletion(): boolean {
+    return this.locks.some(({ needsCompletion }) => needsCompletion);
   }
 
   /** @internal */
   async complete(): Promise<void> {
-    for (const lock of this.locks.toReversed()) if (lock.completes) await lock.complete();
+    for (const lock of this.locks.toReversed()) if (lock.needsCompletion) await lock.complete();
   }
 
   /** Gives all back, the one that was taken last first. Never rejects, see `LockHandle.release`. Again = nothing. */

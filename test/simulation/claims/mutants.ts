@@ -137,8 +137,8 @@ export const OF_JOINED_READERS: readonly Mutant[] = [
   {
     mistake: 'tells one reader of a loss',
     file: 'holding/hold.ts',
-    from: 'this.#abort ??= new AbortController()',
-    to: 'this.#abort = new AbortController()',
+    from: 'this.#loss ??= new AbortController()',
+    to: 'this.#loss = new AbortController()',
   },
   {
     mistake: 'frees the key with the first reader who leaves',

@@ -92,7 +92,7 @@ export class NotificationListener {
     this.#opening = true;
     await retryUntilAnswered(
       () => this.#open(),
-      () => !this.#closed && this.wakeUps.any,
+      () => !this.#closed && this.wakeUps.isAnyWaiting,
     );
     this.#opening = false;
     this.connections.health.advise('listener', undefined);
