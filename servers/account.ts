@@ -1,24 +1,30 @@
 import { spawnSync } from 'node:child_process';
 import { getuid } from 'node:process';
 
-/** A program and its arguments. */
+/** Program and its arguments. */
 export type CommandLine = readonly [command: string, ...args: string[]];
 
-/** The system account of a server that refuses to run as root. Whoever is not root runs it as himself. */
+/**
+ * System account of a server that refuses to run as root. Only root
+ * switches to it; other users run the server under their own account.
+ */
 export class Account {
-  readonly #switches = getuid?.() === 0;
+  readonly #isRoot = getuid?.() === 0;
 
   constructor(private readonly name: string) {}
 
-  /** `command` under this account, where it dies with its parent: a change of account would take such a wish back. */
+  /**
+   * Returns a command line that runs `command` under this account. The command dies with its parent. `setpriv` sets
+   * that after the change of account, which would reset it.
+   */
   command(command: string, ...args: readonly string[]): CommandLine {
-    if (!this.#switches) return [command, ...args];
+    if (!this.#isRoot) return [command, ...args];
     const account = ['--reuid', this.name, '--regid', this.name, '--clear-groups'];
     return ['setpriv', ...account, '--pdeathsig', 'KILL', '--', command, ...args];
   }
 
-  /** Gives the directory to the account; false when there is no such account. */
+  /** Makes the account the owner of a directory. Returns `false` where the account is missing. */
   own(directory: string): boolean {
-    return !this.#switches || spawnSync('chown', [`${this.name}:`, directory]).status === 0;
+    return !this.#isRoot || spawnSync('chown', [`${this.name}:`, directory]).status === 0;
   }
 }

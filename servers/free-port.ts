@@ -2,30 +2,30 @@ import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Below the ephemeral range, so that no outgoing connection can sit on a port of ours while its server restarts. */
-const LOWEST = 10_000;
-const HIGHEST = 22_000;
+/** Least port. All are below the ephemeral range: no outgoing connection takes one while its server restarts. */
+const MIN_PORT = 10_000;
+const MAX_PORT = 22_000;
 
-/** Another address of this machine, where no server of ours listens. Systems other than Linux may have none. */
-const HELD_AT = '127.0.0.2';
+/** Another address of this machine, on which no server listens. Systems other than Linux may lack it. */
+const RESERVING_ADDRESS = '127.0.0.2';
 
 /**
- * A port on 127.0.0.1 that is free now. As long as this process lives, no other call gets it, in whichever process, also
- * while its server restarts: whoever takes it listens on the same port of another address. Whoever uses it must listen on
- * 127.0.0.1 only.
+ * Returns a port that is free on 127.0.0.1. No other call gets it while this process lives, also while its server restarts:
+ * this process listens on the same port of `RESERVING_ADDRESS`. The caller must listen on 127.0.0.1 only.
  */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < 100; attempt += 1) {
-    const port = randomInt(LOWEST, HIGHEST);
-    if ((await hold(port)) && (await isFree(port))) return port;
+    const port = randomInt(MIN_PORT, MAX_PORT);
+    if ((await reserve(port)) && (await isFree(port))) return port;
   }
-  throw new Error(`No free port found between ${LOWEST} and ${HIGHEST}`);
+  throw new Error(`No free port found between ${MIN_PORT} and ${MAX_PORT}`);
 }
 
-async function hold(port: number): Promise<boolean> {
+/** Reserves a port among all processes. Returns whether it is reserved, or the system lacks the address. */
+async function reserve(port: number): Promise<boolean> {
   const server = createServer().unref();
   try {
-    await once(server.listen(port, HELD_AT), 'listening');
+    await once(server.listen(port, RESERVING_ADDRESS), 'listening');
     return true;
   } catch (error) {
     return error instanceof Error && 'code' in error && error.code === 'EADDRNOTAVAIL';

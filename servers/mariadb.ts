@@ -4,7 +4,7 @@ import { isUnpacked, systemRoot } from './newer.js';
 import type { ServerRecipe } from './recipe.js';
 
 const ACCOUNT = new Account('mysql');
-const LOG_FILE_SIZE = '--innodb-log-file-size=4M';
+const LOG_FILE_SIZE_FLAG = '--innodb-log-file-size=4M';
 
 const FLAGS = [
   '--bind-address=127.0.0.1',
@@ -15,23 +15,28 @@ const FLAGS = [
   '--innodb-buffer-pool-size=16M',
   '--performance-schema=OFF',
   '--max-connections=300',
-  LOG_FILE_SIZE,
+  LOG_FILE_SIZE_FLAG,
 ];
 
-/** With the user `root`, who needs no password, and an empty database `test`. */
+/** Recipe of MariaDB with an empty database `test` and a user `root` without a password. */
 export const mariadb = {
   name: 'MariaDB',
   account: ACCOUNT,
   initialise: (data) => {
-    const from = isUnpacked() ? [`--basedir=${join(systemRoot('mariadb'), 'usr')}`] : [];
-    const how = ['--no-defaults', ...from, '--auth-root-authentication-method=normal', LOG_FILE_SIZE];
-    return ACCOUNT.command('mariadb-install-db', ...how, `--datadir=${data}`);
+    const baseDirectory = isUnpacked() ? [`--basedir=${join(systemRoot('mariadb'), 'usr')}`] : [];
+    const options = ['--no-defaults', ...baseDirectory, '--auth-root-authentication-method=normal', LOG_FILE_SIZE_FLAG];
+    return ACCOUNT.command('mariadb-install-db', ...options, `--datadir=${data}`);
   },
   serve: (directory, port) => {
-    // Servers with the same tmpdir crash each other: one that starts deletes all temporary tables in there.
+    // Each server has its own tmpdir: a server that starts deletes all temporary tables there, also those of others.
     const data = join(directory, 'data');
-    const where = [`--datadir=${data}`, `--tmpdir=${data}`, `--port=${port}`, `--socket=${join(directory, 'socket')}`];
-    return ACCOUNT.command('mariadbd', '--no-defaults', ...where, ...FLAGS);
+    const locations = [
+      `--datadir=${data}`,
+      `--tmpdir=${data}`,
+      `--port=${port}`,
+      `--socket=${join(directory, 'socket')}`,
+    ];
+    return ACCOUNT.command('mariadbd', '--no-defaults', ...locations, ...FLAGS);
   },
   ready: 'ready for connections',
   stopSignal: 'SIGKILL',

@@ -3,14 +3,14 @@ import type { ServerRecipe } from './recipe.js';
 
 const ACCOUNT = new Account('memcache');
 
-/** It keeps everything in memory, and refuses what does not fit in there. */
+/** Recipe of memcached. With `-M` the server refuses to store an item when its memory is full, and evicts none. */
 export const memcached = {
   name: 'memcached',
   account: ACCOUNT,
   serve: (_directory, port) => {
-    const where = ['-l', '127.0.0.1', '-p', String(port), '-U', '0'];
-    // It says that it serves only when it is to say everything.
-    return ACCOUNT.command('memcached', ...where, '-M', '-vv');
+    const address = ['-l', '127.0.0.1', '-p', String(port), '-U', '0'];
+    // Only with `-vv` memcached prints that it listens.
+    return ACCOUNT.command('memcached', ...address, '-M', '-vv');
   },
   ready: 'server listening',
   stopSignal: 'SIGKILL',

@@ -5,13 +5,13 @@ import type { ServerRecipe } from './recipe.js';
 
 const ACCOUNT = new Account('mysql');
 
-/** Debian has MariaDB's server under the name of MySQL's. */
+/** Program of the server. On Debian `mysqld` is MariaDB's, and the tests set LOCK_MYSQLD. */
 const PROGRAM = env['LOCK_MYSQLD'] || 'mysqld';
 
-const FIRST_STATEMENTS = join(import.meta.dirname, 'mysql-init.sql');
+const INIT_FILE = join(import.meta.dirname, 'mysql-init.sql');
 
-/** What a data directory is made with. */
-const STORAGE = ['--innodb-redo-log-capacity=8M', '--innodb-data-file-path=ibdata1:5M:autoextend'];
+/** Flags of the storage engine, the same for the creation of the data directory and for the server. */
+const STORAGE_FLAGS = ['--innodb-redo-log-capacity=8M', '--innodb-data-file-path=ibdata1:5M:autoextend'];
 
 const FLAGS = [
   '--bind-address=127.0.0.1',
@@ -24,21 +24,26 @@ const FLAGS = [
   '--innodb-buffer-pool-size=16M',
   '--performance-schema=OFF',
   '--max-connections=300',
-  ...STORAGE,
+  ...STORAGE_FLAGS,
 ];
 
-/** With the user `root`, who needs no password, and an empty database `test`. */
+/** Recipe of MySQL with an empty database `test` and a user `root` without a password. */
 export const mysql = {
   name: 'MySQL',
   account: ACCOUNT,
   initialise: (data) => {
-    const how = ['--no-defaults', '--initialize-insecure', `--init-file=${FIRST_STATEMENTS}`, ...STORAGE];
-    return ACCOUNT.command(PROGRAM, ...how, `--datadir=${data}`);
+    const options = ['--no-defaults', '--initialize-insecure', `--init-file=${INIT_FILE}`, ...STORAGE_FLAGS];
+    return ACCOUNT.command(PROGRAM, ...options, `--datadir=${data}`);
   },
   serve: (directory, port) => {
     const data = join(directory, 'data');
-    const where = [`--datadir=${data}`, `--tmpdir=${data}`, `--port=${port}`, `--socket=${join(directory, 'socket')}`];
-    return ACCOUNT.command(PROGRAM, '--no-defaults', ...where, ...FLAGS);
+    const locations = [
+      `--datadir=${data}`,
+      `--tmpdir=${data}`,
+      `--port=${port}`,
+      `--socket=${join(directory, 'socket')}`,
+    ];
+    return ACCOUNT.command(PROGRAM, '--no-defaults', ...locations, ...FLAGS);
   },
   ready: 'ready for connections. Version',
   stopSignal: 'SIGKILL',

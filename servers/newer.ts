@@ -1,14 +1,17 @@
 import { join } from 'node:path';
 import { env } from 'node:process';
 
-const NEWER = env['LOCK_NEWER_SERVERS'];
+const UNPACKED_DIRECTORY = env['LOCK_NEWER_SERVERS'];
 
-/** Whether servers are started that scripts/newer-servers.sh has unpacked into the directory LOCK_NEWER_SERVERS. */
+/**
+ * Returns whether to start the servers that scripts/newer-servers.sh has unpacked into the directory
+ * LOCK_NEWER_SERVERS.
+ */
 export function isUnpacked(): boolean {
-  return NEWER !== undefined;
+  return UNPACKED_DIRECTORY !== undefined;
 }
 
-/** Where the files of a server are, as seen from the root of the system. */
+/** Returns the directory that has the files of a server as the root of the system would have them. */
 export function systemRoot(server: string): string {
-  return NEWER === undefined ? '/' : join(NEWER, server);
+  return UNPACKED_DIRECTORY === undefined ? '/' : join(UNPACKED_DIRECTORY, server);
 }

@@ -1,23 +1,23 @@
 import type { Account, CommandLine } from './account.js';
 
-/** How a server is started on this machine, in a directory of its own, with nothing in it and for everybody on this machine. */
+/** Recipe to start an empty server in a directory of its own. Every process of this machine may connect to it. */
 export interface ServerRecipe {
   readonly name: string;
-  /** Runs it where we are root; without one, it may be root. */
+  /** Account of the server where the current user is root. A server without one runs as root. */
   readonly account?: Account;
-  /** Makes the data directory, where the server does not do so itself. */
+  /** Returns the command that creates the data directory, where the server does not create it itself. */
   readonly initialise?: (data: string) => CommandLine;
-  /** A configuration file in the directory. */
+  /** Configuration file in the directory. */
   readonly settings?: { readonly file: string; readonly text: (directory: string, port: number) => string };
-  /** Its data is in `data` of the directory. */
+  /** Returns the command that runs the server. Its data is in `data` of the directory. */
   readonly serve: (directory: string, port: number) => CommandLine;
-  /** The text that it writes to its output once it serves. */
+  /** Text that the server prints when it accepts clients. */
   readonly ready: string;
-  /** The text that it writes when only a part of it is there. */
+  /** Text that the server prints when it is installed in part only. */
   readonly missing?: string;
-  /** Ends it quickly. */
+  /** Signal that ends the server quickly. */
   readonly stopSignal: NodeJS.Signals;
   readonly address: (port: number) => string;
-  /** How to install it, for people who do not have it. */
+  /** Hint for users on how to install the server. */
   readonly install: string;
 }

@@ -2,9 +2,12 @@ import { join } from 'node:path';
 import { systemRoot } from './newer.js';
 import type { ServerRecipe } from './recipe.js';
 
-/** The jars of Debian, and of Homebrew. One that is not there is passed over; without a logger it would not say that it serves. */
+/**
+ * Class path with the jars of Debian and of Homebrew. Java skips missing ones. The logger prints the line that `ready`
+ * names.
+ */
 const JARS = [
-  // The manifest of the next one names the system's, which may be of another version.
+  // This jar is first: the manifest of the next one names the jute jar of the system, which may have another version.
   join(systemRoot('zookeeper'), 'usr/share/java/zookeeper-jute.jar'),
   join(systemRoot('zookeeper'), 'usr/share/java/zookeeper.jar'),
   join(systemRoot('zookeeper'), 'usr/share/java/slf4j-simple.jar'),
