@@ -3,14 +3,14 @@ import { type Child, spawnChild } from '../test/support/processes.js';
 import type { Contestant, Terms } from './contestants/contestant.js';
 import { sum } from './measures.js';
 import { type BackendName, competitionOf, type PrivateServers } from './competitions.js';
-import { requestsDuring } from './request-count.js';
+import { countRequests } from './request-count.js';
 import type { Worker } from './worker.js';
 
 export type WorkerProcess = Child<Worker>;
 
-const TERMS: Terms = { ttlMs: 15_000, waitMs: 15_000 };
+const DEFAULT_TERMS: Terms = { ttlMs: 15_000, waitMs: 15_000 };
 
-/** The servers of one backend, and processes of contestants around them. */
+/** Servers of one backend. Starts processes of contestants that use them. */
 export class Arena implements AsyncDisposable {
   private constructor(
     readonly backend: BackendName,
@@ -21,17 +21,17 @@ export class Arena implements AsyncDisposable {
     return new Arena(backend, await competitionOf(backend).start());
   }
 
-  /** Whether requests can be counted. */
-  get counts(): boolean {
+  /** Whether requests to the servers can be counted: only where there is one Redis server. */
+  get canCountRequests(): boolean {
     return this.servers.redisUrl !== undefined;
   }
 
-  /** Runs `work` with fresh processes of a contestant, which are gone afterwards whatever they do. */
-  async within<T>(
+  /** Runs `work` with fresh processes of a contestant, and kills them afterwards. */
+  async runWithWorkers<T>(
     contestant: Contestant,
     processes: number,
     work: (workers: readonly WorkerProcess[]) => Promise<T>,
-    { cold = false, ...terms }: Partial<Terms> & { readonly cold?: boolean } = {},
+    { skipsWarmUp = false, ...terms }: Partial<Terms> & { readonly skipsWarmUp?: boolean } = {},
   ): Promise<T> {
     const file = new URL('worker.ts', import.meta.url);
     const workers = await Promise.all(
@@ -39,23 +39,27 @@ export class Arena implements AsyncDisposable {
     );
     try {
       const { connection } = this.servers;
-      const assignment = { backend: this.backend, contestant: contestant.name, connection, cold };
-      await Promise.all(workers.map((each) => each.call('connect', { ...assignment, terms: { ...TERMS, ...terms } })));
+      const assignment = { backend: this.backend, contestant: contestant.name, connection, skipsWarmUp };
+      await Promise.all(
+        workers.map((each) => each.call('connect', { ...assignment, terms: { ...DEFAULT_TERMS, ...terms } })),
+      );
       return await work(workers);
     } finally {
       await Promise.all(workers.map((worker) => worker.kill()));
     }
   }
 
-  /** How many requests the clients send during `work`. */
-  requestsDuring(work: () => Promise<unknown>): Promise<number> {
+  /** Counts the requests that all clients send during `work`. */
+  countRequestsDuring(work: () => Promise<unknown>): Promise<number> {
     const { redisUrl } = this.servers;
     if (redisUrl === undefined) throw new Error(`requests to ${this.backend} are not counted`);
-    return requestsDuring(redisUrl, work);
+    return countRequests(redisUrl, work);
   }
 
-  /** Milliseconds of processor time that the server has spent so far; `NaN` of one that does not say. */
-  async serverMs(): Promise<number> {
+  /**
+   * Returns the milliseconds of processor time that the server has used since its start; `NaN` where it is not Redis.
+   */
+  async readServerCpuMs(): Promise<number> {
     const { redisUrl } = this.servers;
     if (redisUrl === undefined) return NaN;
     const used = (await askRedis(Number(new URL(redisUrl).port), 'INFO cpu')).matchAll(

@@ -11,7 +11,7 @@ export interface Plan {
   readonly pace: Pace;
   readonly json: boolean;
   readonly save: boolean;
-  /** Saves as well, but keeps what was saved of other scenarios. */
+  /** Whether to save only the measured scenarios, and to keep the saved results of the others. */
   readonly again: boolean;
 }
 
@@ -30,40 +30,43 @@ export const USAGE = `npm run bench -- [options]
 backends: ${BACKENDS.join(', ')}
 scenarios: ${SCENARIOS.map(({ id }) => id).join(', ')}`;
 
-/** Wrong arguments: shown without a stack, with the usage. */
+/** Error in the arguments. The benchmark prints its message without a stack, and the usage. */
 export class UsageError extends Error {}
 
-/** @throws UsageError */
+/**
+ * Returns the plan for command-line arguments, or `help` where the user asked for the usage.
+ * @throws UsageError for an argument that is unknown or wrong
+ */
 export function readArguments(argv: readonly string[]): Plan | 'help' {
-  const given = parse(argv);
-  if (given.help === true) return 'help';
-  const quick = given.quick ?? false;
+  const options = parseOptions(argv);
+  if (options.help === true) return 'help';
+  const quick = options.quick ?? false;
   const pace = quick ? PACES.quick : PACES.full;
   return {
-    backend: backendOf(given.backend ?? 'redis'),
-    scenarios: scenariosOf(given.only),
-    contestants: given.who?.split(',') ?? 'all',
-    rounds: roundsOf(given.rounds ?? (quick ? '1' : '3')),
-    pace: { ...pace, profiles: given.profile ?? false },
-    json: given.json ?? false,
-    save: given.save ?? false,
-    again: given.again ?? false,
+    backend: findBackend(options.backend ?? 'redis'),
+    scenarios: findScenarios(options.only),
+    contestants: options.who?.split(',') ?? 'all',
+    rounds: readRounds(options.rounds ?? (quick ? '1' : '3')),
+    pace: { ...pace, profilesProcessor: options.profile ?? false },
+    json: options.json ?? false,
+    save: options.save ?? false,
+    again: options.again ?? false,
   };
 }
 
-function parse(argv: readonly string[]) {
-  const [text, flag] = [{ type: 'string' }, { type: 'boolean' }] as const;
+function parseOptions(argv: readonly string[]) {
+  const [textOption, flagOption] = [{ type: 'string' }, { type: 'boolean' }] as const;
   const options = {
-    backend: text,
-    only: text,
-    who: text,
-    rounds: text,
-    quick: flag,
-    profile: flag,
-    json: flag,
-    save: flag,
-    again: flag,
-    help: flag,
+    backend: textOption,
+    only: textOption,
+    who: textOption,
+    rounds: textOption,
+    quick: flagOption,
+    profile: flagOption,
+    json: flagOption,
+    save: flagOption,
+    again: flagOption,
+    help: flagOption,
   };
   try {
     return parseArgs({ args: [...argv], options, strict: true }).values;
@@ -72,14 +75,14 @@ function parse(argv: readonly string[]) {
   }
 }
 
-function backendOf(given: string): BackendName {
-  const backend = BACKENDS.find((name) => name === given);
-  if (!backend) throw new UsageError(`--backend ${given}: one of ${BACKENDS.join(', ')} was expected`);
+function findBackend(text: string): BackendName {
+  const backend = BACKENDS.find((name) => name === text);
+  if (!backend) throw new UsageError(`--backend ${text}: one of ${BACKENDS.join(', ')} was expected`);
   return backend;
 }
 
-function scenariosOf(given: string | undefined): readonly Scenario[] {
-  const wanted = (given?.split(',') ?? ['']).flatMap((name) => {
+function findScenarios(text: string | undefined): readonly Scenario[] {
+  const wanted = (text?.split(',') ?? ['']).flatMap((name) => {
     const exact = SCENARIOS.filter(({ id }) => id === name);
     const found = exact.length > 0 ? exact : SCENARIOS.filter(({ id }) => id.startsWith(name));
     if (found.length === 0) throw new UsageError(`--only ${name}: there is no such scenario`);
@@ -88,10 +91,10 @@ function scenariosOf(given: string | undefined): readonly Scenario[] {
   return SCENARIOS.filter((scenario) => wanted.includes(scenario));
 }
 
-function roundsOf(given: string): number {
-  const rounds = Number(given);
+function readRounds(text: string): number {
+  const rounds = Number(text);
   if (!(Number.isInteger(rounds) && rounds >= 1 && rounds <= 20)) {
-    throw new UsageError(`--rounds ${given}: a whole number from 1 to 20 was expected`);
+    throw new UsageError(`--rounds ${text}: a whole number from 1 to 20 was expected`);
   }
   return rounds;
 }

@@ -6,56 +6,58 @@ import { competitionOf } from './competitions.js';
 import type { Progress } from './progress.js';
 import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenarios/scenario.js';
 
-/** The medians over the rounds of one contestant in one scenario. */
+/** Result of one contestant in one scenario: medians over its rounds. */
 export interface Result {
   readonly scenario: string;
   readonly contestant: string;
   readonly figures: Figures;
   readonly rounds: number;
-  /** The text of the first failure, or why there are no figures. */
+  /** Message of the first failure, or the reason why there are no figures. */
   readonly failure?: string;
   readonly waitsMs?: readonly number[];
 }
 
-/** Lets each contestant run each scenario, round for round, beside the floor where it is compared with it. */
-export async function championship(arena: Arena, plan: Plan, progress: Progress): Promise<Result[]> {
+/** Measures each contestant in each scenario, round after round. */
+export async function runChampionship(arena: Arena, plan: Plan, progress: Progress): Promise<Result[]> {
   const { floor, others } = competitionOf(plan.backend);
-  const invited = others.filter(
+  const chosen = others.filter(
     ({ name }) => plan.contestants === 'all' || plan.contestants.some((who) => name.includes(who)),
   );
-  const heats = plan.scenarios.flatMap((scenario) => {
-    const present = [floor, ...invited].filter((contestant) => scenario.admits(contestant, arena));
-    const rounds = scenario.once ? 1 : plan.rounds;
-    return present.map((contestant) => ({ scenario, contestant, rounds }));
+  const entries = plan.scenarios.flatMap((scenario) => {
+    const participants = [floor, ...chosen].filter((contestant) => scenario.admits(contestant, arena));
+    const rounds = scenario.isMeasuredOnce ? 1 : plan.rounds;
+    return participants.map((contestant) => ({ scenario, contestant, rounds }));
   });
-  progress.expect(heats.map(({ scenario, rounds }) => rounds * scenario.seconds(plan.pace)));
+  progress.setEstimates(entries.map(({ scenario, rounds }) => rounds * scenario.estimateSeconds(plan.pace)));
   const results: Result[] = [];
-  for (const { scenario, contestant, rounds } of heats) {
-    progress.begin(`${scenario.id}: ${contestant.name}`);
-    const measured: Measurement[] = [];
+  for (const { scenario, contestant, rounds } of entries) {
+    progress.beginStep(`${scenario.id}: ${contestant.name}`);
+    const measurements: Measurement[] = [];
     for (let round = 0; round < rounds; round += 1)
-      measured.push(await measure(arena, scenario, { contestant, floor }, paceOf(round, plan)));
-    results.push({ scenario: scenario.id, contestant: contestant.name, rounds, ...summary(measured) });
-    progress.end();
+      measurements.push(await measure(arena, scenario, { contestant, floor }, paceOfRound(round, plan)));
+    results.push({ scenario: scenario.id, contestant: contestant.name, rounds, ...summarise(measurements) });
+    progress.endStep();
   }
   return results;
 }
 
-/** Looks that take a run of their own are taken in the first round. */
-function paceOf(round: number, { pace }: Plan): Pace {
-  return round === 0 ? pace : { ...pace, counts: false, profiles: false };
+/**
+ * Returns the pace of a round. Only the first round counts requests and profiles, since both need a run of their own.
+ */
+function paceOfRound(round: number, { pace }: Plan): Pace {
+  return round === 0 ? pace : { ...pace, countsRequests: false, profilesProcessor: false };
 }
 
-interface Pair {
+interface Entrants {
   readonly contestant: Contestant;
   readonly floor: Contestant;
 }
 
-/** A contestant that fails has no figures in this round, and the others go on. */
+/** Measures one round. A contestant that fails gets no figures for it, and the championship goes on. */
 async function measure(
   arena: Arena,
   scenario: Scenario,
-  { contestant, floor }: Pair,
+  { contestant, floor }: Entrants,
   pace: Pace,
 ): Promise<Measurement> {
   try {
@@ -65,12 +67,12 @@ async function measure(
   }
 }
 
-function summary(measured: readonly Measurement[]): Pick<Result, 'figures' | 'failure' | 'waitsMs'> {
-  const metrics = new Set(measured.flatMap(({ figures }) => Object.keys(figures) as Metric[]));
-  const all = Array.from(metrics, (metric) => [metric, overall(metric, measured)] as const);
+function summarise(measurements: readonly Measurement[]): Pick<Result, 'figures' | 'failure' | 'waitsMs'> {
+  const metrics = new Set(measurements.flatMap(({ figures }) => Object.keys(figures) as Metric[]));
+  const all = Array.from(metrics, (metric) => [metric, combineRounds(metric, measurements)] as const);
   const known = all.filter(([, value]) => !Number.isNaN(value));
-  const failure = measured.find((each) => each.failure !== undefined)?.failure;
-  const waitsMs = measured.at(-1)?.waitsMs;
+  const failure = measurements.find((each) => each.failure !== undefined)?.failure;
+  const waitsMs = measurements.at(-1)?.waitsMs;
   return {
     figures: Object.fromEntries(known),
     ...(failure === undefined ? {} : { failure }),
@@ -78,15 +80,15 @@ function summary(measured: readonly Measurement[]): Pick<Result, 'figures' | 'fa
   };
 }
 
-/** Adds up what must not happen; the median counts for the rest. */
-const ADDED_UP: readonly Metric[] = [...FAULTS, 'overtaken'];
+/** Metrics that are added up over the rounds; all others are medians. */
+const ADDED_METRICS: readonly Metric[] = [...FAULTS, 'overtaken'];
 
-function overall(metric: Metric, measured: readonly Measurement[]): number {
-  const values = measured.map(({ figures }) => figures[metric] ?? NaN).filter((value) => !Number.isNaN(value));
-  return ADDED_UP.includes(metric) ? values.reduce((sum, value) => sum + value, 0) : median(values);
+function combineRounds(metric: Metric, measurements: readonly Measurement[]): number {
+  const values = measurements.map(({ figures }) => figures[metric] ?? NaN).filter((value) => !Number.isNaN(value));
+  return ADDED_METRICS.includes(metric) ? values.reduce((sum, value) => sum + value, 0) : median(values);
 }
 
-/** An error of another process may have lost its class on the way. */
+/** Returns the message of an error, also of one from another process, which has lost its class. */
 function messageOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'message' in error ? String(error.message) : String(error);
 }

@@ -11,7 +11,7 @@ import { ZookeeperServer } from '../test/servers/zookeeper-server.js';
 import type { Connection } from '../test/support/harness-connection.js';
 import { BARE_SCRIPTS } from './contestants/bare-scripts.js';
 import type { Contestant } from './contestants/contestant.js';
-import { ours } from './contestants/ours.js';
+import { libraryContestant } from './contestants/library.js';
 import { MUTEX, REDIS_PEERS } from './contestants/redis-peers.js';
 import { ETCD_FLOOR } from './floors/etcd.js';
 import { MEMCACHED_FLOOR } from './floors/memcached.js';
@@ -19,17 +19,17 @@ import { REDIS_FLOOR, REDLOCK_FLOOR } from './floors/redis.js';
 import { MARIADB_FLOOR, POSTGRES_FLOOR, SQLITE_FLOOR } from './floors/sql.js';
 import { ZOOKEEPER_FLOOR } from './floors/zookeeper.js';
 
-/** Private servers, as a user would start them. */
+/** Servers of one backend that only the benchmark uses, with the settings that a user would give them. */
 export interface PrivateServers {
   readonly connection: Connection;
-  /** The only Redis server, whose commands can be counted. */
+  /** Address of the Redis server, where there is exactly one: its commands can be counted. */
   readonly redisUrl?: string;
   readonly stop: () => Promise<void>;
 }
 
 interface Competition {
   readonly start: () => Promise<PrivateServers>;
-  /** The server's name in the report, and the command whose answer has its version. */
+  /** Name of the server in the report, and a command that prints its version. */
   readonly server: { readonly name: string; readonly command: readonly [string, ...string[]] };
   readonly floor: Contestant;
   readonly others: readonly Contestant[];
@@ -39,7 +39,7 @@ const TTL_SECONDS = 15;
 
 const REDIS = { name: 'Redis', command: ['redis-server', '--version'] } as const;
 
-/** Our backends, each with its servers and its contestants. */
+/** Competition of each backend: its servers and its contestants. */
 const COMPETITIONS = {
   redis: {
     server: REDIS,
@@ -50,11 +50,11 @@ const COMPETITIONS = {
     },
     floor: REDIS_FLOOR,
     others: [
-      ours('ours, queue'),
-      ours('ours, plain', inMode('plain')),
-      ours('ours, getset', inMode('getset')),
-      ours('ours, queue, release not awaited', inMode('queue'), { awaitRelease: false }),
-      ours('ours, plain, release not awaited', inMode('plain'), { awaitRelease: false }),
+      libraryContestant('ours, queue'),
+      libraryContestant('ours, plain', useRedisMode('plain')),
+      libraryContestant('ours, getset', useRedisMode('getset')),
+      libraryContestant('ours, queue, release not awaited', useRedisMode('queue'), { awaitRelease: false }),
+      libraryContestant('ours, plain, release not awaited', useRedisMode('plain'), { awaitRelease: false }),
       ...BARE_SCRIPTS,
       ...REDIS_PEERS,
       MUTEX,
@@ -70,7 +70,7 @@ const COMPETITIONS = {
       };
     },
     floor: REDLOCK_FLOOR,
-    others: [ours()],
+    others: [libraryContestant()],
   },
   memcached: {
     server: { name: 'memcached', command: ['memcached', '--version'] },
@@ -80,7 +80,7 @@ const COMPETITIONS = {
       return { connection, stop: () => server.stop() };
     },
     floor: MEMCACHED_FLOOR,
-    others: [ours()],
+    others: [libraryContestant()],
   },
   zookeeper: {
     server: { name: 'ZooKeeper', command: ['dpkg-query', '-W', 'zookeeper'] },
@@ -97,7 +97,7 @@ const COMPETITIONS = {
       };
     },
     floor: ZOOKEEPER_FLOOR,
-    others: [ours()],
+    others: [libraryContestant()],
   },
   etcd: {
     server: { name: 'etcd', command: ['etcd', '--version'] },
@@ -109,7 +109,7 @@ const COMPETITIONS = {
       };
     },
     floor: ETCD_FLOOR,
-    others: [ours()],
+    others: [libraryContestant()],
   },
   postgres: {
     server: { name: 'PostgreSQL', command: ['psql', '--version'] },
@@ -118,7 +118,7 @@ const COMPETITIONS = {
       return { connection: { backend: 'postgres', url: server.url }, stop: () => server.stop() };
     },
     floor: POSTGRES_FLOOR,
-    others: [ours()],
+    others: [libraryContestant()],
   },
   mariadb: {
     server: { name: 'MariaDB', command: ['mariadbd', '--version'] },
@@ -127,7 +127,7 @@ const COMPETITIONS = {
       return { connection: { backend: 'mariadb', url: server.url }, stop: () => server.stop() };
     },
     floor: MARIADB_FLOOR,
-    others: [ours()],
+    others: [libraryContestant()],
   },
   sqlite: {
     server: { name: 'libsql', command: ['node', '-p', 'require("./node_modules/libsql/package.json").version'] },
@@ -139,7 +139,7 @@ const COMPETITIONS = {
       };
     },
     floor: SQLITE_FLOOR,
-    others: [ours()],
+    others: [libraryContestant()],
   },
 } as const satisfies Record<string, Competition>;
 
@@ -149,6 +149,6 @@ export const BACKENDS = Object.keys(COMPETITIONS) as BackendName[];
 
 export const competitionOf = (backend: BackendName): Competition => COMPETITIONS[backend];
 
-function inMode(mode: 'queue' | 'plain' | 'getset') {
+function useRedisMode(mode: 'queue' | 'plain' | 'getset') {
   return (to: Connection): Connection => (to.backend === 'redis' ? { ...to, mode } : to);
 }

@@ -1,68 +1,73 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Locker } from './contestants/contestant.js';
 import { now } from './monotonic-clock.js';
-import { type Spending, spending } from './spending.js';
+import { type Spending, measureSpending } from './spending.js';
 
 export interface Race {
-  /** The key that all callers want, or how the key of each begins. */
+  /** Key of all callers, or the beginning of each caller's own key. */
   readonly name: string;
   readonly keys: 'one' | 'each';
   readonly callers: number;
-  /** Each takes its lock again as soon as it has given it back, or all of them once, and again when the last one is out. */
+  /**
+   * When callers repeat: each after its own release (`ceaseless`), or all together after the last release (`bursts`).
+   */
   readonly rhythm: 'ceaseless' | 'bursts';
-  /** How long each stays inside; at 0 there is nothing to wait for. */
-  readonly insideMs: number;
-  /** All processes begin then. */
+  /** Milliseconds that each caller holds the lock. At 0 the caller releases without a timer. */
+  readonly holdMs: number;
+  /** Time at which all processes begin. */
   readonly startAt: number;
-  /** Waits and acquisitions count from here on. Before, whoever came first has the key for itself. */
+  /** Time from which waits and acquisitions count. Earlier the first caller has no competitors. */
   readonly countsFrom: number;
-  /** Nobody asks again afterwards; callers who still wait are awaited. */
+  /** Time after which no caller asks again. Callers that already wait are still served. */
   readonly until: number;
 }
 
-/** One process's view of a race, and its costs. Times are those of the monotonic clock. */
+/** Record of a race in one process, and its costs. All times are of the monotonic clock. */
 export interface Contest extends Spending {
-  /** Those within `lastedMs`. */
+  /** Number of acquisitions within `lastedMs`. */
   readonly acquisitions: number;
-  /** From `countsFrom` to the end of the time, or of the last burst: a burst that is cut short lacks its slow end. */
+  /**
+   * Milliseconds from `countsFrom` to `until`, or to the end of the last burst. Half a burst would count only its fast
+   * callers.
+   */
   readonly lastedMs: number;
-  /** All, also after the time. */
+  /** Number of all acquisitions, including those before `countsFrom` and after `until`. */
   readonly served: number;
   readonly failures: number;
   readonly failure?: string;
-  /** Callers who never got in. */
+  /** Number of callers that never acquired the lock. */
   readonly starved: number;
-  /** How long each call waited to get in, the ones that were never answered too. */
+  /** Milliseconds that each call waited, including calls that were never granted. */
   readonly waitsMs: Float64Array;
-  /** One entry and one exit after the other, also after the time; empty with a key for each. */
+  /** Times of acquisition and release in turns, of all visits. Empty where each caller has its own key. */
   readonly visits: Float64Array;
-  /** Calls that got in after one that came later. */
+  /** Number of calls that were granted after a call that had asked later. */
   readonly overtaken: number;
 }
 
-/** Past the end of a race, those who still wait have this long to get in or to give up. */
+/** Milliseconds after the end of a race in which waiting callers may still acquire the lock or give up. */
 const GRACE_MS = 15_000;
 
 export async function contend(locker: Locker, race: Race): Promise<Contest> {
   const { keys, name, callers, rhythm, startAt, until } = race;
   await sleep(Math.max(0, startAt - now()));
-  const record = new ContestRecord(race);
-  const everybody = Array.from({ length: callers }, (_, place) => {
+  const recorder = new ContestRecorder(race);
+  const allCallers = Array.from({ length: callers }, (_, place) => {
     const key = keys === 'one' ? name : `${name}-${process.pid}-${place}`;
     return { place, key };
   });
-  const ceaseless = async (caller: Caller): Promise<void> => {
-    do await visit(locker, caller, record);
+  const repeat = async (caller: Caller): Promise<void> => {
+    do await takeLock(locker, caller, recorder);
     while (now() < until);
   };
-  const bursts = async (): Promise<void> => {
-    do await Promise.all(everybody.map((caller) => visit(locker, caller, record)));
+  const repeatBursts = async (): Promise<void> => {
+    do await Promise.all(allCallers.map((caller) => takeLock(locker, caller, recorder)));
     while (now() < until);
   };
-  const spent = spending();
-  const all = rhythm === 'bursts' ? bursts() : Promise.all(everybody.map(ceaseless));
-  await Promise.race([all, new Promise((resolve) => setTimeout(resolve, until - now() + GRACE_MS))]);
-  return { ...record.contest(), ...spent() };
+  const stopMeasuring = measureSpending();
+  const allCallersDone = rhythm === 'bursts' ? repeatBursts() : Promise.all(allCallers.map(repeat));
+  await Promise.race([allCallersDone, new Promise((resolve) => setTimeout(resolve, until - now() + GRACE_MS))]);
+  return { ...recorder.toContest(), ...stopMeasuring() };
 }
 
 interface Caller {
@@ -70,33 +75,36 @@ interface Caller {
   readonly key: string;
 }
 
-async function visit(locker: Locker, { place, key }: Caller, record: ContestRecord): Promise<void> {
-  const { insideMs } = record.race;
-  record.ask(place);
+async function takeLock(locker: Locker, { place, key }: Caller, recorder: ContestRecorder): Promise<void> {
+  const { holdMs } = recorder.race;
+  recorder.recordRequest(place);
   try {
     await locker.withLock(key, () => {
-      const entered = record.enter(place);
-      if (insideMs === 0) return record.leave(entered);
+      const enteredAt = recorder.recordEntry(place);
+      if (holdMs === 0) return recorder.recordExit(enteredAt);
       return new Promise<void>((resolve) => {
         setTimeout(() => {
-          record.leave(entered);
+          recorder.recordExit(enteredAt);
           resolve();
-        }, insideMs);
+        }, holdMs);
       });
     });
   } catch (error) {
-    record.fail(place, error);
+    recorder.recordFailure(place, error);
   }
 }
 
-/** Takes down what happens, at less than a microsecond a visit, and hardly allocates: its bytes count as the contestant's. */
-class ContestRecord {
+/**
+ * Records a race. A visit takes less than a microsecond and hardly allocates, since these costs count as the
+ * contestant's.
+ */
+class ContestRecorder {
   readonly #waits: number[] = [];
   readonly #visits: number[] = [];
-  /** By place, when its caller asked; NaN while it does not wait. */
-  readonly #asked: Float64Array;
-  readonly #seen = new Set<number>();
-  readonly #began = now();
+  /** Time at which the caller of each place asked for the lock; `NaN` while it does not wait. */
+  readonly #requestedAt: Float64Array;
+  readonly #servedPlaces = new Set<number>();
+  readonly #startedAt = now();
   #acquisitions = 0;
   #served = 0;
   #overtaken = 0;
@@ -105,50 +113,50 @@ class ContestRecord {
   #failure: string | undefined;
 
   constructor(readonly race: Race) {
-    this.#asked = new Float64Array(race.callers).fill(NaN);
+    this.#requestedAt = new Float64Array(race.callers).fill(NaN);
   }
 
-  ask(place: number): void {
-    this.#asked[place] = now();
+  recordRequest(place: number): void {
+    this.#requestedAt[place] = now();
   }
 
-  enter(place: number): number {
-    const entered = now();
-    const asked = this.#asked[place] ?? NaN;
-    this.#asked[place] = NaN;
-    if (entered >= this.race.countsFrom) this.#waits.push(entered - asked);
-    if (asked < this.#latestArrival) this.#overtaken += 1;
-    else this.#latestArrival = asked;
-    this.#seen.add(place);
+  recordEntry(place: number): number {
+    const enteredAt = now();
+    const requestedAt = this.#requestedAt[place] ?? NaN;
+    this.#requestedAt[place] = NaN;
+    if (enteredAt >= this.race.countsFrom) this.#waits.push(enteredAt - requestedAt);
+    if (requestedAt < this.#latestArrival) this.#overtaken += 1;
+    else this.#latestArrival = requestedAt;
+    this.#servedPlaces.add(place);
     this.#served += 1;
-    return entered;
+    return enteredAt;
   }
 
-  leave(entered: number): void {
-    const left = now();
-    if (this.race.keys === 'one') this.#visits.push(entered, left);
+  recordExit(enteredAt: number): void {
+    const leftAt = now();
+    if (this.race.keys === 'one') this.#visits.push(enteredAt, leftAt);
     const { countsFrom, until, rhythm } = this.race;
-    if (left >= countsFrom && (left < until || rhythm === 'bursts')) this.#acquisitions += 1;
+    if (leftAt >= countsFrom && (leftAt < until || rhythm === 'bursts')) this.#acquisitions += 1;
   }
 
-  fail(place: number, error: unknown): void {
-    this.#asked[place] = NaN;
+  recordFailure(place: number, error: unknown): void {
+    this.#requestedAt[place] = NaN;
     this.#failures += 1;
     this.#failure ??= String(error);
   }
 
-  contest(): Omit<Contest, keyof Spending> {
+  toContest(): Omit<Contest, keyof Spending> {
     const { rhythm, countsFrom, until } = this.race;
     const end = now();
-    const stillWaiting = Array.from(this.#asked).filter((asked) => !Number.isNaN(asked));
+    const stillWaiting = Array.from(this.#requestedAt).filter((requestedAt) => !Number.isNaN(requestedAt));
     return {
-      lastedMs: (rhythm === 'bursts' ? end : until) - Math.max(this.#began, countsFrom),
+      lastedMs: (rhythm === 'bursts' ? end : until) - Math.max(this.#startedAt, countsFrom),
       acquisitions: this.#acquisitions,
       served: this.#served,
       failures: this.#failures,
       ...(this.#failure === undefined ? {} : { failure: this.#failure }),
-      starved: this.race.callers - this.#seen.size,
-      waitsMs: Float64Array.from([...this.#waits, ...stillWaiting.map((asked) => end - asked)]),
+      starved: this.race.callers - this.#servedPlaces.size,
+      waitsMs: Float64Array.from([...this.#waits, ...stillWaiting.map((requestedAt) => end - requestedAt)]),
       visits: Float64Array.from(this.#visits),
       overtaken: this.#overtaken,
     };

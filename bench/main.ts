@@ -1,13 +1,13 @@
-/** The benchmark: `npm run bench -- --help`. */
+/** Runs the benchmark: `npm run bench -- --help`. */
 import { argv, exit, stderr, stdout } from 'node:process';
 
 import { Arena } from './arena.js';
 import { readArguments, USAGE, UsageError } from './arguments.js';
-import { championship } from './championship.js';
+import { runChampionship } from './championship.js';
 import { Progress } from './progress.js';
-import { markdown, type Report } from './report/report.js';
-import { save, saveAgain } from './report/results-folder.js';
-import { machine, versionsOf } from './versions.js';
+import { renderReport, type Report } from './report/report.js';
+import { mergeIntoSavedReport, saveReport } from './report/results-folder.js';
+import { describeMachine, readVersions } from './versions.js';
 
 async function main(): Promise<number> {
   const plan = readArguments(argv.slice(2));
@@ -16,25 +16,25 @@ async function main(): Promise<number> {
     return 0;
   }
   await using arena = await Arena.open(plan.backend);
-  const results = await championship(arena, plan, new Progress(stderr));
+  const results = await runChampionship(arena, plan, new Progress(stderr));
   const { backend, pace } = plan;
   const date = new Date().toISOString().slice(0, 10);
   const report: Report = {
     backend,
     date,
-    machine: machine(),
-    versions: await versionsOf(backend),
+    machine: describeMachine(),
+    versions: await readVersions(backend),
     quick: pace.quick,
     results,
   };
-  if (plan.again) await saveAgain(report);
-  else if (plan.save) await save(report);
-  stdout.write(`${plan.json ? JSON.stringify(report) : markdown(report)}\n`);
-  return overlapped(report) ? 1 : 0;
+  if (plan.again) await mergeIntoSavedReport(report);
+  else if (plan.save) await saveReport(report);
+  stdout.write(`${plan.json ? JSON.stringify(report) : renderReport(report)}\n`);
+  return printOverlaps(report) ? 1 : 0;
 }
 
-/** A lock that two have at once is none, however fast it is. */
-function overlapped({ results }: Report): boolean {
+/** Prints each contestant that granted a lock to two callers at once. Returns whether there was one. */
+function printOverlaps({ results }: Report): boolean {
   const guilty = results.filter(({ figures }) => (figures.overlaps ?? 0) > 0);
   for (const { scenario, contestant, figures } of guilty) {
     stderr.write(`${scenario}: ${contestant} let callers in ${figures.overlaps} times while another one was inside\n`);

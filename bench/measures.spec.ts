@@ -1,15 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatenated, mean, median, overlaps, percentiles } from './measures.js';
-import { timesFloor } from './scenarios/heat.js';
-import { spending } from './spending.js';
+import { concatenate, mean, median, countOverlaps, percentiles } from './measures.js';
+import { compareWithFloor } from './scenarios/heat.js';
+import { measureSpending } from './spending.js';
 
 describe('what the benchmark makes of its figures', () => {
   it('finds who got in while another one was inside', () => {
     const one = Float64Array.of(0, 1, 4, 5);
-    expect(overlaps([one, Float64Array.of(1, 4, 6, 7)])).toBe(0);
-    expect(overlaps([one, Float64Array.of(0.5, 0.7, 4.9, 6)])).toBe(2);
-    expect(overlaps([Float64Array.of(0, 10), Float64Array.of(1, 2, 3, 4)])).toBe(2);
-    expect(overlaps([])).toBe(0);
+    expect(countOverlaps([one, Float64Array.of(1, 4, 6, 7)])).toBe(0);
+    expect(countOverlaps([one, Float64Array.of(0.5, 0.7, 4.9, 6)])).toBe(2);
+    expect(countOverlaps([Float64Array.of(0, 10), Float64Array.of(1, 2, 3, 4)])).toBe(2);
+    expect(countOverlaps([])).toBe(0);
   });
 
   it('takes the nearest rank for a percentile', () => {
@@ -21,7 +21,7 @@ describe('what the benchmark makes of its figures', () => {
 
   it('has the middle and the mean of what it is given', () => {
     expect([median([3, 1, 2]), median([4, 1, 3, 2]), median([])]).toEqual([2, 2.5, NaN]);
-    expect(mean(concatenated([Float64Array.of(1, 2), Float64Array.of(6)]))).toBe(3);
+    expect(mean(concatenate([Float64Array.of(1, 2), Float64Array.of(6)]))).toBe(3);
   });
 
   it('compares neighbours, and takes the median of the ratios', () => {
@@ -33,15 +33,15 @@ describe('what the benchmark makes of its figures', () => {
       { floor: ran(10, 1), own: ran(8, 3) },
       { floor: ran(200, 4), own: ran(20, 4) },
     ];
-    expect(timesFloor(pairs)).toEqual({ timesFloor: 0.5, usTimesFloor: 2 });
+    expect(compareWithFloor(pairs)).toEqual({ timesFloor: 0.5, usTimesFloor: 2 });
   });
 
   it('counts what is allocated, collected or not', () => {
-    const spent = spending();
+    const stopMeasuring = measureSpending();
     for (let i = 0; i < 500_000; i += 1) kept[i % 1_000] = { a: i, b: i, c: i, d: i };
-    // Three words of V8's own and four fields, of 8 bytes each. The runner of the tests allocates a little, too.
+    // An object has three words of V8's own and four fields, of 8 bytes each. The test runner allocates a little, too.
     const expected = 500_000 * 7 * 8;
-    const { bytes } = spent();
+    const { bytes } = stopMeasuring();
     expect(bytes).toBeGreaterThan(expected * 0.99);
     expect(bytes).toBeLessThan(expected * 1.2);
   });

@@ -1,10 +1,10 @@
-/** The values that so many of 100 do not exceed, by the nearest rank; NaN of nothing. */
+/** Returns the percentiles of values by the nearest rank; `NaN` where there are no values. */
 export function percentiles(values: ArrayLike<number>, percents: readonly number[]): number[] {
   const sorted = Float64Array.from(values).toSorted();
   return percents.map((percent) => sorted[Math.max(0, Math.ceil((percent / 100) * sorted.length) - 1)] ?? NaN);
 }
 
-/** The mean of the two in the middle where the number of values is even. */
+/** Returns the median; for an even number of values the mean of the middle two. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const middle = sorted.length / 2;
@@ -20,7 +20,7 @@ export function mean(values: ArrayLike<number>): number {
 
 export const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-export function concatenated(parts: readonly Float64Array[]): Float64Array {
+export function concatenate(parts: readonly Float64Array[]): Float64Array {
   const all = new Float64Array(sum(parts.map(({ length }) => length)));
   let at = 0;
   for (const part of parts) {
@@ -30,8 +30,11 @@ export function concatenated(parts: readonly Float64Array[]): Float64Array {
   return all;
 }
 
-/** How often somebody got in while another one was inside. Each part has one process's entries and exits by turns. */
-export function overlaps(visits: readonly Float64Array[]): number {
+/**
+ * Counts the acquisitions of a lock that another caller held.
+ * @param visits times of acquisition and release in turns, for each process
+ */
+export function countOverlaps(visits: readonly Float64Array[]): number {
   const all = visits.flatMap((part) =>
     Array.from({ length: part.length / 2 }, (_, place) => ({
       entered: part[place * 2] ?? NaN,

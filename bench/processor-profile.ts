@@ -1,14 +1,14 @@
 import { type Profiler, Session } from 'node:inspector/promises';
 
-/** The owner of the code that a process ran. */
-export type Part = 'core' | 'backend' | 'packages' | 'node' | 'garbage' | 'benchmark';
+/** Owner of the code that a process ran. */
+export type CodeOwner = 'core' | 'backend' | 'packages' | 'node' | 'garbage' | 'benchmark';
 
-/** Milliseconds of processor time, by whose code they were spent in. */
-export type Spent = Readonly<Record<Part, number>>;
+/** Milliseconds of processor time by the owner of the code. */
+export type TimeByOwner = Readonly<Record<CodeOwner, number>>;
 
 /**
- * V8's sampling profiler: https://chromedevtools.github.io/devtools-protocol/tot/Profiler/. It slows down what it watches, so
- * such a run is for the shares only.
+ * Profile by V8's sampling profiler: https://chromedevtools.github.io/devtools-protocol/tot/Profiler/. The profiler slows
+ * the process down: only the shares of the owners are meaningful.
  */
 export class ProcessorProfile {
   private constructor(private readonly session: Session) {}
@@ -21,25 +21,25 @@ export class ProcessorProfile {
     return new ProcessorProfile(session);
   }
 
-  async stop(): Promise<Spent> {
+  async stop(): Promise<TimeByOwner> {
     const { profile } = await this.session.post('Profiler.stop');
     this.session.disconnect();
-    return spentIn(profile);
+    return sumTimeByOwner(profile);
   }
 }
 
-function spentIn({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): Spent {
-  const parts = new Map(nodes.map(({ id, callFrame }) => [id, partOf(callFrame)]));
-  const spent: Record<Part, number> = { core: 0, backend: 0, packages: 0, node: 0, garbage: 0, benchmark: 0 };
+function sumTimeByOwner({ nodes, samples = [], timeDeltas = [] }: Profiler.Profile): TimeByOwner {
+  const owners = new Map(nodes.map(({ id, callFrame }) => [id, findCodeOwner(callFrame)]));
+  const timeMs: Record<CodeOwner, number> = { core: 0, backend: 0, packages: 0, node: 0, garbage: 0, benchmark: 0 };
   for (const [i, id] of samples.entries()) {
-    const part = parts.get(id);
-    if (part) spent[part] += (timeDeltas[i] ?? 0) / 1_000;
+    const owner = owners.get(id);
+    if (owner) timeMs[owner] += (timeDeltas[i] ?? 0) / 1_000;
   }
-  return spent;
+  return timeMs;
 }
 
-/** `undefined` for a process that waits. */
-function partOf({ functionName, url }: Profiler.Profile['nodes'][number]['callFrame']): Part | undefined {
+/** Returns the owner of the code of a stack frame; `undefined` while the process was idle. */
+function findCodeOwner({ functionName, url }: Profiler.Profile['nodes'][number]['callFrame']): CodeOwner | undefined {
   if (functionName === '(idle)') return undefined;
   if (functionName === '(garbage collector)') return 'garbage';
   if (url.includes('/node_modules/')) return 'packages';

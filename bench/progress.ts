@@ -1,29 +1,29 @@
-/** One line on standard error: what is being measured, and how long all the rest will take. */
+/** Line on standard error with the current measurement and the minutes that all the rest will take. */
 export class Progress {
-  #left: number[] = [];
+  #remainingSeconds: number[] = [];
   #startedAt = performance.now();
-  #done = 0;
+  #doneSeconds = 0;
 
   constructor(private readonly out: NodeJS.WriteStream) {}
 
-  /** How many seconds each step will take, about. */
-  expect(seconds: readonly number[]): void {
-    this.#left = [...seconds];
+  /** Sets the estimated seconds of each step. */
+  setEstimates(seconds: readonly number[]): void {
+    this.#remainingSeconds = [...seconds];
     this.#startedAt = performance.now();
   }
 
-  begin(step: string): void {
-    const left = this.#left.reduce((sum, seconds) => sum + seconds, 0);
+  beginStep(step: string): void {
+    const remaining = this.#remainingSeconds.reduce((sum, seconds) => sum + seconds, 0);
     const elapsed = (performance.now() - this.#startedAt) / 1_000;
-    // The estimates are only as good as the machine is fast.
-    const factor = this.#done > 0 ? elapsed / this.#done : 1;
-    const minutes = Math.ceil((left * factor) / 60);
+    // A slow machine takes longer than all estimates, by about the same factor.
+    const slowness = this.#doneSeconds > 0 ? elapsed / this.#doneSeconds : 1;
+    const minutes = Math.ceil((remaining * slowness) / 60);
     const line = `${step}, about ${minutes} min left`;
     this.out.write(this.out.isTTY ? `\r\u001b[K${line}` : `${line}\n`);
   }
 
-  end(): void {
-    this.#done += this.#left.shift() ?? 0;
-    if (this.out.isTTY && this.#left.length === 0) this.out.write('\r\u001b[K');
+  endStep(): void {
+    this.#doneSeconds += this.#remainingSeconds.shift() ?? 0;
+    if (this.out.isTTY && this.#remainingSeconds.length === 0) this.out.write('\r\u001b[K');
   }
 }

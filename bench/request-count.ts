@@ -5,10 +5,10 @@ import { createInterface } from 'node:readline';
 import { askRedis } from '../test/servers/ask-redis.js';
 
 /**
- * How many requests clients send to a Redis server during `work`: https://redis.io/docs/latest/commands/monitor/. Telling us of
- * each costs the server time, so such a run is for counting only.
+ * Counts the requests that clients send to a Redis server during `work`: https://redis.io/docs/latest/commands/monitor/.
+ * `MONITOR` slows the server down, and a run with it measures no times.
  */
-export async function requestsDuring(redisUrl: string, work: () => Promise<unknown>): Promise<number> {
+export async function countRequests(redisUrl: string, work: () => Promise<unknown>): Promise<number> {
   const { hostname, port } = new URL(redisUrl);
   const socket = connect(Number(port), hostname).setNoDelay();
   const lines = createInterface({ input: socket });
@@ -20,7 +20,7 @@ export async function requestsDuring(redisUrl: string, work: () => Promise<unkno
   const ended = new Promise<void>((resolve) => {
     lines.on('line', (line: string) => {
       if (line.includes(mark)) resolve();
-      // A call of a script inside the server is no request.
+      // The server also prints the calls inside of a script, which are no requests.
       else if (!/^\+[\d.]+ \[\d+ lua\]/u.test(line)) requests += 1;
     });
   });

@@ -1,19 +1,19 @@
 import { GCProfiler, getHeapStatistics } from 'node:v8';
 import { sum } from './measures.js';
 
-/** Costs of a process, with V8's threads for collections and compilation. */
+/** Costs of a process, including V8's threads for garbage collection and compilation. */
 export interface Spending {
   /** Milliseconds of processor time. */
   readonly cpuMs: number;
-  /** Allocated on V8's heap. */
+  /** Number of bytes allocated on V8's heap. */
   readonly bytes: number;
 }
 
 /**
- * Counts from now on until the returned function is called. V8 tells how much of its heap is used before and after each
- * collection. These differences and the growth from beginning to end add up to the bytes that were allocated.
+ * Starts to measure, and returns a function that stops and returns the costs. V8 tells the size of its heap before and
+ * after each collection. These differences and the growth from beginning to end add up to the allocated bytes.
  */
-export function spending(): () => Spending {
+export function measureSpending(): () => Spending {
   const collections = new GCProfiler();
   collections.start();
   const bytesBefore = getHeapStatistics().used_heap_size;

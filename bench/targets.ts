@@ -1,7 +1,7 @@
 import type { BackendName } from './competitions.js';
 import type { Metric } from './scenarios/scenario.js';
 
-/** A target for the contestant that `contestant` names. */
+/** Bound for a metric of one contestant in one scenario. */
 export interface Target {
   readonly scenario: string;
   readonly contestant: string;
@@ -44,29 +44,29 @@ const REDIS: readonly Target[] = [
   { scenario: 'held-100000', contestant: QUEUE, metric: 'bytesHeld', atMost: 2_048 },
   { scenario: 'held-100000', contestant: QUEUE, metric: 'cpuPercent', atMost: 5 },
   { scenario: 'waiting-10000', contestant: QUEUE, metric: 'bytesWaiting', atMost: 1_024 },
-  ...fair(QUEUE),
+  ...fairnessTargets(QUEUE),
 ];
 
 export const TARGETS: Readonly<Record<BackendName, readonly Target[]>> = {
   redis: REDIS,
-  redlock: [...uncontended(0.8), ...handedOff()],
-  memcached: [...uncontended(0.9), ...handedOff()],
-  zookeeper: [...uncontended(0.85), ...handedOff(), ...fair(OURS)],
-  etcd: [...uncontended(0.85), ...handedOff(), ...fair(OURS)],
-  postgres: [...uncontended(0.85), ...handedOff(), ...fair(OURS)],
-  mariadb: uncontended(0.85),
-  sqlite: uncontended(0.85),
+  redlock: [...uncontendedTargets(0.8), ...handOffTargets()],
+  memcached: [...uncontendedTargets(0.9), ...handOffTargets()],
+  zookeeper: [...uncontendedTargets(0.85), ...handOffTargets(), ...fairnessTargets(OURS)],
+  etcd: [...uncontendedTargets(0.85), ...handOffTargets(), ...fairnessTargets(OURS)],
+  postgres: [...uncontendedTargets(0.85), ...handOffTargets(), ...fairnessTargets(OURS)],
+  mariadb: uncontendedTargets(0.85),
+  sqlite: uncontendedTargets(0.85),
 };
 
-function uncontended(atLeast: number): readonly Target[] {
+function uncontendedTargets(atLeast: number): readonly Target[] {
   return [{ scenario: 'S1', contestant: OURS, metric: 'timesFloor', atLeast }];
 }
 
-function handedOff(): readonly Target[] {
+function handOffTargets(): readonly Target[] {
   return [{ scenario: 'S3', contestant: OURS, metric: 'timesFloor', atLeast: 50 }];
 }
 
-function fair(contestant: string): readonly Target[] {
+function fairnessTargets(contestant: string): readonly Target[] {
   return ['S4a', 'S4b'].flatMap((scenario) => [
     { scenario, contestant, metric: 'evenness', atLeast: 0.9 },
     { scenario, contestant, metric: 'p99ToMean', atMost: 3 },

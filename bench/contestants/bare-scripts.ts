@@ -9,44 +9,44 @@ import { urlOf } from './url-of.js';
 
 const METADATA = 'a-host|12345|';
 
-/** Our scripts, called by the raw client on keys that nobody else wants: as fast as their mode could be if we did nothing else. */
+/** Scripts of the library, called by the raw client on keys without contention: the fastest that their mode can be. */
 export const BARE_SCRIPTS: readonly Contestant[] = [
-  bare('queue', ({ exclusive: { acquire, release } }) => ({
+  bareScriptsContestant('queue', ({ exclusive: { acquire, release } }) => ({
     scripts: [acquire, release],
-    take: (redis, key, owner, ttlMs) =>
+    sendAcquire: (redis, key, owner, ttlMs) =>
       redis.evalsha(acquire.sha1, 1, leaseKeyOf('lock', key), owner, ttlMs, `|${METADATA}`),
-    give: (redis, key, owner) => redis.evalsha(release.sha1, 1, leaseKeyOf('lock', key), owner),
+    sendRelease: (redis, key, owner) => redis.evalsha(release.sha1, 1, leaseKeyOf('lock', key), owner),
   })),
-  bare('plain', () => ({
+  bareScriptsContestant('plain', () => ({
     scripts: [SET_IF_FREE, COMPARE_AND_DELETE],
-    take: (redis, key, owner, ttlMs) => redis.evalsha(SET_IF_FREE.sha1, 1, key, `${owner}|${METADATA}`, ttlMs),
-    give: (redis, key, owner) => redis.evalsha(COMPARE_AND_DELETE.sha1, 1, key, owner),
+    sendAcquire: (redis, key, owner, ttlMs) => redis.evalsha(SET_IF_FREE.sha1, 1, key, `${owner}|${METADATA}`, ttlMs),
+    sendRelease: (redis, key, owner) => redis.evalsha(COMPARE_AND_DELETE.sha1, 1, key, owner),
   })),
 ];
 
-interface Calls {
+interface ScriptCalls {
   readonly scripts: readonly RedisScript[];
-  readonly take: (redis: Redis, key: string, owner: string, ttlMs: number) => Promise<unknown>;
-  readonly give: (redis: Redis, key: string, owner: string) => Promise<unknown>;
+  readonly sendAcquire: (redis: Redis, key: string, owner: string, ttlMs: number) => Promise<unknown>;
+  readonly sendRelease: (redis: Redis, key: string, owner: string) => Promise<unknown>;
 }
 
-function bare(mode: string, callsOf: (scripts: QueueScripts) => Calls): Contestant {
-  const { scripts, take, give } = callsOf(queueScripts({ sharded: false, declaresKeys: false }));
+function bareScriptsContestant(mode: string, callsOf: (scripts: QueueScripts) => ScriptCalls): Contestant {
+  const { scripts, sendAcquire, sendRelease } = callsOf(queueScripts({ sharded: false, declaresKeys: false }));
   return {
     name: `bare scripts of ${mode}`,
-    renews: false,
-    alone: true,
+    renewsLease: false,
+    isUncontendedOnly: true,
     connect: async (to, { ttlMs }) => {
       const redis = new Redis(urlOf(to));
       await Promise.all(scripts.map(({ source }) => redis.script('LOAD', source)));
       return {
         withLock: async (key, work) => {
           const owner = randomUUID();
-          await take(redis, key, owner, ttlMs);
+          await sendAcquire(redis, key, owner, ttlMs);
           try {
             await work();
           } finally {
-            await give(redis, key, owner);
+            await sendRelease(redis, key, owner);
           }
         },
         close: () => redis.disconnect(),

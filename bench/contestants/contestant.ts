@@ -1,45 +1,45 @@
 import type { Connection } from '../../test/support/harness-connection.js';
 
-/** The same for all, so that nobody wins by waiting less or by letting go sooner. */
+/** Times of a lock. They are the same for all contestants, which keeps the comparison fair. */
 export interface Terms {
   readonly ttlMs: number;
   readonly waitMs: number;
 }
 
-/** A contestant in one process. */
+/** Connection of a contestant in one process. */
 export interface Locker {
-  /** Rejects when the lock was not had within `waitMs`. */
-  /** Where there is more than `withLock`: resolves to what gives the lock back. */
+  /** Acquires the lock and resolves to its release, where the library has such a call. */
   acquire?(key: string): Promise<() => Promise<void>>;
+  /** Runs `work` under the lock. Rejects where the lock was not granted within `waitMs`. */
   withLock(key: string, work: () => Promise<void> | void): Promise<void>;
   close(): Promise<void> | void;
 }
 
-/** Somebody who locks: we, a peer, or the raw calls that nobody can do without. */
+/** Way to lock that is measured: the library, another library, or the floor of raw calls. */
 export interface Contestant {
   readonly name: string;
-  /** The package whose version belongs into the report. */
+  /** Package whose version the report shows. */
   readonly packageName?: string;
-  /** Keeps a lock for longer than its TTL by itself. */
-  readonly renews: boolean;
-  /** Knows nothing of other processes. */
-  readonly oneProcess?: true;
-  /** Does not wait, and takes part only where nobody has to. */
-  readonly alone?: true;
-  /** Waits and holds like another contestant, and takes part only where that does not matter. */
-  readonly racesOnly?: true;
+  /** Whether the contestant renews leases by itself, and so holds locks longer than a TTL. */
+  readonly renewsLease: boolean;
+  /** Whether its locks exclude callers of the same process only. */
+  readonly isLocalOnly?: true;
+  /** Whether it cannot wait for a held key, and takes part only in races without contention. */
+  readonly isUncontendedOnly?: true;
+  /** Whether it differs from another contestant in races only, and takes no part in other scenarios. */
+  readonly isRaceVariant?: true;
   connect(to: Connection, terms: Terms): Promise<Locker>;
 }
 
-/** How long those pause who ask again, where their library leaves it to the caller: 10 to 50 ms. */
-export const RETRY = { shortestMs: 10, longestMs: 50 } as const;
+/** Shortest and longest pause between two attempts, where the library leaves the pause to its caller. */
+export const RETRY_PAUSE = { shortestMs: 10, longestMs: 50 } as const;
 
-/** Asks until it is granted, as anybody does who has no library. */
-export async function retried(attempt: () => Promise<boolean>, { waitMs }: Terms): Promise<void> {
+/** Repeats an attempt until it succeeds, with pauses. Rejects after `waitMs`. */
+export async function retryUntilGranted(attempt: () => Promise<boolean>, { waitMs }: Terms): Promise<void> {
   const abandonAt = performance.now() + waitMs;
   while (!(await attempt())) {
     if (performance.now() >= abandonAt) throw new Error(`not had within ${waitMs} ms`);
-    const pauseMs = RETRY.shortestMs + Math.random() * (RETRY.longestMs - RETRY.shortestMs);
+    const pauseMs = RETRY_PAUSE.shortestMs + Math.random() * (RETRY_PAUSE.longestMs - RETRY_PAUSE.shortestMs);
     await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 }

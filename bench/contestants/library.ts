@@ -2,20 +2,26 @@ import { type AcquireOptions, LockService } from 'nestjs-distributed-lock/core';
 import { type Connection, connectBackend } from '../../test/support/harness-connection.js';
 import type { Contestant } from './contestant.js';
 
-type Way = (to: Connection) => Connection;
+type ConnectionAdapter = (to: Connection) => Connection;
 
 /**
- * As an application uses it, with nothing tuned.
- * @param how it reaches the backend, where there is more than one way
- * @param options that change how locks are taken and released, which is seen in races only
+ * Returns this library as a contestant, with the defaults that an application gets.
+ * @param adaptConnection changes the connection, such as the mode of Redis
+ * @param options for each acquisition. A contestant that has some takes part in races only.
  */
-export function ours(name = 'ours', how: Way = (to) => to, options?: AcquireOptions): Contestant {
+export function libraryContestant(
+  name = 'ours',
+  adaptConnection: ConnectionAdapter = (to) => to,
+  options?: AcquireOptions,
+): Contestant {
   return {
     name,
-    renews: true,
-    ...(options ? { racesOnly: true } : {}),
+    renewsLease: true,
+    ...(options ? { isRaceVariant: true } : {}),
     connect: async (to, { ttlMs, waitMs }) => {
-      const locks = new LockService(await connectBackend(how(to)), { defaults: { ttlMs, waitMs, ...options } });
+      const locks = new LockService(await connectBackend(adaptConnection(to)), {
+        defaults: { ttlMs, waitMs, ...options },
+      });
       await locks.start();
       return {
         acquire: async (key) => {

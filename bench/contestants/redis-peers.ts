@@ -1,17 +1,17 @@
 import { Redis } from 'ioredis';
 import { createRequire } from 'node:module';
-import { type Contestant, type Locker, RETRY, type Terms } from './contestant.js';
+import { type Contestant, type Locker, RETRY_PAUSE, type Terms } from './contestant.js';
 import { urlOf } from './url-of.js';
 
 type Work = () => Promise<void> | void;
 
-const PAUSE_MS = (RETRY.shortestMs + RETRY.longestMs) / 2;
-const JITTER_MS = (RETRY.longestMs - RETRY.shortestMs) / 2;
+const PAUSE_MS = (RETRY_PAUSE.shortestMs + RETRY_PAUSE.longestMs) / 2;
+const JITTER_MS = (RETRY_PAUSE.longestMs - RETRY_PAUSE.shortestMs) / 2;
 
-/** The other libraries for Redis, each as its own documentation shows it, waiting as long as we do. */
+/** Other libraries for Redis. Each is used as its documentation shows, and waits as long as this library. */
 export const REDIS_PEERS: readonly Contestant[] = [
-  onIoredis('redlock 4', 'redlock-4', false, async (client, { ttlMs, waitMs }) => {
-    const { default: Redlock } = await load<Redlock4>('redlock-4');
+  ioredisContestant('redlock 4', 'redlock-4', false, async (client, { ttlMs, waitMs }) => {
+    const { default: Redlock } = await importPackage<Redlock4>('redlock-4');
     const redlock = new Redlock([client], redlockSettings(waitMs));
     return async (key, work) => {
       const lock = await redlock.lock(key, ttlMs);
@@ -22,19 +22,19 @@ export const REDIS_PEERS: readonly Contestant[] = [
       }
     };
   }),
-  onIoredis('redlock 5', 'redlock-5', true, async (client, { ttlMs, waitMs }) => {
-    const { default: Redlock } = await load<Redlock5>('redlock-5');
+  ioredisContestant('redlock 5', 'redlock-5', true, async (client, { ttlMs, waitMs }) => {
+    const { default: Redlock } = await importPackage<Redlock5>('redlock-5');
     const redlock = new Redlock([client], redlockSettings(waitMs));
     return (key, work) => redlock.using([key], ttlMs, async () => work());
   }),
-  onIoredis('@anchan828/nest-redlock', '@anchan828/nest-redlock', true, async (client, { ttlMs, waitMs }) => {
-    // Its ES modules name files without their extensions, which Node does not find.
+  ioredisContestant('@anchan828/nest-redlock', '@anchan828/nest-redlock', true, async (client, { ttlMs, waitMs }) => {
+    // Its ES modules import files without extensions, which Node cannot resolve.
     const { RedlockService } = createRequire(import.meta.url)('@anchan828/nest-redlock') as NestRedlock;
     const redlock = new RedlockService({ clients: [client], settings: redlockSettings(waitMs) });
     return (key, work) => redlock.using([key], ttlMs, async () => work());
   }),
-  onIoredis('redis-semaphore', 'redis-semaphore', true, async (client, { ttlMs, waitMs }) => {
-    const { Mutex } = await load<RedisSemaphore>('redis-semaphore');
+  ioredisContestant('redis-semaphore', 'redis-semaphore', true, async (client, { ttlMs, waitMs }) => {
+    const { Mutex } = await importPackage<RedisSemaphore>('redis-semaphore');
     const settings = { lockTimeout: ttlMs, acquireTimeout: waitMs, retryInterval: PAUSE_MS };
     return async (key, work) => {
       const mutex = new Mutex(client, key, settings);
@@ -46,9 +46,9 @@ export const REDIS_PEERS: readonly Contestant[] = [
       }
     };
   }),
-  onIoredis('@verrou/core', '@verrou/core', false, async (client, { ttlMs, waitMs }) => {
-    const { LockFactory } = await load<Verrou>('@verrou/core');
-    const { redisStore } = await load<VerrouRedis>('@verrou/core/drivers/redis');
+  ioredisContestant('@verrou/core', '@verrou/core', false, async (client, { ttlMs, waitMs }) => {
+    const { LockFactory } = await importPackage<Verrou>('@verrou/core');
+    const { redisStore } = await importPackage<VerrouRedis>('@verrou/core/drivers/redis');
     const retry = { delay: PAUSE_MS, timeout: waitMs };
     const locks = new LockFactory(redisStore({ connection: client }).factory(), { retry });
     return async (key, work) => {
@@ -56,19 +56,19 @@ export const REDIS_PEERS: readonly Contestant[] = [
       if (!acquired) throw new Error(`not had within ${waitMs} ms`);
     };
   }),
-  onIoredis('redlock-universal', 'redlock-universal', true, async (client, { ttlMs, waitMs }) => {
-    const { createLock, IoredisAdapter } = await load<RedlockUniversal>('redlock-universal');
+  ioredisContestant('redlock-universal', 'redlock-universal', true, async (client, { ttlMs, waitMs }) => {
+    const { createLock, IoredisAdapter } = await importPackage<RedlockUniversal>('redlock-universal');
     const adapter = new IoredisAdapter(client);
-    const patience = { retryDelay: PAUSE_MS, retryAttempts: Math.ceil(waitMs / PAUSE_MS) };
-    return (key, work) => createLock({ adapter, key, ttl: ttlMs, ...patience }).using(async () => work());
+    const retry = { retryDelay: PAUSE_MS, retryAttempts: Math.ceil(waitMs / PAUSE_MS) };
+    return (key, work) => createLock({ adapter, key, ttl: ttlMs, ...retry }).using(async () => work());
   }),
   {
     name: 'murlock',
     packageName: 'murlock',
-    renews: false,
+    renewsLease: false,
     connect: async (to, { ttlMs, waitMs }) => {
-      const { MurLockModule, MurLockService } = await load<Murlock>('murlock');
-      const { NestFactory } = await load<Nest>('@nestjs/core');
+      const { MurLockModule, MurLockService } = await importPackage<Murlock>('murlock');
+      const { NestFactory } = await importPackage<Nest>('@nestjs/core');
       const module = MurLockModule.forRoot({
         redisOptions: { url: urlOf(to), socket: {} },
         wait: PAUSE_MS,
@@ -86,14 +86,14 @@ export const REDIS_PEERS: readonly Contestant[] = [
   },
 ];
 
-/** Keeps callers of one process apart, and that is all: what no lock of several processes can pass. */
+/** Mutex of one process, without a server: an upper limit for every distributed lock. */
 export const MUTEX: Contestant = {
   name: 'async-mutex, one process only',
   packageName: 'async-mutex',
-  renews: false,
-  oneProcess: true,
+  renewsLease: false,
+  isLocalOnly: true,
   connect: async () => {
-    const { Mutex } = await load<AsyncMutex>('async-mutex');
+    const { Mutex } = await importPackage<AsyncMutex>('async-mutex');
     const mutexes = new Map<string, InstanceType<AsyncMutex['Mutex']>>();
     return {
       withLock: (key, work) => {
@@ -108,25 +108,25 @@ export const MUTEX: Contestant = {
 
 type WithLock = Locker['withLock'];
 
-function onIoredis(
+function ioredisContestant(
   name: string,
   packageName: string,
-  renews: boolean,
-  build: (client: Redis, terms: Terms) => Promise<WithLock>,
+  renewsLease: boolean,
+  connectLibrary: (client: Redis, terms: Terms) => Promise<WithLock>,
 ): Contestant {
   return {
     name,
     packageName,
-    renews,
+    renewsLease,
     connect: async (to, terms) => {
       const client = new Redis(urlOf(to));
-      return { withLock: await build(client, terms), close: () => client.disconnect() };
+      return { withLock: await connectLibrary(client, terms), close: () => client.disconnect() };
     },
   };
 }
 
-/** They come from this folder's package.json, which the types of the project do not see. */
-async function load<Module>(specifier: string): Promise<Module> {
+/** Imports a package of bench/package.json. The compiler does not see its types. */
+async function importPackage<Module>(specifier: string): Promise<Module> {
   return (await import(specifier)) as Module;
 }
 

@@ -2,23 +2,24 @@ import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { randomUUID } from 'node:crypto';
 import type { Connection } from '../../test/support/harness-connection.js';
-import { type Contestant, type Locker, retried, type Terms } from '../contestants/contestant.js';
+import { type Contestant, type Locker, retryUntilGranted, type Terms } from '../contestants/contestant.js';
 import { urlOf } from '../contestants/url-of.js';
 
 interface Statements {
-  /** How many rows it changed. */
+  /** Inserts the row of a key unless it exists. Resolves to the number of inserted rows. */
   readonly insert: (key: string, owner: string) => Promise<number>;
   readonly remove: (key: string, owner: string) => Promise<unknown>;
   readonly close: () => Promise<void> | void;
 }
 
-const TABLE = 'create table if not exists floor_locks (name varchar(200) primary key, owner varchar(40) not null)';
-/** As many connections as the lease strategy uses. */
+const CREATE_TABLE_SQL =
+  'create table if not exists floor_locks (name varchar(200) primary key, owner varchar(40) not null)';
+/** Number of connections: as many as the lease strategy uses. */
 const CONNECTIONS = 2;
 
-export const POSTGRES_FLOOR = floor(async (to) => {
+export const POSTGRES_FLOOR = createSqlFloor(async (to) => {
   const pool = new Pool({ connectionString: urlOf(to), max: CONNECTIONS });
-  await pool.query(TABLE).catch(ifMadeMeanwhile);
+  await pool.query(CREATE_TABLE_SQL).catch(ignoreExistingTable);
   return {
     insert: async (key, owner) => {
       const text = 'insert into floor_locks values ($1, $2) on conflict do nothing';
@@ -34,26 +35,26 @@ export const POSTGRES_FLOOR = floor(async (to) => {
   };
 });
 
-export const MARIADB_FLOOR = floor(async (to) => {
+export const MARIADB_FLOOR = createSqlFloor(async (to) => {
   const pool = createPool({ uri: urlOf(to), connectionLimit: CONNECTIONS });
-  await pool.query(TABLE).catch(ifMadeMeanwhile);
-  const changed = async (sql: string, values: string[]): Promise<number> => {
+  await pool.query(CREATE_TABLE_SQL).catch(ignoreExistingTable);
+  const countChangedRows = async (sql: string, values: string[]): Promise<number> => {
     const [result] = await pool.execute(sql, values);
     return 'affectedRows' in result ? result.affectedRows : 0;
   };
   return {
-    insert: (key, owner) => changed('insert ignore into floor_locks values (?, ?)', [key, owner]),
-    remove: (key, owner) => changed('delete from floor_locks where name = ? and owner = ?', [key, owner]),
+    insert: (key, owner) => countChangedRows('insert ignore into floor_locks values (?, ?)', [key, owner]),
+    remove: (key, owner) => countChangedRows('delete from floor_locks where name = ? and owner = ?', [key, owner]),
     close: () => pool.end(),
   };
 });
 
-export const SQLITE_FLOOR = floor(async (to) => {
+export const SQLITE_FLOOR = createSqlFloor(async (to) => {
   if (to.backend !== 'sqlite') throw new Error(`${to.backend} is not SQLite`);
   const { default: Database } = await import('libsql');
   const database = new Database(to.database, { timeout: 5_000 });
   database.exec('pragma journal_mode = wal');
-  database.exec(TABLE);
+  database.exec(CREATE_TABLE_SQL);
   const insert = database.prepare('insert or ignore into floor_locks values (?, ?)');
   const remove = database.prepare('delete from floor_locks where name = ? and owner = ?');
   return {
@@ -63,19 +64,19 @@ export const SQLITE_FLOOR = floor(async (to) => {
   };
 });
 
-function floor(open: (to: Connection) => Promise<Statements>): Contestant {
+function createSqlFloor(open: (to: Connection) => Promise<Statements>): Contestant {
   return {
     name: 'floor: INSERT + DELETE',
-    renews: false,
-    connect: async (to, terms) => lockerOf(await open(to), terms),
+    renewsLease: false,
+    connect: async (to, terms) => createLocker(await open(to), terms),
   };
 }
 
-function lockerOf({ insert, remove, close }: Statements, terms: Terms): Locker {
+function createLocker({ insert, remove, close }: Statements, terms: Terms): Locker {
   return {
     withLock: async (key, work) => {
       const owner = randomUUID();
-      await retried(async () => (await insert(key, owner)) === 1, terms);
+      await retryUntilGranted(async () => (await insert(key, owner)) === 1, terms);
       try {
         await work();
       } finally {
@@ -86,7 +87,7 @@ function lockerOf({ insert, remove, close }: Statements, terms: Terms): Locker {
   };
 }
 
-/** Two processes may find that there is no table. */
-function ifMadeMeanwhile(error: unknown): void {
+/** Ignores the error of a process that creates the table at the same time as another one. */
+function ignoreExistingTable(error: unknown): void {
   if (!(error instanceof Error && /exists|duplicate key/u.test(error.message))) throw error;
 }

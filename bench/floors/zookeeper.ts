@@ -1,11 +1,11 @@
 import { type EventEmitter, once } from 'node:events';
 import { createRequire } from 'node:module';
 import { promisify } from 'node:util';
-import { type Contestant, retried } from '../contestants/contestant.js';
+import { type Contestant, retryUntilGranted } from '../contestants/contestant.js';
 
 type Done<T> = (error: Error | null, result: T) => void;
 
-/** The part of node-zookeeper-client in use. The library itself declares less of it. */
+/** Methods of node-zookeeper-client that the floor calls. The types of lib/backends/zookeeper have fewer. */
 interface Client extends EventEmitter {
   connect(): void;
   close(): void;
@@ -23,10 +23,12 @@ interface ZooKeeper {
 const zookeeper = createRequire(import.meta.url)('node-zookeeper-client') as ZooKeeper;
 const { EPHEMERAL_SEQUENTIAL } = zookeeper.CreateMode;
 
-/** An ephemeral sequential node, the list of its siblings, and its deletion, with the bare client. */
+/**
+ * Floor of ZooKeeper: creates an ephemeral sequential node, lists its siblings, and deletes it, with the bare client.
+ */
 export const ZOOKEEPER_FLOOR: Contestant = {
   name: 'floor: create + list + delete',
-  renews: true,
+  renewsLease: true,
   connect: async (to, terms) => {
     if (to.backend !== 'zookeeper') throw new Error(`${to.backend} is not ZooKeeper`);
     const client = zookeeper.createClient(to.connectString, { sessionTimeout: terms.ttlMs });
@@ -36,19 +38,19 @@ export const ZOOKEEPER_FLOOR: Contestant = {
     const create = promisify<string, number, string>((path, mode, done) => client.create(path, mode, done));
     const list = promisify<string, string[]>((path, done) => client.getChildren(path, done));
     const remove = promisify<string, void>((path, done) => client.remove(path, done));
-    const made = new Map<string, Promise<unknown>>();
-    const parentOf = async (key: string): Promise<string> => {
+    const parentCreations = new Map<string, Promise<unknown>>();
+    const createParent = async (key: string): Promise<string> => {
       const path = `/floor/${key}`;
-      if (!made.has(path))
-        made.set(path, promisify<string, string>((wanted, done) => client.mkdirp(wanted, done))(path));
-      await made.get(path);
+      if (!parentCreations.has(path))
+        parentCreations.set(path, promisify<string, string>((wanted, done) => client.mkdirp(wanted, done))(path));
+      await parentCreations.get(path);
       return path;
     };
     return {
       withLock: async (key, work) => {
-        const parent = await parentOf(key);
+        const parent = await createParent(key);
         let node = '';
-        await retried(async () => {
+        await retryUntilGranted(async () => {
           node = await create(`${parent}/lock-`, EPHEMERAL_SEQUENTIAL);
           const [first] = (await list(parent)).toSorted();
           if (node.endsWith(`/${first}`)) return true;

@@ -11,19 +11,19 @@ export interface Plot {
 }
 
 const [WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM] = [900, 460, 80, 230, 40, 50];
-/** Told apart by people who do not see all colours: Okabe and Ito's, and then dashed. */
+/** Colours by Okabe and Ito, which people with colour blindness can distinguish. Further lines are dashed. */
 const COLOURS = ['#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000'];
 
-/** Both axes are logarithmic: locks differ by orders of magnitude. */
-export function svg({ title, x, y, lines }: Plot): string {
+/** Returns a plot as SVG. Both axes are logarithmic, since locks differ by orders of magnitude. */
+export function renderSvg({ title, x, y, lines }: Plot): string {
   const shownLines = lines.map((line) => ({ ...line, points: line.points.filter(([a, b]) => a > 0 && b > 0) }));
   const all = shownLines.flatMap(({ points }) => points);
-  const across = axis(
+  const xAxis = createAxis(
     all.map(([value]) => value),
     LEFT,
     WIDTH - RIGHT,
   );
-  const up = axis(
+  const yAxis = createAxis(
     all.map(([, value]) => value),
     HEIGHT - BOTTOM,
     TOP,
@@ -31,28 +31,28 @@ export function svg({ title, x, y, lines }: Plot): string {
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="sans-serif" font-size="12">`,
     `<rect width="${WIDTH}" height="${HEIGHT}" fill="white"/>`,
-    `<text x="${LEFT}" y="22" font-size="15">${escaped(title)}</text>`,
-    ...across.ticks.map(
+    `<text x="${LEFT}" y="22" font-size="15">${escapeXml(title)}</text>`,
+    ...xAxis.ticks.map(
       (tick) =>
-        `<path d="M${across.at(tick)} ${TOP}V${HEIGHT - BOTTOM}" stroke="#ddd"/>` +
-        `<text x="${across.at(tick)}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${tick.toLocaleString('en')}</text>`,
+        `<path d="M${xAxis.at(tick)} ${TOP}V${HEIGHT - BOTTOM}" stroke="#ddd"/>` +
+        `<text x="${xAxis.at(tick)}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${tick.toLocaleString('en')}</text>`,
     ),
-    ...up.ticks.map(
+    ...yAxis.ticks.map(
       (tick) =>
-        `<path d="M${LEFT} ${up.at(tick)}H${WIDTH - RIGHT}" stroke="#ddd"/>` +
-        `<text x="${LEFT - 8}" y="${up.at(tick) + 4}" text-anchor="end">${tick.toLocaleString('en', { maximumFractionDigits: 6 })}</text>`,
+        `<path d="M${LEFT} ${yAxis.at(tick)}H${WIDTH - RIGHT}" stroke="#ddd"/>` +
+        `<text x="${LEFT - 8}" y="${yAxis.at(tick) + 4}" text-anchor="end">${tick.toLocaleString('en', { maximumFractionDigits: 6 })}</text>`,
     ),
-    `<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${HEIGHT - 10}" text-anchor="middle">${escaped(x)}</text>`,
-    `<text transform="rotate(-90)" x="${-(TOP + HEIGHT - BOTTOM) / 2}" y="16" text-anchor="middle">${escaped(y)}</text>`,
+    `<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${HEIGHT - 10}" text-anchor="middle">${escapeXml(x)}</text>`,
+    `<text transform="rotate(-90)" x="${-(TOP + HEIGHT - BOTTOM) / 2}" y="16" text-anchor="middle">${escapeXml(y)}</text>`,
     ...shownLines.flatMap(({ name, points }, place) => {
-      const path = points.map(([a, b]) => `${across.at(a)} ${up.at(b)}`).join('L');
+      const path = points.map(([a, b]) => `${xAxis.at(a)} ${yAxis.at(b)}`).join('L');
       const dash = place < COLOURS.length ? '' : ' stroke-dasharray="6 3"';
       const style = `stroke="${COLOURS[place % COLOURS.length]}" stroke-width="2"${dash}`;
       const key = TOP + 8 + place * 20;
       return [
         ...(path === '' ? [] : [`<path d="M${path}" fill="none" ${style}/>`]),
         `<path d="M${WIDTH - RIGHT + 14} ${key}h24" ${style}/>`,
-        `<text x="${WIDTH - RIGHT + 44}" y="${key + 4}">${escaped(name)}</text>`,
+        `<text x="${WIDTH - RIGHT + 44}" y="${key + 4}">${escapeXml(name)}</text>`,
       ];
     }),
     '</svg>\n',
@@ -60,12 +60,12 @@ export function svg({ title, x, y, lines }: Plot): string {
 }
 
 interface Axis {
-  /** Powers of ten around all values. */
+  /** Powers of ten, from below the least value to above the greatest. */
   readonly ticks: readonly number[];
   readonly at: (value: number) => number;
 }
 
-function axis(values: readonly number[], from: number, to: number): Axis {
+function createAxis(values: readonly number[], from: number, to: number): Axis {
   const logs = values.map(Math.log10);
   const first = Math.floor(Math.min(0, ...logs));
   const last = Math.max(first + 1, Math.ceil(Math.max(0, ...logs)));
@@ -75,6 +75,6 @@ function axis(values: readonly number[], from: number, to: number): Axis {
   };
 }
 
-function escaped(text: string): string {
+function escapeXml(text: string): string {
   return text.replace(/[<>&]/gu, (character) => `&#${character.charCodeAt(0)};`);
 }

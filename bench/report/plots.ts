@@ -1,37 +1,37 @@
 import { SCENARIOS } from '../scenarios/index.js';
-import { type Line, svg } from './plot.js';
+import { type Line, renderSvg } from './plot.js';
 import type { Report } from './report.js';
 
-/** The pictures of a report, by the names of their files. */
-export function plots(report: Report): Readonly<Record<string, string>> {
+/** Returns the pictures of a report as SVG, by the names of their files. */
+export function renderPlots(report: Report): Readonly<Record<string, string>> {
   const { backend } = report;
-  const contention = contentionLines(report);
-  const waits = waitLines(report);
+  const contentionLines = collectContentionLines(report);
+  const waitLines = collectWaitLines(report);
   return {
-    ...(contention.length === 0
+    ...(contentionLines.length === 0
       ? {}
       : {
-          [`${backend}-contention.svg`]: svg({
+          [`${backend}-contention.svg`]: renderSvg({
             title: `${backend}: bursts of callers of one process, one key`,
             x: 'callers',
             y: 'acquisitions per second',
-            lines: contention,
+            lines: contentionLines,
           }),
         }),
-    ...(waits.length === 0
+    ...(waitLines.length === 0
       ? {}
       : {
-          [`${backend}-waits.svg`]: svg({
+          [`${backend}-waits.svg`]: renderSvg({
             title: `${backend}: 4 processes of 25 callers, one key, 2 ms inside`,
             x: 'so many percent of the callers waited longer',
             y: 'milliseconds',
-            lines: waits,
+            lines: waitLines,
           }),
         }),
   };
 }
 
-function contentionLines({ results }: Report): Line[] {
+function collectContentionLines({ results }: Report): Line[] {
   const points = SCENARIOS.flatMap(({ id, point }) => (point?.curve === 'waiters' ? [{ id, x: point.x }] : []));
   const names = new Set(
     results.filter(({ scenario }) => points.some(({ id }) => id === scenario)).map((r) => r.contestant),
@@ -45,7 +45,7 @@ function contentionLines({ results }: Report): Line[] {
   }));
 }
 
-function waitLines({ results }: Report): Line[] {
+function collectWaitLines({ results }: Report): Line[] {
   return results.flatMap(({ scenario, contestant, waitsMs }) =>
     scenario === 'S4b' && waitsMs
       ? [{ name: contestant, points: waitsMs.map((ms, percent) => [100 - percent, ms]) }]

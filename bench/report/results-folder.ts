@@ -1,7 +1,7 @@
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { type BackendName, BACKENDS } from '../competitions.js';
-import { plots } from './plots.js';
-import { markdown, type Report } from './report.js';
+import { renderPlots } from './plots.js';
+import { renderReport, type Report } from './report.js';
 
 const folder = new URL('../results/', import.meta.url);
 const page = new URL('../RESULTS.md', import.meta.url);
@@ -13,34 +13,37 @@ measured in turns with the contestant: the raw calls without which the backend's
 The figures of a scenario are medians of its rounds; starved callers, failures and overlaps are added up over all rounds. An
 overlap is a caller who got in while another one was inside, by a clock that all processes share.`;
 
-/** Keeps a run's results in place of earlier ones of its scenarios. Rejects when those were measured elsewhere. */
-export async function saveAgain(report: Report): Promise<void> {
-  const earlier = await read(report.backend);
+/**
+ * Replaces the saved results of the scenarios of a run. Rejects where the saved ones come from another machine or
+ * other versions.
+ */
+export async function mergeIntoSavedReport(report: Report): Promise<void> {
+  const earlier = await readSavedReport(report.backend);
   const circumstances = ({ machine, versions, quick }: Report): string => JSON.stringify({ machine, versions, quick });
   if (circumstances(earlier) !== circumstances(report)) {
     throw new Error(`${circumstances(earlier)} is what was saved, and this was ${circumstances(report)}: use --save`);
   }
-  const anew = new Set(report.results.map(({ scenario }) => scenario));
-  const results = [...earlier.results.filter(({ scenario }) => !anew.has(scenario)), ...report.results];
-  await save({ ...earlier, results, again: [...new Set([...(earlier.again ?? []), ...anew])] });
+  const repeated = new Set(report.results.map(({ scenario }) => scenario));
+  const results = [...earlier.results.filter(({ scenario }) => !repeated.has(scenario)), ...report.results];
+  await saveReport({ ...earlier, results, again: [...new Set([...(earlier.again ?? []), ...repeated])] });
 }
 
-/** Keeps a run's results in place of earlier ones of its backend, and makes the page of all. */
-export async function save(report: Report): Promise<void> {
+/** Replaces the saved results of a backend, and writes RESULTS.md anew from those of all backends. */
+export async function saveReport(report: Report): Promise<void> {
   await mkdir(folder, { recursive: true });
   await writeFile(new URL(`${report.backend}.json`, folder), `${JSON.stringify(report, undefined, 1)}\n`);
-  for (const [name, picture] of Object.entries(plots(report))) await writeFile(new URL(name, folder), picture);
+  for (const [name, picture] of Object.entries(renderPlots(report))) await writeFile(new URL(name, folder), picture);
   const files = await readdir(folder);
   const kept = BACKENDS.filter((backend) => files.includes(`${backend}.json`));
-  const reports = await Promise.all(kept.map(read));
-  const chapters = reports.map((each) => [markdown(each), ...pictures(each)].join('\n\n'));
+  const reports = await Promise.all(kept.map(readSavedReport));
+  const chapters = reports.map((each) => [renderReport(each), ...pictureLinks(each)].join('\n\n'));
   await writeFile(page, `${[PREFACE, ...chapters].join('\n\n')}\n`);
 }
 
-async function read(backend: BackendName): Promise<Report> {
+async function readSavedReport(backend: BackendName): Promise<Report> {
   return JSON.parse(await readFile(new URL(`${backend}.json`, folder), 'utf8')) as Report;
 }
 
-function pictures(report: Report): string[] {
-  return Object.keys(plots(report)).map((name) => `![${name.replace('.svg', '')}](results/${name})`);
+function pictureLinks(report: Report): string[] {
+  return Object.keys(renderPlots(report)).map((name) => `![${name.replace('.svg', '')}](results/${name})`);
 }

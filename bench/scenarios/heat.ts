@@ -1,59 +1,60 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkerProcess } from '../arena.js';
 import type { Contest, Race } from '../contend.js';
-import { concatenated, mean, median, overlaps, percentiles, sum } from '../measures.js';
+import { concatenate, mean, median, countOverlaps, percentiles, sum } from '../measures.js';
 import { now } from '../monotonic-clock.js';
 import type { Figures, Measurement } from './scenario.js';
 
-/** The processes of one contestant, and the key that they race for, or how their keys begin. */
+/** Processes of one contestant, and the key of their races, or the beginning of their keys. */
 export interface Team {
   readonly workers: readonly WorkerProcess[];
   readonly name: string;
 }
 
-/** One race, as each process of a team saw it. */
+/** Records of one race, one of each process. */
 export type Heat = readonly Contest[];
 
-/** A heat of the floor, and one of a contestant right after it. */
+/** Heat of the floor, and the heat of a contestant right after it. */
 export interface Pair {
   readonly floor: Heat;
   readonly own: Heat;
 }
 
-export type Rules = Pick<Race, 'keys' | 'callers' | 'rhythm' | 'insideMs'>;
+export type RaceRules = Pick<Race, 'keys' | 'callers' | 'rhythm' | 'holdMs'>;
 
-/** Time for the call to arrive in all processes, which begin together. */
+/** Milliseconds for the call to reach all processes before they begin together. */
 const LEAD_MS = 5;
 
-export function team(workers: readonly WorkerProcess[]): Team {
-  // Nobody who was killed earlier can still have it.
+export function createTeam(workers: readonly WorkerProcess[]): Team {
+  // The key is a new one: an earlier process that was killed may still hold others.
   return { workers, name: `race-${randomUUID()}` };
 }
 
-/** Resolves when everybody is out. */
-export function heat(
+/** Runs one race. Resolves when all callers have released the lock. */
+export function runHeat(
   { workers, name }: Team,
-  { keys, callers, rhythm, insideMs }: Rules,
+  { keys, callers, rhythm, holdMs }: RaceRules,
   lengthMs: number,
-  /** Before what counts. */
   warmUpMs = 0,
 ): Promise<Heat> {
   const startAt = now() + LEAD_MS;
   const countsFrom = startAt + warmUpMs;
-  const race: Race = { name, keys, callers, rhythm, insideMs, startAt, countsFrom, until: countsFrom + lengthMs };
+  const race: Race = { name, keys, callers, rhythm, holdMs, startAt, countsFrom, until: countsFrom + lengthMs };
   return Promise.all(workers.map((worker) => worker.call('contend', race)));
 }
 
-export const servedIn = (ran: Heat): number => sum(ran.map(({ served }) => served));
+export const countServed = (ran: Heat): number => sum(ran.map(({ served }) => served));
 
 const perSecond = (ran: Heat): number => sum(ran.map((each) => each.acquisitions / (each.lastedMs / 1_000)));
 
-const usEach = (ran: Heat): number => (sum(ran.map(({ cpuMs }) => cpuMs)) * 1_000) / servedIn(ran);
+const usEach = (ran: Heat): number => (sum(ran.map(({ cpuMs }) => cpuMs)) * 1_000) / countServed(ran);
 
-const bytesEach = (ran: Heat): number => sum(ran.map(({ bytes }) => bytes)) / servedIn(ran);
+const bytesEach = (ran: Heat): number => sum(ran.map(({ bytes }) => bytes)) / countServed(ran);
 
-/** Compares neighbours only: the machine is not the same from minute to minute. */
-export function timesFloor(pairs: readonly Pair[]): Figures {
+/**
+ * Returns the median ratios of pairs. The two heats of a pair ran close together, since the speed of a machine varies.
+ */
+export function compareWithFloor(pairs: readonly Pair[]): Figures {
   return {
     timesFloor: median(pairs.map(({ own, floor }) => perSecond(own) / perSecond(floor))),
     usTimesFloor: median(pairs.map(({ own, floor }) => usEach(own) / usEach(floor))),
@@ -62,12 +63,12 @@ export function timesFloor(pairs: readonly Pair[]): Figures {
 
 const PERCENTS = Array.from({ length: 101 }, (_, percent) => percent);
 
-/** Medians over several heats of one team, and the waits of all. */
-export function figuresOf(
+/** Returns the medians over several heats of one team, and the percentiles of all waits. */
+export function computeFigures(
   heats: readonly Heat[],
-  { insideMs }: Rules,
+  { holdMs }: RaceRules,
 ): Measurement & { readonly waitsMs: readonly number[] } {
-  const waits = concatenated(heats.flat().map((contest) => contest.waitsMs));
+  const waits = concatenate(heats.flat().map((contest) => contest.waitsMs));
   const waitsMs = percentiles(waits, PERCENTS);
   const rate = median(heats.map(perSecond));
   const byProcess = heats[0]?.map((_, place) => sum(heats.map((ran) => ran[place]?.acquisitions ?? NaN))) ?? [];
@@ -75,7 +76,7 @@ export function figuresOf(
   return {
     figures: {
       perSecond: rate,
-      share: (rate * insideMs) / 1_000,
+      share: (rate * holdMs) / 1_000,
       usEach: median(heats.map(usEach)),
       bytesEach: median(heats.map(bytesEach)),
       meanMs,
@@ -89,8 +90,8 @@ export function figuresOf(
   };
 }
 
-/** Added up over all heats of one team, the warm-up too. */
-export function faultsOf(heats: readonly Heat[]): Pick<Measurement, 'figures' | 'failure'> {
+/** Adds up the faults of all heats of one team. */
+export function sumFaults(heats: readonly Heat[]): Pick<Measurement, 'figures' | 'failure'> {
   const contests = heats.flat();
   const failure = contests.map((contest) => contest.failure).find((text) => text !== undefined);
   return {
@@ -98,7 +99,7 @@ export function faultsOf(heats: readonly Heat[]): Pick<Measurement, 'figures' | 
       starved: sum(contests.map(({ starved }) => starved)),
       overtaken: sum(contests.map(({ overtaken }) => overtaken)),
       failures: sum(contests.map(({ failures }) => failures)),
-      overlaps: overlaps(contests.map(({ visits }) => visits)),
+      overlaps: countOverlaps(contests.map(({ visits }) => visits)),
     },
     ...(failure === undefined ? {} : { failure }),
   };

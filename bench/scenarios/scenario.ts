@@ -1,7 +1,7 @@
 import type { Arena } from '../arena.js';
 import type { Contestant } from '../contestants/contestant.js';
 
-/** A measured value, by the name of its column in the report; see `report/columns.ts`. */
+/** Name of a measured value. `report/columns.ts` has its heading in the report. */
 export type Metric =
   | 'perSecond'
   | 'timesFloor'
@@ -34,50 +34,52 @@ export type Metric =
   | 'failures'
   | 'overlaps';
 
-/** Counts of what must not happen. */
+/** Metrics that are 0 unless something went wrong. */
 export const FAULTS: readonly Metric[] = ['starved', 'failures', 'overlaps'];
 
 export type Figures = Readonly<Partial<Record<Metric, number>>>;
 
 export interface Measurement {
   readonly figures: Figures;
-  /** The text of the first failure. */
+  /** Message of the first failure. */
   readonly failure?: string;
-  /** How long callers waited: the 0th to the 100th of 100 parts. */
+  /** Percentiles of the waits, from the 0th to the 100th. */
   readonly waitsMs?: readonly number[];
 }
 
 export interface Scenario {
   readonly id: string;
   readonly title: string;
-  /** Counts that come out the same every time are taken once. */
-  readonly once?: true;
-  /** Where it stands on a scaling curve. */
+  /** Whether one round is enough, because each would have the same figures. */
+  readonly isMeasuredOnce?: true;
+  /** Place on a scaling curve. */
   readonly point?: { readonly curve: string; readonly x: number };
-  /** Who can take part. */
+  /** Returns whether a contestant can take part. */
   admits(contestant: Contestant, arena: Arena): boolean;
-  /** @param floor what it may be compared with; `undefined` for the floor itself */
+  /**
+   * Measures one contestant.
+   * @param floor contestant to compare it with; `undefined` for the floor itself
+   */
   measure(arena: Arena, contestant: Contestant, pace: Pace, floor?: Contestant): Promise<Measurement>;
-  /** About so many seconds for one contestant, for the progress line. */
-  seconds(pace: Pace): number;
+  /** Returns the seconds that one contestant takes, for the progress line. */
+  estimateSeconds(pace: Pace): number;
 }
 
-/** How long to look. */
+/** Lengths of the measurements, and kinds that are optional. */
 export interface Pace {
-  /** A long race. */
   readonly raceMs: number;
-  /** Before races, for the compiler and the connections. */
+  /** Milliseconds before a race for the compiler and the connections. */
   readonly warmUpMs: number;
-  /** The floor and a contestant race in turns: how many slices each, and how long. */
+  /** Number of slices that the floor and a contestant race in turns. */
   readonly slices: number;
   readonly sliceMs: number;
-  /** Fresh processes, each for its first second. */
+  /** Number of fresh processes whose first second is measured. */
   readonly freshProcesses: number;
   readonly waitingMs: number;
-  /** Whether to count requests too, in a run of its own. */
-  readonly counts: boolean;
-  /** Whether to look where the processor time goes, in a run of its own. */
-  readonly profiles: boolean;
+  /** Whether to count requests, in a run of its own. */
+  readonly countsRequests: boolean;
+  /** Whether to profile the processor time, in a run of its own. */
+  readonly profilesProcessor: boolean;
   readonly quick: boolean;
 }
 
@@ -89,8 +91,8 @@ export const PACES = {
     sliceMs: 150,
     freshProcesses: 3,
     waitingMs: 5_000,
-    counts: true,
-    profiles: false,
+    countsRequests: true,
+    profilesProcessor: false,
     quick: false,
   },
   quick: {
@@ -100,8 +102,8 @@ export const PACES = {
     sliceMs: 150,
     freshProcesses: 1,
     waitingMs: 1_000,
-    counts: true,
-    profiles: false,
+    countsRequests: true,
+    profilesProcessor: false,
     quick: true,
   },
 } as const satisfies Record<string, Pace>;

@@ -5,24 +5,26 @@ import type { Figures, Pace, Scenario } from './scenario.js';
 const CALLERS = 200;
 const SETTLING_MS = 500;
 
-/** The cost of waiters while nothing happens, and how soon they are in once the key is free. */
+/** Scenario of waiting callers: their requests during the wait, and the time until they acquire the released key. */
 export const WAITING: Scenario = {
   id: 'S5',
   title: `${CALLERS} callers of one process wait for a key that another process has`,
-  admits: ({ oneProcess, alone, racesOnly }) => !oneProcess && !alone && !racesOnly,
-  seconds: ({ waitingMs }) => 2 + (SETTLING_MS + waitingMs) / 1_000,
+  admits: ({ isLocalOnly, isUncontendedOnly, isRaceVariant }) => !isLocalOnly && !isUncontendedOnly && !isRaceVariant,
+  estimateSeconds: ({ waitingMs }) => 2 + (SETTLING_MS + waitingMs) / 1_000,
   measure: async (arena, contestant, pace) => {
-    const figures = await arena.within(contestant, 2, (workers) => released(workers, pace));
-    if (!arena.counts || !pace.counts) return { figures };
-    const requests = await arena.within(contestant, 2, (workers) => counted(arena, workers, pace));
+    const figures = await arena.runWithWorkers(contestant, 2, (workers) => measureRelease(workers, pace));
+    if (!arena.canCountRequests || !pace.countsRequests) return { figures };
+    const requests = await arena.runWithWorkers(contestant, 2, (workers) =>
+      countRequestsOfWaiters(arena, workers, pace),
+    );
     return { figures: { ...figures, requestsPerSecond: requests / (pace.waitingMs / 1_000) } };
   },
 };
 
-async function released(workers: readonly WorkerProcess[], { waitingMs }: Pace): Promise<Figures> {
-  const { holder, waiting } = await begin(workers);
+async function measureRelease(workers: readonly WorkerProcess[], { waitingMs }: Pace): Promise<Figures> {
+  const { holder, waiting } = await startWaiting(workers);
   await sleep(SETTLING_MS + waitingMs);
-  const at = await holder.call('letGo');
+  const at = await holder.call('releaseAll');
   const entered = await waiting;
   return {
     firstMs: Math.min(...entered) - at,
@@ -31,22 +33,26 @@ async function released(workers: readonly WorkerProcess[], { waitingMs }: Pace):
   };
 }
 
-async function counted(arena: Arena, workers: readonly WorkerProcess[], { waitingMs }: Pace): Promise<number> {
-  await begin(workers);
+async function countRequestsOfWaiters(
+  arena: Arena,
+  workers: readonly WorkerProcess[],
+  { waitingMs }: Pace,
+): Promise<number> {
+  await startWaiting(workers);
   await sleep(SETTLING_MS);
-  return arena.requestsDuring(() => sleep(waitingMs));
+  return arena.countRequestsDuring(() => sleep(waitingMs));
 }
 
-interface Begun {
+interface WaitingCallers {
   readonly holder: WorkerProcess;
   readonly waiting: Promise<Float64Array>;
 }
 
-async function begin([holder, waiter]: readonly WorkerProcess[]): Promise<Begun> {
+async function startWaiting([holder, waiter]: readonly WorkerProcess[]): Promise<WaitingCallers> {
   if (!holder || !waiter) throw new Error('this takes two processes');
   const key = await holder.call('hold', 1);
-  const waiting = waiter.call('waitTogether', { key, callers: CALLERS });
-  // A process that is killed while it waits tells nobody.
+  const waiting = waiter.call('acquireTogether', { key, callers: CALLERS });
+  // The call rejects when the process is killed during the wait.
   waiting.catch(() => undefined);
   return { holder, waiting };
 }

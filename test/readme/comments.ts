@@ -29,7 +29,7 @@ export function findCommentFaults(source: string): string[] {
   });
 }
 
-/** Returns the room of a file of lib: its folder, down to the third level, such as `lib/core/time`. */
+/** Returns the room of a file: its folder, down to the third level, such as `lib/core/time`. */
 export function roomOf(file: string): string {
   return dirname(file).split('/').slice(0, 3).join('/');
 }
