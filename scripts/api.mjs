@@ -12,7 +12,7 @@ const root = join(import.meta.dirname, '..');
 const folder = join(root, 'api');
 const { name: packageName, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** Sub-path to source file. */
+/** Pairs of a sub-path and its source file. */
 const entries = Object.entries(exports)
   .filter(([, targets]) => targets.import !== undefined)
   .map(([path, targets]) => [path, join(root, targets.import.replace('./dist/esm/', 'lib/').replace(/js$/, 'ts'))]);
@@ -27,11 +27,11 @@ const program = ts.createProgram(
   },
 );
 const checker = program.getTypeChecker();
-/** The declarations that the compiler emits for source files. */
+/** Declarations that the compiler emits, by their source files. */
 const emitted = new Map();
 const printer = ts.createPrinter({ removeComments: true });
 
-/** The names of the core that other entry points repeat are printed once. */
+/** Symbols of the core. Other entry points that export them only list their names. */
 const core = new Set(exportsOf(join(root, 'lib/core/index.ts')).map(targetOf));
 
 const reports = new Map();
@@ -54,7 +54,7 @@ async function reportOf(path, file) {
   return format(text, { ...(await resolveConfig(file)), parser: 'markdown' });
 }
 
-/** The types of the library that `symbols` mention, and that a user cannot import. */
+/** Returns the types of the library that `symbols` mention and that no entry point exports. */
 function innerTypesOf(symbols, known) {
   const found = symbols.flatMap((symbol) => mentionedBy(symbol).filter((type) => !known.has(type)));
   const types = [...new Set(found)];
@@ -85,12 +85,12 @@ function declarationOf(symbol) {
   return [...renamed, ...code].join('\n');
 }
 
-/** Where a symbol is declared: in one file, but for an overloaded name of a library. */
+/** Returns the files that declare a symbol: one, except for an overloaded name of a library. */
 function filesOf(symbol) {
   return [...new Set((symbol.declarations ?? []).map((declaration) => declaration.getSourceFile()))];
 }
 
-/** The statements that declare `name` in what the compiler makes of a file. */
+/** Returns the statements that declare `name` in the emitted declarations of a file. */
 function statementsOf(file, name) {
   const declarations = declarationsOf(file);
   return declarations.statements
@@ -132,7 +132,7 @@ function save() {
   for (const [file, text] of reports) writeFileSync(join(folder, file), text);
 }
 
-/** Prints the lines that came and went. */
+/** Compares the reports with api/, and prints the removed and added lines. */
 function check() {
   const present = new Set(readdirSync(folder));
   const differing = [...new Set([...reports.keys(), ...present])].filter((file) => {

@@ -1,4 +1,4 @@
-/** Runs the benchmark with the arguments given; installs the servers and the peers where they are missing. */
+/** Runs the benchmark with the arguments of the command line. Installs missing servers and packages first. */
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,13 +8,13 @@ import { installServers } from './install-servers.mjs';
 
 const root = join(import.meta.dirname, '..');
 
-process.exitCode = installServers() && installPeers() ? bench() : 1;
+process.exitCode = installServers() && installPackages() ? runBenchmark() : 1;
 
-function installPeers() {
+function installPackages() {
   return existsSync(join(root, 'bench/node_modules')) || run('npm', ['ci', '--prefix', 'bench']) === 0;
 }
 
-function bench() {
+function runBenchmark() {
   return run(execPath, ['--import', './test/support/ts-register.mjs', 'bench/main.ts', ...argv.slice(2)]);
 }
 

@@ -11,28 +11,28 @@ const dist = join(root, 'dist');
 const tsc = join(root, 'node_modules/typescript/bin/tsc');
 
 rmSync(dist, { recursive: true, force: true });
-// Declarations are the same for both. Checked once, the code need not be checked again.
-emit('tsconfig.build.json', '--emitDeclarationOnly');
-stripInner(join(dist, 'esm'));
+// Declarations are the same for both formats. This step also checks the types, and the next ones need not.
+compile('tsconfig.build.json', '--emitDeclarationOnly');
+stripInnerDeclarations(join(dist, 'esm'));
 const page = await bundlePage();
 cpSync(join(dist, 'esm'), join(dist, 'cjs'), { recursive: true });
 for (const [config, folder, type, module] of [
   ['tsconfig.build.json', 'esm', 'module', ts.ModuleKind.ES2022],
   ['tsconfig.build-cjs.json', 'cjs', 'commonjs', ts.ModuleKind.CommonJS],
 ]) {
-  // Comments are for readers of declarations: the code does without them, and is a third smaller.
-  emit(config, '--noCheck', '--declaration', 'false', '--removeComments');
-  // Bundled anew, since the checked-in page is older than its sources while somebody works on them.
+  // Editors show the comments of declarations. Without those of the code it is a third smaller.
+  compile(config, '--noCheck', '--declaration', 'false', '--removeComments');
+  // The page is bundled anew: the checked-in one may be older than its sources.
   const { outputText } = ts.transpileModule(page, { compilerOptions: { module, target: ts.ScriptTarget.ES2022 } });
   writeFileSync(join(dist, folder, 'inspector/bundled-page.js'), outputText);
   writeFileSync(join(dist, folder, 'package.json'), `${JSON.stringify({ type })}\n`);
 }
 
 /**
- * Declarations that no entry point leads to are of no use to anybody, and comments of those that none exports are for
- * readers of the source. Without both the package is a sixth smaller.
+ * Removes declarations that no entry point leads to, and the comments of those that no entry point exports. The package
+ * becomes a sixth smaller.
  */
-function stripInner(folder) {
+function stripInnerDeclarations(folder) {
   const files = readdirSync(folder, { recursive: true }).filter((file) => file.endsWith('.d.ts'));
   const text = new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]));
   const importsOf = (file) =>
@@ -53,7 +53,7 @@ function stripInner(folder) {
   }
 }
 
-function emit(config, ...options) {
+function compile(config, ...options) {
   const { status } = spawnSync(execPath, [tsc, '-p', join(root, config), ...options], { stdio: 'inherit' });
   if (status !== 0) exit(status ?? 1);
 }

@@ -1,4 +1,4 @@
-/** Bundles lib/inspector/page into one HTML text with its style and script inside, which needs nothing from elsewhere. */
+/** Bundles lib/inspector/page into one HTML text that includes its style and script. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,10 +9,10 @@ import webpack from 'webpack';
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'lib/inspector/page');
 
-/** The checked-in module of lib that has the page. */
+/** Checked-in module of lib that has the page. */
 export const PAGE_FILE = join(root, 'lib/inspector/bundled-page.ts');
 
-/** Returns the source of the module with the page, and with the hashes for its Content-Security-Policy. */
+/** Returns the source of a module with the page and the hashes for its Content-Security-Policy. */
 export async function bundlePage() {
   const style = readFileSync(join(folder, 'page.css'), 'utf8');
   const script = await bundleScript();
@@ -34,10 +34,10 @@ async function bundleScript() {
     entry: './main.ts',
     resolve: { extensionAlias: { '.js': '.ts' } },
     module: { rules: [{ test: /\.ts$/, use: join(import.meta.dirname, 'type-stripper.mjs') }] },
-    // The script stays readable in the browser's debugger.
+    // A script that is not minimized stays readable in the browser's debugger.
     optimization: { minimize: false },
     performance: false,
-    // The script is read from the compilation: no file is written.
+    // The script is read from the compilation, and no file is written.
     plugins: [({ hooks }) => hooks.shouldEmit.tap('bundle-page', () => false)],
   });
   if (compilation.errors.length > 0) throw new AggregateError(compilation.errors, String(compilation.errors[0]));

@@ -8,10 +8,10 @@ import { runAndCount } from './jest-step.mjs';
 
 const TIME_LIMIT_MS = 5 * 60_000;
 
-/** How the application in each folder of test/e2e runs its tests, and writes what came of them to a file. */
+/** Arguments of Node that run the tests of each application of test/e2e and write their results to a file. */
 const RUNNERS = {
-  'nest-10': withJest,
-  'nest-11': withJest,
+  'nest-10': jestArguments,
+  'nest-11': jestArguments,
   'nest-12': (file) => [
     'node_modules/vitest/vitest.mjs',
     'run',
@@ -21,11 +21,14 @@ const RUNNERS = {
   ],
 };
 
-function withJest(file) {
+function jestArguments(file) {
   return ['node_modules/jest/bin/jest.js', '--json', `--outputFile=${file}`];
 }
 
-/** Installs what the application depends on, and unpacks the package into it as npm would. Says whether it could. */
+/**
+ * Installs the dependencies of an application, and unpacks the package into it as npm would. Returns whether that
+ * succeeded.
+ */
 export async function installE2e(name) {
   const home = join(root, 'test/e2e', name);
   if (!existsSync(join(home, 'node_modules')) && !(await execute('npm', ['ci', '--prefix', home]))) return false;
@@ -41,7 +44,7 @@ export async function installE2e(name) {
   }
 }
 
-/** Runs the application's tests against real servers, and counts. */
+/** Runs the tests of an application against real servers, and counts them. */
 export function runE2e(name) {
   const register = join(root, 'test/support/ts-register.mjs');
   const withServers = join(root, 'test/e2e/with-servers.ts');

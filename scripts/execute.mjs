@@ -4,7 +4,7 @@ import { join } from 'node:path';
 
 export const root = join(import.meta.dirname, '..');
 
-/** Runs a command in the root of the repository, and says whether it succeeded; only its complaints are seen. */
+/** Runs a command in the root of the repository, and shows only its standard error. Returns whether it succeeded. */
 export async function execute(command, args, options = {}) {
   const defaults = { cwd: root, stdio: ['ignore', 'ignore', 'inherit'], killSignal: 'SIGKILL' };
   try {

@@ -1,4 +1,4 @@
-/** Makes sure that the servers which the tests start are on this machine. */
+/** Installs the servers that the tests start. */
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -7,79 +7,79 @@ import { fileURLToPath } from 'node:url';
 
 import { findMysql } from './mysql.mjs';
 
-/** One line per server: its Debian package, how to see that it is there, where to get it elsewhere. */
+/** Servers: Debian package, check whether the server is installed, and page about other systems. */
 const servers = [
   {
     debian: 'redis-server',
-    present: () => onPath('redis-server'),
+    isInstalled: () => isOnPath('redis-server'),
     elsewhere: 'https://redis.io/docs/latest/operate/oss_and_stack/install/',
   },
   {
     debian: 'memcached',
-    present: () => onPath('memcached'),
+    isInstalled: () => isOnPath('memcached'),
     elsewhere: 'https://docs.memcached.org/serverguide/',
   },
   {
     debian: 'postgresql',
-    present: () => onPath('postgres') || existsSync('/usr/lib/postgresql'),
+    isInstalled: () => isOnPath('postgres') || existsSync('/usr/lib/postgresql'),
     elsewhere: 'https://www.postgresql.org/download/',
   },
   {
     debian: 'pgbouncer',
-    present: () => onPath('pgbouncer') || existsSync('/usr/sbin/pgbouncer'),
+    isInstalled: () => isOnPath('pgbouncer') || existsSync('/usr/sbin/pgbouncer'),
     elsewhere: 'https://www.pgbouncer.org/install.html',
   },
   {
     debian: 'mariadb-server',
-    present: () => onPath('mariadbd') && onPath('mariadb-install-db'),
+    isInstalled: () => isOnPath('mariadbd') && isOnPath('mariadb-install-db'),
     elsewhere: 'https://mariadb.org/download/',
   },
   {
     debian: 'zookeeper',
-    present: () => onPath('java') && existsSync('/usr/share/java/zookeeper.jar'),
+    isInstalled: () => isOnPath('java') && existsSync('/usr/share/java/zookeeper.jar'),
     elsewhere: 'https://zookeeper.apache.org/releases.html',
   },
   {
     debian: 'etcd-server',
-    present: () => onPath('etcd'),
+    isInstalled: () => isOnPath('etcd'),
     elsewhere: 'https://etcd.io/docs/latest/install/',
   },
   {
     debian: 'etcd-client',
-    present: () => onPath('etcdctl'),
+    isInstalled: () => isOnPath('etcdctl'),
     elsewhere: 'https://etcd.io/docs/latest/install/',
   },
   {
     debian: 'openssl',
-    present: () => onPath('openssl'),
+    isInstalled: () => isOnPath('openssl'),
     elsewhere: 'https://openssl-library.org/source/',
   },
   {
     debian: 'faketime',
-    present: () => onPath('faketime'),
+    isInstalled: () => isOnPath('faketime'),
     elsewhere: 'https://github.com/wolfcw/libfaketime',
   },
   {
     debian: 'chromium',
-    present: () => onPath('chromium'),
+    isInstalled: () => isOnPath('chromium'),
     elsewhere: 'https://www.chromium.org/getting-involved/download-chromium/',
   },
 ];
 
-const NEWER = join(import.meta.dirname, '../.newer-servers');
+const UNPACKED_DIRECTORY = join(import.meta.dirname, '../.newer-servers');
 const newerServers = ['redis', 'memcached', 'etcd', 'postgresql', 'mariadb', 'mysql', 'zookeeper'];
 
-/** Unpacks MySQL, which Debian 12 lacks, where it may. Without one the tests leave it out. */
+/** Unpacks MySQL, which Debian 12 lacks, where installing is allowed. The tests skip a missing MySQL. */
 export function installMysql() {
   if (findMysql() === '') unpack(['mysql']);
   if (findMysql() === '') console.error('Left out: MySQL. Debian: scripts/newer-servers.sh; macOS: brew install mysql');
 }
 
-/** Unpacks the newest servers, and has the tests start those. Returns whether they are there. */
+/** Unpacks the newest servers, and makes the tests start them. Returns whether all are unpacked. */
 export function useNewerServers() {
-  const isThere = (server) => existsSync(join(NEWER, server));
-  unpack(newerServers.filter((server) => !isThere(server)));
-  const absent = newerServers.filter((server) => !isThere(server));
+  const isUnpacked = (server) => existsSync(join(UNPACKED_DIRECTORY, server));
+  unpack(newerServers.filter((server) => !isUnpacked(server)));
+  const absent = newerServers.filter((server) => !isUnpacked(server));
   if (absent.length > 0) {
     console.error(
       `--newer unpacks servers from the package source of a Debian, as root. It could not get ${absent.join(', ')}. ` +
@@ -87,34 +87,38 @@ export function useNewerServers() {
     );
     return false;
   }
-  env.LOCK_NEWER_SERVERS = NEWER;
-  env.PATH = `${join(NEWER, 'bin')}${delimiter}${env.PATH}`;
+  env.LOCK_NEWER_SERVERS = UNPACKED_DIRECTORY;
+  env.PATH = `${join(UNPACKED_DIRECTORY, 'bin')}${delimiter}${env.PATH}`;
   return true;
 }
 
 function unpack(names) {
-  if (names.length > 0 && mayInstall()) run(join(import.meta.dirname, 'newer-servers.sh'), NEWER, ...names);
+  if (names.length > 0 && canInstall())
+    run(join(import.meta.dirname, 'newer-servers.sh'), UNPACKED_DIRECTORY, ...names);
 }
 
-/** Installs what is missing where it may. Returns whether the tests can go on; says what is missing if not all is there. */
+/**
+ * Installs missing servers where installing is allowed, and prints the ones that stay missing. Returns whether to go
+ * on; only CI needs all.
+ */
 export function installServers() {
-  if (missing().length === 0) return true;
-  if (mayInstall()) {
+  if (findMissing().length === 0) return true;
+  if (canInstall()) {
     run('apt-get', 'update');
-    run('apt-get', 'install', '--yes', '--no-install-recommends', ...missing().map(({ debian }) => debian));
+    run('apt-get', 'install', '--yes', '--no-install-recommends', ...findMissing().map(({ debian }) => debian));
   }
-  for (const { debian, elsewhere } of missing()) {
+  for (const { debian, elsewhere } of findMissing()) {
     console.error(`Missing server: ${debian}. Debian/Ubuntu: sudo apt-get install ${debian}; elsewhere: ${elsewhere}`);
   }
-  return missing().length === 0 || env.CI !== 'true';
+  return findMissing().length === 0 || env.CI !== 'true';
 }
 
-function missing() {
-  return servers.filter(({ present }) => !present());
+function findMissing() {
+  return servers.filter(({ isInstalled }) => !isInstalled());
 }
 
-function mayInstall() {
-  return platform === 'linux' && getuid?.() === 0 && existsSync('/etc/debian_version') && onPath('apt-get');
+function canInstall() {
+  return platform === 'linux' && getuid?.() === 0 && existsSync('/etc/debian_version') && isOnPath('apt-get');
 }
 
 function run(command, ...args) {
@@ -124,7 +128,7 @@ function run(command, ...args) {
   });
 }
 
-function onPath(command) {
+function isOnPath(command) {
   return (env.PATH ?? '').split(delimiter).some((directory) => {
     try {
       accessSync(join(directory, command), constants.X_OK);

@@ -10,16 +10,19 @@ const jest = join(import.meta.dirname, '../node_modules/jest/bin/jest.js');
 
 const TIME_LIMIT_MS = 30 * 60_000;
 
-/** Runs jest once, with ES modules, and counts. `node` is the executable to run it with. */
+/** Runs jest once, with ES modules, and counts the tests. `node` is the executable that runs it. */
 export function runJest(args, { node = execPath } = {}) {
   return runAndCount((file) => [node, [jest, '--json', `--outputFile=${file}`, ...args]], {
-    // A test that leaks a handle keeps jest alive: a failure, not a hang.
+    // A test that leaks a handle keeps jest alive. The time limit makes that a failure.
     timeout: TIME_LIMIT_MS,
     env: { ...env, NODE_OPTIONS: nodeOptions() },
   });
 }
 
-/** Runs a command that writes its results to a file as jest does. A failure without a failed test counts as one. */
+/**
+ * Runs a command that writes its results to a file as jest does. A command that fails without a failed test counts as
+ * one.
+ */
 export async function runAndCount(commandFor, options) {
   const directory = mkdtempSync(join(tmpdir(), 'test-step-'));
   const file = join(directory, 'results.json');
@@ -32,7 +35,7 @@ export async function runAndCount(commandFor, options) {
   }
 }
 
-/** The files of the specs that jest would run. */
+/** Returns the files of the specs that jest would run. */
 export function findSpecs(args) {
   const { stdout } = spawnSync(execPath, [jest, '--listTests', ...args], { encoding: 'utf8' });
   return stdout.split('\n').filter(Boolean);
@@ -44,7 +47,7 @@ function nodeOptions() {
     .trim();
 }
 
-/** Counts the results, and times the specs, that jest, or vitest, wrote as JSON. */
+/** Returns the numbers of tests and the times of specs from the JSON file of jest or vitest. */
 function countTests(file) {
   try {
     const results = JSON.parse(readFileSync(file, 'utf8'));

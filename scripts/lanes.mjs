@@ -1,12 +1,13 @@
-/** Parts of the tests by the servers that they need, each for a few minutes. */
+/** Divides the tests into lanes by the servers that they need. Each takes a few minutes. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Backends that share a lane with others, and specs elsewhere that go with a lane by how their names begin. */
+/** Lanes of backends that share one. Any other backend has a lane of its own. */
 const LANE_OF = { memory: 'core', redlock: 'redis', typeorm: 'sql' };
-const BEGINNINGS = { typeorm: ['hammer', 'mariadb', 'mysql', 'once-per', 'pg-bouncer', 'postgres'] };
+/** Beginnings of the names of specs outside of test/backends, by backend. */
+const SPEC_BEGINNINGS = { typeorm: ['hammer', 'mariadb', 'mysql', 'once-per', 'pg-bouncer', 'postgres'] };
 
-/** The patterns of each lane's specs. The folder of a backend is a lane, unless it shares one. */
+/** Patterns of the specs by lane. */
 const lanes = new Map([
   ['sample', ['test/(inspector|sample|package|readme)/']],
   ['examples', ['test/examples/']],
@@ -14,12 +15,12 @@ const lanes = new Map([
 for (const folder of readdirSync(join(import.meta.dirname, '../lib/backends'))) {
   const lane = LANE_OF[folder] ?? folder;
   if (lane === 'core') continue;
-  const beginnings = [folder, ...(BEGINNINGS[folder] ?? [])].join('|');
+  const beginnings = [folder, ...(SPEC_BEGINNINGS[folder] ?? [])].join('|');
   lanes.set(lane, [...(lanes.get(lane) ?? []), `test/(backends|faults|servers)/(${beginnings})[./-]`]);
 }
 
-/** The arguments of jest for a lane: its specs; for `core`, those of all other lanes, to ignore. */
-export function argumentsOf(lane) {
+/** Returns the arguments of jest for a lane: its specs, or for `core` the specs of all other lanes to ignore. */
+export function jestArgumentsOf(lane) {
   if (lane === 'core') {
     return ['/node_modules/', ...[...lanes.values()].flat()].map((pattern) => `--testPathIgnorePatterns=${pattern}`);
   }
@@ -28,7 +29,7 @@ export function argumentsOf(lane) {
   return patterns;
 }
 
-/** The lane of a spec. */
+/** Returns the lane of a spec. */
 export function laneOf(spec) {
   const [lane = 'core'] =
     [...lanes].find(([, patterns]) => patterns.some((each) => new RegExp(each, 'u').test(spec))) ?? [];

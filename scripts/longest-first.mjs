@@ -1,16 +1,16 @@
 import Sequencer from '@jest/test-sequencer';
 
-/** Seconds that specs take which no run of this machine has measured yet; the first pattern counts. */
-const GUESSES = [
+/** Estimated seconds of specs that no run on this machine has measured yet. The first matching pattern counts. */
+const ESTIMATES = [
   [/\/sample\/stampede|\/faults\/|-faults\./, 60],
   [/\/(e2e|readme|simulation)\//, 40],
   [/-contract\./, 25],
   [/\/(backends|sample|package|servers)\//, 10],
 ];
 
-/** The longest spec first, so that none is left alone at the end; a fresh clone has to guess. */
+/** Runs the longest spec first: at the end no long one is left alone. A fresh clone uses estimates. */
 export default class LongestFirst extends Sequencer {
   time(test) {
-    return super.time(test) ?? 1_000 * (GUESSES.find(([pattern]) => pattern.test(test.path))?.[1] ?? 2);
+    return super.time(test) ?? 1_000 * (ESTIMATES.find(([pattern]) => pattern.test(test.path))?.[1] ?? 2);
   }
 }

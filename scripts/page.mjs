@@ -1,4 +1,6 @@
-/** Writes the inspector's bundled page, which lib serves without a build. `--check` fails when it is out of date. */
+/**
+ * Writes the bundled page of the inspector, which lib serves without a build. `--check` fails when it is out of date.
+ */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 import { bundlePage, PAGE_FILE } from './bundle-page.mjs';

@@ -1,4 +1,4 @@
-/** What belongs to one run of the tests: its directories and its processes. Nothing of them is to stay behind. */
+/** Tracks the directories and processes of one run of the tests, and removes them at its end. */
 import { randomUUID } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -7,12 +7,12 @@ import { env, pid } from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const SHARED_MEMORY = '/dev/shm';
-/** Files that Node, its tools and scripts of installed packages write, and that are no test's. */
-const FILES_OF_TOOLS = /^(node-compile-cache|v8-compile-cache.*|tsx-.*|jest_\w+|scarf-js-history-.*)$/u;
-/** A server that was killed at the very end may take a moment. */
+/** Names of files that Node, its tools and installed packages write, and not the tests. */
+const TOOL_FILES_PATTERN = /^(node-compile-cache|v8-compile-cache.*|tsx-.*|jest_\w+|scarf-js-history-.*)$/u;
+/** Milliseconds until the processes of the run must have ended: a killed server may take a moment. */
 const GRACE_MS = 5_000;
 
-/** The directories and processes of a run: children find them in their environment. */
+/** Run of the tests. Child processes find its directories and its id in their environment. */
 export class TestRun {
   #id = randomUUID();
   #directories;
@@ -25,19 +25,22 @@ export class TestRun {
       env.LOCK_SHARED_MEMORY = mkdtempSync(join(SHARED_MEMORY, 'lock-tests-'));
       this.#directories.push(env.LOCK_SHARED_MEMORY);
     }
-    // Servers run under accounts of their own, and write there, too.
+    // Servers run under their own accounts, and write to these directories, too.
     for (const directory of this.#directories) chmodSync(directory, 0o1777);
     env.LOCK_TEST_RUN = this.#id;
-    // A package that the applications install reports each installation otherwise.
+    // Without it a package of the applications reports each installation.
     env.SCARF_ANALYTICS = 'false';
   }
 
-  /** Removes its directories. Resolves to what was left in them, and to the processes that still live, ended by now. */
+  /**
+   * Removes the directories, and ends processes that still run. Resolves to a description of every file and process
+   * left.
+   */
   async end() {
     const processes = await this.#endProcesses();
     const files = this.#directories.flatMap((directory) =>
       readdirSync(directory)
-        .filter((name) => !FILES_OF_TOOLS.test(name))
+        .filter((name) => !TOOL_FILES_PATTERN.test(name))
         .map((name) => join(directory, name)),
     );
     for (const directory of this.#directories) rmSync(directory, { recursive: true, force: true });
@@ -46,17 +49,17 @@ export class TestRun {
 
   async #endProcesses() {
     const giveUpAt = performance.now() + GRACE_MS;
-    let left = this.#processes();
+    let left = this.#findProcesses();
     while (left.length > 0 && performance.now() < giveUpAt) {
       await pause(50);
-      left = this.#processes();
+      left = this.#findProcesses();
     }
     for (const { id } of left) process.kill(id, 'SIGKILL');
     return left.map(({ id, command }) => `process ${id}: ${command}`);
   }
 
-  /** On Linux. */
-  #processes() {
+  /** Returns the processes of this run. Only Linux tells the environment of a process. */
+  #findProcesses() {
     if (!existsSync('/proc/self/environ')) return [];
     return readdirSync('/proc')
       .filter((name) => /^\d+$/u.test(name) && Number(name) !== pid)

@@ -1,7 +1,11 @@
 /**
- * Runs the tests; the last line says how many passed and failed. `--unit` runs only those that need no server, `--lane redis`
- * those of one lane, `--newer` those with today's servers; `--record` notes in docs/tested-with.json how a whole run ended.
- * Other arguments go on to jest; LOCK_BACKENDS=redis,sqlite narrows the backends.
+ * Runs the tests. The last line says how many passed and failed.
+ * - `--unit` runs the tests that need no server, and `--lane redis` those of one lane.
+ * - `--newer` uses the newest servers.
+ * - `--record` writes the result of a whole run to docs/tested-with.json.
+ * - LOCK_BACKENDS=redis,sqlite leaves out all other backends.
+ *
+ * Other arguments go to jest.
  */
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,89 +15,101 @@ import { installE2e, runE2e } from './e2e-step.mjs';
 import { execute, root } from './execute.mjs';
 import { installMysql, installServers, useNewerServers } from './install-servers.mjs';
 import { findSpecs, runJest } from './jest-step.mjs';
-import { argumentsOf, laneOf } from './lanes.mjs';
+import { jestArgumentsOf, laneOf } from './lanes.mjs';
 import { TestRun } from './test-run.mjs';
-import { record } from './tested-with.mjs';
+import { recordRun } from './tested-with.mjs';
 
 const nodes = join(root, 'test/nodes');
-const [flags, jestArgs] = parsed(argv.slice(2));
+const [flags, jestArgs] = parseArguments(argv.slice(2));
 const unitOnly = flags.has('--unit');
 
-/** Where specs live that need no server, and all others. */
-const WITHOUT_SERVERS = 'clients|core|nest|nestjs-locks|simulation|support|types';
-const UNIT = ['--testMatch', '<rootDir>/bench/**/*.spec.ts', `<rootDir>/test/(${WITHOUT_SERVERS})/**/*.spec.ts`];
-const OTHERS = ['--testMatch', `<rootDir>/test/!(${WITHOUT_SERVERS})/**/*.spec.ts`];
+/** Folders of the specs that need no server. */
+const FOLDERS_WITHOUT_SERVERS = 'clients|core|nest|nestjs-locks|simulation|support|types';
+const UNIT_SPECS = [
+  '--testMatch',
+  '<rootDir>/bench/**/*.spec.ts',
+  `<rootDir>/test/(${FOLDERS_WITHOUT_SERVERS})/**/*.spec.ts`,
+];
+const OTHER_SPECS = ['--testMatch', `<rootDir>/test/!(${FOLDERS_WITHOUT_SERVERS})/**/*.spec.ts`];
 
-/** Where no spec measures, one process may run many: it takes two thirds of the time. */
-const MANY_A_PROCESS = '--workerIdleMemoryLimit=1GB';
+/** Argument that runs many specs in one process, in two thirds of the time. Specs that measure cannot share one. */
+const SHARED_PROCESSES = '--workerIdleMemoryLimit=1GB';
 
-/** Beside the specs on this Node: each of the others takes one processor at most. */
-const BESIDE = ['--maxWorkers=1', MANY_A_PROCESS];
+/** Arguments of steps that run beside the main one: each takes one processor at most. */
+const SINGLE_WORKER = ['--maxWorkers=1', SHARED_PROCESSES];
 
-/** A contract for each kind of connection, and the core: what differs between versions of Node is timers, streams and contexts. */
-const CORE_AND_CONNECTIONS = ['test/core', 'test/backends/.*/(redis-queue|sqlite|etcd)-contract.spec.ts', ...BESIDE];
+/** Specs of the core and of each kind of connection: versions of Node differ in timers, streams and contexts. */
+const CORE_AND_CONNECTIONS = [
+  'test/core',
+  'test/backends/.*/(redis-queue|sqlite|etcd)-contract.spec.ts',
+  ...SINGLE_WORKER,
+];
 
-/** The newest has all that needs no server, too; the one between it and ours, what touches Node itself. */
-const ON_NODE = { 'node-22': CORE_AND_CONNECTIONS, 'node-24': ['test/nest/', ...CORE_AND_CONNECTIONS] };
+/** Specs for other versions of Node. The newest also runs those of the Nest side. */
+const SPECS_ON_NODE = { 'node-22': CORE_AND_CONNECTIONS, 'node-24': ['test/nest/', ...CORE_AND_CONNECTIONS] };
 
-const unit = { name: 'unit tests', run: () => runJest([...BESIDE, ...UNIT]) };
+const unitStep = { name: 'unit tests', run: () => runJest([...SINGLE_WORKER, ...UNIT_SPECS]) };
 
-const onOtherNests = ['nest-10', 'nest-11'].map((name) => ({
+const otherNestSteps = ['nest-10', 'nest-11'].map((name) => ({
   name: `tests on ${name}`,
   prepare: () => install(`test/${name}`),
-  run: () => runJest(['--config', `jest.${name}.config.mjs`, ...BESIDE]),
+  run: () => runJest(['--config', `jest.${name}.config.mjs`, ...SINGLE_WORKER]),
 }));
 
-/** Those of test/e2e, each with dependencies and a test runner of its own. */
+/** Steps for the applications of test/e2e. Each has its own dependencies and test runner. */
 const applications = ['nest-10', 'nest-11', 'nest-12'].map((name) => ({
   name: `tests of the application ${name}`,
   prepare: () => installE2e(name),
   run: () => runE2e(name),
 }));
 
-const otherNodes = Object.keys(ON_NODE).map((name) => ({
+const otherNodeSteps = Object.keys(SPECS_ON_NODE).map((name) => ({
   name: `tests on ${name}`,
   prepare: () => install('test/nodes'),
-  run: () => onNode(name),
+  run: () => runOnNode(name),
 }));
 
 let passed = 0;
 let failed = 0;
 const testRun = new TestRun();
-/** Minutes by step, and by lane. */
+/** Minutes of each step and of each lane. */
 const minutes = new Map();
 
 if (unitOnly) {
-  await runAll([{ name: 'unit tests', run: () => runJest([...jestArgs, MANY_A_PROCESS, ...UNIT]) }]);
+  await runAll([{ name: 'unit tests', run: () => runJest([...jestArgs, SHARED_PROCESSES, ...UNIT_SPECS]) }]);
 } else {
-  const ofPackage = jestArgs.length === 0 || findSpecs(jestArgs).some(isOfPackage);
-  count(installServers());
+  const needsPackage = jestArgs.length === 0 || findSpecs(jestArgs).some(isPackageSpec);
+  countPreparation(installServers());
   installMysql();
-  if (flags.has('--newer')) count(useNewerServers());
-  if (ofPackage) for (const prepared of await Promise.all([build(), install('test/nest-11')])) count(prepared);
-  // Arguments narrow the tests to those that jest finds by them.
+  if (flags.has('--newer')) countPreparation(useNewerServers());
+  if (needsPackage)
+    for (const prepared of await Promise.all([build(), install('test/nest-11')])) countPreparation(prepared);
+  // With arguments only the matching tests run.
   const narrowed = jestArgs.length > 0;
-  const tests = { name: 'tests', run: () => runJest(narrowed ? jestArgs : OTHERS) };
-  await Promise.all([runAll([tests]), runAll(narrowed ? [] : [unit, ...onOtherNests, ...applications, ...otherNodes])]);
+  const tests = { name: 'tests', run: () => runJest(narrowed ? jestArgs : OTHER_SPECS) };
+  await Promise.all([
+    runAll([tests]),
+    runAll(narrowed ? [] : [unitStep, ...otherNestSteps, ...applications, ...otherNodeSteps]),
+  ]);
 }
 for (const left of await testRun.end()) {
   console.error(`Left behind: ${left}`);
   failed += 1;
 }
 for (const [name, spent] of minutes) console.log(`${spent.toFixed(1).padStart(6)} min  ${name}`);
-if (flags.has('--record')) record({ isNewer: flags.has('--newer'), passed, failed });
+if (flags.has('--record')) recordRun({ isNewer: flags.has('--newer'), passed, failed });
 process.exitCode = failed === 0 ? 0 : 1;
 console.log(`${passed} passed, ${failed} failed`);
 
-/** One after the other. */
+/** Runs steps one after the other. */
 async function runAll(steps) {
   for (const { name, prepare, run } of steps) {
     const since = performance.now();
-    if (prepare) count(await prepare());
+    if (prepare) countPreparation(await prepare());
     const counts = await run();
-    spend(name, performance.now() - since);
+    addMinutes(name, performance.now() - since);
     for (const spec of name === 'tests' ? counts.specs : [])
-      spend(`lane ${laneOf(spec.name)}, several at a time`, spec.ms);
+      addMinutes(`lane ${laneOf(spec.name)}, several at a time`, spec.ms);
     passed += counts.passed;
     failed += counts.failed;
     if (counts.passed + counts.failed > 0 || counts.leftOut) continue;
@@ -102,17 +118,18 @@ async function runAll(steps) {
   }
 }
 
-function spend(name, ms) {
+function addMinutes(name, ms) {
   minutes.set(name, (minutes.get(name) ?? 0) + ms / 60_000);
 }
 
-function count(prepared) {
+function countPreparation(prepared) {
   if (!prepared) failed += 1;
 }
 
-function parsed(args) {
+function parseArguments(args) {
   const lane = args.indexOf('--lane');
-  const expanded = lane < 0 ? args : [...args.slice(0, lane), ...argumentsOf(args[lane + 1]), ...args.slice(lane + 2)];
+  const expanded =
+    lane < 0 ? args : [...args.slice(0, lane), ...jestArgumentsOf(args[lane + 1]), ...args.slice(lane + 2)];
   return [new Set(expanded.filter(isFlag)), expanded.filter((arg) => !isFlag(arg))];
 }
 
@@ -120,11 +137,11 @@ function isFlag(arg) {
   return ['--unit', '--newer', '--record'].includes(arg);
 }
 
-function isOfPackage(spec) {
+function isPackageSpec(spec) {
   return spec.includes('/test/package/');
 }
 
-/** The package tests need dist as an application gets it, and the sample has to compile. */
+/** Builds dist for the tests of the package, and compiles the sample. */
 async function build() {
   return (
     (await execute(execPath, ['scripts/build.mjs'])) &&
@@ -132,14 +149,16 @@ async function build() {
   );
 }
 
-/** Installs what the folder's package.json asks for. Of Node, it is a package for each version, where there is one for this machine. */
+/**
+ * Installs the dependencies of a folder. In test/nodes they are versions of Node, where npm has them for this machine.
+ */
 async function install(folder) {
   return existsSync(join(root, folder, 'node_modules')) || execute('npm', ['ci', '--prefix', folder]);
 }
 
-async function onNode(name) {
+async function runOnNode(name) {
   const node = join(nodes, 'node_modules', name, 'bin/node');
-  if (existsSync(node)) return runJest(ON_NODE[name], { node });
+  if (existsSync(node)) return runJest(SPECS_ON_NODE[name], { node });
   console.error(`Left out: ${name} is no package for this machine`);
   return { passed: 0, failed: 0, leftOut: true };
 }
