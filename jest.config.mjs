@@ -2,8 +2,9 @@ import { readdirSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 
+import { ENTRY_POINTS } from './scripts/entry-points.cjs';
 import { findMysql } from './scripts/mysql.mjs';
-import { ROOMS, swcOptions } from './test/support/ts-sources.cjs';
+import { swcOptions } from './test/support/ts-sources.cjs';
 
 /** A folder whose backends are named after databases. */
 const NAMED_OTHERWISE = { typeorm: ['sqlite', 'postgres', 'mariadb', 'mysql'] };
@@ -22,9 +23,12 @@ export default {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '^.+\\.ts$': ['@swc/jest', swcOptions] },
   moduleNameMapper: {
-    '^nestjs-distributed-lock$': '<rootDir>/lib/index.ts',
-    [`^nestjs-distributed-lock/(${ROOMS.join('|')})$`]: '<rootDir>/lib/$1/index.ts',
-    '^nestjs-distributed-lock/(.+)$': '<rootDir>/lib/backends/$1/index.ts',
+    ...Object.fromEntries(
+      Object.entries(ENTRY_POINTS).map(([path, file]) => [
+        `^${join('nestjs-distributed-lock', path)}$`,
+        `<rootDir>/${file}`,
+      ]),
+    ),
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   testPathIgnorePatterns: ['/node_modules/', ...leftOut.map((folder) => `<rootDir>/test/backends/${folder}/`)],

@@ -8,14 +8,14 @@ import { argv } from 'node:process';
 import { format, resolveConfig } from 'prettier';
 import ts from 'typescript';
 
+import { ENTRY_POINTS } from './entry-points.cjs';
+
 const root = join(import.meta.dirname, '..');
 const folder = join(root, 'api');
-const { name: packageName, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const { name: packageName } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /** Pairs of a sub-path and its source file. */
-const entries = Object.entries(exports)
-  .filter(([, targets]) => targets.import !== undefined)
-  .map(([path, targets]) => [path, join(root, targets.import.replace('./dist/esm/', 'lib/').replace(/js$/, 'ts'))]);
+const entries = Object.entries(ENTRY_POINTS).map(([path, file]) => [path, join(root, file)]);
 
 const program = ts.createProgram(
   entries.map(([, file]) => file),

@@ -10,6 +10,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 
@@ -22,20 +23,12 @@ const run = (command: string, args: string[], cwd: string): string =>
     env: { ...process.env, NODE_OPTIONS: '' },
   });
 
-/** Every folder of a backend is a sub-path. */
-const BACKENDS = readdirSync(join(root, 'lib/backends'));
-const SUB_PATHS = [
-  '',
-  '/core',
-  '/testing',
-  '/conformance',
-  '/inspector',
-  '/metrics',
-  '/nestjs-locks',
-  '/opentelemetry',
-  '/terminus',
-  ...BACKENDS.map((name) => `/${name}`),
-];
+const { ENTRY_POINTS } = createRequire(import.meta.url)('../../scripts/entry-points.cjs') as {
+  readonly ENTRY_POINTS: Readonly<Record<string, string>>;
+};
+
+/** Sub-paths of the package behind its name, such as `/core`; the root is empty. */
+const SUB_PATHS = Object.keys(ENTRY_POINTS).map((path) => path.slice(1));
 
 const DEPENDENCIES = ['rxjs', 'reflect-metadata', 'tslib', 'ioredis', 'typeorm', 'prom-client', '@opentelemetry'];
 

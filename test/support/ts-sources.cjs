@@ -3,10 +3,9 @@ const { createHash } = require('node:crypto');
 const { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } = require('node:fs');
 const path = require('node:path');
 
-const root = path.resolve(__dirname, '../..');
+const { ENTRY_POINTS } = require('../../scripts/entry-points.cjs');
 
-/** Sub-paths that are no backend. */
-const ROOMS = ['core', 'testing', 'conformance', 'inspector', 'metrics', 'nestjs-locks', 'opentelemetry', 'terminus'];
+const root = path.resolve(__dirname, '../..');
 
 const swcOptions = {
   jsc: {
@@ -40,16 +39,14 @@ function compiled(filename, type) {
   return code;
 }
 
-/** The file that an import means, where that is TypeScript of ours. The same mapping as `moduleNameMapper` in jest.config.mjs. */
+/** Returns the TypeScript file that an import names, as `moduleNameMapper` of jest.config.mjs does; `undefined` for other modules. */
 function sourceOf(specifier, parent) {
-  const [name, inside] = /^nestjs-distributed-lock(?:\/(.+))?$/.exec(specifier) ?? [];
-  if (name !== undefined) {
-    if (inside === undefined) return path.join(root, 'lib/index.ts');
-    return path.join(root, 'lib', ROOMS.includes(inside) ? inside : `backends/${inside}`, 'index.ts');
-  }
+  const [ownName, subPath = ''] = /^nestjs-distributed-lock(\/.+)?$/.exec(specifier) ?? [];
+  const entryPoint = ownName && ENTRY_POINTS[`.${subPath}`];
+  if (entryPoint) return path.join(root, entryPoint);
   if (!/^\.{1,2}\/.*\.js$/.test(specifier) || !parent?.endsWith('.ts')) return undefined;
   const source = path.resolve(path.dirname(parent), specifier.replace(/\.js$/, '.ts'));
   return existsSync(source) ? source : undefined;
 }
 
-module.exports = { ROOMS, compiled, sourceOf, swcOptions };
+module.exports = { compiled, sourceOf, swcOptions };
