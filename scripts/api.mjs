@@ -147,6 +147,6 @@ function check() {
     return true;
   });
   if (differing.length === 0) return;
-  console.error('The public API has changed. If you mean it, run "npm run api", and say in CHANGELOG.md what breaks.');
+  console.error('The public API has changed. If you mean it, run "npm run api", and say in CHANGELOG.md what changes.');
   process.exitCode = 1;
 }
