@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Locker } from './contestants/contestant.js';
 import { now } from './monotonic-clock.js';
-import { type Spending, measureSpending } from './spending.js';
+import { measureSpending, type Spending } from './spending.js';
 
 export interface Race {
   /** Key of all callers, or the beginning of each caller's own key. */

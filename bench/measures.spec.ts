@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { concatenate, mean, median, countOverlaps, percentiles } from './measures.js';
+import { concatenate, countOverlaps, mean, median, percentiles } from './measures.js';
 import { compareWithFloor } from './scenarios/heat.js';
 import { measureSpending } from './spending.js';
 

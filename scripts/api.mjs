@@ -36,33 +36,33 @@ const core = new Set(exportsOf(join(root, 'lib/core/index.ts')).map(targetOf));
 
 const reports = new Map();
 for (const [path, file] of entries)
-  reports.set(`${path === '.' ? 'index' : path.slice(2)}.md`, await reportOf(path, file));
-if (argv.includes('--check')) check();
-else save();
+  reports.set(`${path === '.' ? 'index' : path.slice(2)}.md`, await renderReport(path, file));
+if (argv.includes('--check')) compareWithSaved();
+else saveReports();
 
-async function reportOf(path, file) {
+async function renderReport(path, file) {
   const symbols = exportsOf(file).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const shared = path === './core' ? [] : symbols.filter((symbol) => core.has(targetOf(symbol)));
   const own = symbols.filter((symbol) => !shared.includes(symbol));
-  const parts = own.map(declarationOf);
+  const parts = own.map(renderDeclaration);
   if (shared.length > 0) {
     parts.unshift(`export { ${shared.map(({ name }) => name).join(', ')} } from '${packageName}/core';`);
   }
-  const inner = innerTypesOf(own.map(targetOf), new Set([...core, ...symbols.map(targetOf)]));
-  if (inner.length > 0) parts.push('// Without a name of their own:', ...inner.map(declarationOf));
+  const inner = findInnerTypes(own.map(targetOf), new Set([...core, ...symbols.map(targetOf)]));
+  if (inner.length > 0) parts.push('// Without a name of their own:', ...inner.map(renderDeclaration));
   const text = `# ${join(packageName, path)}\n\n\`\`\`ts\n${parts.join('\n\n')}\n\`\`\`\n`;
   return format(text, { ...(await resolveConfig(file)), parser: 'markdown' });
 }
 
 /** Returns the types of the library that `symbols` mention and that no entry point exports. */
-function innerTypesOf(symbols, known) {
-  const found = symbols.flatMap((symbol) => mentionedBy(symbol).filter((type) => !known.has(type)));
+function findInnerTypes(symbols, known) {
+  const found = symbols.flatMap((symbol) => findMentionedTypes(symbol).filter((type) => !known.has(type)));
   const types = [...new Set(found)];
-  return types.length === 0 ? [] : [...types, ...innerTypesOf(types, new Set([...known, ...types]))];
+  return types.length === 0 ? [] : [...types, ...findInnerTypes(types, new Set([...known, ...types]))];
 }
 
-function mentionedBy(symbol) {
-  const names = new Set(declarationOf(symbol).match(/\b[A-Z]\w+/g));
+function findMentionedTypes(symbol) {
+  const names = new Set(renderDeclaration(symbol).match(/\b[A-Z]\w+/g));
   return filesOf(symbol)
     .flatMap((file) => checker.getSymbolsInScope(file, ts.SymbolFlags.Type | ts.SymbolFlags.Alias))
     .filter(({ name }) => names.has(name))
@@ -78,7 +78,7 @@ function targetOf(symbol) {
   return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
 }
 
-function declarationOf(symbol) {
+function renderDeclaration(symbol) {
   const target = targetOf(symbol);
   const code = filesOf(target).flatMap((file) => statementsOf(file, target.name));
   const renamed = target.name === symbol.name ? [] : [`// as ${symbol.name}`];
@@ -95,7 +95,7 @@ function statementsOf(file, name) {
   const declarations = declarationsOf(file);
   return declarations.statements
     .filter((statement) => namesOf(statement).includes(name))
-    .map((statement) => printer.printNode(ts.EmitHint.Unspecified, withoutPrivate(statement), declarations));
+    .map((statement) => printer.printNode(ts.EmitHint.Unspecified, removePrivateMembers(statement), declarations));
 }
 
 function declarationsOf(file) {
@@ -113,7 +113,7 @@ function namesOf(statement) {
   return statement.name ? [statement.name.getText()] : [];
 }
 
-function withoutPrivate(statement) {
+function removePrivateMembers(statement) {
   if (!ts.isClassDeclaration(statement)) return statement;
   const { modifiers, name, typeParameters, heritageClauses } = statement;
   const members = statement.members.filter(
@@ -126,14 +126,14 @@ function isPrivate(member) {
   return (ts.getCombinedModifierFlags(member) & ts.ModifierFlags.Private) !== 0;
 }
 
-function save() {
+function saveReports() {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder);
   for (const [file, text] of reports) writeFileSync(join(folder, file), text);
 }
 
 /** Compares the reports with api/, and prints the removed and added lines. */
-function check() {
+function compareWithSaved() {
   const present = new Set(readdirSync(folder));
   const differing = [...new Set([...reports.keys(), ...present])].filter((file) => {
     const now = (reports.get(file) ?? '').split('\n');

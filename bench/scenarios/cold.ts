@@ -1,14 +1,14 @@
 import type { Arena } from '../arena.js';
 import type { Contestant } from '../contestants/contestant.js';
 import {
-  sumFaults,
+  compareWithFloor,
   computeFigures,
-  runHeat,
+  createTeam,
   type Heat,
   type Pair,
   type RaceRules,
-  createTeam,
-  compareWithFloor,
+  runHeat,
+  sumFaults,
 } from './heat.js';
 import type { Scenario } from './scenario.js';
 

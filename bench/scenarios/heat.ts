@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { WorkerProcess } from '../arena.js';
 import type { Contest, Race } from '../contend.js';
-import { concatenate, mean, median, countOverlaps, percentiles, sum } from '../measures.js';
+import { concatenate, countOverlaps, mean, median, percentiles, sum } from '../measures.js';
 import { now } from '../monotonic-clock.js';
 import type { Figures, Measurement } from './scenario.js';
 
@@ -43,13 +43,13 @@ export function runHeat(
   return Promise.all(workers.map((worker) => worker.call('contend', race)));
 }
 
-export const countServed = (ran: Heat): number => sum(ran.map(({ served }) => served));
+export const countServed = (heat: Heat): number => sum(heat.map(({ served }) => served));
 
-const perSecond = (ran: Heat): number => sum(ran.map((each) => each.acquisitions / (each.lastedMs / 1_000)));
+const perSecond = (heat: Heat): number => sum(heat.map((each) => each.acquisitions / (each.lastedMs / 1_000)));
 
-const usEach = (ran: Heat): number => (sum(ran.map(({ cpuMs }) => cpuMs)) * 1_000) / countServed(ran);
+const usEach = (heat: Heat): number => (sum(heat.map(({ cpuMs }) => cpuMs)) * 1_000) / countServed(heat);
 
-const bytesEach = (ran: Heat): number => sum(ran.map(({ bytes }) => bytes)) / countServed(ran);
+const bytesEach = (heat: Heat): number => sum(heat.map(({ bytes }) => bytes)) / countServed(heat);
 
 /**
  * Returns the median ratios of pairs. The two heats of a pair ran close together, since the speed of a machine varies.
@@ -71,7 +71,7 @@ export function computeFigures(
   const waits = concatenate(heats.flat().map((contest) => contest.waitsMs));
   const waitsMs = percentiles(waits, PERCENTS);
   const rate = median(heats.map(perSecond));
-  const byProcess = heats[0]?.map((_, place) => sum(heats.map((ran) => ran[place]?.acquisitions ?? NaN))) ?? [];
+  const byProcess = heats[0]?.map((_, place) => sum(heats.map((heat) => heat[place]?.acquisitions ?? NaN))) ?? [];
   const [meanMs, p99Ms = NaN] = [mean(waits), waitsMs[99]];
   return {
     figures: {

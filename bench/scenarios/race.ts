@@ -3,14 +3,14 @@ import type { Contestant } from '../contestants/contestant.js';
 import { sum } from '../measures.js';
 import type { CodeOwner } from '../processor-profile.js';
 import {
-  sumFaults,
+  compareWithFloor,
   computeFigures,
-  runHeat,
-  type Pair,
-  type RaceRules,
   countServed,
   createTeam,
-  compareWithFloor,
+  type Pair,
+  type RaceRules,
+  runHeat,
+  sumFaults,
 } from './heat.js';
 import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenario.js';
 
@@ -63,16 +63,16 @@ type Workers = readonly WorkerProcess[];
  */
 async function measureTeams(settings: RaceSettings, pace: Pace, own: Workers, base?: Workers): Promise<Measurement> {
   const { measurements } = settings;
-  const [ours, floors] = [createTeam(own), base && createTeam(base)];
-  const turn = async (ms: number): Promise<Pair> => {
-    const floor = floors ? await runHeat(floors, settings, ms) : [];
-    return { own: await runHeat(ours, settings, ms), floor };
+  const [ownTeam, floorTeam] = [createTeam(own), base && createTeam(base)];
+  const runPair = async (ms: number): Promise<Pair> => {
+    const floor = floorTeam ? await runHeat(floorTeam, settings, ms) : [];
+    return { own: await runHeat(ownTeam, settings, ms), floor };
   };
-  const warmUp = await turn(pace.warmUpMs);
+  const warmUp = await runPair(pace.warmUpMs);
   const pairs: Pair[] = [];
-  if (measurements.includes('slices')) while (pairs.length < pace.slices) pairs.push(await turn(pace.sliceMs));
+  if (measurements.includes('slices')) while (pairs.length < pace.slices) pairs.push(await runPair(pace.sliceMs));
   const slices = pairs.map((pair) => pair.own);
-  const long = measurements.includes('long') ? [await runHeat(ours, settings, pace.raceMs, pace.warmUpMs)] : [];
+  const long = measurements.includes('long') ? [await runHeat(ownTeam, settings, pace.raceMs, pace.warmUpMs)] : [];
   const faults = sumFaults([warmUp.own, ...slices, ...long]);
   const { figures, waitsMs } = computeFigures(long.length > 0 ? long : slices, settings);
   const compared = base ? compareWithFloor(pairs) : {};
