@@ -78,7 +78,7 @@ export { JoinedSignal } from './kit/joined-signal.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';
 export { assertKey, keyClass } from './contract/key.js';
 export { ownMetadata, packHolder, packMetadata, unpackHolder } from './contract/holder.js';
-export { MOST_WAITERS } from './contract/key-state.js';
+export { MAX_WAITERS } from './contract/key-state.js';
 export { runOutsideLocks } from './holding/call-tree.js';
 export { type Clock, pause, systemClock, type Timer } from './time/timers.js';
 export { ClaimLeases } from './line/claim-leases.js';

@@ -4,7 +4,7 @@ import {
   isExclusive,
   type KeyWaiter,
   type LeaseState,
-  MOST_WAITERS,
+  MAX_WAITERS,
   unpackHolder,
 } from '../../core/index.js';
 import type { QueueEntrySettings } from './queue-entry.js';
@@ -18,12 +18,12 @@ const NAMES_A_PAGE = 1_000;
 export async function readState({ client, names }: Settings, key: string): Promise<LeaseState> {
   const counted = names.countedFrom;
   const [line = [], [countedFrom] = []] = await client.list(
-    { ...names.queue(key), limit: 2 * MOST_WAITERS, by: 'age' },
+    { ...names.queue(key), limit: 2 * MAX_WAITERS, by: 'age' },
     { key: counted, end: `${counted}\0`, limit: 1, by: 'age' },
   );
   const holds = holdingIn(line);
   const waiting = line.filter((_, index) => !holds[index]);
-  const waiters = waiting.slice(0, MOST_WAITERS).map(described);
+  const waiters = waiting.slice(0, MAX_WAITERS).map(described);
   const from = /^\d{1,16}$/u.test(countedFrom?.value ?? '') ? BigInt(countedFrom?.value ?? '') : undefined;
   const holders = line
     .filter((_, index) => holds[index])

@@ -6,7 +6,7 @@ import {
   type KeyWaiter,
   type LeaseState,
   MOST_PERMITS,
-  MOST_WAITERS,
+  MAX_WAITERS,
   type Obstacle,
   obstacleOf,
 } from '../../core/index.js';
@@ -36,7 +36,7 @@ export class SequentialEntry extends QueueEntry {
     const parent = `${base}/${nameOfKey(key)}`;
     const order = await ordered(connection, parent, await childrenOf(connection, parent));
     const holds = holding(order.map(claimInName));
-    const waiting = order.filter((_, index) => !holds[index]).slice(0, MOST_WAITERS);
+    const waiting = order.filter((_, index) => !holds[index]).slice(0, MAX_WAITERS);
     const [inside, waiters] = await Promise.all([
       described(
         connection,

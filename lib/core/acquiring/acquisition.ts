@@ -1,4 +1,4 @@
-import { shown, suffixOf } from '../contract/claim.js';
+import { shareProperty, suffixOf } from '../contract/claim.js';
 import { isLockError, quote } from '../contract/errors.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import { runOutsideLocks } from '../holding/call-tree.js';
@@ -201,7 +201,7 @@ export class Acquisition implements AcquireRequest {
       fencingToken: hold.fencingToken,
       waitedMs: clock.now() - this.#since,
       from,
-      ...shown(hold.claim),
+      ...shareProperty(hold.claim),
     }));
     return hold;
   }

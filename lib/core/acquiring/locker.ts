@@ -1,4 +1,4 @@
-import { claimFor, covers, describeClaim, shown } from '../contract/claim.js';
+import { claimFor, covers, describeClaim, shareProperty } from '../contract/claim.js';
 import { LockDeadlockError, LockShutdownError, LockTimeoutError } from '../contract/errors.js';
 import { assertKey } from '../contract/key.js';
 import { currentEntry } from '../holding/call-tree.js';
@@ -110,7 +110,13 @@ export class Locker {
     if (isReentrant && covers(claim, wanted)) {
       hold.enter();
       const { fencingToken } = hold;
-      observers.notify('acquired', () => ({ key, fencingToken, waitedMs: 0, from: 're-entry', ...shown(claim) }));
+      observers.notify('acquired', () => ({
+        key,
+        fencingToken,
+        waitedMs: 0,
+        from: 're-entry',
+        ...shareProperty(claim),
+      }));
       return hold;
     }
     if (options.waitMs === 0) return new KeyHeld(metadata);

@@ -1,5 +1,5 @@
 import type { CallTrace, LockTracer } from '../events/lock-tracer.js';
-import { warnOf } from '../events/observers.js';
+import { emitWarningOf } from '../events/observers.js';
 import type { Hold } from '../holding/hold.js';
 import type { Acquisition } from './acquisition.js';
 import { KeyHeld } from './key-held.js';
@@ -30,7 +30,7 @@ function ignoreErrors<T>(tell: () => T): T | undefined {
   try {
     return tell();
   } catch (error) {
-    warnOf('a lock tracer threw', error);
+    emitWarningOf('a lock tracer threw', error);
     return undefined;
   }
 }

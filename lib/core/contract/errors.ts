@@ -3,15 +3,15 @@ import type { Holder } from './holder.js';
 
 const BRAND = Symbol.for('nestjs-distributed-lock/error');
 
-/** The base of every error of this library. `code` is stable and fit for comparison; the message is for people. */
+/** Base of every error of this library. `code` is stable and fit for comparison; the message is for people. */
 export abstract class LockError extends Error {
   abstract readonly code: string;
-  /** Written out in each class: bundlers that shorten the names of classes must not change it. */
+  /** Name of the class, written out because bundlers may shorten the names of classes. */
   abstract override readonly name: string;
 
   constructor(
     message: string,
-    /** The key concerned; empty for an error without one. */
+    /** Key concerned, or an empty text for an error without one. */
     readonly key: string,
     options?: { readonly cause?: unknown },
   ) {
@@ -19,7 +19,7 @@ export abstract class LockError extends Error {
   }
 }
 
-/** Somebody else has the key: trying again later makes sense. Nothing stays behind. */
+/** The key is held: trying again later makes sense. Nothing stays behind. */
 export class LockTimeoutError extends LockError {
   override readonly name = 'LockTimeoutError';
   readonly code = 'LOCK_TIMEOUT';
@@ -42,7 +42,7 @@ function timeoutMessage(key: string, waitMs: number, holder: Holder | undefined)
 
 export type LossReason = 'expired' | 'revoked' | 'max-hold' | 'shutdown';
 
-const LOSS: Record<LockLostError['reason'], string> = {
+const LOSS_MESSAGES: Record<LockLostError['reason'], string> = {
   expired: 'could not be renewed in time; another process may hold it by now',
   revoked: 'was taken away on the server: it expired there, or somebody deleted it',
   'max-hold': 'was held for maxHoldMs and given back',
@@ -51,21 +51,21 @@ const LOSS: Record<LockLostError['reason'], string> = {
   shutdown: 'ended because the lock service was closed, as it is when its application shuts down',
 };
 
-/** The lock ended before the work did. What the work wrote since then is protected by the fencing token only. */
+/** The lock ended before the work did. Only the fencing token protects what the work has written since. */
 export class LockLostError extends LockError {
   override readonly name = 'LockLostError';
   readonly code = 'LOCK_LOST';
 
   constructor(
     key: string,
-    /** `released`: by its holder, see `LockHandle.assertHeld`. `resigned`: see `Leadership.resign`. */
+    /** Reason of the loss. `released`: see `LockHandle.assertHeld`. `resigned`: see `Leadership.resign`. */
     readonly reason: LossReason | 'released' | 'resigned',
   ) {
-    super(`${quote(key)} ${LOSS[reason]}`, key);
+    super(`${quote(key)} ${LOSS_MESSAGES[reason]}`, key);
   }
 }
 
-/** The backend gave no usable answer. Who holds the key is unknown. What was asked is undone in the background. */
+/** The backend gave no usable answer: the holder is unknown. The request is undone in the background. */
 export class LockBackendError extends LockError {
   override readonly name = 'LockBackendError';
   readonly code = 'LOCK_BACKEND';
@@ -93,9 +93,9 @@ export class LockShutdownError extends LockError {
   }
 }
 
-/** A call tree that holds `held` waits for `wanted`. */
+/** Wait of a call tree that holds keys for another one. */
 export interface LockWait {
-  /** Innermost first. */
+  /** Keys that it holds, innermost first. */
   readonly held: readonly string[];
   readonly wanted: string;
 }
@@ -106,12 +106,12 @@ export class LockDeadlockError extends LockError {
   readonly code = 'LOCK_DEADLOCK';
 
   constructor(
-    /** The keys this call tree holds, innermost first. */
+    /** Keys that this call tree holds, innermost first. */
     readonly held: readonly string[],
     readonly wanted: string,
-    /** Call trees of this process that wait for each other, from the holder of `wanted` to one that waits for us. */
+    /** Waits of other call trees in this process, from the holder of `wanted` to one that waits for this tree. */
     readonly others: readonly LockWait[] = [],
-    /** In words: what the tree has of `wanted`, and asks for, which is more. */
+    /** Words for the part of `wanted` that the tree has, and for the greater part that it asks for. */
     upgrade?: { readonly has: string; readonly asks: string },
   ) {
     super(messageOf(held, wanted, others, upgrade), wanted);
@@ -152,7 +152,7 @@ function circleMessage(wanted: string, others: readonly LockWait[]): string {
   );
 }
 
-/** A protected resource has seen a newer fencing token, so this holder is a former one. Nothing was written. */
+/** A protected resource has seen a newer fencing token: this holder is a former one. Nothing was written. */
 export class StaleFenceError extends LockError {
   override readonly name = 'StaleFenceError';
   readonly code = 'LOCK_STALE_FENCE';
@@ -170,14 +170,14 @@ export class StaleFenceError extends LockError {
   }
 }
 
-/** Something was asked for that can never work. Thrown where it is given, not at first use. */
+/** A setting or a request can never work. Thrown where it is given, not at first use. */
 export class LockConfigurationError extends LockError {
   override readonly name = 'LockConfigurationError';
   readonly code = 'LOCK_CONFIGURATION';
 
   constructor(
     message: string,
-    /** The name of the option, or `key` for a key that no backend could keep apart from others. */
+    /** Name of the option, or `key` for a key that is refused. */
     readonly option: string,
     key = '',
   ) {
@@ -186,15 +186,15 @@ export class LockConfigurationError extends LockError {
 }
 
 /**
- * Others changed the same rows first, each time. Nothing was written, and trying again later makes sense. No
- * `LockError`, because nobody holds anything.
+ * Other writers changed the same rows first, each time. Nothing was written, and trying again later makes sense. It is no
+ * `LockError`, because no lock is held.
  */
 export class OptimisticConflictError extends Error {
   readonly code = 'OPTIMISTIC_CONFLICT';
 
   constructor(
     message: string,
-    /** How often the work ran. */
+    /** Number of times that the work ran. */
     readonly attempts: number,
     options?: { readonly cause?: unknown },
   ) {
@@ -218,8 +218,8 @@ interface ErrorsByCode {
 }
 
 /**
- * Whether `error` is a `LockError`, or the error of this library that has the `code`. It knows those of another copy of
- * the package in the process, too, which `instanceof` does not.
+ * Returns whether `error` is a `LockError`, or the error of this library with the `code`. Unlike `instanceof` it knows the
+ * errors of another copy of the package in the process, too.
  */
 export function isLockError(error: unknown): error is LockError;
 export function isLockError<Code extends keyof ErrorsByCode>(error: unknown, code: Code): error is ErrorsByCode[Code];
@@ -228,14 +228,14 @@ export function isLockError(error: unknown, code?: string): boolean {
   return code === undefined ? error[BRAND] === 'LockError' : 'code' in error && error.code === code;
 }
 
-/** A request was not sent, and never will be: nothing can stay behind on the server because of it. */
+/** A request was not sent and never will be, so nothing of it can stay behind on the server. */
 export class NotSentError extends Error {
   readonly failureKind = 'silent';
 }
 
-const SHOWN_KEY_LENGTH = 200;
+const MAX_QUOTED_LENGTH = 200;
 
-/** A key as messages show it: quoted, with control characters escaped, never longer than a line. */
+/** Returns a key as messages show it: in quotes, with control characters escaped, and cut to the length of a line. */
 export function quote(key: string): string {
-  return JSON.stringify(key.length > SHOWN_KEY_LENGTH ? `${key.slice(0, SHOWN_KEY_LENGTH)}…` : key);
+  return JSON.stringify(key.length > MAX_QUOTED_LENGTH ? `${key.slice(0, MAX_QUOTED_LENGTH)}…` : key);
 }

@@ -1,29 +1,29 @@
-/** Whether the backend can be reached. `idle`: nothing was asked of it yet. */
+/** Health of a backend. `idle`: no request was sent to it yet. */
 export interface BackendHealth {
   readonly status: 'up' | 'down' | 'idle';
-  /** The trouble, or what an operator should change. Never contains a secret. */
+  /** Description of the trouble, or advice for an operator. Never contains a secret. */
   readonly detail?: string;
-  /** Its servers one by one, where there are several and any of them may fail. */
+  /** Health of each server, where there are several and any of them may fail. */
   readonly nodes?: readonly NodeHealth[];
 }
 
-/** A backend's knowledge of its server, without asking it. See `ReportedHealth`. */
+/** Source of a backend's health, which it knows without a request. See `ReportedHealth`. */
 export interface HealthSource {
   readonly current: BackendHealth;
   /**
-   * Calls `listener` on every change of the status, or of that of a node; what it returns stops that. `down` puts every
-   * hold in jeopardy that is renewed, `up` has every hold renewed at once, so that a lease lost in a restart is told
-   * within a round trip.
+   * Calls `listener` on every change of the status, or of a node's, until the returned function is called. `down` puts
+   * every hold in jeopardy that is renewed. `up` has every hold renewed at once, so that a lease lost in a restart is
+   * told within a round trip.
    */
   onChange(listener: (health: BackendHealth) => void): () => void;
 }
 
 export interface NodeHealth extends Omit<BackendHealth, 'nodes'> {
-  /** Host and port, or what else tells it from the others. */
+  /** Host and port, or another name that no other node has. */
   readonly name: string;
 }
 
-/** The state of the server, as known without asking: for health pages, and for holders who renew their leases. */
+/** Health that a store reports as it learns of it, for health pages and for the renewal of leases. */
 export class ReportedHealth {
   #status: BackendHealth['status'] = 'idle';
   #trouble: string | undefined;
@@ -42,7 +42,7 @@ export class ReportedHealth {
     if (changed) for (const listener of this.#listeners) listener(this.current);
   }
 
-  /** Says what an operator should change about `topic`; `undefined` when nothing is left to change. */
+  /** Notes what an operator should change about `topic`. `undefined` ends that advice. */
   advise(topic: string, advice: string | undefined): void {
     if (advice === undefined) this.#advice.delete(topic);
     else this.#advice.set(topic, advice);

@@ -1,41 +1,41 @@
 import { hostname } from 'node:os';
 
-/** Who holds a key, as the holder itself put it: advice for people, no proof of anything. */
+/** Description of a holder by the holder itself: advice for people, and no proof. */
 export interface HolderMetadata {
   readonly host: string;
   readonly pid: number;
   readonly label?: string;
 }
 
-/** The present holder of a key, as far as a backend could find out. */
+/** Present holder of a key, as far as a backend could find out. */
 export interface Holder extends HolderMetadata {
-  /** When the holder got the key, or began to wait: by the backend's clock, or else by the holder's. */
+  /** Time at which the holder got the key, or began to wait, by the backend's clock, or else by the holder's. */
   readonly since?: Date;
 }
 
-/** The metadata of this process. */
+/** Returns the description of this process. */
 export function ownMetadata(label: string | undefined): HolderMetadata {
   return { host: hostname(), pid: process.pid, ...(label === undefined ? {} : { label }) };
 }
 
-const packed = new WeakMap<HolderMetadata, string>();
+const packedTexts = new WeakMap<HolderMetadata, string>();
 
-/** The text that a store writes beside the owner. A process has one metadata object, so it is worked out once. */
+/** Returns the text that a store writes beside the owner. It is made once for each metadata object. */
 export function packMetadata(metadata: HolderMetadata): string {
-  const known = packed.get(metadata);
+  const known = packedTexts.get(metadata);
   if (known !== undefined) return known;
   const { host, pid, label } = metadata;
   const text = JSON.stringify({ host, pid, label });
-  packed.set(metadata, text);
+  packedTexts.set(metadata, text);
   return text;
 }
 
-/** The same where the server keeps no time: since when, by the holder's own clock, for people only. */
+/** Returns the same text with the present time, by the holder's clock, for a server that keeps no time. */
 export function packHolder(metadata: HolderMetadata): string {
   return `${packMetadata(metadata).slice(0, -1)},"since":"${new Date().toISOString()}"}`;
 }
 
-/** Who wrote it, or `undefined` for what none of us wrote. `since` where the server knows better. */
+/** Reads such a text. `undefined`: this library did not write it. @param since time by the server, if it keeps one */
 export function unpackHolder(text: string, since?: Date): Holder | undefined {
   try {
     const fields: Partial<Record<string, unknown>> = JSON.parse(text);

@@ -1,38 +1,39 @@
 import type { Share } from './claim.js';
 import type { Holder } from './holder.js';
 
-/** Who waits for a key, as far as the server knows: several callers of one process may be behind one owner. */
+/** Owner that waits for a key, as far as the server knows. It may stand for several callers of one process. */
 export interface KeyWaiter extends Partial<Holder> {
   readonly owner: string;
-  /** How much of the key it wants, said by `LockService.look`. Absent: all of it. */
+  /** Part of the key that it wants, told by `LockService.look`. Absent: all of it. */
   readonly share?: Share;
 }
 
-/** Who has a key, as far as the server knows. */
+/** Owner that has a key, as far as the server knows. */
 export interface KeyHolder extends KeyWaiter {
   /**
-   * A store gives that of the lease; `LockService.look` that of the first who had it, to which each hand-off within the
-   * process adds one. Absent where the server does not keep it.
+   * Fencing token. A store tells the lease's; `LockService.look` tells that of the first holder of the lease, to which each
+   * hand-off within the process adds one. Absent where the server does not keep it.
    */
   readonly fencingToken?: bigint;
-  /** How much of the lease is left. Absent where it ends with a session or a connection. */
+  /** Milliseconds until the lease ends. Absent where it ends with a session or a connection. */
   readonly leftMs?: number;
 }
 
-/** One reading of what the server keeps for a key. */
+/** State of a key on the server, by one reading. */
 export interface LeaseState {
-  /** Absent: nobody has the key. */
+  /** Absent: the key is free. */
   readonly holder?: KeyHolder;
-  /** Where several have it: all of them, first come first, `holder` among them. */
+  /** All holders in order of arrival, where several have the key. `holder` is among them. */
   readonly holders?: readonly KeyHolder[];
-  /** First come first, 1,000 of them at most. Absent where the server keeps no line. */
+  /** Waiters in order of arrival, 1,000 at most. Absent where the server keeps no queue. */
   readonly waiters?: readonly KeyWaiter[];
 }
 
+/** State of a key, as `LockService.look` tells it. */
 export interface KeyState extends LeaseState {
-  /** Without the namespace. */
+  /** Key without the namespace. */
   readonly key: string;
 }
 
-/** How many of those who wait a reading has at most. */
-export const MOST_WAITERS = 1_000;
+/** Maximum number of waiters in a reading. */
+export const MAX_WAITERS = 1_000;

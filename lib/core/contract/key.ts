@@ -1,11 +1,11 @@
 import { LockConfigurationError, quote } from './errors.js';
 
-/** Every backend takes a key of this length as it is or hashes it; more is a mistake or an attack. */
+/** Maximum length of a key. Every backend takes one as it is or hashes it; a longer key is a mistake or an attack. */
 const MAX_KEY_BYTES = 4096;
 
 /**
- * Refuses what two backends could take for different keys, or for the same. Anything else is a key: blanks, line
- * breaks, `*`, slashes and every Unicode text, compared byte by byte (NFC and NFD differ).
+ * Refuses keys that two backends could compare differently. Every other text is a key: blanks, line breaks, `*`, slashes
+ * and all of Unicode, compared byte by byte (NFC and NFD differ).
  * @throws LockConfigurationError
  */
 export function assertKey(key: unknown): asserts key is string {
@@ -23,12 +23,12 @@ export function assertKey(key: unknown): asserts key is string {
   }
 }
 
-/** In keys without a template: identifiers and numbers. */
-const NUMBERS = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/giu;
+/** Identifiers and numbers in keys without a template. */
+const NUMBERS_PATTERN = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|\d+/giu;
 
-/** A name that many keys share: the key with `*` for each number. */
+/** Returns a name that many keys share: the key with `*` for each number. */
 export function keyClass(key: string): string {
-  return key.replaceAll(NUMBERS, '*');
+  return key.replaceAll(NUMBERS_PATTERN, '*');
 }
 
 function refused(message: string): LockConfigurationError {

@@ -4,26 +4,26 @@ import type { Holder, HolderMetadata } from './holder.js';
 import type { LeaseState } from './key-state.js';
 
 /**
- * The promise that a holder may rely on. `consensus`: a majority of servers remembers it. `durable`: one server's disk
- * does. `best-effort`: a restart, an eviction or a failover may let a second holder in; only the fencing token protects
- * then.
+ * Promise that a holder may rely on. `consensus`: a majority of servers remembers a grant. `durable`: one server's disk
+ * does. `best-effort`: a restart, an eviction or a failover may let a second holder in, and only the fencing token
+ * protects then.
  */
 export type Guarantee = 'consensus' | 'durable' | 'best-effort';
 
-/** The leases that a backend can keep, as `ttlMs`. */
+/** Limits of the `ttlMs` that a backend can keep. */
 export interface TtlLimits {
   readonly minMs: number;
   readonly maxMs: number;
 }
 
-/** What the core has to know of a store's server. A store leaves out what is as the default says. */
+/** Facts about a store's server that the core needs. A store leaves out those with the default value. */
 export interface StoreTraits {
   /** Limits of `ttlMs`. Other values are refused where they are given, by `LockConfigurationError`. @default no limits */
   readonly ttlLimits?: TtlLimits;
   /** Whether requests for the same key are carried out in the order of the calls. @default false */
   readonly keepsOrder?: boolean;
   /**
-   * What ends the lease of a holder that renews it no more. `session`: the end of its process' session, which all its
+   * Event that ends the lease of a holder that renews it no more. `session`: the end of its process' session, which all its
    * leases share; a single lease need not wait for that, because the core releases what nobody renews. `connection`: the
    * same, and a crash ends it at once.
    * @default 'ttl', each lease by itself
@@ -48,103 +48,102 @@ export interface StoreTraits {
 }
 
 /**
- * All that the core asks of a server: "write if absent, with a time to live", or what comes to the same. `LockBackend`
- * adds the rest: waiting, lost replies, late replies and giving up.
+ * All that the core asks of a server: "write if absent, with a time to live", or its equivalent. `LockBackend` adds waiting,
+ * lost replies, late replies and giving up.
  */
 export interface LeaseStore {
-  /** Shown in errors, events and metrics: `redis`, `zookeeper`. */
+  /** Name in errors, events and metrics: `redis`, `zookeeper`. */
   readonly name: string;
   readonly guarantee: Guarantee;
   readonly traits?: StoreTraits;
   /**
-   * Looks, before anybody needs a lock, for what can never work, such as a table that is missing. Called once when an
-   * application starts, and nothing depends on it. Must settle within a bounded time.
-   * @throws LockConfigurationError; anything else when the backend cannot answer, which may pass and is then seen in
-   * `health`
+   * Looks for what can never work, such as a table that is missing. Called once when an application starts, and nothing
+   * depends on it. Must settle within a bounded time.
+   * @throws LockConfigurationError; any other error when the backend cannot answer now, which `health` shows
    */
   start?(): Promise<void>;
   /**
-   * One atomic step. Asking again with the same owner succeeds, with a full `ttlMs` and the same token, or a greater
-   * one: a lost reply is retried, never a self-made deadlock. Must settle within a bounded time, also on a server that
-   * does not answer.
+   * Grants the key to `owner` if it is free, in one atomic step. Asking again with the same owner succeeds, with a full
+   * `ttlMs` and the same token, or a greater one: a caller may repeat a request whose reply was lost. Must settle within a
+   * bounded time, also on a server that does not answer.
    */
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata, asker?: Asker): Promise<LeaseAttempt>;
-  /** Still `owner`'s, for another `ttlMs`? Never re-creates. */
+  /** Resolves to whether `owner` has the key for another `ttlMs`. Never grants it anew. */
   renew(key: string, owner: string, ttlMs: number): Promise<boolean>;
-  /** Whether the key was `owner`'s. A store that queues takes `owner` out of the queue too. */
+  /** Releases the key and resolves to whether it was `owner`'s. A store that queues takes `owner` out of the queue, too. */
   release(key: string, owner: string): Promise<boolean>;
   /**
-   * Whether the server keeps `key` for `owner` now: one reading that changes nothing, and sees what was decided before
-   * it. For sequencers, which come from outside: both may be anything. Without it they are of no use with this backend.
+   * Resolves to whether the server keeps `key` for `owner` now, by one reading that changes nothing and sees all earlier
+   * decisions. Sequencers need it; they come from outside, so both arguments may be anything.
    */
   isHeldBy?(key: string, owner: string): Promise<boolean>;
   /**
-   * Who has `key` now, and who waits: one reading that changes nothing. For operators, and for those who ask who leads;
-   * without it both are refused with this backend.
+   * Resolves to the holders of `key` and its waiters, by one reading that changes nothing. Operators and readers of a
+   * leadership need it; without it both are refused.
    */
   look?(key: string): Promise<LeaseState>;
   /**
-   * Takes `key` away from `owner`, whichever process that is in: `renew` answers `false` to it from now on, and those
-   * who wait are woken. Whether the key was `owner`'s.
+   * Takes `key` from `owner`, in whichever process, and resolves to whether it was `owner`'s. From now on `renew` answers
+   * `false` to that owner. Waiters are woken.
    * @default `release`, where leases end with their TTL alone; else eviction is refused
    */
   evict?(key: string, owner: string): Promise<boolean>;
-  /** The keys that are held and begin with `prefix`, in any order, a page after the other. @default refused */
+  /** Lists the held keys that begin with `prefix`, in any order, page by page. @default refused */
   keys?(prefix: string): AsyncIterable<readonly string[]>;
   /**
-   * `owner` waits from now on: call `wake` when `key` may have become free. Only a hint: a missing one costs latency,
-   * never safety. A store that queues lets the watched owners queue in `tryAcquire`. What it returns ends the watch.
+   * Calls `wake` when `key` may have become free for `owner`, until the returned function is called. A wake-up is only a
+   * hint: a lost one costs latency, never safety. A store that queues lets watched owners queue in `tryAcquire`.
    */
   watch?(key: string, owner: string, wake: () => void): () => void;
-  /** Closes what it opened itself (sessions, subscriptions, clients), never a client it was given. Idempotent. */
+  /** Closes the sessions, subscriptions and clients that it opened, never a client that it was given. Idempotent. */
   close(): Promise<void>;
   readonly health?: HealthSource;
 }
 
-/** The caller who asks for a lease, for stores that let a request wait before they send it. */
+/** Caller who asks for a lease, for stores whose requests wait before they are sent. */
 export interface Asker {
-  /** Until when it waits, for stores whose server bounds a wait. Past: it does not wait. */
+  /** Time until which the caller waits, for servers that bound a wait. Past: it does not wait. */
   readonly deadline: Deadline;
   /**
-   * A store calls this right before it sends the request from which the lease counts. `false`: nobody waits for the
-   * answer any more, and the store rejects with `NotSentError` instead.
+   * Called by the store right before it sends the request: the lease is trusted from then. `false`: the caller has given
+   * up, and the store rejects with `NotSentError` instead.
    */
   onSend(): boolean;
 }
 
 export type LeaseAttempt = GrantedLease | RefusedLease;
 
-/** The key is the owner's. What a store with sessions knows of them, and others do not, is optional. */
+/** Answer that the key is the owner's. */
 export interface GrantedLease {
   readonly acquired: true;
-  /** Grows with every acquisition of the key; below 2^52, because the core appends eleven bits for hand-offs. */
+  /** Number that grows with every acquisition of the key, below 2^52: the core appends eleven bits for hand-offs. */
   readonly fencingToken: bigint;
-  /** How long the lease is trusted after each renewal. @default the `ttlMs` that was asked for */
+  /** Milliseconds for which the lease lasts after each renewal. @default the `ttlMs` that was asked for */
   readonly ttlMs?: number;
-  /** From when it is, by the monotonic clock. @default when the request was sent */
+  /** Time from which it lasts, by the monotonic clock. @default when the request was sent */
   readonly sentAt?: number;
-  /** Aborts when the server says that the lease is over: its session expired, its node was deleted. */
+  /** Signal that aborts when the server ends the lease: its session expired, its node was deleted. */
   readonly revoked?: AbortSignal;
-  /** Serves the holder's work, such as the transaction that has the lock. */
+  /** Object for the holder's work, such as the transaction that has the lock. */
   readonly attachment?: unknown;
   /**
-   * The work succeeded: makes what it did through `attachment` last, before the release. Rejecting fails the work. A
-   * lease with this is one holder's own, and is never handed on to the next caller.
+   * Commits what the work did through `attachment`, before the release. A rejection fails the work. A lease with this
+   * method is never handed on to the next caller.
    */
   complete?(): Promise<void>;
 }
 
+/** Answer that the key is held. */
 export interface RefusedLease {
   readonly acquired: false;
-  /** The rest of the holder's lease, when the store knows it. */
+  /** Milliseconds until the holder's lease ends, when the store knows it. */
   readonly retryAfterMs: number | null;
   readonly holder?: Holder;
   /**
-   * For a watched owner: why the store could not ask yet, such as a pool with no connection free. It asks as soon as it
-   * can, and wakes the caller, who waits on as for a holder. At the end of its time the caller is told this, not that
-   * somebody has the key.
+   * Reason why the store could not ask yet for a watched owner, such as a pool with no free connection. The store asks as
+   * soon as it can and wakes the caller, who waits on. A caller whose time is up is told this reason.
    */
   readonly obstacle?: Error;
-  /** The owner is still in the store's queue, though it does not watch, and has to be released. */
+  /** Whether the owner stays in the store's queue though it does not watch, and has to be released. */
   readonly staysInLine?: boolean;
 }

@@ -2,15 +2,15 @@ import { LockConfigurationError } from '../contract/errors.js';
 import type { LockEvent, LockEventMethods } from './lock-observer.js';
 
 export interface EventStreamOptions {
-  /** Ends the stream. */
+  /** Signal whose abort ends the stream. */
   readonly signal?: AbortSignal;
-  /** How many events wait for a reader that is slow; after that the oldest one is dropped. @default 1_000 */
+  /** Maximum number of events that wait for a slow reader. Beyond it the oldest one is dropped. @default 1_000 */
   readonly limit?: number;
 }
 
-/** Events for `for await`, from the moment at which it was made. Keeps no process alive. */
+/** Stream of all events since it was made, for `for await`. Keeps no process alive. */
 export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncDisposable {
-  /** @internal The service tells it everything. */
+  /** @internal Observer that the service tells all events. */
   readonly observer: Required<LockEventMethods> = {
     waiting: (event) => this.#push({ type: 'waiting', ...event }),
     acquired: (event) => this.#push({ type: 'acquired', ...event }),
@@ -29,7 +29,7 @@ export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncD
   readonly #waiting: LockEvent[] = [];
   readonly #readers: ((result: IteratorResult<LockEvent>) => void)[] = [];
   readonly #signal: AbortSignal | undefined;
-  #ended = false;
+  #hasEnded = false;
   #dropped = 0;
 
   /** @internal */
@@ -46,12 +46,12 @@ export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncD
     if (signal?.aborted === true) this.end();
   }
 
-  /** There will be no more events than those that wait to be read. */
+  /** Whether the stream has ended. Events that wait to be read can still be read. */
   get ended(): boolean {
-    return this.#ended;
+    return this.#hasEnded;
   }
 
-  /** How many events nobody has read in time. */
+  /** Number of events that were dropped, because the reader was too slow. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -59,21 +59,21 @@ export class LockEventStream implements AsyncIterableIterator<LockEvent>, AsyncD
   async next(): Promise<IteratorResult<LockEvent>> {
     const event = this.#waiting.shift();
     if (event) return { done: false, value: event };
-    if (this.#ended) return { done: true, value: undefined };
+    if (this.#hasEnded) return { done: true, value: undefined };
     return new Promise((resolve) => this.#readers.push(resolve));
   }
 
-  /** The reader has read enough: what waits for it is gone. */
+  /** Ends the stream for a reader that has read enough, and drops the events that wait. */
   async return(): Promise<IteratorResult<LockEvent>> {
     this.#waiting.length = 0;
     this.end();
     return { done: true, value: undefined };
   }
 
-  /** Events that wait to be read can still be read. Again = nothing. */
+  /** Ends the stream. Events that wait can still be read. Idempotent. */
   end(): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#signal?.removeEventListener('abort', this.#onAbort);
     this.onEnd(this);
     for (const resolve of this.#readers.splice(0)) resolve({ done: true, value: undefined });

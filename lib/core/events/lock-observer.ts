@@ -4,45 +4,45 @@ import type { BackendHealth } from '../contract/health.js';
 import type { Holder } from '../contract/holder.js';
 import type { LockTracer } from './lock-tracer.js';
 
-/** A hold, at the moment of the event. */
+/** State of a lock at the moment of an event. */
 export interface HoldState {
   readonly key: string;
   readonly fencingToken: bigint;
   readonly heldMs: number;
-  /** How much longer the lock can be trusted if no renewal goes through; 0 once it is lost. */
+  /** Milliseconds until the lock is no longer trusted, unless a renewal succeeds first; 0 once it is lost. */
   readonly leftMs: number;
-  /** How much of the key it has. Absent: all of it. */
+  /** Part of the key that the lock has. Absent: all of it. */
   readonly share?: Share;
 }
 
-/** One lock that a service holds, for inspectors and health pages. */
+/** Lock that a service holds, for inspectors and health pages. */
 export interface LockSnapshot {
   readonly key: string;
   readonly state: 'held' | 'jeopardy' | 'lost';
   readonly fencingToken: bigint;
   readonly heldMs: number;
-  /** Callers of this process who wait for the key. */
+  /** Number of callers of this process who wait for the key. */
   readonly waitersHere: number;
-  /** Whether it is a leader's: see `LockService.lead`. */
+  /** Whether the lock is a leader's: see `LockService.lead`. */
   readonly leads: boolean;
-  /** How much of the key it has. Absent: all of it. */
+  /** Part of the key that the lock has. Absent: all of it. */
   readonly share?: Share;
 }
 
-/** Why a term ended: the lock was lost; the leader stepped back, or its service ended; the work returned, or threw. */
+/** Reason why a term ended: the lock was lost, the leader resigned, its service ended, or the work returned or threw. */
 export type TermEnd = LockLostError['reason'] | 'returned' | 'failed';
 
-/** Somebody who held one key waited for another one. Keys of a class are those of one template. */
+/** Order of two keys: a caller that held one waited for the other. Keys of one template are of one class. */
 export interface LockOrder {
   readonly held: string;
   readonly wanted: string;
   readonly heldClass: string;
   readonly wantedClass: string;
-  /** Where it was wanted, as an `Error` has it. */
+  /** Stack of the caller that waited, as an `Error` has it. */
   readonly stack: string;
 }
 
-/** The events of the locks of one process. Keys carry the service's namespace. */
+/** Events of the locks of one process. Keys carry the service's namespace. */
 export interface LockEvents {
   /** A caller has to wait for another one of this process. */
   waiting: { readonly key: string; readonly waitersHere: number };
@@ -51,24 +51,24 @@ export interface LockEvents {
     readonly fencingToken: bigint;
     readonly waitedMs: number;
     /**
-     * `backend`: a round trip; `hand-off`: from the caller before us here; `join`: beside another caller here who shares
-     * the key; `re-entry`: this call tree has it.
+     * Source of the lock. `backend`: a round trip; `hand-off`: the previous caller of this process; `join`: another caller
+     * of this process who shares the key; `re-entry`: this call tree.
      */
     readonly from: 'backend' | 'hand-off' | 'join' | 're-entry';
     readonly share?: Share;
   };
-  /** Everybody in this process has left the lock. */
+  /** All callers of this process have left the lock. */
   released: { readonly key: string; readonly fencingToken: bigint; readonly heldMs: number; readonly share?: Share };
   timedOut: { readonly key: string; readonly waitMs: number; readonly holder: Holder | undefined };
-  /** A renewal failed or is late. The lock is still ours, and may be lost soon. */
+  /** A renewal failed or is late. The lock is still held, and may be lost soon. */
   jeopardy: HoldState & { readonly cause?: unknown };
-  /** The renewal went through after all. */
+  /** A renewal succeeded after all. */
   safe: HoldState;
-  /** It expired, or was taken away, or given back before its holder was done: see `reason`. */
+  /** The lock expired, was taken away, or was released before its holder was done: see `reason`. */
   lost: HoldState & { readonly reason: LossReason };
-  /** This process leads: see `LockService.lead`. It is told of the lock by `acquired`, and later by the others, too. */
+  /** This process leads: see `LockService.lead`. Its lock has all the other events, too. */
   termBegan: { readonly key: string; readonly fencingToken: bigint };
-  /** The work has ended, and the key is released. `error`: what the work threw, unless it was told to end. */
+  /** The leader's work has ended, and the key is released. `error`: the work's error, unless it was told to end. */
   termEnded: {
     readonly key: string;
     readonly fencingToken: bigint;
@@ -76,27 +76,27 @@ export interface LockEvents {
     readonly reason: TermEnd;
     readonly error?: unknown;
   };
-  /** The backend failed in a way that the caller does not see, or sees as `LockBackendError`. */
+  /** The backend failed. The caller sees a `LockBackendError`, or nothing. */
   backendFailed: { readonly key: string; readonly operation: string; readonly error: unknown };
   healthChanged: BackendHealth;
   /**
-   * Keys were taken in orders that can deadlock, by anybody in this process, at any time: each of `orders` was the first
-   * between its classes. Told once for each circle; see the option `orderWarnings`.
+   * Callers of this process have taken keys in orders that can deadlock. Each of `orders` was the first between its
+   * classes. Told once for each circle; see the option `orderWarnings`.
    */
   orderSuspect: { readonly key: string; readonly orders: readonly LockOrder[] };
 }
 
-/** One of the events, with its name as `type`. */
+/** Event with its name as `type`. */
 export type LockEvent = { [Name in keyof LockEvents]: { readonly type: Name } & LockEvents[Name] }[keyof LockEvents];
 
-/** A method for each event that is wanted. */
+/** Methods of an observer, named after the events that it wants. */
 export type LockEventMethods = { [Name in keyof LockEvents]?: (event: LockEvents[Name]) => void };
 
 /**
- * Logs, metrics and inspectors implement it: a method for each event they want, called synchronously, so be quick. What
- * an observer throws becomes a process warning and disturbs neither the lock nor the other observers.
+ * Receiver of events, such as a log or metrics: a method for each event that it wants. Methods are called synchronously
+ * and should be quick. An error becomes a process warning and disturbs neither the lock nor the other observers.
  */
 export type LockObserver = LockEventMethods & {
-  /** Follows callers as well. */
+  /** Tracer that follows callers, for spans. */
   readonly tracer?: LockTracer;
 };

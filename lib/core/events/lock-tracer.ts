@@ -1,40 +1,40 @@
-/** A caller that asks for a key which its call tree does not have. */
+/** Call for a key that its call tree does not have. */
 export interface TracedCall {
-  /** With the namespace. */
+  /** Key with the namespace. */
   readonly key: string;
   readonly backend: string;
   readonly waitMs: number;
 }
 
-/** A lock that such a caller got. Events name it by the same key and token. */
+/** Lock that such a call got. Events name it by the same key and token. */
 export interface TracedHold {
   readonly key: string;
   readonly fencingToken: bigint;
-  /** How many callers of this process had its lease before. */
+  /** Number of callers of this process that had its lease before. */
   readonly handOff: number;
 }
 
-/** Hears once how a call ended. */
+/** Receiver of a call's end. One of its methods is called, once. */
 export interface CallTrace {
   granted(hold: TracedHold): void;
-  /** Somebody else has the key. */
+  /** The key is held. */
   refused(): void;
   failed(error: unknown): void;
 }
 
 /**
- * Follows callers, each in its own async context, which observers are not told in. For spans. Candidates of `lead` ask
- * in nobody's context, and are not followed.
+ * Follows callers in their own async context, for spans. Observers are called outside of it. Candidates of `lead` have no
+ * caller's context, and are not followed.
  */
 export interface LockTracer {
-  /** Called in the context of whoever asks. */
+  /** Called in the context of the caller. */
   readonly begin: (call: TracedCall) => CallTrace | undefined;
-  /** Calls `work` once, in a context of its choice, and returns what that returns. Must not throw. */
+  /** Calls `work` once, in a context of its choice, and returns its result. Must not throw. */
   readonly run?: <T>(hold: TracedHold, work: () => T) => T;
 }
 
-/** `work`, inside of all of them. */
-export function followed<T>(work: () => T, hold: TracedHold, tracers: readonly LockTracer[]): () => T {
+/** Returns `work` as a function that runs it inside of all tracers. */
+export function wrapInTracers<T>(work: () => T, hold: TracedHold, tracers: readonly LockTracer[]): () => T {
   let outer = work;
   for (const { run } of tracers) {
     const inner = outer;

@@ -6,7 +6,7 @@ import type { LockTracer } from './lock-tracer.js';
 
 /** Passes each event on to every observer, to every stream that is open, and to the channel of its name. */
 export class Observers {
-  /** Those of the observers. Most services have none. */
+  /** Tracers of the observers. Most services have none. */
   readonly tracers: LockTracer[] = [];
   readonly #observers = new Set<LockEventMethods>();
   readonly #streams = new Set<LockEventStream>();
@@ -44,19 +44,19 @@ export class Observers {
     for (const stream of this.#streams) stream.end();
   }
 
-  /** Names what the backend could not do. @param operation as in `could not acquire "key"` */
-  failureOf(key: string, operation: string, cause: unknown): LockError {
+  /** Returns the error for a failure of the backend. @param operation as in `could not acquire "key"` */
+  createFailure(key: string, operation: string, cause: unknown): LockError {
     return isLockError(cause) ? cause : new LockBackendError(key, { backend: this.backend, operation, cause });
   }
 
-  /** Tells it, too. */
+  /** Tells observers of a failure, and returns its error. */
   notifyFailure(key: string, operation: string, cause: unknown): LockError {
-    const error = this.failureOf(key, operation, cause);
+    const error = this.createFailure(key, operation, cause);
     this.notify('backendFailed', () => ({ key, operation, error }));
     return error;
   }
 
-  /** `describe` is called once if anybody listens, and else not at all. */
+  /** Tells all who listen of an event. @param describe is called once, or not at all if nothing listens */
   notify<Name extends keyof LockEvents>(name: Name, describe: () => LockEvents[Name]): void {
     const channel = EVENT_CHANNELS[name];
     if (this.#observers.size === 0 && !channel.hasSubscribers) return;
@@ -67,7 +67,7 @@ export class Observers {
 }
 
 function tell<Name extends keyof LockEvents>(observer: LockEventMethods, name: Name, event: LockEvents[Name]): void {
-  const warn = (error: unknown): void => warnOf(`a lock observer threw in ${name}`, error);
+  const warn = (error: unknown): void => emitWarningOf(`a lock observer threw in ${name}`, error);
   try {
     const told: unknown = observer[name]?.(event);
     // An async function fits the type of an observer, too. Its promise may be of another library.
@@ -77,8 +77,8 @@ function tell<Name extends keyof LockEvents>(observer: LockEventMethods, name: N
   }
 }
 
-/** Where nobody is left who could catch it. */
-export function warnOf(what: string, error: unknown): void {
+/** Warns of an error that no caller could catch. */
+export function emitWarningOf(what: string, error: unknown): void {
   process.emitWarning(`${what}: ${textOf(error)}`);
 }
 

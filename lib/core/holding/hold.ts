@@ -1,4 +1,4 @@
-import { type Claim, claimFor, shown } from '../contract/claim.js';
+import { type Claim, claimFor, shareProperty } from '../contract/claim.js';
 import { detached } from '../time/detached.js';
 import { LockConfigurationError, LockLostError, type LossReason } from '../contract/errors.js';
 import { HAND_OFF_BITS } from '../options/hand-off-options.js';
@@ -123,7 +123,7 @@ export class Hold implements WatchdogListener {
   get observedState(): HoldState {
     const { key, fencingToken, since, watchdog, listener } = this;
     const leftMs = this.isHeld ? watchdog.leftMs : 0;
-    return { key, fencingToken, heldMs: listener.service.clock.now() - since, leftMs, ...shown(this.claim) };
+    return { key, fencingToken, heldMs: listener.service.clock.now() - since, leftMs, ...shareProperty(this.claim) };
   }
 
   /** Milliseconds for which the key stays closed after the release (`minHoldMs`). */

@@ -1,4 +1,4 @@
-import { shown } from '../contract/claim.js';
+import { shareProperty } from '../contract/claim.js';
 import type { LossReason } from '../contract/errors.js';
 import type { Lease } from '../leasing/lease.js';
 import type { HandOffOptions } from '../options/hand-off-options.js';
@@ -95,7 +95,7 @@ export class Holds {
       key: hold.key,
       fencingToken: hold.fencingToken,
       heldMs: clock.now() - hold.since,
-      ...shown(hold.claim),
+      ...shareProperty(hold.claim),
     }));
     return this.#passOn(hold);
   };

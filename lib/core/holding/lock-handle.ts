@@ -3,7 +3,7 @@ import { LockConfigurationError, LockLostError } from '../contract/errors.js';
 import { whileAwaited } from '../kit/awaited-promises.js';
 import type { Hold } from './hold.js';
 import { currentHandles, runInside } from './call-tree.js';
-import { followed } from '../events/lock-tracer.js';
+import { wrapInTracers } from '../events/lock-tracer.js';
 
 /** Lock of one caller, from the acquisition to the release. Made by `LockService` only. */
 export class LockHandle implements AsyncDisposable {
@@ -98,7 +98,7 @@ export class LockHandle implements AsyncDisposable {
    */
   run<T>(work: () => T): T {
     const { hold } = this;
-    return runInside(hold, this, followed(work, hold, hold.listener.service.observers.tracers));
+    return runInside(hold, this, wrapInTracers(work, hold, hold.listener.service.observers.tracers));
   }
 
   /** @internal Notes that no work began: the release leaves the key open, whatever `minHoldMs` is. */

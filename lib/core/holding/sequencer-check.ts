@@ -18,6 +18,6 @@ export async function checkSequencer(
     const isHeld = runOutsideLocks(async () => backend.store.isHeldBy?.(sequencer.key, sequencer.owner));
     return (await backend.noteOutcome(sequencer.key, clock, isHeld)) === true ? 'valid' : 'stale';
   } catch (error) {
-    throw observers.failureOf(sequencer.key, 'check a sequencer of', error);
+    throw observers.createFailure(sequencer.key, 'check a sequencer of', error);
   }
 }

@@ -1,6 +1,6 @@
 import { type Claim, claimOf, fits } from '../contract/claim.js';
 import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
-import { MOST_WAITERS } from '../contract/key-state.js';
+import { MAX_WAITERS } from '../contract/key-state.js';
 import type { RefusedLease } from '../contract/lease-store.js';
 import { unpackHolder } from '../contract/holder.js';
 
@@ -101,6 +101,6 @@ export function stateOf(line: Line, now: number): LeaseState {
     else holders.push({ ...who, fencingToken: token, leftMs: Math.max(0, until - now) });
   }
   const [holder] = holders;
-  const inLine = waiters.slice(0, MOST_WAITERS);
+  const inLine = waiters.slice(0, MAX_WAITERS);
   return holder ? { holder, ...(holders.length > 1 ? { holders } : {}), waiters: inLine } : { waiters: inLine };
 }

@@ -1,4 +1,4 @@
-import { claimOf, shown } from '../contract/claim.js';
+import { claimOf, shareProperty } from '../contract/claim.js';
 import { isLockError, LockConfigurationError } from '../contract/errors.js';
 import type { Holder } from '../contract/holder.js';
 import type { KeyHolder, KeyWaiter, LeaseState } from '../contract/key-state.js';
@@ -32,7 +32,7 @@ function described<Claimant extends KeyHolder | KeyWaiter>(claimant: Claimant): 
   return {
     ...claimant,
     ...(token === undefined ? {} : { fencingToken: token << HAND_OFF_BITS }),
-    ...shown(claimOf(claimant.owner)),
+    ...shareProperty(claimOf(claimant.owner)),
   };
 }
 

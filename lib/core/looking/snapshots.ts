@@ -1,4 +1,4 @@
-import { shown } from '../contract/claim.js';
+import { shareProperty } from '../contract/claim.js';
 import type { LockSnapshot } from '../events/lock-observer.js';
 import type { Holds, HoldTurns } from '../holding/holds.js';
 import type { Clock } from '../time/timers.js';
@@ -17,6 +17,6 @@ export function snapshotsOf(
     heldMs: clock.now() - since,
     waitersHere: turns.countWaiters(slot),
     leads: leads(key),
-    ...shown(claim),
+    ...shareProperty(claim),
   }));
 }

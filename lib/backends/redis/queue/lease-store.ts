@@ -7,7 +7,7 @@ import {
   type LeaseState,
   type LeaseStore,
   MOST_PERMITS,
-  MOST_WAITERS,
+  MAX_WAITERS,
   packMetadata,
   type WakeUps,
   NotSentError,
@@ -115,7 +115,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
 
   look(key: string): Promise<LeaseState> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.#ask('look', leaseKey, 'exclusive', [MOST_WAITERS], { read: ([reply]) => stateOf(reply) });
+    return this.#ask('look', leaseKey, 'exclusive', [MAX_WAITERS], { read: ([reply]) => stateOf(reply) });
   }
 
   /** One owner takes the key, and another one waits for it in the queue. */

@@ -1,4 +1,4 @@
-import { type KeyWaiter, MOST_WAITERS, packMetadata } from '../../../core/index.js';
+import { type KeyWaiter, MAX_WAITERS, packMetadata } from '../../../core/index.js';
 import { type LeaseColumns, type LeaseStatements, REAPED_AT_ONCE } from '../dialect/lease-statements.js';
 import { KEYS_A_PAGE, keyPages } from '../dialect/key-pages.js';
 import { readRefusal, readState } from '../dialect/refusal.js';
@@ -76,7 +76,7 @@ function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release
         [storedText(key)],
       );
       const line: readonly unknown[] = Array.isArray(row?.['line']) ? row['line'] : [];
-      const waiters = line.slice(0, MOST_WAITERS).map((owner): KeyWaiter => ({ owner: String(owner) }));
+      const waiters = line.slice(0, MAX_WAITERS).map((owner): KeyWaiter => ({ owner: String(owner) }));
       return { ...readState(typeof row?.['owner'] === 'string' ? row : undefined), waiters };
     },
 
