@@ -54,7 +54,7 @@ export function addLockedStep(declaration: Declaration, step: LockedStep): () =>
 }
 
 /** For `@Locked`. Calls `adopt` with the method's step, now or when it is added. */
-export function adoptLockedStep(declaration: Declaration, adopt: (step: LockedStep) => void): void {
+export function onLockedStep(declaration: Declaration, adopt: (step: LockedStep) => void): void {
   const slot = slotOf(declaration);
   slot.adopt = adopt;
   if (slot.step) adopt(slot.step);

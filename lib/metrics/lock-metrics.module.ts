@@ -36,7 +36,7 @@ class ApplicationMetrics implements OnModuleInit, OnApplicationShutdown {
     const names = KeyTemplateNames.of(this.discovery);
     const templateOf = (key: string): string => names.templateOf(key) ?? this.familyOf(key);
     for (const [backend, locks] of lockServicesOf(this.discovery)) {
-      this.#stops.push(this.metrics.observe(locks, { backend, templateOf, templates: names.all }));
+      this.#stops.push(this.metrics.observe(locks, { backend, templateOf, templates: names.templates }));
     }
   }
 

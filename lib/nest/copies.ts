@@ -1,25 +1,26 @@
 import { LockService, sharedState } from '../core/index.js';
 
+/** Copy of this package in the process: one of its two module formats, or one of several installations. */
 interface Copy {
-  readonly service: typeof LockService;
-  /** Its file, or nothing where the runtime does not say. */
+  readonly serviceClass: typeof LockService;
+  /** Path of this module in the copy; `undefined` where the runtime does not report it. */
   readonly file: string | undefined;
 }
 
-/** Those of this package in the process: its two module formats, or the installations of a workspace's packages. */
 const copies = sharedState('copies', () => new Set<Copy>());
 
-const FILE = /(?:file:\/\/|[A-Z]:\\|\/)[^\n()]*?(?=:\d+:\d+)/u;
+/** Pattern of the first file in a stack trace. */
+const FILE_PATTERN = /(?:file:\/\/|[A-Z]:\\|\/)[^\n()]*?(?=:\d+:\d+)/u;
 
-copies.add({ service: LockService, file: FILE.exec(new Error('here').stack ?? '')?.[0] });
+copies.add({ serviceClass: LockService, file: FILE_PATTERN.exec(new Error('stack').stack ?? '')?.[0] });
 
-/** The `LockService` classes of other copies, by which their decorators ask for the service of the default backend. */
+/** Returns the `LockService` classes of other copies: the tokens by which their decorators inject the default service. */
 export function foreignServiceClasses(): readonly (typeof LockService)[] {
-  return Array.from(copies, ({ service }) => service).filter((service) => service !== LockService);
+  return Array.from(copies, ({ serviceClass }) => serviceClass).filter((other) => other !== LockService);
 }
 
-/** The warning about several copies; nothing where there is one. */
-export function describeCopies(): string | undefined {
+/** Returns a warning when the process has several copies of this package. */
+export function severalCopiesWarning(): string | undefined {
   if (copies.size < 2) return undefined;
   const files = Array.from(copies, ({ file = 'an unknown file' }) => file);
   return `nestjs-distributed-lock is loaded ${copies.size} times, from ${files.join(' and ')}: they share the locks of this application, and errors are told apart by isLockError and their code, not by instanceof. One installation is better`;

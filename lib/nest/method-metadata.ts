@@ -2,73 +2,81 @@ import 'reflect-metadata';
 import type { Declaration } from '../decorators/declaration.js';
 import { isObject } from '../decorators/is-object.js';
 
-/** Keys under which Nest and its packages describe a handler. None of these is imported for it. */
+/** Keys of the metadata by which Nest and its packages describe a handler. The packages themselves are not imported. */
 const PARAMETERS = '__routeArguments__';
-const CUSTOM_PARAMETER = '__customRouteArgs__';
-/** `RouteParamtypes.RESPONSE` of `@nestjs/common`. */
-const RESPONSE = '1:';
-/** `RouteParamtypes.PARAM`. */
-const ROUTE_PARAMETER = '5:';
+const CUSTOM_PARAMETER_MARK = '__customRouteArgs__';
+/** Prefix of a parameter's key: `RouteParamtypes.RESPONSE` of `@nestjs/common`. */
+const RESPONSE_PREFIX = '1:';
+/** Prefix of a parameter's key: `RouteParamtypes.PARAM`. */
+const ROUTE_PARAMETER_PREFIX = '5:';
 const SSE = '__sse__';
-const ROUTE = 'path';
-const VERB = 'method';
-const MESSAGES = ['message', 'microservices:pattern'] as const;
+const ROUTE_PATH = 'path';
+const HTTP_METHOD = 'method';
+const MESSAGE_KEYS = ['message', 'microservices:pattern'] as const;
 const FIELD_RESOLVER = 'graphql:resolve_property';
-const RESOLVERS = ['graphql:resolver_type', FIELD_RESOLVER] as const;
+const RESOLVER_KEYS = ['graphql:resolver_type', FIELD_RESOLVER] as const;
 const TRANSPORT = 'microservices:transport';
-/** `Transport.GRPC` of `@nestjs/microservices`. */
+/** Value of `Transport.GRPC` in `@nestjs/microservices`. */
 const GRPC = 4;
-const MESSAGE_KIND = 'microservices:handler_type';
-/** `PatternHandler.EVENT` of `@nestjs/microservices`. */
-const EVENT = 2;
+const HANDLER_TYPE = 'microservices:handler_type';
+/** Value of `PatternHandler.EVENT` in `@nestjs/microservices`. */
+const EVENT_HANDLER = 2;
 const INTERCEPTORS = '__interceptors__';
 const FILTERS = '__exceptionFilters__';
-const CAUGHT = '__filterCatchExceptions__';
+const CAUGHT_TYPES = '__filterCatchExceptions__';
 const DECLARATION = Symbol.for('nestjs-distributed-lock/declaration with @Locked');
-/** Decorators put these on methods that nobody calls from outside, too. */
-const ENHANCERS: ReadonlySet<unknown> = new Set([INTERCEPTORS, '__guards__', '__pipes__', FILTERS, DECLARATION]);
+/** Keys that say nothing about whether a method is a handler: enhancers and `@Locked` stand on other methods, too. */
+const NON_HANDLER_KEYS: ReadonlySet<unknown> = new Set([INTERCEPTORS, '__guards__', '__pipes__', FILTERS, DECLARATION]);
 
-/** The positions of route parameters, by `@Param('id')`. */
-export function routeParameters({ target, name }: Declaration): ReadonlySet<number> {
-  const parameters: unknown = Reflect.getMetadata(PARAMETERS, target.constructor, name);
-  const found = Object.entries(parameters ?? {}).filter(([kind]) => kind.startsWith(ROUTE_PARAMETER));
-  return new Set(found.flatMap(([, parameter]) => (isParameter(parameter) ? [parameter.index] : [])));
+/** Returns the positions of the parameters that have `@Param`. */
+export function routeParameterPositions(declaration: Declaration): ReadonlySet<number> {
+  const parameters = parameterEntries(declaration).filter(([key]) => key.startsWith(ROUTE_PARAMETER_PREFIX));
+  return new Set(parameters.map(([, { index }]) => index));
 }
 
-/** Names given by `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')` and the like, and their positions. */
-export function namedParameters({ target, name }: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
-  const parameters: unknown = Reflect.getMetadata(PARAMETERS, target.constructor, name);
-  const named = new Map<string, number | 'ambiguous'>();
-  for (const [kind, parameter] of Object.entries(parameters ?? {})) {
-    if (kind.includes(CUSTOM_PARAMETER) || !isParameter(parameter)) continue;
-    const { index, data } = parameter;
-    if (typeof data !== 'string' || data === '') continue;
-    named.set(data, named.has(data) ? 'ambiguous' : index);
+/** Returns the positions of parameters by the names in `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')`. */
+export function namedParameterPositions(declaration: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
+  const positions = new Map<string, number | 'ambiguous'>();
+  for (const [key, { index, data }] of parameterEntries(declaration)) {
+    if (key.includes(CUSTOM_PARAMETER_MARK) || typeof data !== 'string' || data === '') continue;
+    positions.set(data, positions.has(data) ? 'ambiguous' : index);
   }
-  return named;
+  return positions;
 }
 
-function isParameter(value: unknown): value is { readonly index: number; readonly data?: unknown } {
+interface DecoratedParameter {
+  readonly index: number;
+  /** Argument of the parameter's decorator. */
+  readonly data?: unknown;
+}
+
+/** Returns the decorated parameters of a method, each with the metadata key that tells its decorator. */
+function parameterEntries({ target, name }: Declaration): readonly [key: string, parameter: DecoratedParameter][] {
+  const parameters: unknown = Reflect.getMetadata(PARAMETERS, target.constructor, name);
+  return Object.entries(parameters ?? {}).flatMap(([key, value]: [string, unknown]) =>
+    isDecoratedParameter(value) ? [[key, value] as const] : [],
+  );
+}
+
+function isDecoratedParameter(value: unknown): value is DecoratedParameter {
   return isObject(value) && 'index' in value && typeof value.index === 'number';
 }
 
-/** Whether a parameter is the response, by `@Res()`, which Nest then leaves to the method. */
-export function takesResponse({ target, name }: Declaration): boolean {
-  const parameters: unknown = Reflect.getMetadata(PARAMETERS, target.constructor, name);
-  return Object.entries(parameters ?? {}).some(([kind, parameter]) => {
-    if (!kind.startsWith(RESPONSE) || !isParameter(parameter)) return false;
-    const { data } = parameter;
-    return !(isObject(data) && 'passthrough' in data && data.passthrough === true);
+/** Returns whether a parameter has `@Res()` without `passthrough`: the method then writes the response itself. */
+export function hasResponseParameter(declaration: Declaration): boolean {
+  return parameterEntries(declaration).some(([key, { data }]) => {
+    const isPassthrough = isObject(data) && 'passthrough' in data && data.passthrough === true;
+    return key.startsWith(RESPONSE_PREFIX) && !isPassthrough;
   });
 }
 
-/** The classes of a method's arguments, if the compiler wrote them down. */
+/** Returns the types of the method's parameters, if the compiler emitted them (`emitDecoratorMetadata`). */
 export function parameterTypes({ target, name }: Declaration): readonly unknown[] | undefined {
   const types: unknown = Reflect.getMetadata('design:paramtypes', target, name);
   return Array.isArray(types) ? types : undefined;
 }
 
-/** Whether the compiler wrote down that the method returns an Observable, of whichever copy of rxjs. */
+/** Returns whether the compiler emitted an Observable as the method's return type, of any copy of rxjs. */
 export function returnsObservable({ target, name }: Declaration): boolean {
   const type: unknown = Reflect.getMetadata('design:returntype', target, name);
   const prototype: unknown = typeof type === 'function' ? type.prototype : undefined;
@@ -79,50 +87,55 @@ export function isEventStream(method: object): boolean {
   return Reflect.getMetadata(SSE, method) === true;
 }
 
-/** Whether Nest or another library may call `method` with a request at hand. */
+/** Returns whether Nest or another library may call `method` to handle a request. */
 export function mayBeHandler(method: object): boolean {
-  return Reflect.getMetadataKeys(method).some((key: unknown) => !ENHANCERS.has(key));
+  return Reflect.getMetadataKeys(method).some((key: unknown) => !NON_HANDLER_KEYS.has(key));
 }
 
-/** Whether `method` answers messages of a gateway or a microservice. Their data has names of its own. */
+/** Returns whether `method` answers messages of a gateway or a microservice. */
 export function isMessageHandler(method: object): boolean {
-  return MESSAGES.some((key) => Reflect.hasMetadata(key, method));
+  return MESSAGE_KEYS.some((key) => Reflect.hasMetadata(key, method));
 }
 
-/** Whether `method` handles events, which nobody waits for. */
+/** Returns whether `method` handles events: their senders wait for no answer. */
 export function isEventHandler(method: object): boolean {
-  return Reflect.getMetadata(MESSAGE_KIND, method) === EVENT;
+  return Reflect.getMetadata(HANDLER_TYPE, method) === EVENT_HANDLER;
 }
 
 export function isGrpcMethod(method: object): boolean {
   return Reflect.getMetadata(TRANSPORT, method) === GRPC;
 }
 
-/** Whether `method` is a query, a mutation, a subscription or a field of GraphQL. */
+/** Returns whether `method` resolves a query, a mutation, a subscription or a field of GraphQL. */
 export function isResolver(method: object): boolean {
-  return RESOLVERS.some((key) => Reflect.hasMetadata(key, method));
+  return RESOLVER_KEYS.some((key) => Reflect.hasMetadata(key, method));
 }
 
-/** Whether `method` resolves a field of an object of GraphQL. */
+/** Returns whether `method` resolves a field of a GraphQL object. */
 export function isFieldResolver(method: object): boolean {
   return Reflect.hasMetadata(FIELD_RESOLVER, method);
 }
 
-/** Whether `method` answers HTTP. */
-export function isRoute(method: object): boolean {
-  return Reflect.hasMetadata(VERB, method);
+/** Returns whether `method` answers HTTP requests. */
+export function isHttpHandler(method: object): boolean {
+  return Reflect.hasMetadata(HTTP_METHOD, method);
 }
 
-/** Whether Nest calls `method`, but not for HTTP. */
-export function isForeignHandler(method: object): boolean {
+/** Returns whether Nest calls `method` for another transport than HTTP. */
+export function isNonHttpHandler(method: object): boolean {
   return isMessageHandler(method) || isResolver(method);
 }
 
-/** Whether the route of `method`, of its controller, or one of the prefixes names the parameter. */
-export function routeHas(method: object, controller: object, name: string, prefixes: readonly string[] = []): boolean {
-  const route: unknown = Reflect.getMetadata(ROUTE, method);
+/** Returns whether the route of `method`, of its controller, or one of the prefixes has the parameter `name`. */
+export function routeHasParameter(
+  method: object,
+  controller: object,
+  name: string,
+  routePrefixes: readonly string[] = [],
+): boolean {
+  const route: unknown = Reflect.getMetadata(ROUTE_PATH, method);
   if (route === undefined) return false;
-  const paths: unknown[] = [route, Reflect.getMetadata(ROUTE, controller), ...prefixes];
+  const paths: unknown[] = [route, Reflect.getMetadata(ROUTE_PATH, controller), ...routePrefixes];
   return paths
     .flat()
     .filter((path) => typeof path === 'string')
@@ -130,13 +143,13 @@ export function routeHas(method: object, controller: object, name: string, prefi
     .some((match) => match.groups?.['name'] === name);
 }
 
-/** Puts `interceptor` before those of a class, which come before those of its methods. */
+/** Puts `interceptor` before all others of a class. Nest runs them before the interceptors of its methods. */
 export function addFirstInterceptor(classRef: object, interceptor: unknown): void {
   const others = interceptorsOf(classRef).filter((other) => other !== interceptor);
   Reflect.defineMetadata(INTERCEPTORS, [interceptor, ...others], classRef);
 }
 
-/** Puts `interceptor` behind those of `method`, directly before the method. */
+/** Puts `interceptor` after all others of `method`: it runs directly before the method. */
 export function addLastInterceptor(method: object, interceptor: unknown): void {
   const others = interceptorsOf(method).filter((other) => other !== interceptor);
   Reflect.defineMetadata(INTERCEPTORS, [...others, interceptor], method);
@@ -147,24 +160,24 @@ function interceptorsOf(target: object): readonly unknown[] {
   return Array.isArray(interceptors) ? interceptors : [];
 }
 
-/** The filters, or their classes, that a class has by `@UseFilters`. */
+/** Returns the filters, or their classes, in `@UseFilters` of a class or a method. */
 export function filtersOf(target: object): readonly unknown[] {
   const filters: unknown = Reflect.getMetadata(FILTERS, target);
   return Array.isArray(filters) ? filters : [];
 }
 
-/** The errors that `@Catch` of a filter, or of its class, lists. */
+/** Returns the error classes in `@Catch` of a filter, or of a filter's class. */
 export function caughtTypes(filter: unknown): readonly (abstract new (...args: never[]) => unknown)[] {
   const classRef: unknown = isObject(filter) ? filter.constructor : filter;
-  const types: unknown = typeof classRef === 'function' ? Reflect.getMetadata(CAUGHT, classRef) : undefined;
+  const types: unknown = typeof classRef === 'function' ? Reflect.getMetadata(CAUGHT_TYPES, classRef) : undefined;
   return Array.isArray(types) ? types : [];
 }
 
-/** Nest may call a wrapper that has only the metadata of the locked method. */
-export function noteDeclaration(declaration: Declaration, method: object): void {
+/** Records the declaration of a locked method in its metadata, which wrappers of other libraries copy. */
+export function setDeclaration(declaration: Declaration, method: object): void {
   Reflect.defineMetadata(DECLARATION, declaration, method);
 }
 
-export function declarationOf(method: object): unknown {
+export function getDeclaration(method: object): unknown {
   return Reflect.getMetadata(DECLARATION, method);
 }

@@ -1,5 +1,5 @@
 import { LockConfigurationError, LockService } from '../core/index.js';
-import { lockedMethods } from '../nest/locked/locked-method.js';
+import { lockedMethods } from '../nest/locked/locked-methods.js';
 import { TestLockBackend } from './test-lock-backend.js';
 
 /** One for all instances of a process: they exclude each other. */
@@ -19,6 +19,6 @@ export function withTestLocks<T extends object>(instance: T, locks?: LockService
     throw new LockConfigurationError(why, 'instance');
   }
   const service = locks ?? (shared ??= new LockService(new TestLockBackend()));
-  for (const { property } of methods) Reflect.set(instance, property, service);
+  for (const { serviceProperty } of methods) Reflect.set(instance, serviceProperty, service);
   return instance;
 }

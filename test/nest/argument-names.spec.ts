@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { argumentNames } from '../../lib/nest/keys/argument-names.js';
+import { readArgumentNames } from '../../lib/nest/keys/argument-names.js';
 
 const computed = 'we(ird';
 
@@ -30,8 +30,8 @@ describe('the names of arguments', () => {
     ['destructured', [undefined, undefined, '$last_1'], false],
     ['rest', ['id'], true],
     [computed, ['größe'], false],
-  ])('of %s are %j', (method, names, rest) => {
-    expect(argumentNames(String(Reflect.get(Sale.prototype, method)))).toMatchObject({ names, rest });
+  ])('of %s are %j', (method, names, hasRestParameter) => {
+    expect(readArgumentNames(String(Reflect.get(Sale.prototype, method)))).toMatchObject({ names, hasRestParameter });
   });
 
   it.each([
@@ -47,7 +47,7 @@ describe('the names of arguments', () => {
     ['async move(id,order){return id}', ['id', 'order']],
     ['run(sku_1) { return __awaiter(this, arguments, void 0, function* (sku, opts = {}) { }); }', ['sku', 'opts']],
   ])('of %s are %j', (source, names) => {
-    expect(argumentNames(source).names).toEqual(names);
+    expect(readArgumentNames(source).names).toEqual(names);
   });
 
   it.each([
@@ -56,6 +56,6 @@ describe('the names of arguments', () => {
     ['async move(id,to,me,e){return e}', [undefined, undefined, undefined, undefined]],
     ['async move(id){return id}', [undefined]],
   ])('that a minifier may have made in %s are none', (source, names) => {
-    expect(argumentNames(source).names).toEqual(names);
+    expect(readArgumentNames(source).names).toEqual(names);
   });
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseTemplate } from '../../lib/nest/keys/key-template.js';
-import { compile } from '../../lib/nest/keys/locked-keys.js';
+import { compileTemplate } from '../../lib/nest/keys/locked-keys.js';
 
 function render(source: string, values: readonly unknown[]): string {
   const rest = [...values];
-  return compile(parseTemplate(source), 'Sale.sell', () => () => rest.shift())([], undefined);
+  return compileTemplate(parseTemplate(source), 'Sale.sell', () => () => rest.shift())([], undefined);
 }
 
 describe('a key template', () => {

@@ -1,64 +1,71 @@
-const NAME = /^\s*(?<rest>\.\.\.)?\s*(?<name>[\p{ID_Start}$_][\p{ID_Continue}$]*)/u;
+const NAME_PATTERN = /^\s*(?:\.\.\.)?\s*(?<name>[\p{ID_Start}$_][\p{ID_Continue}$]*)/u;
 
 export interface ArgumentNames {
-  /** By position; `undefined` where a name is doubtful, or the argument is destructured. */
+  /** Names by position, without a rest parameter. `undefined`: the name is doubtful, or the argument is destructured. */
   readonly names: readonly (string | undefined)[];
-  /** The last one is a rest parameter. */
-  readonly rest: boolean;
-  /** Names that a minifier may have made. */
-  readonly doubtful: ReadonlySet<string>;
+  readonly hasRestParameter: boolean;
+  /** Names that may come from a minifier. */
+  readonly doubtfulNames: ReadonlySet<string>;
   readonly looksMinified: boolean;
 }
 
-const LOWERED = /\b__awaiter\(this, arguments, void 0, function\*? ?(?=\()/u;
+/** Call by which TypeScript, compiling for ES2015, replaces the body of an asynchronous method. */
+const AWAITER_PATTERN = /\b__awaiter\(this, arguments, void 0, function\*? ?(?=\()/u;
 
-/** Minifiers never need four letters. */
-const LONGEST_MANGLED = 3;
+/** Maximum length of a minifier's name for an argument: four letters are never needed. */
+const MAX_MINIFIED_LENGTH = 3;
 
 /**
- * Reads the names of a function's arguments from its source. They survive the compilers that Nest is used with. A
- * minifier replaces them, perhaps by each other's: names that it may have made are left out.
- * @param keepsNames whether a source without spaces has its names all the same; asked where that matters
+ * Reads the names of a function's arguments from its source. The compilers that Nest is used with keep them. A minifier
+ * replaces them, perhaps with each other's, so the result leaves out names that may come from a minifier.
+ * @param keepsNames tells whether the build keeps names although it removes spaces; called only for such a source
  */
-export function argumentNames(source: string, keepsNames: () => boolean = () => false): ArgumentNames {
-  const { parts, isDense } = splitArguments(argumentsBegin(plainSource(source)));
-  const looksMinified =
-    isDense && !parts.some((part) => (nameIn(part)?.length ?? 0) > LONGEST_MANGLED) && !keepsNames();
-  const longestDoubtful = looksMinified ? LONGEST_MANGLED : 1;
+export function readArgumentNames(source: string, keepsNames: () => boolean = () => false): ArgumentNames {
+  const { parameters, isDense } = splitParameters(skipToParameters(blankLiterals(source)));
+  const hasOnlyShortNames = !parameters.some((text) => (parameterName(text)?.length ?? 0) > MAX_MINIFIED_LENGTH);
+  const looksMinified = isDense && hasOnlyShortNames && !keepsNames();
+  const maxDoubtfulLength = looksMinified ? MAX_MINIFIED_LENGTH : 1;
   const names: (string | undefined)[] = [];
-  const doubtful = new Set<string>();
-  let rest = false;
-  for (const argument of parts) {
-    const name = nameIn(argument);
-    const isDoubtful = name !== undefined && name.length <= longestDoubtful;
-    rest = argument.trimStart().startsWith('...');
-    if (isDoubtful) doubtful.add(name);
-    if (!rest) names.push(isDoubtful ? undefined : name);
+  const doubtfulNames = new Set<string>();
+  let hasRestParameter = false;
+  for (const text of parameters) {
+    const name = parameterName(text);
+    const isDoubtful = name !== undefined && name.length <= maxDoubtfulLength;
+    hasRestParameter = text.trimStart().startsWith('...');
+    if (isDoubtful) doubtfulNames.add(name);
+    if (!hasRestParameter) names.push(isDoubtful ? undefined : name);
   }
-  return { names, rest, doubtful, looksMinified };
+  return { names, hasRestParameter, doubtfulNames, looksMinified };
 }
 
 /**
- * Whether the source of a class shows that names were kept although spaces were not, as by tsx: esbuild writes this
- * helper, and has another name for it where it renames. Where the class itself has a decorator, the helper is outside.
+ * Returns whether the source of a class shows that its build kept names while it removed spaces, as tsx does. esbuild
+ * then writes the helper `__name`, and calls it differently where it renames. For a class that has a decorator itself,
+ * esbuild writes the helper outside of the class.
  */
 export function showsKeptNames(classSource: string): boolean {
   return /\b__name\(/u.test(classSource);
 }
 
-function nameIn(argument: string): string | undefined {
-  return NAME.exec(argument)?.groups?.['name'];
+function parameterName(text: string): string | undefined {
+  return NAME_PATTERN.exec(text)?.groups?.['name'];
 }
 
-/** Compiled for ES2015, an asynchronous method with defaults has its arguments in a generator inside. */
-function argumentsBegin(source: string): string {
-  const begin = LOWERED.exec(source);
-  return begin ? source.slice(begin.index + begin[0].length) : source;
+/**
+ * Returns the source from the list of parameters on. An asynchronous method with default values, compiled for ES2015, has
+ * this list on the generator in its body.
+ */
+function skipToParameters(source: string): string {
+  const call = AWAITER_PATTERN.exec(source);
+  return call ? source.slice(call.index + call[0].length) : source;
 }
 
-/** The text of each argument. Every compiler for people prints a space behind the last, and no minifier does. */
-function splitArguments(source: string): { readonly parts: readonly string[]; readonly isDense: boolean } {
-  const parts: string[] = [];
+/**
+ * Returns the text of each parameter. The source is dense when no space follows the list: every compiler prints one there,
+ * unless it minifies.
+ */
+function splitParameters(source: string): { readonly parameters: readonly string[]; readonly isDense: boolean } {
+  const parameters: string[] = [];
   let depth = 0;
   let start = -1;
   for (let index = 0; index < source.length; index += 1) {
@@ -67,69 +74,78 @@ function splitArguments(source: string): { readonly parts: readonly string[]; re
     // A computed method name, `[key]() {}`, may have parentheses of its own.
     if (start < 0 && depth === 1 && char === '(') start = index + 1;
     else if (start >= 0 && depth === 1 && (char === ')' || char === ',')) {
-      const part = source.slice(start, index);
-      if (part.trim() !== '') parts.push(part);
-      if (char === ')') return { parts, isDense: /\S/u.test(source.charAt(index + 1)) };
+      const text = source.slice(start, index);
+      if (text.trim() !== '') parameters.push(text);
+      if (char === ')') return { parameters, isDense: /\S/u.test(source.charAt(index + 1)) };
       start = index + 1;
     }
     if (')]}'.includes(char)) depth -= 1;
   }
-  return { parts: [], isDense: false };
+  return { parameters: [], isDense: false };
 }
 
-const COMMENT = /\/\*[^]*?\*\/|\/\/[^\n]*/uy;
-const STRING = /'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"/uy;
-const REGULAR_EXPRESSION = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/\p{ID_Continue}*/uy;
-/** After these a slash begins a regular expression. After a value it divides. */
-const VALUE_BEGINS = /(?:^|[=(,:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|in|of|void|case|await|yield|new|delete))$/u;
+const COMMENT_PATTERN = /\/\*[^]*?\*\/|\/\/[^\n]*/uy;
+const STRING_PATTERN = /'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*"/uy;
+const REGULAR_EXPRESSION_PATTERN = /\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\[\n])+\/\p{ID_Continue}*/uy;
+/** Text after which a slash begins a regular expression. After a value, a slash divides. */
+const BEFORE_VALUE_PATTERN =
+  /(?:^|[=(,:[!&|?{};+\-*%~^<>]|\b(?:return|typeof|in|of|void|case|await|yield|new|delete))$/u;
 
-/** JavaScript without comments, and with `0` for strings, templates and regular expressions. */
-function plainSource(source: string): string {
-  return scan(source, 0, false).plain;
+/** Returns JavaScript without its comments, and with `0` for each string, template and regular expression. */
+function blankLiterals(source: string): string {
+  return blankLiteralsFrom(source, 0, false).code;
 }
 
-/** Reads to the end, or to the brace that closes a substitution `${…}`. */
-function scan(source: string, start: number, inSubstitution: boolean): { readonly plain: string; readonly at: number } {
-  let plain = '';
+/** Reads to the end of the source, or to the brace that closes a substitution `${…}`; `end` is that position. */
+function blankLiteralsFrom(
+  source: string,
+  start: number,
+  inSubstitution: boolean,
+): { readonly code: string; readonly end: number } {
+  let code = '';
   let depth = 0;
-  let at = start;
-  while (at < source.length) {
-    const comment = endOf(COMMENT, source, at);
-    const literal = comment ?? endOfLiteral(source, at, plain);
-    const char = literal === undefined ? source.charAt(at) : '';
+  let index = start;
+  while (index < source.length) {
+    const commentEnd = matchEnd(COMMENT_PATTERN, source, index);
+    const literalEnd = commentEnd === undefined ? findLiteralEnd(source, index, code) : undefined;
+    const char = commentEnd === undefined && literalEnd === undefined ? source.charAt(index) : '';
     if (char === '{') depth += 1;
     if (char === '}') depth -= 1;
     if (inSubstitution && depth < 0) break;
-    plain += comment === undefined && literal !== undefined ? '0' : char;
-    at = literal ?? at + 1;
+    code += literalEnd === undefined ? char : '0';
+    index = commentEnd ?? literalEnd ?? index + 1;
   }
-  return { plain, at };
+  return { code, end: index };
 }
 
-function endOfLiteral(source: string, at: number, before: string): number | undefined {
-  switch (source.charAt(at)) {
+/** Returns the end of the literal that begins at `index`, if one does. */
+function findLiteralEnd(source: string, index: number, codeBefore: string): number | undefined {
+  switch (source.charAt(index)) {
     case "'":
     case '"':
-      return endOf(STRING, source, at);
+      return matchEnd(STRING_PATTERN, source, index);
     case '`':
-      return endOfTemplate(source, at);
+      return findTemplateEnd(source, index);
     case '/':
-      return VALUE_BEGINS.test(before.trimEnd().slice(-8)) ? endOf(REGULAR_EXPRESSION, source, at) : undefined;
+      return BEFORE_VALUE_PATTERN.test(codeBefore.trimEnd().slice(-8))
+        ? matchEnd(REGULAR_EXPRESSION_PATTERN, source, index)
+        : undefined;
     default:
       return undefined;
   }
 }
 
-function endOfTemplate(source: string, start: number): number {
-  let at = start + 1;
-  while (at < source.length && source.charAt(at) !== '`') {
-    if (source.startsWith('${', at)) at = scan(source, at + 2, true).at + 1;
-    else at += source.charAt(at) === '\\' ? 2 : 1;
+function findTemplateEnd(source: string, start: number): number {
+  let index = start + 1;
+  while (index < source.length && source.charAt(index) !== '`') {
+    if (source.startsWith('${', index)) index = blankLiteralsFrom(source, index + 2, true).end + 1;
+    else index += source.charAt(index) === '\\' ? 2 : 1;
   }
-  return at + 1;
+  return index + 1;
 }
 
-function endOf(pattern: RegExp, source: string, at: number): number | undefined {
-  pattern.lastIndex = at;
-  return pattern.test(source) ? pattern.lastIndex : undefined;
+/** Returns the end of the match that begins at `index`, if there is one. `stickyPattern` has the flag `y`. */
+function matchEnd(stickyPattern: RegExp, source: string, index: number): number | undefined {
+  stickyPattern.lastIndex = index;
+  return stickyPattern.test(source) ? stickyPattern.lastIndex : undefined;
 }

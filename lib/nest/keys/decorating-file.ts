@@ -1,33 +1,37 @@
 const THIS_FILE = /nest\/keys\/decorating-file\.[jt]s$/u;
-/** These call decorators on behalf of the class. */
-const HELPERS = /\/node_modules\/(?:@nestjs\/common|reflect-metadata|tslib)\//u;
-const TYPESCRIPT = /\.[cm]?tsx?(?:[?#].*)?$/u;
+/** Packages that call decorators on behalf of the class. */
+const DECORATING_PACKAGES = /\/node_modules\/(?:@nestjs\/common|reflect-metadata|tslib)\//u;
+const TYPESCRIPT_FILE = /\.[cm]?tsx?(?:[?#].*)?$/u;
+/** Number of stack frames to read: more than decorators and module loaders put on the stack. */
+const MAX_FRAMES = 50;
 
 /**
- * Whether the class that is being decorated was compiled as it was loaded, as by tsx: the runtime calls its file by the
- * name of the source. No such compiler renames arguments. Source maps change nothing of these names.
+ * Returns whether the file of the class that is being decorated was compiled while it was loaded, as by tsx. The runtime
+ * then names the TypeScript file. No such compiler renames arguments. Source maps do not change these names.
  */
 export function isDecoratedInTypeScript(): boolean {
-  const [own = '', ...files] = filesOnStack();
-  if (!THIS_FILE.test(own)) return false;
-  const library = own.replace(THIS_FILE, '');
-  const decorating = files.find((file) => !file.startsWith(library) && !HELPERS.test(file));
-  return decorating !== undefined && TYPESCRIPT.test(decorating);
+  const [thisFile = '', ...callingFiles] = filesOnStack();
+  if (!THIS_FILE.test(thisFile)) return false;
+  const libraryFolder = thisFile.replace(THIS_FILE, '');
+  const decoratingFile = callingFiles.find(
+    (file) => !file.startsWith(libraryFolder) && !DECORATING_PACKAGES.test(file),
+  );
+  return decoratingFile !== undefined && TYPESCRIPT_FILE.test(decoratingFile);
 }
 
-/** The files of the calls that led here, the last call first, by the names that the runtime has for them. */
+/** Returns the files of the calls on the stack, the last call first. */
 function filesOnStack(): readonly string[] {
   const { stackTraceLimit } = Error;
   const prepareStackTrace: unknown = Reflect.get(Error, 'prepareStackTrace');
   let files: readonly string[] = [];
-  // Intrinsics may be frozen.
-  Reflect.set(Error, 'stackTraceLimit', 50);
-  Reflect.set(Error, 'prepareStackTrace', (_error: Error, calls: readonly NodeJS.CallSite[]) => {
-    files = calls.map((call) => (call.getFileName() ?? '').replaceAll('\\', '/'));
+  // `Reflect.set` does not throw where the application has frozen `Error`.
+  Reflect.set(Error, 'stackTraceLimit', MAX_FRAMES);
+  Reflect.set(Error, 'prepareStackTrace', (_error: Error, frames: readonly NodeJS.CallSite[]) => {
+    files = frames.map((frame) => (frame.getFileName() ?? '').replaceAll('\\', '/'));
     return '';
   });
   try {
-    void new Error('here').stack;
+    void new Error('stack').stack;
   } finally {
     Reflect.set(Error, 'prepareStackTrace', prepareStackTrace);
     Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);

@@ -2,37 +2,39 @@ import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
 import { type Declaration, isMethod, type Method } from '../../decorators/declaration.js';
 import { unwrapped } from '../../decorators/wrapped-method.js';
-import { type ArgumentNames, argumentNames, showsKeptNames } from './argument-names.js';
+import { type ArgumentNames, readArgumentNames, showsKeptNames } from './argument-names.js';
 import { isDecoratedInTypeScript } from './decorating-file.js';
-import type { Path } from './key-template.js';
+import type { PlaceholderPath } from './key-template.js';
 import {
   isMessageHandler,
   mayBeHandler,
-  namedParameters,
+  namedParameterPositions,
   parameterTypes,
-  routeHas,
-  routeParameters,
+  routeHasParameter,
+  routeParameterPositions,
 } from '../method-metadata.js';
 import { parameterMetadata } from './parameter-metadata.js';
 import { isObject } from '../../decorators/is-object.js';
-import { fromRequest, hasProperty, REQUEST_PARTS, routeParameter, walk } from '../requests/request-values.js';
+import { hasProperty, joinWildcard, readPath, readRequestValue, REQUEST_PARTS } from '../requests/request-values.js';
 
-/** The context is that of the request that the call handles. */
-export type ReadValue = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;
+/** Reads a placeholder's value from the arguments of a call, or from the context of the request that the call handles. */
+export type ValueReader = (args: readonly unknown[], context: ExecutionContext | undefined) => unknown;
 
-/** Types that say nothing: the compiler writes them for interfaces, unions and promises. */
+/** Types that the compiler writes for interfaces, unions and promises: the value may be anything. */
 const UNKNOWN_TYPES: ReadonlySet<unknown> = new Set([Object, Promise, Function]);
+/** Types of values that can stand in a key as they are. */
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 
 /**
- * Finds the values of the names in a key, in this order: `@LockKey('id')`; `@Param('id')` and its like; the name of an
- * argument; a property of the only argument that is an object; a part of the request that the method handles.
+ * Finds the values of placeholders by name. The name is that of a `@LockKey('id')`; else of a decorated parameter such as
+ * `@Param('id')`; else of an argument; else of a property of the only argument that is an object; else of a part of the
+ * request that the method handles.
  */
 export class KeyNames {
   readonly #positions: ReadonlyMap<string, number | 'ambiguous'>;
   readonly #arguments: ArgumentNames;
-  readonly #locks: ReadonlySet<number>;
-  readonly #routeParameters: ReadonlySet<number>;
+  readonly #lockPositions: ReadonlySet<number>;
+  readonly #routePositions: ReadonlySet<number>;
   readonly #types: readonly unknown[] | undefined;
 
   constructor(
@@ -40,94 +42,109 @@ export class KeyNames {
     method: Method,
     private readonly owner: string,
   ) {
-    const { keys, locks } = parameterMetadata(declaration);
-    // The class may still have the method that a decorator below has wrapped by now.
-    const declared: unknown = Object.getOwnPropertyDescriptor(declaration.target, declaration.name)?.value;
-    const source = unwrapped(isMethod(declared) ? declared : method);
-    const ofClass = Function.prototype.toString.call(declaration.target.constructor);
-    const keepsNames = (): boolean => showsKeptNames(ofClass) || isDecoratedInTypeScript();
-    this.#arguments = argumentNames(Function.prototype.toString.call(source), keepsNames);
-    this.#locks = locks;
-    this.#routeParameters = routeParameters(declaration);
+    const { keyPositions, lockPositions } = parameterMetadata(declaration);
+    // The class still has the original method while decorators below this one have wrapped it already.
+    const originalMethod: unknown = Object.getOwnPropertyDescriptor(declaration.target, declaration.name)?.value;
+    const innermostMethod = unwrapped(isMethod(originalMethod) ? originalMethod : method);
+    const classSource = Function.prototype.toString.call(declaration.target.constructor);
+    const keepsNames = (): boolean => showsKeptNames(classSource) || isDecoratedInTypeScript();
+    this.#arguments = readArgumentNames(Function.prototype.toString.call(innermostMethod), keepsNames);
+    this.#lockPositions = lockPositions;
+    this.#routePositions = routeParameterPositions(declaration);
     this.#types = parameterTypes(declaration);
-    const named = this.#arguments.names.flatMap((name, index): [string, number][] => (name ? [[name, index]] : []));
-    this.#positions = new Map([...named, ...namedParameters(declaration), ...keys]);
+    const argumentPositions = this.#arguments.names.flatMap((name, index): [string, number][] =>
+      name ? [[name, index]] : [],
+    );
+    this.#positions = new Map([...argumentPositions, ...namedParameterPositions(declaration), ...keyPositions]);
   }
 
-  /** The argument that is the value of a name, or how else a call finds it: `undefined` when nothing has the name. */
-  reader([head, ...rest]: Path): number | ReadValue {
+  /**
+   * Returns the position of the argument that is the value, or a function that reads the value. The function returns
+   * `undefined` when nothing has the name.
+   */
+  valueSource([head, ...rest]: PlaceholderPath): number | ValueReader {
     const position = this.#positions.get(head);
     if (typeof position === 'number') {
-      if (this.#routeParameters.has(position)) return (args) => routeParameter(walk(args[position], rest));
-      return rest.length === 0 ? position : (args) => walk(args[position], rest);
+      if (this.#routePositions.has(position)) return (args) => joinWildcard(readPath(args[position], rest));
+      return rest.length === 0 ? position : (args) => readPath(args[position], rest);
     }
     return (args, context) => {
-      const only = this.#onlyObject(args);
-      if (only && hasProperty(only, head)) return walk(only, [head, ...rest]);
-      return context && fromRequest(context, head, rest);
+      const argument = this.#onlyObjectArgument(args);
+      if (argument && hasProperty(argument, head)) return readPath(argument, [head, ...rest]);
+      return context && readRequestValue(context, head, rest);
     };
   }
 
-  /** @throws LockConfigurationError when no call can ever have a value for the name */
-  assertResolvable([head, ...rest]: Path, method: object, controller: object, prefixes?: readonly string[]): void {
+  /** @throws LockConfigurationError when no call can ever have a value for the placeholder */
+  assertResolvable(
+    [head, ...rest]: PlaceholderPath,
+    method: object,
+    classRef: object,
+    routePrefixes?: readonly string[],
+  ): void {
     const position = this.#positions.get(head);
     if (position === 'ambiguous') {
-      throw this.#refused(`two parameters are called "${head}"; name the one that is meant by @LockKey('${head}')`);
+      throw this.#keyError(`two parameters are called "${head}"; name the one that is meant by @LockKey('${head}')`);
     }
-    if (position !== undefined) return rest.length === 0 ? this.#assertPlain(head, position) : undefined;
+    if (position !== undefined) return rest.length === 0 ? this.#assertPlainType(head, position) : undefined;
     if (REQUEST_PARTS.has(head) && rest.length > 0 && mayBeHandler(method)) return;
-    if (rest.length === 0 && routeHas(method, controller, head, prefixes)) return;
-    if (!this.#isDoubtful(head) && (isMessageHandler(method) || this.#mayHaveObject())) return;
-    throw this.#refused(
+    if (rest.length === 0 && routeHasParameter(method, classRef, head, routePrefixes)) return;
+    if (!this.#isDoubtful(head) && (isMessageHandler(method) || this.#mayHaveObjectArgument())) return;
+    throw this.#keyError(
       `:${[head, ...rest].join('.')} is a placeholder, and there is no @LockKey('${head}'), no parameter, argument or ` +
         `route parameter of that name. ${this.#advice(head)}`,
     );
   }
 
-  /** An instance is no value for a key, unless its class has one for JSON. */
-  #assertPlain(name: string, position: number): void {
+  /** @throws LockConfigurationError when the argument's type cannot stand in a key, and has no `toJSON` */
+  #assertPlainType(name: string, position: number): void {
     const type = this.#types?.[position];
     if (typeof type !== 'function' || UNKNOWN_TYPES.has(type) || PLAIN_TYPES.has(type)) return;
-    if (this.#routeParameters.has(position) && type === Array) return;
+    if (this.#routePositions.has(position) && type === Array) return;
     const prototype: unknown = type.prototype;
     if (isObject(prototype) && 'toJSON' in prototype) return;
-    const what = type === Array ? 'an array' : `a ${type.name}`;
-    throw this.#refused(`:${name} is ${what}, which names no lock. Name one of its properties, as in :${name}.id`);
+    const typeLabel = type === Array ? 'an array' : `a ${type.name}`;
+    throw this.#keyError(
+      `:${name} is ${typeLabel}, which names no lock. Name one of its properties, as in :${name}.id`,
+    );
   }
 
-  /** A minified method without the types of its arguments says nothing about them. */
+  /** Returns whether an argument may have had this name before a minifier renamed it. */
   #isDoubtful(name: string): boolean {
-    const { doubtful, looksMinified } = this.#arguments;
-    return doubtful.has(name) || (looksMinified && !this.#types);
+    const { doubtfulNames, looksMinified } = this.#arguments;
+    return doubtfulNames.has(name) || (looksMinified && !this.#types);
   }
 
   #advice(name: string): string {
-    const { doubtful, looksMinified } = this.#arguments;
-    const explicit = `write @LockKey('${name}') before it`;
-    if (looksMinified)
-      return `This build looks minified, as by esbuild or terser, which renames arguments: ${explicit}`;
-    if (doubtful.has(name)) return `An argument of one letter may be named by a minifier: ${explicit}`;
+    const { doubtfulNames, looksMinified } = this.#arguments;
+    const remedy = `write @LockKey('${name}') before it`;
+    if (looksMinified) return `This build looks minified, as by esbuild or terser, which renames arguments: ${remedy}`;
+    if (doubtfulNames.has(name)) return `An argument of one letter may be named by a minifier: ${remedy}`;
     return `For a plain colon write "\\\\:${name}", before other letters ":{name}"`;
   }
 
-  #refused(why: string): LockConfigurationError {
-    return new LockConfigurationError(`${this.owner}: ${why}`, 'key');
+  #keyError(reason: string): LockConfigurationError {
+    return new LockConfigurationError(`${this.owner}: ${reason}`, 'key');
   }
 
-  /** Nest passes more arguments than a handler declares: the response, a context. */
-  #onlyObject(args: readonly unknown[]): object | undefined {
-    const declared = this.#arguments.rest ? args.length : this.#declared;
-    const candidates = args.slice(0, declared).filter((_, index) => !this.#locks.has(index));
-    const objects = candidates.filter(isObject);
-    return objects.length === 1 ? objects[0] : undefined;
+  /** Returns the only declared argument that is an object. Nest passes further ones: the response, a context. */
+  #onlyObjectArgument(args: readonly unknown[]): object | undefined {
+    const count = this.#arguments.hasRestParameter ? args.length : this.#declaredCount;
+    const objects = args.slice(0, count).filter((arg, index) => isObject(arg) && !this.#lockPositions.has(index));
+    const [object] = objects;
+    return objects.length === 1 && isObject(object) ? object : undefined;
   }
 
-  #mayHaveObject(): boolean {
-    const positions = Array.from({ length: this.#declared }, (_, index) => index);
-    return this.#arguments.rest || positions.some((at) => !this.#locks.has(at) && !PLAIN_TYPES.has(this.#types?.[at]));
+  #mayHaveObjectArgument(): boolean {
+    const positions = Array.from({ length: this.#declaredCount }, (_, index) => index);
+    return (
+      this.#arguments.hasRestParameter ||
+      positions.some((index) => !this.#lockPositions.has(index) && !PLAIN_TYPES.has(this.#types?.[index]))
+    );
   }
 
-  get #declared(): number {
+  /** Number of arguments that the method declares: without a rest parameter, unless the compiler wrote its type. */
+  get #declaredCount(): number {
     return Math.max(this.#arguments.names.length, this.#types?.length ?? 0);
   }
 }

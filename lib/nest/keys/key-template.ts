@@ -1,52 +1,55 @@
 import { assertKey, LockConfigurationError, quote } from '../../core/index.js';
 
-/** `dto.sku` as `['dto', 'sku']`. */
-export type Path = readonly [head: string, ...rest: string[]];
+/** PlaceholderPath of a placeholder, split at its dots: `['dto', 'sku']` for `:dto.sku`. */
+export type PlaceholderPath = readonly [head: string, ...rest: string[]];
 
-const PATH = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[\p{ID_Continue}$]+)*`;
-/** Without braces a name ends before trailing underscores: `:a_:b` has two placeholders. */
-const TOKEN = new RegExp(String.raw`\\(?<escaped>[\\:])|:\{(?<braced>[^}]*)\}|:(?<bare>${PATH}(?<!_))`, 'gu');
-const WHOLE_PATH = new RegExp(`^${PATH}$`, 'u');
+const PATH_SOURCE = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[\p{ID_Continue}$]+)*`;
+/** Pattern of escapes and placeholders. Without braces, a name ends before trailing underscores: `:a_:b` has two. */
+const TOKEN_PATTERN = new RegExp(
+  String.raw`\\(?<escaped>[\\:])|:\{(?<braced>[^}]*)\}|:(?<bare>${PATH_SOURCE}(?<!_))`,
+  'gu',
+);
+const PATH_PATTERN = new RegExp(`^${PATH_SOURCE}$`, 'u');
 
 /**
- * `lock_sale_:id`, taken apart. A placeholder is `:id`, `:dto.sku` or, where letters follow, `:{id}st`; `\\:` is a colon
- * and `\\\\` a backslash; so is a colon that no name follows.
+ * Template such as `lock_sale_:id`, split at its placeholders. A placeholder is `:id`, `:dto.sku` or, where letters follow,
+ * `:{id}st`. `\\:` stands for a colon, `\\\\` for a backslash. A colon that no name follows stands for itself.
  */
 export interface KeyTemplate {
   readonly source: string;
-  /** The text before the placeholders. */
-  readonly start: string;
-  readonly placeholders: readonly { readonly path: Path; readonly textBehind: string }[];
+  /** Text before the first placeholder. */
+  readonly prefix: string;
+  readonly placeholders: readonly { readonly path: PlaceholderPath; readonly textAfter: string }[];
 }
 
-/** @throws LockConfigurationError with the option `key`: it can never be one */
+/** @throws LockConfigurationError with the option `key`: the template can never make a valid key */
 export function parseTemplate(source: string): KeyTemplate {
   if (typeof source !== 'string') assertKey(source);
   const texts = [''];
-  const paths: Path[] = [];
+  const paths: PlaceholderPath[] = [];
   let end = 0;
-  for (const match of source.matchAll(TOKEN)) {
+  for (const match of source.matchAll(TOKEN_PATTERN)) {
     const { escaped, braced, bare = '' } = match.groups ?? {};
     texts.push(texts.pop() + source.slice(end, match.index) + (escaped ?? ''));
     end = match.index + match[0].length;
     if (escaped !== undefined) continue;
     texts.push('');
-    paths.push(pathOf(braced ?? bare, source));
+    paths.push(parsePath(braced ?? bare, source));
   }
-  const [start, ...behind] = [...texts.slice(0, -1), texts.at(-1) + source.slice(end)];
-  // A text ends each value. It does not begin with `%`, which escapes values.
-  if (behind.slice(0, -1).includes('')) throw refused('two placeholders need something between them', source);
-  if (behind.some((text) => text.startsWith('%'))) throw refused('a "%" cannot follow a placeholder', source);
-  assertKey(paths.length === 0 ? start : `${start}${behind.join('')}:`);
-  return { source, start, placeholders: paths.map((path, index) => ({ path, textBehind: behind[index] ?? '' })) };
+  const [prefix, ...textsAfter] = [...texts.slice(0, -1), texts.at(-1) + source.slice(end)];
+  // The text after a placeholder marks the end of its value, which may contain `%` escapes.
+  if (textsAfter.slice(0, -1).includes('')) throw templateError('two placeholders need something between them', source);
+  if (textsAfter.some((text) => text.startsWith('%'))) throw templateError('a "%" cannot follow a placeholder', source);
+  assertKey(paths.length === 0 ? prefix : `${prefix}${textsAfter.join('')}:`);
+  return { source, prefix, placeholders: paths.map((path, index) => ({ path, textAfter: textsAfter[index] ?? '' })) };
 }
 
-function pathOf(text: string, source: string): Path {
-  if (!WHOLE_PATH.test(text)) throw refused(`:{${text}} names no argument`, source);
+function parsePath(text: string, source: string): PlaceholderPath {
+  if (!PATH_PATTERN.test(text)) throw templateError(`:{${text}} names no argument`, source);
   const [head = '', ...rest] = text.split('.');
   return [head, ...rest];
 }
 
-function refused(why: string, source: string): LockConfigurationError {
-  return new LockConfigurationError(`${quote(source)} is no lock key: ${why}`, 'key');
+function templateError(reason: string, source: string): LockConfigurationError {
+  return new LockConfigurationError(`${quote(source)} is no lock key: ${reason}`, 'key');
 }

@@ -11,98 +11,103 @@ import {
   type WantedKey,
 } from '../../core/index.js';
 import type { Declaration, Method } from '../../decorators/declaration.js';
-import { KeyNames, type ReadValue } from './key-names.js';
-import { type KeyTemplate, parseTemplate, type Path } from './key-template.js';
-import { blameRequest } from '../requests/lock-answers.js';
+import { KeyNames, type ValueReader } from './key-names.js';
+import { type KeyTemplate, parseTemplate, type PlaceholderPath } from './key-template.js';
+import { markAsClientError } from '../requests/lock-answers.js';
 import { isObject } from '../../decorators/is-object.js';
 
 export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => string | readonly WantedKey[];
+/** Key, keys or key function, as `@Locked` takes them. */
 export type KeySource = string | readonly WantedKey[] | KeyFunction;
 
-type Call = Parameters<ReadValue>;
+/** Arguments of a call, and the context of the request that the call handles. */
+type CallInput = Parameters<ValueReader>;
 
-/** Longer than any key may be: refused before it is encoded. */
-const LONGEST_VALUE = 4096;
-/** Everything else, above all the separators `_ : / | #`, is percent-encoded. */
-const PLAIN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
+/** Maximum length of one value, checked before the value is encoded. It is longer than any key may be. */
+const MAX_VALUE_LENGTH = 4096;
+/** Pattern of text that needs no percent-encoding. It has none of the separators `_ : / | #`. */
+const PLAIN_TEXT_PATTERN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
-/** The keys that the calls of one method take, by the templates or the function of `@Locked`. */
+/** Makes the keys for the calls of one method, from the templates or the key function of `@Locked`. */
 export class LockedKeys {
-  readonly #keysOf: (instance: object, ...call: Call) => readonly WantedKey[];
-  /** None where a function makes the keys. */
+  readonly #makeKeys: (instance: object, ...call: CallInput) => readonly WantedKey[];
+  /** Templates of the keys; empty where a function makes the keys. */
   readonly templates: readonly KeyTemplate[] = [];
   readonly #names: KeyNames;
-  readonly #declared: readonly WantedKey[] = [];
+  readonly #declaredKeys: readonly WantedKey[] = [];
 
   constructor(source: KeySource, declaration: Declaration, method: Method, owner: string) {
     const names = new KeyNames(declaration, method, owner);
     this.#names = names;
     if (typeof source === 'function') {
-      this.#keysOf = (instance, args) => assertedKeys(Reflect.apply(source, instance, args));
+      this.#makeKeys = (instance, args) => toValidKeys(Reflect.apply(source, instance, args));
       return;
     }
-    this.#declared = typeof source === 'string' ? [source] : source;
-    if (this.#declared.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
-    this.templates = this.#declared.map((each) => parseTemplate(isKeyClaim(each) ? each.key : each));
-    const renderers = this.templates.map((template, place) => {
-      const render = compile(template, owner, (path) => names.reader(path));
-      const declared = this.#declared[place];
-      return isKeyClaim(declared) ? (...call: Call): WantedKey => ({ ...declared, key: render(...call) }) : render;
+    this.#declaredKeys = typeof source === 'string' ? [source] : source;
+    if (this.#declaredKeys.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
+    this.templates = this.#declaredKeys.map((key) => parseTemplate(isKeyClaim(key) ? key.key : key));
+    const renderers = this.templates.map((template, index) => {
+      const render = compileTemplate(template, owner, (path) => names.valueSource(path));
+      const declaredKey = this.#declaredKeys[index];
+      return isKeyClaim(declaredKey)
+        ? (...call: CallInput): WantedKey => ({ ...declaredKey, key: render(...call) })
+        : render;
     });
-    this.#keysOf = (_, ...call) => renderers.map((render) => render(...call));
+    this.#makeKeys = (_, ...call) => renderers.map((render) => render(...call));
   }
 
   /**
-   * As they were given. The context is that of the request that the call handles.
-   * @throws LockConfigurationError with the option `key`; what a key function throws
+   * Returns the keys of one call, in the order of their templates.
+   * @param context the context of the request that the call handles itself
+   * @throws LockConfigurationError with the option `key`; anything that a key function throws
    */
-  of(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): readonly WantedKey[] {
+  resolve(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): readonly WantedKey[] {
     try {
-      return this.#keysOf(instance, args, context);
+      return this.#makeKeys(instance, args, context);
     } catch (error) {
-      // A handler's arguments come from outside. Elsewhere it is the application's own mistake, as instances are.
-      if (context && isLockError(error, 'LOCK_CONFIGURATION') && !isAboutInstance(error)) blameRequest(error);
+      // A client sends the arguments of a handler, but no instances of classes. Other bad values are the application's fault.
+      if (context && isLockError(error, 'LOCK_CONFIGURATION') && !instanceErrors.has(error)) markAsClientError(error);
       throw error;
     }
   }
 
-  /** @throws LockConfigurationError when what is wanted of a key can never work with the other options */
+  /** @throws LockConfigurationError when the claim of a key contradicts the other options */
   assertClaims(options: AcquireOptions, resolve: (options?: AcquireOptions) => Readonly<ResolvedOptions>): void {
-    if (this.#declared.some(isKeyClaim)) resolveKeys(this.#declared, options, resolve);
+    if (this.#declaredKeys.some(isKeyClaim)) resolveKeys(this.#declaredKeys, options, resolve);
   }
 
-  /** Whether the method has several keys, as far as that is known before a call. */
-  get areSeveral(): boolean {
+  /** Whether the method has several templates. A key function may return several keys all the same. */
+  get hasSeveralTemplates(): boolean {
     return this.templates.length > 1;
   }
 
   /** @throws LockConfigurationError when a template can never be resolved */
-  validate(method: object, controller: object, prefixes?: readonly string[]): void {
+  validate(method: object, classRef: object, routePrefixes?: readonly string[]): void {
     for (const { placeholders } of this.templates) {
-      for (const { path } of placeholders) this.#names.assertResolvable(path, method, controller, prefixes);
+      for (const { path } of placeholders) this.#names.assertResolvable(path, method, classRef, routePrefixes);
     }
   }
 }
 
 /**
- * The function that makes a template's key for a call.
- * @throws LockConfigurationError with the option `key`, naming the placeholder without a usable value
+ * Returns a function that makes the template's key for a call. The function throws a `LockConfigurationError` with the
+ * option `key` that names the placeholder without a usable value.
  */
-export function compile(
-  { source, start, placeholders }: KeyTemplate,
+export function compileTemplate(
+  { source, prefix, placeholders }: KeyTemplate,
   owner: string,
-  readerOf: (path: Path) => number | ReadValue,
-): (...call: Call) => string {
-  const parts = placeholders.map(({ path, textBehind }) => {
-    const [delimiter = ''] = textBehind;
+  sourceOf: (path: PlaceholderPath) => number | ValueReader,
+): (...call: CallInput) => string {
+  const parts = placeholders.map(({ path, textAfter }) => {
+    const [delimiter = ''] = textAfter;
     const label = `:${path.join('.')} in ${quote(source)} (${owner})`;
-    return { read: readerOf(path), textBehind, delimiter, label };
+    return { valueSource: sourceOf(path), textAfter, delimiter, label };
   });
   return (args, context) => {
-    let key = start;
-    for (const { read, textBehind, delimiter, label } of parts) {
-      const value = typeof read === 'number' ? args[read] : read(args, context);
-      key += encodeValue(value, delimiter, label) + textBehind;
+    let key = prefix;
+    for (const { valueSource, textAfter, delimiter, label } of parts) {
+      const value = typeof valueSource === 'number' ? args[valueSource] : valueSource(args, context);
+      key += encodeValue(value, delimiter, label) + textAfter;
     }
     assertKey(key);
     return key;
@@ -110,41 +115,40 @@ export function compile(
 }
 
 /**
- * Encodes a value for a key. Two different values never look alike, nor does one that `delimiter`, the next character,
- * continues: no two lists of arguments share a key. `1`, `1n` and `'1'` are one value: routes have strings for numbers.
+ * Encodes a value for a key. Two lists of arguments never share a key: different values have different codes, and no code
+ * contains `delimiter`, the next character of the template. `1`, `1n` and `'1'` are one value, because route parameters
+ * are strings.
  * @throws LockConfigurationError with the option `key`: the value is missing, empty, too long or not a plain value
  */
 function encodeValue(value: unknown, delimiter: string, label: string): string {
-  const text = textOf(value);
+  const text = toText(value);
   if (text === undefined) {
-    const error = refused(`${label} is ${kindOf(value)}, which names no lock`);
-    if (isInstance(value)) aboutInstances.add(error);
+    const error = keyError(`${label} is ${describeKind(value)}, which names no lock`);
+    if (isInstance(value)) instanceErrors.add(error);
     throw error;
   }
-  if (text === '') throw refused(`${label} is empty: all such callers would share one lock`);
-  if (text.length > LONGEST_VALUE) throw refused(`${label} has ${text.length} characters: too long for a key`);
-  if (!text.isWellFormed()) throw refused(`${label} is no well-formed Unicode: ${quote(text)}`);
-  if (PLAIN.test(text) && (delimiter === '' || !text.includes(delimiter))) return text;
-  return Array.from(text, (char) => (char !== delimiter && PLAIN.test(char) ? char : escape(char))).join('');
+  if (text === '') throw keyError(`${label} is empty: all such callers would share one lock`);
+  if (text.length > MAX_VALUE_LENGTH) throw keyError(`${label} has ${text.length} characters: too long for a key`);
+  if (!text.isWellFormed()) throw keyError(`${label} is no well-formed Unicode: ${quote(text)}`);
+  if (PLAIN_TEXT_PATTERN.test(text) && (delimiter === '' || !text.includes(delimiter))) return text;
+  return Array.from(text, (char) =>
+    char !== delimiter && PLAIN_TEXT_PATTERN.test(char) ? char : percentEncode(char),
+  ).join('');
 }
 
 /** Errors about instances of classes, which no client can send. */
-const aboutInstances = new WeakSet<object>();
+const instanceErrors = new WeakSet<object>();
 
-function isAboutInstance(error: object): boolean {
-  return aboutInstances.has(error);
-}
-
-/** Dates, ObjectIds and others are the text that their class writes for JSON. */
-function textOf(value: unknown): string | undefined {
+/** Returns the value as text: for a Date, an ObjectId and the like, the text that `toJSON` returns. */
+function toText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (typeof value === 'bigint' || typeof value === 'boolean' || Number.isFinite(value)) return String(value);
-  if (!hasText(value)) return undefined;
+  if (!hasToJson(value)) return undefined;
   const text = value.toJSON();
   return typeof text === 'string' ? text : undefined;
 }
 
-function hasText(value: unknown): value is { toJSON(): unknown } {
+function hasToJson(value: unknown): value is { toJSON(): unknown } {
   return isObject(value) && 'toJSON' in value && typeof value.toJSON === 'function';
 }
 
@@ -153,23 +157,24 @@ function isInstance(value: unknown): boolean {
   return prototype !== null && prototype !== Object.prototype;
 }
 
-function escape(char: string): string {
+function percentEncode(char: string): string {
   return Array.from(Buffer.from(char), (byte) => `%${byte.toString(16).toUpperCase().padStart(2, '0')}`).join('');
 }
 
-function kindOf(value: unknown): string {
+function describeKind(value: unknown): string {
   if (value === null || value === undefined || typeof value === 'number') return String(value);
   if (Array.isArray(value)) return 'an array';
   if (isInstance(value)) return `a ${value.constructor.name}`;
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-function refused(message: string): LockConfigurationError {
+function keyError(message: string): LockConfigurationError {
   return new LockConfigurationError(message, 'key');
 }
 
-function assertedKeys(found: unknown): readonly WantedKey[] {
-  const keys: readonly unknown[] = Array.isArray(found) ? found : [found];
+/** @throws LockConfigurationError when a key function returned no valid key */
+function toValidKeys(result: unknown): readonly WantedKey[] {
+  const keys: readonly unknown[] = Array.isArray(result) ? result : [result];
   if (keys.length === 0) throw new LockConfigurationError('a key function returned no key at all', 'key');
   return keys.map((key) => {
     if (isKeyClaim(key)) assertKey(key.key);
@@ -178,7 +183,7 @@ function assertedKeys(found: unknown): readonly WantedKey[] {
   });
 }
 
-/** The core checks the rest of it. */
+/** Returns whether the value is a claim of a key. The core checks its other fields. */
 function isKeyClaim(value: unknown): value is KeyClaim {
   return isObject(value) && 'key' in value;
 }

@@ -2,29 +2,31 @@ import 'reflect-metadata';
 import { LockConfigurationError } from '../../core/index.js';
 import type { Declaration } from '../../decorators/declaration.js';
 
-/** The parameters of a method that have a decorator of this library, by position. */
+/** Positions of a method's parameters that have a decorator of this library. */
 export interface ParameterMetadata {
-  readonly keys: ReadonlyMap<string, number>;
-  readonly locks: ReadonlySet<number>;
+  /** Positions of parameters with `@LockKey`, by the name for the key. */
+  readonly keyPositions: ReadonlyMap<string, number>;
+  /** Positions of parameters with `@CurrentLock`. */
+  readonly lockPositions: ReadonlySet<number>;
 }
 
-const PARAMETERS = Symbol.for('nestjs-distributed-lock/parameters of @Locked');
-const NONE: ParameterMetadata = { keys: new Map(), locks: new Set() };
+const METADATA_KEY = Symbol.for('nestjs-distributed-lock/parameters of @Locked');
+const NO_METADATA: ParameterMetadata = { keyPositions: new Map(), lockPositions: new Set() };
 
-/** Concerns the method that `target` itself declares. One that overrides it starts afresh. */
+/** Returns the metadata of the method that `target` itself declares. A method that overrides it inherits none. */
 export function parameterMetadata({ target, name }: Declaration): ParameterMetadata {
-  const found: ParameterMetadata | undefined = Reflect.getOwnMetadata(PARAMETERS, target, name);
-  return found ?? NONE;
+  const metadata: ParameterMetadata | undefined = Reflect.getOwnMetadata(METADATA_KEY, target, name);
+  return metadata ?? NO_METADATA;
 }
 
-/** @throws LockConfigurationError the parameter is a constructor's */
+/** @throws LockConfigurationError when the parameter is a constructor's */
 export function addParameterMetadata(
   decorator: string,
   target: object,
   name: string | symbol | undefined,
-  add: (present: ParameterMetadata) => Partial<ParameterMetadata>,
+  extend: (existing: ParameterMetadata) => Partial<ParameterMetadata>,
 ): void {
   if (name === undefined) throw new LockConfigurationError(`${decorator} belongs to a method's parameter`, decorator);
-  const present = parameterMetadata({ target, name });
-  Reflect.defineMetadata(PARAMETERS, { ...present, ...add(present) }, target, name);
+  const existing = parameterMetadata({ target, name });
+  Reflect.defineMetadata(METADATA_KEY, { ...existing, ...extend(existing) }, target, name);
 }

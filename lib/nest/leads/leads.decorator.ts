@@ -60,8 +60,8 @@ export function leadsMethods(prototype: object): readonly LeadsMethod[] {
 /** Written as for `@Locked`, so that a colon means the same in both. */
 function plainKey(key: unknown, label: string): string {
   if (typeof key !== 'string') throw new LockConfigurationError(`the key of @Leads ${label} must be a string`, 'key');
-  const { start, placeholders } = parseTemplate(key);
-  if (placeholders.length === 0) return start;
+  const { prefix, placeholders } = parseTemplate(key);
+  if (placeholders.length === 0) return prefix;
   const why = 'has placeholders, and nobody calls the method with arguments: write "\\\\:" for a colon';
   throw new LockConfigurationError(`the key "${key}" of @Leads ${label} ${why}`, 'key');
 }

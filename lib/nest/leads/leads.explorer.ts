@@ -6,7 +6,7 @@ import { getLockServiceToken } from '../inject-lock-service.decorator.js';
 import { type LeadsMethod, leadsMethods } from './leads.decorator.js';
 import { endFirst } from '../lifecycle/hook-order.js';
 import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
-import { lockedMethods } from '../locked/locked-method.js';
+import { lockedMethods } from '../locked/locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
 type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];

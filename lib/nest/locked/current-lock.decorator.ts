@@ -1,7 +1,7 @@
 import type { LockHandle } from '../../core/index.js';
 import { addParameterMetadata } from '../keys/parameter-metadata.js';
 
-/** Whether the parameter takes a `LockHandle`. Private methods are not checked. */
+/** Type of the parameter's index, or a message where the parameter takes no `LockHandle`. Private methods are unchecked. */
 type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
   ? Target[Name] extends (...args: infer Args) => unknown
     ? LockHandle extends Args[Index]
@@ -11,8 +11,8 @@ type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
   : number;
 
 /**
- * The `LockHandle` that `@Locked` took for this call; with several keys the last of them. Callers leave the argument
- * out, so declare it optional: `buy(id: string, @CurrentLock() lock?: LockHandle)`.
+ * Passes the `LockHandle` that `@Locked` took for this call; with several keys, the handle of the last one. Callers leave
+ * the argument out, so declare it optional: `buy(id: string, @CurrentLock() lock?: LockHandle)`.
  */
 export function CurrentLock() {
   return <Target extends object, Name extends string | symbol | undefined, Index extends number>(
@@ -20,8 +20,8 @@ export function CurrentLock() {
     method: Name,
     index: Index & TakesLock<Target, Name, Index>,
   ): void => {
-    addParameterMetadata('@CurrentLock()', target, method, ({ locks }) => ({
-      locks: new Set<number>(locks).add(index),
+    addParameterMetadata('@CurrentLock()', target, method, ({ lockPositions }) => ({
+      lockPositions: new Set<number>(lockPositions).add(index),
     }));
   };
 }

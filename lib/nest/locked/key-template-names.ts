@@ -1,27 +1,28 @@
 import type { DiscoveryService } from '@nestjs/core';
 import { keyClass } from '../../core/index.js';
 import type { KeyTemplate } from '../keys/key-template.js';
-import { lockedMethods } from './locked-method.js';
+import { lockedMethods } from './locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
-/** All that a value in a key may be: see `encodeValue` in `locked-keys.ts`. */
-const VALUE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
+/** Pattern of an encoded value in a key: see `encodeValue` in `locked-keys.ts`. */
+const VALUE_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
 
-const BEHIND_SEPARATOR = /^([^\p{L}\p{N}]*[\p{L}\p{N}*]+[^\p{L}\p{N}*]).*$/su;
+/** Pattern of a key of two words or more; its group is the first word and the separator after it. */
+const FIRST_WORD_PATTERN = /^([^\p{L}\p{N}]*[\p{L}\p{N}*]+[^\p{L}\p{N}*]).*$/su;
 
-/** The name that many keys share: few enough for metrics and tables. */
+/** Names keys by the templates that made them: few names, as metrics and tables need. */
 export class KeyTemplateNames {
   readonly #templates: readonly { readonly name: string; readonly pattern: RegExp }[];
 
   constructor(templates: readonly KeyTemplate[]) {
-    const named = new Map(templates.map((template) => [template.source, template]));
-    // The one that says most about a key comes first.
-    this.#templates = [...named.values()]
-      .toSorted((one, other) => textOf(other).length - textOf(one).length)
-      .map((template) => ({ name: template.source, pattern: patternOf(template) }));
+    const bySource = new Map(templates.map((template) => [template.source, template]));
+    // The template with the most text comes first, because several templates may match one key.
+    this.#templates = [...bySource.values()]
+      .toSorted((one, other) => literalText(other).length - literalText(one).length)
+      .map((template) => ({ name: template.source, pattern: templatePattern(template) }));
   }
 
-  /** Those of all methods with `@Locked` in the application. */
+  /** Returns the names by the templates of all methods with `@Locked` in the application. */
   static of(discovery: DiscoveryService): KeyTemplateNames {
     const instances = [...discovery.getControllers(), ...discovery.getProviders()].map(({ instance }) => instance);
     return new KeyTemplateNames(
@@ -31,39 +32,45 @@ export class KeyTemplateNames {
     );
   }
 
-  /** The templates themselves. */
-  get all(): ReadonlySet<string> {
+  /** Templates, as they are written in `@Locked`. */
+  get templates(): ReadonlySet<string> {
     return new Set(this.#templates.map(({ name }) => name));
   }
 
-  /** @param key without the namespace. One of no template has `*` for each number. */
+  /**
+   * Returns the template of a key. The name of a key without a template has `*` for each number.
+   * @param key without the namespace
+   */
   nameOf(key: string): string {
     return this.templateOf(key) ?? keyClass(key);
   }
 
-  /** @param key without the namespace. `undefined` for one of no template. */
+  /**
+   * Returns the template of a key, or `undefined` when no template can have made it.
+   * @param key without the namespace
+   */
   templateOf(key: string): string | undefined {
     return this.#templates.find(({ pattern }) => pattern.test(key))?.name;
   }
 }
 
 /**
- * A name for keys of no template that shows none of their values: all behind the first separator is `*`, and each number
- * before it. Metrics and traces go to places that no key should.
+ * Returns a name for a key without a template: its first word, and `*` for all that follows. Numbers in the first word are
+ * `*`, too. The name shows no values of keys, because metrics and traces leave the application.
  */
 export function keyFamily(key: string): string {
-  return keyClass(key).replace(BEHIND_SEPARATOR, '$1*');
+  return keyClass(key).replace(FIRST_WORD_PATTERN, '$1*');
 }
 
-function textOf({ start, placeholders }: KeyTemplate): string {
-  return start + placeholders.map(({ textBehind }) => textBehind).join('');
+function literalText({ prefix, placeholders }: KeyTemplate): string {
+  return prefix + placeholders.map(({ textAfter }) => textAfter).join('');
 }
 
-function patternOf({ start, placeholders }: KeyTemplate): RegExp {
-  const rest = placeholders.map(({ textBehind }) => VALUE + escaped(textBehind)).join('');
-  return new RegExp(`^${escaped(start)}${rest}$`, 'u');
+function templatePattern({ prefix, placeholders }: KeyTemplate): RegExp {
+  const rest = placeholders.map(({ textAfter }) => VALUE_SOURCE + escapePattern(textAfter)).join('');
+  return new RegExp(`^${escapePattern(prefix)}${rest}$`, 'u');
 }
 
-function escaped(text: string): string {
+function escapePattern(text: string): string {
   return text.replaceAll(/[$()*+./?[\\\]^{|}]/gu, String.raw`\$&`);
 }

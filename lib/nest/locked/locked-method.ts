@@ -18,41 +18,43 @@ import { type KeySource, LockedKeys } from '../keys/locked-keys.js';
 import type { Lockable, LockedOptions } from './locked-types.js';
 import { lockedStream, toObservable } from './locked-stream.js';
 import { checkSchedule } from './schedules.js';
-import { isEventStream, returnsObservable, takesResponse } from '../method-metadata.js';
-import type { Enclosure, MethodStep } from './method-step.js';
+import { hasResponseParameter, isEventStream, returnsObservable } from '../method-metadata.js';
+import type { MethodStep, StepRunner } from './method-step.js';
 import { parameterMetadata } from '../keys/parameter-metadata.js';
 import { isObject } from '../../decorators/is-object.js';
-import { currentRequest, ownContext } from '../requests/request-scope.js';
+import { currentRequest, handledContext } from '../requests/request-scope.js';
 import { lockedResult } from '../results/locked-result.js';
 
-type Work<T> = (locks: readonly LockHandle[]) => Promise<T>;
+/** Work that runs while the caller holds `locks`. */
+type LockedWork<T> = (locks: readonly LockHandle[]) => Promise<T>;
 
-interface Call {
+/** Locks that one call takes, and the service that it takes them from. */
+interface LockRequest {
   readonly service: LockService;
   readonly keys: readonly WantedKey[];
 }
 
-interface Performance {
-  readonly perform: (locks: readonly LockHandle[]) => unknown;
-  readonly enclose: Enclosure | undefined;
+interface MethodCall {
+  readonly callMethod: (locks: readonly LockHandle[]) => unknown;
+  readonly runStep: StepRunner | undefined;
   readonly writesResponse: boolean;
 }
 
-/** A method with `@Locked`: which keys its calls take, and how. */
+/** Method with `@Locked`: takes the locks for each call, and runs the original method under them. */
 export class LockedMethod {
   readonly label: string;
   readonly backend: string;
-  /** Takes the place of the method. */
+  /** Function that replaces the original method. */
   readonly wrapper: Lockable;
-  /** The work of another decorator between the lock and the method. */
+  /** Work of another decorator, which runs after the lock is taken and before the method is called. */
   step: MethodStep | undefined;
   readonly #keys: LockedKeys;
-  readonly #acquire: AcquireOptions;
-  /** By service, so that no call has to resolve them. */
-  readonly #resolved = new WeakMap<LockService, AcquireOptions>();
+  readonly #acquireOptions: AcquireOptions;
+  /** Options with the defaults of each service, resolved once at the start instead of at each call. */
+  readonly #resolvedOptions = new WeakMap<LockService, AcquireOptions>();
   readonly #onBusy: NonNullable<LockedOptions['onBusy']>;
   readonly #outlivesClient: boolean;
-  readonly #lockArguments: ReadonlySet<number>;
+  readonly #lockPositions: ReadonlySet<number>;
   readonly #returnsObservable: boolean;
 
   constructor(
@@ -60,10 +62,10 @@ export class LockedMethod {
     private readonly method: Method,
     key: KeySource,
     private readonly options: LockedOptions,
-    /** Where an instance has its `LockService`. */
-    readonly property: symbol,
+    /** Property in which an instance has its `LockService`. */
+    readonly serviceProperty: symbol,
   ) {
-    const { backend = DEFAULT_BACKEND, onBusy = 'throw', outliveClient = false, ...acquire } = options;
+    const { backend = DEFAULT_BACKEND, onBusy = 'throw', outliveClient = false, ...acquireOptions } = options;
     this.label = labelOf(declaration);
     this.backend = backend;
     if (typeof onBusy !== 'function' && onBusy !== 'throw' && onBusy !== 'skip') {
@@ -71,75 +73,83 @@ export class LockedMethod {
     }
     this.#onBusy = onBusy;
     this.#outlivesClient = outliveClient;
-    this.#acquire = onBusy === 'skip' ? { waitMs: 0, ...acquire } : acquire;
-    resolveOptions(this.#acquire);
+    this.#acquireOptions = onBusy === 'skip' ? { waitMs: 0, ...acquireOptions } : acquireOptions;
+    resolveOptions(this.#acquireOptions);
     this.#keys = new LockedKeys(key, declaration, method, this.label);
-    this.#keys.assertClaims(this.#acquire, resolveOptions);
-    this.#lockArguments = parameterMetadata(declaration).locks;
+    this.#keys.assertClaims(this.#acquireOptions, resolveOptions);
+    this.#lockPositions = parameterMetadata(declaration).lockPositions;
     this.#returnsObservable = returnsObservable(declaration);
-    const call = this.#call.bind(this);
+    const callLocked = this.#callLocked.bind(this);
     this.wrapper = function (this: unknown, ...args: unknown[]) {
-      return call(this, args);
+      return callLocked(this, args);
     };
   }
 
-  /** Those of its keys, none where a function makes them. */
+  /** Templates of the method's keys; empty where a function makes the keys. */
   get templates(): readonly KeyTemplate[] {
     return this.#keys.templates;
   }
 
   /** @throws LockConfigurationError when no call on an instance of `classRef`, by `service`, can ever work */
-  validate(classRef: { readonly prototype: object }, service?: LockService, prefixes?: readonly string[]): void {
+  validate(classRef: { readonly prototype: object }, service?: LockService, routePrefixes?: readonly string[]): void {
     if (service) {
-      this.#resolved.set(service, service.resolve(this.#acquire));
-      this.#keys.assertClaims(this.#acquire, (options) => service.resolve(options));
+      this.#resolvedOptions.set(service, service.resolve(this.#acquireOptions));
+      this.#keys.assertClaims(this.#acquireOptions, (options) => service.resolve(options));
     }
     const method: unknown = Reflect.get(classRef.prototype, this.declaration.name);
     if (typeof method !== 'function') return;
-    this.#keys.validate(method, classRef, prefixes);
+    this.#keys.validate(method, classRef, routePrefixes);
     checkSchedule(method, this.label, this.options);
-    if (this.#streams(method)) this.#refuseStep();
+    if (this.#isStreaming(method)) this.#assertNoStep();
     this.step?.validate(method, classRef, this.#keys);
   }
 
-  /** Never runs the method without its locks. What is missing fails the promise or the Observable. */
-  #call(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
-    const streams = this.#streams(isObject(instance) && Reflect.get(instance, this.declaration.name));
+  /** Takes the locks and calls the method. An error before the call rejects the promise, or fails the Observable. */
+  #callLocked(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
+    const isStreaming = this.#isStreaming(isObject(instance) && Reflect.get(instance, this.declaration.name));
     try {
-      if (!isObject(instance)) throw this.#withoutService('it was called without its instance');
+      if (!isObject(instance)) throw this.#missingServiceError('it was called without its instance');
       const service = this.#serviceOf(instance);
-      const context = ownContext(instance, this.declaration);
-      const call = { service, keys: this.#keys.of(instance, args, context) };
-      const perform = (locks: readonly LockHandle[]): unknown =>
-        Reflect.apply(this.method, instance, this.#fill(args, locks));
-      if (streams) {
-        this.#refuseStep();
-        return lockedStream((work, unsubscribed) => {
-          const ended: Work<Observable<unknown>> = (locks) => work(locks).then(() => EMPTY);
-          const instead = (busy: LockTimeoutError): Observable<unknown> =>
-            this.#onBusy === 'skip' ? EMPTY : toObservable(() => this.#instead(busy, args));
-          return this.#locked(call, ended, instead, unsubscribed);
-        }, perform);
+      const context = handledContext(instance, this.declaration);
+      const request = { service, keys: this.#keys.resolve(instance, args, context) };
+      const callMethod = (locks: readonly LockHandle[]): unknown =>
+        Reflect.apply(this.method, instance, this.#insertLock(args, locks));
+      if (isStreaming) {
+        this.#assertNoStep();
+        return this.#streamLocked(request, args, callMethod);
       }
-      const enclose = this.step?.enclose(instance, args, context);
-      const writesResponse = context?.getType() === 'http' && takesResponse(this.declaration);
-      const answer = this.#answer(call, { perform, enclose, writesResponse }, (busy) => this.#instead(busy, args));
-      return answer;
+      const runStep = this.step?.prepare(instance, args, context);
+      const writesResponse = context?.getType() === 'http' && hasResponseParameter(this.declaration);
+      return this.#followLocked(request, args, { callMethod, runStep, writesResponse });
     } catch (error) {
-      return streams ? throwError(() => error) : Promise.reject(error);
+      return isStreaming ? throwError(() => error) : Promise.reject(error);
     }
   }
 
-  /** Answers when the method has returned. The lock lasts until the work behind what it returned has ended. */
-  #answer(
-    call: Call,
-    { perform, enclose, writesResponse }: Performance,
-    instead: (busy: LockTimeoutError) => unknown,
+  /** Returns an Observable that takes the locks when it is subscribed to, and holds them until it ends. */
+  #streamLocked(
+    request: LockRequest,
+    args: readonly unknown[],
+    callMethod: MethodCall['callMethod'],
+  ): Observable<unknown> {
+    const busyStream = (error: LockTimeoutError): Observable<unknown> =>
+      this.#onBusy === 'skip' ? EMPTY : toObservable(() => this.#busyResult(error, args));
+    return lockedStream((work, unsubscribed) => {
+      const streamWork: LockedWork<Observable<unknown>> = (locks) => work(locks).then(() => EMPTY);
+      return this.#runLocked(request, streamWork, busyStream, unsubscribed);
+    }, callMethod);
+  }
+
+  /** Resolves when the method has returned. Holds the lock until the work behind the returned value has ended. */
+  #followLocked(
+    request: LockRequest,
+    args: readonly unknown[],
+    { callMethod, runStep, writesResponse }: MethodCall,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const whenReleased = (): Promise<unknown> => run;
-      const body: Work<unknown> = async (locks) => {
-        const returned = await perform(locks);
+      const callAndFollow: LockedWork<unknown> = async (locks) => {
+        const returned = await callMethod(locks);
         const result = lockedResult(returned, {
           label: this.label,
           locks,
@@ -149,99 +159,92 @@ export class LockedMethod {
         });
         if (!result) return returned;
         if (this.step) {
-          const error = this.step.refused('needs a method whose work ends with its promise', 'returns');
+          const error = this.step.configurationError('needs a method whose work ends with its promise', 'returns');
           result.cancel(error);
           throw error;
         }
         resolve(result.value);
         return result.ended;
       };
-      const work: Work<unknown> = enclose ? (locks) => enclose(locks, () => body(locks)) : body;
-      const run = this.#locked(call, work, instead);
+      const work: LockedWork<unknown> = runStep ? (locks) => runStep(locks, () => callAndFollow(locks)) : callAndFollow;
+      const run = this.#runLocked(request, work, (error) => this.#busyResult(error, args));
       run.then(resolve, reject);
     });
   }
 
-  #streams(method: unknown): boolean {
+  /** Returns whether calls of the method return an Observable that holds the locks until it ends. */
+  #isStreaming(method: unknown): boolean {
     return this.#returnsObservable || (typeof method === 'function' && isEventStream(method));
   }
 
-  /** A step has an end, and an Observable may have none. */
-  #refuseStep(): void {
-    if (this.step) throw this.step.refused('needs a method that returns a promise, not an Observable', 'returns');
+  /** @throws LockConfigurationError when the method has a step: a step ends, and an Observable may never end */
+  #assertNoStep(): void {
+    if (!this.step) return;
+    throw this.step.configurationError('needs a method that returns a promise, not an Observable', 'returns');
   }
 
-  #instead(error: LockTimeoutError, args: readonly unknown[]): unknown {
+  #busyResult(error: LockTimeoutError, args: readonly unknown[]): unknown {
     return typeof this.#onBusy === 'function' ? this.#onBusy({ error, args }) : undefined;
   }
 
-  /** Answers with `instead` when the lock is busy, unless `onBusy` throws. An error of the work is not busy. */
-  async #locked<T>(
-    { service, keys }: Call,
-    work: Work<T>,
-    instead: (busy: LockTimeoutError) => T,
+  /** Runs the work under the locks. Returns `busyResult` when a lock stays held, unless `onBusy` is `throw`. */
+  async #runLocked<T>(
+    { service, keys }: LockRequest,
+    work: LockedWork<T>,
+    busyResult: (error: LockTimeoutError) => T,
     unsubscribed?: AbortSignal,
   ): Promise<T> {
-    // Work that runs under a lock goes on when its client has gone. Hence its inner locks are waited for, too.
+    // Work that runs under a lock goes on when its client has gone. Hence the call waits for its inner locks, too.
     const departure = this.#outlivesClient || currentLock() ? undefined : currentRequest()?.departure;
-    const signals = [this.#acquire.signal, unsubscribed, departure].filter((signal) => signal !== undefined);
-    const joined = signals.length > 1 ? new JoinedSignal(signals) : undefined;
-    const [only] = keys;
-    let entered = false;
-    const enter: Work<T> = (locks) => {
+    const signals = [this.#acquireOptions.signal, unsubscribed, departure].filter((signal) => signal !== undefined);
+    const joinedSignal = signals.length > 1 ? new JoinedSignal(signals) : undefined;
+    let hasStarted = false;
+    const startWork: LockedWork<T> = (locks) => {
       departure?.throwIfAborted();
-      entered = true;
+      hasStarted = true;
       return work(locks);
     };
     try {
-      const signal = joined?.signal ?? signals[0];
-      const options =
-        signal && signal !== this.#acquire.signal
-          ? { ...this.#acquire, signal }
-          : (this.#resolved.get(service) ?? this.#acquire);
-      const result = await (typeof only === 'string' && keys.length === 1
-        ? service.withLock(only, (lock) => enter([lock]), options)
-        : service.withLocks(keys, ({ locks }) => enter(locks), options));
-      if (!entered)
-        throw this.#withoutService(
+      const options = this.#optionsFor(service, joinedSignal?.signal ?? signals[0]);
+      const [firstKey] = keys;
+      const result = await (typeof firstKey === 'string' && keys.length === 1
+        ? service.withLock(firstKey, (lock) => startWork([lock]), options)
+        : service.withLocks(keys, ({ locks }) => startWork(locks), options));
+      if (!hasStarted)
+        throw this.#missingServiceError(
           'the one that it was given ran nothing, as mocks do. In tests, use LockTestingModule or withTestLocks(instance)',
         );
       return result;
     } catch (error) {
-      if (entered || this.#onBusy === 'throw' || !isLockError(error, 'LOCK_TIMEOUT')) throw error;
-      return instead(error);
+      if (hasStarted || this.#onBusy === 'throw' || !isLockError(error, 'LOCK_TIMEOUT')) throw error;
+      return busyResult(error);
     } finally {
-      joined?.end();
+      joinedSignal?.end();
     }
   }
 
+  #optionsFor(service: LockService, signal: AbortSignal | undefined): AcquireOptions {
+    if (signal && signal !== this.#acquireOptions.signal) return { ...this.#acquireOptions, signal };
+    return this.#resolvedOptions.get(service) ?? this.#acquireOptions;
+  }
+
   #serviceOf(instance: object): LockService {
-    const service: LockService | undefined = Reflect.get(instance, this.property);
+    const service: LockService | undefined = Reflect.get(instance, this.serviceProperty);
     if (service) return service;
-    throw this.#withoutService('DistributedLockModule is missing, or neither Nest nor a provider made this instance');
+    throw this.#missingServiceError(
+      'DistributedLockModule is missing, or neither Nest nor a provider made this instance',
+    );
   }
 
-  #withoutService(why: string): LockConfigurationError {
-    return new LockConfigurationError(`${this.label} is locked and has no LockService: ${why}`, 'backend');
+  #missingServiceError(reason: string): LockConfigurationError {
+    return new LockConfigurationError(`${this.label} is locked and has no LockService: ${reason}`, 'backend');
   }
 
-  #fill(args: readonly unknown[], locks: readonly LockHandle[]): readonly unknown[] {
-    if (this.#lockArguments.size === 0) return args;
-    const filled = [...args];
-    for (const index of this.#lockArguments) filled[index] = locks.at(-1);
-    return filled;
+  /** Returns the arguments with the last lock in place of each parameter that has `@CurrentLock`. */
+  #insertLock(args: readonly unknown[], locks: readonly LockHandle[]): readonly unknown[] {
+    if (this.#lockPositions.size === 0) return args;
+    const argsWithLock = [...args];
+    for (const index of this.#lockPositions) argsWithLock[index] = locks.at(-1);
+    return argsWithLock;
   }
-}
-
-const METHODS = Symbol.for('nestjs-distributed-lock/methods with @Locked');
-
-/** The locked methods that the class of `prototype` declares or inherits. */
-export function lockedMethods(prototype: object): readonly LockedMethod[] {
-  const methods: unknown = Reflect.getMetadata(METHODS, prototype);
-  return Array.isArray(methods) ? methods : [];
-}
-
-export function addLockedMethod(method: LockedMethod): void {
-  const { target } = method.declaration;
-  Reflect.defineMetadata(METHODS, [...lockedMethods(target), method], target);
 }

@@ -14,52 +14,58 @@ import {
 } from 'rxjs';
 import type { LockHandle } from '../../core/index.js';
 
-/** Runs the work under the locks. Resolves to what comes after it, or instead of it where the locks are busy. */
-export type LockedRun = (
+/**
+ * Runs the work under the locks. Resolves to an Observable to end with: an empty one after the work, or the result of
+ * `onBusy` where the locks stay held.
+ */
+export type RunLocked = (
   work: (locks: readonly LockHandle[]) => Promise<void>,
   signal: AbortSignal,
 ) => Promise<Observable<unknown>>;
 
 /**
- * Locks when it is subscribed to, until `call`'s Observable ends, fails or is unsubscribed. Only then does it end
- * itself. A lock that is lost on the way ends it with `LockLostError`.
+ * Returns an Observable that takes the locks when it is subscribed to. It holds them until the method's Observable ends,
+ * fails or is unsubscribed, and ends after the release. The loss of a lock fails it with `LockLostError`.
  */
-export function lockedStream(run: LockedRun, call: (locks: readonly LockHandle[]) => unknown): Observable<unknown> {
+export function lockedStream(
+  runLocked: RunLocked,
+  callMethod: (locks: readonly LockHandle[]) => unknown,
+): Observable<unknown> {
   return new Observable((subscriber) => {
     const unsubscribed = new AbortController();
     const work = (locks: readonly LockHandle[]): Promise<void> => {
-      const source = toObservable(() => call(locks));
-      return forward(source, locks, (value) => subscriber.next(value), unsubscribed.signal);
+      const source = toObservable(() => callMethod(locks));
+      return forwardWhileHeld(source, locks, (value) => subscriber.next(value), unsubscribed.signal);
     };
-    run(work, unsubscribed.signal).then(
-      (rest) => rest.subscribe(subscriber),
+    runLocked(work, unsubscribed.signal).then(
+      (ending) => ending.subscribe(subscriber),
       (error: unknown) => subscriber.error(error),
     );
     return () => unsubscribed.abort();
   });
 }
 
-/** An Observable of what `call` returns, which may also be a promise of one. */
-export function toObservable(call: () => unknown): Observable<unknown> {
+/** Returns an Observable of the result of `getResult`: an Observable, a promise of one, or a value. */
+export function toObservable(getResult: () => unknown): Observable<unknown> {
   return defer(() => {
-    const result = call();
+    const result = getResult();
     if (isObservable(result)) return result;
     return from(Promise.resolve(result)).pipe(mergeMap((value) => (isObservable(value) ? value : of(value))));
   });
 }
 
-/** Resolves when `source` has ended or is no longer wanted; rejects with its error, or with the loss of a lock. */
-function forward(
+/** Resolves when `source` has ended or is unsubscribed. Rejects with the error of `source`, or with a lock's loss. */
+function forwardWhileHeld(
   source: Observable<unknown>,
   locks: readonly LockHandle[],
   next: (value: unknown) => void,
   unsubscribed: AbortSignal,
 ): Promise<void> {
   const losses = locks.map(({ signal }) => fromEvent(signal, 'abort').pipe(tap(() => signal.throwIfAborted())));
-  const whileHeld = (value: unknown): void => {
-    // A handle knows its loss at once. The event may be late when the event loop was blocked.
+  const forwardValue = (value: unknown): void => {
+    // After a blocked event loop the `abort` event may be late, while `aborted` is true at once.
     if (locks.every(({ signal }) => !signal.aborted)) next(value);
   };
-  const values = source.pipe(takeUntil(merge(fromEvent(unsubscribed, 'abort'), ...losses)), tap(whileHeld));
+  const values = source.pipe(takeUntil(merge(fromEvent(unsubscribed, 'abort'), ...losses)), tap(forwardValue));
   return lastValueFrom(values.pipe(ignoreElements()), { defaultValue: undefined });
 }

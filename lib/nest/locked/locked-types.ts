@@ -1,35 +1,37 @@
 import type { Observable } from 'rxjs';
 import type { AcquireOptions, LockTimeoutError } from '../../core/index.js';
 
-/** A call that found its key held by somebody else. */
+/** Call that did not get its key, because another holder kept it. */
 export interface BusyCall {
-  /** Names the key and, where the backend knows, the holder: for logs, not for clients. */
+  /** Error that names the key and, where the backend knows it, the holder: for logs, not for clients. */
   readonly error: LockTimeoutError;
   readonly args: readonly unknown[];
 }
 
-/** The outcome of a call whose key stays held. */
+/** Outcome of a call whose key stays held. */
 export type OnBusy = 'throw' | 'skip' | ((call: BusyCall) => unknown);
 
-/** A variable of this type hides `onBusy` from the compiler; one of `LockedOptions<'skip'>` shows it. */
+/** Options of `@Locked`. The compiler checks `onBusy` of a variable only with its own type: `LockedOptions<'skip'>`. */
 export interface LockedOptions<Busy extends OnBusy = OnBusy> extends AcquireOptions {
-  /** The name of one of several backends. @default 'default' */
+  /** Name of one of several backends. @default 'default' */
   backend?: string;
   /**
-   * When the key stays held for `waitMs`: `throw` the `LockTimeoutError`; `skip` the call, which resolves to
-   * `undefined` (an Observable completes empty); or answer with the result of a function. `skip` does not wait unless
-   * `waitMs` says so. Other errors pass, those of a backend and of the method. The method's type must allow for it.
+   * Outcome when the key stays held for `waitMs`. `throw`: the call throws the `LockTimeoutError`. `skip`: the call
+   * resolves to `undefined`, or its Observable completes without a value. A function: its result is the call's result.
+   * `skip` does not wait unless `waitMs` is set. Errors of the backend and of the method are thrown in every case. The
+   * method's return type must allow for the outcome.
    * @default 'throw'
    */
   onBusy?: Busy;
   /**
-   * Whether a call goes on waiting for the lock when the request that it works for has ended: its client has gone, or
-   * an interceptor has answered. Otherwise the method does not run. One that runs by then goes on. @default false
+   * Whether a call goes on waiting for the lock when its request has ended: the client has gone, or an interceptor has
+   * answered. With `false`, such a call stops waiting and the method does not run. A method that runs already goes on.
+   * @default false
    */
   outliveClient?: boolean;
 }
 
-/** A lock takes time to get. Hence a locked method returns a promise or an Observable. */
+/** Method that can be locked: it returns a promise or an Observable, because taking the lock is asynchronous. */
 export type Lockable = (...args: never[]) => Promise<unknown> | Observable<unknown>;
 
 export interface LockedDecorator<Args extends unknown[] = [], Busy extends OnBusy = OnBusy> {
@@ -38,7 +40,7 @@ export interface LockedDecorator<Args extends unknown[] = [], Busy extends OnBus
     name: string | symbol,
     descriptor: TypedPropertyDescriptor<Target> & FitsKey<Args, Target> & FitsBusy<Busy, Target>,
   ): void;
-  /** For `applyDecorators` only, which shows no method to check. */
+  /** Signature for `applyDecorators`, which passes no method type to check. */
   (
     this: '@Locked stands before a method of instances, and needs experimentalDecorators in tsconfig.json',
     target: object,
@@ -50,29 +52,29 @@ type FitsOwner<Owner> = Owner extends abstract new (...args: never[]) => unknown
   ? '@Locked stands before a method of instances, and needs experimentalDecorators in tsconfig.json'
   : unknown;
 
-/** Whether a key function accepts the arguments of the method. */
+/** Type `unknown` where the key function accepts the arguments of the method; else a message. */
 type FitsKey<Args extends unknown[], Target extends Lockable> = ((...args: Args) => void) extends (
   ...args: Parameters<Target>
 ) => void
   ? unknown
   : { readonly 'the key function takes other arguments than the method': never };
 
-/** Whether a busy call returns what the method may return; unknown where the options do not say. */
+/** Type `unknown` where the method's return type allows for the busy result, or the options hide it; else a message. */
 type FitsBusy<Busy extends OnBusy, Target extends Lockable> = OnBusy extends Busy
   ? unknown
-  : [Instead<Busy, Target>] extends [Answer<ReturnType<Target>>]
+  : [BusyResult<Busy, Target>] extends [ResultValue<ReturnType<Target>>]
     ? unknown
     : { readonly 'onBusy answers with what the method does not return': never };
 
-/** A skipped Observable completes without a value. */
-type Instead<Busy extends OnBusy, Target extends Lockable> = Busy extends 'skip'
+/** Result of a call whose key stays held: `never` for a skipped Observable, which completes without a value. */
+type BusyResult<Busy extends OnBusy, Target extends Lockable> = Busy extends 'skip'
   ? ReturnType<Target> extends Observable<unknown>
     ? never
     : undefined
   : Busy extends (...args: never[]) => infer Result
-    ? VoidAsUndefined<Answer<Result>>
+    ? VoidAsUndefined<ResultValue<Result>>
     : never;
 
-type Answer<Result> = Result extends Observable<infer Value> ? Value : Awaited<Result>;
+type ResultValue<Result> = Result extends Observable<infer Value> ? Value : Awaited<Result>;
 
 type VoidAsUndefined<Value> = Value extends void ? undefined : Value;

@@ -4,64 +4,67 @@ import { type Declaration, labelOf, type Method } from '../../decorators/declara
 import type { LockedStep } from '../../decorators/locked-step.js';
 import { LockedKeys } from '../keys/locked-keys.js';
 
-/** Calls `work` under the step; `locks` are those of the call. */
-export type Enclosure = <T>(locks: readonly LockHandle[], work: () => Promise<T>) => Promise<T>;
+/** Runs the step with the locks of a call, and `work` inside the step. */
+export type StepRunner = <T>(locks: readonly LockHandle[], work: () => Promise<T>) => Promise<T>;
 
-/** A step of one locked method, with its resource in the language of `@Locked`. */
+/** Step of one locked method. Its resource is a template, as a key of `@Locked` is. */
 export class MethodStep {
-  /** An instance keeps under it the provider that the step needs. */
-  readonly property: symbol;
-  readonly #resource: LockedKeys;
+  /** Property in which an instance has the provider that the step needs. */
+  readonly providerProperty: symbol;
+  readonly #resourceKeys: LockedKeys;
 
   constructor(
     readonly step: LockedStep,
     private readonly declaration: Declaration,
     method: Method,
   ) {
-    this.property = Symbol(step.advice);
-    this.#resource = new LockedKeys(step.resource, declaration, method, this.#label);
+    this.providerProperty = Symbol(step.advice);
+    this.#resourceKeys = new LockedKeys(step.resource, declaration, method, this.#label);
   }
 
-  /** @throws LockConfigurationError when the step can never work with what it needs */
-  async start(needed: unknown): Promise<void> {
+  /** @throws LockConfigurationError when the step can never work with this provider */
+  async start(provider: unknown): Promise<void> {
     try {
-      await this.step.start?.(needed);
+      await this.step.start?.(provider);
     } catch (error) {
-      // A server that does not answer now may do so when the method is called. That call has the error otherwise.
+      // A server that does not answer yet may answer later. A call of the method fails with the error until then.
       if (isLockError(error, 'LOCK_CONFIGURATION')) throw error;
     }
   }
 
-  /** @throws LockConfigurationError when the step can never work for instances of `controller` */
-  validate(method: object, controller: object, lockedBy: { readonly areSeveral: boolean }): void {
-    if (lockedBy.areSeveral) throw this.#severalKeys();
-    this.#resource.validate(method, controller);
+  /** @throws LockConfigurationError when the step can never work for instances of `classRef` */
+  validate(method: object, classRef: object, lockKeys: { readonly hasSeveralTemplates: boolean }): void {
+    if (lockKeys.hasSeveralTemplates) throw this.#severalKeysError();
+    this.#resourceKeys.validate(method, classRef);
   }
 
-  /** @throws LockConfigurationError before anything is locked: the resource, or what the step needs, is missing */
-  enclose(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): Enclosure {
-    const [found] = this.#resource.of(instance, args, context);
-    const resource = typeof found === 'string' ? found : '';
-    const needed: unknown = Reflect.get(instance, this.property);
+  /**
+   * Resolves the step's resource and provider for a call, before the call takes its lock.
+   * @throws LockConfigurationError the resource or the provider is missing
+   */
+  prepare(instance: object, args: readonly unknown[], context: ExecutionContext | undefined): StepRunner {
+    const [key] = this.#resourceKeys.resolve(instance, args, context);
+    const resource = typeof key === 'string' ? key : '';
+    const provider: unknown = Reflect.get(instance, this.providerProperty);
     const { advice, decorator } = this.step;
-    if (needed === undefined) throw this.refused(`has not been given what it needs. ${advice}`, decorator);
+    if (provider === undefined) throw this.configurationError(`has not been given what it needs. ${advice}`, decorator);
     return (locks, work) => {
       const [lock] = locks;
-      if (!lock || locks.length > 1) throw this.#severalKeys();
-      return this.step.run(work, { resource, lock, needed });
+      if (!lock || locks.length > 1) throw this.#severalKeysError();
+      return this.step.run(work, { resource, lock, needed: provider });
     };
   }
 
-  refused(why: string, option: string): LockConfigurationError {
-    return new LockConfigurationError(`${this.#label} ${why}`, option);
+  configurationError(reason: string, option: string): LockConfigurationError {
+    return new LockConfigurationError(`${this.#label} ${reason}`, option);
   }
 
   get #label(): string {
     return `${this.step.decorator} ${labelOf(this.declaration)}`;
   }
 
-  #severalKeys(): LockConfigurationError {
-    const why = 'needs a @Locked with one key: the tokens of several cannot be compared with each other';
-    return this.refused(why, 'key');
+  #severalKeysError(): LockConfigurationError {
+    const reason = 'needs a @Locked with one key: the tokens of several cannot be compared with each other';
+    return this.configurationError(reason, 'key');
   }
 }

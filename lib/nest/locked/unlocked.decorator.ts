@@ -3,25 +3,30 @@ import { LockConfigurationError } from '../../core/index.js';
 import { ownerOf } from '../../decorators/declaration.js';
 import type { LockedMethod } from './locked-method.js';
 
-const UNLOCKED = Symbol.for('nestjs-distributed-lock/a method with @Unlocked');
+const UNLOCKED_METADATA = Symbol.for('nestjs-distributed-lock/a method with @Unlocked');
 
 /**
- * For a method that overrides one with `@Locked` and needs no lock, or calls `super.method()`, which takes it. Without
- * this and without `@Locked` such a method stops the application.
+ * Marks a method that overrides one with `@Locked` and runs without a lock of its own, or calls `super.method()`, which
+ * takes the lock. The application does not start when such a method has neither `@Unlocked` nor `@Locked`.
  */
 export function Unlocked(): MethodDecorator {
-  return SetMetadata(UNLOCKED, true);
+  return SetMetadata(UNLOCKED_METADATA, true);
 }
 
 /** @throws LockConfigurationError when the class of `prototype` overrides one of `methods` without either decorator */
-export function assertNotUnlocked(prototype: object, methods: readonly LockedMethod[]): void {
+export function assertOverridesLocked(prototype: object, methods: readonly LockedMethod[]): void {
   for (const { declaration, label } of methods) {
     const { target, name } = declaration;
     const owner = ownerOf(prototype, name);
     if (owner === undefined || owner === target) continue;
     const isLocked = methods.some((other) => other.declaration.target === owner && other.declaration.name === name);
     const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;
-    if (isLocked || typeof method !== 'function' || Reflect.hasMetadata(UNLOCKED, method) || isTestDouble(method))
+    if (
+      isLocked ||
+      typeof method !== 'function' ||
+      Reflect.hasMetadata(UNLOCKED_METADATA, method) ||
+      isTestDouble(method)
+    )
       continue;
     throw new LockConfigurationError(
       `${owner.constructor.name}.${String(name)} overrides ${label}, which has @Locked, and would run without a lock: give it ` +
@@ -31,7 +36,7 @@ export function assertNotUnlocked(prototype: object, methods: readonly LockedMet
   }
 }
 
-/** Spies and mocks of jest, vitest and sinon stand for a method on purpose. */
+/** Returns whether the method is a spy or a mock of jest, vitest or sinon, which a test puts in place on purpose. */
 function isTestDouble(method: object): boolean {
-  return ['_isMockFunction', 'isSinonProxy'].some((mark) => Reflect.get(method, mark) === true);
+  return ['_isMockFunction', 'isSinonProxy'].some((property) => Reflect.get(method, property) === true);
 }

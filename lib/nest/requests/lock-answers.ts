@@ -89,11 +89,11 @@ const INTERNAL = {
   grpcStatus: INTERNAL_ERROR,
 };
 
-const faults = sharedState('blamed requests', () => new WeakSet<object>());
+const clientErrors = sharedState('blamed requests', () => new WeakSet<object>());
 
-/** Blames `error` on the request, which came from outside. */
-export function blameRequest(error: object): void {
-  faults.add(error);
+/** Marks `error` as one that the client caused: the client gets the status 400 instead of 500. */
+export function markAsClientError(error: object): void {
+  clientErrors.add(error);
 }
 
 export function isAnsweredError(error: unknown): error is AnsweredError {
@@ -102,7 +102,7 @@ export function isAnsweredError(error: unknown): error is AnsweredError {
 
 export function answerTo(error: AnsweredError, changed: LockAnswers = {}): Answer {
   const { code } = error;
-  if (faults.has(error)) return { ...BAD_KEY, code };
+  if (clientErrors.has(error)) return { ...BAD_KEY, code };
   return isAnswered(code) ? { ...ANSWERS[code], ...changed[code], code } : { ...INTERNAL, code };
 }
 

@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http';
 import { inspect } from 'node:util';
 import { type Answer, type AnsweredError, answerTo } from './lock-answers.js';
 import { isGrpcMethod } from '../method-metadata.js';
-import { expectedError } from '../nest-10.js';
+import { createUnloggedError } from '../nest-10.js';
 
 /**
  * Returns the exception that filters of the transport know, with `error` as its `cause`, or `error` itself for a
@@ -43,7 +43,7 @@ export function toHttpException(error: AnsweredError, { status, code, message }:
 }
 
 export function toGraphqlError(error: AnsweredError, { status, code, message }: Answer): Error {
-  return Object.assign(expectedError(message, status, error), { extensions: { code, http: { status } } });
+  return Object.assign(createUnloggedError(message, status, error), { extensions: { code, http: { status } } });
 }
 
 /**

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { type ExecutionContext, HttpException } from '@nestjs/common';
 import { sharedState } from '../../core/index.js';
 import type { Declaration } from '../../decorators/declaration.js';
-import { declarationOf } from '../method-metadata.js';
+import { getDeclaration } from '../method-metadata.js';
 import { isClosed, type RawResponse, rawResponseOf } from './raw-response.js';
 
 /** "Client closed request" in nginx. Nobody reads it, and Nest does not log an `HttpException`. */
@@ -66,10 +66,10 @@ export function currentRequest(): RequestScope | undefined {
 }
 
 /** Returns the context of the request that this method of `instance` handles itself, not of one that merely led here. */
-export function ownContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
+export function handledContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
   const context = scopes.getStore()?.context;
   if (context?.getClass() !== instance.constructor) return undefined;
   const handler = context.getHandler();
-  const isOwn = handler === Reflect.get(instance, declaration.name) || declarationOf(handler) === declaration;
+  const isOwn = handler === Reflect.get(instance, declaration.name) || getDeclaration(handler) === declaration;
   return isOwn ? context : undefined;
 }

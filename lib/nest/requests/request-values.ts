@@ -1,44 +1,44 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { isObject } from '../../decorators/is-object.js';
 
-/** The parts of a request that a placeholder may name, with a path behind it; `data` is that of a message. */
+/** Parts of a request that the path of a placeholder may begin with. `data` is the data of a message. */
 export const REQUEST_PARTS: ReadonlySet<string> = new Set(['params', 'query', 'body', 'user', 'data']);
 
-/** A part of the request, or by its bare name a route parameter or a property of the message. */
-export function fromRequest(context: ExecutionContext, head: string, rest: readonly string[]): unknown {
+/** Reads a part of the request by its path, or a route parameter or a property of the message by its name alone. */
+export function readRequestValue(context: ExecutionContext, head: string, rest: readonly string[]): unknown {
   switch (context.getType<string>()) {
     case 'http':
-      return fromHttp(context.switchToHttp().getRequest(), head, rest);
+      return readHttpValue(context.switchToHttp().getRequest(), head, rest);
     case 'graphql':
-      return fromHttp(context.getArgByIndex<{ req?: unknown } | undefined>(2)?.req, head, rest);
+      return readHttpValue(context.getArgByIndex<{ req?: unknown } | undefined>(2)?.req, head, rest);
     case 'ws':
-      return fromMessage(context.switchToWs().getData(), head, rest);
+      return readMessageValue(context.switchToWs().getData(), head, rest);
     case 'rpc':
-      return fromMessage(context.switchToRpc().getData(), head, rest);
+      return readMessageValue(context.switchToRpc().getData(), head, rest);
     default:
       return undefined;
   }
 }
 
-function fromHttp(request: unknown, head: string, rest: readonly string[]): unknown {
+function readHttpValue(request: unknown, head: string, rest: readonly string[]): unknown {
   if (!isObject(request)) return undefined;
-  if (rest.length === 0) return routeParameter(walk(Reflect.get(request, 'params'), [head]));
-  const value = REQUEST_PARTS.has(head) ? walk(Reflect.get(request, head), rest) : undefined;
-  return head === 'params' ? routeParameter(value) : value;
+  if (rest.length === 0) return joinWildcard(readPath(Reflect.get(request, 'params'), [head]));
+  const value = REQUEST_PARTS.has(head) ? readPath(Reflect.get(request, head), rest) : undefined;
+  return head === 'params' ? joinWildcard(value) : value;
 }
 
-/** The value of a wildcard is a path, also where Express 5 has it in segments. */
-export function routeParameter(value: unknown): unknown {
+/** Returns the path that a wildcard matched, which Express 5 splits into segments. Returns other values as they are. */
+export function joinWildcard(value: unknown): unknown {
   return Array.isArray(value) ? value.join('/') : value;
 }
 
-function fromMessage(data: unknown, head: string, rest: readonly string[]): unknown {
-  return head === 'data' && rest.length > 0 ? walk(data, rest) : walk(data, [head, ...rest]);
+function readMessageValue(data: unknown, head: string, rest: readonly string[]): unknown {
+  return head === 'data' && rest.length > 0 ? readPath(data, rest) : readPath(data, [head, ...rest]);
 }
 
-/** `undefined` where a step of the path is no property. */
-export function walk(from: unknown, path: readonly string[]): unknown {
-  let value = from;
+/** Returns the value at the end of the path, or `undefined` where a name on the path is no property. */
+export function readPath(root: unknown, path: readonly string[]): unknown {
+  let value = root;
   for (const name of path) {
     if (!isObject(value) || !hasProperty(value, name)) return undefined;
     value = Reflect.get(value, name);
@@ -46,17 +46,17 @@ export function walk(from: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-/** Own properties, and the getters of classes. Clients could name other things of a prototype. */
+/** Returns whether `value` has an own property, or a getter of its class. Clients must not reach methods of prototypes. */
 export function hasProperty(value: object, name: string): boolean {
   if (Object.hasOwn(value, name)) return true;
-  for (let at = prototypeOf(value); at && prototypeOf(at); at = prototypeOf(at)) {
-    const property = Object.getOwnPropertyDescriptor(at, name);
+  for (let proto = prototypeOf(value); proto && prototypeOf(proto); proto = prototypeOf(proto)) {
+    const property = Object.getOwnPropertyDescriptor(proto, name);
     if (property) return property.get !== undefined;
   }
   return false;
 }
 
-/** The last one, `Object.prototype`, has none. */
+/** Returns `null` for `Object.prototype`, the last of the chain. */
 function prototypeOf(value: object): object | null {
   return Object.getPrototypeOf(value);
 }
