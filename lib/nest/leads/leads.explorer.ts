@@ -9,18 +9,18 @@ import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modul
 import { lockedMethods } from '../locked/locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
-type Wrapper = ReturnType<DiscoveryService['getProviders']>[number];
+type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /**
- * Stands for the offices of all `@Leads`, once the application has started, or has loaded a lazy module, and until it
- * begins to end.
+ * Starts a leadership for every method with `@Leads` once the application has started, or has loaded a lazy module. Ends
+ * all leaderships when the application begins to shut down.
  */
 @Injectable()
 export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnModuleDestroy, ModuleExplorer {
-  /** Those that do not stand yet. */
-  readonly #instances = new Map<object, readonly LeadsMethod[]>();
+  /** Instances whose leaderships have not started yet, with their methods. */
+  readonly #pendingMethods = new Map<object, readonly LeadsMethod[]>();
   #isStarted = false;
-  readonly #standing: Leadership[] = [];
+  readonly #leaderships: Leadership[] = [];
 
   constructor(
     private readonly discovery: DiscoveryService,
@@ -28,27 +28,28 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
     modules: ModulesContainer,
     lazyModules: LazyModuleLoader,
   ) {
-    // Leaders end before anything that their work may need.
+    // Leaderships end before all providers that their work may need.
     endFirst(modules, LeadsExplorer);
     exploreLazyModules(lazyModules, modules, this);
   }
 
   /** @throws LockConfigurationError */
   onModuleInit(): void {
-    for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) this.#find(wrapper);
+    for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()])
+      this.#collectMethods(wrapper);
   }
 
   /** @throws LockConfigurationError */
   async explore(module: Parameters<ModuleExplorer['explore']>[0]): Promise<void> {
-    for (const wrapper of this.discovery.getProviders({}, [module])) this.#find(wrapper);
-    if (this.#isStarted) this.#standAll();
+    for (const wrapper of this.discovery.getProviders({}, [module])) this.#collectMethods(wrapper);
+    if (this.#isStarted) this.#startAll();
   }
 
   /** @throws LockConfigurationError */
   async onApplicationBootstrap(): Promise<void> {
     this.#isStarted = true;
     try {
-      this.#standAll();
+      this.#startAll();
     } catch (error) {
       await this.onModuleDestroy();
       throw error;
@@ -56,42 +57,40 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
   }
 
   async onModuleDestroy(): Promise<void> {
-    // Nest 11.0 calls it also on what it has not constructed, when a lazy module has failed.
-    if (!(#standing in this)) return;
-    await Promise.all(this.#standing.map((leadership) => leadership.leave('shutdown')));
+    // Nest 11.0 calls this hook also on an object that it has not constructed, after a lazy module has failed.
+    if (!(#leaderships in this)) return;
+    await Promise.all(this.#leaderships.map((leadership) => leadership.leave('shutdown')));
   }
 
-  #find(wrapper: Wrapper): void {
+  #collectMethods(wrapper: ProviderWrapper): void {
     const { instance, metatype, isTransient, isNotMetatype } = wrapper;
     const prototype: unknown = isNotMetatype ? instance : typeof metatype === 'function' && metatype.prototype;
     const methods = isObject(prototype) ? leadsMethods(prototype) : [];
     for (const { declaration } of methods) {
-      const refused = (why: string): Error =>
-        new LockConfigurationError(`@Leads ${labelOf(declaration)} ${why}`, 'method');
+      const methodError = (reason: string): Error =>
+        new LockConfigurationError(`@Leads ${labelOf(declaration)} ${reason}`, 'method');
       if (isTransient || !wrapper.isDependencyTreeStatic()) {
-        throw refused('needs a provider that exists once, and is neither transient nor made for a request');
+        throw methodError('needs a provider that exists once, and is neither transient nor made for a request');
       }
-      if (
-        isObject(prototype) &&
-        lockedMethods(prototype).some((locked) => locked.declaration.name === declaration.name)
-      ) {
-        throw refused('has @Locked, too: its term is a lock already');
+      const locked = isObject(prototype) ? lockedMethods(prototype) : [];
+      if (locked.some((method) => method.declaration.name === declaration.name)) {
+        throw methodError('has @Locked, too: its term is a lock already');
       }
     }
-    if (methods.length > 0 && isObject(instance)) this.#instances.set(instance, methods);
+    if (methods.length > 0 && isObject(instance)) this.#pendingMethods.set(instance, methods);
   }
 
-  #standAll(): void {
-    for (const [instance, methods] of this.#instances) {
-      this.#instances.delete(instance);
-      for (const method of methods) this.#standing.push(this.#stand(instance, method));
+  #startAll(): void {
+    for (const [instance, methods] of this.#pendingMethods) {
+      this.#pendingMethods.delete(instance);
+      for (const method of methods) this.#leaderships.push(this.#startLeadership(instance, method));
     }
   }
 
-  #stand(instance: object, { declaration, key, backend, options, property }: LeadsMethod): Leadership {
-    // Nest injects no properties into what a factory has made.
-    const injected: LockService | undefined = Reflect.get(instance, property);
-    const service = injected ?? this.moduleRef.get<LockService>(getLockServiceToken(backend), { strict: false });
+  #startLeadership(instance: object, { declaration, key, backend, options, serviceProperty }: LeadsMethod): Leadership {
+    // Nest injects no properties into instances that a factory has made.
+    const injectedService: LockService | undefined = Reflect.get(instance, serviceProperty);
+    const service = injectedService ?? this.moduleRef.get<LockService>(getLockServiceToken(backend), { strict: false });
     const work = (term: LockHandle): unknown => {
       const method: unknown = Reflect.get(instance, declaration.name);
       return isMethod(method) ? Reflect.apply(method, instance, [term]) : undefined;

@@ -3,23 +3,23 @@ import type { ModulesContainer } from '@nestjs/core';
 import { IS_NEST_10 } from '../nest-10.js';
 
 /**
- * Nest starts modules by their distance from the root, the greatest first. Nest 10 ends them in the same order, later
- * versions in the reverse one.
+ * Distance from the root module that makes a module the first to end. Nest starts modules in the order of their distances,
+ * the greatest first. Nest 10 ends them in the same order, later versions in the reverse order.
  */
-const ENDS_FIRST = IS_NEST_10 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+const FIRST_TO_END = IS_NEST_10 ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
 
-/** Makes the modules with this provider the last ones that Nest ends. */
-export function endLast(modules: ModulesContainer, provider: symbol): void {
-  setDistance(modules, provider, -ENDS_FIRST);
+/** Has Nest end the modules with this provider after all others. */
+export function endLast(modules: ModulesContainer, token: symbol): void {
+  setDistance(modules, token, -FIRST_TO_END);
 }
 
-/** Makes the modules with this provider the first ones that Nest ends. From Nest 11 on, they are also the last to start. */
-export function endFirst(modules: ModulesContainer, provider: Type): void {
-  setDistance(modules, provider, ENDS_FIRST);
+/** Has Nest end the modules with this provider before all others. From Nest 11 on, they also start after all others. */
+export function endFirst(modules: ModulesContainer, token: Type): void {
+  setDistance(modules, token, FIRST_TO_END);
 }
 
-function setDistance(modules: ModulesContainer, provider: symbol | Type, distance: number): void {
+function setDistance(modules: ModulesContainer, token: symbol | Type, distance: number): void {
   for (const module of modules.values()) {
-    if (module.hasProvider(provider)) module.distance = distance;
+    if (module.hasProvider(token)) module.distance = distance;
   }
 }

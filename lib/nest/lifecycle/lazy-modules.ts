@@ -1,50 +1,57 @@
 import { type LazyModuleLoader, ModuleRef, type ModulesContainer } from '@nestjs/core';
 
-type Module = ModulesContainer extends Map<string, infer Each> ? Each : never;
+type NestModule = ModulesContainer extends Map<string, infer Value> ? Value : never;
 
+/** Explorer that looks at the providers of lazy modules. */
 export interface ModuleExplorer {
   /** @throws LockConfigurationError */
-  explore(module: Module): Promise<void>;
+  explore(module: NestModule): Promise<void>;
 }
 
-/** Those of an application, by class: before 11.2 Nest makes providers again for a lazy module that imports theirs. */
-const explorersOf = new WeakMap<LazyModuleLoader, Map<Function, ModuleExplorer>>();
+/**
+ * Explorers of each application, by class. Before 11.2, Nest makes a second explorer for a lazy module that imports the
+ * explorer's module. The second explorer is ignored.
+ */
+const explorersByLoader = new WeakMap<LazyModuleLoader, Map<Function, ModuleExplorer>>();
 
 /**
- * Has `explorer` look at each lazy module, and at what that imports, before the caller of `load` gets it: Nest calls no
- * hooks there. What it throws is the error of the load; a further load of the module asks it again.
+ * Has `explorer` explore each lazy module, and the modules that it imports, before `load` resolves: Nest calls no hooks of
+ * lazy modules. An error of the explorer rejects `load`. The next load of the module calls the explorer again.
  */
 export function exploreLazyModules(
   loader: LazyModuleLoader,
   modules: ModulesContainer,
   explorer: ModuleExplorer,
 ): void {
-  const explorers = explorersOf.get(loader) ?? new Map<Function, ModuleExplorer>();
+  const explorers = explorersByLoader.get(loader) ?? new Map<Function, ModuleExplorer>();
   if (explorers.has(explorer.constructor)) return;
-  explorersOf.set(loader, explorers.set(explorer.constructor, explorer));
-  const explored = new WeakMap<Module, Promise<void>>();
-  for (const module of modules.values()) explored.set(module, Promise.resolve());
-  const explore = (module: Module): Promise<void> =>
+  explorersByLoader.set(loader, explorers.set(explorer.constructor, explorer));
+  const explorations = new WeakMap<NestModule, Promise<void>>();
+  for (const module of modules.values()) explorations.set(module, Promise.resolve());
+  const explore = (module: NestModule): Promise<void> =>
     explorer.explore(module).catch((error: unknown) => {
-      explored.delete(module);
+      explorations.delete(module);
       throw error;
     });
   const load = loader.load.bind(loader);
   loader.load = async (...args) => {
-    const loaded = await load(...args);
-    const module = Array.from(modules.values()).find((each) => each.getProviderByKey(ModuleRef)?.instance === loaded);
+    const moduleRef = await load(...args);
+    const module = Array.from(modules.values()).find(
+      (each) => each.getProviderByKey(ModuleRef)?.instance === moduleRef,
+    );
     for (const each of module ? withImports(module) : []) {
-      const done = explored.get(each) ?? explore(each);
-      explored.set(each, done);
-      await done;
+      const exploration = explorations.get(each) ?? explore(each);
+      explorations.set(each, exploration);
+      await exploration;
     }
-    return loaded;
+    return moduleRef;
   };
 }
 
-function withImports(module: Module, found = new Set<Module>()): Set<Module> {
-  if (found.has(module)) return found;
-  found.add(module);
-  for (const imported of module.imports) withImports(imported, found);
-  return found;
+/** Adds the module, and all modules that it imports directly or indirectly, to `visited`. */
+function withImports(module: NestModule, visited = new Set<NestModule>()): Set<NestModule> {
+  if (visited.has(module)) return visited;
+  visited.add(module);
+  for (const imported of module.imports) withImports(imported, visited);
+  return visited;
 }

@@ -13,10 +13,11 @@ import { DEFAULT_BACKEND, getLockServiceToken, LOCK_SERVICES } from '../inject-l
 import { assertAnswers, type LockAnswers } from '../requests/lock-answers.js';
 import { LeadsModule } from '../leads/leads.module.js';
 import { LockServices } from './lock-services.js';
-import { MadeOnce } from './made-once.js';
+import { SingletonCheck } from './singleton-check.js';
 import { LockedExplorer } from '../locked/locked.explorer.js';
 import { LockErrors } from '../requests/lock-errors.js';
 
+/** Options beside the factory, and the names of the backends. */
 interface Extras extends DistributedLockExtras {
   names?: readonly string[];
 }
@@ -29,40 +30,40 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
   .setExtras<Extras>(
     { isGlobal: true, exceptionFilter: true, names: [DEFAULT_BACKEND] },
     (definition, { isGlobal = true, exceptionFilter = true, names = [DEFAULT_BACKEND] }) => {
-      const services = names.map((name) => ({
+      const serviceProviders = names.map((name) => ({
         provide: getLockServiceToken(name),
-        useFactory: (made: LockServices) => made.get(name),
+        useFactory: (services: LockServices) => services.get(name),
         inject: [LOCK_SERVICES],
       }));
-      const aliases = (): Provider[] =>
+      const foreignAliases = (): Provider[] =>
         foreignServiceClasses().map((provide) => ({ provide, useExisting: LockService }));
       const answers = exceptionFilter === true ? {} : exceptionFilter;
       if (answers) assertAnswers(answers);
-      // Before 11.2 Nest makes the providers of a module again for a lazy module that imports it.
-      const made = new WeakMap<ModulesContainer, LockServices>();
-      const own = [
+      // Before 11.2, Nest calls the factories of a module again for a lazy module that imports it.
+      const servicesByApplication = new WeakMap<ModulesContainer, LockServices>();
+      const ownProviders = [
         ...(definition.providers ?? []),
         {
           provide: LOCK_SERVICES,
           useFactory: (options: GivenBackend | DistributedLockOptions, modules: ModulesContainer) => {
-            const present = made.get(modules) ?? new LockServices(options, names, modules);
-            made.set(modules, present);
-            return present;
+            const services = servicesByApplication.get(modules) ?? new LockServices(options, names, modules);
+            servicesByApplication.set(modules, services);
+            return services;
           },
           inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
         },
-        ...services,
+        ...serviceProviders,
         ...(answers ? lockErrorProviders(answers) : []),
       ];
       return {
         ...definition,
         global: isGlobal,
-        // Nest reads these when it has all modules. Other copies of this package may be loaded after this call.
+        // Nest calls these getters after all modules are loaded, and with them all copies of this package.
         get providers() {
-          return [...own, ...aliases()];
+          return [...ownProviders, ...foreignAliases()];
         },
         get exports() {
-          return [...services, ...aliases()];
+          return [...serviceProviders, ...foreignAliases()];
         },
       };
     },
@@ -70,38 +71,38 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
   .build();
 
 function lockErrorProviders(answers: LockAnswers): Provider[] {
-  const errors = {
+  const provider = {
     provide: LockErrors,
     useFactory: (config: ApplicationConfig, host: HttpAdapterHost) => new LockErrors(answers, config, host),
     inject: [ApplicationConfig, HttpAdapterHost],
   };
-  return [errors, { provide: APP_FILTER, useExisting: LockErrors }];
+  return [provider, { provide: APP_FILTER, useExisting: LockErrors }];
 }
 
 /**
- * Provides a `LockService` for each backend and makes `@Locked` work. Import it once, in the root module. It closes the
- * backends when the application shuts down: call `app.enableShutdownHooks()`, so that signals shut it down.
+ * Provides a `LockService` for each backend and makes `@Locked` work. Import the module once, in the root module. The module
+ * closes the backends when the application shuts down: call `app.enableShutdownHooks()`, so that signals shut it down.
  */
-@Module({ imports: [DiscoveryModule, LeadsModule], providers: [MadeOnce, LockedExplorer] })
+@Module({ imports: [DiscoveryModule, LeadsModule], providers: [SingletonCheck, LockedExplorer] })
 export class DistributedLockModule extends ConfigurableModuleClass {
   /** @throws LockConfigurationError */
   static override forRoot(
-    given: GivenBackend | (DistributedLockOptions & DistributedLockExtras),
-    ...rest: readonly never[]
+    input: GivenBackend | (DistributedLockOptions & DistributedLockExtras),
+    ...surplusArguments: readonly never[]
   ): DynamicModule {
-    if (rest.length > 0) {
-      const why =
+    if (surplusArguments.length > 0) {
+      const message =
         'forRoot takes one argument. Options stand beside the backend: forRoot({ backend, namespace: "shop" })';
-      throw new LockConfigurationError(why, 'backend');
+      throw new LockConfigurationError(message, 'backend');
     }
-    // The builder copies options key by key, which would strip a live backend of its methods.
-    const { backends, options, logger } = resolveModuleOptions(given);
+    // The builder copies options property by property, which would take the methods of a backend's class away.
+    const { backends, serviceOptions, logger } = resolveModuleOptions(input);
     const names = Object.keys(backends);
-    return super.forRoot({ ...options, ...(logger === undefined ? {} : { logger }), backends, names });
+    return super.forRoot({ ...serviceOptions, ...(logger === undefined ? {} : { logger }), backends, names });
   }
 
   /**
-   * The same from a factory, or from a class that implements `DistributedLockOptionsFactory`:
+   * Configures the module by a factory, or by a class that implements `DistributedLockOptionsFactory`:
    * ```ts
    * DistributedLockModule.forRootAsync({
    *   imports: [ConfigModule],
@@ -109,8 +110,8 @@ export class DistributedLockModule extends ConfigurableModuleClass {
    *   useFactory: (config: ConfigService) => redis({ url: config.getOrThrow('REDIS_URL') }),
    * })
    * ```
-   * `backends` lists the names, if there are others than `default`: providers are known before a factory runs.
-   * `isGlobal` and `exceptionFilter` stand beside the factory, which comes too late for them.
+   * `backends` lists the names, if there are others than `default`. Nest needs them, `isGlobal` and `exceptionFilter` before
+   * it runs the factory. Hence these three options stand beside the factory.
    */
   static override forRootAsync({ backends, ...options }: DistributedLockAsyncOptions): DynamicModule {
     return super.forRootAsync({ ...options, ...(backends ? { names: backends } : {}) });

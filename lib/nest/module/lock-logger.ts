@@ -3,15 +3,15 @@ import { Logger, type LoggerService } from '@nestjs/common';
 import type { LockEvents, LockObserver } from '../../core/index.js';
 
 export interface LockLoggerOptions {
-  /** @default a Nest logger with the context `LockService` */
+  /** Logger that the messages go to. @default a Nest logger with the context `LockService` */
   readonly logger?: LoggerService;
-  /** Written before each message, where there are several backends. @default '' */
+  /** Name to write before each message, where there are several backends. @default '' */
   readonly backend?: string;
 }
 
 /**
- * Logs events that callers do not see, or see too late. `DistributedLockModule` has one for each backend, unless its
- * option `logger` is `false`; for a service of your own: `new LockService(backend, { observers: [new LockLogger()] })`.
+ * Logs events that callers do not see, or see too late. `DistributedLockModule` makes a `LockLogger` for each backend, unless
+ * its option `logger` is `false`. For a service without the module: `new LockService(backend, { observers: [new LockLogger()] })`.
  */
 export class LockLogger implements LockObserver {
   readonly #logger: LoggerService;
@@ -46,13 +46,13 @@ export class LockLogger implements LockObserver {
   }
 
   /**
-   * Callers of `acquire` have the error, perhaps thousands in a second, and a start that fails is told by the health
-   * already, if that is why. Both are for debugging only.
+   * Logs the error: at `debug` where another message reports it. The callers of `acquire` get their errors, perhaps thousands
+   * a second, and `healthChanged` has reported a server that is down at the start.
    */
   backendFailed({ operation, error }: LockEvents['backendFailed']): void {
     const message = messageOf(error);
-    if (operation === 'acquire' || (operation === 'start' && this.#isDown))
-      this.#logger.debug?.(`${this.#prefix}${message}`);
+    const isReported = operation === 'acquire' || (operation === 'start' && this.#isDown);
+    if (isReported) this.#logger.debug?.(`${this.#prefix}${message}`);
     else this.#warn(message);
   }
 

@@ -12,7 +12,7 @@ import { MetadataScanner } from '@nestjs/core';
 import { LockConfigurationError, type LockService } from '../../core/index.js';
 import { labelOf } from '../../decorators/declaration.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
-import { isForeignHandler, isRoute } from '../method-metadata.js';
+import { isNonHttpHandler, isHttpHandler } from '../method-metadata.js';
 
 export interface RequireSequencerOptions {
   /** The name of the backend that the locks are kept by. @default 'default' */
@@ -87,12 +87,12 @@ function assertHttp(target: object, method: string | symbol | undefined): void {
   if (method === undefined) {
     const prototype: object = Reflect.get(target, 'prototype');
     const names = new MetadataScanner().getAllMethodNames(prototype);
-    const foreign = names.find((name) => isForeignHandler(Reflect.get(prototype, name)));
+    const foreign = names.find((name) => isNonHttpHandler(Reflect.get(prototype, name)));
     if (foreign !== undefined) throw withoutHttp(labelOf({ target: prototype, name: foreign }));
     return;
   }
   const handler: unknown = Reflect.get(target, method);
-  const isHttp = typeof handler === 'function' && isRoute(handler);
+  const isHttp = typeof handler === 'function' && isHttpHandler(handler);
   if (!isHttp) throw withoutHttp(labelOf({ target, name: method }));
 }
 

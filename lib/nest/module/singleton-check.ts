@@ -4,11 +4,12 @@ import { LockConfigurationError } from '../../core/index.js';
 import { LOCK_SERVICES } from '../inject-lock-service.decorator.js';
 
 /**
- * Refuses services that Nest makes anew for each request: the locks of one would be free for the next, and nobody would
- * close them. It needs no options itself. Hence Nest makes it at the start, whatever they need.
+ * Checks that Nest makes the lock services once, and not for each request: the services of two requests would not see each
+ * other's locks, and nothing would close them. This class does not depend on the options. Hence Nest makes it at the start,
+ * even where the options depend on a request.
  */
 @Injectable()
-export class MadeOnce implements OnModuleInit {
+export class SingletonCheck implements OnModuleInit {
   constructor(private readonly modules: ModulesContainer) {}
 
   /** @throws LockConfigurationError */
