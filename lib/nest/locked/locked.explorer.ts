@@ -9,7 +9,7 @@ import type { LockedMethod } from './locked-method.js';
 import { lockedMethods } from './locked-methods.js';
 import type { MethodStep } from './method-step.js';
 import { isObject } from '../../decorators/is-object.js';
-import { LockErrors } from '../requests/lock-errors.js';
+import { LockErrorTranslator } from '../requests/lock-error-translator.js';
 import { interceptHandlers } from '../requests/request-interceptors.js';
 import { assertOverridesLocked } from './unlocked.decorator.js';
 
@@ -38,9 +38,9 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     private readonly config: ApplicationConfig,
     modules: ModulesContainer,
     lazyModules: LazyModuleLoader,
-    @Optional() errors?: LockErrors,
+    @Optional() translator?: LockErrorTranslator,
   ) {
-    interceptHandlers(modules, errors);
+    interceptHandlers(modules, translator);
     exploreLazyModules(lazyModules, modules, this);
   }
 

@@ -15,7 +15,7 @@ import { LeadsModule } from '../leads/leads.module.js';
 import { LockServices } from './lock-services.js';
 import { SingletonCheck } from './singleton-check.js';
 import { LockedExplorer } from '../locked/locked.explorer.js';
-import { LockErrors } from '../requests/lock-errors.js';
+import { LockErrorTranslator } from '../requests/lock-error-translator.js';
 
 /** Options beside the factory, and the names of the backends. */
 interface Extras extends DistributedLockExtras {
@@ -53,7 +53,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
           inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
         },
         ...serviceProviders,
-        ...(answers ? lockErrorProviders(answers) : []),
+        ...(answers ? lockErrorFilterProviders(answers) : []),
       ];
       return {
         ...definition,
@@ -70,13 +70,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
   )
   .build();
 
-function lockErrorProviders(answers: LockAnswers): Provider[] {
-  const provider = {
-    provide: LockErrors,
-    useFactory: (config: ApplicationConfig, host: HttpAdapterHost) => new LockErrors(answers, config, host),
+function lockErrorFilterProviders(answers: LockAnswers): Provider[] {
+  const translatorProvider = {
+    provide: LockErrorTranslator,
+    useFactory: (config: ApplicationConfig, host: HttpAdapterHost) => new LockErrorTranslator(answers, config, host),
     inject: [ApplicationConfig, HttpAdapterHost],
   };
-  return [provider, { provide: APP_FILTER, useExisting: LockErrors }];
+  return [translatorProvider, { provide: APP_FILTER, useExisting: LockErrorTranslator }];
 }
 
 /**

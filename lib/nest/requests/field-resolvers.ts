@@ -1,32 +1,34 @@
 import { type Method, ownerOf } from '../../decorators/declaration.js';
 import { wrapMethod } from '../../decorators/wrapped-method.js';
-import { isAnsweredError } from './lock-answers.js';
+import { isLockingError } from './lock-answers.js';
 import { hideDetails } from './lock-exceptions.js';
 import { currentRequest } from './request-scope.js';
 
-const guarded = new WeakSet<object>();
+/** Resolvers that this module has put in place of others. */
+const guards = new WeakSet<object>();
 
 /**
- * Has the resolver of a field, also an unlocked one that calls a locked service, show clients nothing of keys, hosts and
- * processes. Nest runs no interceptors and filters for fields, unless `fieldResolverEnhancers` says so.
+ * Removes keys, hosts and processes from the lock errors that the resolver of a field throws. The resolver may call a
+ * locked service without being locked itself. Nest runs interceptors and filters for fields only with
+ * `fieldResolverEnhancers`.
  */
 export function guardFieldResolver(prototype: object, name: string, resolver: Method): void {
   const owner = ownerOf(prototype, name);
-  if (!owner || guarded.has(resolver)) return;
+  if (!owner || guards.has(resolver)) return;
   const guard = wrapMethod(resolver, function (this: unknown, ...args: unknown[]): unknown {
     try {
       const result: unknown = Reflect.apply(resolver, this, args);
-      return result instanceof Promise ? result.catch(throwSafely) : result;
+      return result instanceof Promise ? result.catch(throwWithoutDetails) : result;
     } catch (error) {
-      return throwSafely(error);
+      return throwWithoutDetails(error);
     }
   });
-  guarded.add(guard);
+  guards.add(guard);
   Object.defineProperty(owner, name, { ...Object.getOwnPropertyDescriptor(owner, name), value: guard });
 }
 
-/** Throws `error`, without its details where no interceptor will translate it. */
-export function throwSafely(error: unknown): never {
-  if (!currentRequest() && isAnsweredError(error)) hideDetails(error);
+/** Throws `error`. Removes its details first when no interceptor will translate it. */
+export function throwWithoutDetails(error: unknown): never {
+  if (!currentRequest() && isLockingError(error)) hideDetails(error);
   throw error;
 }

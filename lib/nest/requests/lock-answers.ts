@@ -6,39 +6,43 @@ import {
   sharedState,
 } from '../../core/index.js';
 
-/** Errors that clients are told about. Others are this application's own, and a 500. */
+/** Codes of the errors that clients are told about. Other lock errors are faults of the application: status 500. */
 export type AnsweredCode =
   'LOCK_TIMEOUT' | 'LOCK_BACKEND' | 'LOCK_SHUTDOWN' | 'LOCK_LOST' | 'LOCK_STALE_FENCE' | 'OPTIMISTIC_CONFLICT';
 
+/** Changes to the answer that clients get for an error. */
 export interface LockAnswer {
-  /** An HTTP status, from 400 to 599. */
+  /** HTTP status, from 400 to 599. */
   readonly status?: number;
-  /** The header `Retry-After`; 0 leaves it out. */
+  /** Seconds in the header `Retry-After`; 0 leaves the header out. */
   readonly retryAfterSeconds?: number;
 }
 
-/** By the error's `code`: `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`. */
+/** Changed answers by the error's `code`: `{ LOCK_TIMEOUT: { status: 409, retryAfterSeconds: 3 } }`. */
 export type LockAnswers = Readonly<Partial<Record<AnsweredCode, LockAnswer>>>;
 
-export type AnsweredError = LockError | OptimisticConflictError;
+/** Error of this library: of a lock, or of an optimistic update. */
+export type LockingError = LockError | OptimisticConflictError;
 
-export interface Answer {
+/** ErrorAnswer that a client gets for an error. */
+export interface ErrorAnswer {
   readonly status: number;
   readonly code: string;
-  /** Says nothing about hosts, processes or keys. */
+  /** Text for clients, without hosts, processes and keys. */
   readonly message: string;
   readonly retryAfterSeconds: number;
-  /** A status of gRPC: https://grpc.io/docs/guides/status-codes */
+  /** Status of gRPC: https://grpc.io/docs/guides/status-codes */
   readonly grpcStatus: number;
 }
 
+/** Statuses of gRPC. */
 const INVALID_ARGUMENT = 3;
 const FAILED_PRECONDITION = 9;
 const ABORTED = 10;
 const INTERNAL_ERROR = 13;
 const UNAVAILABLE = 14;
 
-const ANSWERS: Readonly<Record<AnsweredCode, Omit<Answer, 'code'>>> = {
+const ANSWERS: Readonly<Record<AnsweredCode, Omit<ErrorAnswer, 'code'>>> = {
   LOCK_TIMEOUT: {
     status: 423,
     message: 'Locked by another request, try again later',
@@ -76,13 +80,13 @@ const ANSWERS: Readonly<Record<AnsweredCode, Omit<Answer, 'code'>>> = {
     grpcStatus: ABORTED,
   },
 };
-const BAD_KEY = {
+const BAD_KEY_ANSWER = {
   status: 400,
   message: 'What to lock is missing from the request, or invalid',
   retryAfterSeconds: 0,
   grpcStatus: INVALID_ARGUMENT,
 };
-const INTERNAL = {
+const INTERNAL_ANSWER = {
   status: 500,
   message: 'Internal server error',
   retryAfterSeconds: 0,
@@ -96,32 +100,33 @@ export function markAsClientError(error: object): void {
   clientErrors.add(error);
 }
 
-export function isAnsweredError(error: unknown): error is AnsweredError {
+export function isLockingError(error: unknown): error is LockingError {
   return isLockError(error) || isLockError(error, 'OPTIMISTIC_CONFLICT');
 }
 
-export function answerTo(error: AnsweredError, changed: LockAnswers = {}): Answer {
+export function getAnswer(error: LockingError, changes: LockAnswers = {}): ErrorAnswer {
   const { code } = error;
-  if (clientErrors.has(error)) return { ...BAD_KEY, code };
-  return isAnswered(code) ? { ...ANSWERS[code], ...changed[code], code } : { ...INTERNAL, code };
+  if (clientErrors.has(error)) return { ...BAD_KEY_ANSWER, code };
+  return isAnsweredCode(code) ? { ...ANSWERS[code], ...changes[code], code } : { ...INTERNAL_ANSWER, code };
 }
 
-/** @throws LockConfigurationError naming the unknown code, or the figure out of range */
+/** @throws LockConfigurationError that names the unknown code or option, or the number out of range */
 export function assertAnswers(answers: LockAnswers): void {
-  for (const [code, { status, retryAfterSeconds, ...rest }] of Object.entries(answers)) {
-    if (!isAnswered(code)) throw refused(`${code} is none of ${Object.keys(ANSWERS).join(', ')}`);
-    for (const option of Object.keys(rest)) throw refused(`${code} takes status and retryAfterSeconds, not ${option}`);
+  for (const [code, { status, retryAfterSeconds, ...unknownOptions }] of Object.entries(answers)) {
+    if (!isAnsweredCode(code)) throw answerError(`${code} is none of ${Object.keys(ANSWERS).join(', ')}`);
+    for (const option of Object.keys(unknownOptions))
+      throw answerError(`${code} takes status and retryAfterSeconds, not ${option}`);
     if (status !== undefined && !(Number.isInteger(status) && status >= 400 && status <= 599))
-      throw refused(`the status of ${code} must be from 400 to 599; it was ${status}`);
+      throw answerError(`the status of ${code} must be from 400 to 599; it was ${status}`);
     if (retryAfterSeconds !== undefined && !(Number.isInteger(retryAfterSeconds) && retryAfterSeconds >= 0))
-      throw refused(`retryAfterSeconds of ${code} must be a whole number, 0 or more; it was ${retryAfterSeconds}`);
+      throw answerError(`retryAfterSeconds of ${code} must be a whole number, 0 or more; it was ${retryAfterSeconds}`);
   }
 }
 
-function isAnswered(code: string): code is AnsweredCode {
+function isAnsweredCode(code: string): code is AnsweredCode {
   return Object.hasOwn(ANSWERS, code);
 }
 
-function refused(why: string): LockConfigurationError {
-  return new LockConfigurationError(`exceptionFilter: ${why}`, 'exceptionFilter');
+function answerError(reason: string): LockConfigurationError {
+  return new LockConfigurationError(`exceptionFilter: ${reason}`, 'exceptionFilter');
 }

@@ -1,17 +1,17 @@
 import { type ArgumentsHost, HttpException } from '@nestjs/common';
 import { STATUS_CODES } from 'node:http';
 import { inspect } from 'node:util';
-import { type Answer, type AnsweredError, answerTo } from './lock-answers.js';
+import { type ErrorAnswer, type LockingError, getAnswer } from './lock-answers.js';
 import { isGrpcMethod } from '../method-metadata.js';
 import { createUnloggedError } from '../nest-10.js';
 
 /**
- * Returns the exception that filters of the transport know, with `error` as its `cause`, or `error` itself for a
- * transport of another library.
+ * Returns an exception that the filters of the transport understand, with `error` as its `cause`. Returns `error` itself for
+ * a transport that is not Nest's.
  */
 export async function toTransportException(
-  error: AnsweredError,
-  answer: Answer,
+  error: LockingError,
+  answer: ErrorAnswer,
   host: ArgumentsHost,
   handler?: object,
 ): Promise<Error> {
@@ -22,50 +22,50 @@ export async function toTransportException(
       return toGraphqlError(error, answer);
     case 'rpc': {
       const { RpcException } = await import('@nestjs/microservices');
-      return withCause(new RpcException(rpcBody(answer, handler)), error);
+      return withCause(new RpcException(toRpcBody(answer, handler)), error);
     }
     case 'ws': {
       const { WsException } = await import('@nestjs/websockets');
       const ws = host.switchToWs();
-      // In the shape of Nest's own answers, with the message that failed.
-      const cause = { pattern: ws.getPattern(), data: ws.getData<unknown>() };
-      return withCause(new WsException({ ...messageBody(answer), cause }), error);
+      // Nest's own exceptions tell the client the message that failed in this form.
+      const failedMessage = { pattern: ws.getPattern(), data: ws.getData<unknown>() };
+      return withCause(new WsException({ ...toMessageBody(answer), cause: failedMessage }), error);
     }
     default:
       return error;
   }
 }
 
-export function toHttpException(error: AnsweredError, { status, code, message }: Answer): HttpException {
+export function toHttpException(error: LockingError, { status, code, message }: ErrorAnswer): HttpException {
   return new HttpException({ statusCode: status, error: STATUS_CODES[status], code, message }, status, {
     cause: error,
   });
 }
 
-export function toGraphqlError(error: AnsweredError, { status, code, message }: Answer): Error {
+export function toGraphqlError(error: LockingError, { status, code, message }: ErrorAnswer): Error {
   return Object.assign(createUnloggedError(message, status, error), { extensions: { code, http: { status } } });
 }
 
 /**
- * Makes `error` itself safe to show to clients, for transports that print what leaves a method, perhaps with its stack.
- * Key and holder stay in its properties, and logs that inspect it still have the first message.
+ * Replaces the message and the stack of `error` by ones that clients may see, for transports that show errors to clients.
+ * Key and holder stay in the properties of `error`. Logs that inspect `error` still print the original message.
  */
-export function hideDetails(error: AnsweredError): void {
-  const { status, code, message } = answerTo(error);
-  // Where a source map formats it, the first access fixes its text.
+export function hideDetails(error: LockingError): void {
+  const { status, code, message } = getAnswer(error);
+  // Source map support formats the stack at the first access. Hence this access comes before the message changes.
   const { stack = '' } = error;
-  const calls = stack.indexOf('\n    at ');
-  const safeStack = `${error.name}: ${message}${calls < 0 ? '' : stack.slice(calls)}`;
+  const framesStart = stack.indexOf('\n    at ');
+  const safeStack = `${error.name}: ${message}${framesStart < 0 ? '' : stack.slice(framesStart)}`;
   Object.assign(error, { message, stack: safeStack, statusCode: status, extensions: { code, http: { status } } });
   if (!Object.hasOwn(error, inspect.custom)) Object.defineProperty(error, inspect.custom, { value: () => stack });
 }
 
-function messageBody({ code, message }: Answer): { status: 'error'; code: string; message: string } {
+function toMessageBody({ code, message }: ErrorAnswer): { status: 'error'; code: string; message: string } {
   return { status: 'error', code, message };
 }
 
-export function rpcBody(answer: Answer, handler?: object): object {
-  if (!handler || !isGrpcMethod(handler)) return messageBody(answer);
+export function toRpcBody(answer: ErrorAnswer, handler?: object): object {
+  if (!handler || !isGrpcMethod(handler)) return toMessageBody(answer);
   return { code: answer.grpcStatus, message: answer.message, details: answer.message };
 }
 

@@ -1,26 +1,26 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { isObject } from '../../decorators/is-object.js';
 
-/** A response of Node, over HTTP/1 or HTTP/2. */
+/** Response of Node, over HTTP/1 or HTTP/2. */
 export interface RawResponse {
-  /** Whether the application has written all of its answer. */
+  /** Whether the application has written the whole response. */
   readonly writableEnded: boolean;
   readonly destroyed?: boolean;
   readonly closed?: boolean;
-  /** HTTP/2. Null once the stream is gone. */
+  /** Stream of HTTP/2; `null` after its end. */
   readonly stream?: { readonly destroyed: boolean } | null;
   once(event: 'close' | 'finish', listener: () => void): unknown;
   off(event: 'close' | 'finish', listener: () => void): unknown;
 }
 
-/** Returns the response that a request over HTTP waits for, also that of a GraphQL operation. */
+/** Returns the response to an HTTP request, which may carry a GraphQL operation. */
 export function rawResponseOf(context: ExecutionContext): RawResponse | undefined {
   switch (context.getType<string>()) {
     case 'http':
       return findRawResponse(context.switchToHttp().getResponse());
     case 'graphql': {
-      const request = context.getArgByIndex<Record<string, unknown> | undefined>(2);
-      const { req, res, reply } = request ?? {};
+      const graphqlContext = context.getArgByIndex<Record<string, unknown> | undefined>(2);
+      const { req, res, reply } = graphqlContext ?? {};
       return findRawResponse(res, reply, isObject(req) ? Reflect.get(req, 'res') : undefined);
     }
     default:
@@ -32,23 +32,23 @@ export function isClosed({ closed, destroyed, stream }: RawResponse): boolean {
   return closed === true || destroyed === true || stream === null || stream?.destroyed === true;
 }
 
-/** Calls `listener` once, when `response` is written or its connection is closed. Returns a function that stops it. */
-export function onceOver(response: RawResponse, listener: () => void): () => void {
-  const stop = (): void => {
-    response.off('close', over);
-    response.off('finish', over);
+/** Calls `listener` once, when `response` is written or its connection is closed. Returns a function that cancels that. */
+export function onResponseEnd(response: RawResponse, listener: () => void): () => void {
+  const stopListening = (): void => {
+    response.off('close', callListener);
+    response.off('finish', callListener);
   };
-  const over = (): void => {
-    stop();
+  const callListener = (): void => {
+    stopListening();
     listener();
   };
-  if (isClosed(response)) setImmediate(over);
-  response.once('close', over);
-  response.once('finish', over);
-  return stop;
+  if (isClosed(response)) setImmediate(callListener);
+  response.once('close', callListener);
+  response.once('finish', callListener);
+  return stopListening;
 }
 
-/** Fastify keeps the response of Node in `raw`. */
+/** Returns the first candidate that is a response of Node, or has one in `raw` as Fastify's replies do. */
 function findRawResponse(...candidates: readonly unknown[]): RawResponse | undefined {
   return candidates
     .flatMap((candidate) => (isObject(candidate) ? [Reflect.get(candidate, 'raw'), candidate] : []))

@@ -4,18 +4,19 @@ import { isMethod, type Method } from '../../decorators/declaration.js';
 import { addFirstInterceptor, addLastInterceptor, isFieldResolver, mayBeHandler } from '../method-metadata.js';
 import { guardFieldResolver } from './field-resolvers.js';
 import { isObject } from '../../decorators/is-object.js';
-import { LockErrorsInterceptor, noteLockErrors } from './lock-errors.interceptor.js';
-import type { LockErrors } from './lock-errors.js';
+import { LockErrorsInterceptor, setLockErrorTranslator } from './lock-errors.interceptor.js';
+import type { LockErrorTranslator } from './lock-error-translator.js';
 import { RequestScopeInterceptor } from './request-scope.interceptor.js';
 
 /**
- * Puts the interceptors before every handler of the application: routes, messages, gateways and resolvers. Global
- * interceptors would not reach gateways and hybrid applications. Call it before Nest builds the handlers. Classes serve
- * several applications. Hence their metadata names the interceptors, and Nest makes some for each module that it scans
- * afterwards. The modules of the first application get theirs here.
+ * Adds the interceptors to every handler of the application: routes, messages, gateways and resolvers. Global interceptors
+ * would not run in gateways and hybrid applications. Must be called before Nest builds the handlers.
+ *
+ * The metadata of a class names the interceptors, because a class may serve several applications. Nest makes the interceptors
+ * in modules that it scans after this call. Modules that it has scanned before get them from this function.
  */
-export function interceptHandlers(modules: ModulesContainer, errors: LockErrors | undefined): void {
-  if (errors) noteLockErrors(modules, errors);
+export function interceptHandlers(modules: ModulesContainer, translator: LockErrorTranslator | undefined): void {
+  if (translator) setLockErrorTranslator(modules, translator);
   const interceptors = [
     { provide: LockErrorsInterceptor, useValue: new LockErrorsInterceptor(modules) },
     { provide: RequestScopeInterceptor, useValue: new RequestScopeInterceptor() },
@@ -25,14 +26,14 @@ export function interceptHandlers(modules: ModulesContainer, errors: LockErrors 
     const classes = wrappers.flatMap(({ metatype, isNotMetatype }) =>
       isClass(metatype) && !isNotMetatype ? [metatype] : [],
     );
-    for (const each of classes) markHandlers(each, LockErrorsInterceptor, RequestScopeInterceptor);
+    for (const classRef of classes) addInterceptors(classRef, LockErrorsInterceptor, RequestScopeInterceptor);
     for (const interceptor of interceptors) {
       if (!module.injectables.has(interceptor.provide)) module.addInjectable(interceptor, 'interceptor');
     }
   }
 }
 
-function markHandlers(classRef: Type, first: Type<NestInterceptor>, last: Type<NestInterceptor>): void {
+function addInterceptors(classRef: Type, first: Type<NestInterceptor>, last: Type<NestInterceptor>): void {
   const { prototype } = classRef;
   const names = new MetadataScanner().getAllMethodNames(prototype);
   const handlers = names.flatMap((name): [string, Method][] => {

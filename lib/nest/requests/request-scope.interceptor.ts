@@ -3,8 +3,8 @@ import { finalize, Observable, tap } from 'rxjs';
 import { RequestScope, runInRequest } from './request-scope.js';
 
 /**
- * Remembers the request while its handler runs, for keys that come from it and for waits that end with it. It stands
- * last, directly before the handler: interceptors before it may go on in the asynchronous context of another request.
+ * Makes the request available to the code below its handler: for keys that come from the request, and for waits that end
+ * with it. It is the last interceptor, because an earlier one may continue in the asynchronous context of another request.
  */
 @Injectable()
 export class RequestScopeInterceptor implements NestInterceptor {
@@ -12,12 +12,16 @@ export class RequestScopeInterceptor implements NestInterceptor {
     return new Observable((subscriber) => {
       const scope = new RequestScope(context);
       let hasAnswered = false;
-      const noted = { next: () => (hasAnswered = true), complete: () => scope.end(), error: () => scope.end() };
+      const outcomeObserver = {
+        next: () => (hasAnswered = true),
+        complete: () => scope.end(),
+        error: () => scope.end(),
+      };
       return runInRequest(scope, () =>
         next
           .handle()
           .pipe(
-            tap(noted),
+            tap(outcomeObserver),
             finalize(() => (hasAnswered ? scope.end() : scope.abandon())),
           )
           .subscribe(subscriber),

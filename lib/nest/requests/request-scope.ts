@@ -5,53 +5,53 @@ import type { Declaration } from '../../decorators/declaration.js';
 import { getDeclaration } from '../method-metadata.js';
 import { isClosed, type RawResponse, rawResponseOf } from './raw-response.js';
 
-/** "Client closed request" in nginx. Nobody reads it, and Nest does not log an `HttpException`. */
+/** Status "client closed request" of nginx. No client reads it, and Nest does not log an `HttpException`. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 const scopes = sharedState('requests', () => new AsyncLocalStorage<RequestScope>());
 
-/** The request that a handler answers, for all that the handler calls. */
+/** Request that a handler answers, available to all code that the handler calls. */
 export class RequestScope {
   readonly response: RawResponse | undefined;
   #departure: AbortController | undefined;
-  #isHandled = false;
+  #hasEnded = false;
 
   constructor(readonly context: ExecutionContext) {
     this.response = rawResponseOf(context);
   }
 
   /**
-   * Aborts with an `HttpException` when nobody waits for the answer any more: the client has gone, or an interceptor has
-   * given the handler up. `undefined` once the handler has ended: work that it left running outlives the request.
+   * Signal that aborts with an `HttpException` when the answer is no longer needed: the client has gone, or an interceptor
+   * has stopped waiting for the handler. `undefined` after the end of the handler: work that still runs then goes on.
    */
   get departure(): AbortSignal | undefined {
-    if (this.#isHandled) return undefined;
+    if (this.#hasEnded) return undefined;
     if (!this.#departure) {
       this.#departure = new AbortController();
-      this.response?.once('close', this.#noteClosed);
-      if (this.response && isClosed(this.response)) this.#noteClosed();
+      this.response?.once('close', this.#handleClose);
+      if (this.response && isClosed(this.response)) this.#handleClose();
     }
     return this.#departure.signal;
   }
 
-  /** Notes that the handler has ended by itself. */
+  /** Records that the handler has ended by itself. */
   end(): void {
-    this.#isHandled = true;
-    this.response?.off('close', this.#noteClosed);
+    this.#hasEnded = true;
+    this.response?.off('close', this.#handleClose);
   }
 
-  /** Notes that the handler's result is no longer wanted. Does nothing after `end`. */
+  /** Records that nothing waits for the handler's result any more. Does nothing after `end`. */
   abandon(): void {
-    if (this.#isHandled) return;
-    this.#depart('The request ended while it waited for a lock');
+    if (this.#hasEnded) return;
+    this.#abortDeparture('The request ended while it waited for a lock');
     this.end();
   }
 
-  readonly #noteClosed = (): void => {
-    if (!this.response?.writableEnded) this.#depart('The client went away while its request waited for a lock');
+  readonly #handleClose = (): void => {
+    if (!this.response?.writableEnded) this.#abortDeparture('The client went away while its request waited for a lock');
   };
 
-  #depart(message: string): void {
+  #abortDeparture(message: string): void {
     this.#departure?.abort(new HttpException(message, CLIENT_CLOSED_REQUEST));
   }
 }
@@ -60,16 +60,16 @@ export function runInRequest<T>(scope: RequestScope, work: () => T): T {
   return scopes.run(scope, work);
 }
 
-/** Returns the request that the calling code works for, if it runs below a handler. */
+/** Returns the request of the handler that called the current code, if a handler did. */
 export function currentRequest(): RequestScope | undefined {
   return scopes.getStore();
 }
 
-/** Returns the context of the request that this method of `instance` handles itself, not of one that merely led here. */
+/** Returns the context of the current request if this method of `instance` is its handler. */
 export function handledContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
   const context = scopes.getStore()?.context;
   if (context?.getClass() !== instance.constructor) return undefined;
   const handler = context.getHandler();
-  const isOwn = handler === Reflect.get(instance, declaration.name) || getDeclaration(handler) === declaration;
-  return isOwn ? context : undefined;
+  const isHandler = handler === Reflect.get(instance, declaration.name) || getDeclaration(handler) === declaration;
+  return isHandler ? context : undefined;
 }

@@ -2,42 +2,44 @@ import { AsyncResource } from 'node:async_hooks';
 import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, Follower } from './followed-result.js';
 
-type Step = IteratorResult<unknown>;
+type StepResult = IteratorResult<unknown>;
 
-/** Watches the methods of the object itself, which may have others that its callers need. */
+/** Overrides the methods of the iterator itself instead of wrapping it: callers may need its other members. */
 export function followIterator(result: object, follower: Follower): FollowedResult {
-  const lost = new AbortController();
+  const cancellation = new AbortController();
   const callTree = new AsyncResource('LockedResult');
-  const watch = (iterator: object): void => watchSteps(iterator, follower, callTree, lost.signal);
-  if ('next' in result) watch(result);
+  const follow = (iterator: object): void => overrideSteps(iterator, follower, callTree, cancellation.signal);
+  if ('next' in result) follow(result);
   else {
-    const open: unknown = Reflect.get(result, Symbol.asyncIterator);
-    override(result, Symbol.asyncIterator, () => {
-      const iterator: unknown = typeof open === 'function' ? Reflect.apply(open, result, []) : undefined;
-      if (isObject(iterator)) watch(iterator);
+    const getIterator: unknown = Reflect.get(result, Symbol.asyncIterator);
+    overrideProperty(result, Symbol.asyncIterator, () => {
+      const iterator: unknown = typeof getIterator === 'function' ? Reflect.apply(getIterator, result, []) : undefined;
+      if (isObject(iterator)) follow(iterator);
       return iterator;
     });
   }
-  return { value: result, cancel: (reason) => lost.abort(reason) };
+  return { value: result, cancel: (reason) => cancellation.abort(reason) };
 }
 
-function watchSteps(
+function overrideSteps(
   iterator: object,
   { onEnd, whenReleased }: Follower,
   callTree: AsyncResource,
-  lost: AbortSignal,
+  cancelled: AbortSignal,
 ): void {
   for (const name of ['next', 'return', 'throw']) {
     const method: unknown = Reflect.get(iterator, name);
     if (typeof method !== 'function') continue;
-    override(iterator, name, async (...args: unknown[]): Promise<Step> => {
+    overrideProperty(iterator, name, async (...args: unknown[]): Promise<StepResult> => {
       try {
-        if (name === 'next') lost.throwIfAborted();
-        const step = await callTree.runInAsyncScope((): Promise<Step> => Reflect.apply(method, iterator, args));
-        if (!step.done && name !== 'return') return step;
+        if (name === 'next') cancelled.throwIfAborted();
+        const stepResult = await callTree.runInAsyncScope((): Promise<StepResult> =>
+          Reflect.apply(method, iterator, args),
+        );
+        if (!stepResult.done && name !== 'return') return stepResult;
         onEnd();
         await whenReleased();
-        return step;
+        return stepResult;
       } catch (error) {
         onEnd();
         throw error;
@@ -46,6 +48,6 @@ function watchSteps(
   }
 }
 
-function override(target: object, name: string | symbol, value: unknown): void {
+function overrideProperty(target: object, name: string | symbol, value: unknown): void {
   Object.defineProperty(target, name, { value, configurable: true, writable: true });
 }

@@ -16,36 +16,36 @@ import {
 } from 'rxjs';
 import type { FollowedResult, Follower } from './followed-result.js';
 
-/** The work ends when no subscription is left. Later subscribers are refused: they would have no lock. */
+/** Ends the work when the last subscription ends. Later subscribers get an error, because the lock is released by then. */
 export function followObservable(source: Observable<unknown>, { onEnd, whenReleased }: Follower): FollowedResult {
   const callTree = new AsyncResource('LockedResult');
-  const cancelled = new Subject<never>();
+  const cancellation = new Subject<never>();
   let subscriptions = 0;
-  let isOver = false;
+  let hasEnded = false;
   const value = defer(() => {
-    if (isOver) return throwError(() => new Error('The lock of this Observable is released: call the method again'));
+    if (hasEnded) return throwError(() => new Error('The lock of this Observable is released: call the method again'));
     subscriptions += 1;
-    let hasLeft = false;
-    const leave = (): void => {
-      if (!hasLeft) subscriptions -= 1;
-      hasLeft = true;
+    let isCounted = true;
+    const endSubscription = (): void => {
+      if (isCounted) subscriptions -= 1;
+      isCounted = false;
       if (subscriptions > 0) return;
-      isOver = true;
+      hasEnded = true;
       onEnd();
     };
-    /** The end is told after the release, as the value of a promise is. */
-    const afterRelease = (each: ObservableNotification<unknown>): Observable<ObservableNotification<unknown>> => {
-      if (each.kind === 'N') return of(each);
-      leave();
-      return isOver ? from(whenReleased()).pipe(map(() => each)) : of(each);
+    /** Delays the end of the Observable until the lock is released. Passes values on at once. */
+    const delayEnd = (notification: ObservableNotification<unknown>): Observable<ObservableNotification<unknown>> => {
+      if (notification.kind === 'N') return of(notification);
+      endSubscription();
+      return hasEnded ? from(whenReleased()).pipe(map(() => notification)) : of(notification);
     };
     return new Observable((subscriber) => callTree.runInAsyncScope(() => source.subscribe(subscriber))).pipe(
       materialize(),
-      concatMap(afterRelease),
+      concatMap(delayEnd),
       dematerialize(),
-      takeUntil(cancelled),
-      finalize(leave),
+      takeUntil(cancellation),
+      finalize(endSubscription),
     );
   });
-  return { value, cancel: (reason) => cancelled.error(reason) };
+  return { value, cancel: (reason) => cancellation.error(reason) };
 }

@@ -3,7 +3,7 @@ import { finished, type Readable, type Writable } from 'node:stream';
 import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, Follower } from './followed-result.js';
 
-/** Returns the stream of a `StreamableFile`. */
+/** Returns the stream of a `StreamableFile`, and `undefined` for other objects. */
 export function streamOfFile(value: object): unknown {
   if (!('getStream' in value && 'getHeaders' in value) || typeof value.getStream !== 'function') return undefined;
   return Reflect.apply(value.getStream, value, []);
@@ -14,7 +14,7 @@ export function isNodeStream(value: unknown): value is Readable | Writable {
 }
 
 export function followStream(value: object, stream: Readable | Writable, { onEnd }: Follower): FollowedResult {
-  // Callers read a stream with two sides. Its other side may stay open.
+  // A duplex stream has ended when its readable side has: callers read it, and its writable side may stay open.
   finished(stream, 'readable' in stream ? { writable: false } : {}, onEnd);
   return { value, cancel: (reason) => void stream.destroy(reason) };
 }
@@ -25,13 +25,13 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
   let controller: ReadableStreamDefaultController<Chunk> | undefined;
   const value = new ReadableStream<Chunk>(
     {
-      start: (given) => void (controller = given),
-      async pull(given) {
+      start: (ownController) => void (controller = ownController),
+      async pull(ownController) {
         try {
           const { done, value: chunk } = await callTree.runInAsyncScope(() => reader.read());
-          if (!done) return given.enqueue(chunk);
+          if (!done) return ownController.enqueue(chunk);
           onEnd();
-          given.close();
+          ownController.close();
         } catch (error) {
           onEnd();
           throw error;
@@ -53,7 +53,7 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
   };
 }
 
-/** A response without a body is whole. */
+/** Returns `undefined` for a response without a body, whose work has ended. */
 export function followResponse(response: Response, follower: Follower): FollowedResult | undefined {
   if (!response.body) return undefined;
   const followed = followWebStream(response.body, follower);

@@ -1,15 +1,16 @@
 import { isObservable } from 'rxjs';
 import { LockConfigurationError, type LockHandle } from '../../core/index.js';
 import { isObject } from '../../decorators/is-object.js';
-import { onceOver } from '../requests/raw-response.js';
+import { onResponseEnd } from '../requests/raw-response.js';
 import { currentRequest } from '../requests/request-scope.js';
 import { followIterator } from './followed-iterator.js';
 import type { FollowedResult, Follower } from './followed-result.js';
 import { followObservable } from './followed-observable.js';
 import { followResponse, followStream, followWebStream, isNodeStream, streamOfFile } from './followed-stream.js';
 
+/** Result of a locked method whose work goes on: the lock is held until `ended`. */
 export interface LockedResult extends FollowedResult {
-  /** Resolves when the work behind the value has ended, or its request is over. */
+  /** Promise that resolves when the work behind the value, or its request, has ended. */
   readonly ended: Promise<void>;
 }
 
@@ -19,43 +20,44 @@ interface LockedCall {
   readonly whenReleased: () => Promise<unknown>;
   /** Whether the method writes the response itself, and returns nothing. */
   readonly writesResponse: boolean;
-  /** Whether the work goes on when its request is over. */
+  /** Whether the work goes on after the end of its request. */
   readonly outlivesRequest: boolean;
 }
 
 /**
- * Returns the work behind what a method returned, and its promise resolved to; `undefined` where that is a whole value.
- * The loss of a lock ends that work.
- * @throws LockConfigurationError with the option `returns`: nobody can tell when the work ends
+ * Follows the work behind a method's result: a stream, an Observable, an iterator, a response that the method writes. Returns
+ * `undefined` for a result without further work. The loss of a lock, or the end of the request, ends the work with an error.
+ * @throws LockConfigurationError with the option `returns`: the end of the work cannot be observed
  */
 export function lockedResult(result: unknown, call: LockedCall): LockedResult | undefined {
   if (!isObject(result) && typeof result !== 'function' && !call.writesResponse) return undefined;
   let onEnd = (): void => undefined;
   const ended = new Promise<void>((resolve) => (onEnd = resolve));
   const { label, locks, whenReleased, writesResponse, outlivesRequest } = call;
-  const isLeftToResponse = result === undefined && writesResponse;
-  const followed = isLeftToResponse
+  const hasResponseOnly = result === undefined && writesResponse;
+  const followedResult = hasResponseOnly
     ? { value: undefined, cancel: () => undefined }
     : followResult(result, label, { onEnd, whenReleased });
-  if (!followed) return undefined;
+  if (!followedResult) return undefined;
   const cancel = (reason: Error): void => {
-    followed.cancel(reason);
+    followedResult.cancel(reason);
     onEnd();
   };
-  const response = outlivesRequest && !isLeftToResponse ? undefined : currentRequest()?.response;
-  const stopWatching = response && onceOver(response, () => cancel(new Error('The request of this result is over')));
+  const response = outlivesRequest && !hasResponseOnly ? undefined : currentRequest()?.response;
+  const stopListening =
+    response && onResponseEnd(response, () => cancel(new Error('The request of this result is over')));
   for (const { signal } of locks) {
-    const cancelLost = (): void => cancel(signal.reason);
-    if (signal.aborted) cancelLost();
-    signal.addEventListener('abort', cancelLost);
-    void ended.then(() => signal.removeEventListener('abort', cancelLost));
+    const cancelOnLoss = (): void => cancel(signal.reason);
+    if (signal.aborted) cancelOnLoss();
+    signal.addEventListener('abort', cancelOnLoss);
+    void ended.then(() => signal.removeEventListener('abort', cancelOnLoss));
   }
-  void ended.then(stopWatching);
-  return { value: followed.value, cancel, ended };
+  void ended.then(stopListening);
+  return { value: followedResult.value, cancel, ended };
 }
 
 function followResult(result: unknown, label: string, follower: Follower): FollowedResult | undefined {
-  if (typeof result === 'function') throw refused(label, 'a function');
+  if (typeof result === 'function') throw unobservableError(label, 'a function');
   if (!isObject(result)) return undefined;
   if (isObservable(result)) return followObservable(result, follower);
   const stream = streamOfFile(result) ?? result;
@@ -63,10 +65,10 @@ function followResult(result: unknown, label: string, follower: Follower): Follo
   if (result instanceof ReadableStream) return followWebStream(result, follower);
   if (result instanceof Response) return followResponse(result, follower);
   if (Symbol.asyncIterator in result) {
-    if (!Object.isExtensible(result)) throw refused(label, 'a frozen iterable');
+    if (!Object.isExtensible(result)) throw unobservableError(label, 'a frozen iterable');
     return followIterator(result, follower);
   }
-  if (isSubscription(result)) throw refused(label, 'a subscription');
+  if (isSubscription(result)) throw unobservableError(label, 'a subscription');
   return undefined;
 }
 
@@ -74,9 +76,9 @@ function isSubscription(value: object): boolean {
   return 'closed' in value && ['add', 'unsubscribe'].every((name) => typeof Reflect.get(value, name) === 'function');
 }
 
-function refused(label: string, what: string): LockConfigurationError {
+function unobservableError(label: string, resultKind: string): LockConfigurationError {
   return new LockConfigurationError(
-    `${label} returned ${what}, whose work would outlive the lock unseen: return what that work results in`,
+    `${label} returned ${resultKind}, whose work would outlive the lock unseen: return what that work results in`,
     'returns',
   );
 }

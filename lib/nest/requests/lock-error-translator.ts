@@ -1,0 +1,92 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, type ExecutionContext, Logger } from '@nestjs/common';
+import { type ApplicationConfig, BaseExceptionFilter, type HttpAdapterHost } from '@nestjs/core';
+import { throwError } from 'rxjs';
+import { LockError, OptimisticConflictError } from '../../core/index.js';
+import { type ErrorAnswer, type LockingError, getAnswer, isLockingError, type LockAnswers } from './lock-answers.js';
+import { caughtTypes, filtersOf, isEventHandler } from '../method-metadata.js';
+import { toRpcBody, toGraphqlError, toHttpException, toTransportException } from './lock-exceptions.js';
+
+/** Codes of errors that are part of normal operation: the client learns of them, and the log needs them for debugging only. */
+const EXPECTED_CODES: ReadonlySet<string> = new Set(['LOCK_TIMEOUT', 'LOCK_SHUTDOWN', 'OPTIMISTIC_CONFLICT']);
+
+/**
+ * Translates lock errors into exceptions of the transport, with the answers of one application. Interceptors call it. It is
+ * also a global filter, for errors of middleware, guards and pipes, which interceptors do not see. Keys, hosts and processes
+ * appear in the log only.
+ */
+@Catch(LockError, OptimisticConflictError)
+export class LockErrorTranslator implements ExceptionFilter<LockingError> {
+  readonly #logger = new Logger('LockErrors');
+
+  constructor(
+    private readonly answers: LockAnswers,
+    private readonly config: ApplicationConfig,
+    private readonly adapterHost: HttpAdapterHost,
+  ) {}
+
+  /** Resolves to the exception for filters. Returns `error` itself when it is no lock error, or when a filter names it. */
+  async translate(error: unknown, context: ExecutionContext): Promise<unknown> {
+    if (!isLockingError(error) || this.#hasOwnFilter(error, context)) return error;
+    const handler = context.getHandler();
+    const answer = this.#prepareAnswer(error, context, handler);
+    // Importing the transport's package may fail where several packages of a workspace have their own dependencies.
+    return toTransportException(error, answer, context, handler).catch(() => error);
+  }
+
+  catch(error: LockingError, host: ArgumentsHost): unknown {
+    const ownFilter = this.config.getGlobalFilters().find((filter) => filter !== this && namesError(filter, error));
+    // oxlint-disable-next-line promise/valid-params -- a filter of Nest
+    if (ownFilter) return ownFilter.catch(error, host);
+    const answer = this.#prepareAnswer(error, host);
+    switch (host.getType<string>()) {
+      case 'http':
+        return new BaseExceptionFilter(this.adapterHost.httpAdapter).catch(toHttpException(error, answer), host);
+      case 'rpc':
+        return throwError(() => toRpcBody(answer));
+      case 'graphql':
+        throw toGraphqlError(error, answer);
+      default:
+        throw error;
+    }
+  }
+
+  /** Logs `error`, sets the header `Retry-After` over HTTP, and returns the answer. */
+  #prepareAnswer(error: LockingError, host: ArgumentsHost, handler?: object): ErrorAnswer {
+    const answer = getAnswer(error, this.answers);
+    this.#log(error, answer.status, handler);
+    if (host.getType() === 'http' && answer.retryAfterSeconds > 0) {
+      const { httpAdapter } = this.adapterHost;
+      const response: unknown = host.switchToHttp().getResponse();
+      if (!httpAdapter.isHeadersSent(response))
+        httpAdapter.setHeader(response, 'Retry-After', String(answer.retryAfterSeconds));
+    }
+    return answer;
+  }
+
+  #hasOwnFilter(error: LockingError, context: ExecutionContext): boolean {
+    const filters = [context.getHandler(), context.getClass()].flatMap(filtersOf);
+    return [...filters, ...this.#globalFilters(context)].some((filter) => namesError(filter, error));
+  }
+
+  /** Returns the global filters that Nest calls, or their classes. Nest calls none in gateways and hybrid applications. */
+  #globalFilters(context: ExecutionContext): readonly unknown[] {
+    const type = context.getType();
+    if (type === 'ws' || (type === 'rpc' && this.adapterHost.httpAdapter)) return [];
+    const requestScopedClasses = this.config.getGlobalRequestFilters().map(({ metatype }) => metatype);
+    return [...this.config.getGlobalFilters(), ...requestScopedClasses].filter((filter) => filter !== this);
+  }
+
+  #log(error: LockingError, status: number, handler: object | undefined): void {
+    if (EXPECTED_CODES.has(error.code)) {
+      // The sender of an event gets no answer. Hence the log is the only place that reports the event as lost.
+      if (handler && isEventHandler(handler)) this.#logger.warn(`An event is lost: ${error.message}`);
+      else this.#logger.debug(error.message);
+    } else if (status < 500) this.#logger.warn(error.message);
+    else this.#logger.error(error.message, error.stack);
+  }
+}
+
+/** Returns whether `@Catch` of a filter names the error's class. A filter for every `Error` does not count. */
+function namesError(filter: unknown, error: LockingError): boolean {
+  return caughtTypes(filter).some((type) => type !== Error && type !== Object && error instanceof type);
+}
