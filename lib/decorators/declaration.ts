@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../core/index.js';
 
-/** The prototype that a method is declared on, and its name. */
+/** Name of a method, and the prototype that declares it. */
 export interface Declaration {
   readonly target: object;
   readonly name: string | symbol;
@@ -13,21 +13,22 @@ export function isMethod(value: unknown): value is Method {
 }
 
 /**
- * @param context the second argument of a decorator, which is an object in the new standard's
- * @throws LockConfigurationError: those decorators have no metadata, and no decorators of parameters
+ * Throws for a decorator of the new standard, which has neither metadata nor decorators of parameters.
+ * @param context the second argument of the decorator: an object only in the new standard
+ * @throws LockConfigurationError
  */
 export function assertLegacyDecorator(decorator: string, context: unknown): void {
   if (typeof context !== 'object' || context === null) return;
-  const why = `${decorator} was called as a decorator of the new standard, which Nest does not know: set "experimentalDecorators" and "emitDecoratorMetadata" in tsconfig.json`;
-  throw new LockConfigurationError(why, 'experimentalDecorators');
+  const message = `${decorator} was called as a decorator of the new standard, which Nest does not know: set "experimentalDecorators" and "emitDecoratorMetadata" in tsconfig.json`;
+  throw new LockConfigurationError(message, 'experimentalDecorators');
 }
 
-/** `SaleService.buy`, for messages. */
+/** Returns the method's name for messages: `SaleService.buy`. */
 export function labelOf({ target, name }: Declaration): string {
   return `${target.constructor.name}.${String(name)}`;
 }
 
-/** The prototype, `prototype` itself or one that it inherits from, that has a method of its own by this name. */
+/** Returns the first prototype in the chain, beginning with `prototype` itself, that declares the method. */
 export function ownerOf(prototype: object, name: string | symbol): object | undefined {
   for (let owner: object | null = prototype; owner; owner = Object.getPrototypeOf(owner)) {
     if (Object.hasOwn(owner, name)) return owner;

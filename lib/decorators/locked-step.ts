@@ -2,45 +2,48 @@ import { LockConfigurationError, type LockHandle, sharedState } from '../core/in
 import { type Declaration, labelOf } from './declaration.js';
 
 /**
- * Work that another decorator adds between taking the lock and calling the method, in whichever order the two are
- * written. Backends know no Nest. Hence the key's language and the injection come from `@Locked`.
+ * Work that another decorator adds after the lock is taken and before the method is called, in whichever order the two
+ * decorators are written. Backends do not depend on Nest. Hence `@Locked` parses the resource and injects the provider.
  */
 export interface LockedStep {
-  /** For messages: `@Fenced`. */
+  /** Name of the decorator for messages: `@Fenced`. */
   readonly decorator: string;
-  /** Its subject, written as a key of `@Locked` is. */
+  /** Template of the resource that the step works on, in the syntax of `@Locked`. */
   readonly resource: string;
-  /** The token of the provider that it needs. */
+  /** Token of the provider that the step needs. */
   readonly needs: string | symbol | (abstract new (...args: never[]) => object);
-  /** Nest prints it when it cannot inject the provider. */
+  /** Advice that Nest prints when it cannot inject the provider. */
   readonly advice: string;
   /**
-   * Looks for mistakes when the application starts.
-   * @throws LockConfigurationError it can never work; anything else: there is no answer yet
+   * Checks the configuration when the application starts.
+   * @throws LockConfigurationError the step can never work; another error: the check has no result yet
    */
-  start?(needed: unknown): Promise<void>;
-  /** `work` is the method. */
-  run<T>(work: () => Promise<T>, given: StepInput): Promise<T>;
+  start?(provider: unknown): Promise<void>;
+  /** Runs the step, and `work` inside the step. `work` calls the method. */
+  run<T>(work: () => Promise<T>, input: StepInput): Promise<T>;
 }
 
+/** Resource, lock and provider of one call. */
 export interface StepInput {
   readonly resource: string;
-  /** The one lock of the call. */
+  /** Lock of the call, which has only one. */
   readonly lock: LockHandle;
-  /** The provider of `needs`. */
+  /** Provider by the token `needs`. */
   readonly needed: unknown;
 }
 
-interface Slot {
+/** Step and `@Locked` of one method, in whichever order they are declared. */
+interface StepSlot {
   step?: LockedStep;
-  adopt?: (step: LockedStep) => void;
+  /** Listener of the method's `@Locked`; `undefined` while the method has no `@Locked`. */
+  onStep?: (step: LockedStep) => void;
 }
 
-const slots = sharedState('steps', () => new WeakMap<object, Map<string | symbol, Slot>>());
+const slots = sharedState('steps', () => new WeakMap<object, Map<string | symbol, StepSlot>>());
 
 /**
- * For the step's own decorator. The function that it returns says whether the method has `@Locked`, too.
- * @throws LockConfigurationError the method has one already
+ * Adds a step to a method; the step's own decorator calls it. Returns a function that tells whether the method has `@Locked`.
+ * @throws LockConfigurationError the method has a step already
  */
 export function addLockedStep(declaration: Declaration, step: LockedStep): () => boolean {
   const slot = slotOf(declaration);
@@ -49,22 +52,22 @@ export function addLockedStep(declaration: Declaration, step: LockedStep): () =>
     throw new LockConfigurationError(`${label} has two of ${slot.step.decorator} and ${step.decorator}`, 'method');
   }
   slot.step = step;
-  slot.adopt?.(step);
-  return () => slot.adopt !== undefined;
+  slot.onStep?.(step);
+  return () => slot.onStep !== undefined;
 }
 
-/** For `@Locked`. Calls `adopt` with the method's step, now or when it is added. */
-export function onLockedStep(declaration: Declaration, adopt: (step: LockedStep) => void): void {
+/** Calls `onStep` with the method's step, now or when the step is added. `@Locked` registers itself by this call. */
+export function onLockedStep(declaration: Declaration, onStep: (step: LockedStep) => void): void {
   const slot = slotOf(declaration);
-  slot.adopt = adopt;
-  if (slot.step) adopt(slot.step);
+  slot.onStep = onStep;
+  if (slot.step) onStep(slot.step);
 }
 
-/** @throws LockConfigurationError when `prototype` has a method with a step, and no `@Locked` beside it */
+/** @throws LockConfigurationError when `prototype` has or inherits a method with a step and without `@Locked` */
 export function assertStepsLocked(prototype: object): void {
   for (let target: object | null = prototype; target; target = Object.getPrototypeOf(target)) {
-    for (const [name, { step, adopt }] of slots.get(target) ?? []) {
-      if (step && !adopt) throw withoutLock(step.decorator, { target, name });
+    for (const [name, { step, onStep }] of slots.get(target) ?? []) {
+      if (step && !onStep) throw withoutLock(step.decorator, { target, name });
     }
   }
 }
@@ -77,10 +80,10 @@ export function withoutLock(decorator: string, declaration: Declaration): LockCo
   );
 }
 
-function slotOf({ target, name }: Declaration): Slot {
-  const ofTarget = slots.get(target) ?? new Map<string | symbol, Slot>();
-  slots.set(target, ofTarget);
-  const slot = ofTarget.get(name) ?? {};
-  ofTarget.set(name, slot);
+function slotOf({ target, name }: Declaration): StepSlot {
+  const slotsByName = slots.get(target) ?? new Map<string | symbol, StepSlot>();
+  slots.set(target, slotsByName);
+  const slot = slotsByName.get(name) ?? {};
+  slotsByName.set(name, slot);
   return slot;
 }

@@ -2,11 +2,11 @@ import 'reflect-metadata';
 import { sharedState } from '../core/index.js';
 import type { Method } from './declaration.js';
 
-const wrapped = sharedState('wrapped methods', () => new WeakMap<Method, Method>());
+const methodsByWrapper = sharedState('wrapped methods', () => new WeakMap<Method, Method>());
 
 /**
- * Gives `wrapper` the name, length and metadata of `method`, because routes, schedules and documentation are found by
- * them. `unwrapped` finds the method again, whose source names its arguments.
+ * Gives `wrapper` the name, length and metadata of `method`, because Nest finds routes, schedules and documentation by them.
+ * Records `method` for `unwrapped`, because the names of its arguments are in its source.
  */
 export function wrapMethod<Wrapper extends Method>(method: Method, wrapper: Wrapper): Wrapper {
   for (const property of ['name', 'length'] as const) {
@@ -15,13 +15,12 @@ export function wrapMethod<Wrapper extends Method>(method: Method, wrapper: Wrap
   for (const key of Reflect.getOwnMetadataKeys(method)) {
     Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, method), wrapper);
   }
-  wrapped.set(wrapper, method);
+  methodsByWrapper.set(wrapper, method);
   return wrapper;
 }
 
-/** The method as its class declares it, below all wrappers of this library. */
+/** Returns the method as its class declares it, without the wrappers of this library. */
 export function unwrapped(method: Method): Method {
-  let inner = method;
-  for (let next = wrapped.get(inner); next; next = wrapped.get(inner)) inner = next;
-  return inner;
+  const wrappedMethod = methodsByWrapper.get(method);
+  return wrappedMethod ? unwrapped(wrappedMethod) : method;
 }

@@ -13,41 +13,41 @@ import { LockMetrics, type LockMetricsOptions } from './lock-metrics.js';
 
 export interface LockMetricsModuleOptions extends LockMetricsOptions {
   /**
-   * The label `template` of a key that no `@Locked` makes, without its namespace. Few values, and nothing about people:
-   * each is a series for ever. @default its first word, and `*` for all that follows
+   * Function that returns the label `template` for a key, without its namespace, that no `@Locked` makes. Let it return few
+   * values, and no personal data: Prometheus keeps a series for each value. @default the first word, and `*` for the rest
    */
   readonly templateOf?: (key: string) => string;
 }
 
-/** The option that is the module's own. */
-const TEMPLATE_OF = Symbol('templateOf of LockMetricsModule');
+/** Token of the option `templateOf`. */
+const TEMPLATE_OF_TOKEN = Symbol('templateOf of LockMetricsModule');
 
 @Injectable()
-class ApplicationMetrics implements OnModuleInit, OnApplicationShutdown {
-  readonly #stops: (() => void)[] = [];
+class MetricsStarter implements OnModuleInit, OnApplicationShutdown {
+  readonly #stopFunctions: (() => void)[] = [];
 
   constructor(
     private readonly metrics: LockMetrics,
     private readonly discovery: DiscoveryService,
-    @Inject(TEMPLATE_OF) private readonly familyOf: (key: string) => string,
+    @Inject(TEMPLATE_OF_TOKEN) private readonly templateOf: (key: string) => string,
   ) {}
 
   onModuleInit(): void {
     const names = KeyTemplateNames.of(this.discovery);
-    const templateOf = (key: string): string => names.templateOf(key) ?? this.familyOf(key);
+    const templateOf = (key: string): string => names.templateOf(key) ?? this.templateOf(key);
     for (const [backend, locks] of lockServicesOf(this.discovery)) {
-      this.#stops.push(this.metrics.observe(locks, { backend, templateOf, templates: names.templates }));
+      this.#stopFunctions.push(this.metrics.observe(locks, { backend, templateOf, templates: names.templates }));
     }
   }
 
   onApplicationShutdown(): void {
-    for (const stop of this.#stops.splice(0)) stop();
+    for (const stop of this.#stopFunctions.splice(0)) stop();
   }
 }
 
 /**
- * Keeps the metrics of all lock services of the application, for an endpoint of yours that prints the registry. Import it
- * beside `DistributedLockModule`.
+ * Records the metrics of all lock services of the application in a registry of prom-client. Import the module beside
+ * `DistributedLockModule`, and print the registry in an endpoint of your application.
  */
 @Module({})
 export class LockMetricsModule {
@@ -58,8 +58,8 @@ export class LockMetricsModule {
       imports: [DiscoveryModule],
       providers: [
         { provide: LockMetrics, useFactory: () => LockMetrics.of(options) },
-        { provide: TEMPLATE_OF, useValue: templateOf },
-        ApplicationMetrics,
+        { provide: TEMPLATE_OF_TOKEN, useValue: templateOf },
+        MetricsStarter,
       ],
       exports: [LockMetrics],
     };

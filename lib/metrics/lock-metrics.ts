@@ -3,46 +3,46 @@ import type { LockObserver, LockService } from '../core/index.js';
 import { TemplateLabels } from './template-labels.js';
 
 export interface LockMetricsOptions {
-  /** @default the global registry of prom-client */
+  /** Registry that gets the metrics. @default the global registry of prom-client */
   readonly register?: Registry;
-  /** Before the name of each metric. @default 'distributed_lock_' */
+  /** Text before the name of each metric. @default 'distributed_lock_' */
   readonly prefix?: string;
-  /** Upper bounds of `wait_seconds`. @default 1 ms to 60 s */
+  /** Upper bounds of `wait_seconds`, in seconds. @default 1 ms to 60 s */
   readonly waitBuckets?: readonly number[];
-  /** Upper bounds of `hold_seconds`. @default 1 ms to an hour */
+  /** Upper bounds of `hold_seconds`, in seconds. @default 1 ms to an hour */
   readonly holdBuckets?: readonly number[];
 }
 
 export interface ObservedService {
-  /** The label `backend`. @default the backend's name */
+  /** Label `backend`. @default the backend's name */
   readonly backend?: string;
-  /** The label `template` of a key without its namespace. @default its first word, and `*` for all that follows */
+  /** Function that returns the label `template` for a key without its namespace. @default the first word, and `*` for the rest */
   readonly templateOf?: (key: string) => string;
-  /** Labels that always count by themselves. Of others the first 200 do. @default none */
+  /** Templates that always have a label of their own. Only the first 200 other templates have one. @default none */
   readonly templates?: ReadonlySet<string>;
 }
 
-const WAIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
-const HOLD_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600];
+const DEFAULT_WAIT_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const DEFAULT_HOLD_BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 300, 900, 3_600];
 
-const PREFIX = 'distributed_lock_';
+const DEFAULT_PREFIX = 'distributed_lock_';
 const LABELS = ['backend', 'template'] as const;
 type Labels = Record<(typeof LABELS)[number], string>;
-/** By their registry and prefix. */
-const MADE = new WeakMap<Registry, Map<string, LockMetrics>>();
+/** Metrics of this process, by registry and prefix. */
+const metricsByRegistry = new WeakMap<Registry, Map<string, LockMetrics>>();
 
-interface Watched {
+interface ObservedLocks {
   readonly service: LockService;
   readonly backend: string;
   readonly labelsOf: (key: string) => Labels;
 }
 
 /**
- * The metrics of a process, one set for each registry. Their labels are the backend and the template of a key, never the
- * key itself.
+ * Metrics of the locks of a process, one set for each registry and prefix. The labels are the backend and the template of a
+ * key, never the key itself.
  */
 export class LockMetrics {
-  readonly #watched = new Set<Watched>();
+  readonly #observedLocks = new Set<ObservedLocks>();
   readonly #acquisitions;
   readonly #waits;
   readonly #holds;
@@ -52,18 +52,18 @@ export class LockMetrics {
   readonly #failures;
   readonly #waiting;
 
-  /** Those of this registry and prefix, made by the first who asks: a process may start several applications. */
+  /** Returns the metrics of a registry and prefix. Several applications of a process share them. The first call creates them. */
   static of(options: LockMetricsOptions = {}): LockMetrics {
-    const { register = globalRegister, prefix = PREFIX } = options;
-    const byPrefix = MADE.get(register) ?? new Map<string, LockMetrics>();
+    const { register = globalRegister, prefix = DEFAULT_PREFIX } = options;
+    const byPrefix = metricsByRegistry.get(register) ?? new Map<string, LockMetrics>();
     const metrics = byPrefix.get(prefix) ?? new LockMetrics(options);
-    MADE.set(register, byPrefix.set(prefix, metrics));
+    metricsByRegistry.set(register, byPrefix.set(prefix, metrics));
     return metrics;
   }
 
   private constructor(options: LockMetricsOptions) {
-    const { register = globalRegister, prefix = PREFIX } = options;
-    const { waitBuckets = WAIT_BUCKETS, holdBuckets = HOLD_BUCKETS } = options;
+    const { register = globalRegister, prefix = DEFAULT_PREFIX } = options;
+    const { waitBuckets = DEFAULT_WAIT_BUCKETS, holdBuckets = DEFAULT_HOLD_BUCKETS } = options;
     const registers = [register];
     const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
       new Counter({ name: `${prefix}${name}_total`, help, labelNames, registers });
@@ -79,34 +79,35 @@ export class LockMetrics {
     const gauge = (name: string, help: string, collect?: (this: Gauge) => void) =>
       new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, ...(collect ? { collect } : {}) });
     this.#waiting = gauge('waiting', 'Callers who wait now');
-    const watched = this.#watched;
+    const observedLocks = this.#observedLocks;
     gauge('held', 'Locks that are held now', function () {
       this.reset();
-      for (const { service, labelsOf } of watched) for (const { key } of service.inspect()) this.inc(labelsOf(key));
+      for (const { service, labelsOf } of observedLocks)
+        for (const { key } of service.inspect()) this.inc(labelsOf(key));
     });
     gauge('backend_up', '1: the backend answers; 0: it does not, or was not asked yet', function () {
-      for (const { service, backend } of watched) this.set({ backend }, service.health.status === 'up' ? 1 : 0);
+      for (const { service, backend } of observedLocks) this.set({ backend }, service.health.status === 'up' ? 1 : 0);
     });
   }
 
-  /** From now on, until what this returns is called. */
-  observe(service: LockService, observed: ObservedService = {}): () => void {
-    const { backend = service.backend.name, templateOf, templates: known } = observed;
-    const templates = new TemplateLabels(templateOf, known);
+  /** Records the events of `service` until the returned function is called. */
+  observe(service: LockService, options: ObservedService = {}): () => void {
+    const { backend = service.backend.name, templateOf, templates: knownTemplates } = options;
+    const templateLabels = new TemplateLabels(templateOf, knownTemplates);
     const labelsOf = (key: string): Labels => ({
       backend,
-      template: templates.of(key.slice(service.keyPrefix.length)),
+      template: templateLabels.labelFor(key.slice(service.keyPrefix.length)),
     });
-    const watched = { service, backend, labelsOf };
-    const stop = service.observe(this.#observer(watched));
-    this.#watched.add(watched);
+    const entry = { service, backend, labelsOf };
+    const stop = service.observe(this.#createObserver(entry));
+    this.#observedLocks.add(entry);
     return () => {
       stop();
-      this.#watched.delete(watched);
+      this.#observedLocks.delete(entry);
     };
   }
 
-  #observer({ backend, labelsOf }: Watched): LockObserver {
+  #createObserver({ backend, labelsOf }: ObservedLocks): LockObserver {
     return {
       acquired: ({ key, from, waitedMs }) => {
         const labels = labelsOf(key);
@@ -125,9 +126,9 @@ export class LockMetrics {
       tracer: {
         begin: ({ key }) => {
           const labels = labelsOf(key);
-          const over = (): void => this.#waiting.dec(labels);
+          const endWait = (): void => this.#waiting.dec(labels);
           this.#waiting.inc(labels);
-          return { granted: over, refused: over, failed: over };
+          return { granted: endWait, refused: endWait, failed: endWait };
         },
       },
     };

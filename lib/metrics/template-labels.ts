@@ -1,23 +1,23 @@
 import { keyFamily } from '../nest/locked/key-template-names.js';
 
-/** A label of Prometheus may have few values: each is a series of its own, for ever. */
-const MOST_TEMPLATES = 200;
-const OTHERS = '(others)';
+/** Maximum number of unknown templates with a label: Prometheus keeps a series for each value of a label. */
+const MAX_TEMPLATES = 200;
+const OTHERS_LABEL = '(others)';
 
-/** The templates of keys as labels: those that are known, the first 200 others, and one for all that come later. */
+/** Labels of keys by their templates. Templates that come after the maximum share one label. */
 export class TemplateLabels {
-  readonly #seen = new Set<string>();
+  readonly #labelledTemplates = new Set<string>();
 
   constructor(
     private readonly templateOf: (key: string) => string = keyFamily,
-    private readonly known: ReadonlySet<string> = new Set(),
+    private readonly knownTemplates: ReadonlySet<string> = new Set(),
   ) {}
 
-  of(key: string): string {
+  labelFor(key: string): string {
     const template = this.templateOf(key);
-    if (this.known.has(template) || this.#seen.has(template)) return template;
-    if (this.#seen.size >= MOST_TEMPLATES) return OTHERS;
-    this.#seen.add(template);
+    if (this.knownTemplates.has(template) || this.#labelledTemplates.has(template)) return template;
+    if (this.#labelledTemplates.size >= MAX_TEMPLATES) return OTHERS_LABEL;
+    this.#labelledTemplates.add(template);
     return template;
   }
 }

@@ -19,90 +19,100 @@ import type { LockAcquireResult, LockStore } from './lock-store.js';
 
 const MAX_TTL_MS = 30 * 86_400_000;
 
-/** So many leases are remembered. Whose is forgotten is looked up. */
-const MAX_REMEMBERED = 100_000;
+/** Maximum number of leases to remember. The store is asked for the others. */
+const MAX_REMEMBERED_LEASES = 100_000;
 
-type Looking = LeaseStore & Required<Pick<LeaseStore, 'look'>>;
+/** Store that can tell who holds a key. */
+type SearchableStore = LeaseStore & Required<Pick<LeaseStore, 'look'>>;
 
 /**
- * A store for `@nestjs/locks`, on any backend whose leases each have a TTL of their own. Register it with the package's
- * `LocksStorage`. Nest opens and closes it with the application. It owns its backend, as a `LockService` does.
+ * Returns a store for `@nestjs/locks`, on any backend whose leases each have a TTL of their own. Register the store with the
+ * package's `LocksStorage`. Nest opens and closes it with the application. The store closes its backend, as a `LockService`
+ * does.
  * @throws LockConfigurationError for a backend whose TTL is a session's: etcd, ZooKeeper, SQL `session` and `row`
  */
-export function lockStore(given: GivenBackend): BackendLockStore {
-  const backend = runOutsideLocks(() => openBackend(given));
+export function lockStore(input: GivenBackend): BackendLockStore {
+  const backend = runOutsideLocks(() => openBackend(input));
   try {
     return new BackendLockStore(backend);
   } catch (error) {
-    if (typeof given === 'function') backend.close().catch(() => undefined);
+    if (typeof input === 'function') backend.close().catch(() => undefined);
     throw error;
   }
 }
 
-/** The store that `lockStore` returns. Calls reject with `LockBackendError` when the backend gives no answer. */
+/** Store that `lockStore` returns. Its calls reject with `LockBackendError` when the backend does not answer. */
 export class BackendLockStore implements LockStore, AsyncDisposable {
-  readonly #store: Looking;
-  /** The owners of the leases that this process got, by the names that the package gave them. */
-  readonly #leases = new Map<string, string>();
+  readonly #store: SearchableStore;
+  /** Owners in the backend of the leases that this process acquired, by the hashes of the package's keys and owners. */
+  readonly #leaseOwners = new Map<string, string>();
   readonly #metadata = ownMetadata(undefined);
 
   /** @internal */
   constructor(readonly backend: LockBackend) {
-    assertSuitable(backend.store);
+    assertCompatible(backend.store);
     this.#store = backend.store;
   }
 
-  /** The token grows with each acquisition of the key. */
+  /** Acquires a free key. The fencing token grows with each acquisition of the key. */
   async acquire(key: string, owner: string, ttl: number): Promise<LockAcquireResult> {
-    const name = nameOf(key, owner);
-    // No two attempts have one owner, so the store refuses the second one whoever makes it.
-    const attempt = name + randomBytes(16).toString('base64url');
-    const request = { owner: attempt, ttlMs: this.#ttlOf(ttl), metadata: this.#metadata, deadline: Deadline.after(0) };
+    const ownerHash = hashOwner(key, owner);
+    // Each attempt has an owner of its own. Hence the store refuses a held key also to its own holder.
+    const leaseOwner = ownerHash + randomBytes(16).toString('base64url');
+    const request = {
+      owner: leaseOwner,
+      ttlMs: this.#supportedTtlMs(ttl),
+      metadata: this.#metadata,
+      deadline: Deadline.after(0),
+    };
     const lease = await runOutsideLocks(() => this.backend.acquire(key, request));
     if (!lease) return { acquired: false };
-    this.#remember(name, attempt);
+    this.#remember(ownerHash, leaseOwner);
     return { acquired: true, fencingToken: Number(lease.fencingToken) };
   }
 
   async renew(key: string, owner: string, ttl: number): Promise<boolean> {
-    const ttlMs = this.#ttlOf(ttl);
-    const name = nameOf(key, owner);
-    return this.#ask('renew', key, async () => {
-      const attempt = this.#leases.get(name) ?? (await this.#find(key, name));
-      const renewed = attempt !== undefined && (await this.#store.renew(key, attempt, ttlMs));
-      if (!renewed) this.#leases.delete(name);
-      return renewed;
+    const ttlMs = this.#supportedTtlMs(ttl);
+    const ownerHash = hashOwner(key, owner);
+    return this.#send('renew', key, async () => {
+      const leaseOwner = this.#leaseOwners.get(ownerHash) ?? (await this.#findLeaseOwner(key, ownerHash));
+      const isRenewed = leaseOwner !== undefined && (await this.#store.renew(key, leaseOwner, ttlMs));
+      if (!isRenewed) this.#leaseOwners.delete(ownerHash);
+      return isRenewed;
     });
   }
 
-  /** One that fails is asked again in the background: the key is not to stay closed for the rest of a long TTL. */
+  /** Frees the key. Tries again in the background after a failure: the key must not stay held for the rest of a long TTL. */
   async release(key: string, owner: string): Promise<boolean> {
-    const name = nameOf(key, owner);
-    const remembered = this.#leases.get(name);
-    this.#leases.delete(name);
+    const ownerHash = hashOwner(key, owner);
+    const rememberedOwner = this.#leaseOwners.get(ownerHash);
+    this.#leaseOwners.delete(ownerHash);
     try {
-      return await this.#ask('release', key, async () => {
-        // Some stores call a lease released that had expired, and that nobody has taken since.
-        const attempt = await this.#find(key, name);
-        return attempt !== undefined && this.#store.release(key, attempt);
+      return await this.#send('release', key, async () => {
+        // Some stores report success for a lease that has expired. Hence the store is first asked who holds the key.
+        const leaseOwner = await this.#findLeaseOwner(key, ownerHash);
+        return leaseOwner !== undefined && this.#store.release(key, leaseOwner);
       });
     } catch (error) {
-      if (remembered !== undefined) this.#abandon(key, remembered);
+      if (rememberedOwner !== undefined) this.#releaseInBackground(key, rememberedOwner);
       throw error;
     }
   }
 
-  /** Called by Nest. A server that cannot be reached is no reason not to start. @throws LockConfigurationError */
+  /**
+   * Starts the backend; Nest calls it. The application also starts when the server cannot be reached.
+   * @throws LockConfigurationError the backend can never work
+   */
   onModuleInit(): Promise<void> {
     return runOutsideLocks(() => startBackend(this.backend, () => undefined));
   }
 
-  /** Called by Nest, after the package has released what it holds. */
+  /** Closes the backend; Nest calls it after the package has released its locks. */
   onApplicationShutdown(): Promise<void> {
     return this.close();
   }
 
-  /** Closes the backend. What is held ends by its TTL. Idempotent. */
+  /** Closes the backend. Locks that are still held end by their TTL. Further calls do nothing. */
   close(): Promise<void> {
     return this.backend.close();
   }
@@ -111,31 +121,31 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
     return this.close();
   }
 
-  /** The owner on the server, if that is an attempt of this name. */
-  async #find(key: string, name: string): Promise<string | undefined> {
+  /** Returns the owner of the key's lease in the backend, if the owner has this hash. */
+  async #findLeaseOwner(key: string, ownerHash: string): Promise<string | undefined> {
     const { holder } = await this.#store.look(key);
-    return holder?.owner.startsWith(name) === true ? holder.owner : undefined;
+    return holder?.owner.startsWith(ownerHash) === true ? holder.owner : undefined;
   }
 
-  #remember(name: string, attempt: string): void {
-    this.#leases.delete(name);
-    this.#leases.set(name, attempt);
-    const [oldest] = this.#leases.keys();
-    if (this.#leases.size > MAX_REMEMBERED && oldest !== undefined) this.#leases.delete(oldest);
+  #remember(ownerHash: string, leaseOwner: string): void {
+    this.#leaseOwners.delete(ownerHash);
+    this.#leaseOwners.set(ownerHash, leaseOwner);
+    const [oldest] = this.#leaseOwners.keys();
+    if (this.#leaseOwners.size > MAX_REMEMBERED_LEASES && oldest !== undefined) this.#leaseOwners.delete(oldest);
   }
 
-  #abandon(key: string, owner: string): void {
+  #releaseInBackground(key: string, owner: string): void {
     const request = { owner, ttlMs: MAX_TTL_MS, metadata: this.#metadata, deadline: Deadline.after(0) };
     runOutsideLocks(() => this.backend.abandon(key, request));
   }
 
-  /** A shorter one than the store can keep is lengthened: a lock may outlive its holder's trust, never the reverse. */
-  #ttlOf(ttl: number): number {
+  /** Returns the TTL, or the store's minimum if that is longer: a lease may last longer than its owner asked, never shorter. */
+  #supportedTtlMs(ttl: number): number {
     assertWhole('ttl', ttl, 1, MAX_TTL_MS);
     return Math.max(ttl, this.#store.traits?.ttlLimits?.minMs ?? 0);
   }
 
-  async #ask<T>(operation: string, key: string, request: () => Promise<T>): Promise<T> {
+  async #send<T>(operation: string, key: string, request: () => Promise<T>): Promise<T> {
     try {
       return await runOutsideLocks(request);
     } catch (cause) {
@@ -145,23 +155,27 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
   }
 }
 
-/** Stores keep owners of a few plain characters, each of one key. The bytes of UTF-16 differ for any two texts. */
-function nameOf(key: string, owner: string): string {
+/**
+ * Returns a hash of the key and its owner, because stores accept only short owners of plain characters. UTF-16 has different
+ * bytes for any two texts, also for malformed ones.
+ */
+function hashOwner(key: string, owner: string): string {
   assertKey(key);
   if (typeof owner !== 'string') refuseOption('owner', 'must be a string');
   const hash = createHash('sha256').update(`${key.length}:${key}${owner}`, 'utf16le');
   return hash.digest().subarray(0, 18).toString('base64url');
 }
 
-function assertSuitable(store: LeaseStore): asserts store is Looking {
+/** @throws LockConfigurationError when `@nestjs/locks` cannot use the store */
+function assertCompatible(store: LeaseStore): asserts store is SearchableStore {
   const { name, traits: { endsWith = 'ttl', writesUncompared = false } = {} } = store;
   if (endsWith !== 'ttl') {
-    const why = `its locks end with the ${endsWith} of a process, and @nestjs/locks gives each lock a TTL of its own`;
-    throw new LockConfigurationError(`${name} cannot be a lock store: ${why}`, 'backend');
+    const reason = `its locks end with the ${endsWith} of a process, and @nestjs/locks gives each lock a TTL of its own`;
+    throw new LockConfigurationError(`${name} cannot be a lock store: ${reason}`, 'backend');
   }
   if (writesUncompared) {
-    const why = 'it compares owners in one step and writes in the next, and @nestjs/locks asks for both in one';
-    throw new LockConfigurationError(`${name} cannot be a lock store: ${why}. Choose another mode`, 'backend');
+    const reason = 'it compares owners in one step and writes in the next, and @nestjs/locks asks for both in one';
+    throw new LockConfigurationError(`${name} cannot be a lock store: ${reason}. Choose another mode`, 'backend');
   }
   if (store.look) return;
   throw new LockConfigurationError(`${name} cannot be a lock store: it has no look()`, 'backend');

@@ -1,12 +1,12 @@
-/** The `LockAcquireResult` of `@nestjs/locks`. */
+/** Type `LockAcquireResult` of `@nestjs/locks`. */
 export type LockAcquireResult = { acquired: true; fencingToken: number } | { acquired: false };
 
-/** The `LockStore` of `@nestjs/locks`, written out: this library does not depend on that package. */
+/** Interface `LockStore` of `@nestjs/locks`. It is copied, because this library does not depend on that package. */
 export interface LockStore {
-  /** Takes a free key for `owner`, for `ttl` milliseconds. Refused also to the owner who holds it. */
+  /** Acquires a free key for `ttl` milliseconds. A key that `owner` itself holds is not acquired again. */
   acquire(key: string, owner: string, ttl: number): Promise<LockAcquireResult>;
-  /** `false`: `owner` does not hold the key. Nothing is changed then. */
+  /** Sets the time to live to `ttl` milliseconds. Returns `false`, and changes nothing, when `owner` does not hold the key. */
   renew(key: string, owner: string, ttl: number): Promise<boolean>;
-  /** `false`: `owner` does not hold the key. Nothing is changed then. */
+  /** Frees the key. Returns `false`, and changes nothing, when `owner` does not hold the key. */
   release(key: string, owner: string): Promise<boolean>;
 }

@@ -5,14 +5,14 @@ import { lockServicesOf } from '../nest/module/lock-services-of.js';
 import { LockSpans } from './lock-spans.js';
 
 @Injectable()
-class LockTracing implements OnModuleInit {
+class TracingStarter implements OnModuleInit {
   constructor(private readonly discovery: DiscoveryService) {}
 
   onModuleInit(): void {
     const names = KeyTemplateNames.of(this.discovery);
     for (const locks of lockServicesOf(this.discovery).values()) {
-      const templateOf = (prefixed: string): string => {
-        const key = prefixed.slice(locks.keyPrefix.length);
+      const templateOf = (prefixedKey: string): string => {
+        const key = prefixedKey.slice(locks.keyPrefix.length);
         return names.templateOf(key) ?? keyFamily(key);
       };
       locks.observe(new LockSpans({ templateOf }));
@@ -20,6 +20,6 @@ class LockTracing implements OnModuleInit {
   }
 }
 
-/** Gives the spans of `LockSpans` to all lock services of the application. Import it beside `DistributedLockModule`. */
-@Module({ imports: [DiscoveryModule], providers: [LockTracing] })
+/** Records spans for all lock services of the application. Import this module beside `DistributedLockModule`. */
+@Module({ imports: [DiscoveryModule], providers: [TracingStarter] })
 export class LockTracingModule {}

@@ -5,19 +5,19 @@ import { type BackendHealth, LockConfigurationError, type LockService } from '..
 import { DEFAULT_BACKEND } from '../nest/inject-lock-service.decorator.js';
 import { lockServicesOf } from '../nest/module/lock-services-of.js';
 
-/** What a check shows besides `status`. */
+/** Details of a check, besides its `status`. */
 export interface LockHealthDetails extends Omit<BackendHealth, 'status'> {
-  /** The kind of backend: `redis`. */
+  /** Kind of the backend: `redis`. */
   readonly backend: string;
-  /** Locks that this process holds. */
+  /** Number of locks that this process holds. */
   readonly held: number;
-  /** How many of them are in doubt. */
+  /** Number of held locks whose renewal is late or has failed. */
   readonly inJeopardy: number;
 }
 
 /**
- * Checks a backend for `@nestjs/terminus`, from 11 on: `up` or `down`, with its servers one by one and with advice. Asks
- * the server only while nothing is known of it, which is `idle` elsewhere. Provided by `LockHealthModule`.
+ * Checks the health of a backend for `@nestjs/terminus` 11 and later: `up` or `down`, with the state of each server and with
+ * advice. The indicator sends a request to the server only while its health is `idle`. `LockHealthModule` provides it.
  */
 @Injectable()
 export class LockHealthIndicator {
@@ -27,35 +27,36 @@ export class LockHealthIndicator {
   ) {}
 
   /**
-   * @param key as the result is to be named
-   * @param backend as in `backends` of `DistributedLockModule`
+   * Returns the health of a backend.
+   * @param key the name of the result
+   * @param backend the name in `backends` of `DistributedLockModule`
    * @throws LockConfigurationError there is no such backend
    */
   async check<Key extends string>(key: Key, backend = DEFAULT_BACKEND): Promise<HealthIndicatorResult<Key>> {
-    const locks = this.#service(backend);
-    const { status, ...known } = await healthOf(locks);
-    const held = locks.inspect();
+    const locks = this.#findService(backend);
+    const { status, ...healthDetails } = await determineHealth(locks);
+    const heldLocks = locks.inspect();
     const details: LockHealthDetails = {
       backend: locks.backend.name,
-      held: held.length,
-      inJeopardy: held.filter(({ state }) => state === 'jeopardy').length,
-      ...known,
+      held: heldLocks.length,
+      inJeopardy: heldLocks.filter(({ state }) => state === 'jeopardy').length,
+      ...healthDetails,
     };
     const indicator = this.indicators.check(key);
     return status === 'up' ? indicator.up({ ...details }) : indicator.down({ ...details });
   }
 
-  #service(backend: string): LockService {
+  #findService(backend: string): LockService {
     const services = lockServicesOf(this.discovery);
-    const found = services.get(backend);
-    if (found) return found;
+    const service = services.get(backend);
+    if (service) return service;
     const names = [...services.keys()].join(', ');
     throw new LockConfigurationError(`there is no backend ${JSON.stringify(backend)}, only [${names}]`, 'backend');
   }
 }
 
-/** A backend without a server, as in memory, knows of no trouble. */
-async function healthOf(locks: LockService): Promise<BackendHealth> {
+/** Returns the health of the backend. Starts the backend when its health is unknown. A backend without a server is `up`. */
+async function determineHealth(locks: LockService): Promise<BackendHealth> {
   if (!locks.backend.store.health) return { status: 'up' };
   if (locks.health.status === 'idle') await locks.start();
   const { health } = locks;

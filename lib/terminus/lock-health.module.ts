@@ -3,7 +3,7 @@ import { DiscoveryModule } from '@nestjs/core';
 import { TerminusModule } from '@nestjs/terminus';
 import { LockHealthIndicator } from './lock-health.indicator.js';
 
-/** Gives `LockHealthIndicator` to the modules that import it. */
+/** Provides `LockHealthIndicator` to the modules that import this one. */
 @Module({
   imports: [DiscoveryModule, TerminusModule],
   providers: [LockHealthIndicator],

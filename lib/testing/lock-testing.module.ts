@@ -5,39 +5,41 @@ import { ManualClock } from './manual-clock.js';
 import { TestLockBackend } from './test-lock-backend.js';
 
 export interface LockTestingOptions extends Omit<LockServiceOptions, 'clock'> {
-  /** `manual`: time stands still until the test moves it by `ManualClock`. `real`: time goes on. @default 'manual' */
+  /** Clock of the locks: `manual` stands still until the test moves it by `ManualClock`; `real` runs. @default 'manual' */
   clock?: 'manual' | 'real';
-  /** The names of further backends. @default [] */
+  /** Names of further backends. @default [] */
   backends?: readonly string[];
 }
 
-/** The token of a named backend's `TestLockBackend`: the class itself for the default one. */
+/** Returns the token of a backend's `TestLockBackend`: the class itself for the default backend. */
 export function getTestLockBackendToken(backend = 'default'): typeof TestLockBackend | string {
   return backend === 'default' ? TestLockBackend : `TestLockBackend(${backend})`;
 }
 
 /**
- * Stands in for `DistributedLockModule` in tests of parts of an application; a test of the whole application overrides
- * `DISTRIBUTED_LOCK_OPTIONS` instead. Get `TestLockBackend` from it to let things fail, and `ManualClock` to move time.
- * The grace time of a shutdown is 0 unless given: while time stands still it would not end.
+ * Replaces `DistributedLockModule` in tests of parts of an application. A test of the whole application overrides
+ * `DISTRIBUTED_LOCK_OPTIONS` instead. The module provides `TestLockBackend`, to make requests fail, and `ManualClock`, to
+ * move time. `shutdownGraceMs` is 0 by default, because a longer one would not end while time stands still.
  */
 @Module({})
 export class LockTestingModule {
   /** @throws LockConfigurationError */
   static forRoot({ clock = 'manual', backends = [], ...options }: LockTestingOptions = {}): DynamicModule {
-    const time = clock === 'manual' ? { clock: new ManualClock() } : {};
-    const main = new TestLockBackend(time);
-    const others = backends.map((name) => [name, new TestLockBackend(time)] as const);
+    const clockOption = clock === 'manual' ? { clock: new ManualClock() } : {};
+    const defaultBackend = new TestLockBackend(clockOption);
+    const namedBackends = backends.map((name) => [name, new TestLockBackend(clockOption)] as const);
     const providers = [
-      ...(time.clock ? [{ provide: ManualClock, useValue: time.clock }] : []),
-      { provide: TestLockBackend, useValue: main },
-      ...others.map(([name, backend]) => ({ provide: getTestLockBackendToken(name), useValue: backend })),
+      ...(clockOption.clock ? [{ provide: ManualClock, useValue: clockOption.clock }] : []),
+      { provide: TestLockBackend, useValue: defaultBackend },
+      ...namedBackends.map(([name, backend]) => ({ provide: getTestLockBackendToken(name), useValue: backend })),
     ];
-    const named = { ...Object.fromEntries(others), default: main };
+    const allBackends = { ...Object.fromEntries(namedBackends), default: defaultBackend };
     return {
       module: LockTestingModule,
       global: true,
-      imports: [DistributedLockModule.forRoot({ shutdownGraceMs: 0, ...options, ...time, backends: named })],
+      imports: [
+        DistributedLockModule.forRoot({ shutdownGraceMs: 0, ...options, ...clockOption, backends: allBackends }),
+      ],
       providers,
       exports: providers.map(({ provide }) => provide),
     };

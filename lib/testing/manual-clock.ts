@@ -1,55 +1,56 @@
 import type { Clock, Timer } from '../core/index.js';
 
-interface Pending {
-  readonly due: number;
+interface ScheduledCall {
+  /** Time of the clock in milliseconds. */
+  readonly dueAt: number;
   readonly callback: () => void;
 }
 
-/** Taken before a test framework may replace it by a fake. */
-const nextTurn = setImmediate;
+/** Function of Node, stored before fake timers of a test framework may replace it. */
+const originalSetImmediate = setImmediate;
 
-/** Time that stands still until a test moves it. Give it to the lock service and to the backend alike. */
+/** Clock that stands still until a test moves it. The lock service and its backend must have the same clock. */
 export class ManualClock implements Clock {
   #now = 0;
-  readonly #pending = new Set<Pending>();
+  readonly #scheduledCalls = new Set<ScheduledCall>();
 
   now(): number {
     return this.#now;
   }
 
   schedule(delayMs: number, callback: () => void): Timer {
-    const pending: Pending = { due: this.#now + Math.max(0, delayMs), callback };
-    if (delayMs !== Infinity) this.#pending.add(pending);
-    return { cancel: () => void this.#pending.delete(pending) };
+    const call: ScheduledCall = { dueAt: this.#now + Math.max(0, delayMs), callback };
+    if (delayMs !== Infinity) this.#scheduledCalls.add(call);
+    return { cancel: () => void this.#scheduledCalls.delete(call) };
   }
 
-  /** Moves time on and runs what falls due, each thing at its time; promises settle in between. */
+  /** Moves the clock on, and runs the callbacks that become due, each at its own time. Promises settle before each callback. */
   async advance(ms: number): Promise<void> {
-    const end = this.#now + ms;
-    await settle();
-    for (let next = this.#next(end); next; next = this.#next(end)) {
-      this.#now = Math.max(this.#now, next.due);
-      this.#pending.delete(next);
-      next.callback();
-      await settle();
+    const endTime = this.#now + ms;
+    await settlePromises();
+    for (let call = this.#firstDueCall(endTime); call; call = this.#firstDueCall(endTime)) {
+      this.#now = Math.max(this.#now, call.dueAt);
+      this.#scheduledCalls.delete(call);
+      call.callback();
+      await settlePromises();
     }
-    this.#now = end;
+    this.#now = endTime;
   }
 
-  /** Moves time on and runs nothing: what a blocked event loop or a stopped process sees when it wakes up. */
+  /** Moves the clock on without running callbacks, as after a blocked event loop or a stopped process. */
   stall(ms: number): void {
     this.#now += ms;
   }
 
-  #next(end: number): Pending | undefined {
-    let first: Pending | undefined;
-    for (const pending of this.#pending) {
-      if (pending.due <= end && (!first || pending.due < first.due)) first = pending;
+  #firstDueCall(time: number): ScheduledCall | undefined {
+    let first: ScheduledCall | undefined;
+    for (const call of this.#scheduledCalls) {
+      if (call.dueAt <= time && (!first || call.dueAt < first.dueAt)) first = call;
     }
     return first;
   }
 }
 
-function settle(): Promise<void> {
-  return new Promise((resolve) => void nextTurn(resolve));
+function settlePromises(): Promise<void> {
+  return new Promise((resolve) => void originalSetImmediate(resolve));
 }

@@ -11,28 +11,28 @@ import {
 } from '../core/index.js';
 import { MemoryLeaseStore } from '../backends/memory/index.js';
 
-/** A backend in memory that fails on request, to see what an application does then. */
+/** Backend in memory that fails on request, for tests of an application's reaction to failures. */
 export class TestLockBackend implements LeaseStore {
   readonly name = 'test';
   readonly guarantee = 'best-effort';
   readonly traits = { maxPermits: MOST_PERMITS };
   readonly #store: MemoryLeaseStore;
-  /** By owner. */
+  /** Signals that revoke leases, by owner. */
   readonly #revocations = new Map<string, { readonly key: string; readonly controller: AbortController }>();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiters = new Set<() => void>();
   #failure: Error | undefined;
-  #strangers = 0;
+  #occupyCount = 0;
 
   constructor(options: { readonly clock?: Clock } = {}) {
     this.#store = new MemoryLeaseStore(options.clock);
   }
 
-  /** `down` from `breakDown` until `repair`, for tests of health pages. Nobody is told of the change. */
+  /** Health of the backend: `down` from `breakDown` until `repair`. Changes are not reported to listeners. */
   get health(): HealthSource {
-    const failure = (): Error | undefined => this.#failure;
+    const getFailure = (): Error | undefined => this.#failure;
     return {
       get current(): BackendHealth {
-        const { message } = failure() ?? {};
+        const { message } = getFailure() ?? {};
         return message === undefined ? { status: 'up' } : { status: 'down', detail: message };
       },
       onChange: () => () => undefined,
@@ -40,7 +40,7 @@ export class TestLockBackend implements LeaseStore {
   }
 
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    // Nobody asks again after an error of this kind.
+    // The service retries after other errors. A `LockBackendError` reaches the caller at once.
     if (this.#failure)
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: this.#failure });
     const attempt = await this.#store.tryAcquire(key, owner, ttlMs, metadata);
@@ -51,32 +51,32 @@ export class TestLockBackend implements LeaseStore {
   }
 
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    this.#answer();
+    this.#throwIfBroken();
     return this.#store.renew(key, owner, ttlMs);
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    this.#answer();
+    this.#throwIfBroken();
     this.#revocations.delete(owner);
     return this.#store.release(key, owner);
   }
 
   watch(key: string, owner: string, wake: () => void): () => void {
-    this.#waiting.add(wake);
+    this.#waiters.add(wake);
     const unwatch = this.#store.watch(key, owner, wake);
     return () => {
-      this.#waiting.delete(wake);
+      this.#waiters.delete(wake);
       unwatch();
     };
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    this.#answer();
+    this.#throwIfBroken();
     return this.#store.isHeldBy(key, owner);
   }
 
   async look(key: string): Promise<LeaseState> {
-    this.#answer();
+    this.#throwIfBroken();
     return this.#store.look(key);
   }
 
@@ -88,7 +88,7 @@ export class TestLockBackend implements LeaseStore {
   }
 
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
-    this.#answer();
+    this.#throwIfBroken();
     yield* this.#store.keys(prefix);
   }
 
@@ -96,39 +96,39 @@ export class TestLockBackend implements LeaseStore {
     await this.#store.close();
   }
 
-  /** The keys that are held, with their namespace. */
+  /** Keys that are held, with their namespace. */
   get held(): string[] {
     return this.#store.held();
   }
 
-  /** The holders of `key` lose it now: their signals abort before this returns, with the reason `revoked`. */
+  /** Revokes `key`: its holders lose the lock with the reason `revoked`, and their signals abort before the call returns. */
   revoke(key: string): void {
     this.#store.revoke(key);
     for (const revocation of this.#revocations.values()) if (revocation.key === key) revocation.controller.abort();
   }
 
   /**
-   * Another process holds `key` from now on, until what this resolves to is called. Rejects when it is held already.
+   * Acquires `key` as another process would. Resolves to a function that releases the key. Rejects when the key is held.
    */
   async occupy(key: string): Promise<() => Promise<void>> {
-    this.#strangers += 1;
-    const owner = `stranger ${this.#strangers}`;
+    this.#occupyCount += 1;
+    const owner = `stranger ${this.#occupyCount}`;
     const attempt = await this.#store.tryAcquire(key, owner, 2 ** 31, { host: 'elsewhere', pid: 0, label: owner });
     if (!attempt.acquired) throw new Error(`"${key}" is held already`);
     return async () => void (await this.#store.release(key, owner));
   }
 
-  /** Every request fails from now on, also of those who wait already, as if the server were gone. */
+  /** Makes every request fail until `repair`, also those of callers that wait already, as if the server were gone. */
   breakDown(failure = new Error('the test backend is down')): void {
     this.#failure = failure;
-    for (const wake of this.#waiting) wake();
+    for (const wake of this.#waiters) wake();
   }
 
   repair(): void {
     this.#failure = undefined;
   }
 
-  #answer(): void {
+  #throwIfBroken(): void {
     if (this.#failure) throw this.#failure;
   }
 }

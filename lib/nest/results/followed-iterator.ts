@@ -7,8 +7,8 @@ type StepResult = IteratorResult<unknown>;
 /** Overrides the methods of the iterator itself instead of wrapping it: callers may need its other members. */
 export function followIterator(result: object, follower: Follower): FollowedResult {
   const cancellation = new AbortController();
-  const callTree = new AsyncResource('LockedResult');
-  const follow = (iterator: object): void => overrideSteps(iterator, follower, callTree, cancellation.signal);
+  const asyncContext = new AsyncResource('LockedResult');
+  const follow = (iterator: object): void => overrideSteps(iterator, follower, asyncContext, cancellation.signal);
   if ('next' in result) follow(result);
   else {
     const getIterator: unknown = Reflect.get(result, Symbol.asyncIterator);
@@ -24,7 +24,7 @@ export function followIterator(result: object, follower: Follower): FollowedResu
 function overrideSteps(
   iterator: object,
   { onEnd, whenReleased }: Follower,
-  callTree: AsyncResource,
+  asyncContext: AsyncResource,
   cancelled: AbortSignal,
 ): void {
   for (const name of ['next', 'return', 'throw']) {
@@ -33,7 +33,7 @@ function overrideSteps(
     overrideProperty(iterator, name, async (...args: unknown[]): Promise<StepResult> => {
       try {
         if (name === 'next') cancelled.throwIfAborted();
-        const stepResult = await callTree.runInAsyncScope((): Promise<StepResult> =>
+        const stepResult = await asyncContext.runInAsyncScope((): Promise<StepResult> =>
           Reflect.apply(method, iterator, args),
         );
         if (!stepResult.done && name !== 'return') return stepResult;

@@ -18,18 +18,18 @@ import type { FollowedResult, Follower } from './followed-result.js';
 
 /** Ends the work when the last subscription ends. Later subscribers get an error, because the lock is released by then. */
 export function followObservable(source: Observable<unknown>, { onEnd, whenReleased }: Follower): FollowedResult {
-  const callTree = new AsyncResource('LockedResult');
+  const asyncContext = new AsyncResource('LockedResult');
   const cancellation = new Subject<never>();
-  let subscriptions = 0;
+  let subscriptionCount = 0;
   let hasEnded = false;
   const value = defer(() => {
     if (hasEnded) return throwError(() => new Error('The lock of this Observable is released: call the method again'));
-    subscriptions += 1;
+    subscriptionCount += 1;
     let isCounted = true;
     const endSubscription = (): void => {
-      if (isCounted) subscriptions -= 1;
+      if (isCounted) subscriptionCount -= 1;
       isCounted = false;
-      if (subscriptions > 0) return;
+      if (subscriptionCount > 0) return;
       hasEnded = true;
       onEnd();
     };
@@ -39,7 +39,7 @@ export function followObservable(source: Observable<unknown>, { onEnd, whenRelea
       endSubscription();
       return hasEnded ? from(whenReleased()).pipe(map(() => notification)) : of(notification);
     };
-    return new Observable((subscriber) => callTree.runInAsyncScope(() => source.subscribe(subscriber))).pipe(
+    return new Observable((subscriber) => asyncContext.runInAsyncScope(() => source.subscribe(subscriber))).pipe(
       materialize(),
       concatMap(delayEnd),
       dematerialize(),

@@ -20,7 +20,7 @@ export function followStream(value: object, stream: Readable | Writable, { onEnd
 }
 
 export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }: Follower) {
-  const callTree = new AsyncResource('LockedResult');
+  const asyncContext = new AsyncResource('LockedResult');
   const reader = source.getReader();
   let controller: ReadableStreamDefaultController<Chunk> | undefined;
   const value = new ReadableStream<Chunk>(
@@ -28,7 +28,7 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
       start: (ownController) => void (controller = ownController),
       async pull(ownController) {
         try {
-          const { done, value: chunk } = await callTree.runInAsyncScope(() => reader.read());
+          const { done, value: chunk } = await asyncContext.runInAsyncScope(() => reader.read());
           if (!done) return ownController.enqueue(chunk);
           onEnd();
           ownController.close();
