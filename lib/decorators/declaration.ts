@@ -29,7 +29,7 @@ export function labelOf({ target, name }: Declaration): string {
 }
 
 /** Returns the first prototype in the chain, beginning with `prototype` itself, that declares the method. */
-export function ownerOf(prototype: object, name: string | symbol): object | undefined {
+export function findDeclaringPrototype(prototype: object, name: string | symbol): object | undefined {
   for (let owner: object | null = prototype; owner; owner = Object.getPrototypeOf(owner)) {
     if (Object.hasOwn(owner, name)) return owner;
   }

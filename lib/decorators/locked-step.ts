@@ -46,7 +46,7 @@ const slots = sharedState('steps', () => new WeakMap<object, Map<string | symbol
  * @throws LockConfigurationError the method has a step already
  */
 export function addLockedStep(declaration: Declaration, step: LockedStep): () => boolean {
-  const slot = slotOf(declaration);
+  const slot = getOrCreateSlot(declaration);
   if (slot.step) {
     const label = labelOf(declaration);
     throw new LockConfigurationError(`${label} has two of ${slot.step.decorator} and ${step.decorator}`, 'method');
@@ -58,7 +58,7 @@ export function addLockedStep(declaration: Declaration, step: LockedStep): () =>
 
 /** Calls `onStep` with the method's step, now or when the step is added. `@Locked` registers itself by this call. */
 export function onLockedStep(declaration: Declaration, onStep: (step: LockedStep) => void): void {
-  const slot = slotOf(declaration);
+  const slot = getOrCreateSlot(declaration);
   slot.onStep = onStep;
   if (slot.step) onStep(slot.step);
 }
@@ -80,7 +80,7 @@ export function withoutLock(decorator: string, declaration: Declaration): LockCo
   );
 }
 
-function slotOf({ target, name }: Declaration): StepSlot {
+function getOrCreateSlot({ target, name }: Declaration): StepSlot {
   const slotsByName = slots.get(target) ?? new Map<string | symbol, StepSlot>();
   slots.set(target, slotsByName);
   const slot = slotsByName.get(name) ?? {};

@@ -6,7 +6,7 @@ const methodsByWrapper = sharedState('wrapped methods', () => new WeakMap<Method
 
 /**
  * Gives `wrapper` the name, length and metadata of `method`, because Nest finds routes, schedules and documentation by them.
- * Records `method` for `unwrapped`, because the names of its arguments are in its source.
+ * Records `method` for `unwrapMethod`, because the names of its arguments are in its source.
  */
 export function wrapMethod<Wrapper extends Method>(method: Method, wrapper: Wrapper): Wrapper {
   for (const property of ['name', 'length'] as const) {
@@ -20,7 +20,7 @@ export function wrapMethod<Wrapper extends Method>(method: Method, wrapper: Wrap
 }
 
 /** Returns the method as its class declares it, without the wrappers of this library. */
-export function unwrapped(method: Method): Method {
+export function unwrapMethod(method: Method): Method {
   const wrappedMethod = methodsByWrapper.get(method);
-  return wrappedMethod ? unwrapped(wrappedMethod) : method;
+  return wrappedMethod ? unwrapMethod(wrappedMethod) : method;
 }

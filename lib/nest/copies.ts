@@ -15,7 +15,7 @@ const FILE_PATTERN = /(?:file:\/\/|[A-Z]:\\|\/)[^\n()]*?(?=:\d+:\d+)/u;
 copies.add({ serviceClass: LockService, file: FILE_PATTERN.exec(new Error('stack').stack ?? '')?.[0] });
 
 /** Returns the `LockService` classes of other copies: the tokens by which their decorators inject the default service. */
-export function foreignServiceClasses(): readonly (typeof LockService)[] {
+export function getForeignServiceClasses(): readonly (typeof LockService)[] {
   return Array.from(copies, ({ serviceClass }) => serviceClass).filter((other) => other !== LockService);
 }
 

@@ -29,15 +29,15 @@ const DECLARATION = Symbol.for('nestjs-distributed-lock/declaration with @Locked
 const NON_HANDLER_KEYS: ReadonlySet<unknown> = new Set([INTERCEPTORS, '__guards__', '__pipes__', FILTERS, DECLARATION]);
 
 /** Returns the positions of the parameters that have `@Param`. */
-export function routeParameterPositions(declaration: Declaration): ReadonlySet<number> {
-  const parameters = parameterEntries(declaration).filter(([key]) => key.startsWith(ROUTE_PARAMETER_PREFIX));
+export function getRouteParameterPositions(declaration: Declaration): ReadonlySet<number> {
+  const parameters = getDecoratedParameters(declaration).filter(([key]) => key.startsWith(ROUTE_PARAMETER_PREFIX));
   return new Set(parameters.map(([, { index }]) => index));
 }
 
 /** Returns the positions of parameters by the names in `@Param('id')`, `@Body('id')`, `@Payload('id')`, `@Args('id')`. */
-export function namedParameterPositions(declaration: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
+export function getNamedParameterPositions(declaration: Declaration): ReadonlyMap<string, number | 'ambiguous'> {
   const positions = new Map<string, number | 'ambiguous'>();
-  for (const [key, { index, data }] of parameterEntries(declaration)) {
+  for (const [key, { index, data }] of getDecoratedParameters(declaration)) {
     if (key.includes(CUSTOM_PARAMETER_MARK) || typeof data !== 'string' || data === '') continue;
     positions.set(data, positions.has(data) ? 'ambiguous' : index);
   }
@@ -51,7 +51,10 @@ interface DecoratedParameter {
 }
 
 /** Returns the decorated parameters of a method, each with the metadata key that tells its decorator. */
-function parameterEntries({ target, name }: Declaration): readonly [key: string, parameter: DecoratedParameter][] {
+function getDecoratedParameters({
+  target,
+  name,
+}: Declaration): readonly [key: string, parameter: DecoratedParameter][] {
   const parameters: unknown = Reflect.getMetadata(PARAMETERS, target.constructor, name);
   return Object.entries(parameters ?? {}).flatMap(([key, value]: [string, unknown]) =>
     isDecoratedParameter(value) ? [[key, value] as const] : [],
@@ -64,14 +67,14 @@ function isDecoratedParameter(value: unknown): value is DecoratedParameter {
 
 /** Returns whether a parameter has `@Res()` without `passthrough`: the method then writes the response itself. */
 export function hasResponseParameter(declaration: Declaration): boolean {
-  return parameterEntries(declaration).some(([key, { data }]) => {
+  return getDecoratedParameters(declaration).some(([key, { data }]) => {
     const isPassthrough = isObject(data) && 'passthrough' in data && data.passthrough === true;
     return key.startsWith(RESPONSE_PREFIX) && !isPassthrough;
   });
 }
 
 /** Returns the types of the method's parameters, if the compiler emitted them (`emitDecoratorMetadata`). */
-export function parameterTypes({ target, name }: Declaration): readonly unknown[] | undefined {
+export function getParameterTypes({ target, name }: Declaration): readonly unknown[] | undefined {
   const types: unknown = Reflect.getMetadata('design:paramtypes', target, name);
   return Array.isArray(types) ? types : undefined;
 }
@@ -145,29 +148,29 @@ export function routeHasParameter(
 
 /** Puts `interceptor` before all others of a class. Nest runs them before the interceptors of its methods. */
 export function addFirstInterceptor(classRef: object, interceptor: unknown): void {
-  const others = interceptorsOf(classRef).filter((other) => other !== interceptor);
+  const others = getInterceptors(classRef).filter((other) => other !== interceptor);
   Reflect.defineMetadata(INTERCEPTORS, [interceptor, ...others], classRef);
 }
 
 /** Puts `interceptor` after all others of `method`: it runs directly before the method. */
 export function addLastInterceptor(method: object, interceptor: unknown): void {
-  const others = interceptorsOf(method).filter((other) => other !== interceptor);
+  const others = getInterceptors(method).filter((other) => other !== interceptor);
   Reflect.defineMetadata(INTERCEPTORS, [...others, interceptor], method);
 }
 
-function interceptorsOf(target: object): readonly unknown[] {
+function getInterceptors(target: object): readonly unknown[] {
   const interceptors: unknown = Reflect.getMetadata(INTERCEPTORS, target);
   return Array.isArray(interceptors) ? interceptors : [];
 }
 
 /** Returns the filters, or their classes, in `@UseFilters` of a class or a method. */
-export function filtersOf(target: object): readonly unknown[] {
+export function getFilters(target: object): readonly unknown[] {
   const filters: unknown = Reflect.getMetadata(FILTERS, target);
   return Array.isArray(filters) ? filters : [];
 }
 
 /** Returns the error classes in `@Catch` of a filter, or of a filter's class. */
-export function caughtTypes(filter: unknown): readonly (abstract new (...args: never[]) => unknown)[] {
+export function getCaughtTypes(filter: unknown): readonly (abstract new (...args: never[]) => unknown)[] {
   const classRef: unknown = isObject(filter) ? filter.constructor : filter;
   const types: unknown = typeof classRef === 'function' ? Reflect.getMetadata(CAUGHT_TYPES, classRef) : undefined;
   return Array.isArray(types) ? types : [];

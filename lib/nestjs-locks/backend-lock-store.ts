@@ -19,7 +19,7 @@ import type { LockAcquireResult, LockStore } from './lock-store.js';
 
 const MAX_TTL_MS = 30 * 86_400_000;
 
-/** Maximum number of leases to remember. The store is asked for the others. */
+/** Maximum number of leases whose owners are remembered. The store looks up the owners of further leases. */
 const MAX_REMEMBERED_LEASES = 100_000;
 
 /** Store that can tell who holds a key. */

@@ -55,11 +55,11 @@ export class LockSpans implements LockObserver {
   }
 
   jeopardy({ key, fencingToken, leftMs }: LockEvents['jeopardy']): void {
-    this.#holdSpans.get(holdId({ key, fencingToken }))?.addEvent('jeopardy', { 'distributed_lock.left_ms': leftMs });
+    this.#holdSpans.get(getHoldId({ key, fencingToken }))?.addEvent('jeopardy', { 'distributed_lock.left_ms': leftMs });
   }
 
   safe({ key, fencingToken }: LockEvents['safe']): void {
-    this.#holdSpans.get(holdId({ key, fencingToken }))?.addEvent('safe');
+    this.#holdSpans.get(getHoldId({ key, fencingToken }))?.addEvent('safe');
   }
 
   lost({ key, fencingToken, reason }: LockEvents['lost']): void {
@@ -87,27 +87,27 @@ export class LockSpans implements LockObserver {
       },
       failed: (error) => {
         const message = error instanceof Error ? error.message : String(error);
-        span.setAttributes({ 'distributed_lock.acquired': false, 'error.type': errorType(error) });
+        span.setAttributes({ 'distributed_lock.acquired': false, 'error.type': getErrorType(error) });
         span.setStatus({ code: SpanStatusCode.ERROR, message }).end();
       },
     };
   }
 
   #beginHold(hold: TracedHold, template: string, attributes: Attributes, callerContext: Context): void {
-    this.#holdSpans.set(holdId(hold), this.#tracer.startSpan(`hold ${template}`, { attributes }, callerContext));
+    this.#holdSpans.set(getHoldId(hold), this.#tracer.startSpan(`hold ${template}`, { attributes }, callerContext));
   }
 
   /** Runs the work with the `hold` span as the active one. At a re-entry the active span stays as it is. */
   #runUnderHold<T>(hold: TracedHold, work: () => T): T {
-    const span = this.#holdSpans.get(holdId(hold));
+    const span = this.#holdSpans.get(getHoldId(hold));
     const callerContext = context.active();
-    const outerSpans = holdSpansOf(callerContext);
+    const outerSpans = getHoldSpans(callerContext);
     if (!span || outerSpans.includes(span)) return work();
     return context.with(trace.setSpan(callerContext, span).setValue(HOLD_SPANS, [...outerSpans, span]), work);
   }
 
   #endHold(hold: Pick<TracedHold, 'key' | 'fencingToken'>, lossReason?: string): void {
-    const id = holdId(hold);
+    const id = getHoldId(hold);
     const span = this.#holdSpans.get(id);
     this.#holdSpans.delete(id);
     if (lossReason !== undefined) {
@@ -117,16 +117,16 @@ export class LockSpans implements LockObserver {
   }
 }
 
-function holdId({ key, fencingToken }: Pick<TracedHold, 'key' | 'fencingToken'>): string {
+function getHoldId({ key, fencingToken }: Pick<TracedHold, 'key' | 'fencingToken'>): string {
   return `${fencingToken} ${key}`;
 }
 
-function holdSpansOf(callerContext: Context): readonly unknown[] {
+function getHoldSpans(callerContext: Context): readonly unknown[] {
   const spans = callerContext.getValue(HOLD_SPANS);
   return Array.isArray(spans) ? spans : [];
 }
 
-function errorType(error: unknown): string {
+function getErrorType(error: unknown): string {
   if (isLockError(error)) return error.code;
   return error instanceof Error ? error.name : '_OTHER';
 }

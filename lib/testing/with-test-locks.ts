@@ -1,8 +1,8 @@
 import { LockConfigurationError, LockService } from '../core/index.js';
-import { lockedMethods } from '../nest/locked/locked-methods.js';
+import { getLockedMethods } from '../nest/locked/locked-methods.js';
 import { TestLockBackend } from './test-lock-backend.js';
 
-/** Service of all instances that were given none: they exclude each other. */
+/** Default service, shared by all instances of the process: they exclude each other. */
 let sharedService: LockService | undefined;
 
 /**
@@ -13,7 +13,7 @@ let sharedService: LockService | undefined;
  * @throws LockConfigurationError when the instance has no locked method
  */
 export function withTestLocks<T extends object>(instance: T, locks?: LockService): T {
-  const methods = lockedMethods(instance);
+  const methods = getLockedMethods(instance);
   if (methods.length === 0) {
     const message = `${instance.constructor.name} has no method with @Locked. A mock of a class has none either`;
     throw new LockConfigurationError(message, 'instance');

@@ -17,19 +17,19 @@ const MAX_MINIFIED_LENGTH = 3;
 
 /**
  * Reads the names of a function's arguments from its source. The compilers that Nest is used with keep them. A minifier
- * replaces them, perhaps with each other's, so the result leaves out names that may come from a minifier.
+ * replaces them, perhaps with names of other arguments. The result leaves out names that may come from a minifier.
  * @param keepsNames tells whether the build keeps names although it removes spaces; called only for such a source
  */
 export function readArgumentNames(source: string, keepsNames: () => boolean = () => false): ArgumentNames {
   const { parameters, isDense } = splitParameters(skipToParameters(blankLiterals(source)));
-  const hasOnlyShortNames = !parameters.some((text) => (parameterName(text)?.length ?? 0) > MAX_MINIFIED_LENGTH);
+  const hasOnlyShortNames = !parameters.some((text) => (getParameterName(text)?.length ?? 0) > MAX_MINIFIED_LENGTH);
   const looksMinified = isDense && hasOnlyShortNames && !keepsNames();
   const maxDoubtfulLength = looksMinified ? MAX_MINIFIED_LENGTH : 1;
   const names: (string | undefined)[] = [];
   const doubtfulNames = new Set<string>();
   let hasRestParameter = false;
   for (const text of parameters) {
-    const name = parameterName(text);
+    const name = getParameterName(text);
     const isDoubtful = name !== undefined && name.length <= maxDoubtfulLength;
     hasRestParameter = text.trimStart().startsWith('...');
     if (isDoubtful) doubtfulNames.add(name);
@@ -47,7 +47,7 @@ export function showsKeptNames(classSource: string): boolean {
   return /\b__name\(/u.test(classSource);
 }
 
-function parameterName(text: string): string | undefined {
+function getParameterName(text: string): string | undefined {
   return NAME_PATTERN.exec(text)?.groups?.['name'];
 }
 
@@ -106,7 +106,7 @@ function blankLiteralsFrom(
   let depth = 0;
   let index = start;
   while (index < source.length) {
-    const commentEnd = matchEnd(COMMENT_PATTERN, source, index);
+    const commentEnd = findMatchEnd(COMMENT_PATTERN, source, index);
     const literalEnd = commentEnd === undefined ? findLiteralEnd(source, index, code) : undefined;
     const char = commentEnd === undefined && literalEnd === undefined ? source.charAt(index) : '';
     if (char === '{') depth += 1;
@@ -123,12 +123,12 @@ function findLiteralEnd(source: string, index: number, codeBefore: string): numb
   switch (source.charAt(index)) {
     case "'":
     case '"':
-      return matchEnd(STRING_PATTERN, source, index);
+      return findMatchEnd(STRING_PATTERN, source, index);
     case '`':
       return findTemplateEnd(source, index);
     case '/':
       return BEFORE_VALUE_PATTERN.test(codeBefore.trimEnd().slice(-8))
-        ? matchEnd(REGULAR_EXPRESSION_PATTERN, source, index)
+        ? findMatchEnd(REGULAR_EXPRESSION_PATTERN, source, index)
         : undefined;
     default:
       return undefined;
@@ -145,7 +145,7 @@ function findTemplateEnd(source: string, start: number): number {
 }
 
 /** Returns the end of the match that begins at `index`, if there is one. `stickyPattern` has the flag `y`. */
-function matchEnd(stickyPattern: RegExp, source: string, index: number): number | undefined {
+function findMatchEnd(stickyPattern: RegExp, source: string, index: number): number | undefined {
   stickyPattern.lastIndex = index;
   return stickyPattern.test(source) ? stickyPattern.lastIndex : undefined;
 }

@@ -10,7 +10,7 @@ const MAX_FRAMES = 50;
  * then names the TypeScript file. No such compiler renames arguments. Source maps do not change these names.
  */
 export function isDecoratedInTypeScript(): boolean {
-  const [thisFile = '', ...callingFiles] = filesOnStack();
+  const [thisFile = '', ...callingFiles] = readStackFiles();
   if (!THIS_FILE.test(thisFile)) return false;
   const libraryFolder = thisFile.replace(THIS_FILE, '');
   const decoratingFile = callingFiles.find(
@@ -20,7 +20,7 @@ export function isDecoratedInTypeScript(): boolean {
 }
 
 /** Returns the files of the calls on the stack, the last call first. */
-function filesOnStack(): readonly string[] {
+function readStackFiles(): readonly string[] {
   const { stackTraceLimit } = Error;
   const prepareStackTrace: unknown = Reflect.get(Error, 'prepareStackTrace');
   let files: readonly string[] = [];

@@ -11,7 +11,7 @@ import {
   type WantedKey,
 } from '../../core/index.js';
 import type { Declaration, Method } from '../../decorators/declaration.js';
-import { KeyNames, type ValueReader } from './key-names.js';
+import { PlaceholderResolver, type ValueReader } from './placeholder-resolver.js';
 import { type KeyTemplate, parseTemplate, type PlaceholderPath } from './key-template.js';
 import { markAsClientError } from '../requests/lock-answers.js';
 import { isObject } from '../../decorators/is-object.js';
@@ -33,12 +33,12 @@ export class LockedKeys {
   readonly #makeKeys: (instance: object, ...call: CallInput) => readonly WantedKey[];
   /** Templates of the keys; empty where a function makes the keys. */
   readonly templates: readonly KeyTemplate[] = [];
-  readonly #names: KeyNames;
+  readonly #resolver: PlaceholderResolver;
   readonly #declaredKeys: readonly WantedKey[] = [];
 
   constructor(source: KeySource, declaration: Declaration, method: Method, owner: string) {
-    const names = new KeyNames(declaration, method, owner);
-    this.#names = names;
+    const resolver = new PlaceholderResolver(declaration, method, owner);
+    this.#resolver = resolver;
     if (typeof source === 'function') {
       this.#makeKeys = (instance, args) => toValidKeys(Reflect.apply(source, instance, args));
       return;
@@ -47,7 +47,7 @@ export class LockedKeys {
     if (this.#declaredKeys.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
     this.templates = this.#declaredKeys.map((key) => parseTemplate(isKeyClaim(key) ? key.key : key));
     const renderers = this.templates.map((template, index) => {
-      const render = compileTemplate(template, owner, (path) => names.valueSource(path));
+      const render = compileTemplate(template, owner, (path) => resolver.valueSource(path));
       const declaredKey = this.#declaredKeys[index];
       return isKeyClaim(declaredKey)
         ? (...call: CallInput): WantedKey => ({ ...declaredKey, key: render(...call) })
@@ -84,7 +84,7 @@ export class LockedKeys {
   /** @throws LockConfigurationError when a template can never be resolved */
   validate(method: object, classRef: object, routePrefixes?: readonly string[]): void {
     for (const { placeholders } of this.templates) {
-      for (const { path } of placeholders) this.#names.assertResolvable(path, method, classRef, routePrefixes);
+      for (const { path } of placeholders) this.#resolver.assertResolvable(path, method, classRef, routePrefixes);
     }
   }
 }

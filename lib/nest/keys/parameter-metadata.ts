@@ -14,7 +14,7 @@ const METADATA_KEY = Symbol.for('nestjs-distributed-lock/parameters of @Locked')
 const NO_METADATA: ParameterMetadata = { keyPositions: new Map(), lockPositions: new Set() };
 
 /** Returns the metadata of the method that `target` itself declares. A method that overrides it inherits none. */
-export function parameterMetadata({ target, name }: Declaration): ParameterMetadata {
+export function getParameterMetadata({ target, name }: Declaration): ParameterMetadata {
   const metadata: ParameterMetadata | undefined = Reflect.getOwnMetadata(METADATA_KEY, target, name);
   return metadata ?? NO_METADATA;
 }
@@ -27,6 +27,6 @@ export function addParameterMetadata(
   extend: (existing: ParameterMetadata) => Partial<ParameterMetadata>,
 ): void {
   if (name === undefined) throw new LockConfigurationError(`${decorator} belongs to a method's parameter`, decorator);
-  const existing = parameterMetadata({ target, name });
+  const existing = getParameterMetadata({ target, name });
   Reflect.defineMetadata(METADATA_KEY, { ...existing, ...extend(existing) }, target, name);
 }

@@ -51,12 +51,12 @@ export function Leads(keyOrOptions: string | LeadsOptions) {
     const serviceProperty = Symbol(`LockService of @Leads ${label}, of the backend ${backend}`);
     Inject(getLockServiceToken(backend))(target, serviceProperty);
     const leadsMethod: LeadsMethod = { declaration, key: parseKey(key, label), backend, options, serviceProperty };
-    Reflect.defineMetadata(METADATA_KEY, [...leadsMethods(target), leadsMethod], target);
+    Reflect.defineMetadata(METADATA_KEY, [...getLeadsMethods(target), leadsMethod], target);
   };
 }
 
 /** Returns the methods with `@Leads` that the class of `prototype` declares or inherits. An override replaces its original. */
-export function leadsMethods(prototype: object): readonly LeadsMethod[] {
+export function getLeadsMethods(prototype: object): readonly LeadsMethod[] {
   const methods: unknown = Reflect.getMetadata(METADATA_KEY, prototype);
   const declaredMethods: readonly LeadsMethod[] = Array.isArray(methods) ? methods : [];
   return [...new Map(declaredMethods.map((method) => [method.declaration.name, method])).values()];

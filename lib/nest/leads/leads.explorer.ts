@@ -3,10 +3,10 @@ import { DiscoveryService, LazyModuleLoader, ModuleRef, ModulesContainer } from 
 import { type Leadership, LockConfigurationError, type LockHandle, type LockService } from '../../core/index.js';
 import { isMethod, labelOf } from '../../decorators/declaration.js';
 import { getLockServiceToken } from '../inject-lock-service.decorator.js';
-import { type LeadsMethod, leadsMethods } from './leads.decorator.js';
+import { type LeadsMethod, getLeadsMethods } from './leads.decorator.js';
 import { endFirst } from '../lifecycle/hook-order.js';
 import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
-import { lockedMethods } from '../locked/locked-methods.js';
+import { getLockedMethods } from '../locked/locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
 type ProviderWrapper = ReturnType<DiscoveryService['getProviders']>[number];
@@ -65,14 +65,14 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
   #collectMethods(wrapper: ProviderWrapper): void {
     const { instance, metatype, isTransient, isNotMetatype } = wrapper;
     const prototype: unknown = isNotMetatype ? instance : typeof metatype === 'function' && metatype.prototype;
-    const methods = isObject(prototype) ? leadsMethods(prototype) : [];
+    const methods = isObject(prototype) ? getLeadsMethods(prototype) : [];
     for (const { declaration } of methods) {
       const methodError = (reason: string): Error =>
         new LockConfigurationError(`@Leads ${labelOf(declaration)} ${reason}`, 'method');
       if (isTransient || !wrapper.isDependencyTreeStatic()) {
         throw methodError('needs a provider that exists once, and is neither transient nor made for a request');
       }
-      const locked = isObject(prototype) ? lockedMethods(prototype) : [];
+      const locked = isObject(prototype) ? getLockedMethods(prototype) : [];
       if (locked.some((method) => method.declaration.name === declaration.name)) {
         throw methodError('has @Locked, too: its term is a lock already');
       }

@@ -37,11 +37,11 @@ export function exploreLazyModules(
   loader.load = async (...args) => {
     const moduleRef = await load(...args);
     const module = Array.from(modules.values()).find(
-      (each) => each.getProviderByKey(ModuleRef)?.instance === moduleRef,
+      (candidate) => candidate.getProviderByKey(ModuleRef)?.instance === moduleRef,
     );
-    for (const each of module ? withImports(module) : []) {
-      const exploration = explorations.get(each) ?? explore(each);
-      explorations.set(each, exploration);
+    for (const loadedModule of module ? collectImports(module) : []) {
+      const exploration = explorations.get(loadedModule) ?? explore(loadedModule);
+      explorations.set(loadedModule, exploration);
       await exploration;
     }
     return moduleRef;
@@ -49,9 +49,9 @@ export function exploreLazyModules(
 }
 
 /** Adds the module, and all modules that it imports directly or indirectly, to `visited`. */
-function withImports(module: NestModule, visited = new Set<NestModule>()): Set<NestModule> {
+function collectImports(module: NestModule, visited = new Set<NestModule>()): Set<NestModule> {
   if (visited.has(module)) return visited;
   visited.add(module);
-  for (const imported of module.imports) withImports(imported, visited);
+  for (const imported of module.imports) collectImports(imported, visited);
   return visited;
 }

@@ -1,7 +1,7 @@
 import type { DiscoveryService } from '@nestjs/core';
 import { keyClass } from '../../core/index.js';
 import type { KeyTemplate } from '../keys/key-template.js';
-import { lockedMethods } from './locked-methods.js';
+import { getLockedMethods } from './locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
 /** Pattern of an encoded value in a key: see `encodeValue` in `locked-keys.ts`. */
@@ -10,7 +10,7 @@ const VALUE_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
 /** Pattern of a key of two words or more; its group is the first word and the separator after it. */
 const FIRST_WORD_PATTERN = /^([^\p{L}\p{N}]*[\p{L}\p{N}*]+[^\p{L}\p{N}*]).*$/su;
 
-/** Names keys by the templates that made them: few names, as metrics and tables need. */
+/** Names keys by their templates. Metrics and tables need few names, and there are many keys. */
 export class KeyTemplateNames {
   readonly #templates: readonly { readonly name: string; readonly pattern: RegExp }[];
 
@@ -18,8 +18,8 @@ export class KeyTemplateNames {
     const bySource = new Map(templates.map((template) => [template.source, template]));
     // The template with the most text comes first, because several templates may match one key.
     this.#templates = [...bySource.values()]
-      .toSorted((one, other) => literalText(other).length - literalText(one).length)
-      .map((template) => ({ name: template.source, pattern: templatePattern(template) }));
+      .toSorted((one, other) => getLiteralText(other).length - getLiteralText(one).length)
+      .map((template) => ({ name: template.source, pattern: createTemplatePattern(template) }));
   }
 
   /** Returns the names by the templates of all methods with `@Locked` in the application. */
@@ -27,7 +27,7 @@ export class KeyTemplateNames {
     const instances = [...discovery.getControllers(), ...discovery.getProviders()].map(({ instance }) => instance);
     return new KeyTemplateNames(
       instances.flatMap((instance: unknown) =>
-        isObject(instance) ? lockedMethods(instance).flatMap(({ templates }) => templates) : [],
+        isObject(instance) ? getLockedMethods(instance).flatMap(({ templates }) => templates) : [],
       ),
     );
   }
@@ -62,11 +62,11 @@ export function keyFamily(key: string): string {
   return keyClass(key).replace(FIRST_WORD_PATTERN, '$1*');
 }
 
-function literalText({ prefix, placeholders }: KeyTemplate): string {
+function getLiteralText({ prefix, placeholders }: KeyTemplate): string {
   return prefix + placeholders.map(({ textAfter }) => textAfter).join('');
 }
 
-function templatePattern({ prefix, placeholders }: KeyTemplate): RegExp {
+function createTemplatePattern({ prefix, placeholders }: KeyTemplate): RegExp {
   const rest = placeholders.map(({ textAfter }) => VALUE_SOURCE + escapePattern(textAfter)).join('');
   return new RegExp(`^${escapePattern(prefix)}${rest}$`, 'u');
 }

@@ -16,14 +16,14 @@ import { DEFAULT_BACKEND } from '../inject-lock-service.decorator.js';
 import type { KeyTemplate } from '../keys/key-template.js';
 import { type KeySource, LockedKeys } from '../keys/locked-keys.js';
 import type { Lockable, LockedOptions } from './locked-types.js';
-import { lockedStream, toObservable } from './locked-stream.js';
+import { createLockedStream, toObservable } from './locked-stream.js';
 import { checkSchedule } from './schedules.js';
 import { hasResponseParameter, isEventStream, returnsObservable } from '../method-metadata.js';
 import type { MethodStep, StepRunner } from './method-step.js';
-import { parameterMetadata } from '../keys/parameter-metadata.js';
+import { getParameterMetadata } from '../keys/parameter-metadata.js';
 import { isObject } from '../../decorators/is-object.js';
-import { currentRequest, handledContext } from '../requests/request-scope.js';
-import { lockedResult } from '../results/locked-result.js';
+import { currentRequest, getHandledContext } from '../requests/request-scope.js';
+import { followLockedResult } from '../results/locked-result.js';
 
 /** Work that runs while the caller holds `locks`. */
 type LockedWork<T> = (locks: readonly LockHandle[]) => Promise<T>;
@@ -77,7 +77,7 @@ export class LockedMethod {
     resolveOptions(this.#acquireOptions);
     this.#keys = new LockedKeys(key, declaration, method, this.label);
     this.#keys.assertClaims(this.#acquireOptions, resolveOptions);
-    this.#lockPositions = parameterMetadata(declaration).lockPositions;
+    this.#lockPositions = getParameterMetadata(declaration).lockPositions;
     this.#returnsObservable = returnsObservable(declaration);
     const callLocked = this.#callLocked.bind(this);
     this.wrapper = function (this: unknown, ...args: unknown[]) {
@@ -108,9 +108,9 @@ export class LockedMethod {
   #callLocked(instance: unknown, args: readonly unknown[]): Promise<unknown> | Observable<unknown> {
     const isStreaming = this.#isStreaming(isObject(instance) && Reflect.get(instance, this.declaration.name));
     try {
-      if (!isObject(instance)) throw this.#missingServiceError('it was called without its instance');
-      const service = this.#serviceOf(instance);
-      const context = handledContext(instance, this.declaration);
+      if (!isObject(instance)) throw this.#createServiceError('it was called without its instance');
+      const service = this.#getService(instance);
+      const context = getHandledContext(instance, this.declaration);
       const request = { service, keys: this.#keys.resolve(instance, args, context) };
       const callMethod = (locks: readonly LockHandle[]): unknown =>
         Reflect.apply(this.method, instance, this.#insertLock(args, locks));
@@ -133,8 +133,8 @@ export class LockedMethod {
     callMethod: MethodCall['callMethod'],
   ): Observable<unknown> {
     const busyStream = (error: LockTimeoutError): Observable<unknown> =>
-      this.#onBusy === 'skip' ? EMPTY : toObservable(() => this.#busyResult(error, args));
-    return lockedStream((work, unsubscribed) => {
+      this.#onBusy === 'skip' ? EMPTY : toObservable(() => this.#getBusyResult(error, args));
+    return createLockedStream((work, unsubscribed) => {
       const streamWork: LockedWork<Observable<unknown>> = (locks) => work(locks).then(() => EMPTY);
       return this.#runLocked(request, streamWork, busyStream, unsubscribed);
     }, callMethod);
@@ -150,7 +150,7 @@ export class LockedMethod {
       const whenReleased = (): Promise<unknown> => run;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
         const returned = await callMethod(locks);
-        const result = lockedResult(returned, {
+        const result = followLockedResult(returned, {
           label: this.label,
           locks,
           whenReleased,
@@ -167,7 +167,7 @@ export class LockedMethod {
         return result.ended;
       };
       const work: LockedWork<unknown> = runStep ? (locks) => runStep(locks, () => callAndFollow(locks)) : callAndFollow;
-      const run = this.#runLocked(request, work, (error) => this.#busyResult(error, args));
+      const run = this.#runLocked(request, work, (error) => this.#getBusyResult(error, args));
       run.then(resolve, reject);
     });
   }
@@ -183,7 +183,7 @@ export class LockedMethod {
     throw this.step.configurationError('needs a method that returns a promise, not an Observable', 'returns');
   }
 
-  #busyResult(error: LockTimeoutError, args: readonly unknown[]): unknown {
+  #getBusyResult(error: LockTimeoutError, args: readonly unknown[]): unknown {
     return typeof this.#onBusy === 'function' ? this.#onBusy({ error, args }) : undefined;
   }
 
@@ -205,13 +205,13 @@ export class LockedMethod {
       return work(locks);
     };
     try {
-      const options = this.#optionsFor(service, joinedSignal?.signal ?? signals[0]);
+      const options = this.#getOptions(service, joinedSignal?.signal ?? signals[0]);
       const [firstKey] = keys;
       const result = await (typeof firstKey === 'string' && keys.length === 1
         ? service.withLock(firstKey, (lock) => startWork([lock]), options)
         : service.withLocks(keys, ({ locks }) => startWork(locks), options));
       if (!hasStarted)
-        throw this.#missingServiceError(
+        throw this.#createServiceError(
           'the one that it was given ran nothing, as mocks do. In tests, use LockTestingModule or withTestLocks(instance)',
         );
       return result;
@@ -223,20 +223,20 @@ export class LockedMethod {
     }
   }
 
-  #optionsFor(service: LockService, signal: AbortSignal | undefined): AcquireOptions {
+  #getOptions(service: LockService, signal: AbortSignal | undefined): AcquireOptions {
     if (signal && signal !== this.#acquireOptions.signal) return { ...this.#acquireOptions, signal };
     return this.#resolvedOptions.get(service) ?? this.#acquireOptions;
   }
 
-  #serviceOf(instance: object): LockService {
+  #getService(instance: object): LockService {
     const service: LockService | undefined = Reflect.get(instance, this.serviceProperty);
     if (service) return service;
-    throw this.#missingServiceError(
+    throw this.#createServiceError(
       'DistributedLockModule is missing, or neither Nest nor a provider made this instance',
     );
   }
 
-  #missingServiceError(reason: string): LockConfigurationError {
+  #createServiceError(reason: string): LockConfigurationError {
     return new LockConfigurationError(`${this.label} is locked and has no LockService: ${reason}`, 'backend');
   }
 

@@ -4,12 +4,12 @@ import type { LockedMethod } from './locked-method.js';
 const METADATA_KEY = Symbol.for('nestjs-distributed-lock/methods with @Locked');
 
 /** Returns the locked methods that the class of `prototype` declares or inherits. */
-export function lockedMethods(prototype: object): readonly LockedMethod[] {
+export function getLockedMethods(prototype: object): readonly LockedMethod[] {
   const methods: unknown = Reflect.getMetadata(METADATA_KEY, prototype);
   return Array.isArray(methods) ? methods : [];
 }
 
 export function addLockedMethod(method: LockedMethod): void {
   const { target } = method.declaration;
-  Reflect.defineMetadata(METADATA_KEY, [...lockedMethods(target), method], target);
+  Reflect.defineMetadata(METADATA_KEY, [...getLockedMethods(target), method], target);
 }

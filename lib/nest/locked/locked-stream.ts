@@ -27,7 +27,7 @@ export type RunLocked = (
  * Returns an Observable that takes the locks when it is subscribed to. It holds them until the method's Observable ends,
  * fails or is unsubscribed, and ends after the release. The loss of a lock fails it with `LockLostError`.
  */
-export function lockedStream(
+export function createLockedStream(
   runLocked: RunLocked,
   callMethod: (locks: readonly LockHandle[]) => unknown,
 ): Observable<unknown> {

@@ -6,7 +6,7 @@ import { wrapMethod } from '../../decorators/wrapped-method.js';
 import { DEFAULT_BACKEND, getLockServiceToken } from '../inject-lock-service.decorator.js';
 import type { KeyFunction, KeySource } from '../keys/locked-keys.js';
 import { LockedMethod } from './locked-method.js';
-import { addLockedMethod, lockedMethods } from './locked-methods.js';
+import { addLockedMethod, getLockedMethods } from './locked-methods.js';
 import type { LockedDecorator, LockedOptions, OnBusy } from './locked-types.js';
 import { setDeclaration } from '../method-metadata.js';
 import { MethodStep } from './method-step.js';
@@ -50,12 +50,12 @@ export function Locked(key: KeySource, options: LockedOptions = {}): UncheckedDe
     if (typeof target === 'function' || !descriptor || !isMethod(method)) {
       throw new LockConfigurationError(`@Locked belongs on a method of instances, which ${label} is not`, 'method');
     }
-    const lockedSoFar = lockedMethods(target);
+    const lockedSoFar = getLockedMethods(target);
     if (lockedSoFar.some((other) => other.declaration.target === target && other.declaration.name === name)) {
       throw new LockConfigurationError(`${label} has two @Locked; give one of them both keys, in an array`, 'key');
     }
     const sameBackend = lockedSoFar.find((other) => other.backend === backend);
-    const serviceProperty = sameBackend?.serviceProperty ?? Symbol(missingServiceAdvice(label, backend));
+    const serviceProperty = sameBackend?.serviceProperty ?? Symbol(createServiceAdvice(label, backend));
     const locked = new LockedMethod(declaration, method, key, options, serviceProperty);
     addLockedMethod(locked);
     Inject(getLockServiceToken(backend))(target, serviceProperty);
@@ -69,7 +69,7 @@ export function Locked(key: KeySource, options: LockedOptions = {}): UncheckedDe
 }
 
 /** Returns the property's description, which Nest prints when it cannot inject the service. */
-function missingServiceAdvice(label: string, backend: string): string {
+function createServiceAdvice(label: string, backend: string): string {
   const remedy =
     backend === DEFAULT_BACKEND
       ? 'import DistributedLockModule.forRoot(backend) in the root module'

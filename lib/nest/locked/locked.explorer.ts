@@ -6,7 +6,7 @@ import { severalCopiesWarning } from '../copies.js';
 import { getLockServiceToken, LOCK_SERVICES, type NamedLockServices } from '../inject-lock-service.decorator.js';
 import { exploreLazyModules, type ModuleExplorer } from '../lifecycle/lazy-modules.js';
 import type { LockedMethod } from './locked-method.js';
-import { lockedMethods } from './locked-methods.js';
+import { getLockedMethods } from './locked-methods.js';
 import type { MethodStep } from './method-step.js';
 import { isObject } from '../../decorators/is-object.js';
 import { LockErrorTranslator } from '../requests/lock-error-translator.js';
@@ -78,10 +78,10 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   #exploreClass({ metatype: classRef, instance, host }: ProviderWrapper): void {
-    const routePrefixes = [this.config.getGlobalPrefix(), ...routerPaths(host?.metatype)];
+    const routePrefixes = [this.config.getGlobalPrefix(), ...getRouterPaths(host?.metatype)];
     if (typeof classRef !== 'function' || !isObject(classRef.prototype)) return;
     assertStepsLocked(classRef.prototype);
-    const methods = lockedMethods(classRef.prototype);
+    const methods = getLockedMethods(classRef.prototype);
     assertOverridesLocked(classRef.prototype, methods);
     for (const method of methods) {
       method.validate(classRef, this.services.get(method.backend), routePrefixes);
@@ -102,6 +102,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     const { metatype, isFactory, isTransient } = wrapper;
     const isSingleton = wrapper.isDependencyTreeStatic() && !isTransient;
     if (!isFactory || isSingleton || typeof metatype !== 'function') return;
+    // Nest calls the metatype of a factory for each instance.
     wrapper.metatype = async (...args: unknown[]): Promise<unknown> => {
       const instance: unknown = await Reflect.apply(metatype, undefined, args);
       this.#fillInstance(instance);
@@ -112,7 +113,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   #fillInstance(instance: unknown): void {
     if (!isObject(instance)) return;
     assertStepsLocked(instance);
-    const methods = lockedMethods(instance);
+    const methods = getLockedMethods(instance);
     assertOverridesLocked(Object.getPrototypeOf(instance) ?? instance, methods);
     const lacksService = methods.some(({ serviceProperty }) => Reflect.get(instance, serviceProperty) === undefined);
     if (lacksService) filledInstances.add(instance);
@@ -125,7 +126,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   #fillStepProvider(instance: object, { providerProperty, step }: MethodStep): void {
-    if (this.#injectedByNest(instance, providerProperty) !== undefined) return;
+    if (this.#getInjected(instance, providerProperty) !== undefined) return;
     try {
       Reflect.set(instance, providerProperty, this.moduleRef.get<unknown>(step.needs, { strict: false }));
     } catch {
@@ -134,7 +135,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   /** Returns the provider in the property, unless this class has put it there. */
-  #injectedByNest(instance: object, property: symbol): unknown {
+  #getInjected(instance: object, property: symbol): unknown {
     return filledInstances.has(instance) ? undefined : Reflect.get(instance, property);
   }
 
@@ -146,7 +147,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     // Nest finds the service by its token, so that a test can override it.
     const moduleService = this.services.get(backend) && this.moduleRef.get<LockService>(getLockServiceToken(backend));
     const service: unknown =
-      this.#injectedByNest(instance, serviceProperty) ?? moduleService ?? Reflect.get(instance, serviceProperty);
+      this.#getInjected(instance, serviceProperty) ?? moduleService ?? Reflect.get(instance, serviceProperty);
     if (service !== undefined) return service;
     const reason = `${label} is locked by the backend "${backend}", and DistributedLockModule has none`;
     throw new LockConfigurationError(reason, 'backend');
@@ -154,7 +155,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
 }
 
 /** Returns the prefixes of a module's routes, which `RouterModule` records in the module's metadata. */
-function routerPaths(module: object | undefined): string[] {
+function getRouterPaths(module: object | undefined): string[] {
   if (!module) return [];
   const keys: readonly unknown[] = Reflect.getMetadataKeys(module);
   return keys

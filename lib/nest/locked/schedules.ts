@@ -24,14 +24,14 @@ export function checkSchedule(method: object, label: string, options: LockedOpti
       `${label} is a @Cron job of every process, and each waits for its turn to run it. Where one is enough, say oncePer(periodMs); otherwise onBusy: 'throw'`,
     );
   }
-  const periodMs = intervalMs(method);
+  const periodMs = getIntervalMs(method);
   if (periodMs === undefined || onBusy !== 'skip' || minHoldMs === 0 || minHoldMs >= MIN_HELD_SHARE * periodMs) return;
   const recommendedMs = Math.ceil(RECOMMENDED_HELD_SHARE * periodMs);
   const reason = `${label} is an @Interval, which every process counts from its own start: a key that is closed for ${minHoldMs} of ${periodMs} ms lets others run it in between. Give { onBusy: 'skip', minHoldMs: ${recommendedMs} }, or use @Cron with oncePer`;
   throw new LockConfigurationError(reason, 'minHoldMs');
 }
 
-function intervalMs(method: object): number | undefined {
+function getIntervalMs(method: object): number | undefined {
   const options: unknown = Reflect.getMetadata(INTERVAL_OPTIONS, method);
   return isObject(options) && 'timeout' in options && typeof options.timeout === 'number' ? options.timeout : undefined;
 }

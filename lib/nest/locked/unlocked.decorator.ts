@@ -1,6 +1,6 @@
 import { SetMetadata } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
-import { ownerOf } from '../../decorators/declaration.js';
+import { findDeclaringPrototype } from '../../decorators/declaration.js';
 import type { LockedMethod } from './locked-method.js';
 
 const UNLOCKED_METADATA = Symbol.for('nestjs-distributed-lock/a method with @Unlocked');
@@ -17,7 +17,7 @@ export function Unlocked(): MethodDecorator {
 export function assertOverridesLocked(prototype: object, methods: readonly LockedMethod[]): void {
   for (const { declaration, label } of methods) {
     const { target, name } = declaration;
-    const owner = ownerOf(prototype, name);
+    const owner = findDeclaringPrototype(prototype, name);
     if (owner === undefined || owner === target) continue;
     const isLocked = methods.some((other) => other.declaration.target === owner && other.declaration.name === name);
     const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;

@@ -1,7 +1,7 @@
 import { ConfigurableModuleBuilder, type DynamicModule, Module, type Provider } from '@nestjs/common';
 import { APP_FILTER, ApplicationConfig, DiscoveryModule, HttpAdapterHost, ModulesContainer } from '@nestjs/core';
 import { type GivenBackend, LockConfigurationError, LockService } from '../../core/index.js';
-import { foreignServiceClasses } from '../copies.js';
+import { getForeignServiceClasses } from '../copies.js';
 import {
   DISTRIBUTED_LOCK_OPTIONS,
   type DistributedLockAsyncOptions,
@@ -36,7 +36,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
         inject: [LOCK_SERVICES],
       }));
       const foreignAliases = (): Provider[] =>
-        foreignServiceClasses().map((provide) => ({ provide, useExisting: LockService }));
+        getForeignServiceClasses().map((provide) => ({ provide, useExisting: LockService }));
       const answers = exceptionFilter === true ? {} : exceptionFilter;
       if (answers) assertAnswers(answers);
       // Before 11.2, Nest calls the factories of a module again for a lazy module that imports it.
@@ -53,7 +53,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
           inject: [DISTRIBUTED_LOCK_OPTIONS, ModulesContainer],
         },
         ...serviceProviders,
-        ...(answers ? lockErrorFilterProviders(answers) : []),
+        ...(answers ? createLockErrorProviders(answers) : []),
       ];
       return {
         ...definition,
@@ -70,7 +70,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<GivenBackend |
   )
   .build();
 
-function lockErrorFilterProviders(answers: LockAnswers): Provider[] {
+function createLockErrorProviders(answers: LockAnswers): Provider[] {
   const translatorProvider = {
     provide: LockErrorTranslator,
     useFactory: (config: ApplicationConfig, host: HttpAdapterHost) => new LockErrorTranslator(answers, config, host),

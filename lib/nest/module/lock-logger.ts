@@ -24,7 +24,7 @@ export class LockLogger implements LockObserver {
   }
 
   jeopardy({ key, cause }: LockEvents['jeopardy']): void {
-    this.#warn(`${JSON.stringify(key)} may soon be lost${cause === undefined ? '' : `: ${messageOf(cause)}`}`);
+    this.#warn(`${JSON.stringify(key)} may soon be lost${cause === undefined ? '' : `: ${getErrorMessage(cause)}`}`);
   }
 
   safe({ key }: LockEvents['safe']): void {
@@ -42,7 +42,7 @@ export class LockLogger implements LockObserver {
   termEnded({ key, reason, error }: LockEvents['termEnded']): void {
     const message = `leads ${JSON.stringify(key)} no more (${reason})`;
     if (error === undefined) this.#logger.log(`${this.#prefix}${message}`);
-    else this.#warn(`${message}: ${messageOf(error)}`);
+    else this.#warn(`${message}: ${getErrorMessage(error)}`);
   }
 
   /**
@@ -50,7 +50,7 @@ export class LockLogger implements LockObserver {
    * a second, and `healthChanged` has reported a server that is down at the start.
    */
   backendFailed({ operation, error }: LockEvents['backendFailed']): void {
-    const message = messageOf(error);
+    const message = getErrorMessage(error);
     const isReported = operation === 'acquire' || (operation === 'start' && this.#isDown);
     if (isReported) this.#logger.debug?.(`${this.#prefix}${message}`);
     else this.#warn(message);
@@ -75,6 +75,6 @@ export class LockLogger implements LockObserver {
   }
 }
 
-function messageOf(cause: unknown): string {
+function getErrorMessage(cause: unknown): string {
   return cause instanceof Error ? cause.message : inspect(cause);
 }

@@ -10,12 +10,12 @@ export function lockServicesOf(discovery: DiscoveryService): Map<string, LockSer
     if (!isLockService(instance) || seen.has(instance)) continue;
     seen.add(instance);
     const [, backend] = /^LockService\((.+)\)$/u.exec(String(token)) ?? [];
-    const name = token === getLockServiceToken() ? DEFAULT_BACKEND : (backend ?? tokenName(token));
+    const name = token === getLockServiceToken() ? DEFAULT_BACKEND : (backend ?? getTokenName(token));
     services.set(services.has(name) ? `${name} ${services.size + 1}` : name, instance);
   }
   return services;
 }
 
-function tokenName(token: unknown): string {
+function getTokenName(token: unknown): string {
   return typeof token === 'function' ? token.name : String(token);
 }

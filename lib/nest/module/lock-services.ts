@@ -34,7 +34,7 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
     }
     assertOneGlobalModule(modules);
     if (logger) this.#logger = logger;
-    if (serviceOptions.orderWarnings === true) serviceOptions.orderWarnings = templateNamer(modules);
+    if (serviceOptions.orderWarnings === true) serviceOptions.orderWarnings = createTemplateNamer(modules);
     this.#services = new Map(
       Object.entries(backends).map(([name, value]) => {
         const backend = openBackend(value);
@@ -43,7 +43,7 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
         const needsLogger = logger !== false && !userObservers.some((observer) => observer instanceof LockLogger);
         const lockLogger = new LockLogger({ backend: label, ...(logger ? { logger } : {}) });
         const observers = needsLogger ? [lockLogger, ...userObservers] : userObservers;
-        const namespace = isShared ? namespaceFor(name, serviceOptions) : {};
+        const namespace = isShared ? getNamespace(name, serviceOptions) : {};
         return [name, new LockService(backend, { ...serviceOptions, ...namespace, observers })];
       }),
     );
@@ -87,14 +87,14 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
 }
 
 /** Returns a namespace for one of several names that share a backend. The default name keeps the configured one. */
-function namespaceFor(name: string, { namespace }: LockServiceOptions): LockServiceOptions {
+function getNamespace(name: string, { namespace }: LockServiceOptions): LockServiceOptions {
   if (name === DEFAULT_BACKEND) return {};
   const suffix = name.replaceAll(/[^\w.-]/gu, '-');
   return { namespace: namespace === undefined ? suffix : `${namespace}.${suffix}` };
 }
 
 /** Returns a function that names keys by their templates. Collects the templates at its first call, after the start. */
-function templateNamer(modules: ModulesContainer): (key: string) => string {
+function createTemplateNamer(modules: ModulesContainer): (key: string) => string {
   let names: KeyTemplateNames | undefined;
   return (key) => (names ??= KeyTemplateNames.of(new DiscoveryService(modules))).nameOf(key);
 }

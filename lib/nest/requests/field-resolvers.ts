@@ -1,10 +1,10 @@
-import { type Method, ownerOf } from '../../decorators/declaration.js';
+import { type Method, findDeclaringPrototype } from '../../decorators/declaration.js';
 import { wrapMethod } from '../../decorators/wrapped-method.js';
 import { isLockingError } from './lock-answers.js';
 import { hideDetails } from './lock-exceptions.js';
 import { currentRequest } from './request-scope.js';
 
-/** Resolvers that this module has put in place of others. */
+/** Wrappers that `wrapFieldResolver` made, which need no further one. */
 const guards = new WeakSet<object>();
 
 /**
@@ -12,8 +12,8 @@ const guards = new WeakSet<object>();
  * locked service without being locked itself. Nest runs interceptors and filters for fields only with
  * `fieldResolverEnhancers`.
  */
-export function guardFieldResolver(prototype: object, name: string, resolver: Method): void {
-  const owner = ownerOf(prototype, name);
+export function wrapFieldResolver(prototype: object, name: string, resolver: Method): void {
+  const owner = findDeclaringPrototype(prototype, name);
   if (!owner || guards.has(resolver)) return;
   const guard = wrapMethod(resolver, function (this: unknown, ...args: unknown[]): unknown {
     try {

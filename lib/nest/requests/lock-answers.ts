@@ -113,13 +113,15 @@ export function getAnswer(error: LockingError, changes: LockAnswers = {}): Error
 /** @throws LockConfigurationError that names the unknown code or option, or the number out of range */
 export function assertAnswers(answers: LockAnswers): void {
   for (const [code, { status, retryAfterSeconds, ...unknownOptions }] of Object.entries(answers)) {
-    if (!isAnsweredCode(code)) throw answerError(`${code} is none of ${Object.keys(ANSWERS).join(', ')}`);
+    if (!isAnsweredCode(code)) throw createAnswerError(`${code} is none of ${Object.keys(ANSWERS).join(', ')}`);
     for (const option of Object.keys(unknownOptions))
-      throw answerError(`${code} takes status and retryAfterSeconds, not ${option}`);
+      throw createAnswerError(`${code} takes status and retryAfterSeconds, not ${option}`);
     if (status !== undefined && !(Number.isInteger(status) && status >= 400 && status <= 599))
-      throw answerError(`the status of ${code} must be from 400 to 599; it was ${status}`);
+      throw createAnswerError(`the status of ${code} must be from 400 to 599; it was ${status}`);
     if (retryAfterSeconds !== undefined && !(Number.isInteger(retryAfterSeconds) && retryAfterSeconds >= 0))
-      throw answerError(`retryAfterSeconds of ${code} must be a whole number, 0 or more; it was ${retryAfterSeconds}`);
+      throw createAnswerError(
+        `retryAfterSeconds of ${code} must be a whole number, 0 or more; it was ${retryAfterSeconds}`,
+      );
   }
 }
 
@@ -127,6 +129,6 @@ function isAnsweredCode(code: string): code is AnsweredCode {
   return Object.hasOwn(ANSWERS, code);
 }
 
-function answerError(reason: string): LockConfigurationError {
+function createAnswerError(reason: string): LockConfigurationError {
   return new LockConfigurationError(`exceptionFilter: ${reason}`, 'exceptionFilter');
 }

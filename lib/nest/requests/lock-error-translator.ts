@@ -3,7 +3,7 @@ import { type ApplicationConfig, BaseExceptionFilter, type HttpAdapterHost } fro
 import { throwError } from 'rxjs';
 import { LockError, OptimisticConflictError } from '../../core/index.js';
 import { type ErrorAnswer, type LockingError, getAnswer, isLockingError, type LockAnswers } from './lock-answers.js';
-import { caughtTypes, filtersOf, isEventHandler } from '../method-metadata.js';
+import { getCaughtTypes, getFilters, isEventHandler } from '../method-metadata.js';
 import { toRpcBody, toGraphqlError, toHttpException, toTransportException } from './lock-exceptions.js';
 
 /** Codes of errors that are part of normal operation: the client learns of them, and the log needs them for debugging only. */
@@ -64,7 +64,7 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
   }
 
   #hasOwnFilter(error: LockingError, context: ExecutionContext): boolean {
-    const filters = [context.getHandler(), context.getClass()].flatMap(filtersOf);
+    const filters = [context.getHandler(), context.getClass()].flatMap(getFilters);
     return [...filters, ...this.#globalFilters(context)].some((filter) => namesError(filter, error));
   }
 
@@ -88,5 +88,5 @@ export class LockErrorTranslator implements ExceptionFilter<LockingError> {
 
 /** Returns whether `@Catch` of a filter names the error's class. A filter for every `Error` does not count. */
 function namesError(filter: unknown, error: LockingError): boolean {
-  return caughtTypes(filter).some((type) => type !== Error && type !== Object && error instanceof type);
+  return getCaughtTypes(filter).some((type) => type !== Error && type !== Object && error instanceof type);
 }

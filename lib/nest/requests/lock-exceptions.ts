@@ -22,14 +22,14 @@ export async function toTransportException(
       return toGraphqlError(error, answer);
     case 'rpc': {
       const { RpcException } = await import('@nestjs/microservices');
-      return withCause(new RpcException(toRpcBody(answer, handler)), error);
+      return addCause(new RpcException(toRpcBody(answer, handler)), error);
     }
     case 'ws': {
       const { WsException } = await import('@nestjs/websockets');
       const ws = host.switchToWs();
       // Nest's own exceptions tell the client the message that failed in this form.
       const failedMessage = { pattern: ws.getPattern(), data: ws.getData<unknown>() };
-      return withCause(new WsException({ ...toMessageBody(answer), cause: failedMessage }), error);
+      return addCause(new WsException({ ...toMessageBody(answer), cause: failedMessage }), error);
     }
     default:
       return error;
@@ -69,7 +69,7 @@ export function toRpcBody(answer: ErrorAnswer, handler?: object): object {
   return { code: answer.grpcStatus, message: answer.message, details: answer.message };
 }
 
-function withCause<Exception extends Error>(exception: Exception, cause: Error): Exception {
+function addCause<Exception extends Error>(exception: Exception, cause: Error): Exception {
   Object.defineProperty(exception, 'cause', { value: cause, configurable: true, writable: true });
   return exception;
 }

@@ -14,7 +14,7 @@ export interface RawResponse {
 }
 
 /** Returns the response to an HTTP request, which may carry a GraphQL operation. */
-export function rawResponseOf(context: ExecutionContext): RawResponse | undefined {
+export function getRawResponse(context: ExecutionContext): RawResponse | undefined {
   switch (context.getType<string>()) {
     case 'http':
       return findRawResponse(context.switchToHttp().getResponse());

@@ -2,7 +2,7 @@ import type { NestInterceptor, Type } from '@nestjs/common';
 import { MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { isMethod, type Method } from '../../decorators/declaration.js';
 import { addFirstInterceptor, addLastInterceptor, isFieldResolver, mayBeHandler } from '../method-metadata.js';
-import { guardFieldResolver } from './field-resolvers.js';
+import { wrapFieldResolver } from './field-resolvers.js';
 import { isObject } from '../../decorators/is-object.js';
 import { LockErrorsInterceptor, setLockErrorTranslator } from './lock-errors.interceptor.js';
 import type { LockErrorTranslator } from './lock-error-translator.js';
@@ -43,7 +43,7 @@ function addInterceptors(classRef: Type, first: Type<NestInterceptor>, last: Typ
   if (handlers.length > 0) addFirstInterceptor(classRef, first);
   for (const [name, method] of handlers) {
     addLastInterceptor(method, last);
-    if (isFieldResolver(method)) guardFieldResolver(prototype, name, method);
+    if (isFieldResolver(method)) wrapFieldResolver(prototype, name, method);
   }
 }
 

@@ -3,7 +3,7 @@ import { type ExecutionContext, HttpException } from '@nestjs/common';
 import { sharedState } from '../../core/index.js';
 import type { Declaration } from '../../decorators/declaration.js';
 import { getDeclaration } from '../method-metadata.js';
-import { isClosed, type RawResponse, rawResponseOf } from './raw-response.js';
+import { isClosed, type RawResponse, getRawResponse } from './raw-response.js';
 
 /** Status "client closed request" of nginx. No client reads it, and Nest does not log an `HttpException`. */
 const CLIENT_CLOSED_REQUEST = 499;
@@ -17,7 +17,7 @@ export class RequestScope {
   #hasEnded = false;
 
   constructor(readonly context: ExecutionContext) {
-    this.response = rawResponseOf(context);
+    this.response = getRawResponse(context);
   }
 
   /**
@@ -66,7 +66,7 @@ export function currentRequest(): RequestScope | undefined {
 }
 
 /** Returns the context of the current request if this method of `instance` is its handler. */
-export function handledContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
+export function getHandledContext(instance: object, declaration: Declaration): ExecutionContext | undefined {
   const context = scopes.getStore()?.context;
   if (context?.getClass() !== instance.constructor) return undefined;
   const handler = context.getHandler();

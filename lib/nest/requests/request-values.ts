@@ -49,7 +49,7 @@ export function readPath(root: unknown, path: readonly string[]): unknown {
 /** Returns whether `value` has an own property, or a getter of its class. Clients must not reach methods of prototypes. */
 export function hasProperty(value: object, name: string): boolean {
   if (Object.hasOwn(value, name)) return true;
-  for (let proto = prototypeOf(value); proto && prototypeOf(proto); proto = prototypeOf(proto)) {
+  for (let proto = getPrototype(value); proto && getPrototype(proto); proto = getPrototype(proto)) {
     const property = Object.getOwnPropertyDescriptor(proto, name);
     if (property) return property.get !== undefined;
   }
@@ -57,6 +57,6 @@ export function hasProperty(value: object, name: string): boolean {
 }
 
 /** Returns `null` for `Object.prototype`, the last of the chain. */
-function prototypeOf(value: object): object | null {
+function getPrototype(value: object): object | null {
   return Object.getPrototypeOf(value);
 }

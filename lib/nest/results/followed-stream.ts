@@ -4,7 +4,7 @@ import { isObject } from '../../decorators/is-object.js';
 import type { FollowedResult, Follower } from './followed-result.js';
 
 /** Returns the stream of a `StreamableFile`, and `undefined` for other objects. */
-export function streamOfFile(value: object): unknown {
+export function getFileStream(value: object): unknown {
   if (!('getStream' in value && 'getHeaders' in value) || typeof value.getStream !== 'function') return undefined;
   return Reflect.apply(value.getStream, value, []);
 }

@@ -6,7 +6,7 @@ import { currentRequest } from '../requests/request-scope.js';
 import { followIterator } from './followed-iterator.js';
 import type { FollowedResult, Follower } from './followed-result.js';
 import { followObservable } from './followed-observable.js';
-import { followResponse, followStream, followWebStream, isNodeStream, streamOfFile } from './followed-stream.js';
+import { followResponse, followStream, followWebStream, isNodeStream, getFileStream } from './followed-stream.js';
 
 /** Result of a locked method whose work goes on: the lock is held until `ended`. */
 export interface LockedResult extends FollowedResult {
@@ -29,7 +29,7 @@ interface LockedCall {
  * `undefined` for a result without further work. The loss of a lock, or the end of the request, ends the work with an error.
  * @throws LockConfigurationError with the option `returns`: the end of the work cannot be observed
  */
-export function lockedResult(result: unknown, call: LockedCall): LockedResult | undefined {
+export function followLockedResult(result: unknown, call: LockedCall): LockedResult | undefined {
   if (!isObject(result) && typeof result !== 'function' && !call.writesResponse) return undefined;
   let onEnd = (): void => undefined;
   const ended = new Promise<void>((resolve) => (onEnd = resolve));
@@ -60,7 +60,7 @@ function followResult(result: unknown, label: string, follower: Follower): Follo
   if (typeof result === 'function') throw unobservableError(label, 'a function');
   if (!isObject(result)) return undefined;
   if (isObservable(result)) return followObservable(result, follower);
-  const stream = streamOfFile(result) ?? result;
+  const stream = getFileStream(result) ?? result;
   if (isNodeStream(stream)) return followStream(result, stream, follower);
   if (result instanceof ReadableStream) return followWebStream(result, follower);
   if (result instanceof Response) return followResponse(result, follower);

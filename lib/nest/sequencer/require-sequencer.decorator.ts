@@ -67,7 +67,7 @@ function createGuardClass(header: string, { backend, key }: RequireSequencerOpti
     }
 
     async canActivate(context: ExecutionContext): Promise<boolean> {
-      if (context.getType() !== 'http') throw notHttpError(context.getHandler().name);
+      if (context.getType() !== 'http') throw createHttpOnlyError(context.getHandler().name);
       const request = context.switchToHttp().getRequest<HttpRequest>();
       const sequencer = request.headers[header];
       // `key` may return undefined for a request without a key. The option is set all the same, so that no key matches.
@@ -88,15 +88,15 @@ function assertHttp(target: object, method: string | symbol | undefined): void {
     const prototype: object = Reflect.get(target, 'prototype');
     const names = new MetadataScanner().getAllMethodNames(prototype);
     const nonHttpName = names.find((name) => isNonHttpHandler(Reflect.get(prototype, name)));
-    if (nonHttpName !== undefined) throw notHttpError(labelOf({ target: prototype, name: nonHttpName }));
+    if (nonHttpName !== undefined) throw createHttpOnlyError(labelOf({ target: prototype, name: nonHttpName }));
     return;
   }
   const handler: unknown = Reflect.get(target, method);
   const isHttp = typeof handler === 'function' && isHttpHandler(handler);
-  if (!isHttp) throw notHttpError(labelOf({ target, name: method }));
+  if (!isHttp) throw createHttpOnlyError(labelOf({ target, name: method }));
 }
 
-function notHttpError(handlerLabel: string): LockConfigurationError {
+function createHttpOnlyError(handlerLabel: string): LockConfigurationError {
   return new LockConfigurationError(
     `@RequireSequencer reads a header: it is for handlers of HTTP, and ${handlerLabel} is none. Put it on the routes one by one`,
     'header',

@@ -1,19 +1,19 @@
 import type { ExecutionContext } from '@nestjs/common';
 import { LockConfigurationError } from '../../core/index.js';
 import { type Declaration, isMethod, type Method } from '../../decorators/declaration.js';
-import { unwrapped } from '../../decorators/wrapped-method.js';
+import { unwrapMethod } from '../../decorators/wrapped-method.js';
 import { type ArgumentNames, readArgumentNames, showsKeptNames } from './argument-names.js';
 import { isDecoratedInTypeScript } from './decorating-file.js';
 import type { PlaceholderPath } from './key-template.js';
 import {
   isMessageHandler,
   mayBeHandler,
-  namedParameterPositions,
-  parameterTypes,
+  getNamedParameterPositions,
+  getParameterTypes,
   routeHasParameter,
-  routeParameterPositions,
+  getRouteParameterPositions,
 } from '../method-metadata.js';
-import { parameterMetadata } from './parameter-metadata.js';
+import { getParameterMetadata } from './parameter-metadata.js';
 import { isObject } from '../../decorators/is-object.js';
 import { hasProperty, joinWildcard, readPath, readRequestValue, REQUEST_PARTS } from '../requests/request-values.js';
 
@@ -30,10 +30,12 @@ const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigI
  * `@Param('id')`; else of an argument; else of a property of the only argument that is an object; else of a part of the
  * request that the method handles.
  */
-export class KeyNames {
+export class PlaceholderResolver {
+  /** Positions of arguments by name; `ambiguous` where two parameters have the name. */
   readonly #positions: ReadonlyMap<string, number | 'ambiguous'>;
   readonly #arguments: ArgumentNames;
   readonly #lockPositions: ReadonlySet<number>;
+  /** Positions of parameters with `@Param`. */
   readonly #routePositions: ReadonlySet<number>;
   readonly #types: readonly unknown[] | undefined;
 
@@ -42,20 +44,20 @@ export class KeyNames {
     method: Method,
     private readonly owner: string,
   ) {
-    const { keyPositions, lockPositions } = parameterMetadata(declaration);
+    const { keyPositions, lockPositions } = getParameterMetadata(declaration);
     // The class still has the original method while decorators below this one have wrapped it already.
     const originalMethod: unknown = Object.getOwnPropertyDescriptor(declaration.target, declaration.name)?.value;
-    const innermostMethod = unwrapped(isMethod(originalMethod) ? originalMethod : method);
+    const innermostMethod = unwrapMethod(isMethod(originalMethod) ? originalMethod : method);
     const classSource = Function.prototype.toString.call(declaration.target.constructor);
     const keepsNames = (): boolean => showsKeptNames(classSource) || isDecoratedInTypeScript();
     this.#arguments = readArgumentNames(Function.prototype.toString.call(innermostMethod), keepsNames);
     this.#lockPositions = lockPositions;
-    this.#routePositions = routeParameterPositions(declaration);
-    this.#types = parameterTypes(declaration);
+    this.#routePositions = getRouteParameterPositions(declaration);
+    this.#types = getParameterTypes(declaration);
     const argumentPositions = this.#arguments.names.flatMap((name, index): [string, number][] =>
       name ? [[name, index]] : [],
     );
-    this.#positions = new Map([...argumentPositions, ...namedParameterPositions(declaration), ...keyPositions]);
+    this.#positions = new Map([...argumentPositions, ...getNamedParameterPositions(declaration), ...keyPositions]);
   }
 
   /**
@@ -69,7 +71,7 @@ export class KeyNames {
       return rest.length === 0 ? position : (args) => readPath(args[position], rest);
     }
     return (args, context) => {
-      const argument = this.#onlyObjectArgument(args);
+      const argument = this.#findOnlyObject(args);
       if (argument && hasProperty(argument, head)) return readPath(argument, [head, ...rest]);
       return context && readRequestValue(context, head, rest);
     };
@@ -92,7 +94,7 @@ export class KeyNames {
     if (!this.#isDoubtful(head) && (isMessageHandler(method) || this.#mayHaveObjectArgument())) return;
     throw this.#keyError(
       `:${[head, ...rest].join('.')} is a placeholder, and there is no @LockKey('${head}'), no parameter, argument or ` +
-        `route parameter of that name. ${this.#advice(head)}`,
+        `route parameter of that name. ${this.#getAdvice(head)}`,
     );
   }
 
@@ -115,7 +117,7 @@ export class KeyNames {
     return doubtfulNames.has(name) || (looksMinified && !this.#types);
   }
 
-  #advice(name: string): string {
+  #getAdvice(name: string): string {
     const { doubtfulNames, looksMinified } = this.#arguments;
     const remedy = `write @LockKey('${name}') before it`;
     if (looksMinified) return `This build looks minified, as by esbuild or terser, which renames arguments: ${remedy}`;
@@ -128,7 +130,7 @@ export class KeyNames {
   }
 
   /** Returns the only declared argument that is an object. Nest passes further ones: the response, a context. */
-  #onlyObjectArgument(args: readonly unknown[]): object | undefined {
+  #findOnlyObject(args: readonly unknown[]): object | undefined {
     const count = this.#arguments.hasRestParameter ? args.length : this.#declaredCount;
     const objects = args.slice(0, count).filter((arg, index) => isObject(arg) && !this.#lockPositions.has(index));
     const [object] = objects;
