@@ -11,8 +11,8 @@ const FORBIDDEN_OPENING =
 /** A tag, with the name that belongs to it. The text behind it is a sentence of its own. */
 const TAG = /(?:^|\s)@(?:(?:param|typeParam|template)\s+\S+|[\w-]+)/u;
 
-/** End of a sentence. An abbreviation ends none. */
-const SENTENCE_END = /(?<=(?<!\b(?:e\.g|i\.e|vs))[.!?]["”)]*)\s+/u;
+/** End of a sentence, or of an item in a list of errors. An abbreviation ends none. */
+const SENTENCE_END = /(?<=(?<!\b(?:e\.g|i\.e|vs))[.!?]["”)]*)\s+|;\s+(?=[A-Z`])/u;
 
 /** Returns a line for each comment of a TypeScript source that opens with a forbidden word or has a sentence too long. */
 export function findCommentFaults(source: string): string[] {

@@ -15,7 +15,7 @@ import { Deadline } from '../time/deadline.js';
 import { haveSameRequest, maxTurnsOf, slotOf } from '../turns/slot.js';
 import { KeyHeld } from './key-held.js';
 
-/** What the acquisitions of one service share. */
+/** Parts of a service that its acquisitions share. */
 export interface AcquisitionParts {
   readonly service: ServiceContext;
   readonly turns: HoldTurns;
@@ -26,8 +26,8 @@ export interface AcquisitionParts {
 }
 
 /**
- * One caller's acquisition of a key: waits for the caller's turn in this process, then takes over the previous caller's
- * lease or requests one from the backend.
+ * One caller's acquisition of a key. It waits for the caller's turn in this process, and then takes over the previous
+ * caller's lease, or requests one from the backend.
  */
 export class Acquisition implements AcquireRequest {
   owner = '';

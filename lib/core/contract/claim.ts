@@ -1,6 +1,6 @@
 /**
- * Part of a key that one acquisition wants. A key is a line of claims in order of arrival: a claim holds the key while its
- * own permits, with those of all claims before it, are no more than its `of`.
+ * Part of a key that one acquisition wants. The claims to a key are in a line, in order of arrival. A claim holds the key
+ * while its own permits, with those of all claims before it, are no more than its `of`.
  */
 export interface Claim {
   readonly permits: number;

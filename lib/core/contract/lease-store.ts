@@ -24,14 +24,14 @@ export interface StoreTraits {
   readonly keepsOrder?: boolean;
   /**
    * Event that ends the lease of a holder that renews it no more. `session`: the end of its process' session, which all its
-   * leases share; a single lease need not wait for that, because the core releases what nobody renews. `connection`: the
-   * same, and a crash ends it at once.
+   * leases share. The core releases a single lease that is not renewed. `connection`: the same, and a crash ends it at
+   * once.
    * @default 'ttl', each lease by itself
    */
   readonly endsWith?: 'ttl' | 'session' | 'connection';
   /**
-   * Largest `limit` of permits. With it the store keeps several holders of a key, by what each owner's name says of its
-   * claim, see `claimOf`: a claim holds the key while the claims before it in line, and it, are no more than its limit.
+   * Largest `limit` of permits. With it the store keeps several holders of a key, by the claims that the owners' names tell,
+   * see `claimOf`. A claim holds the key while it fits behind the claims before it, see `fits`.
    * @default one holder a key; more are refused where they are asked for
    */
   readonly maxPermits?: number;
@@ -41,8 +41,8 @@ export interface StoreTraits {
    */
   readonly writesUncompared?: boolean;
   /**
-   * Milliseconds that each waiting caller adds to the pause of all of them between two questions, up to five seconds: a
-   * store that many ask has to answer the holders of its keys, too. @default 0
+   * Milliseconds that each waiter adds to the pause of all waiters between two questions, up to five seconds. A store that
+   * many ask has to answer the holders of its keys, too. @default 0
    */
   readonly pollMsPerWaiter?: number;
 }
@@ -64,7 +64,7 @@ export interface LeaseStore {
   start?(): Promise<void>;
   /**
    * Grants the key to `owner` if it is free, in one atomic step. Asking again with the same owner succeeds, with a full
-   * `ttlMs` and the same token, or a greater one: a caller may repeat a request whose reply was lost. Must settle within a
+   * `ttlMs` and the same token, or a greater one. Must settle within a
    * bounded time, also on a server that does not answer.
    */
   tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata, asker?: Asker): Promise<LeaseAttempt>;

@@ -19,8 +19,8 @@ export interface HoldListener {
 }
 
 /**
- * What one lease gives to the callers of this process: to re-entered acquisitions, and to callers who share the key and
- * joined. It ends with the last of them, or with the lease.
+ * Lock that callers of this process have by one lease: one caller with its re-entries, or several that share the key. It
+ * ends with the last of them, or with the lease.
  */
 export class Hold implements WatchdogListener {
   readonly since: number;

@@ -6,7 +6,7 @@ import type { LockBackend } from '../leasing/lock-backend.js';
 import type { LockServiceOptions } from '../options/lock-options.js';
 import { type Clock, systemClock } from '../time/timers.js';
 
-/** What all parts of one lock service share. */
+/** Things that all parts of one lock service share. */
 export interface ServiceContext {
   readonly backend: LockBackend;
   readonly clock: Clock;

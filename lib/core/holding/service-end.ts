@@ -14,7 +14,7 @@ interface Leaders {
   /** Tells all work to end. Resolves when it has, or when the grace time of each is over. */
   end(): Promise<void>;
   /** Returns whether one of them has the key, or without a key, any key. */
-  hold(key?: string): boolean;
+  haveLock(key?: string): boolean;
 }
 
 /** Parts of a service that its end needs. */
@@ -124,10 +124,10 @@ export class ServiceEnd {
     await within(
       clock,
       withinMs,
-      this.parts.holds.end((key) => this.parts.leaderships.hold(key)),
+      this.parts.holds.end((key) => this.parts.leaderships.haveLock(key)),
     );
     await led;
-    if (this.parts.leaderships.hold()) return this.#shutdown(withinMs);
+    if (this.parts.leaderships.haveLock()) return this.#shutdown(withinMs);
     this.parts.unfollowHealth?.();
     await within(clock, withinMs, backend.close());
     observers.endStreams();

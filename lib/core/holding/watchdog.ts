@@ -16,10 +16,9 @@ const MIN_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Keeps a lease alive and says when it can no longer be trusted. Renewals go out at a third of the TTL, one at a time;
- * a failed one is repeated, in jeopardy, for as long as the lease is trusted. The end of trust comes from a timer of
- * its own and from a comparison of clocks, never from a reply: a server that says nothing is noticed as fast as one
- * that says no.
+ * Keeps a lease alive and tells when it can no longer be trusted. Renewals go out at a third of the TTL, one at a time. One
+ * that fails is repeated, in jeopardy, for as long as the lease is trusted. The end of trust needs no reply: it comes from
+ * a timer and from a comparison of clocks. A silent server is therefore noticed as fast as one that refuses.
  */
 export class Watchdog {
   listener: WatchdogListener | undefined;

@@ -1,27 +1,27 @@
 import { setInterval } from 'node:timers';
 import { detached } from '../time/detached.js';
 
-/** The longest delay of a timer of Node. The interval has nothing to do when it fires. */
-const LONGEST_DELAY_MS = 2 ** 31 - 1;
+/** Maximum delay of a timer of Node. The interval has nothing to do when it fires. */
+const MAX_DELAY_MS = 2 ** 31 - 1;
 
 let pending = 0;
-let reference: NodeJS.Timeout | undefined;
+let keepAliveTimer: NodeJS.Timeout | undefined;
 
 /**
- * Keeps the process alive until `endAwaited` is called. A caller awaits a promise of a lock service: without this Node
- * would find nothing to wait for while a connection is being replaced, and would exit with code 0 before the answer.
+ * Keeps the process alive until `endAwaited` is called, because a caller awaits a promise of a lock service. While a
+ * connection is being replaced Node would have nothing to wait for, and would exit with code 0.
  */
 export function beginAwaited(): void {
   pending += 1;
   if (pending > 1) return;
-  if (reference) reference.ref();
-  else reference = detached(() => setInterval(() => undefined, LONGEST_DELAY_MS));
+  if (keepAliveTimer) keepAliveTimer.ref();
+  else keepAliveTimer = detached(() => setInterval(() => undefined, MAX_DELAY_MS));
 }
 
-/** Ends one `beginAwaited`. After the last one the process may exit, whatever it holds. */
+/** Ends one `beginAwaited`. After the last one the process may exit, even with locks. */
 export function endAwaited(): void {
   pending -= 1;
-  if (pending === 0) reference?.unref();
+  if (pending === 0) keepAliveTimer?.unref();
 }
 
 /** Keeps the process alive until the promise that `ask` returns is settled. */

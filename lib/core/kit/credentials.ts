@@ -1,9 +1,10 @@
-/** Who this process is for a server. */
+/** Name and password of this process for a server. */
 export interface Credentials {
   readonly username: string;
   readonly password: string;
 }
 
+/** Returns whether `value` has a name and a password. */
 export function areCredentials(value: unknown): value is Credentials {
   const { username, password }: { username?: unknown; password?: unknown } = Object(value);
   return typeof username === 'string' && username !== '' && typeof password === 'string';

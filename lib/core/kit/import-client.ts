@@ -1,14 +1,14 @@
 import { LockConfigurationError } from '../contract/errors.js';
 
 interface ClientPackage {
-  /** The call that needs it, as its user wrote it. */
+  /** Call that needs the package, as its user wrote it. */
   readonly neededBy: string;
   readonly name: string;
   readonly install: string;
   readonly option: string;
 }
 
-/** @throws LockConfigurationError the package is not installed, or cannot be loaded, as in bundles: no retry helps */
+/** Loads a client library. @throws LockConfigurationError it is not installed, or cannot be loaded, as in bundles */
 export async function importClient<T>(
   load: () => Promise<T>,
   { neededBy, name, install, option }: ClientPackage,

@@ -1,8 +1,8 @@
 import { AbortListener } from '../time/abort-listener.js';
 
 /**
- * Aborts with the first of several signals, until `end`. `AbortSignal.any` leaves an entry for each call in signals
- * that live long, on Node 20 and 22: https://github.com/nodejs/node/issues/55351
+ * Signal that aborts with the first of several signals, until `end`. `AbortSignal.any` leaks an entry for each call into
+ * signals that live long, on Node 20 and 22: https://github.com/nodejs/node/issues/55351
  */
 export class JoinedSignal {
   readonly #controller = new AbortController();
@@ -19,7 +19,7 @@ export class JoinedSignal {
     return this.#controller.signal;
   }
 
-  /** It aborts no more, and nothing of it stays in the others. */
+  /** Stops listening to the other signals. */
   end(): void {
     for (const listener of this.#listeners) listener.end();
   }

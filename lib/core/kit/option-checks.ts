@@ -1,41 +1,41 @@
 import { inspect } from 'node:util';
 import { LockConfigurationError } from '../contract/errors.js';
 
-// Options may come from JavaScript or from the environment, so their types are checked, too.
+// Options may come from JavaScript or from the environment, hence their types are checked, too.
 
 /** @throws LockConfigurationError that begins with the name of the option */
 export function refuseOption(option: string, problem: string): never {
   throw new LockConfigurationError(`${option} ${problem}`, option);
 }
 
-/** A value for a message, short and on one line. Never of a secret. */
+/** Returns a value for a message, short and on one line. Not for secrets. */
 export function shownOption(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value);
   return inspect(value, { depth: 1, maxStringLength: 50, breakLength: Infinity });
 }
 
-/** Refuses what is no object, and every option that `owner` does not have. */
-export function assertOptions(given: unknown, known: readonly string[], owner: string): void {
-  if (!isObject(given)) refuseOption('options', `must be an object; they were ${shownOption(given)}`);
-  const unknown = Object.keys(given).find((name) => !known.includes(name));
+/** Refuses options that are no object, and options whose name is not known. @param owner of the options, for messages */
+export function assertOptions(options: unknown, known: readonly string[], owner: string): void {
+  if (!isObject(options)) refuseOption('options', `must be an object; they were ${shownOption(options)}`);
+  const unknown = Object.keys(options).find((name) => !known.includes(name));
   if (unknown !== undefined) refuseOption(unknown, `is no ${owner} option; there are ${known.join(', ')}`);
 }
 
 export function assertNumber(option: string, value: unknown, min: number, max: number): void {
   if (typeof value === 'number' && value >= min && value <= max) return;
-  refuseOption(option, `must be ${range('a number', min, max)}; it was ${shownOption(value)}`);
+  refuseOption(option, `must be ${describeRange('a number', min, max)}; it was ${shownOption(value)}`);
 }
 
 export function assertWhole(option: string, value: unknown, min: number, max: number): void {
   if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max) return;
-  refuseOption(option, `must be ${range('a whole number', min, max)}; it was ${shownOption(value)}`);
+  refuseOption(option, `must be ${describeRange('a whole number', min, max)}; it was ${shownOption(value)}`);
 }
 
 export function assertBoolean(option: string, value: unknown): void {
   if (typeof value !== 'boolean') refuseOption(option, `must be true or false; it was ${shownOption(value)}`);
 }
 
-/** @param expected what `pattern` says, in words */
+/** @param expected description of `pattern`, for the message */
 export function assertText(option: string, value: unknown, pattern: RegExp, expected: string): void {
   if (typeof value === 'string' && pattern.test(value)) return;
   refuseOption(option, `must be ${expected}; it was ${shownOption(value)}`);
@@ -50,6 +50,6 @@ export function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-function range(kind: string, min: number, max: number): string {
+function describeRange(kind: string, min: number, max: number): string {
   return max === Infinity ? `${kind} from ${min} up, or Infinity` : `${kind} from ${min} to ${max}`;
 }

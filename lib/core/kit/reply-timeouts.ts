@@ -1,7 +1,7 @@
 import type { Clock, Timer } from '../time/timers.js';
 import { replyTimeout } from '../time/reply-timeout.js';
 
-/** One timer for the replies to all questions: it looks when the first of them may be overdue. Needs no closing. */
+/** Watches with one timer whether the replies to many requests are overdue. Needs no closing. */
 export class ReplyTimeouts {
   #timer: Timer | undefined;
   #dueAt = NaN;
@@ -10,12 +10,12 @@ export class ReplyTimeouts {
   constructor(
     private readonly clock: Clock,
     private readonly timeoutMs: number,
-    /** `Infinity`: nothing is due. */
+    /** Returns when the next reply is due, or `Infinity`. */
     private readonly nextDueAt: () => number,
     private readonly onOverdue: () => void,
   ) {}
 
-  /** Something is due from now on, in no less than the time-out. */
+  /** Begins to watch, because a request was sent. */
   start(): void {
     if (!this.#timer) this.#set(this.clock.now() + this.timeoutMs);
   }
@@ -37,7 +37,7 @@ export class ReplyTimeouts {
     if (dueAt < Infinity && !this.#timer) this.#set(Math.max(dueAt, now + 1));
   };
 
-  /** A process that could not look in time could not send or read either. Holds once in a row. */
+  /** Returns whether this process was too late to judge: it could not read replies either. Not twice in a row. */
   #isLate(now: number): boolean {
     this.#wasLate = !this.#wasLate && now - this.#dueAt > this.timeoutMs / 4;
     return this.#wasLate;

@@ -1,17 +1,19 @@
 import { AbortListener } from '../time/abort-listener.js';
 import { Deadline } from '../time/deadline.js';
 
+/** Options of a wait for a semaphore. */
 export interface SemaphoreWait {
-  /** Asked for again when it has come: it may have moved. */
+  /** Returns the deadline. It is called again when the deadline has come, which may have moved. */
   readonly deadline?: () => Deadline;
+  /** Whether the caller goes before callers that are not in a hurry. */
   readonly inHurry?: boolean;
-  /** Not aborted yet. */
+  /** Signal that ends the wait. It must not be aborted yet. */
   readonly signal?: AbortSignal;
 }
 
 const never = (): Deadline => Deadline.after(Infinity);
 
-/** Lets so many in at once, the others in the order in which they came: first those in a hurry. */
+/** Lets a number of callers in at a time, in order of arrival, callers in a hurry first. */
 export class Semaphore {
   readonly #hurried = new Set<() => void>();
   readonly #patient = new Set<() => void>();
@@ -33,7 +35,7 @@ export class Semaphore {
     return true;
   }
 
-  /** False: it is not let in before the deadline, or before `signal` aborts. */
+  /** Resolves to whether the caller got in before its deadline, and before its signal aborted. */
   async enter(wait: SemaphoreWait = {}): Promise<boolean> {
     return this.enterAtOnce() || this.#wait(wait);
   }

@@ -1,6 +1,6 @@
 /**
- * Returns what all copies of this package in the process have in common under `name`: its two module formats, or the
- * installations of several packages of a workspace. The first copy makes it.
+ * Returns the state that all copies of this package in the process share under `name`. Copies are its two module formats, or
+ * the installations of several packages of a workspace. The first one makes it.
  */
 export function sharedState<State extends object>(name: string, make: () => State): State {
   const key = Symbol.for(`nestjs-distributed-lock/${name}`);

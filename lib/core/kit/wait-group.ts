@@ -1,4 +1,4 @@
-/** Counts what is under way, for the one who closes and has to wait for it. */
+/** Counts tasks that are under way, for a close that has to wait for them. */
 export class WaitGroup {
   #underWay = 0;
   #onIdle: (() => void)[] = [];
@@ -13,7 +13,7 @@ export class WaitGroup {
     for (const resolve of this.#onIdle.splice(0)) resolve();
   }
 
-  /** Resolves when nothing is under way, and nothing has begun meanwhile. */
+  /** Resolves when no task is under way. */
   async idle(): Promise<void> {
     while (this.#underWay > 0) await new Promise<void>((resolve) => this.#onIdle.push(resolve));
   }

@@ -2,31 +2,31 @@ import { AbortListener } from '../time/abort-listener.js';
 import type { Holder } from '../contract/holder.js';
 import type { Clock } from '../time/timers.js';
 
-/** Tells readers who leads: pulls, so that nobody has to be told who does not ask, and nothing outlives a reader. */
+/** Streams of who leads. Readers pull, so that nothing is kept for one that does not ask. */
 export class Changes {
   readonly #sleepers = new Set<() => void>();
   /** Grows with each change that this process learns of without a reading. */
   #version = 0;
-  #ended = false;
+  #hasEnded = false;
 
   constructor(
     private readonly clock: Clock,
     private readonly ttlMs: number,
-    private readonly look: () => Promise<Holder | undefined> | Holder,
+    private readonly readLeader: () => Promise<Holder | undefined> | Holder,
   ) {}
 
-  /** Something changed here. */
+  /** Notes a change that this process learned of. */
   note(): void {
     this.#version += 1;
     for (const wake of this.#sleepers) wake();
   }
 
   end(): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     this.note();
   }
 
-  /** Ends with `signal`, and at once with the reader, also while that waits for the next change. */
+  /** Returns a stream that ends with `signal`, and at once with the reader, also while it waits for the next change. */
   stream(signal?: AbortSignal): AsyncIterableIterator<Holder | undefined> {
     const left = new AbortController();
     const read = this.#read(signal ? [left.signal, signal] : [left.signal]);
@@ -45,15 +45,15 @@ export class Changes {
   async *#read(signals: readonly AbortSignal[]): AsyncGenerator<Holder | undefined, void, void> {
     let told: { readonly holder: Holder | undefined } | undefined;
     let knownUntil = -Infinity;
-    const isOver = (): boolean => this.#ended || signals.some(({ aborted }) => aborted);
+    const isOver = (): boolean => this.#hasEnded || signals.some(({ aborted }) => aborted);
     while (!isOver()) {
       const version = this.#version;
       let holder = told?.holder;
       try {
-        holder = await this.look();
+        holder = await this.readLeader();
         knownUntil = this.clock.now() + this.ttlMs;
       } catch {
-        // Observers have heard of it. Whoever led then has had to renew since.
+        // Observers have heard of the failure. A leader of that time would have had to renew since.
         if (this.clock.now() >= knownUntil) holder = undefined;
       }
       if (isOver()) return;

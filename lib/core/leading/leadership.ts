@@ -5,7 +5,7 @@ import { runOutsideLocks } from '../holding/call-tree.js';
 import { currentLocks } from '../holding/lock-handle.js';
 import { whileAwaited } from '../kit/awaited-promises.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
-import { assertLooks, currentHolder } from '../looking/readings.js';
+import { assertCanLook, currentHolder } from '../looking/readings.js';
 import { pause } from '../time/timers.js';
 import { within } from '../time/within.js';
 import { Acquisition, type AcquisitionParts } from '../acquiring/acquisition.js';
@@ -16,7 +16,7 @@ import { Pauses } from './pauses.js';
 import { Term } from './term.js';
 
 export interface LeadershipSettings {
-  /** With the namespace. */
+  /** Key with the namespace. */
   readonly fullKey: string;
   readonly work: LeaderWork;
   readonly options: Readonly<ResolvedOptions>;
@@ -24,11 +24,11 @@ export interface LeadershipSettings {
 }
 
 /**
- * A candidate for an office that one process has at a time, and its leader now and then: `LockService.lead` makes one.
- * It stands until `close()`, or until the service ends.
+ * Candidacy for a leadership that one process has at a time. `LockService.lead` makes one. It lasts, over any number of
+ * terms, until `close()` or the end of the service.
  */
 export class Leadership implements AsyncDisposable {
-  /** @internal Resolves when it stands no more, and its work has ended. */
+  /** @internal Resolves when the candidacy is over, and its work has ended. */
   readonly over: Promise<void>;
   readonly #closed = new AbortController();
   readonly #changes: Changes;
@@ -39,7 +39,7 @@ export class Leadership implements AsyncDisposable {
 
   /** @internal */
   constructor(
-    /** Without the namespace. */
+    /** Key without the namespace. */
     readonly key: string,
     private readonly parts: AcquisitionParts,
     private readonly settings: LeadershipSettings,
@@ -55,11 +55,11 @@ export class Leadership implements AsyncDisposable {
    * nobody else leads before it has ended.
    */
   get isLeader(): boolean {
-    return this.#term?.leads === true;
+    return this.#term?.isLeading === true;
   }
 
   /**
-   * Who leads, by one reading of the backend, or by none where it is this process. `undefined`: nobody.
+   * Resolves to the leader, by one reading of the backend, or by none where it is this process. `undefined`: there is none.
    * @throws LockConfigurationError the backend cannot tell; LockBackendError it does not answer
    */
   async leader(): Promise<Holder | undefined> {
@@ -67,19 +67,19 @@ export class Leadership implements AsyncDisposable {
   }
 
   /**
-   * Who leads, from now on and whenever that changes; `undefined`: nobody that is known of. Changes here are told at
-   * once, those elsewhere by a reading every third of the TTL. A reader that is slow misses some, and never the last.
-   * Ends with its signal, the reader's `break`, or the candidacy.
+   * Yields the leader now and whenever it changes; `undefined`: none is known. Changes in this process come at once, others
+   * by a reading every third of the TTL. A slow reader misses some, but never the last. Ends with the signal, the reader's
+   * `break`, or the candidacy.
    * @throws LockConfigurationError the backend cannot tell
    */
   changes({ signal }: { readonly signal?: AbortSignal } = {}): AsyncIterableIterator<Holder | undefined> {
-    assertLooks(this.parts.service, this.settings.fullKey);
+    assertCanLook(this.parts.service, this.settings.fullKey);
     return this.#changes.stream(signal);
   }
 
   /**
-   * Steps back to the end of the line: tells the work to end, and resolves when it has, and the key is released. Called
-   * by the work itself it resolves at once. Does nothing where another process leads.
+   * Resigns and stands again behind the other candidates: tells the work to end, and resolves when it has and the key is
+   * released. Called by the work itself it resolves at once. Does nothing where another process leads.
    */
   async resign(): Promise<void> {
     // An observer of the beginning may call this when the term is not under way yet.
@@ -88,8 +88,8 @@ export class Leadership implements AsyncDisposable {
   }
 
   /**
-   * Stands no more, for good. Tells the work to end, and resolves when it has and the key is released, or after
-   * `graceMs`. The key of work that goes on stays taken. Called by the work itself it resolves at once. Idempotent.
+   * Ends the candidacy. Tells the work to end, and resolves when it has and the key is released, or after `graceMs`. Work
+   * that goes on keeps the key. Called by the work itself it resolves at once. Idempotent.
    */
   async close(): Promise<void> {
     await whileAwaited(() => this.leave('resigned'));
@@ -99,21 +99,21 @@ export class Leadership implements AsyncDisposable {
     return this.close();
   }
 
-  /** @internal Whether all ended in time. */
+  /** @internal Ends the candidacy, and resolves to whether the work ended in time. */
   leave(reason: 'resigned' | 'shutdown'): Promise<boolean> {
     this.#closed.abort();
     const { graceMs } = this.settings;
-    // Readers need not wait for work that goes on.
+    // Readers of changes need not wait for work that goes on.
     this.#left ??= within(this.parts.service.clock, graceMs, this.over).finally(() => this.#changes.end());
     return this.#endTerm(reason, this.#left).then((ended) => ended === true);
   }
 
   /** @internal Whether its term has the key, also while its work is told to end. */
-  get holds(): boolean {
+  get hasLock(): boolean {
     return this.#term?.isHeld === true;
   }
 
-  /** Not waiting for `over` in the work that it waits for. */
+  /** Tells the work to end, and waits for `over`, unless the work itself calls this. */
   async #endTerm<T>(reason: 'resigned' | 'shutdown', over: Promise<T>): Promise<T | undefined> {
     const term = this.#term;
     term?.end(reason);
@@ -124,17 +124,17 @@ export class Leadership implements AsyncDisposable {
     const { clock } = this.parts.service;
     const { signal: until } = this.#closed;
     while (!until.aborted) {
-      const pauseMs = await this.#candidacy();
+      const pauseMs = await this.#standOnce();
       if (pauseMs > 0) await pause(clock, pauseMs, { until });
     }
     this.#changes.end();
   }
 
-  /** Until it is over, with the term that it may have brought. Resolves to how long to pause before the next one. */
-  async #candidacy(): Promise<number> {
+  /** Stands once, and serves the term that it may bring. Resolves to the pause before the next time. */
+  async #standOnce(): Promise<number> {
     let term: Term;
     try {
-      term = await this.#elected();
+      term = await this.#waitForElection();
     } catch (error) {
       if (isLockError(error, 'LOCK_SHUTDOWN')) this.#closed.abort();
       return this.#pauses.afterOutage();
@@ -145,7 +145,7 @@ export class Leadership implements AsyncDisposable {
     return serving;
   }
 
-  async #elected(): Promise<Term> {
+  async #waitForElection(): Promise<Term> {
     const { fullKey, options } = this.settings;
     const asked = { ...options, signal: this.#closed.signal };
     const hold = await new Acquisition(fullKey, asked, this.parts).run();
@@ -164,20 +164,20 @@ export class Leadership implements AsyncDisposable {
     this.#term = term;
     this.#changes.note();
     observers.notify('termBegan', () => ({ key, fencingToken }));
-    const { reason, error } = await this.#work(term);
+    const { reason, error } = await this.#runWork(term);
     this.#term = undefined;
     await term.release();
     const ledMs = clock.now() - since;
-    // On a store that keeps no line, those who wait elsewhere ask first.
+    // On a store without a queue, candidates of other processes ask first.
     if (!this.#closed.signal.aborted) this.parts.turns.yieldNext(key);
     this.#changes.note();
     const fault = error === undefined ? {} : { error };
     observers.notify('termEnded', () => ({ key, fencingToken, ledMs, reason, ...fault }));
-    return reason === 'failed' ? this.#pauses.afterFailure(ledMs) : this.#pauses.after(ledMs);
+    return reason === 'failed' ? this.#pauses.afterFailure(ledMs) : this.#pauses.afterTerm(ledMs);
   }
 
-  /** Never rejects. */
-  async #work(term: Term): Promise<{ readonly reason: TermEnd; readonly error?: unknown }> {
+  /** Runs the leader's work, and resolves to why the term ended. Never rejects. */
+  async #runWork(term: Term): Promise<{ readonly reason: TermEnd; readonly error?: unknown }> {
     let fault: { readonly error?: unknown } = {};
     try {
       await term.run(() => this.settings.work(term));
@@ -196,7 +196,7 @@ export class Leadership implements AsyncDisposable {
   }
 }
 
-/** Whether work threw this because it was told to end. */
+/** Returns whether work threw this because it was told to end. */
 function isAbort(error: unknown, { aborted, reason }: AbortSignal): boolean {
   if (!aborted) return false;
   return error === reason || isLockError(error, 'LOCK_LOST') || (error instanceof Error && error.name === 'AbortError');

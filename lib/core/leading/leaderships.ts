@@ -3,17 +3,17 @@ import { LockConfigurationError, LockShutdownError, quote } from '../contract/er
 import { AbortListener } from '../time/abort-listener.js';
 import { refuseOption, shownOption } from '../kit/option-checks.js';
 import type { OptionResolver } from '../options/option-resolver.js';
-import { assertLeadOptions, type LeaderWork, type LeadOptions, OFFICE } from './lead-options.js';
+import { assertLeadOptions, type LeaderWork, type LeadOptions, LEADER_LOCK_OPTIONS } from './lead-options.js';
 import type { AcquisitionParts } from '../acquiring/acquisition.js';
 import { Leadership } from './leadership.js';
 
 const GRACE_MS = 5_000;
 
-/** The offices that one service stands for. */
+/** Leaderships of one service. */
 export class Leaderships {
-  /** By key, with the namespace. */
-  readonly #standing = new Map<string, Leadership>();
-  #ended = false;
+  /** Leaderships by key, with the namespace. */
+  readonly #byKey = new Map<string, Leadership>();
+  #hasEnded = false;
 
   constructor(
     private readonly parts: AcquisitionParts,
@@ -21,17 +21,21 @@ export class Leaderships {
     private readonly prefix: string,
   ) {}
 
-  /** See `LockService.lead`. */
-  stand(key: string, work: LeaderWork, given: LeadOptions = {}): Leadership {
+  /** Begins a candidacy, see `LockService.lead`. */
+  stand(key: string, work: LeaderWork, leadOptions: LeadOptions = {}): Leadership {
     assertKey(key);
-    if (this.#ended || this.parts.service.stopped.aborted) throw new LockShutdownError(key);
+    if (this.#hasEnded || this.parts.service.stopped.aborted) throw new LockShutdownError(key);
     if (typeof work !== 'function') refuseOption('work', `must be a function; it was ${shownOption(work)}`);
-    assertLeadOptions(given);
-    const { graceMs = GRACE_MS, signal, ...asked } = given;
-    const { signal: _, ...options } = this.options.resolve({ ...asked, ...OFFICE, ...(signal ? { signal } : {}) });
+    assertLeadOptions(leadOptions);
+    const { graceMs = GRACE_MS, signal, ...asked } = leadOptions;
+    const { signal: _, ...options } = this.options.resolve({
+      ...asked,
+      ...LEADER_LOCK_OPTIONS,
+      ...(signal ? { signal } : {}),
+    });
     signal?.throwIfAborted();
     const fullKey = this.prefix + key;
-    if (this.#standing.has(fullKey)) {
+    if (this.#byKey.has(fullKey)) {
       throw new LockConfigurationError(
         `this service stands for ${quote(key)} already: one method or call leads under a key`,
         'key',
@@ -39,31 +43,31 @@ export class Leaderships {
       );
     }
     const leadership = new Leadership(key, this.parts, { fullKey, work, options, graceMs });
-    this.#standing.set(fullKey, leadership);
+    this.#byKey.set(fullKey, leadership);
     const listener = signal && new AbortListener(signal, () => void leadership.close());
     void this.#forget(fullKey, leadership, listener);
     return leadership;
   }
 
   get(key: string): Leadership | undefined {
-    return this.#standing.get(this.prefix + key);
+    return this.#byKey.get(this.prefix + key);
   }
 
   async #forget(fullKey: string, { over }: Leadership, listener: AbortListener | undefined): Promise<void> {
     await over;
-    this.#standing.delete(fullKey);
+    this.#byKey.delete(fullKey);
     listener?.end();
   }
 
-  /** Whether a term of these has the key, with the namespace; without a key: any key. */
-  hold(key?: string): boolean {
-    const asked = key === undefined ? [...this.#standing.values()] : [this.#standing.get(key)];
-    return asked.some((leadership) => leadership?.holds);
+  /** Returns whether a leader of this service has the key, with the namespace, or without a key, any key. */
+  haveLock(key?: string): boolean {
+    const asked = key === undefined ? [...this.#byKey.values()] : [this.#byKey.get(key)];
+    return asked.some((leadership) => leadership?.hasLock);
   }
 
   /** Tells all work to end. Resolves when it has, or when the grace time of each is over. */
   async end(): Promise<void> {
-    this.#ended = true;
-    await Promise.all(Array.from(this.#standing.values(), (leadership) => leadership.leave('shutdown')));
+    this.#hasEnded = true;
+    await Promise.all(Array.from(this.#byKey.values(), (leadership) => leadership.leave('shutdown')));
   }
 }

@@ -2,7 +2,7 @@ import { LockLostError } from '../contract/errors.js';
 import type { Hold } from '../holding/hold.js';
 import { LockHandle } from '../holding/lock-handle.js';
 
-/** The lock of one who leads. Its signal tells the work to end, also while the lock is still held. */
+/** Lock of a leader. Its signal tells the work to end, also while the lock is still held. */
 export class Term extends LockHandle {
   readonly #end = new AbortController();
 
@@ -14,17 +14,17 @@ export class Term extends LockHandle {
   }
 
   override get signal(): AbortSignal {
-    // Aborts now where the loop was blocked for so long that the lock is lost.
+    // Reading the signal aborts it if a blocked event loop has cost the lock.
     void super.signal;
     return this.#end.signal;
   }
 
-  /** Held, and not told to end. Exact now. */
-  get leads(): boolean {
+  /** Whether the lock is held and the work was not told to end, exact now. */
+  get isLeading(): boolean {
     return this.isHeld && !this.#end.signal.aborted;
   }
 
-  /** Has the work end. The lock stays held until then. */
+  /** Tells the work to end. The lock stays held until then. */
   end(reason: 'resigned' | 'shutdown'): void {
     this.#end.abort(new LockLostError(this.key, reason));
   }

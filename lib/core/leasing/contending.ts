@@ -25,7 +25,7 @@ const MAX_SHARED_POLL_MS = 5_000;
 
 const systemRandom = (): number => randomInt(2 ** 32) / 2 ** 32;
 
-/** What all contenders of a backend share. */
+/** Settings and parts that all contenders of a backend share. */
 export class Contending {
   readonly contenders = new Set<{ callOff(reason: unknown): void }>();
   readonly patienceMs: number;

@@ -1,7 +1,7 @@
 import type { Deadline } from '../time/deadline.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 
-/** What a caller asks a backend for. */
+/** Caller's request to a backend. */
 export interface AcquireRequest {
   /** Name of this acquisition alone, never used again. Only this process can make a name that its signature fits. */
   readonly owner: string;
@@ -25,8 +25,8 @@ export interface AcquireRequest {
    */
   readonly pass?: () => boolean;
   /**
-   * Called each time the backend learns what is in the way: the holder (`undefined` where it is not known), or the
-   * failure for which the holder cannot be read. A caller whose time is up is told the latest.
+   * Called each time the backend learns what is in the way: the holder, `undefined` for an unknown one, or a failure. A
+   * caller whose time is up is told the latest.
    */
   readonly blockedBy?: (by: Holder | Error | undefined) => void;
 }

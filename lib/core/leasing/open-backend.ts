@@ -3,14 +3,14 @@ import type { LeaseStore } from '../contract/lease-store.js';
 import { LockBackend } from './lock-backend.js';
 
 /**
- * Opens a backend with connections of its own. `redis({ url })` and its like return one, so that a single setting
- * serves any number of lock services: side by side, or one after the other has been closed.
+ * Opens a backend with connections of its own. `redis({ url })` and the other backends return such a function, so that
+ * one setting serves any number of lock services.
  */
 export type BackendFactory = () => LockBackend;
 
 /**
- * Backend as a user gives it: a factory such as `redis({ url })`, of which each service opens a backend of its own, or a
- * live backend or store, for one service. A store has the defaults of `PollingOptions`.
+ * Backend as a user gives it. With a factory such as `redis({ url })` each service opens a backend of its own; a live
+ * backend or store is for one service. A store has the defaults of `PollingOptions`.
  */
 export type GivenBackend = LockBackend | LeaseStore | BackendFactory | (() => LeaseStore);
 

@@ -27,8 +27,8 @@ const FIRST_PAUSE_MS = 50;
 const MAX_PAUSE_MS = 1_000;
 
 /**
- * What was asked of a store. A server that refuses the last may carry out the others: one that is out of memory still
- * renews and releases, and one that refuses all writes still reads.
+ * Kinds of requests to a store. A server may refuse the last one only. One that is
+ * out of memory still renews and releases, and one that refuses all writes still reads.
  */
 const REQUESTS = ['read', 'keep', 'take'] as const;
 
@@ -93,8 +93,8 @@ export class Outcomes implements HealthSource {
   }
 
   /**
-   * Notes that a request failed. An error about one caller's value is an answer of a healthy server, and may come before
-   * the server looks whether it can do what is asked.
+   * Notes that a request failed. An error about one caller's value comes from a healthy
+   * server, which may not have looked yet whether it can carry the request out.
    */
   noteFailure(error: unknown, request: StoreRequest, { key, clock }: Pick<OwnedKey, 'key' | 'clock'>): void {
     if (isAboutValue(error)) return this.noteCarriedOut('read');

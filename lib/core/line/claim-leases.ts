@@ -7,20 +7,22 @@ import { pause, systemClock } from '../time/timers.js';
 import { alive, ask, holds, type Line, ready, refusal, renewed, stateOf, without } from './line.js';
 import type { LineCell, Sight } from './line-cell.js';
 
-/** Others change the same value meanwhile: for so often, with pauses that grow. */
-const ROUNDS = 20;
-const LONGEST_PAUSE_MS = 50;
+/** Maximum number of attempts to change a value that others change meanwhile, with pauses that grow. */
+const MAX_ATTEMPTS = 20;
+const MAX_PAUSE_MS = 50;
 
-/** A waiter that asks no more loses its place after this time. One that lives asks, and is noted, much more often. */
+/** Time after which a waiter that no longer asks leaves the line. */
 const WAITER_MS = 5_000;
+/** Time after which a waiter asks again, at the latest. */
 const ASK_MS = 1_000;
 
-/** More than this in line, and the next ones wait outside of it. A value has to be read and written whole. */
-const MOST_IN_LINE = 1_000;
+/** Maximum length of a line, which is read and written as a whole. Further waiters wait outside of it. */
+const MAX_LINE_LENGTH = 1_000;
 
-/** A longer one, by its label, is left out: all of a line are read and written together. */
-const LONGEST_SAYING = 200;
+/** Maximum length of a holder's description, since a line is read and written as a whole. A longer one is left out. */
+const MAX_DESCRIPTION_LENGTH = 200;
 
+/** New line of a key, and what its caller is told. */
 interface Step<Result> {
   readonly result: Result;
   readonly line: Line;
@@ -28,19 +30,19 @@ interface Step<Result> {
 }
 
 /**
- * The leases of several holders of a key, as a line in one value that is compared and swapped. Owners who want all of a
- * key stand in the line as well, once they have met one.
+ * Leases of several holders of a key, kept as a line in one value that is compared and swapped. An owner that wants all
+ * of a key is in the line, too, once it has found one.
  */
 export class ClaimLeases<Place> {
-  /** Of those who want all of a key, the ones that stand in a line. */
+  /** Exclusive owners that are in a line. */
   readonly #exclusive = new Set<string>();
 
   constructor(
     private readonly cell: LineCell<Place>,
-    private readonly mostInLine = MOST_IN_LINE,
+    private readonly maxLineLength = MAX_LINE_LENGTH,
   ) {}
 
-  /** Whether the owner's lease is in a line. */
+  /** Returns whether the owner's lease is in a line. */
   has(owner: string): boolean {
     return !isExclusive(owner) || this.#exclusive.has(owner);
   }
@@ -55,11 +57,11 @@ export class ClaimLeases<Place> {
   ): Promise<LeaseAttempt> {
     if (isExclusive(owner)) this.#exclusive.add(owner);
     const said = packHolder(metadata);
-    const says = said.length > LONGEST_SAYING ? '' : said;
+    const says = said.length > MAX_DESCRIPTION_LENGTH ? '' : said;
     const attempt = await this.#change<LeaseAttempt>(key, true, ({ line, now, aheadMs = 0, nextToken, lease }) => {
       if (lease && lease.owner !== owner) return { line, result: refusedBy(lease) };
       const isInLine = line.some((entry) => entry.owner === owner);
-      const mayEnter = waits && (isInLine || line.length < this.mostInLine);
+      const mayEnter = waits && (isInLine || line.length < this.maxLineLength);
       const asked = ask(
         line,
         { owner, until: now + aheadMs + ttlMs, says },
@@ -74,7 +76,7 @@ export class ClaimLeases<Place> {
       const refused = refusal(asked.line, owner, now);
       const retryAfterMs = Math.min(refused.retryAfterMs ?? ASK_MS, ASK_MS);
       const result = { ...refused, retryAfterMs, staysInLine: waits };
-      return { line: wasNotedOfLate(line, owner, now) ? line : asked.line, result };
+      return { line: wasNotedLately(line, owner, now) ? line : asked.line, result };
     });
     if (!attempt.acquired && attempt.staysInLine !== true) this.#exclusive.delete(owner);
     return attempt;
@@ -101,26 +103,26 @@ export class ClaimLeases<Place> {
     return holds(alive(line, now), owner);
   }
 
-  /** `undefined`: the key has no line. */
+  /** Resolves to the state of the line, or to `undefined` where the key has none. */
   async look(key: string): Promise<LeaseState | undefined> {
     const { line, now } = await this.cell.read(key, false);
     return line.length > 0 ? stateOf(alive(line, now), now) : undefined;
   }
 
   async #change<Result>(key: string, grants: boolean, step: (sight: Sight<Place>) => Step<Result>): Promise<Result> {
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let round = 0; round < MAX_ATTEMPTS; round += 1) {
       const seen = await this.cell.read(key, grants);
       const sight = { ...seen, line: alive(seen.line, seen.now) };
       const { line, token, result } = step(sight);
       if (line === sight.line) return result;
       if (await this.cell.swap(key, seen.place, { line, token, ready: ready(line) })) return result;
-      await pause(systemClock, randomInt(Math.min(2 ** round + 1, LONGEST_PAUSE_MS)));
+      await pause(systemClock, randomInt(Math.min(2 ** round + 1, MAX_PAUSE_MS)));
     }
-    throw new Error(`others changed the line of the key ${ROUNDS} times meanwhile`);
+    throw new Error(`others changed the line of the key ${MAX_ATTEMPTS} times meanwhile`);
   }
 }
 
-function wasNotedOfLate(line: Line, owner: string, now: number): boolean {
+function wasNotedLately(line: Line, owner: string, now: number): boolean {
   return line.some((entry) => entry.owner === owner && entry.until > now + WAITER_MS / 2);
 }
 

@@ -1,34 +1,35 @@
 import type { Holder } from '../contract/holder.js';
 import type { Line } from './line.js';
 
-/** What one reading saw of a key. */
+/** Result of one reading of a key. */
 export interface Sight<Place> {
-  /** Those who have not ended. */
+  /** Claims that have not ended. */
   readonly line: Line;
-  /** The server's time, in milliseconds: not later than it was. */
+  /** Time of the server in milliseconds, at the reading or shortly before it. */
   readonly now: number;
-  /** How much later it may be there, by now. @default 0 */
+  /** Milliseconds by which the server's time may be later by now. @default 0 */
   readonly aheadMs?: number;
-  /** Greater than every token that the key has had. */
+  /** Token that is greater than every token which the key has had. */
   readonly nextToken: bigint;
-  /** A lease that stands in no line: whoever meets a free key takes all of it without one. */
+  /** Lease outside of the line: an owner that finds the key free takes all of it without a line. */
   readonly lease?: { readonly owner: string; readonly leftMs: number | null; readonly holder?: Holder };
-  /** What a swap compares: it changes with every change of the key. */
+  /** Version that a swap compares. It changes with every change of the key. */
   readonly place: Place;
 }
 
+/** New value of a key. */
 export interface Swap {
   readonly line: Line;
-  /** Of a new grant, if it is one. The last token of a key stays where a holder asks again. */
+  /** Token of a new grant. `undefined`: the key keeps its last token. */
   readonly token: bigint | undefined;
-  /** Who would get in by asking, for stores that can tell them. */
+  /** Waiters that would get in by asking, for stores that can wake them. */
   readonly ready: readonly string[];
 }
 
-/** A value that a store keeps for each key, read and swapped: all that several holders of a key need. */
+/** Value that a store keeps for each key, to be read and swapped: all that several holders of a key need. */
 export interface LineCell<Place> {
-  /** @param grants whether a token may be needed */
+  /** Reads the value of a key. @param grants whether a new token may be needed */
   read(key: string, grants: boolean): Promise<Sight<Place>>;
-  /** False: it was changed meanwhile, and nothing is done. */
+  /** Swaps the value, and resolves to whether it did: another process may have changed it since the reading. */
   swap(key: string, place: Place, next: Swap): Promise<boolean>;
 }

@@ -4,20 +4,21 @@ import { MAX_WAITERS } from '../contract/key-state.js';
 import type { RefusedLease } from '../contract/lease-store.js';
 import { unpackHolder } from '../contract/holder.js';
 
-/** One claim to a key. Its owner's name says how much of the key it wants. */
+/** Claim to a key. The owner's name tells how much of the key it wants. */
 export interface LineEntry {
   readonly owner: string;
-  /** When it ends by itself, by the clock of whoever keeps the line, in milliseconds. */
+  /** Time at which the claim ends by itself, in milliseconds by the clock of the server that keeps the line. */
   readonly until: number;
-  /** Absent: it waits. */
+  /** Token of a holder. Absent: the claim waits. */
   readonly token?: bigint;
-  /** Who that is, see `packHolder`. */
+  /** Description of the owner's process, see `packHolder`. */
   readonly says: string;
 }
 
-/** The claims to a key, first come first. Those who hold it are among the first, because who comes waits behind all. */
+/** Claims to a key in order of arrival. Holders are among the first, since a newcomer waits behind all. */
 export type Line = readonly LineEntry[];
 
+/** Result of a claim: the new line, with the granted entry if there is one. */
 export interface Asked {
   readonly line: Line;
   /** Absent: the owner waits, or is not in the line. */
@@ -31,9 +32,9 @@ export function alive(line: Line, now: number): Line {
 }
 
 /**
- * What comes of an owner's question: a holder stays one for as long as it asks for, who fits becomes one, and everybody
- * else waits.
- * @param waitsUntil `undefined`: whoever does not fit is not put in line
+ * Returns the line after an owner has asked for the key. A holder stays one, an owner whose claim fits becomes one, and
+ * any other owner waits.
+ * @param waitsUntil `undefined`: an owner whose claim does not fit is not put in line
  */
 export function ask(
   line: Line,
@@ -53,14 +54,14 @@ export function ask(
   return { line: put({ owner, until: waitsUntil, says: present?.says ?? says }) };
 }
 
-/** `undefined`: the key is not the owner's. */
+/** Returns the line with a longer lease of the owner, or `undefined` where the key is not the owner's. */
 export function renewed(line: Line, owner: string, until: number): Line | undefined {
   const at = line.findIndex((entry) => entry.owner === owner);
   const present = line[at];
   return present?.token === undefined ? undefined : line.with(at, { ...present, until });
 }
 
-/** The same line where the owner is not in it. */
+/** Returns the line without the owner, or the same line where the owner is not in it. */
 export function without(line: Line, owner: string): Line {
   return line.some((entry) => entry.owner === owner) ? line.filter((entry) => entry.owner !== owner) : line;
 }
@@ -69,7 +70,7 @@ export function holds(line: Line, owner: string): boolean {
   return line.some((entry) => entry.owner === owner && entry.token !== undefined);
 }
 
-/** Those who wait and fit by now: each becomes a holder when it asks. */
+/** Returns the waiters whose claims fit by now: each becomes a holder when it asks. */
 export function ready(line: Line): string[] {
   const claims = line.map(claimIn);
   return line
@@ -77,7 +78,7 @@ export function ready(line: Line): string[] {
     .map(({ owner }) => owner);
 }
 
-/** For one who does not fit: who is in the way, and when the first of them ends if nothing renews it. */
+/** Returns the answer to an owner whose claim does not fit: the holder, and when the first claim before it may end. */
 export function refusal(line: Line, owner: string, now: number): RefusedLease {
   const before = line.slice(
     0,

@@ -1,23 +1,23 @@
 import { type Claim, EXCLUSIVE, fits } from '../contract/claim.js';
 
 /**
- * The event that may let a waiter in. `end`: that of the claim at this index. `entry`: the same, or its entry, which
- * the claim makes known. `departure`: the end of any claim before the waiter.
+ * Event that may let a waiter in. `end`: the end of the claim at this index. `entry`: its end, or the moment at which it
+ * gets in, which the claim makes known. `departure`: the end of any claim before the waiter.
  */
 export type Obstacle =
   { readonly until: 'end' | 'entry'; readonly at: number } | { readonly until: 'departure'; readonly at?: never };
 
-/** For each claim of a line, whether it holds the key. */
+/** Returns for each claim of a line whether it holds the key. */
 export function holding(line: readonly Claim[]): boolean[] {
   let taken = 0;
   return line.map(({ permits, of }) => (taken += permits) <= of);
 }
 
 /**
- * Each waiter watches one event, so that a change wakes few. `undefined`: `claim` fits behind `before`.
+ * Returns the one event that a waiter watches, so that a change wakes few. `undefined`: `claim` fits behind `before`.
  *
- * A claim that alone leaves too little has to end. Where another one waits and fits earlier in any case, its entry is
- * soon enough. `test/core/line-of-nodes.spec.ts` shows of all short lines that nobody who fits goes on sleeping.
+ * A claim that alone leaves too little has to end. Where another one waits and gets in earlier in any case, its entry is
+ * soon enough. `test/core/line-of-nodes.spec.ts` tries all short lines: no waiter that fits goes on sleeping.
  */
 export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | undefined {
   if (fits(claim, before)) return undefined;
@@ -28,7 +28,7 @@ export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | u
   return { until: excludes(nearest, claim) ? 'end' : 'entry', at };
 }
 
-/** Whether `waiter` may watch for the entry of `other`, which stands before it. */
+/** Returns whether `waiter` may watch for the entry of `other`, which is before it in line. */
 export function awaitsEntry(waiter: Claim, other: Claim): boolean {
   const hasPermits = other.of < EXCLUSIVE.of;
   return hasPermits && !excludes(other, waiter) && other.of >= waiter.of - waiter.permits;

@@ -1,11 +1,11 @@
 import type { Line, LineEntry } from './line.js';
 
-/** A line as text, for a store that keeps one value a key. */
+/** Returns a line as text, for a store that keeps one value a key. */
 export function packLine(line: Line): string {
   return JSON.stringify(line.map(({ owner, until, token, says }) => [owner, until, String(token ?? ''), says]));
 }
 
-/** Empty for what no line is. */
+/** Reads such a text. Returns an empty line for any other text. */
 export function unpackLine(text: string): Line {
   try {
     const entries: unknown = JSON.parse(text);

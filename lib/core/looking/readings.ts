@@ -10,24 +10,24 @@ import { whileAwaited } from '../kit/awaited-promises.js';
 import { HAND_OFF_BITS } from '../options/hand-off-options.js';
 
 /** @throws LockConfigurationError when the backend cannot tell who has a key */
-export function assertLooks({ backend }: ServiceContext, key: string): void {
-  if (!backend.store.look) throw unable(`${backend.name} cannot tell who holds a key`, key);
+export function assertCanLook({ backend }: ServiceContext, key: string): void {
+  if (!backend.store.look) throw createRefusal(`${backend.name} cannot tell who holds a key`, key);
 }
 
-/** See `LockService.look`. Observers hear of a failure. @param key with the namespace */
+/** Reads the state of a key, see `LockService.look`. Observers hear of a failure. @param key with the namespace */
 export async function look(service: ServiceContext, key: string): Promise<LeaseState> {
-  assertLooks(service, key);
+  assertCanLook(service, key);
   const state = await ask(service, key, 'read the holder of', async (store) => (await store.look?.(key)) ?? {});
   const { holder, holders, waiters } = state;
   return {
-    ...(holder ? { holder: described(holder) } : {}),
-    ...(holders ? { holders: holders.map(described) } : {}),
-    ...(waiters ? { waiters: waiters.map(described) } : {}),
+    ...(holder ? { holder: describe(holder) } : {}),
+    ...(holders ? { holders: holders.map(describe) } : {}),
+    ...(waiters ? { waiters: waiters.map(describe) } : {}),
   };
 }
 
-/** With what its owner says of its share, and the token of the first who had its lease. */
-function described<Claimant extends KeyHolder | KeyWaiter>(claimant: Claimant): Claimant {
+/** Returns a holder or waiter as users see it: with its share, and the token of the first caller with its lease. */
+function describe<Claimant extends KeyHolder | KeyWaiter>(claimant: Claimant): Claimant {
   const token = 'fencingToken' in claimant ? claimant.fencingToken : undefined;
   return {
     ...claimant,
@@ -36,14 +36,14 @@ function described<Claimant extends KeyHolder | KeyWaiter>(claimant: Claimant): 
   };
 }
 
-/** As it describes itself. `undefined`: nobody has the key, or somebody whom no lock service describes. */
+/** Returns the holder's own description. `undefined`: the key is free, or its holder did not describe itself. */
 export async function currentHolder(service: ServiceContext, key: string): Promise<Holder | undefined> {
   const { host, pid, label, since } = (await look(service, key)).holder ?? {};
   if (host === undefined || pid === undefined) return undefined;
   return { host, pid, ...(label === undefined ? {} : { label }), ...(since ? { since } : {}) };
 }
 
-/** See `LockService.evict`. */
+/** Takes a key from its holders, see `LockService.evict`. */
 export async function evict(service: ServiceContext, key: string, owner?: string): Promise<KeyHolder | undefined> {
   const { holder, holders = holder ? [holder] : [] } = await look(service, key);
   const evicted: KeyHolder[] = [];
@@ -52,17 +52,17 @@ export async function evict(service: ServiceContext, key: string, owner?: string
     const isEvicted = await ask(service, key, 'evict the holder of', async (store) => {
       if (store.evict) return store.evict(key, present.owner);
       if (!hasSessions(store)) return store.release(key, present.owner);
-      throw unable(`${store.name} cannot take a key from its holder`, key);
+      throw createRefusal(`${store.name} cannot take a key from its holder`, key);
     });
     if (isEvicted) evicted.push(present);
   }
   return evicted[0];
 }
 
-/** See `LockService.keys`. */
-export async function* keysOf(service: ServiceContext, prefix: string): AsyncGenerator<string, void, void> {
+/** Lists the held keys, see `LockService.keys`. */
+export async function* listKeys(service: ServiceContext, prefix: string): AsyncGenerator<string, void, void> {
   const pages = runOutsideLocks(() => service.backend.store.keys?.(prefix)[Symbol.asyncIterator]());
-  if (!pages) throw unable(`${service.backend.name} cannot list keys`, '');
+  if (!pages) throw createRefusal(`${service.backend.name} cannot list keys`, '');
   try {
     for (;;) {
       const { done, value: page } = await ask(service, '', 'list the keys', () => pages.next());
@@ -90,6 +90,6 @@ async function ask<T>(
   }
 }
 
-function unable(why: string, key: string): LockConfigurationError {
+function createRefusal(why: string, key: string): LockConfigurationError {
   return new LockConfigurationError(`${why}: ask its server, or choose another backend or strategy`, 'backend', key);
 }

@@ -1,12 +1,13 @@
+/** Limits of the hand-offs of a lease from caller to caller inside this process. */
 export interface HandOffOptions {
   /**
-   * How often a lease may pass from caller to caller inside this process before others get their turn; at most 2,047,
-   * which is what a fencing token has bits for. @default 2_047
+   * Maximum number of hand-offs before other processes get their turn, at most 2,047: a fencing token has no bits for
+   * more. @default 2_047
    */
   maxHandOffs?: number;
   /**
-   * How long a lease may pass from caller to caller inside this process before others get their turn, in milliseconds.
-   * @default 100; 20 where the backend has its waiters stand in line, and the lease was waited for
+   * Milliseconds for which a lease may be handed on before other processes get their turn. @default 100, or 20 for a lease
+   * that was waited for in the server's queue
    */
   maxHandOffMs?: number;
 }

@@ -14,90 +14,91 @@ import { MOST_PERMITS } from '../contract/claim.js';
 import type { LockObserver } from '../events/lock-observer.js';
 import type { Clock } from '../time/timers.js';
 
+/** Options of a lock that is taken without waiting. */
 export interface TryAcquireOptions {
-  /** How long the key stays locked if this process dies. Sessions have their own. @default 30_000 */
+  /** Milliseconds for which the key stays locked if this process dies. Sessions have their own. @default 30_000 */
   ttlMs?: number;
   /**
-   * How much longer the server keeps the key closed than its holder trusts it: time for what a holder that crashed, or
-   * lost the lock, had sent before to arrive. Not after a release. Where a session is the TTL it is a part of that;
-   * refused where a lock ends with its holder's connection, which a crash does at once. @default 0
+   * Milliseconds for which the server keeps the key closed after its holder has stopped trusting it. Requests of a
+   * crashed or former holder arrive in this time. A release ends it. It is a part of a session's TTL, and refused
+   * where a lock ends with its holder's connection. @default 0
    */
   lockDelayMs?: number;
   /**
-   * The key stays closed for so long from the acquisition on, also after the release and after a crash: whole
-   * milliseconds. Nobody of this process gets it by hand-off. A caller that gave up before it had the lock leaves
-   * nothing. A renewal begins it anew for a crash. Where a lease hangs on a session, a crash or a shutdown ends it with
-   * that; refused where it hangs on a connection. @default 0
+   * Whole milliseconds for which the key stays closed from the acquisition on, also after the release and after a crash.
+   * Such a lock is never handed on. For a crash a renewal begins the time anew. Where a lease ends with a session, a crash
+   * or a shutdown ends the time, too; refused where it ends with a connection. @default 0
    */
   minHoldMs?: number;
-  /** Renews while held, every `ttlMs / 3`. `false`: it ends after `ttlMs`, whatever the work does. @default true */
+  /** Whether the lock is renewed every `ttlMs / 3`. `false`: it ends after `ttlMs`, whatever the work does. @default true */
   watchdog?: boolean;
-  /** After this time the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
+  /** Milliseconds after which the lock is lost, so that a hung task cannot keep a key for ever. @default Infinity */
   maxHoldMs?: number;
   /**
-   * Whether the same async call tree may take the key again. It then enters the lock that it has, which keeps the
-   * options it was taken with: those of an inner call, such as its `ttlMs` and `maxHoldMs`, count only where that call
-   * is the outermost.
+   * Whether the same async call tree may take the key again. It then enters the lock that it has: the options of the
+   * outermost call count.
    * @default true
    */
   reentrant?: boolean;
   /**
-   * `'shared'`: as many at a time as come, while nobody has the key exclusively. Refused by backends that keep one holder
-   * a key. @default 'exclusive'
+   * Kind of the lock. `'shared'`: any number of holders at a time, but none beside an exclusive one. Refused by backends
+   * that keep one holder a key. @default 'exclusive'
    */
   mode?: 'exclusive' | 'shared';
   /**
-   * At most so many permits of the key at a time, over all processes, each of which goes by its own limit. Whoever gives
-   * none wants all of the key, and drains it. Refused by backends that cannot keep so many.
+   * Maximum number of permits of the key at a time, over all processes. Each caller goes by its own limit; a caller without
+   * one wants all of the key. Refused by backends that cannot keep so many.
    */
   limit?: number;
-  /** How many permits of the `limit` this call takes. @default 1 */
+  /** Number of permits that this call takes of the `limit`. @default 1 */
   permits?: number;
 }
 
+/** Options of a lock that a caller may wait for. */
 export interface AcquireOptions extends TryAcquireOptions {
-  /** `0` never waits, `Infinity` waits for ever. @default 10_000 */
+  /** Milliseconds that the caller waits at most: `0` for one attempt, `Infinity` for ever. @default 10_000 */
   waitMs?: number;
   /**
-   * `false`: `withLock` does not wait for its release, and the turn of the next caller here begins when that is sent.
-   * Saves a round trip. The key may then be held for a moment after `withLock` has resolved; a release that fails is
-   * told to observers, as always. Where a store does not keep the order of what it is asked, the next turn begins with
-   * the answer.
+   * Whether `withLock` waits for its release. `false` saves a round trip: the next caller of this
+   * process goes on when the release is sent, or answered where requests may change order. The key may then be held for a moment
+   * after `withLock` has resolved. Observers are told of a release that fails, as always.
    * @default true
    */
   awaitRelease?: boolean;
-  /** Gives up waiting; `acquire` then rejects with `signal.reason`. It does not end a lock that is held. */
+  /** Signal that ends the wait: `acquire` then rejects with `signal.reason`. It does not end a lock that is held. */
   signal?: AbortSignal;
 }
 
+/** Options of a lock service. */
 export interface LockServiceOptions extends HandOffOptions {
   /** Defaults of `acquire`, `tryAcquire` and `withLock`. */
   defaults?: AcquireOptions;
-  /** Put before every key with a colon, so that applications which share a server do not share locks. */
+  /** Name before every key, with a colon: applications that share a server then do not share locks. */
   namespace?: string;
-  /** How this process is named to those who wait for it. @default the host's name */
+  /** Name of this process for callers that wait for it. @default the host's name */
   label?: string;
-  /** How many may wait for a key in this process until the next gets `LockTimeoutError`. @default 100_000 */
+  /** Maximum number of callers of this process that wait for a key. Others get a `LockTimeoutError`. @default 100_000 */
   maxWaiters?: number;
   /**
-   * How long `shutdown` waits for the work under locks, in milliseconds. Nobody waits longer for a lock meanwhile. `0`
-   * waits for nothing. In an application of Nest it begins before the server waits for its requests. @default 10_000
+   * Milliseconds that `shutdown` waits for the work under locks, and callers for a lock meanwhile. `0` waits for nothing.
+   * In an application of Nest the time begins before the server waits for its requests. @default 10_000
    */
   shutdownGraceMs?: number;
   observers?: readonly LockObserver[];
   /**
-   * Looks for keys that are taken in orders which can deadlock, wherever a call tree with a lock waits for another one.
-   * Classes of keys that were taken in a circle are told by the event `orderSuspect`, and trees of this process that
-   * wait in a circle by `LockDeadlockError`. A function names the class of a key, which comes without the namespace;
-   * `true`: the key with `*` for numbers, or with Nest the template of `@Locked`. At most 1,000 classes. @default false
+   * Whether to look for keys that are taken in orders which can deadlock, where a call tree with a lock waits for another
+   * one. The event `orderSuspect` tells of classes of keys that were taken in a circle, and `LockDeadlockError` of call
+   * trees that wait in one. A function returns the class of a key, which it gets without the namespace. `true`: the class is
+   * the key with `*` for numbers, or with Nest the template of `@Locked`. At most 1,000 classes. @default false
    */
   orderWarnings?: boolean | ((key: string) => string);
-  /** For tests. @default the system's monotonic clock */
+  /** Clock of the service, for tests. @default the system's monotonic clock */
   clock?: Clock;
 }
 
-type Open = 'signal' | 'limit' | 'permits';
-export type ResolvedOptions = Required<Omit<AcquireOptions, Open>> & Pick<AcquireOptions, Open>;
+type OptionWithoutDefault = 'signal' | 'limit' | 'permits';
+export type ResolvedOptions = Required<Omit<AcquireOptions, OptionWithoutDefault>> &
+  Pick<AcquireOptions, OptionWithoutDefault>;
 
 export const DEFAULTS: Readonly<ResolvedOptions> = Object.freeze({
   ttlMs: 30_000,
@@ -125,14 +126,14 @@ const SERVICE_OPTIONS = [
   'clock',
 ];
 
-/** The shortest time to live in which a renewal can be sent, answered and trusted. */
+/** Shortest TTL in which a renewal can be sent, answered and trusted. */
 export const MIN_TTL_MS = 10;
 const MAX_TTL_MS = 2 ** 31 - 1;
-/** It is written beside every lease. */
+/** Maximum length of a label, which is written beside every lease. */
 const MAX_LABEL_LENGTH = 1_000;
 
 /**
- * Fills in what a call left open.
+ * Returns the options of a call, with defaults for those that it leaves out.
  * @throws LockConfigurationError naming the option, what it was and what it may be
  */
 export function resolveOptions(
@@ -195,7 +196,7 @@ function assertClaim({ mode, limit, permits }: ResolvedOptions): void {
   if (mode === 'shared') refuseOption('limit', "is for permits: leave out mode: 'shared', which has no limit");
 }
 
-/** What a service's calls want of a key differs by the key. @throws LockConfigurationError */
+/** Refuses defaults of options that have to fit the key of a call. @throws LockConfigurationError */
 export function assertDefaults(given: AcquireOptions | undefined): void {
   for (const name of ['mode', 'limit', 'permits'] as const) {
     if (given?.[name] !== undefined) {
@@ -211,19 +212,19 @@ export function assertServiceOptions(options: LockServiceOptions): void {
   if (options.maxHandOffMs !== undefined) assertNumber('maxHandOffMs', options.maxHandOffMs, 0, Infinity);
   if (options.maxWaiters !== undefined) assertNumber('maxWaiters', options.maxWaiters, 0, Infinity);
   if (options.shutdownGraceMs !== undefined) assertNumber('shutdownGraceMs', options.shutdownGraceMs, 0, Infinity);
-  assertParts(options);
+  assertPartsOf(options);
   const { namespace } = options;
   if (namespace !== undefined) {
     assertText('namespace', namespace, /^[\w.-]+$/u, 'letters, digits, "_", "." and "-", because a colon ends it');
   }
 }
 
-/** What the keys of such a service begin with on the server. */
+/** Returns the text before every key of a service on the server. */
 export function keyPrefixOf({ namespace }: LockServiceOptions): string {
   return namespace === undefined ? '' : `${namespace}:`;
 }
 
-function assertParts({ label, observers, orderWarnings, clock }: LockServiceOptions): void {
+function assertPartsOf({ label, observers, orderWarnings, clock }: LockServiceOptions): void {
   if (label !== undefined && (typeof label !== 'string' || label === '' || label.length > MAX_LABEL_LENGTH)) {
     refuseOption('label', `must be a text of 1 to ${MAX_LABEL_LENGTH} characters; it was ${shownOption(label)}`);
   }

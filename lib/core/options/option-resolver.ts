@@ -63,7 +63,7 @@ function assertMinHold(minHoldMs: number, { name, traits: { endsWith = 'ttl', tt
   if (minHoldMs > maxMs) refuseOption('minHoldMs', `must be from 0 to ${maxMs} with ${name}; it was ${minHoldMs}`);
 }
 
-/** How much longer than its holder trusts it a server is asked to keep a lease. A session's time is its own. */
+/** Returns the milliseconds for which a server keeps a lease after its holder has stopped trusting it. */
 export function untrustedMs(
   { ttlMs, lockDelayMs, minHoldMs }: ResolvedOptions,
   { endsWith = 'ttl' }: StoreTraits = {},
@@ -88,10 +88,10 @@ export function assertLockDelay(lockDelayMs: number, leaseMs: number, { name }: 
   );
 }
 
-/** Works out the options of calls, once for each object that is given again. */
+/** Resolves the options of calls, once for each options object. */
 export class OptionResolver {
   readonly defaults: Readonly<ResolvedOptions>;
-  /** Those that are checked: a caller who passes them again pays nothing. */
+  /** Options that were resolved already. */
   readonly #checked = new WeakMap<AcquireOptions, Readonly<ResolvedOptions>>();
 
   /** @throws LockConfigurationError */
@@ -103,13 +103,14 @@ export class OptionResolver {
     this.defaults = this.#resolve(defaults, DEFAULTS);
   }
 
-  /** A call that is given the result, which nobody can change any more, need not work it out again. */
+  /** Returns all options of a call, frozen. A call that is given the result need not resolve it again. */
   resolve(options?: AcquireOptions): Readonly<ResolvedOptions> {
     const resolved = Object.freeze({ ...this.of(options) });
     this.#checked.set(resolved, resolved);
     return resolved;
   }
 
+  /** Returns all options of a call. */
   of(options?: AcquireOptions): Readonly<ResolvedOptions> {
     if (options === undefined) return this.defaults;
     return this.#checked.get(options) ?? this.#resolve(options, this.defaults);

@@ -1,12 +1,12 @@
 import type { LockOrder } from '../events/lock-observer.js';
 
-const MOST_CLASSES = 1_000;
-/** Each keeps a stack. */
-const MOST_ORDERS = 10_000;
+const MAX_CLASSES = 1_000;
+/** Maximum number of orders, each of which keeps a stack. */
+const MAX_ORDERS = 10_000;
 
-const NUMERIC = new Intl.Collator('en', { numeric: true });
+const NUMERIC_COLLATOR = new Intl.Collator('en', { numeric: true });
 
-/** In which order this process has taken keys, by their classes: what each was first wanted under. */
+/** Orders in which this process has taken keys, by their classes: for each class the classes held when it was wanted. */
 export class ClassOrders {
   readonly #wantedUnder = new Map<string, Map<string, LockOrder>>();
   readonly #classes = new Set<string>();
@@ -16,12 +16,12 @@ export class ClassOrders {
   /** @param onFull called when there are too many classes to note another one */
   constructor(private readonly onFull: () => void) {}
 
-  /** Notes an order that is new, and returns the circle that it closes. `stackOf` is called for one that is noted. */
+  /** Notes an order that is new, and returns the circle that it closes. @param stackOf is called for a new order */
   note(order: Omit<LockOrder, 'stack'>, stackOf: () => string): readonly LockOrder[] | undefined {
     const { heldClass, wantedClass } = order;
     const first = this.#wantedUnder.get(heldClass)?.get(wantedClass);
     if (first) {
-      if (heldClass !== wantedClass || this.#suspects.has(heldClass) || isAlike(first, order)) return undefined;
+      if (heldClass !== wantedClass || this.#suspects.has(heldClass) || agree(first, order)) return undefined;
       this.#suspects.add(heldClass);
       return [{ ...order, stack: stackOf() }, first];
     }
@@ -34,7 +34,7 @@ export class ClassOrders {
 
   #hasRoom(...classes: readonly string[]): boolean {
     const added = new Set(classes.filter((name) => !this.#classes.has(name)));
-    if (this.#classes.size + added.size > MOST_CLASSES || this.#count === MOST_ORDERS) {
+    if (this.#classes.size + added.size > MAX_CLASSES || this.#count === MAX_ORDERS) {
       this.onFull();
       return false;
     }
@@ -43,7 +43,7 @@ export class ClassOrders {
     return true;
   }
 
-  /** A shortest one. */
+  /** Returns a shortest path of orders from one class to another. */
   #path(from: string, to: string): readonly LockOrder[] | undefined {
     const paths = new Map<string, readonly LockOrder[]>([[from, []]]);
     for (const [reached, path] of paths) {
@@ -56,10 +56,10 @@ export class ClassOrders {
   }
 }
 
-/** Keys of one class are taken in the order of their texts, as `withLocks` does, or of the numbers in them. */
-function isAlike(one: Omit<LockOrder, 'stack'>, other: Omit<LockOrder, 'stack'>): boolean {
+/** Returns whether two orders in one class agree, by the texts of the keys, as in `withLocks`, or by their numbers. */
+function agree(one: Omit<LockOrder, 'stack'>, other: Omit<LockOrder, 'stack'>): boolean {
   return (
     one.held < one.wanted === other.held < other.wanted ||
-    NUMERIC.compare(one.held, one.wanted) > 0 === NUMERIC.compare(other.held, other.wanted) > 0
+    NUMERIC_COLLATOR.compare(one.held, one.wanted) > 0 === NUMERIC_COLLATOR.compare(other.held, other.wanted) > 0
   );
 }

@@ -7,33 +7,33 @@ import { ClassOrders } from './class-orders.js';
 import { TreeWaits } from './tree-waits.js';
 
 /**
- * Looks at each caller that is about to wait for a key and holds others. A circle of call trees that wait now is an
- * error for who closes it. A circle of the orders in which keys were ever taken is an event.
+ * Looks for deadlocks whenever a caller that holds keys is about to wait for another one. A circle of call trees that wait
+ * now is an error for the caller that closes it. A circle of orders in which keys were ever taken is an event.
  */
 export class OrderWatch {
   readonly #waits = new TreeWaits();
-  readonly #orders = new ClassOrders(() => this.#warnOfRoom());
+  readonly #orders = new ClassOrders(() => this.#warnOfManyClasses());
   readonly #classOf: (key: string) => string;
   #hasWarned = false;
 
-  /** @param prefix the namespace of the keys, which names of classes do not have */
+  /** @param prefix namespace of the keys, which names of classes leave out */
   constructor(
-    given: true | ((key: string) => string),
+    classOf: true | ((key: string) => string),
     private readonly prefix: string,
     private readonly observers: Observers,
   ) {
-    this.#classOf = given === true ? keyClass : given;
+    this.#classOf = classOf === true ? keyClass : classOf;
   }
 
   /**
-   * Returns what to call when the wait has ended. @param held what this process holds
+   * Notes the beginning of a wait, and returns a function to call at its end. @param held holds of this process
    * @throws LockDeadlockError
    */
   begin(wanted: string, held: Holds): (() => void) | undefined {
     const holds = currentHolds().filter((hold) => held.get(hold.id) === hold);
     if (holds.length === 0) return undefined;
     for (const { key } of holds) this.#note(key, wanted);
-    const others = this.#waits.circle(held, holds, wanted);
+    const others = this.#waits.findCircle(held, holds, wanted);
     if (!others) return this.#waits.add(holds, wanted);
     const keys = holds.map(({ key }) => key);
     throw new LockDeadlockError(keys, wanted, others);
@@ -46,11 +46,11 @@ export class OrderWatch {
       heldClass: this.#classOf(held.slice(this.prefix.length)),
       wantedClass: this.#classOf(wanted.slice(this.prefix.length)),
     };
-    const orders = this.#orders.note(order, stackHere);
+    const orders = this.#orders.note(order, getCallerStack);
     if (orders) this.observers.notify('orderSuspect', () => ({ key: wanted, orders }));
   }
 
-  #warnOfRoom(): void {
+  #warnOfManyClasses(): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     process.emitWarning(
@@ -59,18 +59,18 @@ export class OrderWatch {
   }
 }
 
-/** As many frames of the library as come before those of the caller, and as many again. */
-const MOST_FRAMES = 40;
-const OWN_FOLDER = /(?<folder>(?:file:\/\/|\/|[A-Z]:\\)[^()\n]*)[/\\]core[/\\]ordering[/\\]order-watch\./u;
+/** Maximum number of stack frames: twice as many as this library has before those of the caller. */
+const MAX_FRAMES = 40;
+const OWN_FOLDER_PATTERN = /(?<folder>(?:file:\/\/|\/|[A-Z]:\\)[^()\n]*)[/\\]core[/\\]ordering[/\\]order-watch\./u;
 
-/** Without the frames of this library, which would be all that there are below a decorated method. */
-function stackHere(): string {
+/** Returns the caller's stack without the frames of this library. */
+function getCallerStack(): string {
   const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = MOST_FRAMES;
+  Error.stackTraceLimit = MAX_FRAMES;
   const { stack = '' } = new Error('wanted here');
   Error.stackTraceLimit = stackTraceLimit;
   const frames = stack.split('\n').slice(1);
-  const folder = OWN_FOLDER.exec(frames[0] ?? '')?.groups?.['folder'];
+  const folder = OWN_FOLDER_PATTERN.exec(frames[0] ?? '')?.groups?.['folder'];
   const callers = frames.filter((frame) => folder === undefined || !frame.includes(folder));
   return (callers.length > 0 ? callers : frames).join('\n');
 }

@@ -6,27 +6,27 @@ interface TreeWait extends LockWait {
   readonly holds: readonly Hold[];
 }
 
-/** Call trees of this process that hold a key and wait for another one. */
+/** Waits of call trees of this process that hold a key and wait for another one. */
 export class TreeWaits {
   readonly #byHold = new Map<Hold, Set<TreeWait>>();
 
   /**
-   * Those between a tree with `holds` that asks for `wanted` and itself, each of whom waits for the next.
-   * `undefined`: there is no circle. @param held what this process holds
+   * Returns the waits between a tree that has `holds` and asks for `wanted`, and that tree itself. `undefined`: there is no
+   * circle. @param held holds of this process
    */
-  circle(held: Holds, holds: readonly Hold[], wanted: string, seen = new Set<Hold>()): LockWait[] | undefined {
+  findCircle(held: Holds, holds: readonly Hold[], wanted: string, seen = new Set<Hold>()): LockWait[] | undefined {
     const holder = held.get(wanted);
     if (!holder || seen.has(holder)) return undefined;
     if (holds.includes(holder)) return [];
     seen.add(holder);
     for (const wait of this.#byHold.get(holder) ?? []) {
-      const rest = this.circle(held, holds, wait.wanted, seen);
+      const rest = this.findCircle(held, holds, wait.wanted, seen);
       if (rest) return [{ held: wait.held, wanted: wait.wanted }, ...rest];
     }
     return undefined;
   }
 
-  /** Until the returned function is called. */
+  /** Adds a wait until the returned function is called. */
   add(holds: readonly Hold[], wanted: string): () => void {
     const wait = { holds, held: holds.map(({ key }) => key), wanted };
     for (const hold of holds) this.#byHold.set(hold, (this.#byHold.get(hold) ?? new Set()).add(wait));

@@ -1,32 +1,32 @@
 import { LockHandle } from '../holding/lock-handle.js';
 import { AbortListener } from '../time/abort-listener.js';
 
-/** The locks of several keys, taken together and given back together. Made by `LockService` only. */
+/** Locks of several keys, taken together and released together. Made by `LockService` only. */
 export class LockSet implements AsyncDisposable {
-  #lost: AbortController | undefined;
-  /** A lock that was re-entered outlives the set, and must not keep it. */
+  #loss: AbortController | undefined;
+  /** Listeners to the locks' signals. A lock that was re-entered outlives the set, and must not keep it. */
   readonly #listeners: AbortListener[] = [];
 
   /** @internal */
   constructor(
-    /** Sorted by key. Each has a fencing token of its own: those of different keys cannot be compared. */
+    /** Locks sorted by key. Each has a fencing token of its own; tokens of different keys cannot be compared. */
     readonly locks: readonly LockHandle[],
   ) {}
 
-  /** Aborts with the `LockLostError` of the first lock that can no longer be trusted. Never aborts by a release. */
+  /** Signal that aborts with the `LockLostError` of the first lock that can no longer be trusted, not by a release. */
   get signal(): AbortSignal {
-    const lost = (this.#lost ??= this.#listen());
-    // Aborts now where the loop was blocked for so long that one is lost.
+    const lost = (this.#loss ??= this.#listen());
+    // Reading a signal aborts it if a blocked event loop has cost its lock.
     for (const lock of this.locks) void lock.signal;
     return lost.signal;
   }
 
-  /** Whether all are held. Exact now, see `LockHandle.isHeld`. */
+  /** Whether all locks are held, exact now, see `LockHandle.isHeld`. */
   get isHeld(): boolean {
     return this.locks.every(({ isHeld }) => isHeld);
   }
 
-  /** @throws LockLostError when one of them is lost. A released set throws nothing. */
+  /** @throws LockLostError when one of the locks is lost. A released set throws nothing. */
   throwIfLost(): void {
     for (const lock of this.locks) lock.throwIfLost();
   }
@@ -47,7 +47,7 @@ export class LockSet implements AsyncDisposable {
     for (const lock of this.locks.toReversed()) if (lock.needsCompletion) await lock.complete();
   }
 
-  /** Gives all back, the one that was taken last first. Never rejects, see `LockHandle.release`. Again = nothing. */
+  /** Releases all, the last lock first. Never rejects, see `LockHandle.release`. A second call does nothing. */
   async release(): Promise<void> {
     this.unlisten();
     await Promise.all(this.locks.toReversed().map((lock) => lock.release()));
@@ -57,7 +57,7 @@ export class LockSet implements AsyncDisposable {
     return this.release();
   }
 
-  /** @internal From now on `signal` hears of nothing. */
+  /** @internal Stops listening: from now on `signal` does not abort. */
   unlisten(): void {
     for (const listener of this.#listeners.splice(0)) listener.end();
   }

@@ -10,7 +10,7 @@ import { type ResolvedKey, resolveKeys, type WantedKey } from './wanted-keys.js'
 
 /**
  * Takes several keys together. Free keys are taken at once, in the time of one round trip. While the caller waits for the
- * first key that is not free, it holds smaller keys only: callers who all do this never wait for each other in a circle.
+ * first key that is not free, it holds smaller keys only. Callers who all do this never wait for each other in a circle.
  */
 export class SeveralKeys {
   constructor(

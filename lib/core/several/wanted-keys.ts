@@ -4,15 +4,15 @@ import { assertKey } from '../contract/key.js';
 import { assertOptions, isObject } from '../kit/option-checks.js';
 import type { AcquireOptions, ResolvedOptions, TryAcquireOptions } from '../options/lock-options.js';
 
-/** One of several keys, and how much of it. Where that is not said, it is what the options of the call say. */
+/** Key with the claim to it. Without a claim the options of the call count. */
 export interface KeyClaim extends Pick<TryAcquireOptions, 'mode' | 'limit' | 'permits'> {
   readonly key: string;
 }
 
-/** A key as a caller writes it who takes several. */
+/** Key as a caller of several writes it. */
 export type WantedKey = string | KeyClaim;
 
-/** One that is checked, with all options of its acquisition. */
+/** Key that was checked, with all options of its acquisition. */
 export interface ResolvedKey {
   readonly key: string;
   readonly options: Readonly<ResolvedOptions>;
@@ -20,14 +20,14 @@ export interface ResolvedKey {
 
 type Resolve = (options?: AcquireOptions) => Readonly<ResolvedOptions>;
 
-/** In the one order in which all callers wait for them, and each once. @throws LockConfigurationError */
+/** Returns each key once, in the one order in which all callers wait for them. @throws LockConfigurationError */
 export function resolveKeys(
   keys: readonly WantedKey[],
   options: AcquireOptions | undefined,
   resolve: Resolve,
 ): readonly ResolvedKey[] {
-  const given: unknown = keys;
-  if (!Array.isArray(given) || given.length === 0) {
+  const input: unknown = keys;
+  if (!Array.isArray(input) || input.length === 0) {
     throw new LockConfigurationError('several locks need a list of one key or more', 'keys');
   }
   const common = resolve(options);
@@ -40,13 +40,13 @@ export function resolveKeys(
     else wanted.set(one.key, [one]);
   }
   const sorted = [...wanted.keys()].toSorted();
-  return sorted.map((key) => strongest(key, wanted.get(key) ?? []));
+  return sorted.map((key) => strongestClaim(key, wanted.get(key) ?? []));
 }
 
-function resolveClaim(given: KeyClaim, common: Readonly<ResolvedOptions>, resolve: Resolve): ResolvedKey {
-  if (!isObject(given) || Array.isArray(given)) assertKey(given);
-  assertOptions(given, ['key', 'mode', 'limit', 'permits'], 'key');
-  const { key, mode, limit, permits } = given;
+function resolveClaim(keyClaim: KeyClaim, common: Readonly<ResolvedOptions>, resolve: Resolve): ResolvedKey {
+  if (!isObject(keyClaim) || Array.isArray(keyClaim)) assertKey(keyClaim);
+  assertOptions(keyClaim, ['key', 'mode', 'limit', 'permits'], 'key');
+  const { key, mode, limit, permits } = keyClaim;
   if (mode === undefined && limit === undefined && permits === undefined) return { key, options: common };
   const { limit: _limit, permits: _permits, ...rest } = common;
   const claim = {
@@ -58,10 +58,10 @@ function resolveClaim(given: KeyClaim, common: Readonly<ResolvedOptions>, resolv
 }
 
 /**
- * A key that came twice is taken once, with the claim that covers the other, as a call tree takes a key again: a transfer
- * from an account to itself must not fail where others do not.
+ * Returns the strongest of the claims to a key that came more than once. The key is then taken once: a transfer from an
+ * account to itself must not fail.
  */
-function strongest(key: string, wanted: readonly ResolvedKey[]): ResolvedKey {
+function strongestClaim(key: string, wanted: readonly ResolvedKey[]): ResolvedKey {
   const claims = wanted.map(({ options }) => claimFor(options));
   const found = wanted.find(({ options }) => claims.every((claim) => covers(claimFor(options), claim)));
   if (found) return found;

@@ -5,9 +5,8 @@ type Crowd = LinkedQueue<AbortListener>;
 const crowds = new WeakMap<AbortSignal, { readonly crowd: Crowd; readonly onAbort: () => void }>();
 
 /**
- * Calls `onAbort` when a signal aborts to which very many may listen, until `end`. Node walks through all listeners of
- * a signal for every one that is added, and takes more than ten for a leak: so all of these share one, which goes with
- * the last of them.
+ * Calls `onAbort` when a signal aborts, until `end`. Very many may listen to one signal: Node walks through all listeners
+ * for each that is added, and warns of more than ten. All of these therefore share one listener.
  */
 export class AbortListener implements Linked<AbortListener> {
   /** @internal */
@@ -17,7 +16,7 @@ export class AbortListener implements Linked<AbortListener> {
   /** @internal */
   queue: Crowd | undefined;
 
-  /** @param signal not aborted yet */
+  /** @param signal must not be aborted yet */
   constructor(
     private readonly signal: AbortSignal,
     readonly onAbort: () => void,

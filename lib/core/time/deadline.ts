@@ -1,13 +1,13 @@
 import { type Clock, systemClock } from './timers.js';
 
-/** A point on the monotonic clock by which something must be over. */
+/** Time on the monotonic clock by which a task must be over. */
 export class Deadline {
   private constructor(
     readonly at: number,
     readonly clock: Clock,
   ) {}
 
-  /** `0` is past at once, `Infinity` never comes. @param from by the clock; now if it is not given */
+  /** Returns the deadline after `ms`: `0` is past at once, `Infinity` never comes. @param from time by the clock */
   static after(ms: number, clock: Clock = systemClock, from = clock.now()): Deadline {
     return new Deadline(from + ms, clock);
   }

@@ -1,8 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
 
-const nowhere = new AsyncResource('DistributedLock');
+const emptyContext = new AsyncResource('DistributedLock');
 
-/** Runs `work` in nobody's call tree: outside of every lock, and of every other `AsyncLocalStorage` too. */
+/** Runs `work` in no caller's async context: outside of all locks, and of every other `AsyncLocalStorage`. */
 export function detached<T>(work: () => T): T {
-  return nowhere.runInAsyncScope(work);
+  return emptyContext.runInAsyncScope(work);
 }

@@ -1,15 +1,14 @@
-/** An item of a `LinkedQueue`; it stands in one at a time. */
+/** Item of a `LinkedQueue`. It is in one queue at a time. */
 export interface Linked<T> {
   before: T | undefined;
   after: T | undefined;
-  /** The one it stands in. */
+  /** Queue that the item is in. */
   queue: object | undefined;
 }
 
 /**
- * First in, first out, and out of the middle as fast, without any allocation. A `Set` or an array from which very much
- * comes and goes leaves its former tables behind: in the old part of the heap, where they keep alive what they last
- * had, and that again what came after it, until the next full collection.
+ * First in, first out, with removal from the middle as fast, and without allocations. A `Set` or an array with many
+ * changes leaves former tables in the old part of the heap. Their last items stay alive until a full collection.
  */
 export class LinkedQueue<T extends Linked<T>> {
   #first: T | undefined;
@@ -19,7 +18,7 @@ export class LinkedQueue<T extends Linked<T>> {
     return this.#first;
   }
 
-  /** @param item which must stand in none */
+  /** Adds an item, which must be in no queue. */
   push(item: T): void {
     item.queue = this;
     item.before = this.#last;
@@ -28,7 +27,7 @@ export class LinkedQueue<T extends Linked<T>> {
     this.#last = item;
   }
 
-  /** Does nothing to what does not stand in this one. */
+  /** Removes an item, if it is in this queue. */
   delete(item: T): void {
     if (item.queue !== this) return;
     const { before, after } = item;

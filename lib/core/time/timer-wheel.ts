@@ -3,20 +3,20 @@ import { detached } from './detached.js';
 import { type Linked, LinkedQueue } from './linked-queue.js';
 import type { Clock, Timer } from './timers.js';
 
-/** The most callbacks of one turn of the event loop; more would keep everything else waiting. */
-const MOST_IN_A_TURN = 250;
+/** Maximum number of callbacks in one iteration of the event loop; more would keep everything else waiting. */
+const MAX_PER_ITERATION = 250;
 
-/** Between two turns: a server answers meanwhile, and requests do not pile up. With 100,000 locks they cost a third less. */
+/** Pause between two such iterations, in which a server answers. With 100,000 locks requests cost a third less by it. */
 const PAUSE_MS = 1;
 
-/** With more slots than these, one that empties is closed. With fewer it is kept: locks come and go within a slot's time. */
-const MOST_EMPTY_SLOTS = 64;
+/** Number of slots up to which an empty one is kept: locks come and go within a slot's time. */
+const MAX_KEPT_SLOTS = 64;
 
 const wheels = new WeakMap<Clock, TimerWheel>();
 
-/** @internal The timers of one grid point, until its time has come. */
+/** @internal Timers of one grid point, until its time has come. */
 class Slot extends LinkedQueue<WheelTimer> {
-  /** The clock's. */
+  /** Timer of the clock for the grid point. */
   alarm: Timer | undefined;
 
   constructor(readonly time: number) {
@@ -25,15 +25,15 @@ class Slot extends LinkedQueue<WheelTimer> {
 }
 
 /**
- * Runs callbacks on a coarse grid, all of one grid point together in one turn of the event loop: a thousand locks that
- * are renewed in the same turn share a request, and have a timer together. In the background only.
+ * Runs callbacks on a coarse grid of times. All callbacks of one grid point share a timer and run together, so that a
+ * thousand renewals share a request. They do not keep the process alive.
  */
 export class TimerWheel {
   readonly #slots = new Map<number, Slot>();
 
   constructor(private readonly clock: Clock) {}
 
-  /** The one that all users of a clock share. */
+  /** Returns the wheel that all users of a clock share. */
   static of(clock: Clock): TimerWheel {
     const known = wheels.get(clock);
     if (known) return known;
@@ -47,9 +47,9 @@ export class TimerWheel {
     return this.#slots.get(time) ?? this.#open(time);
   }
 
-  /** @internal Every TTL has points of its own: thousands of them would keep thousands of slots. */
+  /** @internal Closes an empty slot where there are many: every TTL has grid points of its own. */
   onEmpty(slot: Slot): void {
-    if (this.#slots.size <= MOST_EMPTY_SLOTS || this.#slots.get(slot.time) !== slot) return;
+    if (this.#slots.size <= MAX_KEPT_SLOTS || this.#slots.get(slot.time) !== slot) return;
     this.#slots.delete(slot.time);
     slot.alarm?.cancel();
   }
@@ -59,24 +59,24 @@ export class TimerWheel {
     this.#slots.set(time, slot);
     const run = (): void => {
       this.#slots.delete(time);
-      runInTurns(slot);
+      runInIterations(slot);
     };
     slot.alarm = detached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
     return slot;
   }
 }
 
-/** Goes on in the next turn where it stopped, and never comes to what was cancelled meanwhile. */
-function runInTurns(slot: Slot): void {
-  for (let count = 0; count < MOST_IN_A_TURN; count += 1) {
+/** Runs the timers of a slot, a part of them in each iteration of the event loop. */
+function runInIterations(slot: Slot): void {
+  for (let count = 0; count < MAX_PER_ITERATION; count += 1) {
     const timer = slot.first;
     if (!timer) return;
     timer.run();
   }
-  setTimeout(runInTurns, PAUSE_MS, slot);
+  setTimeout(runInIterations, PAUSE_MS, slot);
 }
 
-/** A timer on the grid that can be set again and again. */
+/** Timer on the grid that can be set again and again. */
 export class WheelTimer implements Timer, Linked<WheelTimer> {
   /** @internal */
   before: WheelTimer | undefined;
@@ -90,15 +90,15 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
     private readonly callback: () => void,
   ) {}
 
-  /** Runs once, never later than `time`, and never earlier by more than the grid. */
+  /** Sets the timer to the last grid point that is not later than `time`. */
   setBy(time: number, gridMs: number): void {
     this.#setAt(Math.floor(time / gridMs) * gridMs);
   }
 
-  /** Runs once, never earlier than `time`, and never later by more than the grid. */
+  /** Sets the timer to the first grid point that is not earlier than `time`. */
   setFrom(time: number, gridMs: number): void {
     const point = Math.ceil(time / gridMs) * gridMs;
-    // Rounding may put it before `time`: who is then set again for what is over would run for ever.
+    // Rounding may put the point before `time`: a timer that is then set again for the past would run for ever.
     this.#setAt(point < time ? point + gridMs : point);
   }
 
@@ -108,7 +108,7 @@ export class WheelTimer implements Timer, Linked<WheelTimer> {
     if (slot && !slot.first) this.wheel.onEmpty(slot);
   }
 
-  /** @internal Its time has come. */
+  /** @internal Called by the wheel at the time. */
   run(): void {
     this.cancel();
     this.callback();

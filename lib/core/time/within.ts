@@ -1,7 +1,7 @@
 import { replyTimeout } from './reply-timeout.js';
 import type { Clock } from './timers.js';
 
-/** Whether `task` was over within `ms`. Rejects when `task` does in time; later its outcome is ignored. */
+/** Resolves to whether `task` was over within `ms`. Rejects if `task` does in time; later its outcome is ignored. */
 export function within(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = replyTimeout(clock, ms, () => resolve(false), { background: true });

@@ -3,8 +3,8 @@ import { type HandOffOptions, MAX_HAND_OFFS } from '../options/hand-off-options.
 const MAX_HAND_OFF_MS = 100;
 
 /**
- * A turn has to be long, so that few of its callers are those who waited for it, and a round of the processes short,
- * since one of them waits for all the others' turns.
+ * Maximum time for a lease that was waited for in a queue. A longer turn serves more callers per wait in the queue, and a
+ * shorter one shortens the wait of all other processes.
  */
 const MAX_HAND_OFF_MS_IN_LINE = 20;
 

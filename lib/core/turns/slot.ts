@@ -5,8 +5,8 @@ import type { ResolvedOptions } from '../options/lock-options.js';
 const LONE_SURROGATE = '\ud800';
 
 /**
- * Returns the name of the slot in which callers of this process can take each other's place: those with the same key and
- * the same claim to it. For an exclusive claim that is the key.
+ * Returns the name of a slot. Callers of a slot can take each other's place: they have the same key, and the same claim to
+ * it. The slot of an exclusive claim has the key for a name.
  */
 export function slotOf(key: string, options: ResolvedOptions): string {
   const suffix = suffixOf(options);

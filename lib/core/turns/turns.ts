@@ -18,8 +18,8 @@ class SlotTurns<Handed> {
 }
 
 /**
- * First come, first served inside this process: one caller of a slot at a time has the *turn*, the right to ask the
- * backend for the key. A hot key therefore costs the server one contender per process, however many callers there are.
+ * Turns of the callers of this process, first come, first served. One caller of a slot at a time has the *turn*, which is
+ * the right to ask the backend for the key. A hot key therefore costs the server one contender per process, however many callers there are.
  * See `slotOf`.
  */
 export class Turns<Handed> {
@@ -95,8 +95,8 @@ export class Turns<Handed> {
   }
 
   /**
-   * Ends the turn of a caller whom the backend failed, and rejects the slot's waiters with the same failure, unless the
-   * caller's time was merely too short. Each waiter would otherwise need as long again, one after the other, and most
+   * Ends the turn of a caller whom the backend failed. Unless the caller's time was merely too short, the slot's waiters
+   * are rejected with the same failure. Each waiter would otherwise need as long again, one after the other, and most
    * would be told that the key is held.
    */
   fail(slot: string, failure: unknown, deadline: Deadline): void {

@@ -26,9 +26,13 @@ const UNKNOWN_TYPES: ReadonlySet<unknown> = new Set([Object, Promise, Function])
 const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigInt, Symbol]);
 
 /**
- * Finds the values of placeholders by name. The name is that of a `@LockKey('id')`; else of a decorated parameter such as
- * `@Param('id')`; else of an argument; else of a property of the only argument that is an object; else of a part of the
- * request that the method handles.
+ * Finds the values of placeholders by name. The first of these with the name counts:
+ *
+ * - a `@LockKey('id')`
+ * - a decorated parameter, such as `@Param('id')`
+ * - an argument
+ * - a property of the only argument that is an object
+ * - a part of the request that the method handles
  */
 export class PlaceholderResolver {
   /** Positions of arguments by name; `ambiguous` where two parameters have the name. */

@@ -140,8 +140,8 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   /**
-   * Returns the service for a method of the instance. A service that Nest injected comes first: a factory or an alias may
-   * return a provider of a module that has lock services of its own.
+   * Returns the service for a method of the instance. A service that Nest injected comes first, since a factory may return
+   * a provider of a module that has lock services of its own.
    */
   #findService(instance: object, { serviceProperty, backend, label }: LockedMethod): unknown {
     // Nest finds the service by its token, so that a test can override it.

@@ -4,7 +4,7 @@ import { LockConfigurationError } from '../../core/index.js';
 import { LOCK_SERVICES } from '../inject-lock-service.decorator.js';
 
 /**
- * Checks that Nest makes the lock services once, and not for each request: the services of two requests would not see each
+ * Checks that Nest makes the lock services once, and not for each request. The services of two requests would not see each
  * other's locks, and nothing would close them. This class does not depend on the options. Hence Nest makes it at the start,
  * even where the options depend on a request.
  */

@@ -21,8 +21,8 @@ export class RequestScope {
   }
 
   /**
-   * Signal that aborts with an `HttpException` when the answer is no longer needed: the client has gone, or an interceptor
-   * has stopped waiting for the handler. `undefined` after the end of the handler: work that still runs then goes on.
+   * Signal that aborts with an `HttpException` when the answer is no longer needed. The client has then gone, or an
+   * interceptor has stopped waiting for the handler. `undefined` after the end of the handler: work that still runs then goes on.
    */
   get departure(): AbortSignal | undefined {
     if (this.#hasEnded) return undefined;

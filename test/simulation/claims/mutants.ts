@@ -53,8 +53,8 @@ export const OF_THE_LINE: readonly Mutant[] = [
   {
     mistake: 'tells only the first who fits',
     file: 'line/line.ts',
-    from: '.map(({ owner }) => owner);\n}\n\n/** For one',
-    to: '.map(({ owner }) => owner)\n    .slice(0, 1);\n}\n\n/** For one',
+    from: '.map(({ owner }) => owner);\n}\n\n/** Returns the answer',
+    to: '.map(({ owner }) => owner)\n    .slice(0, 1);\n}\n\n/** Returns the answer',
   },
   {
     mistake: 'has a waiter wait for the last of those before it to end',
