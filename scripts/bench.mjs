@@ -11,7 +11,10 @@ const root = join(import.meta.dirname, '..');
 process.exitCode = installServers() && installPackages() ? runBenchmark() : 1;
 
 function installPackages() {
-  return existsSync(join(root, 'bench/node_modules')) || run('npm', ['ci', '--prefix', 'bench']) === 0;
+  return (
+    existsSync(join(root, 'bench/node_modules')) ||
+    run('npm', ['ci', '--no-audit', '--no-fund', '--prefix', 'bench']) === 0
+  );
 }
 
 function runBenchmark() {

@@ -31,7 +31,11 @@ function jestArguments(file) {
  */
 export async function installE2e(name) {
   const home = join(root, 'test/e2e', name);
-  if (!existsSync(join(home, 'node_modules')) && !(await execute('npm', ['ci', '--prefix', home]))) return false;
+  if (
+    !existsSync(join(home, 'node_modules')) &&
+    !(await execute('npm', ['ci', '--no-audit', '--no-fund', '--prefix', home]))
+  )
+    return false;
   const directory = mkdtempSync(join(tmpdir(), 'e2e-package-'));
   try {
     const library = join(home, 'node_modules/nestjs-distributed-lock');

@@ -153,7 +153,10 @@ async function build() {
  * Installs the dependencies of a folder. In test/nodes they are versions of Node, where npm has them for this machine.
  */
 async function install(folder) {
-  return existsSync(join(root, folder, 'node_modules')) || execute('npm', ['ci', '--prefix', folder]);
+  return (
+    existsSync(join(root, folder, 'node_modules')) ||
+    execute('npm', ['ci', '--no-audit', '--no-fund', '--prefix', folder])
+  );
 }
 
 async function runOnNode(name) {

@@ -73,7 +73,10 @@ describe('spans', () => {
 
   it('of a flash sale: each buyer waits and holds under its own request, also when the lease is handed on', async () => {
     const app = await applicationContext({
-      imports: [DistributedLockModule.forRoot({ backend: memory(), namespace: 'shop', maxHandOffMs: 60_000 }), LockTracingModule],
+      imports: [
+        DistributedLockModule.forRoot({ backend: memory(), namespace: 'shop', maxHandOffMs: 60_000 }),
+        LockTracingModule,
+      ],
       providers: [Sales],
     });
     const sales = app.get(Sales);
