@@ -73,6 +73,7 @@ export { importClient } from './kit/import-client.js';
 export { replyTimeout } from './time/reply-timeout.js';
 export { ReplyTimeouts } from './kit/reply-timeouts.js';
 export { Semaphore } from './kit/semaphore.js';
+export { SessionEntries } from './kit/session-entries.js';
 export { sharedState } from './kit/shared-state.js';
 export { JoinedSignal } from './kit/joined-signal.js';
 export { retryUntilAnswered } from './kit/retry-until-answered.js';

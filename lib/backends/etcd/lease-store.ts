@@ -8,6 +8,7 @@ import {
   LockBackendError,
   LockConfigurationError,
   packHolder,
+  SessionEntries,
 } from '../../core/index.js';
 import { DatabaseSize } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
@@ -35,8 +36,7 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly #settings: QueueEntrySettings;
   readonly #size: DatabaseSize;
   readonly #stopRecovery: () => void;
-  readonly #entries = new Map<string, QueueEntry>();
-  readonly #wakes = new Map<string, () => void>();
+  readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
   #session: EtcdSession | undefined;
   #opening: Promise<EtcdSession> | undefined;
   #closed = false;
@@ -105,11 +105,7 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
-    this.#wakes.set(owner, wake);
-    return () => {
-      this.#wakes.delete(owner);
-      this.#entries.get(owner)?.unwatch();
-    };
+    return this.#entries.watch(owner, wake);
   }
 
   async close(): Promise<void> {
@@ -125,25 +121,21 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     if (this.#closed) throw new EtcdError('the backend is closed', 'FAILED_PRECONDITION');
-    const entry = await this.#entryOf(key, owner, metadata);
-    const wake = this.#wakes.get(owner);
+    const session = await this.#currentSession();
+    const create = (): QueueEntry => this.#createEntry(session, key, owner, metadata);
+    const entry = this.#entries.getOrCreate(owner, session, create);
+    const wake = this.#entries.wakeUpOf(owner);
     const attempt = await entry.ask(wake);
     if (!attempt.acquired && !wake) await this.release(key, owner);
     return attempt;
   }
 
-  async #entryOf(key: string, owner: string, metadata: HolderMetadata): Promise<QueueEntry> {
-    const session = await this.#currentSession();
-    const present = this.#entries.get(owner);
-    if (present?.session === session) return present;
-    present?.unwatch();
+  #createEntry(session: EtcdSession, key: string, owner: string, metadata: HolderMetadata): QueueEntry {
     // JSON for operators: the owner, and the fields for `unpackHolder`.
     const value = `${startOf(owner)},${packHolder(metadata).slice(1)}`;
     const share = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
     const Entry = share ? ShareEntry : ExclusiveEntry;
-    const entry = new Entry(this.#settings, session, key, value, share);
-    this.#entries.set(owner, entry);
-    return entry;
+    return new Entry(this.#settings, session, key, value, share);
   }
 
   #currentSession(): Promise<EtcdSession> | EtcdSession {

@@ -9,6 +9,7 @@ import {
   type LeaseStore,
   LockBackendError,
   NotSentError,
+  SessionEntries,
   systemClock,
   trustedUntil,
   type StoreTraits,
@@ -40,21 +41,13 @@ interface Contender {
   readonly wake: Wake;
 }
 
-/** An owner's entry in the queue, and its lease once it has the key. */
-interface Acquisition {
-  readonly entry: QueueEntry;
-  held: HeldNode | undefined;
-  releasing: Promise<boolean> | undefined;
-}
-
 /** The queue entries of one process, all in one session. */
 export class ZooKeeperLeaseStore implements LeaseStore {
   readonly name = 'zookeeper';
   readonly guarantee: Guarantee;
   readonly traits: StoreTraits;
   readonly #session: ClientSession;
-  readonly #acquisitions = new Map<string, Acquisition>();
-  readonly #wakes = new Map<string, () => void>();
+  readonly #entries = new SessionEntries<ZooKeeperSession, QueueEntry>();
   /** Those of waiters that were told that no server can be reached. */
   readonly #wakesOnceUp = new Set<() => void>();
 
@@ -80,7 +73,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     metadata: HolderMetadata,
     asker?: Asker,
   ): Promise<LeaseAttempt> {
-    const wake = this.#wakes.get(owner);
+    const wake = this.#entries.wakeUpOf(owner);
     const contender = { key, owner, metadata, asker, wake };
     try {
       return await (wake ? this.#attempt(contender) : this.#attemptTwice(contender));
@@ -91,23 +84,22 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   async renew(_key: string, owner: string): Promise<boolean> {
-    return (await this.#acquisitions.get(owner)?.held?.renew()) ?? false;
+    return (await this.#entries.get(owner)?.held?.renew()) ?? false;
   }
 
   /** Two releases at once are one. In mode `simple` the second could delete the next holder's node. */
   async release(_key: string, owner: string): Promise<boolean> {
-    const acquisition = this.#acquisitions.get(owner);
-    if (!acquisition) return false;
-    acquisition.releasing ??= this.#release(owner, acquisition);
-    return acquisition.releasing;
+    const entry = this.#entries.get(owner);
+    if (!entry) return false;
+    entry.releasing ??= this.#release(owner, entry);
+    return entry.releasing;
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
-    this.#wakes.set(owner, wake);
+    const unwatch = this.#entries.watch(owner, wake);
     return () => {
-      this.#wakes.delete(owner);
       this.#wakesOnceUp.delete(wake);
-      this.#acquisitions.get(owner)?.entry.unwatch();
+      unwatch();
     };
   }
 
@@ -155,7 +147,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     try {
       return await this.#attempt(contender);
     } catch (error) {
-      if (!(error instanceof ConnectionLostError) || !this.#acquisitions.has(contender.owner)) throw error;
+      if (!(error instanceof ConnectionLostError) || !this.#entries.get(contender.owner)) throw error;
       return this.#attempt(contender);
     }
   }
@@ -163,16 +155,16 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   async #attempt(contender: Contender): Promise<LeaseAttempt> {
     const { owner, asker, wake } = contender;
     const session = await this.#connected(wake);
-    const mayBeThere = this.#acquisitions.has(owner);
+    const mayBeThere = this.#entries.get(owner) !== undefined;
     if (asker?.onSend() === false) throw mayBeThere ? new Error('nobody waits for it any more') : new NotSentError();
-    const acquisition = this.#acquisitionOf(contender, session);
+    const entry = this.#entries.getOrCreate(owner, session, () => this.#createEntry(contender, session));
     for (;;) {
       const askedAt = systemClock.now();
-      const position = await acquisition.entry.look(wake);
+      const position = await entry.look(wake);
       if (!position.node) return this.#refused(contender, position.holder);
       const sentAt = session.trustedFrom(askedAt);
       const isTrusted = systemClock.now() < trustedUntil(sentAt, session.times.trustMs);
-      if (isTrusted) return this.#granted(acquisition, position.node, sentAt);
+      if (isTrusted) return this.#granted(entry, position.node, sentAt);
       await session.prove();
     }
   }
@@ -191,30 +183,24 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     for (const wake of wakes) wake();
   }
 
-  #acquisitionOf({ key, owner, metadata }: Contender, session: ZooKeeperSession): Acquisition {
-    const present = this.#acquisitions.get(owner);
-    if (present?.entry.session === session) return present;
-    present?.entry.unwatch();
+  #createEntry({ key, owner, metadata }: Contender, session: ZooKeeperSession): QueueEntry {
     const { base, acl, mode } = this.options;
-    const entry = new ENTRIES[mode](session, { key, owner, metadata, base, acl });
-    const acquisition = { entry, held: undefined, releasing: undefined };
-    this.#acquisitions.set(owner, acquisition);
-    return acquisition;
+    return new ENTRIES[mode](session, { key, owner, metadata, base, acl });
   }
 
-  #granted(acquisition: Acquisition, node: OwnNode, sentAt: number): LeaseAttempt {
-    const { session } = acquisition.entry;
+  #granted(entry: QueueEntry, node: OwnNode, sentAt: number): LeaseAttempt {
+    const { session } = entry;
     if (session.ended.aborted) throw new SessionExpiredError();
-    if (acquisition.held?.node.czxid !== node.czxid) {
-      acquisition.held?.forget();
-      acquisition.held = new HeldNode(session, node);
+    if (entry.held?.node.czxid !== node.czxid) {
+      entry.held?.forget();
+      entry.held = new HeldNode(session, node);
     }
     return {
       acquired: true,
       fencingToken: node.czxid,
       ttlMs: session.times.trustMs,
       sentAt,
-      revoked: acquisition.held.revoked,
+      revoked: entry.held.revoked,
     };
   }
 
@@ -232,17 +218,17 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   /** Whether the key was the owner's. All entries end with their session. */
-  async #release(owner: string, acquisition: Acquisition): Promise<boolean> {
-    const { entry, held } = acquisition;
+  async #release(owner: string, entry: QueueEntry): Promise<boolean> {
+    const { held } = entry;
     entry.unwatch();
     held?.forget();
     try {
       const released = !entry.session.ended.aborted && (await entry.release());
-      this.#acquisitions.delete(owner);
+      this.#entries.delete(owner);
       return released && held !== undefined;
     } catch (error) {
-      acquisition.releasing = undefined;
-      if (isFinal(error)) this.#acquisitions.delete(owner);
+      entry.releasing = undefined;
+      if (isFinal(error)) this.#entries.delete(owner);
       throw error;
     }
   }

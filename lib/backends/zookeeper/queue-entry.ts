@@ -1,5 +1,6 @@
 import { type Holder, type HolderMetadata, LockConfigurationError, quote } from '../../core/index.js';
 import { ServerRefusalError } from './error.js';
+import type { HeldNode } from './held-node.js';
 import { holderOf } from './node-name.js';
 import { NodeWatch } from './node-watch.js';
 import { createNode, deleteNode, type NewNode, type OwnNode, readNode } from './nodes.js';
@@ -29,6 +30,10 @@ export abstract class QueueEntry {
   /** A node may have been created: the answer was lost. */
   protected isUncertain = false;
   protected readonly watch = new NodeWatch();
+  /** The node by which the owner holds the key; `undefined` before the first grant. */
+  held: HeldNode | undefined;
+  /** The release that is under way. */
+  releasing: Promise<boolean> | undefined;
 
   constructor(
     readonly session: ZooKeeperSession,
