@@ -8,7 +8,7 @@ import {
   parentOf,
   readNode,
 } from '../../lib/backends/zookeeper/nodes.js';
-import { ClientSession } from '../../lib/backends/zookeeper/client-session.js';
+import { EnsembleClient } from '../../lib/backends/zookeeper/ensemble-client.js';
 import type { ZooKeeperConnection } from '../../lib/backends/zookeeper/transport/connection.js';
 import { PERSISTENT } from '../../lib/backends/zookeeper/transport/wire.js';
 import { eventually } from '../support/eventually.js';
@@ -18,11 +18,11 @@ const EVERYBODY = [{ scheme: 'world', id: 'anyone', permissions: 31 }];
 
 /** The hand of an operator, in a session of its own. */
 export class ZookeeperOperator {
-  readonly #session: ClientSession;
+  readonly #ensemble: EnsembleClient;
 
   constructor(connectString: string, auth?: string) {
     const { servers } = parseConnectString(connectString);
-    this.#session = new ClientSession({
+    this.#ensemble = new EnsembleClient({
       servers,
       sessionTtlMs: SESSION_MS,
       requestTimeoutMs: SESSION_MS,
@@ -51,11 +51,11 @@ export class ZookeeperOperator {
   }
 
   close(): Promise<void> {
-    return this.#session.close();
+    return this.#ensemble.close();
   }
 
   async #upToDate(): Promise<ZooKeeperConnection> {
-    const { connection } = await eventually(() => this.#session.connected(), { withinMs: SESSION_MS });
+    const { connection } = await eventually(() => this.#ensemble.connected(), { withinMs: SESSION_MS });
     await connection.ask('sync', { path: '/' });
     return connection;
   }

@@ -3,11 +3,11 @@ import type { Present } from './dialect.js';
 import { itemNames } from './item-names.js';
 import { keyHolderIn } from './lease-value.js';
 import type { MemcachedRing } from './ring.js';
-import type { MemcachedSession } from './session.js';
+import type { VerifiedConnection } from './verified-connection.js';
 
 /** An item, or that there is none, as one connection saw it: cas ids are good on that one only. */
 interface Place {
-  readonly session: MemcachedSession;
+  readonly connection: VerifiedConnection;
   readonly present: Present | null;
 }
 
@@ -27,8 +27,8 @@ export class ClaimCell implements LineCell<Place> {
 
   read(key: string, grants: boolean): Promise<Sight<Place>> {
     const names = itemNames(this.prefix, key);
-    return this.servers.nodeOf(key).run(async (session) => {
-      const { dialect, clock } = session;
+    return this.servers.nodeOf(key).run(async (connection) => {
+      const { dialect, clock } = connection;
       const firstToken = clock.microseconds(systemClock.now());
       const [present, nextToken] = await Promise.all([
         dialect.look(names.lease),
@@ -37,7 +37,7 @@ export class ClaimCell implements LineCell<Place> {
       // The server's clock is read as early as it may be, so that nothing in the line is over too soon.
       const { nowMs: now, aheadMs } = clock.bounds(systemClock.now());
       const value = present?.value ?? '';
-      const sight = { now, aheadMs, nextToken, place: { session, present } };
+      const sight = { now, aheadMs, nextToken, place: { connection, present } };
       if (value === '' || isLine(value)) return { ...sight, line: unpackLine(value.slice(LINE_MARK.length)) };
       const { owner, leftMs = null, ...holder } = keyHolderIn(value, clock.microseconds(systemClock.now()));
       const { host, pid } = holder;
@@ -46,11 +46,11 @@ export class ClaimCell implements LineCell<Place> {
     });
   }
 
-  swap(key: string, { session: reader, present }: Place, { line }: Swap): Promise<boolean> {
+  swap(key: string, { connection: reader, present }: Place, { line }: Swap): Promise<boolean> {
     const names = itemNames(this.prefix, key);
-    return this.servers.nodeOf(key).run(async (session) => {
-      const { dialect, clock } = session;
-      if (session !== reader) return false;
+    return this.servers.nodeOf(key).run(async (connection) => {
+      const { dialect, clock } = connection;
+      if (connection !== reader) return false;
       if (line.length === 0) return present === null || dialect.remove(names.lease, present.cas);
       const value = LINE_MARK + packLine(line);
       const { nowMs } = clock.bounds(systemClock.now());

@@ -14,7 +14,7 @@ import { type ItemNames, itemNames } from './item-names.js';
 import { extended, holderIn, isOwn, keyHolderIn, packLease } from './lease-value.js';
 import { MemcachedError } from './error.js';
 import type { MemcachedRing } from './ring.js';
-import type { MemcachedSession } from './session.js';
+import type { VerifiedConnection } from './verified-connection.js';
 
 interface Asked {
   readonly owner: string;
@@ -72,7 +72,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     await this.servers.agree();
     if (!this.#claims.has(owner)) {
       const names = itemNames(this.prefix, key);
-      const acquire = (session: MemcachedSession) => this.#acquire(session, names, { owner, ttlMs, metadata });
+      const acquire = (connection: VerifiedConnection) => this.#acquire(connection, names, { owner, ttlMs, metadata });
       const attempt = await this.servers.nodeOf(key).run(acquire, () => this.#doubt(owner, ttlMs));
       if (attempt !== 'meets a line') return attempt;
     }
@@ -88,7 +88,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.renew(key, owner, ttlMs);
     const names = itemNames(this.prefix, key);
-    return this.servers.nodeOf(key).run((session) => this.#renew(session, names, owner, ttlMs));
+    return this.servers.nodeOf(key).run((connection) => this.#renew(connection, names, owner, ttlMs));
   }
 
   async release(key: string, owner: string): Promise<boolean> {
@@ -122,18 +122,18 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 
   /** @param understand the lease of `key`; empty where there is none */
-  #read<T>(key: string, understand: (value: string, session: MemcachedSession) => T): Promise<T> {
+  #read<T>(key: string, understand: (value: string, connection: VerifiedConnection) => T): Promise<T> {
     const { lease } = itemNames(this.prefix, key);
-    return this.servers.nodeOf(key).run(async (session) => {
-      const present = await session.dialect.look(lease);
-      return understand(present?.value ?? '', session);
+    return this.servers.nodeOf(key).run(async (connection) => {
+      const present = await connection.dialect.look(lease);
+      return understand(present?.value ?? '', connection);
     });
   }
 
   async #release(key: string, owner: string): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.release(key, owner);
     const { lease } = itemNames(this.prefix, key);
-    const released = await this.servers.nodeOf(key).run((session) => release(session, lease, owner));
+    const released = await this.servers.nodeOf(key).run((connection) => release(connection, lease, owner));
     return released === 'meets a line' ? this.#claims.release(key, owner) : released;
   }
 
@@ -142,55 +142,63 @@ export class MemcachedLeaseStore implements LeaseStore {
     systemClock.schedule(ttlMs, () => this.#inDoubt.delete(owner), { background: true });
   }
 
-  async #acquire(session: MemcachedSession, names: ItemNames, asked: Asked): Promise<LeaseAttempt | 'meets a line'> {
+  async #acquire(
+    connection: VerifiedConnection,
+    names: ItemNames,
+    asked: Asked,
+  ): Promise<LeaseAttempt | 'meets a line'> {
     const { owner, ttlMs, metadata } = asked;
     const sentAt = systemClock.now();
-    const firstToken = session.clock.microseconds(sentAt);
-    const expiresAt = session.clock.expiryAfter(ttlMs, sentAt);
+    const firstToken = connection.clock.microseconds(sentAt);
+    const expiresAt = connection.clock.expiryAfter(ttlMs, sentAt);
     const value = packLease(owner, expiresAt, metadata);
-    const { added, token, present } = await session.dialect.acquire({ names, value, expiresAt }, firstToken);
+    const { added, token, present } = await connection.dialect.acquire({ names, value, expiresAt }, firstToken);
     if (present === null) {
       if (added) throw new MemcachedError('refused', 'the server did not keep the lease that it had stored');
       return { acquired: false, retryAfterMs: 0 };
     }
     if (isLine(present.value)) return 'meets a line';
     if (!isOwn(present.value, owner)) return refusalBy(present);
-    session.leases.set(owner, present);
+    connection.leases.set(owner, present);
     if (added && present.value === value) {
-      assertKept(session, present, ttlMs - (systemClock.now() - sentAt));
+      assertKept(connection, present, ttlMs - (systemClock.now() - sentAt));
       return { acquired: true, fencingToken: plausible(token, firstToken) };
     }
     // The answer to an earlier request was lost: its lease may end sooner, and its token may be outdated.
-    if (!(await this.#renew(session, names, owner, ttlMs))) return { acquired: false, retryAfterMs: 0 };
-    return { acquired: true, fencingToken: plausible(await session.dialect.count(names, firstToken), firstToken) };
+    if (!(await this.#renew(connection, names, owner, ttlMs))) return { acquired: false, retryAfterMs: 0 };
+    return { acquired: true, fencingToken: plausible(await connection.dialect.count(names, firstToken), firstToken) };
   }
 
-  async #renew(session: MemcachedSession, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
-    let known: Present | null = session.leases.get(owner) ?? (await session.dialect.look(names.lease));
+  async #renew(connection: VerifiedConnection, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
+    let known: Present | null = connection.leases.get(owner) ?? (await connection.dialect.look(names.lease));
     for (let looks = 0; known !== null && isOwn(known.value, owner); looks += 1) {
       if (looks === MOST_LOOKS) throw restless();
       const sentAt = systemClock.now();
-      const expiresAt = session.clock.expiryAfter(ttlMs, sentAt);
+      const expiresAt = connection.clock.expiryAfter(ttlMs, sentAt);
       const value = extended(known.value, owner, expiresAt);
-      known = await session.dialect.renew({ names, value, expiresAt }, known.cas);
+      known = await connection.dialect.renew({ names, value, expiresAt }, known.cas);
       if (known?.value !== value) continue;
-      session.leases.set(owner, known);
-      assertKept(session, known, ttlMs - (systemClock.now() - sentAt));
+      connection.leases.set(owner, known);
+      assertKept(connection, known, ttlMs - (systemClock.now() - sentAt));
       return true;
     }
-    session.leases.delete(owner);
+    connection.leases.delete(owner);
     return false;
   }
 }
 
-async function release(session: MemcachedSession, lease: string, owner: string): Promise<boolean | 'meets a line'> {
-  let known: Present | null | undefined = session.leases.get(owner);
-  session.leases.delete(owner);
+async function release(
+  connection: VerifiedConnection,
+  lease: string,
+  owner: string,
+): Promise<boolean | 'meets a line'> {
+  let known: Present | null | undefined = connection.leases.get(owner);
+  connection.leases.delete(owner);
   for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-    known ??= await session.dialect.look(lease);
+    known ??= await connection.dialect.look(lease);
     if (known !== null && isLine(known.value)) return 'meets a line';
     if (known === null || !isOwn(known.value, owner)) return false;
-    if (await session.dialect.remove(lease, known.cas)) return true;
+    if (await connection.dialect.remove(lease, known.cas)) return true;
     known = null;
   }
   throw restless();
@@ -202,7 +210,7 @@ function refusalBy({ value }: Present): LeaseAttempt {
 }
 
 /** Nobody trusts a lease for longer than the server says that it keeps it. */
-function assertKept({ clock }: MemcachedSession, { remainingS = Infinity }: Present, trustedMs: number): void {
+function assertKept({ clock }: VerifiedConnection, { remainingS = Infinity }: Present, trustedMs: number): void {
   if (remainingS * 1_000 >= trustedMs) return;
   clock.doubt();
   throw new MemcachedError('refused', `the server would keep the lease for ${remainingS} s only`);

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { errorText, isLockError, systemClock, type Timer } from '../../core/index.js';
 import { type MemcachedErrorKind, MemcachedError } from './error.js';
-import { MemcachedSession, type SessionOptions } from './session.js';
+import { VerifiedConnection, type VerifiedConnectionOptions } from './verified-connection.js';
 
 const FIRST_RETRY_MS = 20;
 const LONGEST_RETRY_MS = 500;
@@ -12,8 +12,8 @@ export class MemcachedNode {
   agrees = false;
   /** The last one; `undefined` while it is connected, and before the first request. */
   failure: Error | undefined;
-  #session: MemcachedSession | undefined;
-  #opening: Promise<MemcachedSession> | undefined;
+  #connection: VerifiedConnection | undefined;
+  #opening: Promise<VerifiedConnection> | undefined;
   #failures = 0;
   #notBefore = -Infinity;
   #retry: Timer | undefined;
@@ -21,12 +21,12 @@ export class MemcachedNode {
 
   constructor(
     readonly name: string,
-    private readonly options: SessionOptions,
+    private readonly options: VerifiedConnectionOptions,
     private readonly onChange: () => void,
   ) {}
 
   get advice(): string | undefined {
-    return this.#session?.advice;
+    return this.#connection?.advice;
   }
 
   /**
@@ -34,16 +34,16 @@ export class MemcachedNode {
    * forget idle ones silently. `onDoubt` is called when a request was lost, which may still arrive.
    * @throws MemcachedError, LockError
    */
-  async run<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {
-    const session = this.#session ?? (await this.#open());
+  async run<T>(work: (connection: VerifiedConnection) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {
+    const connection = this.#connection ?? (await this.#open());
     const since = systemClock.now();
     try {
-      return await doOn(session, work);
+      return await doOn(connection, work);
     } catch (error) {
       if (!(error instanceof MemcachedError)) throw this.#named(error);
       const isLost = error.kind === 'unknown';
       if (isLost) onDoubt();
-      const onIdle = isLost && session.connection.heardAt <= since - this.options.requestTimeoutMs;
+      const onIdle = isLost && connection.transport.heardAt <= since - this.options.requestTimeoutMs;
       if (error.kind !== 'not-sent' && !onIdle) throw this.#named(error);
       return await this.#again(work, onDoubt, isLost);
     }
@@ -51,45 +51,49 @@ export class MemcachedNode {
 
   /** Resolves when the server has answered, or has failed to, for once. */
   async greet(): Promise<void> {
-    if (!this.#session && this.#failures === 0) await this.#open().catch(() => undefined);
+    if (!this.#connection && this.#failures === 0) await this.#open().catch(() => undefined);
   }
 
   close(): void {
     this.#closed = true;
     this.#retry?.cancel();
-    this.#session?.connection.end(closedError());
+    this.#connection?.transport.end(closedError());
   }
 
   /** @param isLost whether a request of the first try was lost */
-  async #again<T>(work: (session: MemcachedSession) => Promise<T>, onDoubt: () => void, isLost: boolean): Promise<T> {
+  async #again<T>(
+    work: (connection: VerifiedConnection) => Promise<T>,
+    onDoubt: () => void,
+    isLost: boolean,
+  ): Promise<T> {
     try {
-      return await doOn(this.#session ?? (await this.#open()), work);
+      return await doOn(this.#connection ?? (await this.#open()), work);
     } catch (error) {
       if (error instanceof MemcachedError && error.kind === 'unknown') onDoubt();
       throw this.#named(error, isLost ? 'unknown' : undefined);
     }
   }
 
-  async #open(): Promise<MemcachedSession> {
+  async #open(): Promise<VerifiedConnection> {
     if (this.#closed) throw closedError();
     if (this.failure && systemClock.now() < this.#notBefore) throw this.failure;
     this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
     return this.#opening;
   }
 
-  async #connect(): Promise<MemcachedSession> {
+  async #connect(): Promise<VerifiedConnection> {
     this.#retry?.cancel();
     try {
-      const session = await MemcachedSession.open(this.options);
-      session.connection.onLost = (error) => this.#onLost(error);
-      if (this.#closed) session.connection.end(closedError());
-      if (!session.connection.alive)
+      const connection = await VerifiedConnection.open(this.options);
+      connection.transport.onLost = (error) => this.#onLost(error);
+      if (this.#closed) connection.transport.end(closedError());
+      if (!connection.transport.alive)
         throw this.#closed ? closedError() : new MemcachedError('not-sent', 'lost at once');
-      this.#session = session;
+      this.#connection = connection;
       this.agrees = true;
       this.#failures = 0;
       this.#report(undefined);
-      return session;
+      return connection;
     } catch (error) {
       const failure = this.#named(error, 'not-sent');
       this.#failures += 1;
@@ -102,7 +106,7 @@ export class MemcachedNode {
   }
 
   #onLost(error: MemcachedError): void {
-    this.#session = undefined;
+    this.#connection = undefined;
     if (this.#closed) return;
     this.#report(this.#named(error));
     this.#notBefore = -Infinity;
@@ -133,9 +137,12 @@ export class MemcachedNode {
   }
 }
 
-async function doOn<T>(session: MemcachedSession, work: (session: MemcachedSession) => Promise<T>): Promise<T> {
-  await session.prepare();
-  return work(session);
+async function doOn<T>(
+  connection: VerifiedConnection,
+  work: (connection: VerifiedConnection) => Promise<T>,
+): Promise<T> {
+  await connection.prepare();
+  return work(connection);
 }
 
 function closedError(): MemcachedError {

@@ -19,7 +19,7 @@ import { keyInName } from './node-name.js';
 import { childrenOf, type OwnNode } from './nodes.js';
 import type { QueueEntry, Wake } from './queue-entry.js';
 import { SequentialEntry } from './sequential-entry.js';
-import { ClientSession } from './client-session.js';
+import { EnsembleClient } from './ensemble-client.js';
 import { EphemeralEntry } from './simple/ephemeral-entry.js';
 import { ConnectionLostError, isFinal, SessionExpiredError } from './error.js';
 import type { ResolvedOptions } from './options.js';
@@ -46,7 +46,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   readonly name = 'zookeeper';
   readonly guarantee: Guarantee;
   readonly traits: StoreTraits;
-  readonly #session: ClientSession;
+  readonly #ensemble: EnsembleClient;
   readonly #entries = new SessionEntries<ZooKeeperSession, QueueEntry>();
   /** Those of waiters that were told that no server can be reached. */
   readonly #wakesOnceUp = new Set<() => void>();
@@ -54,16 +54,16 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   constructor(private readonly options: ResolvedOptions) {
     this.guarantee = options.servers.length > 1 ? 'consensus' : 'durable';
     this.traits = { endsWith: 'session', ...(options.mode === 'sequential' && { maxPermits: MOST_IN_LINE }) };
-    this.#session = new ClientSession(options);
+    this.#ensemble = new EnsembleClient(options);
     this.health.onChange(({ status }) => status === 'up' && this.#onUp());
   }
 
   get health(): HealthSource {
-    return this.#session.health;
+    return this.#ensemble.health;
   }
 
   async start(): Promise<void> {
-    await this.#session.connected();
+    await this.#ensemble.connected();
   }
 
   async tryAcquire(
@@ -131,13 +131,13 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   close(): Promise<void> {
-    return this.#session.close();
+    return this.#ensemble.close();
   }
 
   /** For a reading. A follower may lag behind its leader, so it syncs first. */
   async #synced() {
     const { base, mode } = this.options;
-    const { connection } = await this.#session.connected();
+    const { connection } = await this.#ensemble.connected();
     await connection.ask('sync', { path: base });
     return { base, connection, entries: ENTRIES[mode] };
   }
@@ -171,8 +171,8 @@ export class ZooKeeperLeaseStore implements LeaseStore {
 
   /** A waiter is told at once that no server can be reached. It is woken when one can. */
   #connected(wake: Wake): Promise<ZooKeeperSession> {
-    const { failure } = this.#session;
-    if (!wake || !failure) return this.#session.connected();
+    const { failure } = this.#ensemble;
+    if (!wake || !failure) return this.#ensemble.connected();
     this.#wakesOnceUp.add(wake);
     return Promise.reject(failure);
   }

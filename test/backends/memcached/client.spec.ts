@@ -9,7 +9,7 @@ import type { MemcachedConnection } from '../../../lib/backends/memcached/transp
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
 import { adviceOn } from '../../../lib/backends/memcached/server-statistics.js';
-import { MemcachedSession } from '../../../lib/backends/memcached/session.js';
+import { VerifiedConnection } from '../../../lib/backends/memcached/verified-connection.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
@@ -124,7 +124,7 @@ for (const name of wantedOf(['memcached'])) {
       };
       const serverClock = new ServerClock(1_800_000_000, clock.now());
       const dialect = new MetaDialect(link as unknown as MemcachedConnection);
-      const session = new MemcachedSession(
+      const connection = new VerifiedConnection(
         link as unknown as MemcachedConnection,
         dialect,
         serverClock,
@@ -133,15 +133,15 @@ for (const name of wantedOf(['memcached'])) {
         clock,
       );
       await clock.advance(29_999);
-      await session.prepare();
+      await connection.prepare();
       expect(asked).toEqual([]);
       await clock.advance(1);
-      await Promise.all([session.prepare(), session.prepare()]);
-      await session.prepare();
+      await Promise.all([connection.prepare(), connection.prepare()]);
+      await connection.prepare();
       expect(asked).toEqual(['stats\r\n']);
       expect(serverClock.expiryAfter(2_000, clock.now())).toBe(1_800_000_065);
       serverClock.doubt();
-      await session.prepare();
+      await connection.prepare();
       expect(asked).toHaveLength(2);
     });
 

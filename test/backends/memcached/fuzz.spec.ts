@@ -10,7 +10,7 @@ import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { probeCapabilities } from '../../../lib/backends/memcached/capability-probe.js';
 import type { MemcachedRing } from '../../../lib/backends/memcached/ring.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
-import { MemcachedSession } from '../../../lib/backends/memcached/session.js';
+import { VerifiedConnection } from '../../../lib/backends/memcached/verified-connection.js';
 import { wantedOf } from '../describe-backend.js';
 import { FAULT_NAMES } from './mangled.js';
 import { MangledConnection } from './mangled-connection.js';
@@ -53,7 +53,7 @@ const COUNTER = ['absent', 'absent', 'ours', 'ours', 'ours', 'ours', 'low', 'tex
 class World {
   readonly #server = new ModelServer();
   readonly #store: MemcachedLeaseStore;
-  readonly #session: MemcachedSession;
+  readonly #connection: VerifiedConnection;
 
   constructor(
     Dialect: typeof MetaDialect | typeof ClassicDialect,
@@ -62,8 +62,13 @@ class World {
   ) {
     const link = new MangledConnection(this.#server, fault, random);
     const clock = new ServerClock(this.#server.now, systemClock.now());
-    this.#session = new MemcachedSession(link as unknown as MemcachedConnection, new Dialect(link), clock, new Map());
-    const node = { run: <T>(work: (session: MemcachedSession) => Promise<T>) => work(this.#session) };
+    this.#connection = new VerifiedConnection(
+      link as unknown as MemcachedConnection,
+      new Dialect(link),
+      clock,
+      new Map(),
+    );
+    const node = { run: <T>(work: (connection: VerifiedConnection) => Promise<T>) => work(this.#connection) };
     const health = new ReportedHealth();
     const nothing = async (): Promise<undefined> => undefined;
     const servers = { health, start: nothing, agree: nothing, nodeOf: () => node, close: () => undefined };
@@ -128,7 +133,7 @@ class World {
   };
 
   async #probeCapabilities(): Promise<Outcome[]> {
-    const { dialect, clock } = this.#session;
+    const { dialect, clock } = this.#connection;
     try {
       await probeCapabilities(dialect, 'lock', clock, systemClock.now());
     } catch (error) {

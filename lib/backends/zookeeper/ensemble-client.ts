@@ -8,7 +8,7 @@ import { ConnectionLostError, SessionExpiredError, SessionRefusedError } from '.
 import { ZooKeeperSession } from './session.js';
 import { ZooKeeperWire } from './transport/wire.js';
 
-type ClientSessionOptions = Pick<
+type EnsembleClientOptions = Pick<
   ResolvedOptions,
   'servers' | 'sessionTtlMs' | 'requestTimeoutMs' | 'patienceMs' | 'auth'
 >;
@@ -25,7 +25,7 @@ const LONGEST_FAREWELL_MS = 1_000;
  * The one session of a process. It is made when first asked for, moves to the next server when a connection ends, and
  * is made anew when it has expired. Servers are asked one after the other, from a random one on.
  */
-export class ClientSession {
+export class EnsembleClient {
   readonly health = new ReportedHealth();
   /** They wait for the session. Each is called once, with the session or with a failure. */
   readonly #requests = new Set<(outcome: ZooKeeperSession | Error) => void>();
@@ -44,7 +44,7 @@ export class ClientSession {
   #closing: Promise<void> | undefined;
   #closed = false;
 
-  constructor(private readonly options: ClientSessionOptions) {
+  constructor(private readonly options: EnsembleClientOptions) {
     this.#nextServer = randomInt(options.servers.length);
   }
 

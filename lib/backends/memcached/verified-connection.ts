@@ -11,7 +11,7 @@ import { ServerClock } from './server-clock.js';
 import { adviceOn, KNOWS_META, statistics } from './server-statistics.js';
 import { MemcachedConnection, type MemcachedConnectionOptions } from './transport/connection.js';
 
-export interface SessionOptions
+export interface VerifiedConnectionOptions
   extends MemcachedConnectionOptions, Pick<ResolvedMemcachedOptions, 'credentials' | 'protocol' | 'prefix'> {
   /** All servers that the keys are spread over, in one text. */
   readonly servers: string;
@@ -20,14 +20,17 @@ export interface SessionOptions
 /** The clocks drift apart: an older reading of the server's clock is taken again. */
 const READ_AGAIN_MS = 30_000;
 
-/** A connection to a server that has shown it can keep locks, and all that holds on this connection only. */
-export class MemcachedSession {
-  /** By owner. Their cas ids die with the connection, because a restarted server gives the same ones again. */
+/** Connection to a server that was verified to keep locks, with the state that is valid on this connection only. */
+export class VerifiedConnection {
+  /**
+   * Items of the leases, by owner. Their cas uniques are valid on this connection only: a restarted server gives the
+   * same ones again.
+   */
   readonly leases = new Map<string, Present>();
   #reading: Promise<void> | undefined;
 
   constructor(
-    readonly connection: MemcachedConnection,
+    readonly transport: MemcachedConnection,
     readonly dialect: MemcachedDialect,
     readonly clock: ServerClock,
     private readonly settings: ReadonlyMap<string, string>,
@@ -40,7 +43,7 @@ export class MemcachedSession {
    * Connects, and probes whether the server can keep locks.
    * @throws MemcachedError; LockConfigurationError when other processes look for the same locks on other servers
    */
-  static async open(options: SessionOptions): Promise<MemcachedSession> {
+  static async open(options: VerifiedConnectionOptions): Promise<VerifiedConnection> {
     const { protocol } = options;
     try {
       return await connect(options, protocol === 'classic' ? 'classic' : 'meta');
@@ -60,34 +63,37 @@ export class MemcachedSession {
 
   async #read(): Promise<void> {
     const sentAt = this.ourClock.now();
-    const [found] = await this.connection.exchange(statistics(''));
+    const [found] = await this.transport.exchange(statistics(''));
     this.clock.read(Number(found.get('time')), sentAt);
     this.advice = adviceOn(found, this.settings);
   }
 }
 
-async function connect(options: SessionOptions, name: 'meta' | 'classic'): Promise<MemcachedSession> {
-  const connection = await MemcachedConnection.open(options);
+async function connect(options: VerifiedConnectionOptions, name: 'meta' | 'classic'): Promise<VerifiedConnection> {
+  const transport = await MemcachedConnection.open(options);
   try {
-    await authenticate(connection, options.credentials, options.connectTimeoutMs);
-    const dialect = name === 'meta' ? new MetaDialect(connection) : new ClassicDialect(connection);
+    await authenticate(transport, options.credentials, options.connectTimeoutMs);
+    const dialect = name === 'meta' ? new MetaDialect(transport) : new ClassicDialect(transport);
     const sentAt = systemClock.now();
     const [, [found], [settings]] = await Promise.all([
-      name === 'meta' ? connection.exchange(KNOWS_META) : undefined,
-      connection.exchange(statistics('')),
-      connection.exchange(statistics(' settings')),
+      name === 'meta' ? transport.exchange(KNOWS_META) : undefined,
+      transport.exchange(statistics('')),
+      transport.exchange(statistics(' settings')),
     ]);
     const clock = new ServerClock(Number(found.get('time')), sentAt);
     await Promise.all([probeCapabilities(dialect, options.prefix, clock, sentAt), compareServers(dialect, options)]);
-    return new MemcachedSession(connection, dialect, clock, settings, adviceOn(found, settings));
+    return new VerifiedConnection(transport, dialect, clock, settings, adviceOn(found, settings));
   } catch (error) {
-    connection.end(new MemcachedError('not-sent', 'the connection was of no use'));
+    transport.end(new MemcachedError('not-sent', 'the connection was of no use'));
     throw error;
   }
 }
 
 /** All processes must find a key on the same server: the first one leaves a note of where it looks. */
-async function compareServers(dialect: MemcachedDialect, { prefix, servers }: SessionOptions): Promise<void> {
+async function compareServers(
+  dialect: MemcachedDialect,
+  { prefix, servers }: VerifiedConnectionOptions,
+): Promise<void> {
   const name = serversName(prefix);
   const { present } = await dialect.add(name, servers, 0);
   if (present === null || present.value === servers) return;
