@@ -1,30 +1,31 @@
 import { type Credentials, type Given, given } from '../../core/index.js';
-import { MemcachedError, unexpected } from './error.js';
+import { MemcachedError, unexpectedReplyError } from './error.js';
 import { areMemcachedCredentials } from './options.js';
 import type { MemcachedConnection } from './transport/connection.js';
-import { type Command, refusal } from './transport/pipeline.js';
+import { type Command, refusalError } from './transport/pipeline.js';
 
-/** The answer to a client that is not authenticated. */
-const UNAUTHENTICATED = 'CLIENT_ERROR unauthenticated';
+/** Reply of a server to a client that has not authenticated. */
+const UNAUTHENTICATED_REPLY = 'CLIENT_ERROR unauthenticated';
 
 /**
- * Authenticates if the server asks for it. Another server would store the password as an item that everybody may read.
- * A server answers one request at a time until it has accepted the credentials; memcached 1.6.45 hangs up on who sends
- * more, without a reason.
+ * Authenticates if the server requires it. A server that does not would store the password as an item that everybody
+ * may read. A server handles one request at a time until it has accepted the credentials: memcached 1.6.45 closes a
+ * connection that sends more, without a reason.
  * @throws MemcachedError that does not repeat the credentials
  */
 export async function authenticate(
   connection: MemcachedConnection,
   credentials: Given<Credentials> | undefined,
-  longestMs: number,
+  timeoutMs: number,
 ): Promise<void> {
-  const [isOpen] = await connection.exchange(IS_OPEN);
-  if (isOpen) return;
-  if (credentials === undefined) throw refusal('CLIENT_ERROR whoever has no credentials: see the option "credentials"');
-  const current = await given('credentials', credentials, longestMs);
-  if (!areMemcachedCredentials(current))
+  const [isAuthenticated] = await connection.exchange(VERSION_COMMAND);
+  if (isAuthenticated) return;
+  if (credentials === undefined)
+    throw refusalError('CLIENT_ERROR whoever has no credentials: see the option "credentials"');
+  const currentCredentials = await given('credentials', credentials, timeoutMs);
+  if (!areMemcachedCredentials(currentCredentials))
     throw new MemcachedError('refused', 'the credentials are not { username, password }, without blanks');
-  const text = `${current.username} ${current.password}`;
+  const text = `${currentCredentials.username} ${currentCredentials.password}`;
   await connection.exchange({
     text: `set auth 0 0 ${Buffer.byteLength(text)}\r\n${text}\r\n`,
     read: ({ line }) => {
@@ -34,11 +35,11 @@ export async function authenticate(
   });
 }
 
-const IS_OPEN: Command<boolean> = {
+const VERSION_COMMAND: Command<boolean> = {
   text: 'version\r\n',
   read: ({ line }) => {
     if (line.startsWith('VERSION ')) return true;
-    if (line === UNAUTHENTICATED) return false;
-    throw unexpected(line);
+    if (line === UNAUTHENTICATED_REPLY) return false;
+    throw unexpectedReplyError(line);
   },
 };

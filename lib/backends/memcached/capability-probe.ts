@@ -4,11 +4,11 @@ import { itemNames } from './item-names.js';
 import { MemcachedError } from './error.js';
 import type { ServerClock } from './server-clock.js';
 
-const TTL_MS = 2_000;
+const PROBE_TTL_MS = 2_000;
 
 /**
- * Tries all that locks rest on with an item of its own: an add, a write and a delete that compare cas ids, and a date
- * to expire on. Some servers take the commands and do not compare, such as memcached with -C.
+ * Verifies with an item of its own the commands that locks need: an add, a write and a delete that compare cas uniques,
+ * and an exptime that is a date. Some servers accept these commands without comparing, such as memcached with -C.
  * @throws MemcachedError
  */
 export async function probeCapabilities(
@@ -17,26 +17,27 @@ export async function probeCapabilities(
   clock: ServerClock,
   now: number,
 ): Promise<void> {
-  const expiresAt = clock.expiryAfter(TTL_MS, now);
+  const exptime = clock.exptimeAfter(PROBE_TTL_MS, now);
   const names = itemNames(prefix, `probe ${randomUUID()}`);
   const value = 'probe';
-  const { added, present } = await dialect.add(names.lease, value, expiresAt);
-  if (!added || present?.value !== value) throw unfit('does not keep what it stores');
-  if (present.remainingS !== undefined && present.remainingS * 1_000 < TTL_MS)
-    throw unfit('does not keep items to their date');
-  const other = String(BigInt(present.cas) - 1n || 2n);
-  const [again, overwritten, deletedOther, deleted, left] = await Promise.all([
-    dialect.add(names.lease, value, expiresAt),
-    dialect.renew({ names, value: 'not to be', expiresAt }, other),
-    dialect.remove(names.lease, other),
-    dialect.remove(names.lease, present.cas),
-    dialect.look(names.lease),
+  const { isAdded, item } = await dialect.addItem(names.lease, value, exptime);
+  if (!isAdded || item?.value !== value) throw unfitError('does not keep what it stores');
+  if (item.remainingS !== undefined && item.remainingS * 1_000 < PROBE_TTL_MS)
+    throw unfitError('does not keep items to their date');
+  const otherCas = String(BigInt(item.cas) - 1n || 2n);
+  const [secondAdd, itemAfterWrite, isOtherDeleted, isDeleted, remainingItem] = await Promise.all([
+    dialect.addItem(names.lease, value, exptime),
+    dialect.renewLease({ names, value: 'not to be', exptime }, otherCas),
+    dialect.deleteItem(names.lease, otherCas),
+    dialect.deleteItem(names.lease, item.cas),
+    dialect.getItem(names.lease),
   ]);
-  if (again.added) throw unfit('adds what is there already');
-  if (overwritten?.value !== value || deletedOther) throw unfit('does not compare cas ids (is it started with -C?)');
-  if (!deleted || left !== null) throw unfit('does not delete by cas id');
+  if (secondAdd.isAdded) throw unfitError('adds what is there already');
+  if (itemAfterWrite?.value !== value || isOtherDeleted)
+    throw unfitError('does not compare cas ids (is it started with -C?)');
+  if (!isDeleted || remainingItem !== null) throw unfitError('does not delete by cas id');
 }
 
-function unfit(why: string): MemcachedError {
-  return new MemcachedError('protocol', `the server cannot keep locks: it ${why}`);
+function unfitError(problem: string): MemcachedError {
+  return new MemcachedError('protocol', `the server cannot keep locks: it ${problem}`);
 }

@@ -1,39 +1,44 @@
 import type { ItemNames } from './item-names.js';
 
-export interface Present {
+export interface StoredItem {
   readonly value: string;
-  /** Changes with every write. Valid on the connection that brought it. */
+  /** Cas unique, which changes with every write. It is valid on the connection that read it. */
   readonly cas: string;
-  /** How long the server will keep it, if known: whole seconds, `Infinity` for ever. */
+  /**
+   * Whole seconds for which the server will keep the item; `Infinity` for ever. Absent where the server does not tell.
+   */
   readonly remainingS?: number;
 }
 
 export interface MemcachedLease {
   readonly names: ItemNames;
   readonly value: string;
-  /** By the server's clock, in seconds since 1970. An item with a date cannot end early. */
-  readonly expiresAt: number;
+  /** Date of expiry in seconds since 1970, by the server's clock. An item with a date cannot expire early. */
+  readonly exptime: number;
 }
 
 export interface Addition {
-  readonly added: boolean;
-  /** The item that is there then. */
-  readonly present: Present | null;
+  readonly isAdded: boolean;
+  /** The item that is stored after the command. */
+  readonly item: StoredItem | null;
 }
 
-/** The requests for leases. Each method is one round trip, and trusts no earlier reading of another process. */
+/** Requests for leases. Each method takes one round trip, and trusts no earlier reading of another process. */
 export interface MemcachedDialect {
-  /** Adds the lease, and counts one up: from `firstToken` without a counter, which may cost a second round trip. */
-  acquire(lease: MemcachedLease, firstToken: bigint): Promise<Addition & { readonly token: bigint }>;
-  count(names: ItemNames, firstToken: bigint): Promise<bigint>;
-  /** Overwrites the very item that has this cas id with the lease. Never creates one. The item that is there then. */
-  renew(lease: MemcachedLease, cas: string): Promise<Present | null>;
-  look(name: string): Promise<Present | null>;
-  /** Deletes the very item that has this cas id. False: it is another one, or none. */
-  remove(name: string, cas: string): Promise<boolean>;
-  /** Stores an item unless one is there; `expiresAt` 0 is never. */
-  add(name: string, value: string, expiresAt: number): Promise<Addition>;
+  /**
+   * Adds the lease, and increments the token counter. A missing counter starts at `firstToken`, which may cost a second
+   * round trip.
+   */
+  acquireLease(lease: MemcachedLease, firstToken: bigint): Promise<Addition & { readonly token: bigint }>;
+  incrementCounter(names: ItemNames, firstToken: bigint): Promise<bigint>;
+  /** Overwrites the item that has this cas unique, and never creates one. Returns the item that is stored then. */
+  renewLease(lease: MemcachedLease, cas: string): Promise<StoredItem | null>;
+  getItem(name: string): Promise<StoredItem | null>;
+  /** Deletes the item that has this cas unique. Returns false where the item is another one, or missing. */
+  deleteItem(name: string, cas: string): Promise<boolean>;
+  /** Stores an item unless one with this name is stored. An `exptime` of 0 never expires. */
+  addItem(name: string, value: string, exptime: number): Promise<Addition>;
 }
 
-/** How long a counter lives. Afterwards the clock alone makes tokens grow. */
-export const FENCE_TTL_S = 86_400;
+/** Seconds for which the server keeps an unused token counter. Without a counter, tokens grow by the clock alone. */
+export const COUNTER_TTL_S = 86_400;

@@ -1,12 +1,13 @@
 import type { FailureKind } from '../../core/index.js';
 
 /**
- * `not-sent`: the server has seen nothing of it. `unknown`: it may have been carried out, or may still be. `protocol`:
- * what came back is no answer of a memcached server. `refused`: the server answered that it cannot.
+ * Kind of failure. `not-sent`: the server has seen nothing of the request. `unknown`: the request may have been carried
+ * out, or still will be. `protocol`: the reply is none of a memcached server. `refused`: the server answered that it
+ * cannot carry the request out.
  */
 export type MemcachedErrorKind = 'not-sent' | 'unknown' | 'protocol' | 'refused';
 
-/** Why a server did not do what it was asked; the `cause` of a `LockBackendError`. */
+/** Failure of a request to a memcached server; the `cause` of a `LockBackendError`. */
 export class MemcachedError extends Error {
   override readonly name = 'MemcachedError';
 
@@ -23,10 +24,12 @@ export class MemcachedError extends Error {
   }
 }
 
-const SHOWN_LENGTH = 100;
+const MAX_SHOWN_LENGTH = 100;
 
-/** An answer that makes no sense here. Later answers on that connection make none either. */
-export function unexpected(line: string): MemcachedError {
-  const shown = line.length > SHOWN_LENGTH ? `${line.slice(0, SHOWN_LENGTH)}…` : line;
+/**
+ * Returns the error for a reply that does not fit its request. Later replies on the same connection do not fit either.
+ */
+export function unexpectedReplyError(line: string): MemcachedError {
+  const shown = line.length > MAX_SHOWN_LENGTH ? `${line.slice(0, MAX_SHOWN_LENGTH)}…` : line;
   return new MemcachedError('protocol', `no answer of a memcached server: ${JSON.stringify(shown)}`);
 }

@@ -8,12 +8,12 @@ export { type Credentials, type Given } from '../../core/index.js';
 export { type MemcachedOptions, type MemcachedProtocol } from './options.js';
 
 /**
- * Locks on memcached, by its own text protocol and without a client library. Connects at `start()`, or when first
- * asked. SASL needs the binary protocol: use `credentials` (memcached's `-Y`) with `tls`, or a private network.
+ * Locks on memcached, over its text protocol and without a client library. Connects at `start()`, or with the first
+ * request. SASL needs the binary protocol: use `credentials` (memcached's `-Y`) with `tls`, or a private network.
  *
- * Best-effort: memcached forgets everything in a restart, and without `-M` deletes locks that are held when its memory
- * is full. Then only the fencing token protects. Use no proxy: one that outlives a server would bring cas ids of the
- * old server to the new one.
+ * Best-effort: memcached loses all locks in a restart. Without `-M` it also deletes locks that are held when its memory
+ * is full. Then only the fencing token protects. Use no proxy: a proxy that outlives a server would bring cas uniques
+ * of the old server to the new one.
  * @throws LockConfigurationError
  */
 export function memcached(options: MemcachedOptions): BackendFactory {

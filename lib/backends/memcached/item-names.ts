@@ -1,24 +1,24 @@
 import { createHash } from 'node:crypto';
 
-/** The items of a key's lease and of the counter of its fencing tokens. */
+/** Names of the two items of a key: its lease, and the counter of its fencing tokens. */
 export interface ItemNames {
   readonly lease: string;
-  readonly fence: string;
+  readonly counter: string;
 }
 
-/** In bytes, as memcached allows. */
-const LONGEST_NAME = 250;
-/** ASCII without blanks and control characters: nothing else may stand in a command. */
-const PLAIN = /^[!-~]+$/u;
+/** Maximum number of bytes in the name of an item, set by memcached. */
+const MAX_NAME_BYTES = 250;
+/** Keys that can stand in a command: ASCII without blanks and control characters. */
+const PLAIN_KEY_PATTERN = /^[!-~]+$/u;
 
-/** The items of the lock `key`. Two keys never share a name, nor do two prefixes, which have no colon. */
+/** Returns the item names of a key. Two keys never share a name. Neither do two prefixes, which contain no colon. */
 export function itemNames(prefix: string, key: string): ItemNames {
-  const plain = PLAIN.test(key) && prefix.length + ':l:'.length + key.length <= LONGEST_NAME;
-  const rest = plain ? `:${key}` : `#${createHash('sha256').update(key).digest('base64url')}`;
-  return { lease: `${prefix}:l${rest}`, fence: `${prefix}:f${rest}` };
+  const isPlain = PLAIN_KEY_PATTERN.test(key) && prefix.length + ':l:'.length + key.length <= MAX_NAME_BYTES;
+  const suffix = isPlain ? `:${key}` : `#${createHash('sha256').update(key).digest('base64url')}`;
+  return { lease: `${prefix}:l${suffix}`, counter: `${prefix}:f${suffix}` };
 }
 
-/** Where the list of servers is that the locks of `prefix` are spread over. */
-export function serversName(prefix: string): string {
+/** Returns the name of the item that holds the list of servers of a prefix. */
+export function serverListName(prefix: string): string {
   return `${prefix}:servers`;
 }

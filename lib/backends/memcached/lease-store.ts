@@ -9,57 +9,62 @@ import {
   systemClock,
 } from '../../core/index.js';
 import { ClaimCell, isLine } from './claim-cell.js';
-import type { Present } from './dialect.js';
+import type { StoredItem } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
-import { extended, holderIn, isOwn, keyHolderIn, packLease } from './lease-value.js';
+import { withExptime, readHolder, isLeaseOf, readKeyHolder, packLease } from './lease-value.js';
 import { MemcachedError } from './error.js';
 import type { MemcachedRing } from './ring.js';
 import type { VerifiedConnection } from './verified-connection.js';
 
-interface Asked {
+interface LeaseRequest {
   readonly owner: string;
   readonly ttlMs: number;
   readonly metadata: HolderMetadata;
 }
 
-/** How often an item may change between two readings before the store gives up. */
-const MOST_LOOKS = 3;
-/** A request whose connection was lost arrives within this time, or never. */
-const LATEST_ARRIVAL_MS = 1_000;
-/** A counter lives for a day and counts slower than microseconds. A lock service made none further from the time. */
-const TOKEN_RANGE = 2n * 86_400_000_000n;
+/** Maximum number of readings of an item that changes between a reading and the write after it. */
+const MAX_READINGS = 3;
+/** Milliseconds after which a request whose connection was lost no longer arrives at the server. */
+const MAX_ARRIVAL_DELAY_MS = 1_000;
+/**
+ * Maximum distance in microsecondsAt between a token and the timeUs. A counter lives for a day and grows more slowly than
+ * timeUs, so a lock service makes no token further away.
+ */
+const MAX_TOKEN_DISTANCE_US = 2n * 86_400_000_000n;
 
 /**
- * A lease is an item `owner|date|metadata`, its fencing token a counter beside it. An item is changed only by the cas
- * id that this connection told together with the owner. The counter begins with the time in microseconds: tokens grow
- * also when it is lost.
+ * Leases on memcached ring. A lease is an item `owner
+ * date
+ * metadata`, and its fencing token a counter beside it. The store changes an item only by the cas unique that this
+ * connection read together with the owner. The counter starts with the timeUs in microsecondsAt, so that tokens grow even
+ * after the counter is lost.
  *
- * An item ends on a date by the server's own clock, never before. A time to live would begin with the second that the
- * server last saw. On a server that has just been stopped for longer it would end at once.
+ * An item expires on a date by the server's own clock, never before. A relative exptime would start with the second
+ * that the server last noticed. On a server that was stopped for longer, such an item would expire at once.
  */
 export class MemcachedLeaseStore implements LeaseStore {
   readonly name = 'memcached';
   readonly guarantee = 'best-effort';
   readonly traits = {
-    /** A server counts whole seconds, and reads more than 30 days as a date. */
+    /** Limits of an exptime: whole seconds, and 30 days, above which a server reads a date. */
     ttlLimits: { minMs: 2_000, maxMs: 30 * 86_400_000 },
-    /** An item holds all claims to a key. */
+    /** Limit of the claims to a key: one item holds all of them. */
     maxPermits: 1_000,
   };
 
-  /** Their requests were lost. One that still arrives would make a lease that nobody knows of. */
-  readonly #inDoubt = new Set<string>();
+  /** Owners whose requests were lost. A lost request that still arrives would make a lease without a holder. */
+  readonly #ownersInDoubt = new Set<string>();
   readonly #claims;
 
   constructor(
-    private readonly servers: MemcachedRing,
+    private readonly ring: MemcachedRing,
     private readonly prefix: string,
   ) {
-    this.#claims = new ClaimLeases(new ClaimCell(servers, prefix));
+    this.#claims = new ClaimLeases(new ClaimCell(ring, prefix));
   }
 
   start(): Promise<void> {
-    return this.servers.start();
+    return this.ring.start();
   }
 
   async tryAcquire(
@@ -69,18 +74,18 @@ export class MemcachedLeaseStore implements LeaseStore {
     metadata: HolderMetadata,
     asker?: Asker,
   ): Promise<LeaseAttempt> {
-    await this.servers.agree();
+    await this.ring.assertSameServerList();
     if (!this.#claims.has(owner)) {
       const names = itemNames(this.prefix, key);
       const acquire = (connection: VerifiedConnection) => this.#acquire(connection, names, { owner, ttlMs, metadata });
-      const attempt = await this.servers.nodeOf(key).run(acquire, () => this.#doubt(owner, ttlMs));
-      if (attempt !== 'meets a line') return attempt;
+      const outcome = await this.ring.nodeOf(key).run(acquire, () => this.#markInDoubt(owner, ttlMs));
+      if (outcome !== 'is a line') return outcome;
     }
     const waits = asker !== undefined && !asker.deadline.passed;
     try {
       return await this.#claims.tryAcquire(key, owner, ttlMs, metadata, waits);
     } catch (error) {
-      this.#doubt(owner, ttlMs);
+      this.#markInDoubt(owner, ttlMs);
       throw error;
     }
   }
@@ -88,98 +93,102 @@ export class MemcachedLeaseStore implements LeaseStore {
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.renew(key, owner, ttlMs);
     const names = itemNames(this.prefix, key);
-    return this.servers.nodeOf(key).run((connection) => this.#renew(connection, names, owner, ttlMs));
+    return this.ring.nodeOf(key).run((connection) => this.#renew(connection, names, owner, ttlMs));
   }
 
   async release(key: string, owner: string): Promise<boolean> {
-    const released = await this.#release(key, owner);
-    // A lost request may arrive after a release that found nothing.
-    const again = (): unknown => this.#release(key, owner).catch(() => undefined);
-    if (this.#inDoubt.delete(owner)) systemClock.schedule(LATEST_ARRIVAL_MS, again, { background: true });
-    return released;
+    const wasHeld = await this.#release(key, owner);
+    // A lost request may arrive after a release that deleted nothing.
+    const releaseAgain = (): unknown => this.#release(key, owner).catch(() => undefined);
+    if (this.#ownersInDoubt.delete(owner))
+      systemClock.schedule(MAX_ARRIVAL_DELAY_MS, releaseAgain, { background: true });
+    return wasHeld;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const held = await this.#read(key, (value) => (isLine(value) ? undefined : isOwn(value, owner)));
+    const held = await this.#read(key, (value) => (isLine(value) ? undefined : isLeaseOf(value, owner)));
     return held ?? this.#claims.isHeldBy(key, owner);
   }
 
-  /** Refused requests count tokens, too: the counter does not tell the holder's. */
+  /** Tells no fencing token: refused requests also increment the counter. */
   async look(key: string): Promise<LeaseState> {
     const state = await this.#read(key, (value, { clock }) => {
       if (isLine(value)) return undefined;
-      return value === '' ? {} : { holder: keyHolderIn(value, clock.microseconds(systemClock.now())) };
+      return value === '' ? {} : { holder: readKeyHolder(value, clock.microsecondsAt(systemClock.now())) };
     });
     return state ?? (await this.#claims.look(key)) ?? {};
   }
 
   async close(): Promise<void> {
-    this.servers.close();
+    this.ring.close();
   }
 
   get health(): HealthSource {
-    return this.servers.health;
+    return this.ring.health;
   }
 
-  /** @param understand the lease of `key`; empty where there is none */
-  #read<T>(key: string, understand: (value: string, connection: VerifiedConnection) => T): Promise<T> {
+  /** @param interpret reads the value of the key's item, which is empty where there is none */
+  #read<T>(key: string, interpret: (value: string, connection: VerifiedConnection) => T): Promise<T> {
     const { lease } = itemNames(this.prefix, key);
-    return this.servers.nodeOf(key).run(async (connection) => {
-      const present = await connection.dialect.look(lease);
-      return understand(present?.value ?? '', connection);
+    return this.ring.nodeOf(key).run(async (connection) => {
+      const item = await connection.dialect.getItem(lease);
+      return interpret(item?.value ?? '', connection);
     });
   }
 
   async #release(key: string, owner: string): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.release(key, owner);
     const { lease } = itemNames(this.prefix, key);
-    const released = await this.servers.nodeOf(key).run((connection) => release(connection, lease, owner));
-    return released === 'meets a line' ? this.#claims.release(key, owner) : released;
+    const outcome = await this.ring.nodeOf(key).run((connection) => release(connection, lease, owner));
+    return outcome === 'is a line' ? this.#claims.release(key, owner) : outcome;
   }
 
-  #doubt(owner: string, ttlMs: number): void {
-    this.#inDoubt.add(owner);
-    systemClock.schedule(ttlMs, () => this.#inDoubt.delete(owner), { background: true });
+  #markInDoubt(owner: string, ttlMs: number): void {
+    this.#ownersInDoubt.add(owner);
+    systemClock.schedule(ttlMs, () => this.#ownersInDoubt.delete(owner), { background: true });
   }
 
   async #acquire(
     connection: VerifiedConnection,
     names: ItemNames,
-    asked: Asked,
-  ): Promise<LeaseAttempt | 'meets a line'> {
-    const { owner, ttlMs, metadata } = asked;
+    request: LeaseRequest,
+  ): Promise<LeaseAttempt | 'is a line'> {
+    const { owner, ttlMs, metadata } = request;
     const sentAt = systemClock.now();
-    const firstToken = connection.clock.microseconds(sentAt);
-    const expiresAt = connection.clock.expiryAfter(ttlMs, sentAt);
-    const value = packLease(owner, expiresAt, metadata);
-    const { added, token, present } = await connection.dialect.acquire({ names, value, expiresAt }, firstToken);
-    if (present === null) {
-      if (added) throw new MemcachedError('refused', 'the server did not keep the lease that it had stored');
+    const firstToken = connection.clock.microsecondsAt(sentAt);
+    const exptime = connection.clock.exptimeAfter(ttlMs, sentAt);
+    const value = packLease(owner, exptime, metadata);
+    const { isAdded, token, item } = await connection.dialect.acquireLease({ names, value, exptime }, firstToken);
+    if (item === null) {
+      if (isAdded) throw new MemcachedError('refused', 'the server did not keep the lease that it had stored');
       return { acquired: false, retryAfterMs: 0 };
     }
-    if (isLine(present.value)) return 'meets a line';
-    if (!isOwn(present.value, owner)) return refusalBy(present);
-    connection.leases.set(owner, present);
-    if (added && present.value === value) {
-      assertKept(connection, present, ttlMs - (systemClock.now() - sentAt));
-      return { acquired: true, fencingToken: plausible(token, firstToken) };
+    if (isLine(item.value)) return 'is a line';
+    if (!isLeaseOf(item.value, owner)) return refusalFor(item);
+    connection.leases.set(owner, item);
+    if (isAdded && item.value === value) {
+      assertKeptLongEnough(connection, item, ttlMs - (systemClock.now() - sentAt));
+      return { acquired: true, fencingToken: checkToken(token, firstToken) };
     }
-    // The answer to an earlier request was lost: its lease may end sooner, and its token may be outdated.
+    // The reply to an earlier request was lost: that lease may expire sooner, and its token may be outdated.
     if (!(await this.#renew(connection, names, owner, ttlMs))) return { acquired: false, retryAfterMs: 0 };
-    return { acquired: true, fencingToken: plausible(await connection.dialect.count(names, firstToken), firstToken) };
+    return {
+      acquired: true,
+      fencingToken: checkToken(await connection.dialect.incrementCounter(names, firstToken), firstToken),
+    };
   }
 
   async #renew(connection: VerifiedConnection, names: ItemNames, owner: string, ttlMs: number): Promise<boolean> {
-    let known: Present | null = connection.leases.get(owner) ?? (await connection.dialect.look(names.lease));
-    for (let looks = 0; known !== null && isOwn(known.value, owner); looks += 1) {
-      if (looks === MOST_LOOKS) throw restless();
+    let item: StoredItem | null = connection.leases.get(owner) ?? (await connection.dialect.getItem(names.lease));
+    for (let readings = 0; item !== null && isLeaseOf(item.value, owner); readings += 1) {
+      if (readings === MAX_READINGS) throw changingLeaseError();
       const sentAt = systemClock.now();
-      const expiresAt = connection.clock.expiryAfter(ttlMs, sentAt);
-      const value = extended(known.value, owner, expiresAt);
-      known = await connection.dialect.renew({ names, value, expiresAt }, known.cas);
-      if (known?.value !== value) continue;
-      connection.leases.set(owner, known);
-      assertKept(connection, known, ttlMs - (systemClock.now() - sentAt));
+      const exptime = connection.clock.exptimeAfter(ttlMs, sentAt);
+      const value = withExptime(item.value, owner, exptime);
+      item = await connection.dialect.renewLease({ names, value, exptime }, item.cas);
+      if (item?.value !== value) continue;
+      connection.leases.set(owner, item);
+      assertKeptLongEnough(connection, item, ttlMs - (systemClock.now() - sentAt));
       return true;
     }
     connection.leases.delete(owner);
@@ -187,43 +196,43 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 }
 
-async function release(
-  connection: VerifiedConnection,
-  lease: string,
-  owner: string,
-): Promise<boolean | 'meets a line'> {
-  let known: Present | null | undefined = connection.leases.get(owner);
+async function release(connection: VerifiedConnection, lease: string, owner: string): Promise<boolean | 'is a line'> {
+  let item: StoredItem | null | undefined = connection.leases.get(owner);
   connection.leases.delete(owner);
-  for (let looks = 0; looks < MOST_LOOKS; looks += 1) {
-    known ??= await connection.dialect.look(lease);
-    if (known !== null && isLine(known.value)) return 'meets a line';
-    if (known === null || !isOwn(known.value, owner)) return false;
-    if (await connection.dialect.remove(lease, known.cas)) return true;
-    known = null;
+  for (let readings = 0; readings < MAX_READINGS; readings += 1) {
+    item ??= await connection.dialect.getItem(lease);
+    if (item !== null && isLine(item.value)) return 'is a line';
+    if (item === null || !isLeaseOf(item.value, owner)) return false;
+    if (await connection.dialect.deleteItem(lease, item.cas)) return true;
+    item = null;
   }
-  throw restless();
+  throw changingLeaseError();
 }
 
-function refusalBy({ value }: Present): LeaseAttempt {
-  const holder = holderIn(value);
+function refusalFor({ value }: StoredItem): LeaseAttempt {
+  const holder = readHolder(value);
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }
 
-/** Nobody trusts a lease for longer than the server says that it keeps it. */
-function assertKept({ clock }: VerifiedConnection, { remainingS = Infinity }: Present, trustedMs: number): void {
+/** Throws when the server will keep a lease for less timeUs than its holder trusts it. */
+function assertKeptLongEnough(
+  { clock }: VerifiedConnection,
+  { remainingS = Infinity }: StoredItem,
+  trustedMs: number,
+): void {
   if (remainingS * 1_000 >= trustedMs) return;
-  clock.doubt();
+  clock.invalidate();
   throw new MemcachedError('refused', `the server would keep the lease for ${remainingS} s only`);
 }
 
-function plausible(token: bigint, time: bigint): bigint {
-  if (token > time - TOKEN_RANGE && token < time + TOKEN_RANGE) return token;
+function checkToken(token: bigint, timeUs: bigint): bigint {
+  if (token > timeUs - MAX_TOKEN_DISTANCE_US && token < timeUs + MAX_TOKEN_DISTANCE_US) return token;
   throw new MemcachedError(
     'refused',
     `the counter of fencing tokens shows ${token}: delete it, for no lock service made it`,
   );
 }
 
-function restless(): MemcachedError {
+function changingLeaseError(): MemcachedError {
   return new MemcachedError('refused', 'the lease is ours and changes all the time');
 }

@@ -1,8 +1,14 @@
-import { type Addition, FENCE_TTL_S, type MemcachedDialect, type MemcachedLease, type Present } from './dialect.js';
+import {
+  type Addition,
+  COUNTER_TTL_S,
+  type MemcachedDialect,
+  type MemcachedLease,
+  type StoredItem,
+} from './dialect.js';
 import type { ItemNames } from './item-names.js';
 import type { MemcachedConnection } from './transport/connection.js';
-import { unexpected } from './error.js';
-import { type Command, refusal } from './transport/pipeline.js';
+import { unexpectedReplyError } from './error.js';
+import { type Command, refusalError } from './transport/pipeline.js';
 import type { ReplyPart } from './transport/reply-parser.js';
 
 interface MetaReply {
@@ -12,111 +18,124 @@ interface MetaReply {
 }
 
 /**
- * The meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Every answer tells the cas id
- * and the remaining time, and repeats the number of its question.
+ * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Every reply has the cas unique
+ * and the remaining time of the item, and repeats the number of its request.
  */
 export class MetaDialect implements MemcachedDialect {
-  #questions = 0;
+  #requestCount = 0;
 
   constructor(private readonly connection: Pick<MemcachedConnection, 'exchange'>) {}
 
-  async acquire(
-    { names, value, expiresAt }: MemcachedLease,
+  async acquireLease(
+    { names, value, exptime }: MemcachedLease,
     firstToken: bigint,
-  ): ReturnType<MemcachedDialect['acquire']> {
-    const [added, token, present] = await this.connection.exchange(
-      this.#set(names.lease, value, `ME T${expiresAt}`),
-      this.#count(names.fence, firstToken),
-      this.#get(names.lease),
+  ): ReturnType<MemcachedDialect['acquireLease']> {
+    const [isAdded, token, item] = await this.connection.exchange(
+      this.#setCommand(names.lease, value, `ME T${exptime}`),
+      this.#incrementCommand(names.counter, firstToken),
+      this.#getCommand(names.lease),
     );
-    return { added, token, present };
+    return { isAdded, token, item };
   }
 
-  async count({ fence }: ItemNames, firstToken: bigint): Promise<bigint> {
-    const [token] = await this.connection.exchange(this.#count(fence, firstToken));
+  async incrementCounter({ counter }: ItemNames, firstToken: bigint): Promise<bigint> {
+    const [token] = await this.connection.exchange(this.#incrementCommand(counter, firstToken));
     return token;
   }
 
-  async renew({ names, value, expiresAt }: MemcachedLease, cas: string): Promise<Present | null> {
-    const [, present] = await this.connection.exchange(
-      this.#set(names.lease, value, `C${cas} T${expiresAt}`),
-      this.#get(names.lease),
+  async renewLease({ names, value, exptime }: MemcachedLease, cas: string): Promise<StoredItem | null> {
+    const [, item] = await this.connection.exchange(
+      this.#setCommand(names.lease, value, `C${cas} T${exptime}`),
+      this.#getCommand(names.lease),
     );
-    return present;
+    return item;
   }
 
-  async look(name: string): Promise<Present | null> {
-    const [present] = await this.connection.exchange(this.#get(name));
-    return present;
+  async getItem(name: string): Promise<StoredItem | null> {
+    const [item] = await this.connection.exchange(this.#getCommand(name));
+    return item;
   }
 
-  async remove(name: string, cas: string): Promise<boolean> {
-    const [removed] = await this.connection.exchange(this.#ask(`md ${name} C${cas}`, ({ code }) => done(code)));
-    return removed;
-  }
-
-  async add(name: string, value: string, expiresAt: number): Promise<Addition> {
-    const [added, present] = await this.connection.exchange(
-      this.#set(name, value, `ME T${expiresAt}`),
-      this.#get(name),
+  async deleteItem(name: string, cas: string): Promise<boolean> {
+    const [isDeleted] = await this.connection.exchange(
+      this.#command(`md ${name} C${cas}`, ({ code }) => isCarriedOut(code)),
     );
-    return { added, present };
+    return isDeleted;
   }
 
-  #set(name: string, value: string, flags: string): Command<boolean> {
-    return this.#ask(`ms ${name} ${Buffer.byteLength(value)} ${flags}`, ({ code }) => done(code), value);
+  async addItem(name: string, value: string, exptime: number): Promise<Addition> {
+    const [isAdded, item] = await this.connection.exchange(
+      this.#setCommand(name, value, `ME T${exptime}`),
+      this.#getCommand(name),
+    );
+    return { isAdded, item };
   }
 
-  #get(name: string): Command<Present | null> {
-    return this.#ask(`mg ${name} c t v`, ({ code, flags, data }) => {
+  #setCommand(name: string, value: string, flags: string): Command<boolean> {
+    return this.#command(`ms ${name} ${Buffer.byteLength(value)} ${flags}`, ({ code }) => isCarriedOut(code), value);
+  }
+
+  #getCommand(name: string): Command<StoredItem | null> {
+    return this.#command(`mg ${name} c t v`, ({ code, flags, data }) => {
       if (code === 'EN') return null;
       const [cas, remaining] = [flags.get('c'), flags.get('t')];
-      if (code !== 'VA' || data === undefined || !isCas(cas) || !/^-?\d+$/u.test(remaining ?? '')) return undefined;
+      if (code !== 'VA' || data === undefined || !isCasUnique(cas) || !/^-?\d+$/u.test(remaining ?? ''))
+        return undefined;
       return { value: data, cas, remainingS: remaining === '-1' ? Infinity : Number(remaining) };
     });
   }
 
-  #count(fence: string, firstToken: bigint): Command<bigint> {
-    return this.#ask(`ma ${fence} N${FENCE_TTL_S} J${firstToken} D1 v`, ({ code, data }) =>
+  #incrementCommand(counter: string, firstToken: bigint): Command<bigint> {
+    return this.#command(`ma ${counter} N${COUNTER_TTL_S} J${firstToken} D1 v`, ({ code, data }) =>
       code === 'VA' && data !== undefined && /^\d{1,20}$/u.test(data) ? BigInt(data) : undefined,
     );
   }
 
-  /** `understand` returns `undefined` for what is no answer to this question. */
-  #ask<Result>(request: string, understand: (reply: MetaReply) => Result | undefined, value?: string): Command<Result> {
-    this.#questions += 1;
-    const number = this.#questions.toString(36);
+  /**
+   * Returns a numbered command.
+   * @param interpret returns `undefined` for what is no reply to this request
+   */
+  #command<Result>(
+    request: string,
+    interpret: (reply: MetaReply) => Result | undefined,
+    value?: string,
+  ): Command<Result> {
+    this.#requestCount += 1;
+    const number = this.#requestCount.toString(36);
     return {
       text: `${request} O${number}\r\n${value === undefined ? '' : `${value}\r\n`}`,
       read: (part) => {
-        const reply = parse(part);
-        // In earlier versions a miss did not repeat it. A miss grants nothing.
-        const ours = reply.flags.get('O') === number || (reply.code === 'EN' && reply.flags.size === 0);
-        const result = ours ? understand(reply) : undefined;
-        if (result === undefined) throw unexpected(part.line);
+        const reply = parseReply(part);
+        // Earlier versions do not repeat the number in a miss. A miss grants nothing.
+        const isReply = reply.flags.get('O') === number || (reply.code === 'EN' && reply.flags.size === 0);
+        const result = isReply ? interpret(reply) : undefined;
+        if (result === undefined) throw unexpectedReplyError(part.line);
         return result;
       },
     };
   }
 }
 
-/** The answer when an operator has written text into a counter. The connection stays good. */
-const NOT_A_NUMBER = 'CLIENT_ERROR cannot increment or decrement non-numeric value';
+/** Reply for a counter that an operator has overwritten with text. The connection remains usable. */
+const NOT_A_NUMBER_REPLY = 'CLIENT_ERROR cannot increment or decrement non-numeric value';
 
-function parse({ line, data }: ReplyPart): MetaReply {
-  if (line === NOT_A_NUMBER) throw refusal(line);
+function parseReply({ line, data }: ReplyPart): MetaReply {
+  if (line === NOT_A_NUMBER_REPLY) throw refusalError(line);
   const [code = '', ...rest] = line.split(' ');
   const flags = code === 'VA' ? rest.slice(1) : rest;
   return { code, data, flags: new Map(flags.filter(Boolean).map((flag) => [flag.slice(0, 1), flag.slice(1)])) };
 }
 
-/** `NS` and `EX`: something else is there. `NF`: nothing is. */
-function done(code: string): boolean | undefined {
+/** Returns whether a write was carried out. `NS` and `EX`: another item is stored. `NF`: none is. */
+function isCarriedOut(code: string): boolean | undefined {
   if (code === 'HD') return true;
   return ['NS', 'EX', 'NF'].includes(code) ? false : undefined;
 }
 
-/** As text, because a cas id has 64 bits. A server without cas ids answers 0. */
-export function isCas(cas: string | undefined): cas is string {
+/**
+ * Returns whether the text is a cas unique. It stays a text because it has 64 bits. A server without cas uniques
+ * answers 0.
+ */
+export function isCasUnique(cas: string | undefined): cas is string {
   return cas !== undefined && /^[1-9]\d{0,19}$/u.test(cas);
 }

@@ -3,20 +3,23 @@ import { errorText, isLockError, systemClock, type Timer } from '../../core/inde
 import { type MemcachedErrorKind, MemcachedError } from './error.js';
 import { VerifiedConnection, type VerifiedConnectionOptions } from './verified-connection.js';
 
-const FIRST_RETRY_MS = 20;
-const LONGEST_RETRY_MS = 500;
+const MIN_RETRY_PAUSE_MS = 20;
+const MAX_RETRY_PAUSE_MS = 500;
 
-/** One server. Connects when first asked, then keeps connecting: its return is noticed before anybody asks. */
+/**
+ * One server. Connects with the first request, and from then on reconnects in the background: a return is noticed
+ * before the next request.
+ */
 export class MemcachedNode {
-  /** Other processes have said once that they look for keys on the same servers. */
-  agrees = false;
-  /** The last one; `undefined` while it is connected, and before the first request. */
+  /** Whether the server was read once, and other processes use the same list of servers. */
+  hasSameServerList = false;
+  /** Last failure; `undefined` while the server is connected, and before the first request. */
   failure: Error | undefined;
   #connection: VerifiedConnection | undefined;
   #opening: Promise<VerifiedConnection> | undefined;
   #failures = 0;
-  #notBefore = -Infinity;
-  #retry: Timer | undefined;
+  #retryAllowedAt = -Infinity;
+  #retryTimer: Timer | undefined;
   #closed = false;
 
   constructor(
@@ -30,59 +33,63 @@ export class MemcachedNode {
   }
 
   /**
-   * Repeats `work` once on a new connection if the server has not seen it, or if the connection had been idle: networks
-   * forget idle ones silently. `onDoubt` is called when a request was lost, which may still arrive.
+   * Runs `work`, and repeats it once on a new connection if the server has not seen its request, or if the connection
+   * had been idle. Networks drop idle connections silently.
+   * @param onLostRequest is called when a request was lost that may still arrive
    * @throws MemcachedError, LockError
    */
-  async run<T>(work: (connection: VerifiedConnection) => Promise<T>, onDoubt = (): void => undefined): Promise<T> {
+  async run<T>(
+    work: (connection: VerifiedConnection) => Promise<T>,
+    onLostRequest = (): void => undefined,
+  ): Promise<T> {
     const connection = this.#connection ?? (await this.#open());
-    const since = systemClock.now();
+    const startedAt = systemClock.now();
     try {
-      return await doOn(connection, work);
+      return await runOn(connection, work);
     } catch (error) {
-      if (!(error instanceof MemcachedError)) throw this.#named(error);
-      const isLost = error.kind === 'unknown';
-      if (isLost) onDoubt();
-      const onIdle = isLost && connection.transport.heardAt <= since - this.options.requestTimeoutMs;
-      if (error.kind !== 'not-sent' && !onIdle) throw this.#named(error);
-      return await this.#again(work, onDoubt, isLost);
+      if (!(error instanceof MemcachedError)) throw this.#toNamedError(error);
+      const isRequestLost = error.kind === 'unknown';
+      if (isRequestLost) onLostRequest();
+      const wasIdle = isRequestLost && connection.transport.heardAt <= startedAt - this.options.requestTimeoutMs;
+      if (error.kind !== 'not-sent' && !wasIdle) throw this.#toNamedError(error);
+      return await this.#runAgain(work, onLostRequest, isRequestLost);
     }
   }
 
-  /** Resolves when the server has answered, or has failed to, for once. */
-  async greet(): Promise<void> {
+  /** Makes the first attempt to connect, unless one was made. Resolves also when the attempt fails. */
+  async tryToConnect(): Promise<void> {
     if (!this.#connection && this.#failures === 0) await this.#open().catch(() => undefined);
   }
 
   close(): void {
     this.#closed = true;
-    this.#retry?.cancel();
+    this.#retryTimer?.cancel();
     this.#connection?.transport.end(closedError());
   }
 
-  /** @param isLost whether a request of the first try was lost */
-  async #again<T>(
+  /** @param isRequestLost whether a request of the first attempt was lost */
+  async #runAgain<T>(
     work: (connection: VerifiedConnection) => Promise<T>,
-    onDoubt: () => void,
-    isLost: boolean,
+    onLostRequest: () => void,
+    isRequestLost: boolean,
   ): Promise<T> {
     try {
-      return await doOn(this.#connection ?? (await this.#open()), work);
+      return await runOn(this.#connection ?? (await this.#open()), work);
     } catch (error) {
-      if (error instanceof MemcachedError && error.kind === 'unknown') onDoubt();
-      throw this.#named(error, isLost ? 'unknown' : undefined);
+      if (error instanceof MemcachedError && error.kind === 'unknown') onLostRequest();
+      throw this.#toNamedError(error, isRequestLost ? 'unknown' : undefined);
     }
   }
 
   async #open(): Promise<VerifiedConnection> {
     if (this.#closed) throw closedError();
-    if (this.failure && systemClock.now() < this.#notBefore) throw this.failure;
+    if (this.failure && systemClock.now() < this.#retryAllowedAt) throw this.failure;
     this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
     return this.#opening;
   }
 
   async #connect(): Promise<VerifiedConnection> {
-    this.#retry?.cancel();
+    this.#retryTimer?.cancel();
     try {
       const connection = await VerifiedConnection.open(this.options);
       connection.transport.onLost = (error) => this.#onLost(error);
@@ -90,16 +97,17 @@ export class MemcachedNode {
       if (!connection.transport.alive)
         throw this.#closed ? closedError() : new MemcachedError('not-sent', 'lost at once');
       this.#connection = connection;
-      this.agrees = true;
+      this.hasSameServerList = true;
       this.#failures = 0;
       this.#report(undefined);
       return connection;
     } catch (error) {
-      const failure = this.#named(error, 'not-sent');
+      const failure = this.#toNamedError(error, 'not-sent');
       this.#failures += 1;
-      const pauseMs = Math.min(FIRST_RETRY_MS * 2 ** this.#failures, LONGEST_RETRY_MS) + randomInt(FIRST_RETRY_MS);
-      this.#notBefore = systemClock.now() + pauseMs;
-      this.#retryIn(pauseMs);
+      const pauseMs =
+        Math.min(MIN_RETRY_PAUSE_MS * 2 ** this.#failures, MAX_RETRY_PAUSE_MS) + randomInt(MIN_RETRY_PAUSE_MS);
+      this.#retryAllowedAt = systemClock.now() + pauseMs;
+      this.#scheduleRetry(pauseMs);
       this.#report(failure);
       throw failure;
     }
@@ -108,18 +116,18 @@ export class MemcachedNode {
   #onLost(error: MemcachedError): void {
     this.#connection = undefined;
     if (this.#closed) return;
-    this.#report(this.#named(error));
-    this.#notBefore = -Infinity;
-    this.#retryIn(FIRST_RETRY_MS);
+    this.#report(this.#toNamedError(error));
+    this.#retryAllowedAt = -Infinity;
+    this.#scheduleRetry(MIN_RETRY_PAUSE_MS);
   }
 
-  #retryIn(ms: number): void {
+  #scheduleRetry(delayMs: number): void {
     if (this.#closed) return;
     const retry = (): void => {
-      this.#notBefore = -Infinity;
+      this.#retryAllowedAt = -Infinity;
       this.#open().catch(() => undefined);
     };
-    this.#retry = systemClock.schedule(ms, retry, { background: true });
+    this.#retryTimer = systemClock.schedule(delayMs, retry, { background: true });
   }
 
   #report(failure: Error | undefined): void {
@@ -127,7 +135,7 @@ export class MemcachedNode {
     this.onChange();
   }
 
-  #named(error: unknown, kind?: MemcachedErrorKind): Error {
+  #toNamedError(error: unknown, kind?: MemcachedErrorKind): Error {
     if (isLockError(error)) return error;
     const failure = error instanceof MemcachedError ? error : new MemcachedError('unknown', errorText(error));
     const isNamed = failure.message.startsWith(`${this.name}: `);
@@ -137,11 +145,11 @@ export class MemcachedNode {
   }
 }
 
-async function doOn<T>(
+async function runOn<T>(
   connection: VerifiedConnection,
   work: (connection: VerifiedConnection) => Promise<T>,
 ): Promise<T> {
-  await connection.prepare();
+  await connection.refreshClock();
   return work(connection);
 }
 

@@ -15,40 +15,41 @@ export type MemcachedProtocol = 'auto' | 'meta' | 'classic';
 
 export interface MemcachedOptions {
   /**
-   * `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them: all processes
-   * must name the same servers in the same words. The keys of a server that is down cannot be locked. To change the
-   * list, which moves most keys, stop all processes, and delete `<prefix>:servers` on every server.
+   * Servers as `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them: all
+   * processes must name the same servers in the same words. The keys of a server that is down cannot be locked. To
+   * change the list, which moves most keys, stop all processes, and delete `<prefix>:servers` on every server.
    */
   readonly servers: string | readonly string[];
-  /** Begins the name of every item: letters, digits, `_`, `.` and `-`. @default 'lock' */
+  /** Start of the name of every item: letters, digits, `_`, `.` and `-`. @default 'lock' */
   readonly prefix?: string;
-  /** How long a connection may take to come about. @default 1_000 */
+  /** Milliseconds that a connection may take to be established. @default 1_000 */
   readonly connectTimeoutMs?: number;
   /**
-   * How long the server may take to answer before its connection is given up. Best below a third of the TTL. A request
-   * that is lost on a connection that was idle for as long is sent again on a new one. @default 1_000
+   * Milliseconds that a server may take to answer before its connection is closed. Best below a third of the TTL. A
+   * request that is lost on a connection that was idle for as long is sent again on a new one. @default 1_000
    */
   readonly requestTimeoutMs?: number;
-  /** How long failures in a row are asked again before `LockBackendError`. @default 2_000 */
+  /** Milliseconds for which requests that fail are repeated before `LockBackendError`. @default 2_000 */
   readonly patienceMs?: number;
   /**
-   * `auto`: the meta commands where the server has them, else the classic ones. Processes may differ. @default 'auto'
+   * Commands to use. `auto`: the meta commands where the server has them, otherwise the classic ones. Processes may
+   * differ. @default 'auto'
    */
   readonly protocol?: MemcachedProtocol;
   /**
-   * Options of `node:tls`; `servername` is by default the host, unless that is an address. A function is asked for each
-   * connection. @default plain text
+   * Options of `node:tls`; `servername` is by default the host, unless that is an address. A function is called for
+   * each connection. @default plain text
    */
   readonly tls?: Given<ConnectionOptions>;
   /**
-   * A user of a memcached that was started with `-Y`, its file of users. Sent as plain text, only to a server that
-   * asks: use `tls`. A function is asked for each connection. @default none
+   * User of a memcached that was started with `-Y`, its file of users. The credentials are sent as plain text, only to
+   * a server that requires them: use `tls`. A function is called for each connection. @default none
    */
   readonly credentials?: Given<Credentials>;
 }
 
 export interface ServerAddress {
-  /** As it stands in the options. Keys are spread by it. */
+  /** Address as the options name it, by which keys are spread. */
   readonly name: string;
   readonly host: string;
   readonly port: number;
@@ -60,23 +61,25 @@ export interface ResolvedMemcachedOptions extends Required<Omit<MemcachedOptions
   readonly credentials: Given<Credentials> | undefined;
 }
 
-/** A blank ends the username on the wire, a colon in the file of users. */
-const USERNAME = /^[^\s:\p{C}]{1,100}$/u;
-const PASSWORD = /^[^\s\p{C}]{1,100}$/u;
+/** Patterns of credentials: a blank ends the username on the wire, and a colon ends it in the file of users. */
+const USERNAME_PATTERN = /^[^\s:\p{C}]{1,100}$/u;
+const PASSWORD_PATTERN = /^[^\s\p{C}]{1,100}$/u;
 const DEFAULT_PORT = 11_211;
-const LONGEST_TIMEOUT_MS = 60_000;
+const MAX_TIMEOUT_MS = 60_000;
 const PROTOCOLS: readonly MemcachedProtocol[] = ['auto', 'meta', 'classic'];
-const TIMES = ['connectTimeoutMs', 'requestTimeoutMs', 'patienceMs'];
-const OPTIONS = ['servers', 'prefix', ...TIMES, 'protocol', 'tls', 'credentials'];
+const TIME_OPTIONS = ['connectTimeoutMs', 'requestTimeoutMs', 'patienceMs'];
+const OPTION_NAMES = ['servers', 'prefix', ...TIME_OPTIONS, 'protocol', 'tls', 'credentials'];
 
-/** Fills in the defaults. @throws LockConfigurationError naming the option, its value and what it may be */
+/**
+ * Returns the options with defaults. @throws LockConfigurationError naming the option, its value and what it may be
+ */
 export function resolveMemcachedOptions(options: MemcachedOptions): ResolvedMemcachedOptions {
-  assertOptions(options, OPTIONS, 'memcached');
+  assertOptions(options, OPTION_NAMES, 'memcached');
   const { prefix = 'lock', connectTimeoutMs = 1_000, requestTimeoutMs = 1_000, patienceMs = 2_000 } = options;
   const { protocol = 'auto', tls, credentials } = options;
   assertText('prefix', prefix, /^[\w.-]{1,100}$/u, '1 to 100 letters, digits, "_", "." or "-"');
-  assertNumber('connectTimeoutMs', connectTimeoutMs, 1, LONGEST_TIMEOUT_MS);
-  assertNumber('requestTimeoutMs', requestTimeoutMs, 1, LONGEST_TIMEOUT_MS);
+  assertNumber('connectTimeoutMs', connectTimeoutMs, 1, MAX_TIMEOUT_MS);
+  assertNumber('requestTimeoutMs', requestTimeoutMs, 1, MAX_TIMEOUT_MS);
   assertNumber('patienceMs', patienceMs, 0, Infinity);
   assertOneOf('protocol', protocol, PROTOCOLS);
   if (tls !== undefined && typeof tls !== 'function' && (typeof tls !== 'object' || tls === null)) {
@@ -88,28 +91,28 @@ export function resolveMemcachedOptions(options: MemcachedOptions): ResolvedMemc
       'must be { username, password } without blanks, the username without a colon, or a function',
     );
   }
-  const servers = serversOf(options.servers);
+  const servers = parseServers(options.servers);
   return { servers, prefix, connectTimeoutMs, requestTimeoutMs, patienceMs, protocol, tls, credentials };
 }
 
 export function areMemcachedCredentials(value: unknown): value is Credentials {
-  return areCredentials(value) && USERNAME.test(value.username) && PASSWORD.test(value.password);
+  return areCredentials(value) && USERNAME_PATTERN.test(value.username) && PASSWORD_PATTERN.test(value.password);
 }
 
-function serversOf(given: unknown): readonly ServerAddress[] {
-  const names: unknown = typeof given === 'string' ? given.split(',').map((name) => name.trim()) : given;
+function parseServers(servers: unknown): readonly ServerAddress[] {
+  const names: unknown = typeof servers === 'string' ? servers.split(',').map((name) => name.trim()) : servers;
   if (!Array.isArray(names) || names.length === 0) {
-    refuseOption('servers', `must be a list of "host:port"; they were ${shownOption(given)}`);
+    refuseOption('servers', `must be a list of "host:port"; they were ${shownOption(servers)}`);
   }
   if (new Set(names).size < names.length) {
-    refuseOption('servers', `must not name a server twice; they were ${shownOption(given)}`);
+    refuseOption('servers', `must not name a server twice; they were ${shownOption(servers)}`);
   }
-  return names.map(addressOf);
+  return names.map(parseServer);
 }
 
-function addressOf(name: unknown): ServerAddress {
-  const address = /^(?:\[(?<v6>[\d:a-f.]+)\]|(?<host>[^\s:/@[\],]+))(?::(?<port>\d{1,5}))?$/iu;
-  const { v6, host = v6, port = DEFAULT_PORT } = (typeof name === 'string' && address.exec(name)?.groups) || {};
+function parseServer(name: unknown): ServerAddress {
+  const addressPattern = /^(?:\[(?<v6>[\d:a-f.]+)\]|(?<host>[^\s:/@[\],]+))(?::(?<port>\d{1,5}))?$/iu;
+  const { v6, host = v6, port = DEFAULT_PORT } = (typeof name === 'string' && addressPattern.exec(name)?.groups) || {};
   if (typeof name === 'string' && host !== undefined && Number(port) >= 1 && Number(port) <= 65_535) {
     return { name, host, port: Number(port) };
   }

@@ -5,17 +5,17 @@ import { MemcachedNode } from './node.js';
 import type { ResolvedMemcachedOptions } from './options.js';
 
 /**
- * The servers that the keys are spread over, by highest random weight (Thaler and Ravishankar 1998). A key belongs to
- * one of them for good: if it moved from a server that is down, a second holder would get in.
+ * Servers over which keys are spread, by highest random weight (Thaler and Ravishankar 1998). A key belongs to one
+ * server for good: if the key moved away from a server that is down, a second holder would get it.
  */
 export class MemcachedRing {
   readonly health = new ReportedHealth();
   readonly #nodes: readonly MemcachedNode[];
-  #greeted: Promise<unknown> | undefined;
+  #firstConnections: Promise<unknown> | undefined;
 
   constructor(options: ResolvedMemcachedOptions) {
     const names = options.servers.map(({ name }) => name).toSorted();
-    // The name of the only server does not matter, and processes may call it differently.
+    // The name of a single server does not matter, and may differ between processes.
     const servers = names.length === 1 ? 'one server' : names.join(',');
     this.#nodes = options.servers.map(
       ({ name, host, port }) => new MemcachedNode(name, { ...options, host, port, servers }, () => this.#report()),
@@ -34,27 +34,32 @@ export class MemcachedRing {
     return best;
   }
 
-  /** Connects to all. @throws as `agree`; MemcachedError when the only server does not answer */
+  /**
+   * Connects to nodeCount servers. @throws as `assertSameServerList`; MemcachedError when the only server does not answer
+   */
   async start(): Promise<void> {
     const [only, second] = this.#nodes;
     if (only && !second) await only.run(async () => undefined);
-    else await this.agree();
+    else await this.assertSameServerList();
   }
 
   /**
-   * Resolves when more than half of the servers have said that other processes look for keys on the same ones. Another
-   * list of servers is noticed in this way before anybody locks by it, also while a few are down.
-   * @throws LockConfigurationError when others use another list; MemcachedError when too few can be asked
+   * Resolves when more than half of the servers have confirmed that other processes use the same list of servers.
+   * Another list is noticed before anybody locks by it, even while a few servers are down.
+   * @throws LockConfigurationError when other processes use another list; MemcachedError when too few servers answer
    */
-  async agree(): Promise<void> {
-    const all = this.#nodes.length;
-    if (all === 1) return;
-    this.#greeted ??= Promise.all(this.#nodes.map((node) => node.greet()));
-    await this.#greeted;
+  async assertSameServerList(): Promise<void> {
+    const nodeCount = this.#nodes.length;
+    if (nodeCount === 1) return;
+    this.#firstConnections ??= Promise.all(this.#nodes.map((node) => node.tryToConnect()));
+    await this.#firstConnections;
     for (const { failure } of this.#nodes) if (isLockError(failure, 'LOCK_CONFIGURATION')) throw failure;
-    const agreed = this.#nodes.filter(({ agrees }) => agrees).length;
-    if (agreed * 2 > all) return;
-    throw new MemcachedError('not-sent', `only ${agreed} of ${all} servers could be asked which servers others use`);
+    const agreeing = this.#nodes.filter(({ hasSameServerList }) => hasSameServerList).length;
+    if (agreeing * 2 > nodeCount) return;
+    throw new MemcachedError(
+      'not-sent',
+      `only ${agreeing} of ${nodeCount} servers could be asked which servers others use`,
+    );
   }
 
   close(): void {
@@ -63,8 +68,8 @@ export class MemcachedRing {
 
   #report(): void {
     for (const { name, advice } of this.#nodes) this.health.advise(name, advice && `${name}: ${advice}`);
-    const troubles = this.#nodes.flatMap(({ failure }) => failure?.message ?? []);
-    if (troubles.length > 0) this.health.report('down', troubles.join('; '));
+    const failures = this.#nodes.flatMap(({ failure }) => failure?.message ?? []);
+    if (failures.length > 0) this.health.report('down', failures.join('; '));
     else this.health.report('up');
   }
 }

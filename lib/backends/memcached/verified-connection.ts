@@ -2,23 +2,23 @@ import { type Clock, LockConfigurationError, systemClock } from '../../core/inde
 import { authenticate } from './authentication.js';
 import { probeCapabilities } from './capability-probe.js';
 import { ClassicDialect } from './classic/classic-dialect.js';
-import type { MemcachedDialect, Present } from './dialect.js';
+import type { MemcachedDialect, StoredItem } from './dialect.js';
 import { MemcachedError } from './error.js';
-import { serversName } from './item-names.js';
+import { serverListName } from './item-names.js';
 import { MetaDialect } from './meta-dialect.js';
 import type { ResolvedMemcachedOptions } from './options.js';
 import { ServerClock } from './server-clock.js';
-import { adviceOn, KNOWS_META, statistics } from './server-statistics.js';
+import { adviceFor, META_NOOP_COMMAND, statisticsCommand } from './server-statistics.js';
 import { MemcachedConnection, type MemcachedConnectionOptions } from './transport/connection.js';
 
 export interface VerifiedConnectionOptions
   extends MemcachedConnectionOptions, Pick<ResolvedMemcachedOptions, 'credentials' | 'protocol' | 'prefix'> {
-  /** All servers that the keys are spread over, in one text. */
+  /** Names of all servers over which keys are spread, in one text. */
   readonly servers: string;
 }
 
-/** The clocks drift apart: an older reading of the server's clock is taken again. */
-const READ_AGAIN_MS = 30_000;
+/** Age in milliseconds after which the server's clock is read again, because the clocks drift apart. */
+const MAX_READING_AGE_MS = 30_000;
 
 /** Connection to a server that was verified to keep locks, with the state that is valid on this connection only. */
 export class VerifiedConnection {
@@ -26,21 +26,21 @@ export class VerifiedConnection {
    * Items of the leases, by owner. Their cas uniques are valid on this connection only: a restarted server gives the
    * same ones again.
    */
-  readonly leases = new Map<string, Present>();
-  #reading: Promise<void> | undefined;
+  readonly leases = new Map<string, StoredItem>();
+  #clockReading: Promise<void> | undefined;
 
   constructor(
     readonly transport: MemcachedConnection,
     readonly dialect: MemcachedDialect,
     readonly clock: ServerClock,
     private readonly settings: ReadonlyMap<string, string>,
-    /** Advice for an operator. */
+    /** Advice for an operator, if any. */
     public advice?: string,
-    private readonly ourClock: Clock = systemClock,
+    private readonly localClock: Clock = systemClock,
   ) {}
 
   /**
-   * Connects, and probes whether the server can keep locks.
+   * Connects, and verifies that the server can keep locks.
    * @throws MemcachedError; LockConfigurationError when other processes look for the same locks on other servers
    */
   static async open(options: VerifiedConnectionOptions): Promise<VerifiedConnection> {
@@ -48,57 +48,60 @@ export class VerifiedConnection {
     try {
       return await connect(options, protocol === 'classic' ? 'classic' : 'meta');
     } catch (error) {
-      const isUnknown = error instanceof MemcachedError && error.kind === 'protocol';
-      if (protocol !== 'auto' || !isUnknown) throw error;
+      const isForeignReply = error instanceof MemcachedError && error.kind === 'protocol';
+      if (protocol !== 'auto' || !isForeignReply) throw error;
       return connect(options, 'classic');
     }
   }
 
-  /** Makes sure that the server's clock is known well enough to ask for a lease. */
-  async prepare(): Promise<void> {
-    if (this.ourClock.now() - this.clock.readAt < READ_AGAIN_MS) return;
-    this.#reading ??= this.#read().finally(() => (this.#reading = undefined));
-    await this.#reading;
+  /** Reads the server's clock again where the last reading is too old for a lease. */
+  async refreshClock(): Promise<void> {
+    if (this.localClock.now() - this.clock.readAt < MAX_READING_AGE_MS) return;
+    this.#clockReading ??= this.#readClock().finally(() => (this.#clockReading = undefined));
+    await this.#clockReading;
   }
 
-  async #read(): Promise<void> {
-    const sentAt = this.ourClock.now();
-    const [found] = await this.transport.exchange(statistics(''));
-    this.clock.read(Number(found.get('time')), sentAt);
-    this.advice = adviceOn(found, this.settings);
+  async #readClock(): Promise<void> {
+    const sentAt = this.localClock.now();
+    const [entries] = await this.transport.exchange(statisticsCommand(''));
+    this.clock.record(Number(entries.get('time')), sentAt);
+    this.advice = adviceFor(entries, this.settings);
   }
 }
 
-async function connect(options: VerifiedConnectionOptions, name: 'meta' | 'classic'): Promise<VerifiedConnection> {
+async function connect(options: VerifiedConnectionOptions, protocol: 'meta' | 'classic'): Promise<VerifiedConnection> {
   const transport = await MemcachedConnection.open(options);
   try {
     await authenticate(transport, options.credentials, options.connectTimeoutMs);
-    const dialect = name === 'meta' ? new MetaDialect(transport) : new ClassicDialect(transport);
+    const dialect = protocol === 'meta' ? new MetaDialect(transport) : new ClassicDialect(transport);
     const sentAt = systemClock.now();
-    const [, [found], [settings]] = await Promise.all([
-      name === 'meta' ? transport.exchange(KNOWS_META) : undefined,
-      transport.exchange(statistics('')),
-      transport.exchange(statistics(' settings')),
+    const [, [entries], [settings]] = await Promise.all([
+      protocol === 'meta' ? transport.exchange(META_NOOP_COMMAND) : undefined,
+      transport.exchange(statisticsCommand('')),
+      transport.exchange(statisticsCommand(' settings')),
     ]);
-    const clock = new ServerClock(Number(found.get('time')), sentAt);
-    await Promise.all([probeCapabilities(dialect, options.prefix, clock, sentAt), compareServers(dialect, options)]);
-    return new VerifiedConnection(transport, dialect, clock, settings, adviceOn(found, settings));
+    const clock = new ServerClock(Number(entries.get('time')), sentAt);
+    await Promise.all([
+      probeCapabilities(dialect, options.prefix, clock, sentAt),
+      assertSameServerList(dialect, options),
+    ]);
+    return new VerifiedConnection(transport, dialect, clock, settings, adviceFor(entries, settings));
   } catch (error) {
     transport.end(new MemcachedError('not-sent', 'the connection was of no use'));
     throw error;
   }
 }
 
-/** All processes must find a key on the same server: the first one leaves a note of where it looks. */
-async function compareServers(
+/** Throws when other processes use another list of servers. The first process stores its list. */
+async function assertSameServerList(
   dialect: MemcachedDialect,
   { prefix, servers }: VerifiedConnectionOptions,
 ): Promise<void> {
-  const name = serversName(prefix);
-  const { present } = await dialect.add(name, servers, 0);
-  if (present === null || present.value === servers) return;
+  const name = serverListName(prefix);
+  const { item } = await dialect.addItem(name, servers, 0);
+  if (item === null || item.value === servers) return;
   throw new LockConfigurationError(
-    `another process looks for the locks of "${prefix}" on other servers: on ${present.value}; here they are ${servers}. ` +
+    `another process looks for the locks of "${prefix}" on other servers: on ${item.value}; here they are ${servers}. ` +
       `Stop all processes and delete "${name}" on every server, or use another prefix`,
     'servers',
   );

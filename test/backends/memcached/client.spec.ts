@@ -8,7 +8,7 @@ import type { Commands } from '../../../lib/backends/memcached/transport/pipelin
 import type { MemcachedConnection } from '../../../lib/backends/memcached/transport/connection.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
-import { adviceOn } from '../../../lib/backends/memcached/server-statistics.js';
+import { adviceFor } from '../../../lib/backends/memcached/server-statistics.js';
 import { VerifiedConnection } from '../../../lib/backends/memcached/verified-connection.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
@@ -109,7 +109,7 @@ for (const name of wantedOf(['memcached'])) {
     });
 
     it('says that it is a proxy, as memcached 1.6.45 tells it', () => {
-      expect(adviceOn(new Map(), new Map([['proxy_enabled', 'yes']]))).toContain('it is a proxy');
+      expect(adviceFor(new Map(), new Map([['proxy_enabled', 'yes']]))).toContain('it is a proxy');
     });
 
     it('reads the server’s clock again after half a minute, once for all who ask', async () => {
@@ -133,15 +133,15 @@ for (const name of wantedOf(['memcached'])) {
         clock,
       );
       await clock.advance(29_999);
-      await connection.prepare();
+      await connection.refreshClock();
       expect(asked).toEqual([]);
       await clock.advance(1);
-      await Promise.all([connection.prepare(), connection.prepare()]);
-      await connection.prepare();
+      await Promise.all([connection.refreshClock(), connection.refreshClock()]);
+      await connection.refreshClock();
       expect(asked).toEqual(['stats\r\n']);
-      expect(serverClock.expiryAfter(2_000, clock.now())).toBe(1_800_000_065);
-      serverClock.doubt();
-      await connection.prepare();
+      expect(serverClock.exptimeAfter(2_000, clock.now())).toBe(1_800_000_065);
+      serverClock.invalidate();
+      await connection.refreshClock();
       expect(asked).toHaveLength(2);
     });
 

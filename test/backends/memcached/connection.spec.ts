@@ -4,8 +4,8 @@ import {
   MemcachedConnection,
   type MemcachedConnectionOptions,
 } from '../../../lib/backends/memcached/transport/connection.js';
-import { MemcachedError, unexpected } from '../../../lib/backends/memcached/error.js';
-import { KNOWS_META } from '../../../lib/backends/memcached/server-statistics.js';
+import { MemcachedError, unexpectedReplyError } from '../../../lib/backends/memcached/error.js';
+import { META_NOOP_COMMAND } from '../../../lib/backends/memcached/server-statistics.js';
 import { blockEventLoop, failureOf, SLACK_MS } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
@@ -20,7 +20,7 @@ function say(name: string): Command<string> {
   return {
     text: `${name}\r\n`,
     read: ({ line }) => {
-      if (line !== name) throw unexpected(line);
+      if (line !== name) throw unexpectedReplyError(line);
       return line;
     },
   };
@@ -123,8 +123,8 @@ for (const _ of wantedOf(['memcached'])) {
     it('reads the answers that have arrived before it calls the server silent', async () => {
       await using world = await MemcachedWorld.start();
       const link = await open(world.server.port);
-      await link.exchange(KNOWS_META);
-      const answer = link.exchange(KNOWS_META);
+      await link.exchange(META_NOOP_COMMAND);
+      const answer = link.exchange(META_NOOP_COMMAND);
       // Sent at the end of this turn, and answered by another process while this one does nothing.
       await Promise.resolve();
       blockEventLoop(TIMEOUT_MS * 2);

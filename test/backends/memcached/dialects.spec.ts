@@ -7,8 +7,8 @@ import { Pipeline } from '../../../lib/backends/memcached/transport/pipeline.js'
 import { failureOf } from '../../conformance/contract.js';
 import { wantedOf } from '../describe-backend.js';
 
-const NAMES = { lease: 'l', fence: 'f' };
-const LEASE = { names: NAMES, value: 'me|9|\u00fc', expiresAt: 9 };
+const NAMES = { lease: 'l', counter: 'f' };
+const LEASE = { names: NAMES, value: 'me|9|\u00fc', exptime: 9 };
 
 /** A connection whose other end says what the test says. */
 class Script {
@@ -17,7 +17,7 @@ class Script {
 
   exchange<Results extends readonly unknown[]>(...commands: Commands<Results>): Promise<Results> {
     this.sent += commands.map(({ text }) => text).join('');
-    return this.pipeline.expect(commands, 0);
+    return this.pipeline.expectReplies(commands, 0);
   }
 
   /** As a connection does: what makes no sense ends it. */
@@ -31,56 +31,56 @@ class Script {
 }
 
 type Question = (dialect: MemcachedDialect) => Promise<unknown>;
-const acquire: Question = (dialect) => dialect.acquire(LEASE, 100n);
-const count: Question = (dialect) => dialect.count(NAMES, 100n);
-const renew: Question = (dialect) => dialect.renew(LEASE, '7');
-const look: Question = (dialect) => dialect.look('l');
-const remove: Question = (dialect) => dialect.remove('l', '7');
-const add: Question = (dialect) => dialect.add('l', 'x', 0);
+const acquireLease: Question = (dialect) => dialect.acquireLease(LEASE, 100n);
+const incrementCounter: Question = (dialect) => dialect.incrementCounter(NAMES, 100n);
+const renewLease: Question = (dialect) => dialect.renewLease(LEASE, '7');
+const getItem: Question = (dialect) => dialect.getItem('l');
+const deleteItem: Question = (dialect) => dialect.deleteItem('l', '7');
+const addItem: Question = (dialect) => dialect.addItem('l', 'x', 0);
 
 for (const _ of wantedOf(['memcached-meta'])) {
   describe('the meta commands', () => {
     it.each([
-      [acquire, 'ms l 7 ME T9 O1\r\nme|9|\u00fc\r\nma f N86400 J100 D1 v O2\r\nmg l c t v O3\r\n'],
-      [count, 'ma f N86400 J100 D1 v O1\r\n'],
-      [renew, 'ms l 7 C7 T9 O1\r\nme|9|\u00fc\r\nmg l c t v O2\r\n'],
-      [look, 'mg l c t v O1\r\n'],
-      [remove, 'md l C7 O1\r\n'],
-      [add, 'ms l 1 ME T0 O1\r\nx\r\nmg l c t v O2\r\n'],
+      [acquireLease, 'ms l 7 ME T9 O1\r\nme|9|\u00fc\r\nma f N86400 J100 D1 v O2\r\nmg l c t v O3\r\n'],
+      [incrementCounter, 'ma f N86400 J100 D1 v O1\r\n'],
+      [renewLease, 'ms l 7 C7 T9 O1\r\nme|9|\u00fc\r\nmg l c t v O2\r\n'],
+      [getItem, 'mg l c t v O1\r\n'],
+      [deleteItem, 'md l C7 O1\r\n'],
+      [addItem, 'ms l 1 ME T0 O1\r\nx\r\nmg l c t v O2\r\n'],
     ])('are these, in one write (%#)', (question, sent) => {
       const script = new Script();
       question(new MetaDialect(script)).catch(() => undefined);
       expect(script.sent).toBe(sent);
     });
 
-    const present = { value: 'me', cas: '8', remainingS: 4 };
+    const item = { value: 'me', cas: '8', remainingS: 4 };
     it.each([
-      [acquire, 'HD O1\r\nVA 3 O2\r\n101\r\nVA 2 c8 t4 O3\r\nme\r\n', { added: true, token: 101n, present }],
-      [acquire, 'NS O1\r\nVA 3 O2\r\n101\r\nEN O3\r\n', { added: false, token: 101n, present: null }],
-      [renew, 'HD O1\r\nVA 2 c8 t-1 O2\r\nme\r\n', { ...present, remainingS: Infinity }],
-      [renew, 'EX O1\r\nVA 2 c8 t4 W X O2\r\nme\r\n', present],
-      [renew, 'NF O1\r\nEN\r\n', null],
-      [look, 'VA 2 t4 c8 O1\r\nme\r\n', present],
-      [remove, 'HD O1\r\n', true],
-      [remove, 'EX O1\r\n', false],
-      [remove, 'NF O1\r\n', false],
+      [acquireLease, 'HD O1\r\nVA 3 O2\r\n101\r\nVA 2 c8 t4 O3\r\nme\r\n', { isAdded: true, token: 101n, item }],
+      [acquireLease, 'NS O1\r\nVA 3 O2\r\n101\r\nEN O3\r\n', { isAdded: false, token: 101n, item: null }],
+      [renewLease, 'HD O1\r\nVA 2 c8 t-1 O2\r\nme\r\n', { ...item, remainingS: Infinity }],
+      [renewLease, 'EX O1\r\nVA 2 c8 t4 W X O2\r\nme\r\n', item],
+      [renewLease, 'NF O1\r\nEN\r\n', null],
+      [getItem, 'VA 2 t4 c8 O1\r\nme\r\n', item],
+      [deleteItem, 'HD O1\r\n', true],
+      [deleteItem, 'EX O1\r\n', false],
+      [deleteItem, 'NF O1\r\n', false],
     ])('are answered like this (%#)', async (question, reply, result) => {
       await expect(answered(MetaDialect, question, reply)).resolves.toEqual(result);
     });
 
     it.each([
-      ['the answer to another question', remove, 'HD O2\r\n'],
-      ['an answer to no question', remove, 'HD\r\n'],
-      ['a miss where there is no looking', remove, 'EN O1\r\n'],
-      ['an item without a cas id', look, 'VA 2 t4 O1\r\nme\r\n'],
-      ['an item of a server that has no cas ids', look, 'VA 2 c0 t4 O1\r\nme\r\n'],
-      ['an item that does not say how long it stays', look, 'VA 2 c8 O1\r\nme\r\n'],
-      ['a hit without an item', look, 'HD c8 t4 O1\r\n'],
-      ['a counter that is none', count, 'VA 2 O1\r\nme\r\n'],
-      ['an answer of version 1.6.6', remove, 'OK O1\r\n'],
-      ['an answer of the classic commands', remove, 'STORED\r\n'],
-      ['an error', look, 'ERROR\r\n'],
-      ['an error in our data', add, 'CLIENT_ERROR bad data chunk\r\n'],
+      ['the answer to another question', deleteItem, 'HD O2\r\n'],
+      ['an answer to no question', deleteItem, 'HD\r\n'],
+      ['a miss where nothing was read', deleteItem, 'EN O1\r\n'],
+      ['an item without a cas id', getItem, 'VA 2 t4 O1\r\nme\r\n'],
+      ['an item of a server that has no cas ids', getItem, 'VA 2 c0 t4 O1\r\nme\r\n'],
+      ['an item that does not say how long it stays', getItem, 'VA 2 c8 O1\r\nme\r\n'],
+      ['a hit without an item', getItem, 'HD c8 t4 O1\r\n'],
+      ['a counter that is none', incrementCounter, 'VA 2 O1\r\nme\r\n'],
+      ['an answer of version 1.6.6', deleteItem, 'OK O1\r\n'],
+      ['an answer of the classic commands', deleteItem, 'STORED\r\n'],
+      ['an error', getItem, 'ERROR\r\n'],
+      ['an error in our data', addItem, 'CLIENT_ERROR bad data chunk\r\n'],
     ])('are not answered like this: %s', async (_what, question, reply) => {
       await expect(failureOf(answered(MetaDialect, question, reply))).resolves.toMatchObject({ kind: 'protocol' });
     });
@@ -90,53 +90,53 @@ for (const _ of wantedOf(['memcached-meta'])) {
 for (const _ of wantedOf(['memcached-classic'])) {
   describe('the classic commands', () => {
     it.each([
-      [acquire, 'add l 0 9 7\r\nme|9|\u00fc\r\nincr f 1\r\ngets l f\r\n'],
-      [count, 'add f 0 86400 3\r\n100\r\nincr f 1\r\ngets f\r\n'],
-      [renew, 'cas l 0 9 7 7\r\nme|9|\u00fc\r\ngets l\r\n'],
-      [look, 'gets l\r\n'],
-      [remove, 'cas l 0 -1 0 7\r\n\r\n'],
-      [add, 'add l 0 0 1\r\nx\r\ngets l\r\n'],
+      [acquireLease, 'add l 0 9 7\r\nme|9|\u00fc\r\nincr f 1\r\ngets l f\r\n'],
+      [incrementCounter, 'add f 0 86400 3\r\n100\r\nincr f 1\r\ngets f\r\n'],
+      [renewLease, 'cas l 0 9 7 7\r\nme|9|\u00fc\r\ngets l\r\n'],
+      [getItem, 'gets l\r\n'],
+      [deleteItem, 'cas l 0 -1 0 7\r\n\r\n'],
+      [addItem, 'add l 0 0 1\r\nx\r\ngets l\r\n'],
     ])('are these, in one write (%#)', (question, sent) => {
       const script = new Script();
       question(new ClassicDialect(script)).catch(() => undefined);
       expect(script.sent).toBe(sent);
     });
 
-    const present = { value: 'me', cas: '8' };
-    const [ours, fence] = ['VALUE l 0 2 8\r\nme\r\n', 'VALUE f 0 3 9\r\n101\r\n'];
+    const item = { value: 'me', cas: '8' };
+    const [ours, counter] = ['VALUE l 0 2 8\r\nme\r\n', 'VALUE f 0 3 9\r\n101\r\n'];
     it.each([
-      [acquire, `STORED\r\n101\r\n${ours}${fence}END\r\n`, { added: true, token: 101n, present }],
-      [acquire, `NOT_STORED\r\n101\r\n${fence}END\r\n`, { added: false, token: 101n, present: null }],
-      [count, `NOT_STORED\r\n101\r\n${fence}END\r\n`, 101n],
-      [renew, `STORED\r\n${ours}END\r\n`, present],
-      [renew, 'NOT_FOUND\r\nEND\r\n', null],
-      [look, 'END\r\n', null],
-      [remove, 'STORED\r\n', true],
-      [remove, 'EXISTS\r\n', false],
-      [remove, 'NOT_FOUND\r\n', false],
+      [acquireLease, `STORED\r\n101\r\n${ours}${counter}END\r\n`, { isAdded: true, token: 101n, item }],
+      [acquireLease, `NOT_STORED\r\n101\r\n${counter}END\r\n`, { isAdded: false, token: 101n, item: null }],
+      [incrementCounter, `NOT_STORED\r\n101\r\n${counter}END\r\n`, 101n],
+      [renewLease, `STORED\r\n${ours}END\r\n`, item],
+      [renewLease, 'NOT_FOUND\r\nEND\r\n', null],
+      [getItem, 'END\r\n', null],
+      [deleteItem, 'STORED\r\n', true],
+      [deleteItem, 'EXISTS\r\n', false],
+      [deleteItem, 'NOT_FOUND\r\n', false],
     ])('are answered like this (%#)', async (question, reply, result) => {
       await expect(answered(ClassicDialect, question, reply)).resolves.toEqual(result);
     });
 
     it('begin a counter where there is none', async () => {
       const script = new Script();
-      const asked = new ClassicDialect(script).acquire(LEASE, 100n);
+      const asked = new ClassicDialect(script).acquireLease(LEASE, 100n);
       script.sent = '';
       script.receive(`STORED\r\nNOT_FOUND\r\n${ours}END\r\n`);
       await new Promise(setImmediate);
       expect(script.sent).toBe('add f 0 86400 3\r\n100\r\nincr f 1\r\ngets f\r\n');
-      script.receive(`STORED\r\n101\r\n${fence}END\r\n`);
-      await expect(asked).resolves.toEqual({ added: true, token: 101n, present });
+      script.receive(`STORED\r\n101\r\n${counter}END\r\n`);
+      await expect(asked).resolves.toEqual({ isAdded: true, token: 101n, item });
     });
 
     it.each([
-      ['an item under another name', look, 'VALUE x 0 2 8\r\nme\r\nEND\r\n'],
-      ['an item twice', look, `${ours}${ours}END\r\n`],
-      ['items in another order', acquire, `STORED\r\n101\r\n${fence}${ours}END\r\n`],
-      ['an item without a cas id', look, 'VALUE l 0 2\r\nme\r\nEND\r\n'],
-      ['a counter that is none', count, 'STORED\r\nabc\r\n'],
-      ['an answer of the meta commands', remove, 'HD\r\n'],
-      ['an error', look, 'ERROR\r\n'],
+      ['an item under another name', getItem, 'VALUE x 0 2 8\r\nme\r\nEND\r\n'],
+      ['an item twice', getItem, `${ours}${ours}END\r\n`],
+      ['items in another order', acquireLease, `STORED\r\n101\r\n${counter}${ours}END\r\n`],
+      ['an item without a cas id', getItem, 'VALUE l 0 2\r\nme\r\nEND\r\n'],
+      ['a counter that is none', incrementCounter, 'STORED\r\nabc\r\n'],
+      ['an answer of the meta commands', deleteItem, 'HD\r\n'],
+      ['an error', getItem, 'ERROR\r\n'],
     ])('are not answered like this: %s', async (_what, question, reply) => {
       await expect(failureOf(answered(ClassicDialect, question, reply))).resolves.toMatchObject({ kind: 'protocol' });
     });
@@ -154,8 +154,8 @@ for (const name of wantedOf(['memcached-meta', 'memcached-classic'])) {
   ])(`${name}: a refusal is the command's, and the connection goes on: %s`, async (_what, refusal) => {
     const script = new Script();
     const dialect = new DialectClass(script);
-    const refused = failureOf(acquire(dialect));
-    const next = dialect.look('l');
+    const refused = failureOf(acquireLease(dialect));
+    const next = dialect.getItem('l');
     const first = name === 'memcached-meta' ? 'NS O1\r\n' : 'NOT_STORED\r\n';
     script.receive(`${first}${refusal}${ITEM}${ITEM.replace('O3', 'O4')}`);
     await expect(refused).resolves.toMatchObject({ kind: 'refused' });

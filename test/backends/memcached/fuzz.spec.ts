@@ -71,7 +71,7 @@ class World {
     const node = { run: <T>(work: (connection: VerifiedConnection) => Promise<T>) => work(this.#connection) };
     const health = new ReportedHealth();
     const nothing = async (): Promise<undefined> => undefined;
-    const servers = { health, start: nothing, agree: nothing, nodeOf: () => node, close: () => undefined };
+    const servers = { health, start: nothing, assertSameServerList: nothing, nodeOf: () => node, close: () => undefined };
     this.#store = new MemcachedLeaseStore(servers as unknown as MemcachedRing, 'lock');
   }
 
@@ -148,7 +148,7 @@ class World {
   }
 
   #leftOf(key: string): number {
-    const date = this.#server.live(`lock:l:${key}`)?.expiresAt ?? 0;
+    const date = this.#server.live(`lock:l:${key}`)?.exptime ?? 0;
     return date === 0 ? Infinity : date - this.#server.now;
   }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { itemNames, serversName } from '../../../lib/backends/memcached/item-names.js';
+import { itemNames, serverListName } from '../../../lib/backends/memcached/item-names.js';
 import { wantedOf } from '../describe-backend.js';
 
 const HOSTILE = [
@@ -30,7 +30,7 @@ for (const _ of wantedOf(['memcached'])) {
       const keys = [...HOSTILE, 'x', 'y', 'lock', 'X'];
       const hashed = keys.map((key) => itemNames('lock', key).lease.split('#')[1] ?? 'x');
       const all = ['lock', 'lock.l', 'lock-l'].flatMap((prefix) => [
-        serversName(prefix),
+        serverListName(prefix),
         // Also those whose keys are the names, or the hashes, of others.
         ...[...keys, ...hashed.slice(0, 3), ...keys.map((key) => itemNames('lock', key).lease)].flatMap((key) =>
           Object.values(itemNames(prefix, key)),
@@ -40,7 +40,7 @@ for (const _ of wantedOf(['memcached'])) {
     });
 
     it('are readable where they can be', () => {
-      expect(itemNames('lock', 'sale_42')).toEqual({ lease: 'lock:l:sale_42', fence: 'lock:f:sale_42' });
+      expect(itemNames('lock', 'sale_42')).toEqual({ lease: 'lock:l:sale_42', counter: 'lock:f:sale_42' });
       expect(itemNames('lock', 'x'.repeat(243)).lease).toHaveLength(250);
       expect(itemNames('lock', 'x'.repeat(244)).lease).toMatch(/^lock:l#[\w-]{43}$/);
     });

@@ -22,7 +22,7 @@ export class MangledConnection implements Pick<MemcachedConnection, 'exchange'> 
     if (this.#lost) return Promise.reject(new MemcachedError('not-sent', 'lost'));
     if (this.#outbox === '') queueMicrotask(() => this.#flush());
     this.#outbox += commands.map(({ text }) => text).join('');
-    return this.#pipeline.expect(commands, 0);
+    return this.#pipeline.expectReplies(commands, 0);
   }
 
   #flush(): void {
@@ -30,7 +30,7 @@ export class MangledConnection implements Pick<MemcachedConnection, 'exchange'> 
     this.#outbox = '';
     try {
       for (const chunk of mangle(this.fault, answers, this.random)) this.#pipeline.receive(chunk);
-      if (this.#pipeline.oldest !== undefined) throw new MemcachedError('unknown', 'no answer');
+      if (this.#pipeline.oldestSentAt !== undefined) throw new MemcachedError('unknown', 'no answer');
     } catch (error) {
       this.#lost = true;
       this.#pipeline.fail(error);

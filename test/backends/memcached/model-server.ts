@@ -2,7 +2,7 @@ interface Item {
   value: string;
   cas: bigint;
   /** In seconds since 1970; 0 never comes. */
-  expiresAt: number;
+  exptime: number;
 }
 
 /** Below, an exptime is a duration. */
@@ -31,13 +31,13 @@ export class ModelServer {
   }
 
   /** Somebody writes something over whatever is there. */
-  put(name: string, value: string, expiresAt: number): void {
-    this.items.set(name, { value, cas: (this.#cas += 1n), expiresAt: this.#date(expiresAt) });
+  put(name: string, value: string, exptime: number): void {
+    this.items.set(name, { value, cas: (this.#cas += 1n), exptime: this.#date(exptime) });
   }
 
   live(name: string): Item | undefined {
     const item = this.items.get(name);
-    if (item && item.expiresAt !== 0 && item.expiresAt <= this.now) this.items.delete(name);
+    if (item && item.exptime !== 0 && item.exptime <= this.now) this.items.delete(name);
     return this.items.get(name);
   }
 
@@ -108,8 +108,8 @@ export class ModelServer {
     return item ? `VALUE ${name} 0 ${Buffer.byteLength(item.value)} ${item.cas}\r\n${item.value}\r\n` : '';
   }
 
-  #left({ expiresAt }: Item): number {
-    return expiresAt === 0 ? -1 : expiresAt - this.now;
+  #left({ exptime }: Item): number {
+    return exptime === 0 ? -1 : exptime - this.now;
   }
 
   #date(exptime: number): number {

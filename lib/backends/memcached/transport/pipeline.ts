@@ -1,11 +1,11 @@
-import { MemcachedError, unexpected } from '../error.js';
+import { MemcachedError, unexpectedReplyError } from '../error.js';
 import { type ReplyPart, ReplyParser } from './reply-parser.js';
 
 export interface Command<Result> {
   readonly text: string;
   /**
-   * Takes the next part of the reply; `undefined` until it was the last one.
-   * @throws MemcachedError: `refused` when that was the answer, `protocol` when the part is no reply to this command
+   * Reads the next part of the reply, and returns the result with the last part, `undefined` before it.
+   * @throws MemcachedError: `refused` when the server refused, `protocol` when the part is no reply to this command
    */
   read(part: ReplyPart): Result | undefined;
 }
@@ -14,7 +14,7 @@ export type Commands<Results extends readonly unknown[]> = {
   readonly [Index in keyof Results]: Command<Results[Index]>;
 };
 
-/** Commands that were sent together and are answered together. */
+/** Commands that were sent together, and whose results are returned together. */
 interface Exchange {
   readonly sentAt: number;
   readonly count: number;
@@ -23,31 +23,37 @@ interface Exchange {
   readonly reject: (error: unknown) => void;
 }
 
-/** Gives each reply to the oldest command without one. Does no I/O. */
+/** Assigns each reply to the oldestSentAt command without one. Does no I/O. */
 export class Pipeline {
   readonly #parser = new ReplyParser();
   #pending: { readonly command: Command<unknown>; readonly exchange: Exchange }[] = [];
 
-  /** When the oldest command without a reply was sent. */
-  get oldest(): number | undefined {
+  /** Time at which the oldestSentAt command without a reply was sent. */
+  get oldestSentAt(): number | undefined {
     return this.#pending[0]?.exchange.sentAt;
   }
 
-  /** `commands` were sent, at `now`. Rejects with what `fail` is told, or when the server refuses one of them. */
-  expect<Results extends readonly unknown[]>(commands: Commands<Results>, now: number): Promise<Results>;
-  expect(commands: readonly Command<unknown>[], now: number): Promise<readonly unknown[]> {
+  /**
+   * Waits for the replies to commands that were sent at `now`. Rejects when the server refuses one of them, or with the
+   * error of `fail`.
+   */
+  expectReplies<Results extends readonly unknown[]>(commands: Commands<Results>, now: number): Promise<Results>;
+  expectReplies(commands: readonly Command<unknown>[], now: number): Promise<readonly unknown[]> {
     return new Promise((resolve, reject) => {
       const exchange = { sentAt: now, count: commands.length, results: [], resolve, reject };
       for (const command of commands) this.#pending.push({ command, exchange });
     });
   }
 
-  /** @throws MemcachedError when this is no sequence of replies: the caller then calls `fail` */
+  /**
+   * Reads bytes of the server. @throws MemcachedError when these are no sequence of replies: the caller then calls
+   * `fail`
+   */
   receive(chunk: Buffer): void {
     for (const part of this.#parser.push(chunk)) this.#onPart(part);
   }
 
-  /** No reply will come any more. */
+  /** Rejects all exchanges: no more replies will come. */
   fail(error: unknown): void {
     const pending = this.#pending;
     this.#pending = [];
@@ -55,12 +61,12 @@ export class Pipeline {
   }
 
   #onPart(part: ReplyPart): void {
-    const [head] = this.#pending;
-    if (head === undefined) throw unexpected(part.line);
-    const { command, exchange } = head;
+    const [oldest] = this.#pending;
+    if (oldest === undefined) throw unexpectedReplyError(part.line);
+    const { command, exchange } = oldest;
     let result: unknown;
     try {
-      if (part.line.startsWith('SERVER_ERROR')) throw refusal(part.line);
+      if (part.line.startsWith('SERVER_ERROR')) throw refusalError(part.line);
       result = command.read(part);
       if (result === undefined) return;
     } catch (error) {
@@ -73,7 +79,7 @@ export class Pipeline {
   }
 }
 
-/** The server could not, and is ready for the next command. */
-export function refusal(line: string): MemcachedError {
+/** Returns the error for a command that the server refused. The server is ready for the next command. */
+export function refusalError(line: string): MemcachedError {
   return new MemcachedError('refused', `the server refused: ${line.replace(/^\w+ /u, '')}`);
 }
