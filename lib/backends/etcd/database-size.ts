@@ -1,53 +1,57 @@
 import { systemClock } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
-import { MORE_SPACE } from './error.js';
+import { COMPACTION_ADVICE } from './error.js';
 import { METHOD } from './transport/messages.js';
 
-const GIB = 1024 ** 3;
-/** For servers before etcd 3.6, which do not tell their quota. */
-const USUAL_QUOTA = 2 * GIB;
-const ALARMING = 0.8;
+const BYTES_PER_GIB = 1024 ** 3;
+/** Quota of servers before etcd 3.6, which do not tell theirs: etcd's default. */
+const DEFAULT_QUOTA_BYTES = 2 * BYTES_PER_GIB;
+const WARNING_SHARE = 0.8;
 
-const LOOK_EVERY_MS = 60_000;
-/** While an operator has something to put right. */
-const LOOK_AGAIN_MS = 5_000;
+const CHECK_INTERVAL_MS = 60_000;
+/** Interval while a warning stands, so that it ends soon after an operator has mended the cause. */
+const WARNED_CHECK_INTERVAL_MS = 5_000;
 
-/** Warns in `health` of a server that forgets nothing. A full one refuses every write of everybody. */
+/** Warns in `health` before etcd's database is isFull. A isFull database refuses every write of every client. */
 export class DatabaseSize {
-  #lookedAt = -Infinity;
-  #alarming = false;
+  #checkedAt = -Infinity;
+  #hasWarned = false;
 
   constructor(private readonly client: EtcdClient) {}
 
-  /** Asks at most once a minute, and never lets anybody wait. */
-  lookNowAndThen(): void {
-    if (systemClock.now() - this.#lookedAt >= (this.#alarming ? LOOK_AGAIN_MS : LOOK_EVERY_MS)) void this.look();
+  /** Starts a check if the last one is older than its interval. No caller waits for it. */
+  checkIfDue(): void {
+    if (systemClock.now() - this.#checkedAt >= (this.#hasWarned ? WARNED_CHECK_INTERVAL_MS : CHECK_INTERVAL_MS))
+      void this.check();
   }
 
-  /** Learns nothing when the user has no permission to ask. */
-  async look(): Promise<void> {
-    this.#lookedAt = systemClock.now();
+  /** Reads the sizeBytes, and sets or clears the warning. Does nothing when the user has no permission. */
+  async check(): Promise<void> {
+    this.#checkedAt = systemClock.now();
     try {
       const status = await this.client.call(METHOD.status, Buffer.alloc(0));
-      const full = status.texts(8).some((error) => error.includes('NOSPACE'));
-      const advice = adviceOn(Number(status.integer(3)), Number(status.integer(12)), full);
-      this.#alarming = advice !== undefined;
+      const isFull = status.texts(8).some((error) => error.includes('NOSPACE'));
+      const advice = adviceForSize(Number(status.integer(3)), Number(status.integer(12)), isFull);
+      this.#hasWarned = advice !== undefined;
       this.client.health.advise('size', advice);
     } catch {
-      // The next request that needs an answer tells the trouble.
+      // The next request reports the failure.
     }
   }
 }
 
-/** @param quota 0 when it is unknown */
-export function adviceOn(size: number, quota: number, full: boolean): string | undefined {
-  const limit = quota > 0 ? quota : USUAL_QUOTA;
-  if (!full && size < limit * ALARMING) return undefined;
-  const ofQuota = quota > 0 ? ` of ${inGib(quota)} GiB` : ', which is 2 GiB unless it was set';
-  const state = full ? 'is full, and refuses every write' : `will refuse every write at its quota${ofQuota}`;
-  return `etcd's database has ${inGib(size)} GiB and ${state}: ${MORE_SPACE}`;
+/**
+ * Returns advice for an operator; `undefined` when there is enough space.
+ * @param quotaBytes 0 when it is unknown
+ */
+export function adviceForSize(sizeBytes: number, quotaBytes: number, isFull: boolean): string | undefined {
+  const limitBytes = quotaBytes > 0 ? quotaBytes : DEFAULT_QUOTA_BYTES;
+  if (!isFull && sizeBytes < limitBytes * WARNING_SHARE) return undefined;
+  const quotaText = quotaBytes > 0 ? ` of ${formatGib(quotaBytes)} GiB` : ', which is 2 GiB unless it was set';
+  const state = isFull ? 'is full, and refuses every write' : `will refuse every write at its quota${quotaText}`;
+  return `etcd's database has ${formatGib(sizeBytes)} GiB and ${state}: ${COMPACTION_ADVICE}`;
 }
 
-function inGib(bytes: number): string {
-  return (bytes / GIB).toFixed(2);
+function formatGib(bytes: number): string {
+  return (bytes / BYTES_PER_GIB).toFixed(2);
 }

@@ -1,7 +1,7 @@
 import { errorText, type FailureKind, withFailureKind } from '../../core/index.js';
 
-/** https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
-const STATUS = [
+/** Status codes of gRPC, by number: https://grpc.github.io/grpc/core/md_doc_statuscodes.html */
+const STATUS_NAMES = [
   'OK',
   'CANCELLED',
   'UNKNOWN',
@@ -21,10 +21,13 @@ const STATUS = [
   'UNAUTHENTICATED',
 ] as const;
 
-export type EtcdStatus = Exclude<(typeof STATUS)[number], 'OK'>;
+export type EtcdStatus = Exclude<(typeof STATUS_NAMES)[number], 'OK'>;
 
-/** The request was not carried out; `final`: asking again is no use. After other codes it may have been, or still be. */
-const REFUSALS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
+/**
+ * Codes of requests that were not carried out. `final`: a retry brings the same answer. After any other code, the
+ * request may have been carried out, or still will be.
+ */
+const REFUSAL_KINDS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
   INVALID_ARGUMENT: 'final',
   NOT_FOUND: 'passing',
   PERMISSION_DENIED: 'final',
@@ -34,22 +37,28 @@ const REFUSALS: Readonly<Partial<Record<EtcdStatus, 'passing' | 'final'>>> = {
   UNAUTHENTICATED: 'passing',
 };
 
-/** A right that is missing concerns all keys: the user needs the prefix, and the core asks for another key to see. */
-const KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
+/**
+ * Kinds of failure by code. A missing permission concerns all keys: the user needs the prefix, and the core tries
+ * another key to find out.
+ */
+const FAILURE_KINDS: Readonly<Partial<Record<EtcdStatus, FailureKind>>> = {
   INVALID_ARGUMENT: 'value',
   FAILED_PRECONDITION: 'elsewhere',
 };
 
 /** Messages with the code of a wrong value that are about the token and the credentials of this process. */
-const TOKEN_IS_OLD = 'revision of auth store is old';
-const ABOUT_CREDENTIALS = [TOKEN_IS_OLD, 'authentication failed', 'user name is empty'];
+const OLD_TOKEN_MESSAGE = 'revision of auth store is old';
+const CREDENTIAL_MESSAGES = [OLD_TOKEN_MESSAGE, 'authentication failed', 'user name is empty'];
 
-const NO_SPACE = 'database space exceeded';
-/** The advice of etcd's own manual: https://etcd.io/docs/v3.5/op-guide/maintenance/#space-quota */
-export const MORE_SPACE =
+const NO_SPACE_MESSAGE = 'database space exceeded';
+/** Advice of etcd's own manual: https://etcd.io/docs/v3.5/op-guide/maintenance/#space-quota */
+export const COMPACTION_ADVICE =
   'have etcd compact its history (--auto-compaction-retention=1h), and run etcdctl compact, defrag and alarm disarm to make room now';
 
-/** etcd's answer to a request that it did not carry out. It has no secret: etcd's messages name no user and no key. */
+/**
+ * Answer of etcd to a request that it did not carry out. It contains no secret: etcd's messages name no user and no
+ * key.
+ */
 export class EtcdError extends Error {
   override readonly name = 'EtcdError';
 
@@ -61,49 +70,52 @@ export class EtcdError extends Error {
   }
 
   get failureKind(): FailureKind {
-    const isAboutCredentials = ABOUT_CREDENTIALS.some((text) => this.message.includes(text));
-    return (isAboutCredentials ? undefined : KINDS[this.code]) ?? 'refuses';
+    const isAboutCredentials = CREDENTIAL_MESSAGES.some((text) => this.message.includes(text));
+    return (isAboutCredentials ? undefined : FAILURE_KINDS[this.code]) ?? 'refuses';
   }
 
-  /** `undefined` for success. */
-  static of(status: unknown, message: unknown): EtcdError | undefined {
-    const code = STATUS[Number(status)] ?? 'UNKNOWN';
+  /** Returns the error for a gRPC status; `undefined` for success. */
+  static fromStatus(status: unknown, message: unknown): EtcdError | undefined {
+    const code = STATUS_NAMES[Number(status)] ?? 'UNKNOWN';
     if (code === 'OK') return undefined;
-    const said = typeof message === 'string' && message !== '' ? decoded(message) : code;
-    return new EtcdError(said.endsWith(NO_SPACE) ? `${said}: ${MORE_SPACE}` : said, code);
+    const text = typeof message === 'string' && message !== '' ? decodeMessage(message) : code;
+    return new EtcdError(text.endsWith(NO_SPACE_MESSAGE) ? `${text}: ${COMPACTION_ADVICE}` : text, code);
   }
 }
 
-/** etcd's database has outgrown its quota and takes no write any more. */
-export function isFull(error: unknown): boolean {
-  return error instanceof EtcdError && error.message.includes(NO_SPACE);
+/** Returns whether etcd's database exceeds its quota and takes no more writes. */
+export function isDatabaseFull(error: unknown): boolean {
+  return error instanceof EtcdError && error.message.includes(NO_SPACE_MESSAGE);
 }
 
 export function isRefusal(error: unknown): boolean {
-  return error instanceof EtcdError && REFUSALS[error.code] !== undefined;
+  return error instanceof EtcdError && REFUSAL_KINDS[error.code] !== undefined;
 }
 
 export function isFinal(error: unknown): error is EtcdError {
-  return error instanceof EtcdError && REFUSALS[error.code] === 'final' && !isTokenExpired(error);
-}
-
-/** A token ends when it is not used for a while, with the member that gave it, and with every change of rights. */
-export function isTokenExpired(error: unknown): boolean {
-  return error instanceof EtcdError && (error.code === 'UNAUTHENTICATED' || error.message.includes(TOKEN_IS_OLD));
+  return error instanceof EtcdError && REFUSAL_KINDS[error.code] === 'final' && !isTokenExpired(error);
 }
 
 /**
- * Codes by which a member speaks of itself: a learner, an older version, one that another member has replaced. The
- * request was not carried out.
+ * Returns whether the token is no longer valid. It expires when unused, with the member that issued it, and with every
+ * change of permissions.
  */
-const ABOUT_MEMBER: ReadonlySet<EtcdStatus> = new Set(['FAILED_PRECONDITION', 'UNIMPLEMENTED']);
-
-/** Whether another member may carry the request out that this one has refused. */
-export function isAboutMember(error: unknown): error is EtcdError {
-  return error instanceof EtcdError && ABOUT_MEMBER.has(error.code);
+export function isTokenExpired(error: unknown): boolean {
+  return error instanceof EtcdError && (error.code === 'UNAUTHENTICATED' || error.message.includes(OLD_TOKEN_MESSAGE));
 }
 
-function decoded(message: string): string {
+/**
+ * Codes by which a member refuses because of its own state: it is a learner, has an older version, or was replaced. The
+ * request was not carried out.
+ */
+const MEMBER_CODES: ReadonlySet<EtcdStatus> = new Set(['FAILED_PRECONDITION', 'UNIMPLEMENTED']);
+
+/** Returns whether another member may carry out the request that this one has refused. */
+export function isMemberRefusal(error: unknown): error is EtcdError {
+  return error instanceof EtcdError && MEMBER_CODES.has(error.code);
+}
+
+function decodeMessage(message: string): string {
   try {
     return decodeURIComponent(message);
   } catch {
@@ -111,7 +123,7 @@ function decoded(message: string): string {
   }
 }
 
-/** The reason why a connection failed, in words that may be logged. */
-export function connectionError(error: unknown): Error {
+/** Returns the reason why a connection failed, in words that may be logged. */
+export function toConnectionError(error: unknown): Error {
   return withFailureKind(new Error(errorText(error) || 'the connection was lost'), 'silent');
 }

@@ -1,60 +1,63 @@
 import type { LeaseAttempt } from '../../core/index.js';
-import { QueueEntry, refused, type Wake } from './queue-entry.js';
-import type { Condition, KeyValue, OneOf } from './transport/messages.js';
+import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
+import type { Condition, KeyValue, RangeEdge } from './transport/messages.js';
 
-/** Wants all of a lock, and so waits for the end of its predecessor. A release wakes one. */
+/** Entry that claims the whole lock, and so waits for the end of its predecessor. A release wakes one waiter. */
 export class ExclusiveEntry extends QueueEntry {
-  /** One request, also for a lock that is free. A caller that does not wait never stands behind others. */
-  protected async enter(wake: Wake): Promise<LeaseAttempt> {
+  /** Sends one request, even for a lock that is free. A caller that does not wait never stands behind others. */
+  protected async enterQueue(wake: Wake): Promise<LeaseAttempt> {
     const { names } = this.settings;
     const { lease, epoch } = this.session;
-    const [queue, ofSession] = [names.queue(this.key), names.session(lease)];
-    const oldest: OneOf = { ...queue, which: 'oldest' };
-    const alone: Condition = { ...queue, createdAt: 0n };
-    const { found, revision, succeeded } = await this.create({
-      when: [{ key: this.name, createdAt: 0n }, { key: ofSession, modifiedAt: epoch }, ...(wake ? [] : [alone])],
+    const [queue, sessionName] = [names.queueRange(this.key), names.sessionName(lease)];
+    const oldest: RangeEdge = { ...queue, which: 'oldest' };
+    const emptyQueue: Condition = { ...queue, createdAt: 0n };
+    const { results, revision, succeeded } = await this.transactCreation({
+      when: [{ key: this.name, createdAt: 0n }, { key: sessionName, modifiedAt: epoch }, ...(wake ? [] : [emptyQueue])],
       steps: [
         { get: oldest },
         { get: { ...queue, which: 'youngest' } },
         { put: this.name, value: this.value, lease },
-        { get: names.countedFrom },
+        { get: names.tokenOriginName },
       ],
-      otherwise: [{ get: oldest }, { get: this.name }, { get: ofSession }],
+      otherwise: [{ get: oldest }, { get: this.name }, { get: sessionName }],
     });
-    const [first, other, mark, countedFrom] = found;
     if (succeeded) {
+      const [first, predecessor, , tokenOrigin] = results;
       this.createdAt = revision;
-      return first && other ? this.#wait(first, other, revision, wake) : this.granted(revision, countedFrom);
+      if (first && predecessor) return this.#refuseBehind(first, predecessor, revision, wake);
+      return this.grant(revision, tokenOrigin);
     }
-    if (other) {
-      this.createdAt = other.createdAt;
-      return this.look(other.createdAt, wake);
+    const [first, ownEntry, sessionKey] = results;
+    if (ownEntry) {
+      this.createdAt = ownEntry.createdAt;
+      return this.checkPosition(ownEntry.createdAt, wake);
     }
-    if (first && !wake) return refused(first);
-    this.session.epoch = mark?.modifiedAt ?? 0n;
-    return this.enter(wake);
+    if (first && !wake) return refusalOf(first);
+    this.session.epoch = sessionKey?.modifiedAt ?? 0n;
+    return this.enterQueue(wake);
   }
 
-  protected async look(createdAt: bigint, wake: Wake): Promise<LeaseAttempt> {
+  protected async checkPosition(createdAt: bigint, wake: Wake): Promise<LeaseAttempt> {
     const { client, names } = this.settings;
-    const queue = names.queue(this.key);
-    const { found, revision } = await client.transact({
+    const queue = names.queueRange(this.key);
+    const { results, revision } = await client.transact({
       steps: [
         { get: this.name },
         { get: { ...queue, which: 'oldest' } },
         { get: { ...queue, which: 'youngest', createdUpTo: createdAt - 1n } },
-        { get: names.countedFrom },
+        { get: names.tokenOriginName },
       ],
     });
-    const [own, first, before, countedFrom] = found;
-    if (own?.createdAt !== createdAt) {
+    const [ownEntry, first, predecessor, tokenOrigin] = results;
+    if (ownEntry?.createdAt !== createdAt) {
       this.createdAt = undefined;
-      return this.enter(wake);
+      return this.enterQueue(wake);
     }
-    return first && before ? this.#wait(first, before, revision, wake) : this.granted(createdAt, countedFrom);
+    if (first && predecessor) return this.#refuseBehind(first, predecessor, revision, wake);
+    return this.grant(createdAt, tokenOrigin);
   }
 
-  #wait(first: KeyValue, { createdAt, key }: KeyValue, revision: bigint, wake: Wake): LeaseAttempt {
-    return this.wait(first, { watched: { key }, of: createdAt }, revision, wake);
+  #refuseBehind(first: KeyValue, { key, createdAt }: KeyValue, revision: bigint, wake: Wake): LeaseAttempt {
+    return this.refuse(first, { keys: { key }, createdAt }, revision, wake);
   }
 }

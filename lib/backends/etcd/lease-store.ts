@@ -13,32 +13,32 @@ import {
 import { DatabaseSize } from './database-size.js';
 import { DeletionWatch } from './deletion-watch.js';
 import { EtcdClient } from './transport/client.js';
-import { EtcdError, isFinal, isFull } from './error.js';
+import { EtcdError, isFinal, isDatabaseFull } from './error.js';
 import type { ResolvedEtcdOptions } from './options.js';
 import { StaleConnectionError } from './transport/grpc-connection.js';
 import { EtcdLockNames } from './lock-names.js';
 import { ExclusiveEntry } from './exclusive-entry.js';
 import type { QueueEntry, QueueEntrySettings } from './queue-entry.js';
 import { ShareEntry } from './share-entry.js';
-import { listKeys, readHeld, readState, startOf } from './readings.js';
-import { recover } from './recovery.js';
+import { listKeys, readHolderEntry, readState, valuePrefix } from './readings.js';
+import { pollWhileDown } from './recovery.js';
 import { EtcdSession } from './session.js';
 
 /**
- * The queue entries of one process, all under one lease. After Burrows, "The Chubby lock service for loosely-coupled
- * distributed systems" (OSDI 2006). etcd's own client has one entry per session, and so lets two callers in.
+ * Queue entries of one process, all under one lease. After Burrows, "The Chubby lock service for loosely-coupled
+ * distributed systems" (OSDI 2006). etcd's own client has one entry per session, and would let two callers in.
  */
 export class EtcdLeaseStore implements LeaseStore {
   readonly name = 'etcd';
   readonly guarantee = 'consensus';
-  /** All claims to a key are listed together: there may not be very many. */
+  /** Limit of the claims to a key: one response lists all of them. */
   readonly traits = { endsWith: 'session', maxPermits: 1_000 } as const;
   readonly #settings: QueueEntrySettings;
   readonly #size: DatabaseSize;
-  readonly #stopRecovery: () => void;
+  readonly #stopPolling: () => void;
   readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
   #session: EtcdSession | undefined;
-  #opening: Promise<EtcdSession> | undefined;
+  #sessionOpening: Promise<EtcdSession> | undefined;
   #closed = false;
 
   constructor(private readonly options: ResolvedEtcdOptions) {
@@ -46,14 +46,17 @@ export class EtcdLeaseStore implements LeaseStore {
     const names = new EtcdLockNames(options.prefix);
     this.#settings = { client, names, watch: new DeletionWatch(client) };
     this.#size = new DatabaseSize(client);
-    this.#stopRecovery = recover(client, names.session(0n));
+    this.#stopPolling = pollWhileDown(client, names.sessionName(0n));
   }
 
-  /** Shows what trying again will not mend: credentials and permissions. */
+  /**
+   * Reads one key, which fails when credentials or permissions are wrong.
+   * @throws LockConfigurationError when etcd refuses the credentials
+   */
   async start(): Promise<void> {
     const { client, names } = this.#settings;
     try {
-      await client.read([names.session(0n)]);
+      await client.read([names.sessionName(0n)]);
     } catch (error) {
       if (!isFinal(error)) throw error;
       throw new LockConfigurationError(`etcd refuses to answer us: ${error.message}`, 'credentials');
@@ -62,11 +65,11 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     try {
-      const attempt = await onceMore(() => this.#attempt(key, owner, metadata));
-      this.#size.lookNowAndThen();
+      const attempt = await retryOnStaleConnection(() => this.#attempt(key, owner, metadata));
+      this.#size.checkIfDue();
       return attempt;
     } catch (error) {
-      if (isFull(error)) await this.#size.look();
+      if (isDatabaseFull(error)) await this.#size.check();
       if (!isFinal(error)) throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     }
@@ -79,13 +82,13 @@ export class EtcdLeaseStore implements LeaseStore {
   async release(_key: string, owner: string): Promise<boolean> {
     const entry = this.#entries.get(owner);
     if (!entry) return false;
-    const released = await onceMore(() => entry.release());
+    const wasHeld = await retryOnStaleConnection(() => entry.release());
     this.#entries.delete(owner);
-    return released;
+    return wasHeld;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return (await readHeld(this.#settings, key, owner)) !== undefined;
+    return (await readHolderEntry(this.#settings, key, owner)) !== undefined;
   }
 
   look(key: string): Promise<LeaseState> {
@@ -93,11 +96,11 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async evict(key: string, owner: string): Promise<boolean> {
-    const held = await readHeld(this.#settings, key, owner);
-    if (!held) return false;
-    const { key: name, createdAt } = held;
-    const remove = { when: [{ key: name, createdAt }], steps: [{ remove: name }] };
-    return (await this.#settings.client.transact(remove)).succeeded;
+    const holderEntry = await readHolderEntry(this.#settings, key, owner);
+    if (!holderEntry) return false;
+    const { key: name, createdAt } = holderEntry;
+    const deletion = { when: [{ key: name, createdAt }], steps: [{ remove: name }] };
+    return (await this.#settings.client.transact(deletion)).succeeded;
   }
 
   keys(prefix: string): AsyncGenerator<readonly string[]> {
@@ -110,7 +113,7 @@ export class EtcdLeaseStore implements LeaseStore {
 
   async close(): Promise<void> {
     this.#closed = true;
-    this.#stopRecovery();
+    this.#stopPolling();
     await this.#endSession();
     this.#settings.client.close();
   }
@@ -125,26 +128,26 @@ export class EtcdLeaseStore implements LeaseStore {
     const create = (): QueueEntry => this.#createEntry(session, key, owner, metadata);
     const entry = this.#entries.getOrCreate(owner, session, create);
     const wake = this.#entries.wakeUpOf(owner);
-    const attempt = await entry.ask(wake);
+    const attempt = await entry.tryAcquire(wake);
     if (!attempt.acquired && !wake) await this.release(key, owner);
     return attempt;
   }
 
   #createEntry(session: EtcdSession, key: string, owner: string, metadata: HolderMetadata): QueueEntry {
-    // JSON for operators: the owner, and the fields for `unpackHolder`.
-    const value = `${startOf(owner)},${packHolder(metadata).slice(1)}`;
+    // The value is JSON for operators: the owner, and the fields for `unpackHolder`.
+    const value = `${valuePrefix(owner)},${packHolder(metadata).slice(1)}`;
     const share = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
     const Entry = share ? ShareEntry : ExclusiveEntry;
     return new Entry(this.#settings, session, key, value, share);
   }
 
   #currentSession(): Promise<EtcdSession> | EtcdSession {
-    if (this.#session?.over === false) return this.#session;
-    this.#opening ??= this.#openSession().finally(() => (this.#opening = undefined));
-    return this.#opening;
+    if (this.#session?.isOver === false) return this.#session;
+    this.#sessionOpening ??= this.#openSession().finally(() => (this.#sessionOpening = undefined));
+    return this.#sessionOpening;
   }
 
-  /** Entries of the last session would stand in the way of those of the next. */
+  /** Ends the last session first: its entries would stand before those of the next. */
   async #openSession(): Promise<EtcdSession> {
     const { client, names } = this.#settings;
     await this.#endSession();
@@ -152,16 +155,19 @@ export class EtcdLeaseStore implements LeaseStore {
     return this.#session;
   }
 
-  /** Ends all entries at once. When the server does not hear of it, they end by themselves. */
+  /** Revokes the lease, which ends all entries. Where the server does not answer, they expire with the lease. */
   async #endSession(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
-    if (session && !session.gone.aborted) await session.revoke().catch(() => undefined);
+    if (session && !session.leaseEnd.aborted) await session.revoke().catch(() => undefined);
   }
 }
 
-/** A forgotten connection shows only in use. An entry knows which of its requests may have been carried out. */
-async function onceMore<T>(task: () => Promise<T>): Promise<T> {
+/**
+ * Runs `task`, and repeats it once after a stale connection, which is noticed only in use. An entry knows which of its
+ * requests may have been carried out.
+ */
+async function retryOnStaleConnection<T>(task: () => Promise<T>): Promise<T> {
   try {
     return await task();
   } catch (error) {

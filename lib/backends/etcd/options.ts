@@ -11,31 +11,40 @@ import {
 
 /** Options of Node's `tls` with the same names. */
 export type EtcdTls = Pick<SecureContextOptions, 'ca' | 'cert' | 'key' | 'passphrase'> & {
-  /** The name in the server's certificate, where it is not the host of the endpoint. */
+  /** Name in the server's certificate, where it is not the host of the endpoint. */
   readonly servername?: string;
 };
 
 export interface EtcdOptions {
-  /** Members of one cluster, such as `http://10.0.0.1:2379`; the next one is asked when one fails. */
+  /** Members of one cluster, such as `http://10.0.0.1:2379`. When one fails, the next one is used. */
   readonly endpoints: string | readonly string[];
-  /** Not needed where a client certificate names the user. A function is asked at each authentication. */
+  /**
+   * User of etcd. Not needed where a client certificate names the user. A function is called for each authentication.
+   */
   readonly credentials?: Given<Credentials>;
   /**
-   * Needs `https` endpoints. They do without it where Node knows the authority that signed the certificate. A function
-   * is asked at each new connection, for certificates that are renewed while the process lives.
+   * TLS options for `https` endpoints. Not needed where Node knows the authority that signed the certificate. A
+   * function is called for each new connection, for certificates that are renewed while the process runs.
    */
   readonly tls?: EtcdTls | (() => EtcdTls);
   /**
-   * How long the server keeps all locks of this process without a sign of life from it. This is the TTL of every lease,
-   * whatever `ttlMs` a caller asks for. etcd counts whole seconds, and may have a minimum by its election time-out.
+   * Milliseconds for which the server keeps all locks of this process without a sign of life. This is the TTL of every
+   * lease, whatever `ttlMs` a caller requests. etcd counts whole seconds, and may have a minimum by its election
+   * time-out.
    * @default 10_000
    */
   readonly sessionTtlMs?: number;
-  /** Begins the name of every key, before a slash: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
+  /** Start of the name of every key, before a slash: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
   readonly prefix?: string;
-  /** How long a member may take to answer before the next one is asked. @default a fifth of the TTL, at most 2_000 */
+  /**
+   * Milliseconds that a member may take to answer before the next one is used. @default a fifth of the TTL, at most
+   * 2_000
+   */
   readonly requestTimeoutMs?: number;
-  /** How long failures in a row are asked again before `LockBackendError`: elections take a while. @default 5_000 */
+  /**
+   * Milliseconds for which requests that fail are repeated before `LockBackendError`: elections take a while. @default
+   * 5_000
+   */
   readonly patienceMs?: number;
 }
 
@@ -45,12 +54,15 @@ export interface ResolvedEtcdOptions extends Required<Omit<EtcdOptions, 'credent
   readonly tls: () => EtcdTls;
 }
 
-const OPTIONS = ['endpoints', 'credentials', 'tls', 'sessionTtlMs', 'prefix', 'requestTimeoutMs', 'patienceMs'];
-const LONGEST_MS = 2 ** 31 - 1;
+const OPTION_NAMES = ['endpoints', 'credentials', 'tls', 'sessionTtlMs', 'prefix', 'requestTimeoutMs', 'patienceMs'];
+const MAX_MS = 2 ** 31 - 1;
 
-/** Fills in the defaults. @throws LockConfigurationError naming the option; it repeats no URL and no credential */
+/**
+ * Returns the options with defaults. @throws LockConfigurationError naming the option; it repeats no URL and no
+ * credential
+ */
 export function resolveEtcdOptions(options: EtcdOptions): ResolvedEtcdOptions {
-  assertOptions(options, OPTIONS, 'etcd');
+  assertOptions(options, OPTION_NAMES, 'etcd');
   const { credentials, tls, sessionTtlMs = 10_000, prefix = 'lock', patienceMs = 5_000 } = options;
   const { requestTimeoutMs = Math.min(sessionTtlMs / 5, 2_000) } = options;
   const endpoints = typeof options.endpoints === 'string' ? [options.endpoints] : options.endpoints;
@@ -60,24 +72,24 @@ export function resolveEtcdOptions(options: EtcdOptions): ResolvedEtcdOptions {
   }
   assertNumber('sessionTtlMs', sessionTtlMs, 1_000, 86_400_000);
   assertText('prefix', prefix, /^[\w.:-]{1,100}$/u, '1 to 100 letters, digits, "_", ".", ":" or "-"');
-  assertNumber('requestTimeoutMs', requestTimeoutMs, 1, LONGEST_MS);
-  assertNumber('patienceMs', patienceMs, 0, LONGEST_MS);
-  const currentTls = typeof tls === 'function' ? tls : () => tls ?? {};
-  return { endpoints, credentials, tls: currentTls, sessionTtlMs, prefix, requestTimeoutMs, patienceMs };
+  assertNumber('requestTimeoutMs', requestTimeoutMs, 1, MAX_MS);
+  assertNumber('patienceMs', patienceMs, 0, MAX_MS);
+  const readTls = typeof tls === 'function' ? tls : () => tls ?? {};
+  return { endpoints, credentials, tls: readTls, sessionTtlMs, prefix, requestTimeoutMs, patienceMs };
 }
 
-function assertEndpoints(endpoints: unknown, needTls: boolean): void {
+function assertEndpoints(endpoints: unknown, needsTls: boolean): void {
   if (!Array.isArray(endpoints) || endpoints.length === 0)
     refuseOption('endpoints', 'must be a URL, or a list of some');
   for (const endpoint of endpoints) {
     const url = typeof endpoint === 'string' && URL.canParse(endpoint) ? new URL(endpoint) : undefined;
-    const plain = url && url.username === '' && url.password === '' && url.pathname === '/' && url.search === '';
-    if (!plain || !/^https?:$/u.test(url.protocol)) {
+    const isPlain = url && url.username === '' && url.password === '' && url.pathname === '/' && url.search === '';
+    if (!isPlain || !/^https?:$/u.test(url.protocol)) {
       refuseOption(
         'endpoints',
         'must look like http://host:2379 or https://host:2379; users and passwords are credentials',
       );
     }
-    if (needTls && url.protocol !== 'https:') refuseOption('endpoints', 'must begin with https:// when tls is given');
+    if (needsTls && url.protocol !== 'https:') refuseOption('endpoints', 'must begin with https:// when tls is given');
   }
 }

@@ -1,12 +1,12 @@
 import { AbortListener, type LeaseAttempt, unpackHolder } from '../../core/index.js';
 import type { DeletionWatch } from './deletion-watch.js';
 import type { EtcdClient } from './transport/client.js';
-import { EtcdError, isFull, isRefusal } from './error.js';
-import { fencingTokenOf } from './fencing-token.js';
+import { EtcdError, isDatabaseFull, isRefusal } from './error.js';
+import { toFencingToken } from './fencing-token.js';
 import type { EtcdSession } from './session.js';
 import type { EtcdLockNames } from './lock-names.js';
 import type { KeyValue, Outcome, Transaction } from './transport/messages.js';
-import type { Watch, Watched } from './transport/watch-stream.js';
+import type { Watch, WatchedKeys } from './transport/watch-stream.js';
 
 export interface QueueEntrySettings {
   readonly client: EtcdClient;
@@ -14,26 +14,31 @@ export interface QueueEntrySettings {
   readonly watch: DeletionWatch;
 }
 
-/** Called when another look is worth it. A caller without one does not wait. */
+/** Function to call when the entry may have moved up; `undefined` for a caller that does not wait. */
 export type Wake = (() => void) | undefined;
 
+/** Keys to watch: one entry with the revision of its creation, or a range with 0. */
+interface WatchTarget {
+  readonly keys: WatchedKeys;
+  readonly createdAt: bigint;
+}
+
 /**
- * One owner's key below that of a lock, under the lease of its process. The oldest have the lock, by etcd's own count:
- * as many as fit. Each of the others watches for one event that may let it in.
+ * One owner's key in the queue of a lock, under the lease of its process. The oldest entries hold the lock, in the order
+ * of their revisions: as many as fit. Each other entry watches for one event that may let it in.
  *
  * A request without an answer may still be carried out at any time, for example by a member that was frozen. A release
  * in doubt therefore writes the session's own key in the transaction that deletes the entry. An entry is created only
- * while that key is unchanged. A late creation then has no effect. A late deletion would: the name is not reused.
+ * while the session's key is unchanged, so that a late creation has no effect. A late deletion does have an effect:
+ * therefore the name is not used again.
  */
 export abstract class QueueEntry {
   protected readonly name: string;
-  /** etcd's revision at the creation: the number in the queue. Unknown before the answer. */
+  /** Revision of the entry's creation, which is its number in the queue. Unknown before the answer. */
   protected createdAt: bigint | undefined;
-  #inDoubt = false;
-  #hasLock = false;
-  #watched:
-    | { readonly key: string; readonly of: bigint; readonly watch: Watch; readonly sessionEnd: AbortListener }
-    | undefined;
+  #isCreationInDoubt = false;
+  #wasGranted = false;
+  #watched: (WatchTarget & { readonly watch: Watch; readonly sessionEnd: AbortListener }) | undefined;
 
   constructor(
     protected readonly settings: QueueEntrySettings,
@@ -45,28 +50,28 @@ export abstract class QueueEntry {
     this.name = session.takeName(key, share);
   }
 
-  /** Takes the lock if it is free. Otherwise stands in line, if there is a `wake` to call. */
-  ask(wake: Wake): Promise<LeaseAttempt> {
-    return this.createdAt === undefined ? this.enter(wake) : this.look(this.createdAt, wake);
+  /** Takes the lock if it is free. Otherwise the entry stays in the queue, if there is a `wake` to call. */
+  tryAcquire(wake: Wake): Promise<LeaseAttempt> {
+    return this.createdAt === undefined ? this.enterQueue(wake) : this.checkPosition(this.createdAt, wake);
   }
 
-  /** Whether the owner has the lock, for a whole TTL from this call on. */
+  /** Returns whether the owner holds the lock, for a whole TTL from this call on. */
   async isHeld(): Promise<boolean> {
-    return this.createdAt !== undefined && this.session.isThere(this.name, this.createdAt);
+    return this.createdAt !== undefined && this.session.hasKey(this.name, this.createdAt);
   }
 
-  /** Releases the lock, or leaves the queue. Whether the owner had the lock. */
+  /** Releases the lock, or leaves the queue. Returns whether the owner held the lock. */
   async release(): Promise<boolean> {
     this.unwatch();
-    if (this.session.gone.aborted) return false;
-    const released = await (this.#inDoubt ? this.#releaseInDoubt() : this.#releaseForSure());
-    return released && this.#hasLock;
+    if (this.session.leaseEnd.aborted) return false;
+    const isDeleted = await (this.#isCreationInDoubt ? this.#deleteInDoubt() : this.#delete());
+    return isDeleted && this.#wasGranted;
   }
 
-  protected abstract enter(wake: Wake): Promise<LeaseAttempt>;
+  protected abstract enterQueue(wake: Wake): Promise<LeaseAttempt>;
 
-  /** Trusts only a new reading of its own key, which may have gone with others, or instead of them. */
-  protected abstract look(createdAt: bigint, wake: Wake): Promise<LeaseAttempt>;
+  /** Reads the queue again, and trusts nothing older: any entry may have been deleted, even the owner's own. */
+  protected abstract checkPosition(createdAt: bigint, wake: Wake): Promise<LeaseAttempt>;
 
   unwatch(): void {
     this.#watched?.watch.end();
@@ -74,73 +79,71 @@ export abstract class QueueEntry {
     this.#watched = undefined;
   }
 
-  protected async granted(createdAt: bigint, countedFrom: KeyValue | undefined): Promise<LeaseAttempt> {
+  protected async grant(createdAt: bigint, tokenOrigin: KeyValue | undefined): Promise<LeaseAttempt> {
     const { client, names } = this.settings;
-    const fencingToken = await fencingTokenOf(createdAt, countedFrom, names.countedFrom, client);
-    const { ttlMs, sentAt, gone: revoked } = this.session;
-    this.#hasLock = true;
+    const fencingToken = await toFencingToken(createdAt, tokenOrigin, names.tokenOriginName, client);
+    const { ttlMs, heartbeatSentAt: sentAt, leaseEnd: revoked } = this.session;
+    this.#wasGranted = true;
     return { acquired: true, fencingToken, ttlMs, sentAt, revoked };
   }
 
-  /** @param watched the entry that was created at `of`, or 0 for any of a range */
-  protected wait(
-    first: KeyValue,
-    { watched, of }: { readonly watched: Watched; readonly of: bigint },
-    revision: bigint,
-    wake: Wake,
-  ): LeaseAttempt {
-    const isWatched = this.#watched?.of === of && this.#watched.key === watched.key && this.#watched.watch.isCurrent();
+  /** Refuses the owner. Watches the target from the next revision on, if the owner waits. */
+  protected refuse(first: KeyValue, target: WatchTarget, revision: bigint, wake: Wake): LeaseAttempt {
+    const { keys, createdAt } = target;
+    const watched = this.#watched;
+    const isWatched = watched?.createdAt === createdAt && watched.keys.key === keys.key && watched.watch.isCurrent();
     if (!wake || !isWatched) this.unwatch();
     if (wake && !isWatched) {
-      const watch = this.settings.watch.onDeletion(watched, revision + 1n, wake);
-      this.#watched = { key: watched.key, of, watch, sessionEnd: new AbortListener(this.session.gone, wake) };
+      const watch = this.settings.watch.watchDeletion(keys, revision + 1n, wake);
+      this.#watched = { ...target, watch, sessionEnd: new AbortListener(this.session.leaseEnd, wake) };
     }
-    return refused(first);
+    return refusalOf(first);
   }
 
-  protected async create(request: Transaction): Promise<Outcome> {
+  protected async transactCreation(request: Transaction): Promise<Outcome> {
     try {
       return await this.settings.client.transact(request);
     } catch (error) {
-      if (!isRefusal(error)) this.#inDoubt = true;
-      this.#noteEnd(error);
+      if (!isRefusal(error)) this.#isCreationInDoubt = true;
+      this.#endSessionWithoutLease(error);
       throw error;
     }
   }
 
-  async #releaseForSure(): Promise<boolean> {
+  async #delete(): Promise<boolean> {
     const [{ client }, createdAt] = [this.settings, this.createdAt];
-    const removed =
+    const isDeleted =
       createdAt !== undefined &&
       (await client.transact({ when: [{ key: this.name, createdAt }], steps: [{ remove: this.name }] })).succeeded;
     this.session.freeName(this.name);
-    return removed;
+    return isDeleted;
   }
 
-  async #releaseInDoubt(): Promise<boolean> {
+  async #deleteInDoubt(): Promise<boolean> {
     const { client, names } = this.settings;
     const { lease } = this.session;
     try {
-      const mark = { put: names.session(lease), value: '', lease };
-      const { revision } = await client.transact({ steps: [{ remove: this.name }, mark] });
+      const putSessionKey = { put: names.sessionName(lease), value: '', lease };
+      const { revision } = await client.transact({ steps: [{ remove: this.name }, putSessionKey] });
       if (revision > this.session.epoch) this.session.epoch = revision;
       return true;
     } catch (error) {
-      this.#noteEnd(error);
-      if (this.session.gone.aborted) return false;
-      // A full server creates nothing any more: a deletion is enough.
-      if (!isFull(error)) throw error;
+      this.#endSessionWithoutLease(error);
+      if (this.session.leaseEnd.aborted) return false;
+      // A full server creates nothing any more, so a deletion alone is enough.
+      if (!isDatabaseFull(error)) throw error;
       await client.transact({ steps: [{ remove: this.name }] });
       return true;
     }
   }
 
-  #noteEnd(error: unknown): void {
+  #endSessionWithoutLease(error: unknown): void {
     if (error instanceof EtcdError && error.code === 'NOT_FOUND') this.session.end();
   }
 }
 
-export function refused(first: KeyValue): LeaseAttempt {
+/** Returns the refusal of a caller that stands behind the first entry of the queue. */
+export function refusalOf(first: KeyValue): LeaseAttempt {
   const holder = unpackHolder(first.value);
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }

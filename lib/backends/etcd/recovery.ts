@@ -2,27 +2,27 @@ import { retryUntilAnswered } from '../../core/index.js';
 import type { EtcdClient } from './transport/client.js';
 
 /**
- * Asks in the background while etcd is away, so that `health` shows its return. Returns a function that stops it.
- * @param question a key that may be read
+ * Polls in the background while etcd is down, so that `health` shows its return. Returns a function that stops it.
+ * @param readableKey key that this user may read
  */
-export function recover(client: EtcdClient, question: string): () => void {
-  let isAsking = false;
-  let isOver = false;
-  const isWanted = (): boolean => !isOver && client.health.current.status === 'down';
+export function pollWhileDown(client: EtcdClient, readableKey: string): () => void {
+  let isPolling = false;
+  let isStopped = false;
+  const isNeeded = (): boolean => !isStopped && client.health.current.status === 'down';
   // An answer on a connection that was left meanwhile does not count.
-  const ask = async (): Promise<boolean> => {
-    await client.read([question]).catch(() => undefined);
-    return !isWanted();
+  const readOnce = async (): Promise<boolean> => {
+    await client.read([readableKey]).catch(() => undefined);
+    return !isNeeded();
   };
-  const askWhileDown = async (): Promise<void> => {
-    if (isAsking) return;
-    isAsking = true;
-    while (isWanted()) await retryUntilAnswered(ask, isWanted);
-    isAsking = false;
+  const startPolling = async (): Promise<void> => {
+    if (isPolling) return;
+    isPolling = true;
+    while (isNeeded()) await retryUntilAnswered(readOnce, isNeeded);
+    isPolling = false;
   };
-  const forgetHealth = client.health.onChange(() => void askWhileDown());
+  const stopListening = client.health.onChange(() => void startPolling());
   return () => {
-    isOver = true;
-    forgetHealth();
+    isStopped = true;
+    stopListening();
   };
 }

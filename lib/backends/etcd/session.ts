@@ -4,45 +4,53 @@ import type { EtcdLockNames } from './lock-names.js';
 import { METHOD } from './transport/messages.js';
 import { encode } from './transport/protobuf.js';
 
-/** A transaction may have 128 steps, unless the server is told otherwise. */
-const STEPS_AT_ONCE = 128;
-/** Readings of one heartbeat under way. With hundreds of them the last ones are late, and each counts its own time-out. */
-const READINGS_AT_ONCE = 8;
+/** Maximum number of operations in a transaction, by etcd's default. */
+const MAX_TRANSACTION_STEPS = 128;
+/**
+ * Maximum number of concurrent readings of one heartbeat. With hundreds of them the last ones are late, and each has
+ * its own time-out.
+ */
+const MAX_CONCURRENT_READINGS = 8;
 
-interface Question {
+interface KeyCheck {
   readonly name: string;
   readonly createdAt: bigint;
-  readonly resolve: (there: boolean) => void;
+  readonly resolve: (exists: boolean) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * A lease of etcd's: all that this process holds or waits for ends with it. It is kept alive at a third of its TTL, and
- * trusted by this process's clock from when the last confirmed heartbeat was sent.
+ * Lease on etcd: all entries of this process end with it. It is renewed at a third of its TTL. It is trusted, by this
+ * process's clock, from the time when the last confirmed heartbeat was sent.
  */
 export class EtcdSession {
-  /** Tells late requests of this process: see `QueueEntry`. The revision of the session's own key; 0 without one. */
+  /**
+   * Revision of the session's own key, by which etcd detects late requests of this process: see `QueueEntry`. 0 without
+   * that key.
+   */
   epoch = 0n;
-  readonly #gone = new AbortController();
-  readonly #entries = new Set<string>();
-  #questions: Question[] = [];
-  #beating = false;
-  #nextBeat: Timer | undefined;
-  readonly #forgetHealth: () => void;
-  readonly #window = new Semaphore(READINGS_AT_ONCE);
+  readonly #leaseEnd = new AbortController();
+  readonly #takenNames = new Set<string>();
+  #keyChecks: KeyCheck[] = [];
+  #isSendingHeartbeat = false;
+  #heartbeatTimer: Timer | undefined;
+  readonly #stopHealthListener: () => void;
+  readonly #readingLimit = new Semaphore(MAX_CONCURRENT_READINGS);
 
   private constructor(
     private readonly client: EtcdClient,
     private readonly names: EtcdLockNames,
     readonly lease: bigint,
-    /** The server's word: it may have a minimum. */
+    /** TTL that the server granted, which may have a minimum. */
     readonly ttlMs: number,
-    /** When the last heartbeat that the server confirmed was sent. */
-    public sentAt: number,
+    /** Time at which the last heartbeat that the server confirmed was sent. */
+    public heartbeatSentAt: number,
     private readonly clock: Clock,
   ) {
-    this.#forgetHealth = client.health.onChange(({ status }) => status === 'down' && this.#beatIn(this.ttlMs / 50));
-    this.#beatIn(sentAt + ttlMs / 3 - clock.now());
+    this.#stopHealthListener = client.health.onChange(
+      ({ status }) => status === 'down' && this.#scheduleHeartbeat(this.ttlMs / 50),
+    );
+    this.#scheduleHeartbeat(heartbeatSentAt + ttlMs / 3 - clock.now());
   }
 
   static async grant(
@@ -56,45 +64,48 @@ export class EtcdSession {
     return new EtcdSession(client, names, reply.integer(2), Number(reply.integer(3)) * 1_000, sentAt, clock);
   }
 
-  /** Aborts when the server says that the lease is gone, and all its keys with it. */
-  get gone(): AbortSignal {
-    return this.#gone.signal;
+  /** Signal that aborts when the server answers that the lease is gone, and all its keys with it. */
+  get leaseEnd(): AbortSignal {
+    return this.#leaseEnd.signal;
   }
 
-  /** Nothing of it may be trusted any more. */
-  get over(): boolean {
-    return this.gone.aborted || this.clock.now() >= trustedUntil(this.sentAt, this.ttlMs);
+  /** Whether the lease has ended, or may not be trusted any more. */
+  get isOver(): boolean {
+    return this.leaseEnd.aborted || this.clock.now() >= trustedUntil(this.heartbeatSentAt, this.ttlMs);
   }
 
   /**
-   * A name in the queue of `key` that no other entry has. Names are used again, because etcd looks for the oldest entry
+   * Returns a name in the queue of `key` that no other entry has. Names are used again: etcd searches the oldest entry
    * through every name that a range had since the last compaction.
    */
   takeName(key: string, share: string): string {
     let number = 0;
-    let name = this.names.entry(key, number, this.lease, share);
-    while (this.#entries.has(name)) name = this.names.entry(key, ++number, this.lease, share);
-    this.#entries.add(name);
+    let name = this.names.entryName(key, number, this.lease, share);
+    while (this.#takenNames.has(name)) name = this.names.entryName(key, ++number, this.lease, share);
+    this.#takenNames.add(name);
     return name;
   }
 
-  /** Only for a name with which nothing can happen any more. Otherwise it stays taken: about 100 bytes. */
+  /**
+   * Makes a name available again. Call it only when no late request can affect the name. Otherwise the name stays
+   * taken, which costs about 100 bytes.
+   */
   freeName(name: string): void {
-    this.#entries.delete(name);
+    this.#takenNames.delete(name);
   }
 
-  /** The server knows no such lease. */
+  /** Ends the session, because the server knows no such lease. */
   end(): void {
-    this.#gone.abort();
+    this.#leaseEnd.abort();
     this.stop();
   }
 
   stop(): void {
-    this.#nextBeat?.cancel();
-    this.#forgetHealth();
-    for (const { resolve, reject } of this.#questions.splice(0)) {
-      if (this.gone.aborted) resolve(false);
-      // It is over by the clock alone, or by `stop`: the server has not said that anything is gone.
+    this.#heartbeatTimer?.cancel();
+    this.#stopHealthListener();
+    for (const { resolve, reject } of this.#keyChecks.splice(0)) {
+      if (this.leaseEnd.aborted) resolve(false);
+      // The session has ended by the clock or by `stop`: the server has not answered that a key is gone.
       else reject(new Error('the session is over'));
     }
   }
@@ -104,60 +115,64 @@ export class EtcdSession {
     await this.client.call(METHOD.revoke, encode([1, this.lease]));
   }
 
-  /** Whether `name` is still the key that was created then, in a session with its whole TTL from this call on. */
-  isThere(name: string, createdAt: bigint): Promise<boolean> {
+  /**
+   * Returns whether `name` is still the key that was created at this revision, in a session with its whole TTL from
+   * this call on.
+   */
+  hasKey(name: string, createdAt: bigint): Promise<boolean> {
     return new Promise((resolve, reject) => {
-      this.#questions.push({ name, createdAt, resolve, reject });
-      // One heartbeat answers all questions of one tick.
-      if (this.#questions.length === 1) queueMicrotask(() => void this.#beat());
+      this.#keyChecks.push({ name, createdAt, resolve, reject });
+      // One heartbeat answers all checks of one event loop iteration.
+      if (this.#keyChecks.length === 1) queueMicrotask(() => void this.#sendHeartbeat());
     });
   }
 
-  #beatIn(delayMs: number): void {
-    if (this.gone.aborted) return;
-    this.#nextBeat?.cancel();
-    this.#nextBeat = this.clock.schedule(delayMs, () => void this.#beat(), { background: true });
+  #scheduleHeartbeat(delayMs: number): void {
+    if (this.leaseEnd.aborted) return;
+    this.#heartbeatTimer?.cancel();
+    this.#heartbeatTimer = this.clock.schedule(delayMs, () => void this.#sendHeartbeat(), { background: true });
   }
 
-  async #beat(): Promise<void> {
-    if (this.#beating) return;
-    if (this.over) return this.stop();
-    this.#beating = true;
-    const questions = this.#questions;
-    this.#questions = [];
+  async #sendHeartbeat(): Promise<void> {
+    if (this.#isSendingHeartbeat) return;
+    if (this.isOver) return this.stop();
+    this.#isSendingHeartbeat = true;
+    const keyChecks = this.#keyChecks;
+    this.#keyChecks = [];
     const sentAt = this.clock.now();
     try {
-      const found = await this.#hearFromMajority(questions);
-      await this.#keepAlive(found.term);
-      this.sentAt = sentAt;
-      this.#beatIn(sentAt + this.ttlMs / 3 - this.clock.now());
-      for (const { name, createdAt, resolve } of questions)
-        resolve(!this.gone.aborted && found.created.get(name) === createdAt);
+      const reading = await this.#readFromQuorum(keyChecks);
+      await this.#keepAlive(reading.term);
+      this.heartbeatSentAt = sentAt;
+      this.#scheduleHeartbeat(sentAt + this.ttlMs / 3 - this.clock.now());
+      for (const { name, createdAt, resolve } of keyChecks)
+        resolve(!this.leaseEnd.aborted && reading.revisions.get(name) === createdAt);
     } catch (error) {
-      this.#beatIn(this.ttlMs / 20);
-      for (const { reject } of questions) reject(error);
+      this.#scheduleHeartbeat(this.ttlMs / 20);
+      for (const { reject } of keyChecks) reject(error);
     } finally {
-      this.#beating = false;
-      if (this.#questions.length > 0) void this.#beat();
+      this.#isSendingHeartbeat = false;
+      if (this.#keyChecks.length > 0) void this.#sendHeartbeat();
     }
   }
 
   /**
-   * A leader that was frozen answers keep-alives although a new leader's clock ends the lease
-   * (https://github.com/etcd-io/etcd/issues/15247). A reading needs a majority: its member knows of every leader that
-   * was elected before. A leader that is elected later gives every lease its whole TTL again. The time counts from the
-   * reading, and the keep-alive must come from a member that knows as much.
+   * Reads from a member that is connected to a quorum, and returns its term. A leader that was frozen answers
+   * keep-alives although a new leader's clock expires the lease (https://github.com/etcd-io/etcd/issues/15247). A
+   * reading needs a quorum: its member knows of every leader elected before. A leader elected later gives every lease
+   * its whole TTL again. The TTL counts from the reading, and the keep-alive must come from a member that knows the
+   * same term.
    */
-  async #hearFromMajority(questions: readonly Question[]): Promise<{ term: bigint; created: Map<string, bigint> }> {
-    const names = questions.length > 0 ? questions.map(({ name }) => name) : [this.names.session(this.lease)];
+  async #readFromQuorum(keyChecks: readonly KeyCheck[]): Promise<{ term: bigint; revisions: Map<string, bigint> }> {
+    const names = keyChecks.length > 0 ? keyChecks.map(({ name }) => name) : [this.names.sessionName(this.lease)];
     const readings = [];
-    for (let from = 0; from < names.length; from += STEPS_AT_ONCE) {
-      readings.push(this.#window.run(() => this.client.read(names.slice(from, from + STEPS_AT_ONCE))));
+    for (let from = 0; from < names.length; from += MAX_TRANSACTION_STEPS) {
+      readings.push(this.#readingLimit.run(() => this.client.read(names.slice(from, from + MAX_TRANSACTION_STEPS))));
     }
     const outcomes = await Promise.all(readings);
-    const created = new Map<string, bigint>();
-    for (const kv of outcomes.flatMap(({ found }) => found)) if (kv) created.set(kv.key, kv.createdAt);
-    return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), created };
+    const revisions = new Map<string, bigint>();
+    for (const kv of outcomes.flatMap(({ results }) => results)) if (kv) revisions.set(kv.key, kv.createdAt);
+    return { term: outcomes.map(({ term }) => term).reduce((a, b) => (a > b ? a : b)), revisions };
   }
 
   async #keepAlive(term: bigint): Promise<void> {

@@ -1,93 +1,106 @@
 import { awaitsEntry, type Claim, claimOf, type LeaseAttempt, type Obstacle, obstacleOf } from '../../core/index.js';
-import { QueueEntry, refused, type Wake } from './queue-entry.js';
-import type { Condition, KeyValue, OneOf, Range } from './transport/messages.js';
+import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
+import type { Condition, KeyRange, KeyValue, RangeEdge } from './transport/messages.js';
 
-const claimIn = ({ key }: KeyValue): Claim => claimOf(key);
+const claimOfEntry = ({ key }: KeyValue): Claim => claimOf(key);
 
-/** Wants a part of a lock: it has it when it fits behind all who are older. Their names say how much they want. */
+/** Entry that claims a part of a lock, and is granted when it fits behind all older entries. Names tell the claims. */
 export class ShareEntry extends QueueEntry {
-  /** Those behind, who may wait for this owner's entry, are told. */
-  #hasTold = false;
+  /** Whether younger entries that may wait for this owner's grant were notified of it. */
+  #hasNotified = false;
 
-  protected enter(wake: Wake): Promise<LeaseAttempt> {
-    return this.#enter(wake, wake !== undefined);
+  protected enterQueue(wake: Wake): Promise<LeaseAttempt> {
+    return this.#enterQueue(wake, wake !== undefined);
   }
 
-  protected async look(createdAt: bigint, wake: Wake): Promise<LeaseAttempt> {
+  protected async checkPosition(createdAt: bigint, wake: Wake): Promise<LeaseAttempt> {
     const { client, names } = this.settings;
-    const { found, revision, ranges } = await client.transact({
-      steps: [{ get: this.#oldest }, { list: this.#line }, { get: names.countedFrom }],
+    const { results, revision, ranges } = await client.transact({
+      steps: [{ get: this.#oldest }, { list: this.#allEntries }, { get: names.tokenOriginName }],
     });
-    const [first, , countedFrom] = found;
-    const [, line = []] = ranges();
-    const at = line.findIndex((entry) => entry.key === this.name && entry.createdAt === createdAt);
-    if (!first || at < 0) {
+    const [first, , tokenOrigin] = results;
+    const [, entries = []] = ranges();
+    const index = entries.findIndex((entry) => entry.key === this.name && entry.createdAt === createdAt);
+    if (!first || index < 0) {
       this.createdAt = undefined;
-      return this.enter(wake);
+      return this.enterQueue(wake);
     }
-    const before = line.slice(0, at);
-    const obstacle = this.#obstacle(before);
-    if (obstacle) return this.#wait(first, before, obstacle, revision, wake);
-    this.#tell(createdAt, line.slice(at + 1));
-    return this.granted(createdAt, countedFrom);
+    const older = entries.slice(0, index);
+    const obstacle = this.#obstacleBehind(older);
+    if (obstacle) return this.#refuseBehind(first, older, obstacle, revision, wake);
+    this.#notifyWaiters(createdAt, entries.slice(index + 1));
+    return this.grant(createdAt, tokenOrigin);
   }
 
   /**
-   * One request where it may stand behind others, or the lock is free. Otherwise it looks first, because a caller that
-   * does not wait is in the way of others.
+   * Sends one request where the entry may stand behind others, or the lock is free. Otherwise it reads first, because
+   * the entry of a caller that does not wait would obstruct others.
    */
-  async #enter(wake: Wake, mayStand: boolean): Promise<LeaseAttempt> {
+  async #enterQueue(wake: Wake, mayStandBehind: boolean): Promise<LeaseAttempt> {
     const { names } = this.settings;
     const { lease, epoch } = this.session;
-    const ofSession = names.session(lease);
-    const alone: Condition = { ...names.queue(this.key), createdAt: 0n };
-    const reading = [{ get: this.#oldest }, { list: this.#line }] as const;
-    const { found, revision, succeeded, ranges } = await this.create({
-      when: [{ key: this.name, createdAt: 0n }, { key: ofSession, modifiedAt: epoch }, ...(mayStand ? [] : [alone])],
-      steps: [...reading, { put: this.name, value: this.value, lease }, { get: names.countedFrom }],
-      otherwise: [...reading, { get: this.name }, { get: ofSession }],
+    const sessionName = names.sessionName(lease);
+    const emptyQueue: Condition = { ...names.queueRange(this.key), createdAt: 0n };
+    const reading = [{ get: this.#oldest }, { list: this.#allEntries }] as const;
+    const { results, revision, succeeded, ranges } = await this.transactCreation({
+      when: [
+        { key: this.name, createdAt: 0n },
+        { key: sessionName, modifiedAt: epoch },
+        ...(mayStandBehind ? [] : [emptyQueue]),
+      ],
+      steps: [...reading, { put: this.name, value: this.value, lease }, { get: names.tokenOriginName }],
+      otherwise: [...reading, { get: this.name }, { get: sessionName }],
     });
-    const [first, , own, last] = found;
-    const [, line = []] = ranges();
-    const obstacle = this.#obstacle(line);
+    const [first] = results;
+    const [, older = []] = ranges();
+    const obstacle = this.#obstacleBehind(older);
     if (succeeded) {
+      const [, , , tokenOrigin] = results;
       this.createdAt = revision;
-      return first && obstacle ? this.#wait(first, line, obstacle, revision, wake) : this.granted(revision, last);
+      if (first && obstacle) return this.#refuseBehind(first, older, obstacle, revision, wake);
+      return this.grant(revision, tokenOrigin);
     }
-    if (own) {
-      this.createdAt = own.createdAt;
-      return this.look(own.createdAt, wake);
+    const [, , ownEntry, sessionKey] = results;
+    if (ownEntry) {
+      this.createdAt = ownEntry.createdAt;
+      return this.checkPosition(ownEntry.createdAt, wake);
     }
-    if (first && obstacle && !mayStand) return refused(first);
-    this.session.epoch = last?.modifiedAt ?? 0n;
-    return this.#enter(wake, true);
+    if (first && obstacle && !mayStandBehind) return refusalOf(first);
+    this.session.epoch = sessionKey?.modifiedAt ?? 0n;
+    return this.#enterQueue(wake, true);
   }
 
-  get #oldest(): OneOf {
-    return { ...this.settings.names.queue(this.key), which: 'oldest' };
+  get #oldest(): RangeEdge {
+    return { ...this.settings.names.queueRange(this.key), which: 'oldest' };
   }
 
-  get #line(): Range {
-    return { ...this.settings.names.queue(this.key), by: 'names by age' };
+  get #allEntries(): KeyRange {
+    return { ...this.settings.names.queueRange(this.key), by: 'names by age' };
   }
 
-  #obstacle(before: readonly KeyValue[]): Obstacle | undefined {
-    return obstacleOf(claimOf(this.name), before.map(claimIn));
+  #obstacleBehind(older: readonly KeyValue[]): Obstacle | undefined {
+    return obstacleOf(claimOf(this.name), older.map(claimOfEntry));
   }
 
-  #wait(first: KeyValue, before: readonly KeyValue[], { at }: Obstacle, revision: bigint, wake: Wake): LeaseAttempt {
-    const other = at === undefined ? undefined : before[at];
-    const watched = other ? { key: other.key } : this.settings.names.queue(this.key);
-    return this.wait(first, { watched, of: other?.createdAt ?? 0n }, revision, wake);
+  #refuseBehind(
+    first: KeyValue,
+    older: readonly KeyValue[],
+    { at: index }: Obstacle,
+    revision: bigint,
+    wake: Wake,
+  ): LeaseAttempt {
+    const entry = index === undefined ? undefined : older[index];
+    const keys = entry ? { key: entry.key } : this.settings.names.queueRange(this.key);
+    return this.refuse(first, { keys, createdAt: entry?.createdAt ?? 0n }, revision, wake);
   }
 
-  /** Writes the entry again, unless it has gone. Where that fails, those behind look again now and then. */
-  #tell(createdAt: bigint, behind: readonly KeyValue[]): void {
+  /** Puts the entry again, unless it was deleted, which wakes the waiters. Where that fails, they poll. */
+  #notifyWaiters(createdAt: bigint, younger: readonly KeyValue[]): void {
     const claim = claimOf(this.name);
-    if (this.#hasTold || !behind.some((entry) => awaitsEntry(claimIn(entry), claim))) return;
-    this.#hasTold = true;
+    if (this.#hasNotified || !younger.some((entry) => awaitsEntry(claimOfEntry(entry), claim))) return;
+    this.#hasNotified = true;
     const { name: key, value, session } = this;
-    const word = { when: [{ key, createdAt }], steps: [{ put: key, value, lease: session.lease }] };
-    this.settings.client.transact(word).catch(() => (this.#hasTold = false));
+    const putAgain = { when: [{ key, createdAt }], steps: [{ put: key, value, lease: session.lease }] };
+    this.settings.client.transact(putAgain).catch(() => (this.#hasNotified = false));
   }
 }

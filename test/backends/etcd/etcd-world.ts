@@ -65,13 +65,13 @@ export class EtcdWorld implements AsyncDisposable {
 
   /** Those who hold or wait for `key`, the holder first. */
   places(key: string): Promise<StoredKey[]> {
-    return this.operator.list(names.queue(key).key);
+    return this.operator.list(names.queueRange(key).key);
   }
 
   /** That of whoever has the lock by this place. */
   async tokenOf(place: StoredKey | undefined): Promise<bigint> {
-    const [countedFrom] = await this.operator.list(names.countedFrom);
-    return BigInt(countedFrom?.value ?? 0) + (place?.createdAt ?? 0n);
+    const [tokenOriginName] = await this.operator.list(names.tokenOriginName);
+    return BigInt(tokenOriginName?.value ?? 0) + (place?.createdAt ?? 0n);
   }
 
   async closeClients(): Promise<void> {

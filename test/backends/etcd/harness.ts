@@ -45,10 +45,10 @@ export function etcdHarness(
       return Txn + Range + DeleteRange + Watch;
     },
     revoke: async (key) => {
-      const [oldest] = await operator.list(names.queue(key).key);
+      const [oldest] = await operator.list(names.queueRange(key).key);
       if (oldest) await operator.remove(oldest.key);
     },
-    leftovers: async (key) => (await operator.list(names.queue(key).key)).map((kv) => kv.key),
+    leftovers: async (key) => (await operator.list(names.queueRange(key).key)).map((kv) => kv.key),
     freeze: async () => {
       server.freeze();
       return async () => server.thaw();

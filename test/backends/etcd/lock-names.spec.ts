@@ -17,17 +17,17 @@ function contains({ key: from, end }: { readonly key: string; readonly end: stri
 
 describe('the names of locks on etcd', () => {
   it('are not of another program, whose percent sign may be of no code', () => {
-    expect(names.keyOf('lock/100%/0@1')).toBeUndefined();
-    expect(names.keyOf('lock/100%25/0@1')).toBe('100%');
+    expect(names.parseKey('lock/100%/0@1')).toBeUndefined();
+    expect(names.parseKey('lock/100%25/0@1')).toBe('100%');
   });
 
   it('E6: are of one key each: no two keys share a place, and no range has a part of another', () => {
     fc.assert(
       fc.property(key, key, fc.nat(), fc.bigInt({ min: 1n, max: 2n ** 63n - 1n }), (one, other, number, lease) => {
-        const place = names.entry(one, number, lease);
-        expect(contains(names.queue(one), place)).toBe(true);
-        expect(contains(names.queue(other), place)).toBe(one === other);
-        expect(contains(names.queue(one), names.session(lease))).toBe(false);
+        const place = names.entryName(one, number, lease);
+        expect(contains(names.queueRange(one), place)).toBe(true);
+        expect(contains(names.queueRange(other), place)).toBe(one === other);
+        expect(contains(names.queueRange(one), names.sessionName(lease))).toBe(false);
         expect(place.startsWith('lock/')).toBe(true);
       }),
       { numRuns: 2_000 },
@@ -35,11 +35,11 @@ describe('the names of locks on etcd', () => {
   });
 
   it('E6: are apart for "a" and "a/b"', () => {
-    expect(contains(names.queue('a'), names.entry('a/b', 0, 1n))).toBe(false);
+    expect(contains(names.queueRange('a'), names.entryName('a/b', 0, 1n))).toBe(false);
   });
 
   it('can be read', () => {
-    expect(names.entry('sale:42 é', 0, 255n)).toBe('lock/sale:42 é/0@ff');
-    expect(names.entry('a/b\n%', 7, 1n)).toBe('lock/a%2Fb%0A%25/7@1');
+    expect(names.entryName('sale:42 é', 0, 255n)).toBe('lock/sale:42 é/0@ff');
+    expect(names.entryName('a/b\n%', 7, 1n)).toBe('lock/a%2Fb%0A%25/7@1');
   });
 });

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import type { ClientHttp2Stream } from 'node:http2';
 import { areCredentials, type Credentials, type Given, given, ReportedHealth, Semaphore } from '../../../core/index.js';
-import { connectionError, EtcdError, isAboutMember, isTokenExpired } from '../error.js';
+import { toConnectionError, EtcdError, isMemberRefusal, isTokenExpired } from '../error.js';
 import type { ResolvedEtcdOptions } from '../options.js';
 import { GrpcConnection } from './grpc-connection.js';
 import { type Metadata, HttpError, NotProcessedError, type StreamListener } from './grpc-stream.js';
@@ -9,156 +9,164 @@ import {
   type KeyValue,
   METHOD,
   type Outcome,
-  type Range,
+  type KeyRange,
   readOutcome,
-  transaction,
+  encodeTransaction,
   type Transaction,
 } from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
-/** A member that is cut off from the leader says so at once, instead of waiting for one. */
-const NEEDS_A_LEADER = { hasleader: 'true' };
-
-/** Enough to keep a server busy. With more of them, all of them would be late together. */
-const REQUESTS_AT_ONCE = 64;
-/** Time-outs that a busy server may take, while it answers others: a retry would make it busier. */
-const BUSY = 4;
-/** Tries of a request that no server looked at: its connection was being closed in good order. */
-const TRIES = 3;
+/** Metadata by which a member that is cut off from the leader answers so at once, instead of waiting for a leader. */
+const REQUIRE_LEADER = { hasleader: 'true' };
 
 /**
- * Asks one member of the cluster at a time: the next one as soon as a connection ends, stays silent, or leads to a
- * member without a leader or to no etcd at all. Only a caller repeats a request that may have been carried out.
+ * Maximum number of concurrent requests, which keeps a server busy. With more of them, all of them would be late
+ * together.
+ */
+const MAX_CONCURRENT_REQUESTS = 64;
+/** Number of time-outs that a server may take while it answers other requests: a retry would make it busier. */
+const MAX_BUSY_TIMEOUTS = 4;
+/** Maximum number of tries of a request that no server processed, because its connection was closing in good order. */
+const MAX_TRIES = 3;
+
+/**
+ * Client that uses one member of the cluster at a time. It moves to the next member when a connection ends or stays
+ * silent. It also moves when a connection leads to a member without a leader, or to a server that is no etcd. The
+ * client itself repeats no request that may have been carried out.
  */
 export class EtcdClient {
   readonly health = new ReportedHealth();
-  readonly #window = new Semaphore(REQUESTS_AT_ONCE);
-  #endpoint: number;
-  /** New requests go here. */
+  readonly #requestLimit = new Semaphore(MAX_CONCURRENT_REQUESTS);
+  #endpointIndex: number;
+  /** Connection for new requests. */
   #connection: GrpcConnection | undefined;
-  /** Also those that take no new requests, and still answer earlier ones. */
+  /** All connections, including those that only wait for the answers to earlier requests. */
   readonly #connections = new Set<GrpcConnection>();
   #route = 0;
   #token: Promise<string> | undefined;
-  #closed = false;
+  #isClosed = false;
 
   constructor(private readonly options: ResolvedEtcdOptions) {
-    this.#endpoint = randomInt(options.endpoints.length);
+    this.#endpointIndex = randomInt(options.endpoints.length);
   }
 
-  /** Waits here for its turn, and then for as long as the server is merely busy. */
+  /** Sends a transaction in its turn. Waits for the answer for as long as the server is merely busy. */
   async transact(request: Transaction): Promise<Outcome> {
-    const longestMs = this.options.requestTimeoutMs * BUSY;
-    return readOutcome(await this.#window.run(() => this.#call(METHOD.txn, transaction(request), longestMs)));
+    const maxMs = this.options.requestTimeoutMs * MAX_BUSY_TIMEOUTS;
+    return readOutcome(await this.#requestLimit.run(() => this.#call(METHOD.txn, encodeTransaction(request), maxMs)));
   }
 
-  /** What is in each of the ranges, in one reading. Waits here for its turn. */
-  async list(...ranges: readonly Range[]): Promise<readonly (readonly KeyValue[])[]> {
-    const request = transaction({ steps: ranges.map((list) => ({ list })) });
-    return readOutcome(await this.#window.run(() => this.call(METHOD.txn, request))).ranges();
+  /** Returns the entries of each range, by one reading. Sends the request in its turn. */
+  async list(...ranges: readonly KeyRange[]): Promise<readonly (readonly KeyValue[])[]> {
+    const request = encodeTransaction({ steps: ranges.map((list) => ({ list })) });
+    return readOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).ranges();
   }
 
-  /** Comes before all others: a session depends on it. */
+  /** Reads keys, before all waiting requests: a session depends on it. */
   async read(names: readonly string[]): Promise<Outcome> {
-    return readOutcome(await this.call(METHOD.txn, transaction({ steps: names.map((get) => ({ get })) })));
+    return readOutcome(await this.call(METHOD.txn, encodeTransaction({ steps: names.map((get) => ({ get })) })));
   }
 
   /**
-   * Never takes longer than the time-out, but for a new token. Rejects with an `EtcdError` where there was an answer.
+   * Calls a method within the time-out, plus the time for a new token. Rejects with an `EtcdError` where there was an
+   * answer.
    */
   call(method: string, request: Buffer): Promise<Message> {
     return this.#call(method, request, this.options.requestTimeoutMs);
   }
 
-  /** Changes with each connection and each token. A stream keeps the one that it was opened with. */
+  /** Number that changes with each connection and each token. A stream keeps the number with which it was opened. */
   get route(): number {
     return this.#route;
   }
 
-  /** Rejects where no stream came to be: `listener` hears nothing then. */
-  async stream(method: string, listener: StreamListener): Promise<ClientHttp2Stream> {
+  /** Opens a stream. Rejects where that fails: `listener` is not called then. */
+  async openStream(method: string, listener: StreamListener): Promise<ClientHttp2Stream> {
     const headers = await this.#metadata();
-    return this.#connect().stream(method, headers, listener);
+    return this.#connect().openStream(method, headers, listener);
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     for (const connection of this.#connections) connection.end(new Error('the backend is closed'));
   }
 
-  async #call(method: string, request: Buffer, longestMs: number): Promise<Message> {
+  async #call(method: string, request: Buffer, maxMs: number): Promise<Message> {
     const headers = await this.#metadata();
     const token = this.#token;
     try {
-      return await this.#ask(method, request, headers, longestMs);
+      return await this.#callMember(method, request, headers, maxMs);
     } catch (error) {
       if (!token || !isTokenExpired(error)) throw error;
       if (this.#token === token) this.#token = undefined;
-      return this.#ask(method, request, await this.#metadata(), longestMs);
+      return this.#callMember(method, request, await this.#metadata(), maxMs);
     }
   }
 
-  /** A refusal that concerns the member itself is final when the members of all endpoints have refused. */
-  async #ask(method: string, request: Buffer, headers: Metadata, longestMs: number): Promise<Message> {
-    const refusing = new Set<string>();
+  /**
+   * Calls a method on the current member. A refusal because of a member's own state is final when the members of all
+   * endpoints have refused.
+   */
+  async #callMember(method: string, request: Buffer, headers: Metadata, maxMs: number): Promise<Message> {
+    const refusingUrls = new Set<string>();
     for (let tries = 1; ; tries += 1) {
       const connection = this.#connect();
       try {
-        const reply = await connection.call(method, request, headers, longestMs);
+        const reply = await connection.call(method, request, headers, maxMs);
         if (this.#connection === connection) this.health.report('up');
         return reply;
       } catch (error) {
-        if (error instanceof EtcdError && isCutOff(error)) connection.end(error);
-        if (error instanceof HttpError) this.#turnFrom(connection, error);
-        if (isAboutMember(error) && refusing.add(connection.url).size < new Set(this.options.endpoints).size) {
-          this.#turnFrom(connection, error);
+        if (error instanceof EtcdError && isWithoutLeader(error)) connection.end(error);
+        if (error instanceof HttpError) this.#leaveMember(connection, error);
+        if (isMemberRefusal(error) && refusingUrls.add(connection.url).size < new Set(this.options.endpoints).size) {
+          this.#leaveMember(connection, error);
           continue;
         }
-        if (!(error instanceof NotProcessedError) || tries === TRIES) throw error;
+        if (!(error instanceof NotProcessedError) || tries === MAX_TRIES) throw error;
       }
     }
   }
 
   #connect(): GrpcConnection {
-    if (this.#closed) throw new Error('the backend is closed');
-    if (this.#connection?.leaving === true) this.#turnFrom(this.#connection);
+    if (this.#isClosed) throw new Error('the backend is closed');
+    if (this.#connection?.isLeaving === true) this.#leaveMember(this.#connection);
     try {
       return (this.#connection ??= this.#open());
     } catch (error) {
-      // Only the answer of `tls` can be wrong here.
-      this.health.report('down', connectionError(error).message);
+      // Only the option `tls` can be wrong here.
+      this.health.report('down', toConnectionError(error).message);
       throw error;
     }
   }
 
   #open(): GrpcConnection {
     const { endpoints, tls, requestTimeoutMs } = this.options;
-    const connection = new GrpcConnection(endpoints[this.#endpoint] ?? '', tls(), requestTimeoutMs, (reason) => {
+    const connection = new GrpcConnection(endpoints[this.#endpointIndex] ?? '', tls(), requestTimeoutMs, (reason) => {
       this.#connections.delete(connection);
-      this.#turnFrom(connection, reason);
+      this.#leaveMember(connection, reason);
     });
     this.#connections.add(connection);
     this.#route += 1;
     return connection;
   }
 
-  /** Requests under way on it may still be answered. Without trouble no hold is in jeopardy. */
-  #turnFrom(connection: GrpcConnection, trouble?: Error): void {
+  /** Moves to the next member. Requests under way may still be answered. Without an error no hold is in jeopardy. */
+  #leaveMember(connection: GrpcConnection, error?: Error): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
     connection.leave();
     const { endpoints } = this.options;
-    const url = endpoints[this.#endpoint];
-    this.#endpoint = (this.#endpoint + 1) % endpoints.length;
-    if (trouble && !this.#closed) this.health.report('down', `${url}: ${trouble.message}`);
+    const url = endpoints[this.#endpointIndex];
+    this.#endpointIndex = (this.#endpointIndex + 1) % endpoints.length;
+    if (error && !this.#isClosed) this.health.report('down', `${url}: ${error.message}`);
   }
 
   async #metadata(): Promise<Metadata> {
-    if (!this.options.credentials) return NEEDS_A_LEADER;
+    if (!this.options.credentials) return REQUIRE_LEADER;
     this.#token ??= this.#authenticate(this.options.credentials);
     const token = this.#token;
     try {
-      return { ...NEEDS_A_LEADER, token: await token };
+      return { ...REQUIRE_LEADER, token: await token };
     } catch (error) {
       if (this.#token === token) this.#token = undefined;
       throw error;
@@ -166,17 +174,18 @@ export class EtcdClient {
   }
 
   async #authenticate(credentials: Given<Credentials>): Promise<string> {
-    const longestMs = this.options.requestTimeoutMs;
-    const current = await given('credentials', credentials, longestMs);
-    if (!areCredentials(current)) throw new Error('the credentials are not { username, password }, both of them text');
-    const request = encode([1, current.username], [2, current.password]);
-    const reply = await this.#ask(METHOD.authenticate, request, NEEDS_A_LEADER, longestMs);
+    const maxMs = this.options.requestTimeoutMs;
+    const currentCredentials = await given('credentials', credentials, maxMs);
+    if (!areCredentials(currentCredentials))
+      throw new Error('the credentials are not { username, password }, both of them text');
+    const request = encode([1, currentCredentials.username], [2, currentCredentials.password]);
+    const reply = await this.#callMember(METHOD.authenticate, request, REQUIRE_LEADER, maxMs);
     this.#route += 1;
     return reply.text(2);
   }
 }
 
-/** Another member should be asked. One that is merely slow says that the request timed out. */
-function isCutOff({ code, message }: EtcdError): boolean {
+/** Returns whether the member has no leader. A member that is merely slow answers that the request timed out. */
+function isWithoutLeader({ code, message }: EtcdError): boolean {
   return code === 'UNAVAILABLE' && !message.endsWith('request timed out');
 }

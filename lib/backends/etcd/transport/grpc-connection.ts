@@ -1,43 +1,57 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2';
 import { replyTimeout, systemClock, type Timer } from '../../../core/index.js';
-import { connectionError, EtcdError } from '../error.js';
-import { frame } from './grpc-frames.js';
+import { toConnectionError, EtcdError } from '../error.js';
+import { encodeFrame } from './grpc-frames.js';
 import { type Metadata, HttpError, NotProcessedError, openStream, type StreamListener } from './grpc-stream.js';
 import type { EtcdTls } from '../options.js';
 import type { Message } from './protobuf.js';
 
-/** A connection that once worked was lost under a request, which may have been carried out. A new one may answer. */
+/**
+ * Error of a request whose connection had worked before and was lost. The request may have been carried out. A new
+ * connection may work.
+ */
 export class StaleConnectionError extends Error {
   override readonly name = 'StaleConnectionError';
 }
 
-/** Requests that follow each other more closely than this show by themselves whether the connection lives. */
-const QUIET_MS = 100;
-/** A server that has sent nothing since the last ping closes the connection for pings more frequent than this. */
-const PING_EVERY_MS = 5_000;
 /**
- * An answer to a ping needs no disk and no majority: it may take half of a request's time-out, and this in any case.
+ * Milliseconds of silence after which a request is sent with a ping. Requests in closer succession show by themselves
+ * whether the connection works.
  */
-const PONG_MS = 1_000;
-/** The longest that gRPC can tell a server in milliseconds. */
-const LONGEST_TIMEOUT_MS = 99_999_999;
+const MIN_SILENCE_BEFORE_PING_MS = 100;
+/**
+ * Minimum milliseconds between two pings: a server that has sent nothing since the last ping closes the connection for
+ * more frequent ones.
+ */
+const MIN_PING_INTERVAL_MS = 5_000;
+/**
+ * Minimum milliseconds for the answer to a ping, which otherwise may take half of a request's time-out: it needs
+ * neither a disk nor a quorum.
+ */
+const MIN_PING_TIMEOUT_MS = 1_000;
+/** Maximum time-out that gRPC can express in milliseconds. */
+const MAX_GRPC_TIMEOUT_MS = 99_999_999;
 
 /**
- * gRPC over Node's own HTTP/2: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
+ * Connection that speaks gRPC over Node's own HTTP/2: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  *
  * A pair of acquire and release on loopback takes 0.65 ms and 0.16 ms of processor time; 0.91 and 0.46 with grpc-js
- * 1.14. A dead connection is found in less than the 5 s between two pings of grpc-js.
+ * 1.14. A dead connection is detected in less than the 5 s between two pings of grpc-js.
  */
 export class GrpcConnection {
   readonly #session: ClientHttp2Session;
   #heardAt = -Infinity;
   #pingedAt = -Infinity;
-  #pinging = false;
-  #askedToLeave = false;
-  #ended = false;
-  #endedBy: Error | undefined;
+  #isPinging = false;
+  #isClosedByServer = false;
+  #hasEnded = false;
+  #endReason: Error | undefined;
 
-  /** Connects at once. `onEnd` is called once, also when that fails. Without a reason: the server asked to leave. */
+  /**
+   * Connects at once.
+   * @param onEnd is called once, even when connecting fails; without a reason where the server closed the connection in
+   * good order
+   */
   constructor(
     readonly url: string,
     tls: EtcdTls,
@@ -45,29 +59,32 @@ export class GrpcConnection {
     private readonly onEnd: (reason: Error | undefined) => void,
   ) {
     this.#session = connect(url, { ...tls, settings: { enablePush: false } });
-    // Unless there is an error, Node lets what is under way come to its end after this, and takes no more.
+    // Without an error, Node finishes the requests under way after this, and takes no new ones.
     this.#session.on('goaway', (code) => {
-      if (code === constants.NGHTTP2_NO_ERROR) this.#askedToLeave = true;
+      if (code === constants.NGHTTP2_NO_ERROR) this.#isClosedByServer = true;
       else this.end(new Error(`the server closed the connection with the HTTP/2 error ${code}`));
     });
-    this.#session.on('error', (error) => this.end(connectionError(error)));
-    this.#session.on('close', () => this.end(this.#askedToLeave ? undefined : new Error('the connection was lost')));
+    this.#session.on('error', (error) => this.end(toConnectionError(error)));
+    this.#session.on('close', () =>
+      this.end(this.#isClosedByServer ? undefined : new Error('the connection was lost')),
+    );
   }
 
-  /** It takes no more requests; those under way may still be answered. */
-  get leaving(): boolean {
+  /** Whether the connection takes no new requests. Requests under way may still be answered. */
+  get isLeaving(): boolean {
     return this.#session.closed || this.#session.destroyed;
   }
 
   /**
-   * Rejects with an `EtcdError`, or with another error without an answer: the request may have been carried out then.
-   * @param longestMs how long an answer may take on a connection on which others arrive
+   * Calls a method. Rejects with an `EtcdError`, or with another error where no answer came: the request may have been
+   * carried out then.
+   * @param maxMs maximum time for an answer on a connection on which other answers arrive
    */
-  call(method: string, request: Buffer, headers: Metadata, longestMs: number): Promise<Message> {
+  call(method: string, request: Buffer, headers: Metadata, maxMs: number): Promise<Message> {
     return new Promise((resolve, reject) => {
       let reply: Message | undefined;
-      const timeout = `${Math.min(Math.ceil(longestMs), LONGEST_TIMEOUT_MS)}m`;
-      const stream = this.stream(
+      const timeout = `${Math.min(Math.ceil(maxMs), MAX_GRPC_TIMEOUT_MS)}m`;
+      const stream = this.openStream(
         method,
         { ...headers, 'grpc-timeout': timeout },
         {
@@ -79,80 +96,86 @@ export class GrpcConnection {
           },
         },
       );
-      const limit = this.#limit(longestMs, (error) => {
+      const limit = this.#startTimeout(maxMs, (error) => {
         reject(error);
         stream.close(constants.NGHTTP2_CANCEL);
       });
-      stream.end(frame(request));
-      this.#pingAfterQuiet();
+      stream.end(encodeFrame(request));
+      this.#pingIdleConnection();
     });
   }
 
-  /** A stream in both directions, without a deadline. */
-  stream(method: string, headers: Metadata, listener: StreamListener): ClientHttp2Stream {
+  /** Opens a stream in both directions, without a deadline. */
+  openStream(method: string, headers: Metadata, listener: StreamListener): ClientHttp2Stream {
     return openStream(this.#session, method, headers, {
       heard: () => (this.#heardAt = systemClock.now()),
       message: (message) => listener.message(message),
-      ended: (error) => listener.ended(error && this.#lost(error)),
+      ended: (error) => listener.ended(error && this.#toLossError(error)),
     });
   }
 
-  /** Takes no more requests, and ends with the last one that is under way. Idempotent. */
+  /** Closes the connection after the requests under way. Takes no new ones. Idempotent. */
   leave(): void {
     this.#session.close();
   }
 
-  /** Idempotent. What was asked and is not answered is rejected. */
+  /** Ends the connection, and rejects all requests under way. Idempotent. */
   end(reason: Error | undefined): void {
-    if (this.#ended) return;
-    this.#ended = true;
-    this.#endedBy = reason;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#endReason = reason;
     this.#session.destroy();
     this.onEnd(reason);
   }
 
-  /** Gives up after `longestMs`. After a time-out without a sign of life it ends the connection, too. */
-  #limit(longestMs: number, abandon: (error: Error) => void): Timer {
-    const since = systemClock.now();
-    const look = (): void => {
+  /**
+   * Calls `onTimeout` after `maxMs`, or after a time-out in which the server sent nothing. The latter also ends the
+   * connection.
+   */
+  #startTimeout(maxMs: number, onTimeout: (error: Error) => void): Timer {
+    const startedAt = systemClock.now();
+    const check = (): void => {
       const now = systemClock.now();
-      const [age, silence] = [now - since, now - Math.max(since, this.#heardAt)];
-      const leftMs = Math.min(this.timeoutMs - silence, longestMs - age);
+      const [ageMs, silenceMs] = [now - startedAt, now - Math.max(startedAt, this.#heardAt)];
+      const leftMs = Math.min(this.timeoutMs - silenceMs, maxMs - ageMs);
       if (leftMs > 0) {
-        timer = replyTimeout(systemClock, leftMs, look);
+        timer = replyTimeout(systemClock, leftMs, check);
         return;
       }
-      const error = new Error(`no answer within ${Math.round(age)} ms`);
-      abandon(silence >= this.timeoutMs ? this.#lost(error) : error);
-      if (silence >= this.timeoutMs) this.end(error);
+      const error = new Error(`no answer within ${Math.round(ageMs)} ms`);
+      onTimeout(silenceMs >= this.timeoutMs ? this.#toLossError(error) : error);
+      if (silenceMs >= this.timeoutMs) this.end(error);
     };
-    let timer = replyTimeout(systemClock, this.timeoutMs, look);
+    let timer = replyTimeout(systemClock, this.timeoutMs, check);
     return { cancel: () => timer.cancel() };
   }
 
-  /** A network forgets an idle connection in silence. A ping shows that long before the request is late. */
-  #pingAfterQuiet(): void {
+  /**
+   * Sends a ping on an idle connection, which a network may have dropped silently. The ping shows that long before the
+   * request times out.
+   */
+  #pingIdleConnection(): void {
     const now = systemClock.now();
-    if (this.#pinging || this.#session.connecting || now - this.#heardAt < QUIET_MS) return;
-    if (this.#pingedAt > this.#heardAt && now - this.#pingedAt < PING_EVERY_MS) return;
-    this.#pinging = true;
+    if (this.#isPinging || this.#session.connecting || now - this.#heardAt < MIN_SILENCE_BEFORE_PING_MS) return;
+    if (this.#pingedAt > this.#heardAt && now - this.#pingedAt < MIN_PING_INTERVAL_MS) return;
+    this.#isPinging = true;
     this.#pingedAt = now;
-    const limitMs = Math.min(this.timeoutMs, Math.max(this.timeoutMs / 2, PONG_MS));
+    const limitMs = Math.min(this.timeoutMs, Math.max(this.timeoutMs / 2, MIN_PING_TIMEOUT_MS));
     const limit = replyTimeout(systemClock, limitMs, () => {
-      this.#pinging = false;
+      this.#isPinging = false;
       if (this.#heardAt >= now) return;
       this.end(new Error(`no answer to a ping within ${Math.round(limitMs)} ms on a connection that worked before`));
     });
     this.#session.ping(() => {
-      this.#pinging = false;
+      this.#isPinging = false;
       limit.cancel();
     });
   }
 
-  /** Says why there was no answer, unless `error` is one. */
-  #lost(error: Error): Error {
+  /** Returns the reason why no answer came; `error` itself if it is an answer. */
+  #toLossError(error: Error): Error {
     if (error instanceof EtcdError || error instanceof HttpError || error instanceof NotProcessedError) return error;
-    const { message } = this.#endedBy ?? error;
+    const { message } = this.#endReason ?? error;
     return this.#heardAt === -Infinity ? new Error(message) : new StaleConnectionError(message);
   }
 }

@@ -1,33 +1,42 @@
-/** Each message of gRPC has a byte that says whether it is compressed, and its length, before it. */
+/** Number of bytes before each message of gRPC: one that tells whether it is compressed, and four for its length. */
 const PREFIX_LENGTH = 5;
-/** As gRPC's own clients have it. What etcd tells a lock is far smaller. */
-const LONGEST_MESSAGE = 4 * 1024 * 1024;
+/** Maximum number of bytes in a message, as in gRPC's own clients. etcd's answers to a lock are far smaller. */
+const MAX_MESSAGE_BYTES = 4 * 1024 * 1024;
 
-export function frame(message: Buffer): Buffer {
+export function encodeFrame(message: Buffer): Buffer {
   const framed = Buffer.alloc(PREFIX_LENGTH + message.length);
   framed.writeUInt32BE(message.length, 1);
   message.copy(framed, PREFIX_LENGTH);
   return framed;
 }
 
-/** Puts messages together from whatever pieces they arrive in. */
-export class Frames {
+/** Assembles messages from pieces of any size. */
+export class FrameReader {
   #chunks: Buffer[] = [];
   #length = 0;
-  /** As many bytes as the next step needs: pieces are joined no sooner, so that each byte is copied twice at most. */
-  #needed = PREFIX_LENGTH;
+  /**
+   * Number of bytes that the next step needs. Pieces are joined no sooner, so that each byte is copied twice at most.
+   */
+  #neededBytes = PREFIX_LENGTH;
 
-  /** @throws Error when the bytes are no message, or announce one that is too long */
-  take(chunk: Buffer): Buffer[] {
+  /**
+   * Returns the messages that `chunk` completes.
+   * @throws Error when the bytes are no message, or announce one that is too long
+   */
+  read(chunk: Buffer): Buffer[] {
     this.#chunks.push(chunk);
     this.#length += chunk.length;
     const messages: Buffer[] = [];
-    if (this.#length < this.#needed) return messages;
+    if (this.#length < this.#neededBytes) return messages;
     let rest = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
-    this.#needed = endOfFirst(rest);
-    for (; rest.length >= this.#needed && rest.length >= PREFIX_LENGTH; this.#needed = endOfFirst(rest)) {
-      messages.push(rest.subarray(PREFIX_LENGTH, this.#needed));
-      rest = rest.subarray(this.#needed);
+    this.#neededBytes = firstFrameBytes(rest);
+    for (
+      ;
+      rest.length >= this.#neededBytes && rest.length >= PREFIX_LENGTH;
+      this.#neededBytes = firstFrameBytes(rest)
+    ) {
+      messages.push(rest.subarray(PREFIX_LENGTH, this.#neededBytes));
+      rest = rest.subarray(this.#neededBytes);
     }
     this.#chunks = [rest];
     this.#length = rest.length;
@@ -35,13 +44,13 @@ export class Frames {
   }
 }
 
-/** How many bytes the first message of `bytes` has with its prefix, or the prefix where it is not all there. */
-function endOfFirst(bytes: Buffer): number {
+/** Returns the number of bytes of the first message with its prefix, or of the prefix where it is incomplete. */
+function firstFrameBytes(bytes: Buffer): number {
   if (bytes.length < PREFIX_LENGTH) return PREFIX_LENGTH;
   if (bytes.readUInt8(0) !== 0) throw new Error('the server compressed a message although nobody asked it to');
   const length = bytes.readUInt32BE(1);
-  if (length > LONGEST_MESSAGE) {
-    throw new Error(`the server announced a message of ${length} bytes: at most ${LONGEST_MESSAGE} are taken`);
+  if (length > MAX_MESSAGE_BYTES) {
+    throw new Error(`the server announced a message of ${length} bytes: at most ${MAX_MESSAGE_BYTES} are taken`);
   }
   return PREFIX_LENGTH + length;
 }

@@ -5,25 +5,27 @@ import {
   type IncomingHttpHeaders,
   type IncomingHttpStatusHeader,
 } from 'node:http2';
-import { connectionError, EtcdError } from '../error.js';
-import { Frames } from './grpc-frames.js';
+import { toConnectionError, EtcdError } from '../error.js';
+import { FrameReader } from './grpc-frames.js';
 import { Message } from './protobuf.js';
 
 export type Metadata = Readonly<Record<string, string>>;
 
 export interface StreamListener {
   message(message: Message): void;
-  /** Comes once and last. `undefined`: the server ended the stream, and all is well. */
+  /** Handles the end of the stream; called once, and last. No error: the server ended the stream in good order. */
   ended(error: Error | undefined): void;
 }
 
-/** A proxy has answered, or a server that is no etcd. The request may have been carried out all the same. */
+/**
+ * Error for an answer of a proxy, or of a server that is no etcd. The request may have been carried out nevertheless.
+ */
 export class HttpError extends Error {
   override readonly name = 'HttpError';
 
-  /** `undefined` where it is gRPC that answers. */
-  static of(head: IncomingHttpHeaders & IncomingHttpStatusHeader): HttpError | undefined {
-    const { ':status': status, 'content-type': type = 'none', 'grpc-status': code } = head;
+  /** Returns the error for an answer that is not gRPC; `undefined` for gRPC. */
+  static fromHead(responseHead: IncomingHttpHeaders & IncomingHttpStatusHeader): HttpError | undefined {
+    const { ':status': status, 'content-type': type = 'none', 'grpc-status': code } = responseHead;
     if (code !== undefined || (status === 200 && type.startsWith('application/grpc'))) return undefined;
     return new HttpError(
       status === 200
@@ -33,14 +35,14 @@ export class HttpError extends Error {
   }
 }
 
-/** The server says that it has not looked at the request: https://www.rfc-editor.org/rfc/rfc9113#section-8.7 */
+/** Error for a request that the server has not processed: https://www.rfc-editor.org/rfc/rfc9113#section-8.7 */
 export class NotProcessedError extends Error {
   override readonly name = 'NotProcessedError';
 }
 
 /**
- * Opens a stream of gRPC. `heard` is called with each sign of life on it.
- * @throws NotProcessedError when the session takes no more
+ * Opens a stream of gRPC. Calls `onActivity` for each sign of life of the server.
+ * @throws NotProcessedError when the HTTP/2 session takes no new streams
  */
 export function openStream(
   session: ClientHttp2Session,
@@ -56,17 +58,17 @@ export function openStream(
     te: 'trailers',
     ...headers,
   });
-  const frames = new Frames();
+  const frameReader = new FrameReader();
   let failure: Error | undefined;
   let status: IncomingHttpHeaders = {};
   const fail = (error: Error): void => {
     failure ??= error;
     stream.close(constants.NGHTTP2_CANCEL);
   };
-  stream.on('response', (head) => {
+  stream.on('response', (responseHead) => {
     listener.heard();
-    status = head;
-    const error = HttpError.of(head);
+    status = responseHead;
+    const error = HttpError.fromHead(responseHead);
     if (error) fail(error);
   });
   stream.on('trailers', (trailers) => (status = trailers));
@@ -74,14 +76,14 @@ export function openStream(
     listener.heard();
     if (failure) return;
     try {
-      for (const message of frames.take(chunk)) listener.message(new Message(message));
+      for (const message of frameReader.read(chunk)) listener.message(new Message(message));
     } catch (error) {
-      fail(connectionError(error));
+      fail(toConnectionError(error));
     }
   });
-  // When the server ends the stream, this side has nothing more to say.
+  // This side sends nothing after the server has ended the stream.
   stream.on('end', () => stream.end());
-  stream.on('error', (error) => (failure ??= connectionError(error)));
+  stream.on('error', (error) => (failure ??= toConnectionError(error)));
   stream.on('close', () => {
     const code = status['grpc-status'];
     if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) {
@@ -89,7 +91,7 @@ export function openStream(
     } else if (code === undefined) {
       listener.ended(failure ?? new Error('the connection was lost'));
     } else {
-      listener.ended(failure ?? EtcdError.of(code, status['grpc-message']));
+      listener.ended(failure ?? EtcdError.fromStatus(code, status['grpc-message']));
     }
   });
   return stream;

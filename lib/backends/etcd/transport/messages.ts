@@ -15,33 +15,36 @@ const ASCENDING = 1;
 const DESCENDING = 2;
 const BY_CREATION = 2;
 
-/** One of all keys from `key` up to, not including, `end`. */
-export interface OneOf {
+/** One key of the range from `key` up to, not including, `end`. */
+export interface RangeEdge {
   readonly key: string;
   readonly end: string;
   readonly which: 'oldest' | 'youngest';
-  /** Counts only keys created up to this revision. */
+  /** Revision after which no key counts that was created later. */
   readonly createdUpTo?: bigint;
 }
 
-/** All keys from `key` up to, not including, `end`. */
-export interface Range {
+/** Range of keys from `key` up to, not including, `end`. */
+export interface KeyRange {
   readonly key: string;
   readonly end: string;
   /** @default all */
   readonly limit?: number;
-  /** `age`: with their values, the oldest first. `names by age`: these alone. `name`: the same, in their own order. */
+  /**
+   * Order and content. `age`: keys with their values, the oldest first. `names by age`: keys alone, the oldest first.
+   * `name`: keys alone, by name.
+   */
   readonly by: 'age' | 'names by age' | 'name';
 }
 
 export type Step =
   | { readonly get: string }
-  | { readonly get: OneOf }
-  | { readonly list: Range }
+  | { readonly get: RangeEdge }
+  | { readonly list: KeyRange }
   | { readonly put: string; readonly value: string; readonly lease: bigint }
   | { readonly remove: string };
 
-/** A condition of a transaction. A key that is not there has the revision 0, and so has every key of an empty range. */
+/** Condition of a transaction. A missing key has the revision 0, and so has every key of an empty range. */
 export type Condition =
   | { readonly key: string; readonly end?: string; readonly createdAt: bigint }
   | { readonly key: string; readonly modifiedAt: bigint };
@@ -49,25 +52,25 @@ export type Condition =
 export interface Transaction {
   readonly when?: readonly Condition[];
   readonly steps: readonly Step[];
-  /** Carried out instead where a condition does not hold. */
+  /** Steps that are carried out instead where a condition does not hold. */
   readonly otherwise?: readonly Step[];
 }
 
-export function transaction({ when = [], steps, otherwise = [] }: Transaction): Buffer {
+export function encodeTransaction({ when = [], steps, otherwise = [] }: Transaction): Buffer {
   return encode(
-    ...when.map((condition) => [1, compare(condition)] as const),
-    ...steps.map((step) => [2, operation(step)] as const),
-    ...otherwise.map((step) => [3, operation(step)] as const),
+    ...when.map((condition) => [1, encodeCondition(condition)] as const),
+    ...steps.map((step) => [2, encodeStep(step)] as const),
+    ...otherwise.map((step) => [3, encodeStep(step)] as const),
   );
 }
 
-function compare(condition: Condition): Buffer {
+function encodeCondition(condition: Condition): Buffer {
   return 'createdAt' in condition
     ? encode([2, 1], [3, condition.key], [5, condition.createdAt], [64, condition.end])
     : encode([2, 2], [3, condition.key], [6, condition.modifiedAt]);
 }
 
-function operation(step: Step): Buffer {
+function encodeStep(step: Step): Buffer {
   if ('put' in step) return encode([2, encode([1, step.put], [2, step.value], [3, step.lease])]);
   if ('list' in step) {
     const { key, end, limit, by } = step.list;
@@ -89,15 +92,15 @@ export interface KeyValue {
 }
 
 export interface Outcome {
-  /** The store's, once the transaction was carried out. */
+  /** Revision of etcd's store after the transaction. */
   readonly revision: bigint;
-  /** The term of the leader that the member which answered knows of. */
+  /** Term of the leader that is known to the member that answered. */
   readonly term: bigint;
   /** Whether all conditions held. */
   readonly succeeded: boolean;
-  /** One for each step, in their order: for a `get`, the key or nothing. */
-  readonly found: readonly (KeyValue | undefined)[];
-  /** For each step, all that it found. */
+  /** First key of each step's result, in the order of the steps: for a `get`, the key, or `undefined` if missing. */
+  readonly results: readonly (KeyValue | undefined)[];
+  /** Returns all keys of each step's result. */
   readonly ranges: () => readonly (readonly KeyValue[])[];
 }
 
@@ -107,15 +110,15 @@ export function readOutcome(reply: Message): Outcome {
     revision: header?.integer(3) ?? 0n,
     term: header?.integer(4) ?? 0n,
     succeeded: reply.flag(2),
-    found: reply.messages(3).map((response) => {
+    results: reply.messages(3).map((response) => {
       const first = response.message(1)?.message(2);
-      return first && keyValue(first);
+      return first && readKeyValue(first);
     }),
-    ranges: () => reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(keyValue)),
+    ranges: () => reply.messages(3).map((response) => (response.message(1)?.messages(2) ?? []).map(readKeyValue)),
   };
 }
 
-function keyValue(message: Message): KeyValue {
+function readKeyValue(message: Message): KeyValue {
   return {
     key: message.text(1),
     createdAt: message.integer(2),

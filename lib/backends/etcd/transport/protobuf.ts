@@ -1,4 +1,4 @@
-/** A field of a message to encode. An absent field means zero: neither zero nor `undefined` is written. */
+/** Field of a message to encode. An absent field means zero: neither zero nor `undefined` is written. */
 export type Field = readonly [number: number, value: bigint | number | boolean | string | Uint8Array | undefined];
 
 const VARINT = 0;
@@ -6,7 +6,9 @@ const FIXED_64 = 1;
 const BYTES = 2;
 const FIXED_32 = 5;
 
-/** Protocol Buffers, as far as etcd needs them: https://protobuf.dev/programming-guides/encoding/ */
+/**
+ * Encodes a message of Protocol Buffers, as far as etcd needs them: https://protobuf.dev/programming-guides/encoding/
+ */
 export function encode(...fields: readonly Field[]): Buffer {
   const parts: Uint8Array[] = [];
   for (const [number, value] of fields) {
@@ -29,14 +31,14 @@ function varint(value: bigint): Uint8Array {
   return Uint8Array.from(bytes);
 }
 
-/** A message that was received. Fields that nobody asks for are skipped, so newer servers may send more. */
+/** Message that was received. Unknown fields are skipped, so newer servers may send more. */
 export class Message {
   readonly #fields = new Map<number, (bigint | Buffer)[]>();
 
   /** @throws Error when the bytes are no message */
   constructor(bytes: Buffer) {
     const reader = new Reader(bytes);
-    while (!reader.done) {
+    while (!reader.isDone) {
       const tag = Number(reader.varint());
       const value = reader.value(tag & 7);
       const number = tag >>> 3;
@@ -76,18 +78,18 @@ export class Message {
 }
 
 class Reader {
-  #at = 0;
+  #position = 0;
 
   constructor(private readonly bytes: Buffer) {}
 
-  get done(): boolean {
-    return this.#at >= this.bytes.length;
+  get isDone(): boolean {
+    return this.#position >= this.bytes.length;
   }
 
   varint(): bigint {
     let value = 0n;
     for (let shift = 0n; shift < 70n; shift += 7n) {
-      const byte = this.bytes[this.#at++];
+      const byte = this.bytes[this.#position++];
       if (byte === undefined) break;
       value |= BigInt(byte & 0x7f) << shift;
       if (byte < 0x80) return value;
@@ -104,10 +106,10 @@ class Reader {
   }
 
   take(length: number): Buffer {
-    const end = this.#at + length;
+    const end = this.#position + length;
     if (end > this.bytes.length) throw new Error('etcd sent a message that ends too early');
-    const taken = this.bytes.subarray(this.#at, end);
-    this.#at = end;
+    const taken = this.bytes.subarray(this.#position, end);
+    this.#position = end;
     return taken;
   }
 }

@@ -1,42 +1,45 @@
 import { type ClientHttp2Stream, constants } from 'node:http2';
 import type { EtcdClient } from './client.js';
-import { frame } from './grpc-frames.js';
+import { encodeFrame } from './grpc-frames.js';
 import { METHOD } from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
 export interface Watch {
-  /** It still stands, and a new one would have the same rights and take the same route. */
+  /** Returns whether the watch still exists, and a new one would have the same permissions and the same route. */
   isCurrent(): boolean;
   end(): void;
 }
 
-/** One key, or all up to, not including, `end`: of those, only the deletions. */
-export interface Watched {
+/** One key, or the range up to, not including, `end`. In a range only deletions count. */
+export interface WatchedKeys {
   readonly key: string;
   readonly end?: string;
 }
 
-/** A list of filters with the one that is 0. */
-const WITHOUT_PUTS = Uint8Array.of(0);
+/** List of filters that contains only `NOPUT`, which is 0. */
+const NO_PUT_FILTER = Uint8Array.of(0);
 
 /**
- * Watches of many keys over one stream, which keeps the rights and the route that it was opened with. etcd does not say
- * which watch it refuses: one refusal ends the stream.
+ * Watches of many keys over one stream, which keeps the permissions and the route with which it was opened. etcd does
+ * not tell which watch it refuses, so one refusal ends the stream.
  */
 export class WatchStream {
-  readonly #wakes = new Map<bigint, () => void>();
+  readonly #wakesById = new Map<bigint, () => void>();
   readonly #stream: Promise<ClientHttp2Stream>;
   #route: number | undefined;
   #lastId = 0n;
-  #retired = false;
-  #ended = false;
+  #isRetired = false;
+  #hasEnded = false;
 
-  /** @param onEnd is called when this process did not end it, with the wake-ups of keys that may have gone unseen */
+  /**
+   * @param onEnd is called when the stream ends by itself, with the wake-ups of keys whose deletion may have been
+   * missed
+   */
   constructor(
     private readonly client: EtcdClient,
     private readonly onEnd: (reason: string, wakes: readonly (() => void)[]) => void,
   ) {
-    this.#stream = client.stream(METHOD.watch, {
+    this.#stream = client.openStream(METHOD.watch, {
       message: (message) => this.#onMessage(message),
       ended: (error) => this.#end(error?.message ?? 'the server ended it'),
     });
@@ -46,63 +49,63 @@ export class WatchStream {
     );
   }
 
-  /** A new one would have the same rights, and take the same route. */
-  get current(): boolean {
-    return !this.#ended && (this.#route === undefined || this.#route === this.client.route);
+  /** Whether the stream is open, and a new one would have the same permissions and the same route. */
+  get isCurrent(): boolean {
+    return !this.#hasEnded && (this.#route === undefined || this.#route === this.client.route);
   }
 
-  watch({ key, end }: Watched, from: bigint, wake: () => void): Watch {
+  watch({ key, end }: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {
     const id = ++this.#lastId;
-    this.#wakes.set(id, wake);
-    this.#send(encode([1, encode([1, key], [2, end], [3, from], [5, end && WITHOUT_PUTS], [7, id])]));
+    this.#wakesById.set(id, wake);
+    this.#send(encode([1, encode([1, key], [2, end], [3, fromRevision], [5, end && NO_PUT_FILTER], [7, id])]));
     return {
-      isCurrent: () => this.current && this.#wakes.has(id),
-      end: () => this.#forget(id, { cancel: true }),
+      isCurrent: () => this.isCurrent && this.#wakesById.has(id),
+      end: () => this.#removeWatch(id, { cancel: true }),
     };
   }
 
-  /** Takes no new watches, and ends with the last one that it has. */
+  /** Closes the stream after its last watch. It takes no new ones. */
   retire(): void {
-    this.#retired = true;
-    if (this.#wakes.size === 0) this.#close();
+    this.#isRetired = true;
+    if (this.#wakesById.size === 0) this.#close();
   }
 
-  #forget(id: bigint, { cancel }: { readonly cancel: boolean }): void {
-    if (!this.#wakes.delete(id)) return;
-    if (this.#retired && this.#wakes.size === 0) this.#close();
+  #removeWatch(id: bigint, { cancel }: { readonly cancel: boolean }): void {
+    if (!this.#wakesById.delete(id)) return;
+    if (this.#isRetired && this.#wakesById.size === 0) this.#close();
     else if (cancel) this.#send(encode([2, encode([1, id])]));
   }
 
   #onMessage(message: Message): void {
     const id = message.integer(2);
     const [created, canceled] = [message.flag(3), message.flag(4)];
-    const [compacted, gone] = [message.flag(5), message.messages(11).length > 0];
-    const wake = this.#wakes.get(id);
-    // A refusal has the id -1. The confirmation of our own cancel comes without `created`.
+    const [compacted, isDeleted] = [message.flag(5), message.messages(11).length > 0];
+    const wake = this.#wakesById.get(id);
+    // A refusal has the id -1. The confirmation of a cancellation by this process comes without `created`.
     if (canceled && !compacted && (created || wake)) return this.#end(message.text(6) || 'a watch was refused');
-    if (!wake || !(canceled || gone)) return;
-    this.#forget(id, { cancel: !canceled });
+    if (!wake || !(canceled || isDeleted)) return;
+    this.#removeWatch(id, { cancel: !canceled });
     wake();
   }
 
   #end(reason: string): void {
-    if (this.#ended) return;
-    const wakes = [...this.#wakes.values()];
-    this.#wakes.clear();
+    if (this.#hasEnded) return;
+    const wakes = [...this.#wakesById.values()];
+    this.#wakesById.clear();
     this.#close();
     this.onEnd(reason, wakes);
   }
 
   #send(request: Buffer): void {
-    this.#onceOpen((stream) => stream.writable && stream.write(frame(request)));
+    this.#useStream((stream) => stream.writable && stream.write(encodeFrame(request)));
   }
 
   #close(): void {
-    this.#ended = true;
-    this.#onceOpen((stream) => stream.close(constants.NGHTTP2_CANCEL));
+    this.#hasEnded = true;
+    this.#useStream((stream) => stream.close(constants.NGHTTP2_CANCEL));
   }
 
-  #onceOpen(use: (stream: ClientHttp2Stream) => void): void {
+  #useStream(use: (stream: ClientHttp2Stream) => void): void {
     this.#stream.then(use, () => undefined);
   }
 }
