@@ -1,13 +1,13 @@
 import { parseConnectString } from '../../lib/backends/zookeeper/connect-string.js';
 import {
-  childrenOf,
-  createNode,
+  listChildren,
+  createZnode,
   createParents,
-  deleteNode,
-  type NodeState,
-  parentOf,
-  readNode,
-} from '../../lib/backends/zookeeper/nodes.js';
+  deleteZnode,
+  type ZnodeState,
+  parentPath,
+  readZnode,
+} from '../../lib/backends/zookeeper/znodes.js';
 import { EnsembleClient } from '../../lib/backends/zookeeper/ensemble-client.js';
 import type { ZooKeeperConnection } from '../../lib/backends/zookeeper/transport/connection.js';
 import { PERSISTENT } from '../../lib/backends/zookeeper/transport/wire.js';
@@ -33,21 +33,21 @@ export class ZookeeperOperator {
 
   /** Up to date, whichever server answers. Nothing where there is no such node. */
   async children(path: string): Promise<readonly string[]> {
-    return childrenOf(await this.#upToDate(), path);
+    return listChildren(await this.#upToDate(), path);
   }
 
-  async read(path: string): Promise<NodeState | null> {
-    return readNode(await this.#upToDate(), path);
+  async read(path: string): Promise<ZnodeState | null> {
+    return readZnode(await this.#upToDate(), path);
   }
 
   async create(path: string, data: string, acl = EVERYBODY): Promise<void> {
     const connection = await this.#upToDate();
-    if (parentOf(path) !== '/') await createParents(connection, parentOf(path), EVERYBODY, PERSISTENT);
-    await createNode(connection, path, { data: Buffer.from(data), acl, flags: PERSISTENT });
+    if (parentPath(path) !== '/') await createParents(connection, parentPath(path), EVERYBODY, PERSISTENT);
+    await createZnode(connection, path, { data: Buffer.from(data), acl, flags: PERSISTENT });
   }
 
   async delete(path: string): Promise<void> {
-    await deleteNode(await this.#upToDate(), path);
+    await deleteZnode(await this.#upToDate(), path);
   }
 
   close(): Promise<void> {
@@ -55,8 +55,8 @@ export class ZookeeperOperator {
   }
 
   async #upToDate(): Promise<ZooKeeperConnection> {
-    const { connection } = await eventually(() => this.#ensemble.connected(), { withinMs: SESSION_MS });
-    await connection.ask('sync', { path: '/' });
+    const { connection } = await eventually(() => this.#ensemble.connectedSession(), { withinMs: SESSION_MS });
+    await connection.send('sync', { path: '/' });
     return connection;
   }
 }

@@ -7,36 +7,36 @@ export interface ServerAddress {
 
 const DEFAULT_PORT = 2181;
 
-/** A name, an IPv4 address, or an IPv6 address in brackets; then a port, if any. */
-const SERVER = /^(?<host>[\w.-]+|\[[\da-f:.]+\])(:(?<port>\d{1,5}))?$/iu;
-const PATH = /^(\/(?!\.{1,2}(\/|$))[^/\s\p{C}]+)+$/u;
+/** Address of a server: a name, an IPv4 address, or an IPv6 address in brackets; then a port, if any. */
+const SERVER_PATTERN = /^(?<host>[\w.-]+|\[[\da-f:.]+\])(:(?<port>\d{1,5}))?$/iu;
+const PATH_PATTERN = /^(\/(?!\.{1,2}(\/|$))[^/\s\p{C}]+)+$/u;
 
-/** Whether this may be a part of a node's path as it is. */
+/** Returns whether the text can be part of a znode's path. */
 export function isPath(text: unknown): text is string {
-  return typeof text === 'string' && PATH.test(text);
+  return typeof text === 'string' && PATH_PATTERN.test(text);
 }
 
 /**
- * Reads `zk1:2181,zk2:2181/chroot`. The client's own parser accepts any text, and no IPv6.
+ * Parses `zk1:2181,zk2:2181/chroot`. The parser of the client library accepts any text, and no IPv6.
  * @throws LockConfigurationError that does not repeat the text: it may be a URL with a password
  */
-export function parseConnectString(given: unknown): { servers: readonly ServerAddress[]; chroot: string } {
-  const text = typeof given === 'string' ? given.trim() : '';
+export function parseConnectString(connectString: unknown): { servers: readonly ServerAddress[]; chroot: string } {
+  const text = typeof connectString === 'string' ? connectString.trim() : '';
   const slash = text.includes('/') ? text.indexOf('/') : text.length;
   const chroot = text.slice(slash).replace(/\/$/u, '');
-  const servers = text.slice(0, slash).split(',').map(serverOf);
-  if (chroot !== '' && !isPath(chroot)) refuse();
+  const servers = text.slice(0, slash).split(',').map(parseServer);
+  if (chroot !== '' && !isPath(chroot)) refuseConnectString();
   return { servers, chroot };
 }
 
-function serverOf(text: string): ServerAddress {
-  const { host, port } = SERVER.exec(text.trim())?.groups ?? {};
-  const number = port === undefined ? DEFAULT_PORT : Number(port);
-  if (host === undefined || number < 1 || number > 65_535) refuse();
-  return { host: host.replaceAll(/[[\]]/gu, ''), port: number };
+function parseServer(text: string): ServerAddress {
+  const { host, port } = SERVER_PATTERN.exec(text.trim())?.groups ?? {};
+  const portNumber = port === undefined ? DEFAULT_PORT : Number(port);
+  if (host === undefined || portNumber < 1 || portNumber > 65_535) refuseConnectString();
+  return { host: host.replaceAll(/[[\]]/gu, ''), port: portNumber };
 }
 
-function refuse(): never {
+function refuseConnectString(): never {
   const expected = 'host1:2181,host2:2181,host3:2181/chroot, without a scheme and without a password';
   refuseOption('connectString', `must look like ${expected}`);
 }

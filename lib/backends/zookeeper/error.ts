@@ -1,24 +1,24 @@
 import type { FailureKind } from '../../core/index.js';
 
-/** The connection ended before the answer: the request may have been carried out, or not. */
+/** Error of a request whose connection ended before the answer. The request may have been carried out. */
 export class ConnectionLostError extends Error {
   override readonly name = 'ConnectionLostError';
   readonly failureKind = 'silent';
 }
 
-/** The server does not know the session (any more): its nodes are gone. */
+/** Error for a session that the server does not know, or no longer knows. Its znodes are deleted. */
 export class SessionExpiredError extends ConnectionLostError {
   constructor() {
     super('the session has expired on the server');
   }
 }
 
-/** The backend was closed, or the server takes our credentials for none: asking again is no use. */
+/** Error that no retry mends: the backend was closed, or the server refused the credentials. */
 export class SessionRefusedError extends Error {
   override readonly name = 'SessionRefusedError';
 }
 
-/** Comes from the client, not from a server: the socket closed before the answer. */
+/** Code that comes from the client library, not from a server: the socket closed before the answer. */
 export const CONNECTION_LOSS = -4;
 const BAD_ARGUMENTS = -8;
 export const NO_NODE = -101;
@@ -29,8 +29,11 @@ export const SESSION_EXPIRED = -112;
 export const SESSION_MOVED = -118;
 const NOT_READONLY = -119;
 
-/** `KeeperException.Code`, with advice. After a final one asking again brings the same answer. The others may pass. */
-const CODES: ReadonlyMap<number, readonly [text: string, kind?: 'final']> = new Map([
+/**
+ * Codes of `KeeperException`, with advice. After a `final` code a retry brings the same answer. Other failures may
+ * pass.
+ */
+const ERROR_CODES: ReadonlyMap<number, readonly [text: string, kind?: 'final']> = new Map([
   [-6, ['UNIMPLEMENTED: mode sequential needs ZooKeeper 3.5.3 or newer', 'final']],
   [BAD_ARGUMENTS, ['BAD_ARGUMENTS', 'final']],
   [NO_NODE, ['NO_NODE']],
@@ -52,12 +55,12 @@ export class ServerRefusalError extends Error {
     readonly code: number,
     operation: string,
   ) {
-    super(`the server refused to ${operation}: ${CODES.get(code)?.[0] ?? `error ${code}`}`);
+    super(`the server refused to ${operation}: ${ERROR_CODES.get(code)?.[0] ?? `error ${code}`}`);
   }
 
   get failureKind(): FailureKind {
     if (this.code === NOT_READONLY) return 'elsewhere';
-    // A right that is missing is that to the prefix, unless the core gets another key there.
+    // A missing permission concerns the whole prefix, unless the core gets another key there.
     return this.code === BAD_ARGUMENTS ? 'value' : 'refuses';
   }
 }
@@ -66,8 +69,8 @@ export function isRefusal(error: unknown, code: number): boolean {
   return error instanceof ServerRefusalError && error.code === code;
 }
 
-/** Whether asking again is of no use: this user has no right, or the backend is closed. */
+/** Returns whether a retry is of no use: this user lacks a permission, or the backend is closed. */
 export function isFinal(error: unknown): boolean {
-  if (error instanceof ServerRefusalError) return CODES.get(error.code)?.[1] === 'final';
+  if (error instanceof ServerRefusalError) return ERROR_CODES.get(error.code)?.[1] === 'final';
   return error instanceof SessionRefusedError;
 }

@@ -1,61 +1,67 @@
 import { AbortListener, systemClock } from '../../core/index.js';
-import { NodeWatch } from './node-watch.js';
-import type { OwnNode } from './nodes.js';
-import type { NodeEvent } from './transport/single-connection-client.js';
+import { ZnodeWatch } from './znode-watch.js';
+import type { OwnZnode } from './znodes.js';
+import type { ZnodeEvent } from './transport/single-connection-client.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import type { ZooKeeperSession } from './session.js';
 
-/** A node that has the key. Tells when the server has removed it, or has ended its session. */
-export class HeldNode {
-  readonly #revoke = new AbortController();
-  readonly #watch = new NodeWatch();
+/**
+ * Znode by which an owner holds the key. Aborts `revoked` when the server has deleted the znode or ended its session.
+ */
+export class HeldZnode {
+  readonly #revocation = new AbortController();
+  readonly #watch = new ZnodeWatch();
   readonly #sessionEnd: AbortListener;
-  #released = false;
+  #isReleased = false;
 
   constructor(
     private readonly session: ZooKeeperSession,
-    readonly node: OwnNode,
+    readonly znode: OwnZnode,
   ) {
-    this.#sessionEnd = new AbortListener(session.ended, this.#onGone);
+    this.#sessionEnd = new AbortListener(session.endSignal, this.#onGone);
   }
 
   get revoked(): AbortSignal {
-    return this.#revoke.signal;
+    return this.#revocation.signal;
   }
 
-  /** Sends a life sign of the session. The first one over each connection also reads the node and watches it. */
+  /**
+   * Sends a heartbeat of the session. The first call on each connection also reads the znode and watches it. Returns
+   * whether the owner still holds the key.
+   */
   async renew(): Promise<boolean> {
     const { session } = this;
-    const askedAt = systemClock.now();
+    const requestedAt = systemClock.now();
     if (this.#isOver) return false;
-    await Promise.all([this.#look(session.connection), session.heartbeat()]);
+    await Promise.all([this.#checkZnode(session.connection), session.heartbeat()]);
     if (this.#isOver) return false;
-    if (session.trustedFrom(askedAt) < askedAt) throw new Error('the leader may not have heard of the session in time');
+    if (session.trustedFrom(requestedAt) < requestedAt)
+      throw new Error('the leader may not have heard of the session in time');
     return true;
   }
 
-  forget(): void {
-    this.#released = true;
+  end(): void {
+    this.#isReleased = true;
     this.#sessionEnd.end();
     this.#watch.end();
   }
 
   get #isOver(): boolean {
-    return this.#released || this.revoked.aborted;
+    return this.#isReleased || this.revoked.aborted;
   }
 
-  async #look(connection: ZooKeeperConnection): Promise<void> {
+  async #checkZnode(connection: ZooKeeperConnection): Promise<void> {
     if (this.#watch.isOn(connection)) return;
-    const state = await this.#watch.read(connection, this.node.path, this.#onEvent);
-    if (state?.czxid !== this.node.czxid) this.#onGone();
+    const state = await this.#watch.read(connection, this.znode.path, this.#onEvent);
+    if (state?.czxid !== this.znode.czxid) this.#onGone();
   }
 
-  readonly #onEvent = (event: NodeEvent): void => {
+  readonly #onEvent = (event: ZnodeEvent): void => {
     if (event === 'deleted') this.#onGone();
   };
 
   readonly #onGone = (): void => {
-    this.forget();
-    this.#revoke.abort();
+    this.end();
+    this.#revocation.abort();
   };
 }

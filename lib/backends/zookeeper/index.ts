@@ -5,16 +5,19 @@ import { resolveZooKeeperOptions, type ZooKeeperOptions } from './options.js';
 export { type Credentials } from '../../core/index.js';
 export { type ZooKeeperAcl, type ZooKeeperMode, type ZooKeeperOptions } from './options.js';
 
-/** By chance up to half more or less: a waiter that is not told of a release looks by itself within five seconds. */
-const LOOK_AGAIN_MS = 3_300;
+/**
+ * Average milliseconds between two polls of a waiter, varied at random by up to half. A waiter that misses the event of
+ * a release polls within five seconds.
+ */
+const POLL_MS = 3_300;
 
 /**
- * Locks on ZooKeeper 3.5.3 or newer, one server or an ensemble. Connects when first asked. One session holds all keys
- * of this backend: its time-out is their TTL, whatever a call's `ttlMs` says. Use one lock service for each TTL.
+ * Locks on ZooKeeper 3.5.3 or newer, one server or an ensemble. Connects with the first request. One session holds all
+ * keys of this backend: its time-out is their TTL, whatever `ttlMs` a call requests. Use one lock service for each TTL.
  * @throws LockConfigurationError
  */
 export function zookeeper(options: ZooKeeperOptions): BackendFactory {
   const resolved = resolveZooKeeperOptions(options);
-  const polling = { pollMs: LOOK_AGAIN_MS, patienceMs: resolved.patienceMs };
+  const polling = { pollMs: POLL_MS, patienceMs: resolved.patienceMs };
   return () => new LockBackend(new ZooKeeperLeaseStore(resolved), polling);
 }

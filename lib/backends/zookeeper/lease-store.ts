@@ -14,9 +14,9 @@ import {
   trustedUntil,
   type StoreTraits,
 } from '../../core/index.js';
-import { HeldNode } from './held-node.js';
-import { keyInName } from './node-name.js';
-import { childrenOf, type OwnNode } from './nodes.js';
+import { HeldZnode } from './held-znode.js';
+import { decodeKey } from './znode-name.js';
+import { listChildren, type OwnZnode } from './znodes.js';
 import type { QueueEntry, Wake } from './queue-entry.js';
 import { SequentialEntry } from './sequential-entry.js';
 import { EnsembleClient } from './ensemble-client.js';
@@ -25,15 +25,15 @@ import { ConnectionLostError, isFinal, SessionExpiredError } from './error.js';
 import type { ResolvedOptions } from './options.js';
 import type { ZooKeeperSession } from './session.js';
 
-/** How many keys are looked at together. */
-const KEYS_A_PAGE = 100;
+/** Number of keys that are read together. */
+const KEYS_PER_PAGE = 100;
 
-/** All claims to a key are listed together. */
-const MOST_IN_LINE = 1_000;
+/** Limit of the claims to a key: one response lists all of them. */
+const MAX_PERMITS = 1_000;
 
-const ENTRIES = { sequential: SequentialEntry, simple: EphemeralEntry };
+const ENTRY_CLASSES = { sequential: SequentialEntry, simple: EphemeralEntry };
 
-interface Contender {
+interface LeaseRequest {
   readonly key: string;
   readonly owner: string;
   readonly metadata: HolderMetadata;
@@ -41,21 +41,21 @@ interface Contender {
   readonly wake: Wake;
 }
 
-/** The queue entries of one process, all in one session. */
+/** Queue entries of one process, all in one session. */
 export class ZooKeeperLeaseStore implements LeaseStore {
   readonly name = 'zookeeper';
   readonly guarantee: Guarantee;
   readonly traits: StoreTraits;
   readonly #ensemble: EnsembleClient;
   readonly #entries = new SessionEntries<ZooKeeperSession, QueueEntry>();
-  /** Those of waiters that were told that no server can be reached. */
-  readonly #wakesOnceUp = new Set<() => void>();
+  /** Wake-ups of the waiters that were refused because no server was reachable. */
+  readonly #wakesOnReconnect = new Set<() => void>();
 
   constructor(private readonly options: ResolvedOptions) {
     this.guarantee = options.servers.length > 1 ? 'consensus' : 'durable';
-    this.traits = { endsWith: 'session', ...(options.mode === 'sequential' && { maxPermits: MOST_IN_LINE }) };
+    this.traits = { endsWith: 'session', ...(options.mode === 'sequential' && { maxPermits: MAX_PERMITS }) };
     this.#ensemble = new EnsembleClient(options);
-    this.health.onChange(({ status }) => status === 'up' && this.#onUp());
+    this.health.onChange(({ status }) => status === 'up' && this.#wakeOnReconnect());
   }
 
   get health(): HealthSource {
@@ -63,7 +63,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   async start(): Promise<void> {
-    await this.#ensemble.connected();
+    await this.#ensemble.connectedSession();
   }
 
   async tryAcquire(
@@ -74,9 +74,9 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     const wake = this.#entries.wakeUpOf(owner);
-    const contender = { key, owner, metadata, asker, wake };
+    const request = { key, owner, metadata, asker, wake };
     try {
-      return await (wake ? this.#attempt(contender) : this.#attemptTwice(contender));
+      return await (wake ? this.#attempt(request) : this.#attemptWithRetry(request));
     } catch (error) {
       if (!isFinal(error)) throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
@@ -84,49 +84,52 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   async renew(_key: string, owner: string): Promise<boolean> {
-    return (await this.#entries.get(owner)?.held?.renew()) ?? false;
+    return (await this.#entries.get(owner)?.heldZnode?.renew()) ?? false;
   }
 
-  /** Two releases at once are one. In mode `simple` the second could delete the next holder's node. */
+  /**
+   * Releases an owner's entry. Concurrent releases share one request: in mode `simple` a second one could delete the
+   * next holder's znode.
+   */
   async release(_key: string, owner: string): Promise<boolean> {
     const entry = this.#entries.get(owner);
     if (!entry) return false;
-    entry.releasing ??= this.#release(owner, entry);
-    return entry.releasing;
+    entry.pendingRelease ??= this.#release(owner, entry);
+    return entry.pendingRelease;
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
     const unwatch = this.#entries.watch(owner, wake);
     return () => {
-      this.#wakesOnceUp.delete(wake);
+      this.#wakesOnReconnect.delete(wake);
       unwatch();
     };
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { base, connection, entries } = await this.#synced();
-    return entries.holds(connection, base, key, owner);
+    const { base, connection, EntryClass } = await this.#syncedReader();
+    return EntryClass.isHeldBy(connection, base, key, owner);
   }
 
   async look(key: string): Promise<LeaseState> {
-    const { base, connection, entries } = await this.#synced();
-    return entries.look(connection, base, key);
+    const { base, connection, EntryClass } = await this.#syncedReader();
+    return EntryClass.readState(connection, base, key);
   }
 
   async evict(key: string, owner: string): Promise<boolean> {
-    const { base, connection, entries } = await this.#synced();
-    return entries.evict(connection, base, key, owner);
+    const { base, connection, EntryClass } = await this.#syncedReader();
+    return EntryClass.evict(connection, base, key, owner);
   }
 
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
-    const { base, connection, entries } = await this.#synced();
-    const names = await childrenOf(connection, base);
-    const keys = names.flatMap((name) => keyInName(name) ?? []).filter((key) => key.startsWith(prefix));
-    for (let from = 0; from < keys.length; from += KEYS_A_PAGE) {
-      const page = keys.slice(from, from + KEYS_A_PAGE);
-      // The server keeps the node of a free key for a while.
-      const held = await Promise.all(page.map((key) => entries.isHeld(connection, base, key)));
-      yield page.filter((_, index) => held[index]);
+    const { base, connection, EntryClass } = await this.#syncedReader();
+    const names = await listChildren(connection, base);
+    const keys = names.flatMap((name) => decodeKey(name) ?? []).filter((key) => key.startsWith(prefix));
+    for (let from = 0; from < keys.length; from += KEYS_PER_PAGE) {
+      const keysOfPage = keys.slice(from, from + KEYS_PER_PAGE);
+      // The server keeps the parent znode of a free key for a while.
+      const isHeld = await Promise.all(keysOfPage.map((key) => EntryClass.isHeld(connection, base, key)));
+      yield keysOfPage.filter((_, index) => isHeld[index]);
     }
   }
 
@@ -134,78 +137,80 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     return this.#ensemble.close();
   }
 
-  /** For a reading. A follower may lag behind its leader, so it syncs first. */
-  async #synced() {
+  /** Returns a connection to read from, after a sync: a follower may lag behind its leader. */
+  async #syncedReader() {
     const { base, mode } = this.options;
-    const { connection } = await this.#ensemble.connected();
-    await connection.ask('sync', { path: base });
-    return { base, connection, entries: ENTRIES[mode] };
+    const { connection } = await this.#ensemble.connectedSession();
+    await connection.send('sync', { path: base });
+    return { base, connection, EntryClass: ENTRY_CLASSES[mode] };
   }
 
-  /** A caller that does not wait looks once more when the first answer is lost. */
-  async #attemptTwice(contender: Contender): Promise<LeaseAttempt> {
+  /** Makes a second attempt when the first answer is lost, for a caller that does not wait. */
+  async #attemptWithRetry(request: LeaseRequest): Promise<LeaseAttempt> {
     try {
-      return await this.#attempt(contender);
+      return await this.#attempt(request);
     } catch (error) {
-      if (!(error instanceof ConnectionLostError) || !this.#entries.get(contender.owner)) throw error;
-      return this.#attempt(contender);
+      if (!(error instanceof ConnectionLostError) || !this.#entries.get(request.owner)) throw error;
+      return this.#attempt(request);
     }
   }
 
-  async #attempt(contender: Contender): Promise<LeaseAttempt> {
-    const { owner, asker, wake } = contender;
-    const session = await this.#connected(wake);
-    const mayBeThere = this.#entries.get(owner) !== undefined;
-    if (asker?.onSend() === false) throw mayBeThere ? new Error('nobody waits for it any more') : new NotSentError();
-    const entry = this.#entries.getOrCreate(owner, session, () => this.#createEntry(contender, session));
+  async #attempt(request: LeaseRequest): Promise<LeaseAttempt> {
+    const { owner, asker, wake } = request;
+    const session = await this.#connectedSession(wake);
+    const mayHaveEntry = this.#entries.get(owner) !== undefined;
+    if (asker?.onSend() === false) throw mayHaveEntry ? new Error('nobody waits for it any more') : new NotSentError();
+    const entry = this.#entries.getOrCreate(owner, session, () => this.#createEntry(request, session));
     for (;;) {
-      const askedAt = systemClock.now();
-      const position = await entry.look(wake);
-      if (!position.node) return this.#refused(contender, position.holder);
-      const sentAt = session.trustedFrom(askedAt);
-      const isTrusted = systemClock.now() < trustedUntil(sentAt, session.times.trustMs);
-      if (isTrusted) return this.#granted(entry, position.node, sentAt);
-      await session.prove();
+      const requestedAt = systemClock.now();
+      const position = await entry.checkPosition(wake);
+      if (!position.znode) return this.#refuse(request, position.holder);
+      const trustedFrom = session.trustedFrom(requestedAt);
+      const isTrusted = systemClock.now() < trustedUntil(trustedFrom, session.times.trustMs);
+      if (isTrusted) return this.#grant(entry, position.znode, trustedFrom);
+      await session.confirmWithLeader();
     }
   }
 
-  /** A waiter is told at once that no server can be reached. It is woken when one can. */
-  #connected(wake: Wake): Promise<ZooKeeperSession> {
+  /**
+   * Returns the session. Fails at once for a waiter when no server is reachable, and wakes the waiter on the reconnect.
+   */
+  #connectedSession(wake: Wake): Promise<ZooKeeperSession> {
     const { failure } = this.#ensemble;
-    if (!wake || !failure) return this.#ensemble.connected();
-    this.#wakesOnceUp.add(wake);
+    if (!wake || !failure) return this.#ensemble.connectedSession();
+    this.#wakesOnReconnect.add(wake);
     return Promise.reject(failure);
   }
 
-  #onUp(): void {
-    const wakes = [...this.#wakesOnceUp];
-    this.#wakesOnceUp.clear();
+  #wakeOnReconnect(): void {
+    const wakes = [...this.#wakesOnReconnect];
+    this.#wakesOnReconnect.clear();
     for (const wake of wakes) wake();
   }
 
-  #createEntry({ key, owner, metadata }: Contender, session: ZooKeeperSession): QueueEntry {
+  #createEntry({ key, owner, metadata }: LeaseRequest, session: ZooKeeperSession): QueueEntry {
     const { base, acl, mode } = this.options;
-    return new ENTRIES[mode](session, { key, owner, metadata, base, acl });
+    return new ENTRY_CLASSES[mode](session, { key, owner, metadata, base, acl });
   }
 
-  #granted(entry: QueueEntry, node: OwnNode, sentAt: number): LeaseAttempt {
+  #grant(entry: QueueEntry, znode: OwnZnode, trustedFrom: number): LeaseAttempt {
     const { session } = entry;
-    if (session.ended.aborted) throw new SessionExpiredError();
-    if (entry.held?.node.czxid !== node.czxid) {
-      entry.held?.forget();
-      entry.held = new HeldNode(session, node);
+    if (session.endSignal.aborted) throw new SessionExpiredError();
+    if (entry.heldZnode?.znode.czxid !== znode.czxid) {
+      entry.heldZnode?.end();
+      entry.heldZnode = new HeldZnode(session, znode);
     }
     return {
       acquired: true,
-      fencingToken: node.czxid,
+      fencingToken: znode.czxid,
       ttlMs: session.times.trustMs,
-      sentAt,
-      revoked: entry.held.revoked,
+      sentAt: trustedFrom,
+      revoked: entry.heldZnode.revoked,
     };
   }
 
-  /** A caller that does not wait leaves the queue. When that fails, the core does it later. */
-  async #refused({ key, owner, wake }: Contender, holder: Holder | undefined): Promise<LeaseAttempt> {
+  /** Refuses the owner. A caller that does not wait leaves the queue. When that fails, the core releases later. */
+  async #refuse({ key, owner, wake }: LeaseRequest, holder: Holder | undefined): Promise<LeaseAttempt> {
     const refusal = { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) } as const;
     if (wake) return refusal;
     try {
@@ -217,17 +222,17 @@ export class ZooKeeperLeaseStore implements LeaseStore {
     }
   }
 
-  /** Whether the key was the owner's. All entries end with their session. */
+  /** Returns whether the owner held the key. All entries end with their session. */
   async #release(owner: string, entry: QueueEntry): Promise<boolean> {
-    const { held } = entry;
+    const { heldZnode } = entry;
     entry.unwatch();
-    held?.forget();
+    heldZnode?.end();
     try {
-      const released = !entry.session.ended.aborted && (await entry.release());
+      const isDeleted = !entry.session.endSignal.aborted && (await entry.release());
       this.#entries.delete(owner);
-      return released && held !== undefined;
+      return isDeleted && heldZnode !== undefined;
     } catch (error) {
-      entry.releasing = undefined;
+      entry.pendingRelease = undefined;
       if (isFinal(error)) this.#entries.delete(owner);
       throw error;
     }

@@ -1,9 +1,9 @@
 import { type Holder, type HolderMetadata, LockConfigurationError, quote } from '../../core/index.js';
 import { ServerRefusalError } from './error.js';
-import type { HeldNode } from './held-node.js';
-import { holderOf } from './node-name.js';
-import { NodeWatch } from './node-watch.js';
-import { createNode, deleteNode, type NewNode, type OwnNode, readNode } from './nodes.js';
+import type { HeldZnode } from './held-znode.js';
+import { readHolder } from './znode-name.js';
+import { ZnodeWatch } from './znode-watch.js';
+import { createZnode, deleteZnode, type NewZnode, type OwnZnode, readZnode } from './znodes.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import type { ZooKeeperSession } from './session.js';
 import type { ZooKeeperMode } from './options.js';
@@ -13,27 +13,28 @@ export interface QueueEntrySettings {
   readonly key: string;
   readonly owner: string;
   readonly metadata: HolderMetadata;
-  /** The path that all keys lie under. */
+  /** Path above all keys. */
   readonly base: string;
   readonly acl: readonly AclEntry[];
 }
 
-/** The owner has the key, or another owner is in the way. */
-export type QueuePosition = { readonly node: OwnNode } | { readonly node: null; readonly holder: Holder | undefined };
+/** Position in the queue: the owner's znode if it holds the key, otherwise the holder, as far as it is known. */
+export type QueuePosition =
+  { readonly znode: OwnZnode } | { readonly znode: null; readonly holder: Holder | undefined };
 
-/** Called when another look is worth it. A caller without one does not wait. */
+/** Function to call when the entry may have moved up; `undefined` for a caller that does not wait. */
 export type Wake = (() => void) | undefined;
 
-/** The node that an owner has on the server within one session, or may have. */
+/** Entry of an owner in the queue of a key: its znode within one session, or the possibility of one. */
 export abstract class QueueEntry {
-  protected node: OwnNode | undefined;
-  /** A node may have been created: the answer was lost. */
-  protected isUncertain = false;
-  protected readonly watch = new NodeWatch();
-  /** The node by which the owner holds the key; `undefined` before the first grant. */
-  held: HeldNode | undefined;
-  /** The release that is under way. */
-  releasing: Promise<boolean> | undefined;
+  protected znode: OwnZnode | undefined;
+  /** Whether a znode may exist that is not known, because the answer to its creation was lost. */
+  protected isCreationInDoubt = false;
+  protected readonly watch = new ZnodeWatch();
+  /** Znode by which the owner holds the key; `undefined` before the first grant. */
+  heldZnode: HeldZnode | undefined;
+  /** Release that is under way. */
+  pendingRelease: Promise<boolean> | undefined;
 
   constructor(
     readonly session: ZooKeeperSession,
@@ -41,54 +42,54 @@ export abstract class QueueEntry {
   ) {}
 
   /**
-   * Creates the node unless it exists. After a lost connection it first finds out whether it was created.
-   * @throws ConnectionLostError: look again over the next one; ServerRefusalError
+   * Creates the owner's znode unless it exists, and returns its position. After a lost connection it first finds out
+   * whether the znode was created.
+   * @throws ConnectionLostError: try again on the next connection; ServerRefusalError
    */
-  abstract look(wake: Wake): Promise<QueuePosition>;
+  abstract checkPosition(wake: Wake): Promise<QueuePosition>;
 
-  /** Looks on the server for the node of this owner and session, and is certain then. */
-  protected abstract find(connection: ZooKeeperConnection): Promise<void>;
+  /** Finds the znode of this owner and session on the server. The creation is not in doubt afterwards. */
+  protected abstract findOwnZnode(connection: ZooKeeperConnection): Promise<void>;
 
-  /** Deletes the owner's node, and no other. Whether there was one. @throws as `look` */
+  /** Deletes the owner's znode, and no other. Returns whether it existed. @throws as `checkPosition` */
   async release(): Promise<boolean> {
     const { connection } = this.session;
-    if (this.isUncertain) await this.find(connection);
-    const released = this.node !== undefined && (await deleteNode(connection, this.node.path));
-    this.node = undefined;
-    return released;
+    if (this.isCreationInDoubt) await this.findOwnZnode(connection);
+    const isDeleted = this.znode !== undefined && (await deleteZnode(connection, this.znode.path));
+    this.znode = undefined;
+    return isDeleted;
   }
 
-  /** `wake` is called no more. */
   unwatch(): void {
     this.watch.end();
   }
 
-  protected async create(connection: ZooKeeperConnection, path: string, how: NewNode): Promise<OwnNode> {
-    this.isUncertain = true;
+  protected async createOwnZnode(connection: ZooKeeperConnection, path: string, newZnode: NewZnode): Promise<OwnZnode> {
+    this.isCreationInDoubt = true;
     try {
-      this.node = await createNode(connection, path, how);
-      this.isUncertain = false;
-      return this.node;
+      this.znode = await createZnode(connection, path, newZnode);
+      this.isCreationInDoubt = false;
+      return this.znode;
     } catch (error) {
-      this.isUncertain = !(error instanceof ServerRefusalError);
+      this.isCreationInDoubt = !(error instanceof ServerRefusalError);
       throw error;
     }
   }
 
-  /** Reads another owner's node, and has `wake` called at its end. `null`: it is gone. */
+  /** Reads another owner's znode, and watches it for `wake`. Returns `null` if it was deleted. */
   protected async watchPredecessor(
     connection: ZooKeeperConnection,
     path: string,
     wake: Wake,
     holderPath = path,
-  ): Promise<(QueuePosition & { node: null }) | null> {
-    const asked = wake ? this.watch.read(connection, path, wake) : readNode(connection, path);
-    const askedForHolder = holderPath === path ? asked : readNode(connection, holderPath);
-    const [state, first] = await Promise.all([asked, askedForHolder]);
-    return state && { node: null, holder: first ? holderOf(first) : undefined };
+  ): Promise<(QueuePosition & { znode: null }) | null> {
+    const predecessorReading = wake ? this.watch.read(connection, path, wake) : readZnode(connection, path);
+    const holderReading = holderPath === path ? predecessorReading : readZnode(connection, holderPath);
+    const [state, holderState] = await Promise.all([predecessorReading, holderReading]);
+    return state && { znode: null, holder: holderState ? readHolder(holderState) : undefined };
   }
 
-  protected mixedModes(mode: ZooKeeperMode): LockConfigurationError {
+  protected mixedModesError(mode: ZooKeeperMode): LockConfigurationError {
     const { key } = this.settings;
     return new LockConfigurationError(`${quote(key)} is in use by mode ${mode}; all must use the same`, 'mode', key);
   }

@@ -1,109 +1,116 @@
 import { type Clock, pause, type Timer } from '../../core/index.js';
-import { timesOf } from './session-times.js';
-import type { SessionTicket } from './transport/single-connection-client.js';
+import { sessionTimes } from './session-times.js';
+import type { SessionIdentity } from './transport/single-connection-client.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 
-/**
- * A connection on which nothing was answered for so long is asked for a life sign, which a dead one does not answer.
- */
-const LONGEST_QUIET_MS = 2_500;
+/** Milliseconds without an answer after which a heartbeat is sent. A dead connection shows by not answering it. */
+const MAX_QUIET_MS = 2_500;
 
-/** The identity of this process on the server. One connection after the other carries it. All its nodes end with it. */
+/** Session of this process on the ensemble. One connection after the other carries it. All its znodes end with it. */
 export class ZooKeeperSession {
-  readonly ticket: SessionTicket;
-  readonly times: ReturnType<typeof timesOf>;
-  readonly #end = new AbortController();
-  /** By our clock, the leader has surely heard of us then. It keeps the session for its time-out from then on. */
+  readonly identity: SessionIdentity;
+  readonly times: ReturnType<typeof sessionTimes>;
+  readonly #endController = new AbortController();
+  /**
+   * Time by this process's clock at which the leader has surely heard of the session. From then on it keeps the session
+   * for its time-out.
+   */
   #provenAt: number;
-  /** When some of the requests were sent that the leader has answered since then. */
-  #answered: number[] = [];
-  #nextBeat: Promise<void> | undefined;
-  #beatTimer: Timer | undefined;
-  #lastBeatAt: number;
+  /** Send times of some of the requests that the leader has answered since then. */
+  #answeredSentAt: number[] = [];
+  #nextHeartbeat: Promise<void> | undefined;
+  #heartbeatTimer: Timer | undefined;
+  #lastHeartbeatAt: number;
 
   constructor(
-    /** The present connection, or the last one. */
+    /** Current connection, or the last one. */
     public connection: ZooKeeperConnection,
     private readonly clock: Clock,
   ) {
-    this.ticket = connection.ticket;
-    this.times = timesOf(connection.sessionMs);
+    this.identity = connection.identity;
+    this.times = sessionTimes(connection.sessionMs);
     this.#provenAt = connection.openedAt;
-    this.#lastBeatAt = connection.openedAt;
+    this.#lastHeartbeatAt = connection.openedAt;
     connection.onLeaderAnswer = this.#onLeaderAnswer;
-    this.#scheduleBeat();
+    this.#scheduleHeartbeat();
   }
 
-  /** Aborts when the session is over, and everything in it lost. */
-  get ended(): AbortSignal {
-    return this.#end.signal;
+  /** Signal that aborts when the session has ended, and its znodes with it. */
+  get endSignal(): AbortSignal {
+    return this.#endController.signal;
   }
 
-  /** A server that accepts the session again has asked its leader. */
+  /** Continues the session on a new connection. A server that accepts the session has asked its leader. */
   resume(connection: ZooKeeperConnection): void {
     this.connection = connection;
     this.#provenAt = connection.openedAt;
-    this.#answered = [];
+    this.#answeredSentAt = [];
     connection.onLeaderAnswer = this.#onLeaderAnswer;
   }
 
   end(): void {
-    this.#beatTimer?.cancel();
-    this.#end.abort();
+    this.#heartbeatTimer?.cancel();
+    this.#endController.abort();
   }
 
-  /** An answer to a question that was sent at `sentAt` may be trusted for `trustMs` from this time on. */
+  /** Returns the time from which the answer to a request that was sent at `sentAt` may be trusted for `trustMs`. */
   trustedFrom(sentAt: number): number {
     return Math.min(sentAt, this.#provenAt + this.times.trustMs / 2);
   }
 
-  /** A life sign that the leader answers. All calls of one turn share one. @throws ConnectionLostError */
+  /**
+   * Sends a heartbeat that the leader answers. All calls of one event loop iteration share one.
+   * @throws ConnectionLostError
+   */
   heartbeat(): Promise<void> {
-    this.#nextBeat ??= Promise.resolve().then(() => {
-      this.#nextBeat = undefined;
-      return this.#beat();
+    this.#nextHeartbeat ??= Promise.resolve().then(() => {
+      this.#nextHeartbeat = undefined;
+      return this.#sendHeartbeat();
     });
-    return this.#nextBeat;
+    return this.#nextHeartbeat;
   }
 
-  /** Two life signs, the second of which proves that the leader has heard of the first. @throws ConnectionLostError */
-  async prove(): Promise<void> {
+  /**
+   * Sends two heartbeats: the second one proves that the leader has heard of the first one.
+   * @throws ConnectionLostError
+   */
+  async confirmWithLeader(): Promise<void> {
     await this.heartbeat();
     await pause(this.clock, this.times.lagMs);
     await this.heartbeat();
   }
 
-  async #beat(): Promise<void> {
-    this.#lastBeatAt = this.clock.now();
-    await this.connection.ask('sync', { path: '/' });
+  async #sendHeartbeat(): Promise<void> {
+    this.#lastHeartbeatAt = this.clock.now();
+    await this.connection.send('sync', { path: '/' });
   }
 
   readonly #onLeaderAnswer = (sentAt: number): void => {
     const { lagMs } = this.times;
-    const proven = this.#answered.findLast((earlier) => earlier <= sentAt - lagMs) ?? this.#provenAt;
+    const proven = this.#answeredSentAt.findLast((earlier) => earlier <= sentAt - lagMs) ?? this.#provenAt;
     if (proven > this.#provenAt) {
       this.#provenAt = proven;
-      this.#answered = this.#answered.filter((earlier) => earlier > proven);
+      this.#answeredSentAt = this.#answeredSentAt.filter((earlier) => earlier > proven);
     }
-    const last = this.#answered.at(-1) ?? this.#provenAt;
-    if (sentAt - last >= lagMs / 5) this.#answered.push(sentAt);
+    const last = this.#answeredSentAt.at(-1) ?? this.#provenAt;
+    if (sentAt - last >= lagMs / 5) this.#answeredSentAt.push(sentAt);
   };
 
-  get #beatDueAt(): number {
-    const quietSince = Math.max(this.#lastBeatAt, this.connection.heardAt);
-    return Math.min(this.#lastBeatAt + this.times.beatMs, quietSince + LONGEST_QUIET_MS);
+  get #heartbeatDueAt(): number {
+    const quietSince = Math.max(this.#lastHeartbeatAt, this.connection.heardAt);
+    return Math.min(this.#lastHeartbeatAt + this.times.heartbeatMs, quietSince + MAX_QUIET_MS);
   }
 
-  #scheduleBeat(): void {
-    const leftMs = this.#beatDueAt - this.clock.now();
-    this.#beatTimer = this.clock.schedule(leftMs, () => this.#onBeatDue(), { background: true });
+  #scheduleHeartbeat(): void {
+    const leftMs = this.#heartbeatDueAt - this.clock.now();
+    this.#heartbeatTimer = this.clock.schedule(leftMs, () => this.#onHeartbeatDue(), { background: true });
   }
 
-  #onBeatDue(): void {
-    const isDue = this.clock.now() >= this.#beatDueAt;
-    if (isDue) this.#lastBeatAt = this.clock.now();
-    // A failure shows in the end of the connection.
-    if (isDue && this.connection.alive) this.heartbeat().catch(() => undefined);
-    this.#scheduleBeat();
+  #onHeartbeatDue(): void {
+    const isDue = this.clock.now() >= this.#heartbeatDueAt;
+    if (isDue) this.#lastHeartbeatAt = this.clock.now();
+    // A failure also ends the connection, which is handled elsewhere.
+    if (isDue && this.connection.isAlive) this.heartbeat().catch(() => undefined);
+    this.#scheduleHeartbeat();
   }
 }

@@ -1,54 +1,62 @@
-import { childrenOf, type NodeState, readNode } from './nodes.js';
+import { listChildren, type ZnodeState, readZnode } from './znodes.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
-import type { NodeEvent } from './transport/single-connection-client.js';
+import type { ZnodeEvent } from './transport/single-connection-client.js';
 
-/** Watches one node, or its children. Tells once of the next change, or of the end of the connection. */
-export class NodeWatch {
-  /** `undefined` when there is nothing more to tell. */
+/**
+ * Watch of one znode, or of its children. Calls its listener once: for the next change, or for the end of the
+ * connection.
+ */
+export class ZnodeWatch {
+  /** Connection of the watch; `undefined` when nothing is watched. */
   #connection: ZooKeeperConnection | undefined;
-  #forget: () => void = () => undefined;
+  #removeListener: () => void = () => undefined;
 
   isOn(connection: ZooKeeperConnection): boolean {
     return this.#connection === connection;
   }
 
-  /** Reads a node, and watches it instead of the former one. `null`: it does not exist, and nothing is watched. */
-  async read(connection: ZooKeeperConnection, path: string, onEvent: (event: NodeEvent) => void) {
-    const forget = this.#begin(connection, path, onEvent);
-    let state: NodeState | null = null;
+  /**
+   * Reads a znode, and watches it instead of the last one. Returns `null`, and watches nothing, if it does not exist.
+   */
+  async read(connection: ZooKeeperConnection, path: string, onEvent: (event: ZnodeEvent) => void) {
+    const removeListener = this.#addListener(connection, path, onEvent);
+    let state: ZnodeState | null = null;
     try {
-      state = await readNode(connection, path, true);
+      state = await readZnode(connection, path, true);
     } finally {
       if (!state) {
-        forget();
+        removeListener();
         this.#connection = undefined;
       }
     }
     return state;
   }
 
-  /** Lists the children of a node, and watches for others instead of what was watched before. */
+  /** Lists the children of a znode, and watches for others instead of the last watch. */
   list(connection: ZooKeeperConnection, path: string, onEvent: () => void): Promise<readonly string[]> {
-    this.#begin(connection, path, onEvent);
-    return childrenOf(connection, path, true);
+    this.#addListener(connection, path, onEvent);
+    return listChildren(connection, path, true);
   }
 
   end(): void {
     this.#connection = undefined;
-    this.#forget();
+    this.#removeListener();
   }
 
-  /** Listens before the request is sent: the event may come with the same packet as the answer. */
-  #begin(connection: ZooKeeperConnection, path: string, onEvent: (event: NodeEvent) => void): () => void {
+  /**
+   * Adds the listener, before the request is sent: the event may arrive in the same packet as the answer. Returns a
+   * function that removes it.
+   */
+  #addListener(connection: ZooKeeperConnection, path: string, onEvent: (event: ZnodeEvent) => void): () => void {
     this.end();
-    const listener = (event: NodeEvent): void => {
+    const listener = (event: ZnodeEvent): void => {
       this.#connection = undefined;
       onEvent(event);
     };
-    const forget = (): void => connection.watches.delete(path, listener);
+    const removeListener = (): void => connection.watches.delete(path, listener);
     this.#connection = connection;
-    this.#forget = forget;
+    this.#removeListener = removeListener;
     connection.watches.add(path, listener);
-    return forget;
+    return removeListener;
   }
 }

@@ -2,31 +2,33 @@ import { isRefusal, NO_NODE, NODE_EXISTS } from './error.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
 import { type AclEntry, CONTAINER, PERSISTENT, type RequestFields } from './transport/wire.js';
 
-/** A node of this process, and the number of the transaction that created it: no other node ever has the same. */
-export interface OwnNode {
+/** Znode of this process, and the number of the transaction that created it: no other znode ever has the same. */
+export interface OwnZnode {
   readonly path: string;
   readonly czxid: bigint;
 }
 
-export interface NodeState {
+export interface ZnodeState {
   readonly czxid: bigint;
   readonly ctime: Buffer;
   readonly data: Buffer | undefined;
-  /** The id of the session that it ends with. */
+  /** Id of the session whose end deletes the znode. */
   readonly session: Buffer;
 }
 
-export type NewNode = Required<Pick<RequestFields, 'data' | 'acl' | 'flags'>>;
+export type NewZnode = Required<Pick<RequestFields, 'data' | 'acl' | 'flags'>>;
 
-/** @throws ServerRefusalError NO_NODE without a parent */
-export async function createNode(connection: ZooKeeperConnection, path: string, how: NewNode): Promise<OwnNode> {
-  const answer = await connection.ask('create', { path, ...how }, `create a node in ${parentOf(path)}`);
+/** Creates a znode. @throws ServerRefusalError with `NO_NODE` if the parent is missing */
+export async function createZnode(
+  connection: ZooKeeperConnection,
+  path: string,
+  newZnode: NewZnode,
+): Promise<OwnZnode> {
+  const answer = await connection.send('create', { path, ...newZnode }, `create a node in ${parentPath(path)}`);
   return { path: answer.data?.toString() ?? path, czxid: answer.stat.czxid.readBigInt64BE() };
 }
 
-/**
- * Creates the node, and as persistent ones all above it that are missing. The server removes a container when empty.
- */
+/** Creates a znode and, as persistent ones, its missing parents. The server deletes a container when it is empty. */
 export async function createParents(
   connection: ZooKeeperConnection,
   path: string,
@@ -35,65 +37,65 @@ export async function createParents(
 ): Promise<void> {
   const name = flags === CONTAINER ? 'createContainer' : 'createPersistent';
   try {
-    await connection.ask(name, { path, acl, flags, data: Buffer.alloc(0) }, `create ${path}`);
+    await connection.send(name, { path, acl, flags, data: Buffer.alloc(0) }, `create ${path}`);
   } catch (error) {
     if (isRefusal(error, NODE_EXISTS)) return;
-    if (!isRefusal(error, NO_NODE) || parentOf(path) === '/') throw error;
-    await createParents(connection, parentOf(path), acl, PERSISTENT);
+    if (!isRefusal(error, NO_NODE) || parentPath(path) === '/') throw error;
+    await createParents(connection, parentPath(path), acl, PERSISTENT);
     await createParents(connection, path, acl, flags);
   }
 }
 
-/** `null` when it does not exist; then nothing is watched. */
-export async function readNode(
+/** Reads a znode. Returns `null`, and watches nothing, if it does not exist. */
+export async function readZnode(
   connection: ZooKeeperConnection,
   path: string,
   watch = false,
-): Promise<NodeState | null> {
-  const asked = connection.ask('read', { path, watch }, `read a node in ${parentOf(path)}`);
-  const answer = await unlessMissing(asked, null);
+): Promise<ZnodeState | null> {
+  const request = connection.send('read', { path, watch }, `read a node in ${parentPath(path)}`);
+  const answer = await unlessMissing(request, null);
   if (!answer) return null;
   const { data, stat } = answer;
   return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, session: stat.ephemeralOwner };
 }
 
-/** None where the node does not exist; then nothing is watched. */
-export async function childrenOf(
+/** Lists the children of a znode. Returns none, and watches nothing, if it does not exist. */
+export async function listChildren(
   connection: ZooKeeperConnection,
   path: string,
   watch = false,
 ): Promise<readonly string[]> {
-  const answer = await unlessMissing(connection.ask('children', { path, watch }, `list ${path}`), null);
+  const answer = await unlessMissing(connection.send('children', { path, watch }, `list ${path}`), null);
   return answer?.children ?? [];
 }
 
-/** @throws ServerRefusalError NO_NODE, and also without the right to write */
-export async function writeNode(connection: ZooKeeperConnection, { path }: OwnNode, data: Buffer): Promise<void> {
-  await connection.ask('write', { path, data, version: -1 }, `write a node in ${parentOf(path)}`);
+/** Overwrites the data. @throws ServerRefusalError if the znode is missing, or without permission to write */
+export async function writeZnode(connection: ZooKeeperConnection, { path }: OwnZnode, data: Buffer): Promise<void> {
+  await connection.send('write', { path, data, version: -1 }, `write a node in ${parentPath(path)}`);
 }
 
-/** Whether it was there. */
-export function deleteNode(connection: ZooKeeperConnection, path: string): Promise<boolean> {
-  const asked = connection.ask('delete', { path, version: -1 }, `delete a node in ${parentOf(path)}`);
+/** Deletes a znode. Returns whether it existed. */
+export function deleteZnode(connection: ZooKeeperConnection, path: string): Promise<boolean> {
+  const request = connection.send('delete', { path, version: -1 }, `delete a node in ${parentPath(path)}`);
   return unlessMissing(
-    asked.then(() => true),
+    request.then(() => true),
     false,
   );
 }
 
-async function unlessMissing<T, Otherwise>(asked: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
+async function unlessMissing<T, Otherwise>(request: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
   try {
-    return await asked;
+    return await request;
   } catch (error) {
     if (isRefusal(error, NO_NODE)) return otherwise;
     throw error;
   }
 }
 
-export function parentOf(path: string): string {
+export function parentPath(path: string): string {
   return path.slice(0, path.lastIndexOf('/')) || '/';
 }
 
-export function nameOf(path: string): string {
+export function znodeName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }

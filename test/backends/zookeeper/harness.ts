@@ -1,5 +1,5 @@
-import { nameOfKey } from '../../../lib/backends/zookeeper/node-name.js';
-import { inOrder } from '../../../lib/backends/zookeeper/queue-order.js';
+import { encodeKey } from '../../../lib/backends/zookeeper/znode-name.js';
+import { sortBySequence } from '../../../lib/backends/zookeeper/queue-order.js';
 import type { BackendHarness, Listener } from '../../conformance/backend-harness.js';
 import { ZookeeperEnsemble } from '../../servers/zookeeper-ensemble.js';
 import { ZookeeperOperator } from '../../servers/zookeeper-operator.js';
@@ -36,9 +36,9 @@ export function zookeeperHarness(
   });
   /** The paths of the nodes that have the key, or wait for it, in this order. */
   const nodesOf = async (key: string): Promise<string[]> => {
-    const path = `/locks/${nameOfKey(key)}`;
+    const path = `/locks/${encodeKey(key)}`;
     if (mode === 'simple') return (await operator.read(path)) ? [path] : [];
-    return inOrder(await operator.children(path)).map((name) => `${path}/${name}`);
+    return sortBySequence(await operator.children(path)).map((name) => `${path}/${name}`);
   };
   return {
     server: () => {

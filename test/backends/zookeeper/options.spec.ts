@@ -3,8 +3,14 @@ import fc from 'fast-check';
 import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { zookeeper, type ZooKeeperOptions } from 'nestjs-distributed-lock/zookeeper';
 import { parseConnectString } from '../../../lib/backends/zookeeper/connect-string.js';
-import { contenderPrefix, dataOf, holderOf, nameOfKey, ownerOf } from '../../../lib/backends/zookeeper/node-name.js';
-import { inOrder, numbersAreUsedUp } from '../../../lib/backends/zookeeper/queue-order.js';
+import {
+  contenderPrefix,
+  encodeData,
+  readHolder,
+  encodeKey,
+  readDataOwner,
+} from '../../../lib/backends/zookeeper/znode-name.js';
+import { sortBySequence, areSequencesExhausted } from '../../../lib/backends/zookeeper/queue-order.js';
 
 const connectString = '127.0.0.1:2181';
 
@@ -93,7 +99,7 @@ describe('names of nodes', () => {
     const keys = fc.string({ unit: 'binary', minLength: 1 }).filter((key) => key.isWellFormed());
     fc.assert(
       fc.property(keys, (key) => {
-        const name = nameOfKey(key);
+        const name = encodeKey(key);
         expect(name).toMatch(/^[\w.!~*'()%-]+$/u);
         expect(['.', '..']).not.toContain(name);
         expect(decodeURIComponent(name)).toBe(key);
@@ -111,14 +117,14 @@ describe('names of nodes', () => {
   it("lie over data that may be anybody's", () => {
     const state = { czxid: 1n, session: Buffer.alloc(8), ctime: Buffer.from('0000019aa0000000', 'hex') };
     const since = new Date(0x019aa0000000);
-    const holderIn = (data: Buffer | undefined) => holderOf({ ...state, data });
-    expect(holderIn(dataOf({ host: 'h', pid: 7, label: 'l' }))).toEqual({ host: 'h', pid: 7, label: 'l', since });
-    expect(holderIn(dataOf({ host: 'h', pid: 7 }, 'owner'))).toEqual({ host: 'h', pid: 7, since });
-    expect(ownerOf({ ...state, data: dataOf({ host: 'h', pid: 7 }, 'owner') })).toBe('owner');
+    const holderIn = (data: Buffer | undefined) => readHolder({ ...state, data });
+    expect(holderIn(encodeData({ host: 'h', pid: 7, label: 'l' }))).toEqual({ host: 'h', pid: 7, label: 'l', since });
+    expect(holderIn(encodeData({ host: 'h', pid: 7 }, 'owner'))).toEqual({ host: 'h', pid: 7, since });
+    expect(readDataOwner({ ...state, data: encodeData({ host: 'h', pid: 7 }, 'owner') })).toBe('owner');
     for (const text of [undefined, '', 'text', 'null', '[]', '{"host":1}', '{"pid":7}']) {
       const data = text === undefined ? undefined : Buffer.from(text);
       expect(holderIn(data)).toBeUndefined();
-      expect(ownerOf({ ...state, data })).toBeUndefined();
+      expect(readDataOwner({ ...state, data })).toBeUndefined();
     }
   });
 });
@@ -126,13 +132,13 @@ describe('names of nodes', () => {
 describe('the queue', () => {
   it('is in the order of the numbers, whoever is in it', () => {
     const names = ['9@z:b:0000000010', '1@a:a:0000000009', 'z:y:x', '5@a:c:0000000100', 'someone-else-0000000001'];
-    expect(inOrder(names)).toEqual(['1@a:a:0000000009', '9@z:b:0000000010', '5@a:c:0000000100']);
+    expect(sortBySequence(names)).toEqual(['1@a:a:0000000009', '9@z:b:0000000010', '5@a:c:0000000100']);
   });
 
   it('tells when the numbers are used up', () => {
-    expect(numbersAreUsedUp(['1@a:a:0000000000', '1@a:a:2147483646', 'other'])).toBe(false);
-    expect(numbersAreUsedUp(['1@a:a:2147483647'])).toBe(true);
-    expect(numbersAreUsedUp(['1@a:a:2147483646', '1@a:a:-2147483648'])).toBe(true);
-    expect(numbersAreUsedUp(['1@a:a:-000000001'])).toBe(true);
+    expect(areSequencesExhausted(['1@a:a:0000000000', '1@a:a:2147483646', 'other'])).toBe(false);
+    expect(areSequencesExhausted(['1@a:a:2147483647'])).toBe(true);
+    expect(areSequencesExhausted(['1@a:a:2147483646', '1@a:a:-2147483648'])).toBe(true);
+    expect(areSequencesExhausted(['1@a:a:-000000001'])).toBe(true);
   });
 });

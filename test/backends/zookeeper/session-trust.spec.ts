@@ -61,7 +61,7 @@ async function simulate({ tickMs, sessionTicks, phase, asks, cut }: Run) {
   let [trustedUntil, grants] = [0, 0];
   const take = async (): Promise<void> => {
     const askedAt = clock.now();
-    await connection.ask();
+    await connection.send();
     trustedUntil = Math.max(trustedUntil, session.trustedFrom(askedAt) + session.times.trustMs);
     grants += 1;
   };
@@ -92,9 +92,9 @@ function lastHeard({ touches, cutAt }: FakeConnection, everyMs: number, phase: n
 
 /** Answers what goes to the leader at once, until the follower is cut off. */
 class FakeConnection {
-  readonly alive = true;
+  readonly isAlive = true;
   readonly openedAt = 0;
-  readonly ticket = { id: Buffer.alloc(8), password: Buffer.alloc(16) };
+  readonly identity = { id: Buffer.alloc(8), password: Buffer.alloc(16) };
   /** When the follower has heard of us; the leader has made the session. */
   readonly touches = [0];
   heardAt = 0;
@@ -106,7 +106,7 @@ class FakeConnection {
     readonly sessionMs: number,
   ) {}
 
-  ask(): Promise<void> {
+  send(): Promise<void> {
     const sentAt = this.clock.now();
     this.touches.push(sentAt);
     if (sentAt >= this.cutAt) return new Promise(() => undefined);

@@ -3,8 +3,8 @@ import { Deadline, type LockBackend, LockService, type LockServiceOptions } from
 import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
 import { zookeeper, type ZooKeeperOptions } from 'nestjs-distributed-lock/zookeeper';
-import { nameOfKey } from '../../../lib/backends/zookeeper/node-name.js';
-import { inOrder } from '../../../lib/backends/zookeeper/queue-order.js';
+import { encodeKey } from '../../../lib/backends/zookeeper/znode-name.js';
+import { sortBySequence } from '../../../lib/backends/zookeeper/queue-order.js';
 import { ZookeeperOperator } from '../../servers/zookeeper-operator.js';
 import { ZookeeperServer, type ZookeeperServerOptions } from '../../servers/zookeeper-server.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
@@ -54,14 +54,14 @@ export class ZookeeperWorld {
 
   /** The names of the nodes of those who have the key or wait for it, in their order. */
   async queue(key: string): Promise<readonly string[]> {
-    return inOrder(await this.operator.children(`/locks/${nameOfKey(key)}`));
+    return sortBySequence(await this.operator.children(`/locks/${encodeKey(key)}`));
   }
 
   /** The node of the present holder. */
   async holderPath(key: string): Promise<string> {
     const [first] = await this.queue(key);
     if (first === undefined) throw new Error(`nobody has ${key}`);
-    return `/locks/${nameOfKey(key)}/${first}`;
+    return `/locks/${encodeKey(key)}/${first}`;
   }
 
   closing<T extends { close(): Promise<void> }>(opened: T): T {

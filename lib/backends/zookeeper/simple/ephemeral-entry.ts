@@ -1,83 +1,91 @@
 import type { LeaseState } from '../../../core/index.js';
-import { dataOf, holderOf, nameOfKey, ownerOf } from '../node-name.js';
-import { createParents, deleteNode, type OwnNode, readNode } from '../nodes.js';
+import { encodeData, readHolder, encodeKey, readDataOwner } from '../znode-name.js';
+import { createParents, deleteZnode, type OwnZnode, readZnode } from '../znodes.js';
 import { QueueEntry, type QueuePosition, type Wake } from '../queue-entry.js';
 import type { ZooKeeperConnection } from '../transport/connection.js';
 import { isRefusal, NO_NODE, NODE_EXISTS } from '../error.js';
 import { EPHEMERAL, PERSISTENT } from '../transport/wire.js';
 
-const NO_SESSION = Buffer.alloc(8);
+const NO_SESSION_ID = Buffer.alloc(8);
 
 /**
- * The key is one ephemeral node: the owner that creates it has the key. All others wait for its end and race for the
- * next. All holders share the path by which a node is deleted, so a release first reads which owner it has. An operator
- * who deletes a node in between lets that release free the next holder's: `sequential` has no such gap.
+ * Ephemeral znode that is the key: the owner that creates it holds the key. All others wait for its deletion, and
+ * contend. All holders share the path by which a znode is deleted, so a release first reads the owner in it. If an
+ * operator deletes the znode in between, that release may delete the next holder's znode: mode `sequential` has no such
+ * gap.
  */
 export class EphemeralEntry extends QueueEntry {
-  static async holds(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
-    const state = await readNode(connection, `${base}/${nameOfKey(key)}`);
-    return state !== null && ownerOf(state) === owner;
+  static async isHeldBy(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
+    const state = await readZnode(connection, `${base}/${encodeKey(key)}`);
+    return state !== null && readDataOwner(state) === owner;
   }
 
   static async isHeld(connection: ZooKeeperConnection, base: string, key: string): Promise<boolean> {
-    return (await readNode(connection, `${base}/${nameOfKey(key)}`)) !== null;
+    return (await readZnode(connection, `${base}/${encodeKey(key)}`)) !== null;
   }
 
-  static async look(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
-    const state = await readNode(connection, `${base}/${nameOfKey(key)}`);
+  static async readState(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
+    const state = await readZnode(connection, `${base}/${encodeKey(key)}`);
     if (!state) return {};
-    const owner = ownerOf(state);
-    return { holder: { owner: typeof owner === 'string' ? owner : '', fencingToken: state.czxid, ...holderOf(state) } };
+    const owner = readDataOwner(state);
+    return {
+      holder: { owner: typeof owner === 'string' ? owner : '', fencingToken: state.czxid, ...readHolder(state) },
+    };
   }
 
-  /** Has the gap of a release: it may hit the next owner of the same moment. */
+  /** Deletes the znode if the owner holds the key. Like a release, it may hit the next owner at the same moment. */
   static async evict(connection: ZooKeeperConnection, base: string, key: string, owner: string): Promise<boolean> {
-    const isOwners = await EphemeralEntry.holds(connection, base, key, owner);
-    return isOwners && deleteNode(connection, `${base}/${nameOfKey(key)}`);
+    const isOwners = await EphemeralEntry.isHeldBy(connection, base, key, owner);
+    return isOwners && deleteZnode(connection, `${base}/${encodeKey(key)}`);
   }
 
-  readonly #path = `${this.settings.base}/${nameOfKey(this.settings.key)}`;
+  readonly #path = `${this.settings.base}/${encodeKey(this.settings.key)}`;
 
-  async look(wake: Wake): Promise<QueuePosition> {
+  async checkPosition(wake: Wake): Promise<QueuePosition> {
     for (;;) {
       const { connection } = this.session;
-      if (this.isUncertain || this.node) await this.find(connection);
-      const node = this.node ?? (await this.#enter(connection));
-      if (node) return { node };
+      if (this.isCreationInDoubt || this.znode) await this.findOwnZnode(connection);
+      const znode = this.znode ?? (await this.#createZnode(connection));
+      if (znode) return { znode };
       const position = await this.watchPredecessor(connection, this.#path, wake);
-      if (position && !position.holder) await this.#assertMode(connection);
+      if (position && !position.holder) await this.#assertSimpleMode(connection);
       if (position) return position;
     }
   }
 
   override release(): Promise<boolean> {
-    this.isUncertain ||= this.node !== undefined;
+    this.isCreationInDoubt ||= this.znode !== undefined;
     return super.release();
   }
 
-  /** `undefined`: another owner has it. */
-  async #enter(connection: ZooKeeperConnection): Promise<OwnNode | undefined> {
+  /** Creates the znode; `undefined` if another owner has created it. */
+  async #createZnode(connection: ZooKeeperConnection): Promise<OwnZnode | undefined> {
     const { acl, base, metadata, owner } = this.settings;
     try {
-      return await this.create(connection, this.#path, { acl, data: dataOf(metadata, owner), flags: EPHEMERAL });
+      return await this.createOwnZnode(connection, this.#path, {
+        acl,
+        data: encodeData(metadata, owner),
+        flags: EPHEMERAL,
+      });
     } catch (error) {
       if (isRefusal(error, NODE_EXISTS)) return undefined;
       if (!isRefusal(error, NO_NODE)) throw error;
     }
     await createParents(connection, base, acl, PERSISTENT);
-    return this.#enter(connection);
+    return this.#createZnode(connection);
   }
 
-  protected async find(connection: ZooKeeperConnection): Promise<void> {
-    const state = await readNode(connection, this.#path);
-    const isOwn = state?.session.equals(this.session.ticket.id) === true && ownerOf(state) === this.settings.owner;
-    this.node = isOwn ? { path: this.#path, czxid: state.czxid } : undefined;
-    this.isUncertain = false;
+  protected async findOwnZnode(connection: ZooKeeperConnection): Promise<void> {
+    const state = await readZnode(connection, this.#path);
+    const isOwn =
+      state?.session.equals(this.session.identity.id) === true && readDataOwner(state) === this.settings.owner;
+    this.znode = isOwn ? { path: this.#path, czxid: state.czxid } : undefined;
+    this.isCreationInDoubt = false;
   }
 
-  /** A node without a session would be in the way for ever. */
-  async #assertMode(connection: ZooKeeperConnection): Promise<void> {
-    const state = await readNode(connection, this.#path);
-    if (state?.session.equals(NO_SESSION) === true) throw this.mixedModes('sequential');
+  /** Throws when the znode belongs to no session: it would never be deleted. */
+  async #assertSimpleMode(connection: ZooKeeperConnection): Promise<void> {
+    const state = await readZnode(connection, this.#path);
+    if (state?.session.equals(NO_SESSION_ID) === true) throw this.mixedModesError('sequential');
   }
 }

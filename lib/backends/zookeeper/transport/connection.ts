@@ -1,6 +1,6 @@
 import { ReplyTimeouts, systemClock } from '../../../core/index.js';
-import { silenceMsOf } from '../session-times.js';
-import { connectOnce, type Handshake, type SessionTicket } from './single-connection-client.js';
+import { maxSilenceMs } from '../session-times.js';
+import { connectOnce, type Handshake, type SessionIdentity } from './single-connection-client.js';
 import { WatchList } from './watch-list.js';
 import {
   CONNECTION_LOSS,
@@ -13,14 +13,14 @@ import {
 } from '../error.js';
 import {
   type Client,
-  isOfLeader,
+  isAnsweredByLeader,
   type JuteRequest,
   type OperationName,
   type Payload,
   type RequestFields,
 } from './wire.js';
 
-interface Pending {
+interface PendingRequest {
   readonly name: OperationName;
   readonly operation: string;
   readonly sentAt: number;
@@ -29,35 +29,40 @@ interface Pending {
 }
 
 /**
- * The client numbers its requests with 31 bits and never begins again. When they are used up it throws where nobody can
- * catch it. A connection ends before that, and leaves some numbers for the requests in the client's queue.
+ * Maximum number of a request. The client library numbers requests with 31 bits and never starts again. After the last
+ * number it throws where no caller can catch the error. A connection ends before that, and leaves some numbers for the
+ * requests in the library's queue.
  */
-const NUMBERS_PER_CONNECTION = 2 ** 31 - 2 ** 20;
+const MAX_REQUEST_NUMBER = 2 ** 31 - 2 ** 20;
 
 /**
- * One TCP connection. By itself node-zookeeper-client 1.1.3 waits for ever on a silent server and sends abandoned
- * requests late. It forgets callbacks, and ends the process on half a frame or an unknown error. Here a connection is
- * cut when an answer is overdue or makes no sense. Its end rejects all requests and fires all watches.
+ * Connection to one server over TCP. By itself node-zookeeper-client 1.1.3 waits without a limit for a silent server,
+ * and sends abandoned requests late. It loses callbacks, and ends the process on half a frame or an unknown error. This
+ * class ends a connection when an answer is overdue or does not fit. The end rejects all requests and fires all
+ * watches.
  */
 export class ZooKeeperConnection {
-  /** Resolves once we are in the session. @throws SessionExpiredError, SessionRefusedError, ConnectionLostError */
+  /**
+   * Resolves when the server has accepted the session.
+   * @throws SessionExpiredError, SessionRefusedError, ConnectionLostError
+   */
   readonly ready: Promise<void>;
-  /** Resolves to the reason when the connection is over. */
+  /** Resolves to the reason when the connection has ended. */
   readonly ended: Promise<Error>;
-  /** Before anything was sent. */
+  /** Time before anything was sent. */
   readonly openedAt = systemClock.now();
   /** Listeners that are called once, when a watch fires or the connection ends. */
   readonly watches = new WatchList();
-  /** Called when the leader has answered a request, with the time at which it was sent. */
+  /** Listener that is called when the leader has answered a request, with the time at which the request was sent. */
   onLeaderAnswer: (sentAt: number) => void = () => undefined;
   readonly #client: Client;
-  readonly #pending = new Set<Pending>();
-  #end: Error | undefined;
+  readonly #pending = new Set<PendingRequest>();
+  #endReason: Error | undefined;
   #onEnd: (error: Error) => void = () => undefined;
-  #trouble: Error | undefined;
-  /** When a question was last answered; before that, `openedAt`. */
+  #firstFailure: Error | undefined;
+  /** Time of the last answer; before the first one, `openedAt`. */
   heardAt = this.openedAt;
-  /** Made with the first request: the server has set the session's time-out by then. */
+  /** Time-outs of requests, created with the first one: by then the server has set the session's time-out. */
   #timeouts: ReplyTimeouts | undefined;
 
   constructor(
@@ -65,8 +70,8 @@ export class ZooKeeperConnection {
     handshakeMs: number,
   ) {
     this.ended = new Promise((resolve) => (this.#onEnd = resolve));
-    const late = (): void => this.cut(new Error(`no handshake within ${Math.round(handshakeMs)} ms`));
-    const timeout = systemClock.schedule(handshakeMs, late);
+    const onHandshakeTimeout = (): void => this.end(new Error(`no handshake within ${Math.round(handshakeMs)} ms`));
+    const timeout = systemClock.schedule(handshakeMs, onHandshakeTimeout);
     let onReady: () => void = () => undefined;
     const ready = new Promise<void>((resolve, reject) => {
       onReady = resolve;
@@ -75,57 +80,60 @@ export class ZooKeeperConnection {
     this.ready = ready.finally(() => timeout.cancel());
     this.#client = connectOnce(handshake, {
       onReady: () => onReady(),
-      onOver: (why) => this.cut(why),
-      onError: (error) => (this.#trouble ??= error),
+      onEnd: (reason) => this.end(reason),
+      onError: (error) => (this.#firstFailure ??= error),
       onEvent: (path, event) => this.watches.fire(path, event),
       onUnknownError: (code) => this.#onUnknownError(code),
     });
   }
 
-  get alive(): boolean {
-    return this.#end === undefined;
+  get isAlive(): boolean {
+    return this.#endReason === undefined;
   }
 
-  get ticket(): SessionTicket {
+  get identity(): SessionIdentity {
     return { id: this.#client.getSessionId(), password: this.#client.getSessionPassword() };
   }
 
-  /** Set by the server, which may allow more or less than what was asked for. */
+  /** Time-out of the session, set by the server, which may allow more or less than was requested. */
   get sessionMs(): number {
     return this.#client.getSessionTimeout();
   }
 
-  /** Sends at once. Answers come in the order of the calls. @throws ConnectionLostError, ServerRefusalError */
-  ask(name: OperationName, fields: RequestFields, operation: string = name): Promise<Payload> {
+  /**
+   * Sends a request at once. Answers arrive in the order of the calls.
+   * @throws ConnectionLostError, ServerRefusalError
+   */
+  send(name: OperationName, fields: RequestFields, operation: string = name): Promise<Payload> {
     return new Promise((resolve, reject) => {
       const request = this.handshake.wire.request(name, fields);
-      const usedUp = this.#client.connectionManager.xid >= NUMBERS_PER_CONNECTION;
-      if (usedUp) this.cut(new Error('the numbers of its requests are nearly used up'));
-      if (this.#end) return reject(this.#end);
-      const pending: Pending = { name, operation, sentAt: systemClock.now(), resolve, reject };
+      const isUsedUp = this.#client.connectionManager.xid >= MAX_REQUEST_NUMBER;
+      if (isUsedUp) this.end(new Error('the numbers of its requests are nearly used up'));
+      if (this.#endReason) return reject(this.#endReason);
+      const pending: PendingRequest = { name, operation, sentAt: systemClock.now(), resolve, reject };
       this.#pending.add(pending);
-      (this.#timeouts ??= this.#watchSilence()).start();
-      this.#cork();
+      (this.#timeouts ??= this.#createTimeouts()).start();
+      this.#batchWrites();
       this.#send(pending, request);
     });
   }
 
-  /** Ends it without a word to the server. */
-  cut(why?: Error): void {
-    this.#trouble ??= why;
-    if (this.#end) return;
-    this.#end = this.#lastError();
+  /** Ends the connection without notifying the server. */
+  end(reason?: Error): void {
+    this.#firstFailure ??= reason;
+    if (this.#endReason) return;
+    this.#endReason = this.#toEndReason();
     const { connectTimeoutHandler, socket } = this.#client.connectionManager;
     clearTimeout(connectTimeoutHandler ?? undefined);
     socket.destroy();
-    this.#onEnd(this.#end);
-    for (const { reject } of this.#pending) reject(this.#end);
+    this.#onEnd(this.#endReason);
+    for (const { reject } of this.#pending) reject(this.#endReason);
     this.#pending.clear();
     this.watches.fireAll('lost');
   }
 
-  /** When the client throws, the request may have been sent, or not: the connection ends. */
-  #send(pending: Pending, request: JuteRequest): void {
+  /** Sends a request. When the library throws, the request may have been sent, so the connection ends. */
+  #send(pending: PendingRequest, request: JuteRequest): void {
     try {
       this.#client.connectionManager.queue(request, (error, answer) => {
         this.heardAt = systemClock.now();
@@ -133,28 +141,28 @@ export class ZooKeeperConnection {
         else this.#onAnswer(pending, answer.payload);
       });
     } catch (error) {
-      this.cut(error instanceof Error ? error : new Error(String(error)));
+      this.end(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
-  #lastError(): Error {
-    const why = this.#trouble;
-    if (why instanceof SessionExpiredError || why instanceof SessionRefusedError) return why;
+  #toEndReason(): Error {
+    const reason = this.#firstFailure;
+    if (reason instanceof SessionExpiredError || reason instanceof SessionRefusedError) return reason;
     const { host, port } = this.handshake.server;
-    return new ConnectionLostError(`${host}:${port}: ${why?.message ?? 'the server closed the connection'}`);
+    return new ConnectionLostError(`${host}:${port}: ${reason?.message ?? 'the server closed the connection'}`);
   }
 
-  #onAnswer(pending: Pending, payload: Payload): void {
+  #onAnswer(pending: PendingRequest, payload: Payload): void {
     if (!this.#pending.delete(pending)) return;
-    if (isOfLeader(pending.name)) this.onLeaderAnswer(pending.sentAt);
+    if (isAnsweredByLeader(pending.name)) this.onLeaderAnswer(pending.sentAt);
     pending.resolve(payload);
   }
 
-  #onError(pending: Pending, code: number): void {
+  #onError(pending: PendingRequest, code: number): void {
     const refusal = new ServerRefusalError(code, pending.operation);
-    if (code === SESSION_EXPIRED) this.cut(new SessionExpiredError());
-    else if (code === SESSION_MOVED) this.cut(refusal);
-    else if (code === CONNECTION_LOSS) this.cut();
+    if (code === SESSION_EXPIRED) this.end(new SessionExpiredError());
+    else if (code === SESSION_MOVED) this.end(refusal);
+    else if (code === CONNECTION_LOSS) this.end();
     else if (this.#pending.delete(pending)) pending.reject(refusal);
   }
 
@@ -163,21 +171,21 @@ export class ZooKeeperConnection {
     if (oldest) this.#onError(oldest, code);
   }
 
-  /** All requests of one turn go out in one write. */
-  #cork(): void {
+  /** Sends all requests of one event loop iteration in one write. */
+  #batchWrites(): void {
     const { socket } = this.#client.connectionManager;
     if (socket.writableCorked > 0) return;
     socket.cork();
     process.nextTick(() => socket.uncork());
   }
 
-  #watchSilence(): ReplyTimeouts {
-    const silenceMs = silenceMsOf(this.sessionMs, this.handshake.requestTimeoutMs);
+  #createTimeouts(): ReplyTimeouts {
+    const maxMs = maxSilenceMs(this.sessionMs, this.handshake.requestTimeoutMs);
     const nextDueAt = (): number => {
       const [oldest] = this.#pending;
-      return (oldest?.sentAt ?? Infinity) + silenceMs;
+      return (oldest?.sentAt ?? Infinity) + maxMs;
     };
-    const onOverdue = (): void => this.cut(new Error(`no answer within ${Math.round(silenceMs)} ms`));
-    return new ReplyTimeouts(systemClock, silenceMs, nextDueAt, onOverdue);
+    const onOverdue = (): void => this.end(new Error(`no answer within ${Math.round(maxMs)} ms`));
+    return new ReplyTimeouts(systemClock, maxMs, nextDueAt, onOverdue);
   }
 }

@@ -1,4 +1,6 @@
-/** The client has no types of its own; these are of 1.1.3, as far as `wire.ts` and `connection.ts` go. */
+/**
+ * Types of node-zookeeper-client 1.1.3, which has none of its own, as far as `wire.ts` and `connection.ts` use them.
+ */
 declare module 'node-zookeeper-client' {
   const client: import('./wire.js').ClientLibrary;
   export default client;

@@ -1,8 +1,8 @@
-import type { NodeEvent } from './single-connection-client.js';
+import type { ZnodeEvent } from './single-connection-client.js';
 
-type Listener = (event: NodeEvent) => void;
+type Listener = (event: ZnodeEvent) => void;
 
-/** Listeners by node. The server tells a connection once, however many listeners there are. */
+/** Listeners by znode. The server notifies a connection once, however many listeners a znode has. */
 export class WatchList {
   readonly #listeners = new Map<string, Set<Listener>>();
 
@@ -16,13 +16,13 @@ export class WatchList {
     if (listeners?.delete(listener) === true && listeners.size === 0) this.#listeners.delete(path);
   }
 
-  fire(path: string, event: NodeEvent): void {
+  fire(path: string, event: ZnodeEvent): void {
     const listeners = this.#listeners.get(path);
     this.#listeners.delete(path);
     for (const listener of listeners ?? []) listener(event);
   }
 
-  fireAll(event: NodeEvent): void {
+  fireAll(event: ZnodeEvent): void {
     for (const path of this.#listeners.keys()) this.fire(path, event);
   }
 }

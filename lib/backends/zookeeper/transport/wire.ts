@@ -1,18 +1,18 @@
 import type { Socket } from 'node:net';
 import { importClient, LockConfigurationError } from '../../../core/index.js';
 
-export interface NodeStat {
-  /** The number of the transaction that created the node. */
+export interface ZnodeStat {
+  /** Number of the transaction that created the znode. */
   readonly czxid: Buffer;
   readonly ctime: Buffer;
-  /** The session that the node ends with; zeros if none. */
+  /** Session whose end deletes the znode; zeros if none. */
   readonly ephemeralOwner: Buffer;
 }
 
-/** The content of an answer, which has some of these fields. */
+/** Content of an answer, which has some of these fields. */
 export interface Payload {
   readonly data?: Buffer;
-  readonly stat: NodeStat;
+  readonly stat: ZnodeStat;
   readonly children?: readonly string[];
 }
 
@@ -21,7 +21,7 @@ export interface WatchEvent {
   readonly path: string;
 }
 
-/** The codec of the client. */
+/** Codec of the client library. */
 export interface JuteLibrary {
   readonly protocol: Readonly<Record<string, new (...fields: readonly unknown[]) => object>>;
   readonly data: Readonly<Record<string, new (...fields: readonly unknown[]) => object>>;
@@ -34,12 +34,12 @@ export interface JuteRequest {
 
 type Callback = (error: { readonly code: number } | null, answer: { readonly payload: Payload }) => void;
 
-/** The inner part of the client, which has the socket. */
+/** Inner part of the client library, which has the socket. */
 export interface ConnectionManager {
   readonly socket: Socket;
   readonly connectTimeoutHandler: NodeJS.Timeout | null;
   readonly pendingBuffer: Buffer | null;
-  /** The number of the next request. */
+  /** Number of the next request. */
   readonly xid: number;
   readonly watcherManager: { emit: (event: WatchEvent) => void };
   findNextServer: (callback: (server: { host: string; port: number }) => void) => void;
@@ -66,48 +66,48 @@ export interface Client {
   getSessionTimeout(): number;
 }
 
-/** Kinds of nodes: https://zookeeper.apache.org, `CreateMode`. */
+/** Kinds of znodes: https://zookeeper.apache.org, `CreateMode`. */
 export const PERSISTENT = 0;
 export const EPHEMERAL = 1;
 export const EPHEMERAL_SEQUENTIAL = 3;
 export const CONTAINER = 4;
 
-/** `wire` is the operation for the server; the client reads the answer as that of `known`. */
+/** Operation. The server receives `serverType`; the library reads the answer as that of `clientType`. */
 interface Operation {
-  readonly wire: number;
-  readonly known: number;
+  readonly serverType: number;
+  readonly clientType: number;
   readonly record: string | null;
-  /** Whether a follower passes it on to its leader, instead of answering by itself. */
-  readonly leader: boolean;
+  /** Whether a follower forwards the request to its leader, instead of answering by itself. */
+  readonly needsLeader: boolean;
 }
 
 /**
- * The client knows no `create2`, `createContainer` and `sync`. On the wire the answer to the first, a path and a stat,
- * looks like the data and the stat of `getData`. The answer to `sync` is not needed, like that to `delete`.
+ * Operations by name. The library has no `create2`, `createContainer` and `sync`. The answer to the first one, a path
+ * and a stat, has the form of the answer to `getData`. The answer to `sync` is not needed, like that to `delete`.
  */
 const OPERATIONS = {
-  create: { wire: 15, known: 4, record: 'CreateRequest', leader: true },
-  createPersistent: { wire: 1, known: 1, record: 'CreateRequest', leader: true },
-  createContainer: { wire: 19, known: 1, record: 'CreateRequest', leader: true },
-  delete: { wire: 2, known: 2, record: 'DeleteRequest', leader: true },
-  write: { wire: 5, known: 5, record: 'SetDataRequest', leader: true },
-  read: { wire: 4, known: 4, record: 'GetDataRequest', leader: false },
-  children: { wire: 12, known: 12, record: 'GetChildren2Request', leader: false },
-  sync: { wire: 9, known: 2, record: 'GetACLRequest', leader: true },
-  closeSession: { wire: -11, known: -11, record: null, leader: true },
+  create: { serverType: 15, clientType: 4, record: 'CreateRequest', needsLeader: true },
+  createPersistent: { serverType: 1, clientType: 1, record: 'CreateRequest', needsLeader: true },
+  createContainer: { serverType: 19, clientType: 1, record: 'CreateRequest', needsLeader: true },
+  delete: { serverType: 2, clientType: 2, record: 'DeleteRequest', needsLeader: true },
+  write: { serverType: 5, clientType: 5, record: 'SetDataRequest', needsLeader: true },
+  read: { serverType: 4, clientType: 4, record: 'GetDataRequest', needsLeader: false },
+  children: { serverType: 12, clientType: 12, record: 'GetChildren2Request', needsLeader: false },
+  sync: { serverType: 9, clientType: 2, record: 'GetACLRequest', needsLeader: true },
+  closeSession: { serverType: -11, clientType: -11, record: null, needsLeader: true },
 } satisfies Record<string, Operation>;
 
 export type OperationName = keyof typeof OPERATIONS;
 
-/** Whether the leader has a part in its answer. */
-export function isOfLeader(name: OperationName): boolean {
-  return OPERATIONS[name].leader;
+/** Returns whether the leader takes part in the answer to an operation. */
+export function isAnsweredByLeader(name: OperationName): boolean {
+  return OPERATIONS[name].needsLeader;
 }
 
 export interface AclEntry {
   readonly scheme: string;
   readonly id: string;
-  /** Bits: read 1, write 2, create 4, delete 8, admin 16. */
+  /** Bits of the permissions: read 1, write 2, create 4, delete 8, admin 16. */
   readonly permissions: number;
 }
 
@@ -115,21 +115,21 @@ export interface RequestFields {
   readonly path?: string;
   readonly data?: Buffer;
   readonly acl?: readonly AclEntry[];
-  /** For `create`: one of the kinds of node above. */
+  /** Kind of the znode, for `create`. */
   readonly flags?: number;
-  /** For `delete` and `write`: -1 is any. */
+  /** Version for `delete` and `write`; -1 for any. */
   readonly version?: number;
   readonly watch?: boolean;
 }
 
-/** node-zookeeper-client, which makes connections, and its codec, which makes requests. */
+/** Library node-zookeeper-client, which makes connections, and its codec, which encodes requests. */
 export class ZooKeeperWire {
   private constructor(
     readonly client: ClientLibrary,
     private readonly jute: JuteLibrary,
   ) {}
 
-  /** @throws LockConfigurationError when the client is not installed, or cannot be loaded */
+  /** Imports the library. @throws LockConfigurationError when it is not installed, or cannot be loaded */
   static async load(): Promise<ZooKeeperWire> {
     const load = async (): Promise<ZooKeeperWire> => {
       const { default: client } = await import('node-zookeeper-client');
@@ -141,29 +141,30 @@ export class ZooKeeperWire {
   }
 
   request(name: OperationName, { acl, ...fields }: RequestFields): JuteRequest {
-    const { wire, known, record }: Operation = OPERATIONS[name];
-    const header = Object.assign(new (this.#record('protocol', 'RequestHeader'))(), { type: known });
-    const payload = record === null ? null : Object.assign(new (this.#record('protocol', record))(), fields);
-    if (payload && acl) Object.assign(payload, { acl: this.#acl(acl) });
+    const { serverType, clientType, record }: Operation = OPERATIONS[name];
+    const header = Object.assign(new (this.#recordClass('protocol', 'RequestHeader'))(), { type: clientType });
+    const payload = record === null ? null : Object.assign(new (this.#recordClass('protocol', record))(), fields);
+    if (payload && acl) Object.assign(payload, { acl: this.#encodeAcl(acl) });
     const request = new this.jute.Request(header, payload);
     const encode = request.toBuffer.bind(request);
     request.toBuffer = () => {
-      header.type = wire;
+      header.type = serverType;
       const bytes = encode();
-      header.type = known;
+      header.type = clientType;
       return bytes;
     };
     return request;
   }
 
-  #acl(entries: readonly AclEntry[]): readonly object[] {
-    const [Acl, Id] = [this.#record('data', 'ACL'), this.#record('data', 'Id')];
+  #encodeAcl(entries: readonly AclEntry[]): readonly object[] {
+    const [Acl, Id] = [this.#recordClass('data', 'ACL'), this.#recordClass('data', 'Id')];
     return entries.map(({ scheme, id, permissions }) => new Acl(permissions, new Id(scheme, id)));
   }
 
-  #record(group: 'data' | 'protocol', name: string): new (...fields: readonly unknown[]) => object {
-    const found = this.jute[group][name];
-    if (!found) throw new LockConfigurationError(`this node-zookeeper-client knows no ${name}: use 1.1.3`, 'client');
-    return found;
+  #recordClass(group: 'data' | 'protocol', name: string): new (...fields: readonly unknown[]) => object {
+    const RecordClass = this.jute[group][name];
+    if (!RecordClass)
+      throw new LockConfigurationError(`this node-zookeeper-client knows no ${name}: use 1.1.3`, 'client');
+    return RecordClass;
   }
 }
