@@ -37,13 +37,13 @@ export interface EtcdOptions {
   /** Start of the name of every key, before a slash: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
   readonly prefix?: string;
   /**
-   * Milliseconds that a member may take to answer before the next one is used. @default a fifth of the TTL, at most
-   * 2_000
+   * Milliseconds that a member may take to answer before the next one is used.
+   * @default a fifth of the TTL, at most 2_000
    */
   readonly requestTimeoutMs?: number;
   /**
-   * Milliseconds for which requests that fail are repeated before `LockBackendError`: elections take a while. @default
-   * 5_000
+   * Milliseconds for which requests that fail are repeated before `LockBackendError`: elections take a while.
+   * @default 5_000
    */
   readonly patienceMs?: number;
 }
@@ -58,8 +58,8 @@ const OPTION_NAMES = ['endpoints', 'credentials', 'tls', 'sessionTtlMs', 'prefix
 const MAX_MS = 2 ** 31 - 1;
 
 /**
- * Returns the options with defaults. @throws LockConfigurationError naming the option; it repeats no URL and no
- * credential
+ * Returns the options with defaults.
+ * @throws LockConfigurationError naming the option; it repeats no URL and no credential
  */
 export function resolveEtcdOptions(options: EtcdOptions): ResolvedEtcdOptions {
   assertOptions(options, OPTION_NAMES, 'etcd');

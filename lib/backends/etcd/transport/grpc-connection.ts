@@ -88,8 +88,8 @@ export class GrpcConnection {
         method,
         { ...headers, 'grpc-timeout': timeout },
         {
-          message: (message) => (reply = message),
-          ended: (error) => {
+          onMessage: (message) => (reply = message),
+          onEnd: (error) => {
             limit.cancel();
             if (reply && !(error instanceof EtcdError)) resolve(reply);
             else reject(error ?? new Error('the server answered nothing'));
@@ -108,9 +108,9 @@ export class GrpcConnection {
   /** Opens a stream in both directions, without a deadline. */
   openStream(method: string, headers: Metadata, listener: StreamListener): ClientHttp2Stream {
     return openStream(this.#session, method, headers, {
-      heard: () => (this.#heardAt = systemClock.now()),
-      message: (message) => listener.message(message),
-      ended: (error) => listener.ended(error && this.#toLossError(error)),
+      onActivity: () => (this.#heardAt = systemClock.now()),
+      onMessage: (message) => listener.onMessage(message),
+      onEnd: (error) => listener.onEnd(error && this.#toLossError(error)),
     });
   }
 

@@ -30,13 +30,10 @@ export class FrameReader {
     if (this.#length < this.#neededBytes) return messages;
     let rest = this.#chunks.length === 1 ? chunk : Buffer.concat(this.#chunks);
     this.#neededBytes = firstFrameBytes(rest);
-    for (
-      ;
-      rest.length >= this.#neededBytes && rest.length >= PREFIX_LENGTH;
-      this.#neededBytes = firstFrameBytes(rest)
-    ) {
+    while (rest.length >= this.#neededBytes && rest.length >= PREFIX_LENGTH) {
       messages.push(rest.subarray(PREFIX_LENGTH, this.#neededBytes));
       rest = rest.subarray(this.#neededBytes);
+      this.#neededBytes = firstFrameBytes(rest);
     }
     this.#chunks = [rest];
     this.#length = rest.length;

@@ -12,9 +12,9 @@ import { Message } from './protobuf.js';
 export type Metadata = Readonly<Record<string, string>>;
 
 export interface StreamListener {
-  message(message: Message): void;
+  onMessage(message: Message): void;
   /** Handles the end of the stream; called once, and last. No error: the server ended the stream in good order. */
-  ended(error: Error | undefined): void;
+  onEnd(error: Error | undefined): void;
 }
 
 /**
@@ -48,7 +48,7 @@ export function openStream(
   session: ClientHttp2Session,
   method: string,
   headers: Metadata,
-  listener: StreamListener & { readonly heard: () => void },
+  listener: StreamListener & { readonly onActivity: () => void },
 ): ClientHttp2Stream {
   if (session.closed || session.destroyed) throw new NotProcessedError('the connection takes no more requests');
   const stream = session.request({
@@ -66,17 +66,17 @@ export function openStream(
     stream.close(constants.NGHTTP2_CANCEL);
   };
   stream.on('response', (responseHead) => {
-    listener.heard();
+    listener.onActivity();
     status = responseHead;
     const error = HttpError.fromHead(responseHead);
     if (error) fail(error);
   });
   stream.on('trailers', (trailers) => (status = trailers));
   stream.on('data', (chunk: Buffer) => {
-    listener.heard();
+    listener.onActivity();
     if (failure) return;
     try {
-      for (const message of frameReader.read(chunk)) listener.message(new Message(message));
+      for (const message of frameReader.read(chunk)) listener.onMessage(new Message(message));
     } catch (error) {
       fail(toConnectionError(error));
     }
@@ -87,11 +87,11 @@ export function openStream(
   stream.on('close', () => {
     const code = status['grpc-status'];
     if (stream.rstCode === constants.NGHTTP2_REFUSED_STREAM) {
-      listener.ended(new NotProcessedError('the server has not looked at the request'));
+      listener.onEnd(new NotProcessedError('the server has not looked at the request'));
     } else if (code === undefined) {
-      listener.ended(failure ?? new Error('the connection was lost'));
+      listener.onEnd(failure ?? new Error('the connection was lost'));
     } else {
-      listener.ended(failure ?? EtcdError.fromStatus(code, status['grpc-message']));
+      listener.onEnd(failure ?? EtcdError.fromStatus(code, status['grpc-message']));
     }
   });
   return stream;

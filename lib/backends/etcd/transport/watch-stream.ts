@@ -40,8 +40,8 @@ export class WatchStream {
     private readonly onEnd: (reason: string, wakes: readonly (() => void)[]) => void,
   ) {
     this.#stream = client.openStream(METHOD.watch, {
-      message: (message) => this.#onMessage(message),
-      ended: (error) => this.#end(error?.message ?? 'the server ended it'),
+      onMessage: (message) => this.#onMessage(message),
+      onEnd: (error) => this.#end(error?.message ?? 'the server ended it'),
     });
     this.#stream.then(
       () => (this.#route = client.route),
