@@ -12,169 +12,181 @@ import {
 } from '../core/index.js';
 import type { LeaseStoreHarness } from './harness.js';
 
-/** By name, the promises of one theme. */
-export type Theme = Readonly<Record<string, (trial: Trial) => Promise<void>>>;
+/** Checks of one theme, by the promise that each one verifies. */
+export type Theme = Readonly<Record<string, (context: CheckContext) => Promise<void>>>;
 
-/** How long to wait for what has to happen sooner or later. */
-export const PATIENCE_MS = 10_000;
-/** Longer than any check: the holder stays. */
+/** Maximum milliseconds to wait for an expected event. */
+export const MAX_WAIT_MS = 10_000;
+/** TTL that outlasts any check. */
 export const LONG_TTL_MS = 30_000;
 
 const POLL_MS = 5;
-const SOMEBODY: HolderMetadata = { host: 'somewhere', pid: process.pid, label: 'conformance' };
+const METADATA: HolderMetadata = { host: 'somewhere', pid: process.pid, label: 'conformance' };
 
-export interface Question {
-  /** @default one that was never used */
+export interface LeaseRequest {
+  /** Owner that requests the lease. @default one that was never used */
   readonly owner?: string;
-  /** Within the store's limits. @default `shortTtlMs` */
+  /** TTL in milliseconds, brought within the store's limits. @default `shortTtlMs` */
   readonly ttlMs?: number;
   readonly metadata?: HolderMetadata;
 }
 
-export interface Answer {
+export interface LeaseAnswer {
   readonly store: LeaseStore;
   readonly key: string;
   readonly owner: string;
   readonly attempt: LeaseAttempt;
-  /** By `performance.now()`. */
+  /** Time of the request, by `performance.now()`. */
   readonly sentAt: number;
   readonly answeredAt: number;
 }
 
-export interface Won extends Answer {
+export interface Grant extends LeaseAnswer {
   readonly token: bigint;
   readonly ttlMs: number;
 }
 
-/** One check: the clients that it opens, and the questions that it asks. */
-export class Trial {
-  readonly #opened: { close(): Promise<void> }[] = [];
-  readonly #granted: Answer[] = [];
-  #names = 0;
+/** Context of one check: the clients that it opens, and the leases that it requests. */
+export class CheckContext {
+  readonly #openClients: { close(): Promise<void> }[] = [];
+  readonly #grantedAnswers: LeaseAnswer[] = [];
+  #ownerCount = 0;
 
   private constructor(readonly harness: LeaseStoreHarness) {}
 
-  static async run(harness: LeaseStoreHarness, keep: (trial: Trial) => Promise<void>): Promise<void> {
-    const trial = new Trial(harness);
+  static async run(harness: LeaseStoreHarness, check: (context: CheckContext) => Promise<void>): Promise<void> {
+    const context = new CheckContext(harness);
     try {
-      await keep(trial);
+      await check(context);
     } finally {
-      await trial.#end();
+      await context.#end();
     }
   }
 
-  async store(): Promise<LeaseStore> {
+  async openStore(): Promise<LeaseStore> {
     const store = await this.harness.connect();
-    this.#opened.push(store);
+    this.#openClients.push(store);
     await store.start?.();
     return store;
   }
 
-  async two(): Promise<[LeaseStore, LeaseStore]> {
-    return [await this.store(), await this.store()];
+  async twoStores(): Promise<[LeaseStore, LeaseStore]> {
+    return [await this.openStore(), await this.openStore()];
   }
 
-  /** A key, and two who want it. */
-  async scene(): Promise<{ readonly ours: LeaseStore; readonly theirs: LeaseStore; readonly key: string }> {
-    return { ours: await this.store(), theirs: await this.store(), key: this.key() };
+  /** Opens two stores, and returns them with a new key. */
+  async twoStoresAndKey(): Promise<{
+    readonly store: LeaseStore;
+    readonly otherStore: LeaseStore;
+    readonly key: string;
+  }> {
+    return { store: await this.openStore(), otherStore: await this.openStore(), key: this.newKey() };
   }
 
-  /** With a client of its own, as another process has. */
-  async service(defaults: AcquireOptions = {}): Promise<LockService> {
-    const options = { defaults: { ttlMs: this.harness.shortTtlMs, waitMs: PATIENCE_MS, ...defaults } };
+  /** Opens a lock service with a client of its own, as another process would. */
+  async openService(defaults: AcquireOptions = {}): Promise<LockService> {
+    const options = { defaults: { ttlMs: this.harness.shortTtlMs, waitMs: MAX_WAIT_MS, ...defaults } };
     const service = new LockService(await this.harness.connect(), options);
-    this.#opened.push(service);
+    this.#openClients.push(service);
     await service.start();
     return service;
   }
 
-  /** A text that no other check has. */
-  key(): string {
+  /** Returns a key that no other check has. */
+  newKey(): string {
     return `conformance-${randomBytes(9).toString('base64url')}`;
   }
 
-  /** An owner in the form that the core gives them. */
-  owner(): string {
-    this.#names += 1;
-    return `${randomBytes(16).toString('base64url')}.${this.#names.toString(36)}`;
+  /** Returns a new owner in the form that the core uses. */
+  newOwner(): string {
+    this.#ownerCount += 1;
+    return `${randomBytes(16).toString('base64url')}.${this.#ownerCount.toString(36)}`;
   }
 
-  async ask(store: LeaseStore, key: string, question: Question = {}): Promise<Answer & { readonly ttlMs: number }> {
-    const { owner = this.owner(), metadata = SOMEBODY } = question;
-    const ttlMs = withinLimits(store, question.ttlMs ?? this.harness.shortTtlMs);
+  async tryAcquire(
+    store: LeaseStore,
+    key: string,
+    request: LeaseRequest = {},
+  ): Promise<LeaseAnswer & { readonly ttlMs: number }> {
+    const { owner = this.newOwner(), metadata = METADATA } = request;
+    const ttlMs = clampTtl(store, request.ttlMs ?? this.harness.shortTtlMs);
     const sentAt = performance.now();
     const attempt = await store.tryAcquire(key, owner, ttlMs, metadata);
     const answer = { store, key, owner, attempt, sentAt, answeredAt: performance.now(), ttlMs };
-    if (attempt.acquired) this.#granted.push(answer);
+    if (attempt.acquired) this.#grantedAnswers.push(answer);
     return answer;
   }
 
-  /** Where the key has to be free. */
-  async win(store: LeaseStore, key: string, question?: Question): Promise<Won> {
-    const won = wonBy(await this.ask(store, key, question));
+  /** Acquires a key that has to be free. */
+  async acquire(store: LeaseStore, key: string, request?: LeaseRequest): Promise<Grant> {
+    const won = grantOf(await this.tryAcquire(store, key, request));
     assert.ok(won, `${JSON.stringify(key)} was refused although nobody had it`);
     return won;
   }
 
-  /** Where it has to become free. */
-  async winSoon(store: LeaseStore, key: string, question?: Question): Promise<Won> {
-    const { owner = this.owner() } = question ?? {};
-    return soon(`${JSON.stringify(key)} did not become free`, async () =>
-      wonBy(await this.ask(store, key, { ...question, owner })),
+  /** Acquires a key that has to become free. */
+  async acquireEventually(store: LeaseStore, key: string, request?: LeaseRequest): Promise<Grant> {
+    const { owner = this.newOwner() } = request ?? {};
+    return eventually(`${JSON.stringify(key)} did not become free`, async () =>
+      grantOf(await this.tryAcquire(store, key, { ...request, owner })),
     );
   }
 
-  /** Where somebody else has it. */
-  async lose(store: LeaseStore, key: string, question?: Question): Promise<void> {
-    const { attempt } = await this.ask(store, key, question);
+  /** Asserts that a key is held by another owner. */
+  async assertRefused(store: LeaseStore, key: string, request?: LeaseRequest): Promise<void> {
+    const { attempt } = await this.tryAcquire(store, key, request);
     assert.ok(!attempt.acquired, `${JSON.stringify(key)} was granted to a second owner`);
   }
 
-  /** A second release is in vain, and so is one through a client that is closed. */
+  /** Releases all leases and closes all clients. A second release does nothing, and one on a closed client fails. */
   async #end(): Promise<void> {
-    await Promise.allSettled(this.#granted.map(({ store, key, owner }) => store.release(key, owner)));
-    await Promise.all(this.#opened.map((opened) => opened.close()));
+    await Promise.allSettled(this.#grantedAnswers.map(({ store, key, owner }) => store.release(key, owner)));
+    await Promise.all(this.#openClients.map((client) => client.close()));
   }
 }
 
-export function wonBy({ ttlMs, ...answer }: Answer & { readonly ttlMs: number }): Won | undefined {
+export function grantOf({ ttlMs, ...answer }: LeaseAnswer & { readonly ttlMs: number }): Grant | undefined {
   const { attempt } = answer;
   if (!attempt.acquired) return undefined;
   return { ...answer, token: attempt.fencingToken, ttlMs: attempt.ttlMs ?? ttlMs };
 }
 
-/** Asks `look` again until it finds something, and returns that. */
-export async function soon<T>(failure: string, look: () => Promise<T | undefined>): Promise<T> {
-  const abandonAt = performance.now() + PATIENCE_MS;
+/** Calls `read` until it returns a value, and returns that value. */
+export async function eventually<T>(failure: string, read: () => Promise<T | undefined>): Promise<T> {
+  const deadline = performance.now() + MAX_WAIT_MS;
   for (;;) {
-    const found = await look();
-    if (found !== undefined) return found;
-    assert.ok(performance.now() < abandonAt, `${failure} within ${PATIENCE_MS} ms`);
+    const value = await read();
+    if (value !== undefined) return value;
+    assert.ok(performance.now() < deadline, `${failure} within ${MAX_WAIT_MS} ms`);
     await pause(systemClock, POLL_MS);
   }
 }
 
-/** Checks again and again, until `end` by `performance.now()`. */
-export async function throughout(end: number, check: () => Promise<void>): Promise<void> {
+/** Repeats `check` until `end`, by `performance.now()`. */
+export async function repeatUntil(end: number, check: () => Promise<void>): Promise<void> {
   while (performance.now() < end) {
     await check();
     await pause(systemClock, POLL_MS);
   }
 }
 
-/** Rejects when `promise` does, or does not settle in time. */
-export async function inTime(failure: string, promise: Promise<unknown>, withinMs = PATIENCE_MS): Promise<void> {
+/** Rejects when `promise` rejects, or does not settle in time. */
+export async function assertSettlesInTime(
+  failure: string,
+  promise: Promise<unknown>,
+  withinMs = MAX_WAIT_MS,
+): Promise<void> {
   assert.ok(await within(systemClock, withinMs, promise), `${failure} within ${withinMs} ms`);
 }
 
-export function aborted(signal: AbortSignal): Promise<void> {
+export function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }
 
-function withinLimits({ traits }: LeaseStore, ttlMs: number): number {
+function clampTtl({ traits }: LeaseStore, ttlMs: number): number {
   const ttlLimits = traits?.ttlLimits;
   return ttlLimits ? Math.min(Math.max(ttlMs, ttlLimits.minMs), ttlLimits.maxMs) : ttlMs;
 }

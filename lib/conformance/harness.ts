@@ -1,15 +1,21 @@
 import type { LeaseStore } from '../core/index.js';
 
-/** A store and its server, as the conformance suite sees them. */
+/** Store and its server, for the conformance suite. */
 export interface LeaseStoreHarness {
-  /** An independent client, as another process would have. The suite closes it. */
+  /** Opens an independent client, as another process would. The suite closes it. */
   connect(): LeaseStore | Promise<LeaseStore>;
-  /** The shortest time to live worth testing: ten round trips or more. With sessions, that of a session. */
+  /**
+   * Shortest time to live in milliseconds that is worth testing: ten round trips or more. With sessions, the TTL of a
+   * session.
+   */
   readonly shortTtlMs: number;
-  /** Takes `key` from its holder behind its back, as an operator would. @default losses of this kind are not tested */
+  /**
+   * Takes `key` away from its holder on the server, as an operator would.
+   * @default losses of this kind are not tested
+   */
   revoke?(key: string): Promise<void> | void;
   /**
-   * Keeps the server from answering, without closing connections; what it returns ends that.
+   * Keeps the server from answering, without closing connections. Returns a function that ends the silence.
    * @default silence is not tested
    */
   freeze?(): Promise<Thaw> | Thaw;

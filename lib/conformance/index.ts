@@ -1,4 +1,4 @@
-/** For the tests of stores: what every `LeaseStore` promises, as checks for any test framework. */
+/** Checks for the tests of stores, for any test framework: one for each promise of a `LeaseStore`. */
 import { granting } from './granting.js';
 import type { LeaseStoreHarness } from './harness.js';
 import { keys } from './keys.js';
@@ -8,21 +8,21 @@ import { releasing } from './releasing.js';
 import { renewing } from './renewing.js';
 import { revocation } from './revocation.js';
 import { silence } from './silence.js';
-import { Trial } from './trial.js';
+import { CheckContext } from './check-context.js';
 import { watching } from './watching.js';
 
 export { type LeaseStoreHarness, type Thaw } from './harness.js';
 
 export interface LeaseStorePromise {
   readonly name: string;
-  /** Rejects where the store breaks the promise. Takes some seconds, and 30 at most. */
+  /** Rejects where the store breaks the promise. Takes some seconds, and at most 30. */
   readonly check: () => Promise<void>;
 }
 
 /**
- * `for (const { name, check } of leaseStorePromises(harness)) it(name, check)`, in the place of tests, with a time
- * limit of 30 seconds. The server of `harness` has to run by the time of the first check. Keys are random, and free
- * after each check.
+ * Returns the promises of every store. Use `for (const { name, check } of leaseStorePromises(harness)) it(name, check)`
+ * in the place of tests, with a time limit of 30 seconds. The server of `harness` has to run before the first check.
+ * Keys are random, and free after each check.
  */
 export function leaseStorePromises(harness: LeaseStoreHarness): readonly LeaseStorePromise[] {
   const themes = [
@@ -38,5 +38,5 @@ export function leaseStorePromises(harness: LeaseStoreHarness): readonly LeaseSt
   ];
   return themes
     .flatMap((theme) => Object.entries(theme))
-    .map(([name, keep]) => ({ name, check: () => Trial.run(harness, keep) }));
+    .map(([name, keep]) => ({ name, check: () => CheckContext.run(harness, keep) }));
 }

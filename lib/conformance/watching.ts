@@ -1,72 +1,80 @@
 import assert from 'node:assert/strict';
 import { type LeaseStore, pause, systemClock } from '../core/index.js';
-import { inTime, LONG_TTL_MS, PATIENCE_MS, type Theme, type Trial, type Won, wonBy } from './trial.js';
+import {
+  assertSettlesInTime,
+  LONG_TTL_MS,
+  MAX_WAIT_MS,
+  type Theme,
+  type CheckContext,
+  type Grant,
+  grantOf,
+} from './check-context.js';
 
-/** A store without `watch` breaks none of them. */
+/** Promises about watching. A store without `watch` breaks none of them. */
 export const watching: Theme = {
-  'lets in who watches a key, and asks when woken or now and then': async (trial) => {
-    const { ours, theirs, key } = await trial.scene();
-    const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
-    const waiters = [new Waiter(trial, theirs, key), new Waiter(trial, await trial.store(), key)];
-    for (const waiter of waiters) assert.equal(await waiter.ask(), undefined, 'two owners have the key');
+  'lets in who watches a key, and asks when woken or now and then': async (context) => {
+    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    const waiters = [new Waiter(context, otherStore, key), new Waiter(context, await context.openStore(), key)];
+    for (const waiter of waiters) assert.equal(await waiter.tryAcquire(), undefined, 'two owners have the key');
     const entering = waiters.map(async (waiter) => {
-      const { store, owner, token } = await waiter.enter();
-      assert.equal(await store.release(key, owner), true, 'the waiter had lost the key');
-      return token;
+      const grant = await waiter.acquire();
+      assert.equal(await grant.store.release(key, grant.owner), true, 'the waiter had lost the key');
+      return grant.token;
     });
-    assert.equal(await ours.release(key, former.owner), true, 'the holder had lost the key');
+    assert.equal(await store.release(key, former.owner), true, 'the holder had lost the key');
     const tokens = await Promise.all(entering);
     assert.equal(new Set([former.token, ...tokens]).size, 3, 'two owners have the same token');
   },
 
-  'grants nothing by a watch alone': async (trial) => {
-    const { ours, theirs, key } = await trial.scene();
-    const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
-    const watcher = new Waiter(trial, theirs, key);
-    await ours.release(key, former.owner);
-    await trial.win(await trial.store(), key, { ttlMs: LONG_TTL_MS });
-    assert.equal((await ours.isHeldBy?.(key, watcher.owner)) ?? false, false, 'who only watched has the key');
-    assert.equal(await theirs.renew(key, watcher.owner, LONG_TTL_MS), false, 'who only watched has the key');
+  'grants nothing by a watch alone': async (context) => {
+    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    const watcher = new Waiter(context, otherStore, key);
+    await store.release(key, former.owner);
+    await context.acquire(await context.openStore(), key, { ttlMs: LONG_TTL_MS });
+    assert.equal((await store.isHeldBy?.(key, watcher.owner)) ?? false, false, 'who only watched has the key');
+    assert.equal(await otherStore.renew(key, watcher.owner, LONG_TTL_MS), false, 'who only watched has the key');
     watcher.end();
   },
 
-  'wakes who watches a key when it is released just after its lease has ended': async (trial) => {
-    const { ours, theirs, key } = await trial.scene();
-    if (!theirs.watch || (ours.traits?.endsWith ?? 'ttl') !== 'ttl') return;
-    const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
-    // Told of the long lease, the waiter does not look for itself.
-    const waiter = new Waiter(trial, theirs, key);
-    assert.equal(await waiter.ask(), undefined, 'two owners have the key');
-    const { shortTtlMs } = trial.harness;
-    assert.equal(await ours.renew(key, former.owner, shortTtlMs), true, 'the holder could not renew');
-    await pause(systemClock, shortTtlMs + LATE_MS);
-    await ours.release(key, former.owner);
-    await inTime('nobody woke the waiter', waiter.woken(), PATIENCE_MS / 2);
-    await waiter.enter();
+  'wakes who watches a key when it is released just after its lease has ended': async (context) => {
+    const { store, otherStore, key } = await context.twoStoresAndKey();
+    if (!otherStore.watch || (store.traits?.endsWith ?? 'ttl') !== 'ttl') return;
+    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    // The waiter knows of the long lease, and so does not poll.
+    const waiter = new Waiter(context, otherStore, key);
+    assert.equal(await waiter.tryAcquire(), undefined, 'two owners have the key');
+    const { shortTtlMs } = context.harness;
+    assert.equal(await store.renew(key, former.owner, shortTtlMs), true, 'the holder could not renew');
+    await pause(systemClock, shortTtlMs + RELEASE_DELAY_MS);
+    await store.release(key, former.owner);
+    await assertSettlesInTime('nobody woke the waiter', waiter.waitForWakeUp(), MAX_WAIT_MS / 2);
+    await waiter.acquire();
   },
 
-  'calls nobody whose watch has ended, and passes such an owner over': async (trial) => {
-    const { ours, theirs, key } = await trial.scene();
-    const former = await trial.win(ours, key, { ttlMs: LONG_TTL_MS });
-    const departed = new Waiter(trial, theirs, key);
-    await departed.ask();
+  'calls nobody whose watch has ended, and passes such an owner over': async (context) => {
+    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    const departed = new Waiter(context, otherStore, key);
+    await departed.tryAcquire();
     departed.end();
     const { wakes } = departed;
-    // As the core does when somebody has waited, and gives up.
-    assert.equal(await theirs.release(key, departed.owner), false, 'two owners have the key');
-    const waiter = new Waiter(trial, theirs, key);
-    await waiter.ask();
-    await ours.release(key, former.owner);
-    await waiter.enter();
+    // The core does the same when a caller has waited and gives up.
+    assert.equal(await otherStore.release(key, departed.owner), false, 'two owners have the key');
+    const waiter = new Waiter(context, otherStore, key);
+    await waiter.tryAcquire();
+    await store.release(key, former.owner);
+    await waiter.acquire();
     assert.equal(departed.wakes, wakes, 'somebody was woken after the end of the watch');
   },
 };
 
-const ASK_AGAIN_MS = 50;
-/** A release that comes this long after its lease still wakes those who wait. */
-const LATE_MS = 20;
+const RETRY_INTERVAL_MS = 50;
+/** Milliseconds from the end of a lease to a release that still wakes waiters. */
+const RELEASE_DELAY_MS = 20;
 
-/** Watches from the start. */
+/** Owner that watches a key from the start. */
 class Waiter {
   readonly owner: string;
   wakes = 0;
@@ -74,11 +82,11 @@ class Waiter {
   readonly #unwatch: () => void;
 
   constructor(
-    private readonly trial: Trial,
+    private readonly context: CheckContext,
     private readonly store: LeaseStore,
     private readonly key: string,
   ) {
-    this.owner = trial.owner();
+    this.owner = context.newOwner();
     const wake = (): void => {
       this.wakes += 1;
       this.#onWake();
@@ -86,31 +94,31 @@ class Waiter {
     this.#unwatch = store.watch?.(key, this.owner, wake) ?? (() => undefined);
   }
 
-  async ask(): Promise<Won | undefined> {
+  async tryAcquire(): Promise<Grant | undefined> {
     const { owner } = this;
-    return wonBy(await this.trial.ask(this.store, this.key, { owner, ttlMs: LONG_TTL_MS }));
+    return grantOf(await this.context.tryAcquire(this.store, this.key, { owner, ttlMs: LONG_TTL_MS }));
   }
 
-  /** As soon as the key is free. The watch ends then. */
-  async enter(): Promise<Won> {
-    const abandonAt = performance.now() + PATIENCE_MS;
+  /** Acquires the key as soon as it is free, and ends the watch. */
+  async acquire(): Promise<Grant> {
+    const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {
-      const woken = new Promise<void>((resolve) => {
+      const waitForWakeUp = new Promise<void>((resolve) => {
         this.#onWake = resolve;
-        setTimeout(resolve, ASK_AGAIN_MS);
+        setTimeout(resolve, RETRY_INTERVAL_MS);
       });
-      const won = await this.ask();
-      if (won) {
+      const grant = await this.tryAcquire();
+      if (grant) {
         this.end();
-        return won;
+        return grant;
       }
-      assert.ok(performance.now() < abandonAt, `a waiter did not get in within ${PATIENCE_MS} ms`);
-      await woken;
+      assert.ok(performance.now() < deadline, `a waiter did not get in within ${MAX_WAIT_MS} ms`);
+      await waitForWakeUp;
     }
   }
 
-  /** At once where it has been woken already. */
-  woken(): Promise<void> {
+  /** Resolves with the next wake-up; at once where one has come already. */
+  waitForWakeUp(): Promise<void> {
     return new Promise((resolve) => {
       this.#onWake = resolve;
       if (this.wakes > 0) resolve();
