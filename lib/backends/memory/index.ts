@@ -4,8 +4,8 @@ import { MemoryLeaseStore } from './lease-store.js';
 export { MemoryLeaseStore };
 
 /**
- * Locks inside this process only: for tests, and for an application that will never run twice. Each call makes a world
- * of its own, which the lock services that it is given to share; nothing is shared between two of them.
+ * Locks inside this process only: for tests, and for an application that never runs twice. Each call creates a separate
+ * store. Lock services share locks when they use the same result of this function.
  */
 export function memory(options: { readonly clock?: Clock } = {}): BackendFactory {
   const store = new MemoryLeaseStore(options.clock);

@@ -18,56 +18,56 @@ import {
   without,
 } from '../../core/index.js';
 
-/** The smallest exact `LeaseStore`, for tests and for applications of one process: read it before writing another. */
+/** Smallest exact `LeaseStore`, for tests and for applications of one process: read it before writing another one. */
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
   readonly traits = { maxPermits: MOST_PERMITS };
-  /** Those who hold a key, and then those who wait. */
+  /** Claims of each key: its holders, and then its waiters. */
   readonly #lines = new Map<string, Line>();
-  /** Who is to be woken, by key and owner. */
-  readonly #waiters = new Map<string, Map<string, () => void>>();
+  /** Wake-ups of waiters, by key and owner. */
+  readonly #wakeUps = new Map<string, Map<string, () => void>>();
   #lastToken = 0n;
 
   constructor(private readonly clock: Clock = systemClock) {}
 
-  /** Who waits is put in line. */
+  /** Puts an owner that waits in line. */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const now = this.clock.now();
-    const says = sayingSince(metadata, now);
-    const waitsUntil = this.#waiters.get(key)?.has(owner) === true ? Infinity : undefined;
+    const says = packMetadataSince(metadata, now);
+    const waitsUntil = this.#wakeUps.get(key)?.has(owner) === true ? Infinity : undefined;
     const { line, granted } = ask(
-      this.#live(key),
+      this.#liveLine(key),
       { owner, until: now + ttlMs, says },
       waitsUntil,
       this.#lastToken + 1n,
     );
-    this.#keep(key, line);
+    this.#storeLine(key, line);
     if (!granted) return refusal(line, owner, now);
-    // One counter for all keys keeps no trace of a released key, and grows for each of them.
+    // Tokens come from one counter for all keys, which leaves no trace of a released key.
     if (granted.token > this.#lastToken) this.#lastToken = granted.token;
     return { acquired: true, fencingToken: granted.token };
   }
 
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const line = renewed(this.#live(key), owner, this.clock.now() + ttlMs);
-    if (line) this.#keep(key, line);
+    const line = renewed(this.#liveLine(key), owner, this.clock.now() + ttlMs);
+    if (line) this.#storeLine(key, line);
     return line !== undefined;
   }
 
-  /** Those who wait hear of a lease that has just ended, too. */
+  /** Releases the key, and wakes the waiters even if the lease has just expired. */
   async release(key: string, owner: string): Promise<boolean> {
-    const wasHeld = holds(this.#live(key), owner);
-    this.#leave(key, owner);
+    const wasHeld = holds(this.#liveLine(key), owner);
+    this.#removeOwner(key, owner);
     return wasHeld;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return holds(this.#live(key), owner);
+    return holds(this.#liveLine(key), owner);
   }
 
   async look(key: string): Promise<LeaseState> {
-    return stateOf(this.#live(key), this.clock.now());
+    return stateOf(this.#liveLine(key), this.clock.now());
   }
 
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
@@ -75,52 +75,52 @@ export class MemoryLeaseStore implements LeaseStore {
   }
 
   watch(key: string, owner: string, wake: () => void): () => void {
-    const waiters = this.#waiters.get(key) ?? new Map<string, () => void>();
-    this.#waiters.set(key, waiters.set(owner, wake));
+    const wakeUps = this.#wakeUps.get(key) ?? new Map<string, () => void>();
+    this.#wakeUps.set(key, wakeUps.set(owner, wake));
     return () => {
-      waiters.delete(owner);
-      if (waiters.size === 0 && this.#waiters.get(key) === waiters) this.#waiters.delete(key);
-      if (!holds(this.#live(key), owner)) this.#leave(key, owner);
+      wakeUps.delete(owner);
+      if (wakeUps.size === 0 && this.#wakeUps.get(key) === wakeUps) this.#wakeUps.delete(key);
+      if (!holds(this.#liveLine(key), owner)) this.#removeOwner(key, owner);
     };
   }
 
-  /** Nothing to do: other lock services may have leases here. */
+  /** Does nothing, because other lock services may have leases in this store. */
   async close(): Promise<void> {}
 
-  /** Takes the key from its holders behind their backs. */
+  /** Revokes the leases of a key without notifying the holders. */
   revoke(key: string): void {
-    this.#keep(
+    this.#storeLine(
       key,
-      this.#live(key).filter(({ token }) => token === undefined),
+      this.#liveLine(key).filter(({ token }) => token === undefined),
     );
-    this.#wake(key);
+    this.#wakeReadyOwners(key);
   }
 
-  /** The keys that are held. */
+  /** Returns the keys that are held. */
   held(): string[] {
-    return [...this.#lines.keys()].filter((key) => this.#live(key).some(({ token }) => token !== undefined));
+    return [...this.#lines.keys()].filter((key) => this.#liveLine(key).some(({ token }) => token !== undefined));
   }
 
-  #live(key: string): Line {
+  #liveLine(key: string): Line {
     return alive(this.#lines.get(key) ?? [], this.clock.now());
   }
 
-  #keep(key: string, line: Line): void {
+  #storeLine(key: string, line: Line): void {
     if (line.length > 0) this.#lines.set(key, line);
     else this.#lines.delete(key);
   }
 
-  #leave(key: string, owner: string): void {
-    this.#keep(key, without(this.#live(key), owner));
-    this.#wake(key);
+  #removeOwner(key: string, owner: string): void {
+    this.#storeLine(key, without(this.#liveLine(key), owner));
+    this.#wakeReadyOwners(key);
   }
 
-  #wake(key: string): void {
-    for (const owner of ready(this.#live(key))) this.#waiters.get(key)?.get(owner)?.();
+  #wakeReadyOwners(key: string): void {
+    for (const owner of ready(this.#liveLine(key))) this.#wakeUps.get(key)?.get(owner)?.();
   }
 }
 
-function sayingSince(metadata: HolderMetadata, now: number): string {
+function packMetadataSince(metadata: HolderMetadata, now: number): string {
   const since = new Date(performance.timeOrigin + now).toISOString();
   return `${packMetadata(metadata).slice(0, -1)},"since":"${since}"}`;
 }
