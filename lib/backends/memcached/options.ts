@@ -26,24 +26,28 @@ export interface MemcachedOptions {
   readonly connectTimeoutMs?: number;
   /**
    * Milliseconds that a server may take to answer before its connection is closed. Best below a third of the TTL. A
-   * request that is lost on a connection that was idle for as long is sent again on a new one. @default 1_000
+   * request that is lost on a connection that was idle for as long is sent again on a new one.
+   * @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /** Milliseconds for which requests that fail are repeated before `LockBackendError`. @default 2_000 */
   readonly patienceMs?: number;
   /**
    * Commands to use. `auto`: the meta commands where the server has them, otherwise the classic ones. Processes may
-   * differ. @default 'auto'
+   * differ.
+   * @default 'auto'
    */
   readonly protocol?: MemcachedProtocol;
   /**
    * Options of `node:tls`; `servername` is by default the host, unless that is an address. A function is called for
-   * each connection. @default plain text
+   * each connection.
+   * @default plain text
    */
   readonly tls?: Given<ConnectionOptions>;
   /**
    * User of a memcached that was started with `-Y`, its file of users. The credentials are sent as plain text, only to
-   * a server that requires them: use `tls`. A function is called for each connection. @default none
+   * a server that requires them: use `tls`. A function is called for each connection.
+   * @default none
    */
   readonly credentials?: Given<Credentials>;
 }
@@ -71,7 +75,8 @@ const TIME_OPTIONS = ['connectTimeoutMs', 'requestTimeoutMs', 'patienceMs'];
 const OPTION_NAMES = ['servers', 'prefix', ...TIME_OPTIONS, 'protocol', 'tls', 'credentials'];
 
 /**
- * Returns the options with defaults. @throws LockConfigurationError naming the option, its value and what it may be
+ * Returns the options with defaults.
+ * @throws LockConfigurationError naming the option, its value and what it may be
  */
 export function resolveMemcachedOptions(options: MemcachedOptions): ResolvedMemcachedOptions {
   assertOptions(options, OPTION_NAMES, 'memcached');

@@ -35,7 +35,8 @@ export class MemcachedRing {
   }
 
   /**
-   * Connects to nodeCount servers. @throws as `assertSameServerList`; MemcachedError when the only server does not answer
+   * Connects to nodeCount servers.
+   * @throws as `assertSameServerList`; MemcachedError when the only server does not answer
    */
   async start(): Promise<void> {
     const [only, second] = this.#nodes;

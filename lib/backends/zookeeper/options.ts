@@ -35,8 +35,8 @@ export interface ZooKeeperOptions {
   /**
    * Milliseconds for which the server keeps the locks of a silent process. This is the TTL of all its keys, whatever
    * `ttlMs` a call requests. The server allows 2 to 20 of its ticks and takes the nearest value; `health` warns of a
-   * change. A holder trusts its lock for two thirds of this time. Below six ticks, 12 s by the server's defaults, a
-   * holder whose server is cut off from the others may trust its lock for too long: `health` warns below 12 s.
+   * change. A holder trusts its lock for two thirds of this time. Six ticks are 12 s by the server's defaults. Below
+   * that, a holder whose server is cut off from the others may trust its lock for too long, and `health` warns.
    * @default 15_000
    */
   readonly sessionTtlMs?: number;

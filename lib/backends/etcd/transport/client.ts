@@ -133,7 +133,7 @@ export class EtcdClient {
     try {
       return (this.#connection ??= this.#open());
     } catch (error) {
-      // Only the option `tls` can be wrong here.
+      // The only possible failure here is that of the option `tls`.
       this.health.report('down', toConnectionError(error).message);
       throw error;
     }

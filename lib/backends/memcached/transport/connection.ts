@@ -107,7 +107,7 @@ export class MemcachedConnection {
   #fail(error: MemcachedError): void {
     if (this.#lostError) return;
     this.#lostError = error;
-    // Only plain TCP can be reset, not TLS.
+    // Plain TCP can be reset, TLS cannot.
     if (this.options.tls) this.socket.destroy();
     else if (!this.socket.destroyed) this.socket.resetAndDestroy();
     this.#pipeline.fail(error);

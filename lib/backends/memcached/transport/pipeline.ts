@@ -46,8 +46,8 @@ export class Pipeline {
   }
 
   /**
-   * Reads bytes of the server. @throws MemcachedError when these are no sequence of replies: the caller then calls
-   * `fail`
+   * Reads bytes of the server.
+   * @throws MemcachedError when these are no sequence of replies: the caller then calls `fail`
    */
   receive(chunk: Buffer): void {
     for (const part of this.#parser.push(chunk)) this.#onPart(part);
