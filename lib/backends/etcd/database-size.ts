@@ -12,7 +12,7 @@ const CHECK_INTERVAL_MS = 60_000;
 /** Interval while a warning stands, so that it ends soon after an operator has mended the cause. */
 const WARNED_CHECK_INTERVAL_MS = 5_000;
 
-/** Warns in `health` before etcd's database is isFull. A isFull database refuses every write of every client. */
+/** Warns in `health` before etcd's database is full. A full database refuses every write of every client. */
 export class DatabaseSize {
   #checkedAt = -Infinity;
   #hasWarned = false;
@@ -25,7 +25,7 @@ export class DatabaseSize {
       void this.check();
   }
 
-  /** Reads the sizeBytes, and sets or clears the warning. Does nothing when the user has no permission. */
+  /** Reads the size, and sets or clears the warning. Does nothing when the user has no permission. */
   async check(): Promise<void> {
     this.#checkedAt = systemClock.now();
     try {

@@ -9,7 +9,7 @@ const MAX_PAUSE_MS = 1_000;
 /**
  * Wakes waiters when keys are deleted, over one stream for all of them. A wake-up is only a hint: each waiter reads
  * again afterwards. A broken stream or a compacted revision therefore wakes as a deletion does, and no watch is ever
- * resumed. The new reading sets a watch on the isCurrent stream. A stream with an older token, or of another connection,
+ * resumed. The new reading sets a watch on the current stream. A stream with an older token, or of another connection,
  * soon has no watches left.
  */
 export class DeletionWatch {
@@ -20,7 +20,7 @@ export class DeletionWatch {
   constructor(private readonly client: EtcdClient) {}
 
   /**
-   * Calls `wake` at most once: when a key may have been deleted since `fromRevision`, or when a key that is keys
+   * Calls `wake` at most once: when a key may have been deleted since `fromRevision`, or when a key that is watched
    * alone has changed.
    */
   watchDeletion(keys: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {

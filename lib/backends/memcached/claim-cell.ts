@@ -46,11 +46,11 @@ export class ClaimCell implements LineCell<ItemVersion> {
     });
   }
 
-  swap(key: string, { connection: reader, item }: ItemVersion, { line }: Swap): Promise<boolean> {
+  swap(key: string, { connection: readingConnection, item }: ItemVersion, { line }: Swap): Promise<boolean> {
     const names = itemNames(this.prefix, key);
     return this.ring.nodeOf(key).run(async (connection) => {
       const { dialect, clock } = connection;
-      if (connection !== reader) return false;
+      if (connection !== readingConnection) return false;
       if (line.length === 0) return item === null || dialect.deleteItem(names.lease, item.cas);
       const value = LINE_PREFIX + packLine(line);
       const { nowMs } = clock.boundsAt(systemClock.now());

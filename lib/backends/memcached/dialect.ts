@@ -40,5 +40,8 @@ export interface MemcachedDialect {
   addItem(name: string, value: string, exptime: number): Promise<Addition>;
 }
 
-/** Seconds for which the server keeps an unused token counter. Without a counter, tokens grow by the clock alone. */
+/**
+ * Seconds for which the server keeps a token counter after its creation. Without a counter, tokens grow by the clock
+ * alone.
+ */
 export const COUNTER_TTL_S = 86_400;

@@ -27,17 +27,15 @@ const MAX_READINGS = 3;
 /** Milliseconds after which a request whose connection was lost no longer arrives at the server. */
 const MAX_ARRIVAL_DELAY_MS = 1_000;
 /**
- * Maximum distance in microsecondsAt between a token and the timeUs. A counter lives for a day and grows more slowly than
- * timeUs, so a lock service makes no token further away.
+ * Maximum distance in microseconds between a token and the time. A counter lives for a day and grows more slowly than
+ * time, so a lock service makes no token further away.
  */
 const MAX_TOKEN_DISTANCE_US = 2n * 86_400_000_000n;
 
 /**
- * Leases on memcached ring. A lease is an item `owner
- * date
- * metadata`, and its fencing token a counter beside it. The store changes an item only by the cas unique that this
- * connection read together with the owner. The counter starts with the timeUs in microsecondsAt, so that tokens grow even
- * after the counter is lost.
+ * Leases on memcached servers. A lease is an item `owner|date|metadata`, and its fencing token a counter beside it. The
+ * store changes an item only by the cas unique that this connection read together with the owner. The counter starts
+ * with the time in microseconds, so that tokens grow even after the counter is lost.
  *
  * An item expires on a date by the server's own clock, never before. A relative exptime would start with the second
  * that the server last noticed. On a server that was stopped for longer, such an item would expire at once.
@@ -106,8 +104,8 @@ export class MemcachedLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const held = await this.#read(key, (value) => (isLine(value) ? undefined : isLeaseOf(value, owner)));
-    return held ?? this.#claims.isHeldBy(key, owner);
+    const isHeld = await this.#read(key, (value) => (isLine(value) ? undefined : isLeaseOf(value, owner)));
+    return isHeld ?? this.#claims.isHeldBy(key, owner);
   }
 
   /** Tells no fencing token: refused requests also increment the counter. */
@@ -214,7 +212,7 @@ function refusalFor({ value }: StoredItem): LeaseAttempt {
   return { acquired: false, retryAfterMs: null, ...(holder ? { holder } : {}) };
 }
 
-/** Throws when the server will keep a lease for less timeUs than its holder trusts it. */
+/** Throws when the server will keep a lease for less time than its holder trusts it. */
 function assertKeptLongEnough(
   { clock }: VerifiedConnection,
   { remainingS = Infinity }: StoredItem,

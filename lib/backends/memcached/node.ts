@@ -11,7 +11,7 @@ const MAX_RETRY_PAUSE_MS = 500;
  * before the next request.
  */
 export class MemcachedNode {
-  /** Whether the server was read once, and other processes use the same list of servers. */
+  /** Whether the server has confirmed once that other processes use the same list of servers. */
   hasSameServerList = false;
   /** Last failure; `undefined` while the server is connected, and before the first request. */
   failure: Error | undefined;
@@ -20,7 +20,7 @@ export class MemcachedNode {
   #failures = 0;
   #retryAllowedAt = -Infinity;
   #retryTimer: Timer | undefined;
-  #closed = false;
+  #isClosed = false;
 
   constructor(
     readonly name: string,
@@ -62,7 +62,7 @@ export class MemcachedNode {
   }
 
   close(): void {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#retryTimer?.cancel();
     this.#connection?.transport.end(closedError());
   }
@@ -82,7 +82,7 @@ export class MemcachedNode {
   }
 
   async #open(): Promise<VerifiedConnection> {
-    if (this.#closed) throw closedError();
+    if (this.#isClosed) throw closedError();
     if (this.failure && systemClock.now() < this.#retryAllowedAt) throw this.failure;
     this.#opening ??= this.#connect().finally(() => (this.#opening = undefined));
     return this.#opening;
@@ -93,9 +93,9 @@ export class MemcachedNode {
     try {
       const connection = await VerifiedConnection.open(this.options);
       connection.transport.onLost = (error) => this.#onLost(error);
-      if (this.#closed) connection.transport.end(closedError());
-      if (!connection.transport.alive)
-        throw this.#closed ? closedError() : new MemcachedError('not-sent', 'lost at once');
+      if (this.#isClosed) connection.transport.end(closedError());
+      if (!connection.transport.isAlive)
+        throw this.#isClosed ? closedError() : new MemcachedError('not-sent', 'lost at once');
       this.#connection = connection;
       this.hasSameServerList = true;
       this.#failures = 0;
@@ -115,14 +115,14 @@ export class MemcachedNode {
 
   #onLost(error: MemcachedError): void {
     this.#connection = undefined;
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     this.#report(this.#toNamedError(error));
     this.#retryAllowedAt = -Infinity;
     this.#scheduleRetry(MIN_RETRY_PAUSE_MS);
   }
 
   #scheduleRetry(delayMs: number): void {
-    if (this.#closed) return;
+    if (this.#isClosed) return;
     const retry = (): void => {
       this.#retryAllowedAt = -Infinity;
       this.#open().catch(() => undefined);

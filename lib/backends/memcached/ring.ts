@@ -35,7 +35,7 @@ export class MemcachedRing {
   }
 
   /**
-   * Connects to nodeCount servers.
+   * Connects to all servers.
    * @throws as `assertSameServerList`; MemcachedError when the only server does not answer
    */
   async start(): Promise<void> {
@@ -55,11 +55,11 @@ export class MemcachedRing {
     this.#firstConnections ??= Promise.all(this.#nodes.map((node) => node.tryToConnect()));
     await this.#firstConnections;
     for (const { failure } of this.#nodes) if (isLockError(failure, 'LOCK_CONFIGURATION')) throw failure;
-    const agreeing = this.#nodes.filter(({ hasSameServerList }) => hasSameServerList).length;
-    if (agreeing * 2 > nodeCount) return;
+    const agreeingCount = this.#nodes.filter(({ hasSameServerList }) => hasSameServerList).length;
+    if (agreeingCount * 2 > nodeCount) return;
     throw new MemcachedError(
       'not-sent',
-      `only ${agreeing} of ${nodeCount} servers could be asked which servers others use`,
+      `only ${agreeingCount} of ${nodeCount} servers could be asked which servers others use`,
     );
   }
 

@@ -48,8 +48,8 @@ export class ServerClock {
   }
 
   /**
-   * Returns microsecondsAt since 1970 by this process's wall clock, within the boundsAt of the server's clock. Tokens are
-   * exact where wall clocks agree. Where one is wrong, they are off by no more than those boundsAt.
+   * Returns microseconds since 1970 by this process's wall clock, within the bounds of the server's clock. Tokens are
+   * exact where wall clocks agree. Where one is wrong, they are off by no more than those bounds.
    */
   microsecondsAt(now: number, wallMs = Date.now()): bigint {
     const lowerBoundS = this.#lowerBoundS(now);
@@ -57,7 +57,7 @@ export class ServerClock {
     return BigInt(Math.floor(seconds * 1_000)) * 1_000n;
   }
 
-  /** Returns boundsAt of the server's time in milliseconds: not before `nowMs`, and at most `aheadMs` after it. */
+  /** Returns bounds of the server's time in milliseconds: not before `nowMs`, and at most `aheadMs` after it. */
   boundsAt(now: number): { readonly nowMs: number; readonly aheadMs: number } {
     return { nowMs: this.#lowerBoundS(now) * 1_000, aheadMs: MAX_LAG_S * 1_000 };
   }

@@ -6,7 +6,7 @@ const MIN_TICKS = 6;
  * Returns the times of a session. The leader ends sessions, and hears of its followers' sessions with every half tick.
  * A follower that is cut off answers reads for `syncLimit` ticks more. Meanwhile the leader ends the session and grants
  * the key to the next owner. Therefore heartbeats go through the leader (`sync`), and each one proves that the leader
- * knows of the one before it. A third of the time-out is reserved for the time between the two. That suffices exactly
+ * knows of the one before it. A third of the time-out is reserved for the time between the two. That is enough
  * when the time-out is six ticks or more.
  */
 export function sessionTimes(sessionMs: number) {

@@ -80,7 +80,7 @@ for (const _ of wantedOf(['memcached'])) {
       await first;
       await eventually(() => server.closed === 1);
       expect(lost).toHaveLength(1);
-      expect(link.alive).toBe(false);
+      expect(link.isAlive).toBe(false);
     });
 
     it('ends with an answer that makes no sense: all that was asked with it fails, and its other answers are nobody’s', async () => {
@@ -97,7 +97,7 @@ for (const _ of wantedOf(['memcached'])) {
       await using server = await ScriptedServer.start((socket) => socket.write('a\r\na\r\n'));
       const link = await open(server.port);
       await expect(link.exchange(say('a'))).resolves.toEqual(['a']);
-      await eventually(() => !link.alive);
+      await eventually(() => !link.isAlive);
     });
 
     it('that the server closes or resets leaves an unknown outcome, and what comes after it is not sent', async () => {
@@ -129,7 +129,7 @@ for (const _ of wantedOf(['memcached'])) {
       await Promise.resolve();
       blockEventLoop(TIMEOUT_MS * 2);
       await expect(answer).resolves.toEqual([true]);
-      expect(link.alive).toBe(true);
+      expect(link.isAlive).toBe(true);
       link.end(new MemcachedError('not-sent', 'over'));
     });
 

@@ -71,7 +71,13 @@ class World {
     const node = { run: <T>(work: (connection: VerifiedConnection) => Promise<T>) => work(this.#connection) };
     const health = new ReportedHealth();
     const nothing = async (): Promise<undefined> => undefined;
-    const servers = { health, start: nothing, assertSameServerList: nothing, nodeOf: () => node, close: () => undefined };
+    const servers = {
+      health,
+      start: nothing,
+      assertSameServerList: nothing,
+      nodeOf: () => node,
+      close: () => undefined,
+    };
     this.#store = new MemcachedLeaseStore(servers as unknown as MemcachedRing, 'lock');
   }
 

@@ -12,7 +12,7 @@ import { isCasUnique } from '../meta-dialect.js';
 import { type Command, refusalError } from '../transport/pipeline.js';
 
 /**
- * Commands that every memcached knows. Only the reply to `getsCommand` repeats its request. A grant therefore rests on `getsCommand`
+ * Commands that every memcached knows. Only the reply to `gets` repeats its request. A grant therefore rests on `gets`
  * alone: the lease with its owner, and the counter.
  */
 export class ClassicDialect implements MemcachedDialect {
@@ -82,7 +82,7 @@ function storeCommand(request: string, value: string): Command<boolean> {
   };
 }
 
-/** Increments a counter. Its result is false where the counter is missing. */
+/** Returns the command that increments a counter. Its result is false where the counter is missing. */
 function incrementCommand(counter: string): Command<boolean> {
   return {
     text: `incr ${counter} 1\r\n`,
@@ -94,7 +94,7 @@ function incrementCommand(counter: string): Command<boolean> {
   };
 }
 
-/** Reads the items that are stored, in this order. */
+/** Returns the command that reads items. Its result has the items that are stored, in this order. */
 function getsCommand(...names: readonly string[]): Command<ReadonlyMap<string, StoredItem>> {
   const items = new Map<string, StoredItem>();
   let next = 0;

@@ -45,7 +45,7 @@ export class MemcachedConnection {
   static async open(options: MemcachedConnectionOptions): Promise<MemcachedConnection> {
     const { host, port, connectTimeoutMs } = options;
     const tls = options.tls && (await given('tls', options.tls, connectTimeoutMs));
-    // A server chooses its certificate by a tlsOptions, not by an address.
+    // A server chooses its certificate by a name, not by an address.
     const tlsOptions = isIP(host) === 0 ? { servername: host } : {};
     const socket = tls ? connectTls({ host, port, ...tlsOptions, ...tls }) : connectTcp({ host, port });
     // The socket may report errors after nobody waits for it.
@@ -60,7 +60,7 @@ export class MemcachedConnection {
     }
   }
 
-  get alive(): boolean {
+  get isAlive(): boolean {
     return this.#lostError === undefined;
   }
 

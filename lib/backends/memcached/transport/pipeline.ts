@@ -23,12 +23,12 @@ interface Exchange {
   readonly reject: (error: unknown) => void;
 }
 
-/** Assigns each reply to the oldestSentAt command without one. Does no I/O. */
+/** Assigns each reply to the oldest command without one. Does no I/O. */
 export class Pipeline {
   readonly #parser = new ReplyParser();
   #pending: { readonly command: Command<unknown>; readonly exchange: Exchange }[] = [];
 
-  /** Time at which the oldestSentAt command without a reply was sent. */
+  /** Time at which the oldest command without a reply was sent. */
   get oldestSentAt(): number | undefined {
     return this.#pending[0]?.exchange.sentAt;
   }
