@@ -63,7 +63,7 @@ export class EtcdWorld implements AsyncDisposable {
     }
   }
 
-  /** Those who hold or wait for `key`, the holder first. */
+  /** Owners that hold or wait for `key`, the holder first. */
   places(key: string): Promise<StoredKey[]> {
     return this.operator.list(names.queueRange(key).key);
   }

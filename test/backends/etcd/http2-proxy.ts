@@ -19,7 +19,7 @@ export interface OwnAnswer {
 
 const WITH_A_PAGE = { 'content-type': 'text/html' };
 
-/** As a web server that has lost its backend says it. */
+/** Answers like a web server that has lost its backend. */
 export const pageOf = (status: number): OwnAnswer => ({
   headers: { ':status': status, ...WITH_A_PAGE },
   body: `<html>${status}</html>`,

@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { EtcdLockNames } from '../../../lib/backends/etcd/lock-names.js';
 
 const names = new EtcdLockNames('lock');
-/** With the characters that could matter more often than by chance. */
+/** Keys with more of the characters that could matter than chance would bring. */
 const key = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1 }),
   fc.string({ unit: fc.constantFrom('a', '/', '%', '2', 'F', '0', '@', '\0', '\u007f'), minLength: 1 }),
 );
 
-/** As etcd compares them. */
+/** Compares names as etcd does. */
 function contains({ key: from, end }: { readonly key: string; readonly end: string }, name: string): boolean {
   const bytes = Buffer.from(name);
   return Buffer.compare(Buffer.from(from), bytes) <= 0 && Buffer.compare(bytes, Buffer.from(end)) < 0;

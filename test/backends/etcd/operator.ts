@@ -73,7 +73,7 @@ export class EtcdOperator {
 
   /** Takes the member that clients reach at `url` out of the cluster, for good. */
   async removeMember(url: string): Promise<void> {
-    // Those that stay: it may be gone before it has answered.
+    // Members that stay: the removed one may be gone before it has answered.
     const others = new EtcdOperator(
       this.urls.filter((other) => other !== url),
       this.token,

@@ -20,7 +20,7 @@ class Script {
     return this.pipeline.expectReplies(commands, 0);
   }
 
-  /** As a connection does: what makes no sense ends it. */
+  /** Reads a reply as a connection does, which ends when a reply does not fit. */
   receive(text: string): void {
     try {
       this.pipeline.receive(Buffer.from(text));

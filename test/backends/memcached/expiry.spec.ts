@@ -108,7 +108,7 @@ class RawConnection {
   }
 }
 
-/** When the server does not have the item any more, or `withinMs` from now. */
+/** Resolves to the time when the server no longer has the item, or to `withinMs` from now. */
 async function goneAt(server: MemcachedServer, name: string, withinMs: number): Promise<number> {
   const endAt = performance.now() + withinMs;
   while (performance.now() < endAt) {

@@ -31,7 +31,7 @@ for (const _ of wantedOf(['memcached'])) {
       const hashed = keys.map((key) => itemNames('lock', key).lease.split('#')[1] ?? 'x');
       const all = ['lock', 'lock.l', 'lock-l'].flatMap((prefix) => [
         serverListName(prefix),
-        // Also those whose keys are the names, or the hashes, of others.
+        // Keys include the names, or the hashes, of other keys.
         ...[...keys, ...hashed.slice(0, 3), ...keys.map((key) => itemNames('lock', key).lease)].flatMap((key) =>
           Object.values(itemNames(prefix, key)),
         ),

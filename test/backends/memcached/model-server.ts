@@ -1,7 +1,7 @@
 interface Item {
   value: string;
   cas: bigint;
-  /** In seconds since 1970; 0 never comes. */
+  /** Date of expiry in seconds since 1970; 0 for never. */
   exptime: number;
 }
 
@@ -30,7 +30,7 @@ export class ModelServer {
     return answers;
   }
 
-  /** Somebody writes something over whatever is there. */
+  /** Overwrites an item, whatever is stored, as another client would. */
   put(name: string, value: string, exptime: number): void {
     this.items.set(name, { value, cas: (this.#cas += 1n), exptime: this.#date(exptime) });
   }

@@ -74,7 +74,7 @@ for (const _ of wantedOf(['memcached'])) {
         status: 'down',
         detail: expect.stringContaining(servers[down]?.address ?? '-'),
       });
-      // In invalidate when a server went down, until its own one has renewed it.
+      // In doubt when a server went down, until its own one has renewed it.
       await eventually(() => lock.state === 'held');
       expect(service.health.status).toBe('down');
       await lock.release();

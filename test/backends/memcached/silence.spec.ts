@@ -146,7 +146,7 @@ for (const name of wantedOf(['memcached'])) {
 
 /** Keeps the first question of a kind, and what comes after it on that connection, until it is told to deliver. */
 class LateRelay implements AsyncDisposable {
-  /** Somebody has asked for the same item meanwhile, over another connection. */
+  /** Another client has requested the same item meanwhile, over another connection. */
   hasAnsweredOthers = false;
   #kept: (() => void) | undefined;
   readonly #sockets = new Set<Socket>();

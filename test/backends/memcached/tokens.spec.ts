@@ -54,7 +54,7 @@ for (const _ of wantedOf(['memcached'])) {
       await using world = await MemcachedWorld.start({ env: shifted(1) });
       const before = await win(world.backend(), 'k');
       expect(Number(before.fencingToken) / 1e3 - Date.now()).toBeGreaterThan(3_590_000);
-      // Its clock may be misjudged by this much where ours does not help.
+      // Maximum error about the server's clock where the clock of this process does not help.
       await new Promise((resolve) => setTimeout(resolve, 2_500));
       await world.server.restart({ empty: true });
       const after = await win(world.backend(), 'k');

@@ -147,7 +147,7 @@ for (const name of wantedOf(['zookeeper'])) {
   });
 }
 
-/** As ZooKeeper keeps it in an ACL. */
+/** Digest of the credentials in the form that ZooKeeper keeps in an ACL. */
 function digest({ username, password }: { username: string; password: string }): string {
   return `${username}:${createHash('sha1').update(`${username}:${password}`).digest('base64')}`;
 }

@@ -16,7 +16,7 @@ const PATIENCE_MS = 2_000;
 /** 1 MB by default. */
 const LONGEST_REQUEST = 100_000;
 
-/** Hazards of node-zookeeper-client 1.1.3: one test for each, which fails without our remedy. */
+/** Hazards of node-zookeeper-client 1.1.3: one test for each, which fails without the remedy of this library. */
 for (const name of wantedOf(['zookeeper'])) {
   let world: ZookeeperWorld;
   beforeAll(async () => {

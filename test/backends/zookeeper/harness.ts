@@ -9,7 +9,7 @@ import { atLeastMs } from '../../support/machine.js';
 
 type ZookeeperConnection = Extract<Connection, { backend: 'zookeeper' }>;
 
-/** For how long a holder trusts its lock, which is two thirds of the session's time-out. */
+/** Milliseconds for which a holder trusts its lock: two thirds of the session's time-out. */
 const TTL_MS = atLeastMs(1_000);
 
 export interface ZookeeperHarnessOptions {

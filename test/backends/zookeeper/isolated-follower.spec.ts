@@ -53,7 +53,7 @@ async function oneRound(ensemble: ZookeeperEnsemble, follower: ZookeeperServer, 
     const grantedAt = performance.now();
     expect(lock.isHeld).toBe(false);
     expect(present.fencingToken).toBeGreaterThan(lock.fencingToken);
-    // It still thinks that it follows, and answers what it is asked.
+    // The follower still believes that it follows a leader, and answers requests.
     await expect(follower.ask('srvr')).resolves.toContain('Mode: follower');
     await present.release();
     return grantedAt - (await told);

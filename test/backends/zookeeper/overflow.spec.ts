@@ -4,7 +4,7 @@ import { wantedOf } from '../describe-backend.js';
 import { raiseSequence } from './raise-sequence.js';
 import { win, ZookeeperWorld } from './zookeeper-world.js';
 
-/** Nobody removes the parent meanwhile, as nobody would with so many who want the key. */
+/** The parent is not deleted meanwhile, as it would not be with so many contenders for the key. */
 const JVM = ['-Dznode.container.checkIntervalMs=600000', '-Dzookeeper.digest.enabled=false'];
 
 for (const name of wantedOf(['zookeeper'])) {

@@ -5,13 +5,16 @@ import { ManualClock } from 'nestjs-distributed-lock/testing';
 import type { ZooKeeperConnection } from '../../../lib/backends/zookeeper/transport/connection.js';
 import { ZooKeeperSession } from '../../../lib/backends/zookeeper/session.js';
 
-/** One run: a leader that hears of us from a follower, every half tick, until that follower is cut off. Times are in ticks. */
+/**
+ * One run: a leader that hears of this session from a follower, every half tick, until that follower is cut off. Times
+ * are in ticks.
+ */
 interface Run {
   readonly tickMs: number;
   readonly sessionTicks: number;
-  /** When, within half a tick, the leader asks its follower. */
+  /** Time within half a tick at which the leader asks its follower. */
   readonly phase: number;
-  /** Somebody gets a lock, or renews it. */
+  /** Request of a caller that gets a lock, or renews it. */
   readonly asks: readonly Ask[];
   /** After which of them the follower is cut off, and how soon. */
   readonly cut: { readonly after: number; readonly delay: number };
@@ -19,7 +22,7 @@ interface Run {
 
 interface Ask {
   readonly at: number;
-  /** For how long our event loop stands still right before it. */
+  /** Time for which the event loop of this process is blocked right before the request. */
   readonly stall: number;
   /** How soon after it there is another one. */
   readonly again: number;
@@ -80,7 +83,9 @@ async function simulate({ tickMs, sessionTicks, phase, asks, cut }: Run) {
   return { trustedUntil, keptUntil: heardAt + connection.sessionMs, grants };
 }
 
-/** When the leader has heard of us for the last time: at the handshake, or when it asked and there was something new. */
+/**
+ * Last time at which the leader heard of the session: at the handshake, or when it asked and there was something new.
+ */
 function lastHeard({ touches, cutAt }: FakeConnection, everyMs: number, phase: number): number {
   let heard = 0;
   const end = Math.min(cutAt, touches.at(-1) ?? 0) + everyMs;
@@ -95,7 +100,7 @@ class FakeConnection {
   readonly isAlive = true;
   readonly openedAt = 0;
   readonly identity = { id: Buffer.alloc(8), password: Buffer.alloc(16) };
-  /** When the follower has heard of us; the leader has made the session. */
+  /** Time at which the follower heard of the session; the leader has created the session. */
   readonly touches = [0];
   heardAt = 0;
   cutAt = Infinity;
