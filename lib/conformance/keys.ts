@@ -6,7 +6,7 @@ const MAX_KEY_BYTES = 4_096;
 const ENDINGS = [' ', '\n', '\r\n', '\t', '\0', '/a', '/a/', ':a', '*', '?', '%', '_', '\\', '%20', "'; drop table"];
 const FOREIGN_ENDINGS = ['caf\u00e9', 'cafe\u0301', '\u4f60\u597d', '\u{1f512}'];
 
-/** Keys that resemble each other, and must be kept apart. `text` is random, and consists of letters and digits. */
+/** Keys that resemble each other, and must be kept apart. `key` is random, and consists of letters and digits. */
 const similarKeys = (key: string): readonly string[] => [
   key,
   key.toUpperCase(),
