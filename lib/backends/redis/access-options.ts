@@ -1,13 +1,13 @@
 import type { ConnectionOptions } from 'node:tls';
 import { areCredentials, assertWhole, type Given, given, refuseOption, shownOption } from '../../core/index.js';
 
-/** As `node:tls` takes them; `true` stands for its defaults. */
+/** Options of `node:tls`; `true` stands for its defaults. */
 export type RedisTls = boolean | ConnectionOptions;
 
-/** A text, or a function that is asked anew for each connection, such as for a token that ends after an hour. */
+/** A text, or a function that is called for each connection, for example for a token that expires after an hour. */
 export type RedisSecret = string | (() => string | Promise<string>);
 
-/** Where a server or a Sentinel listens. */
+/** Address of a server or a Sentinel. */
 export interface RedisAddress {
   readonly host: string;
   /** @default 6379, of a Sentinel 26379 */
@@ -20,11 +20,11 @@ export interface RedisCredentials {
   readonly password: string;
 }
 
-/** How to get into a server. */
+/** Options for the login at a server. */
 export interface RedisLoginOptions {
-  /** A function is asked anew for each connection. They count instead of those in a `url`. */
+  /** User and password, or a function that is called for each connection. They replace those in a `url`. */
   readonly credentials?: Given<RedisCredentials>;
-  /** With `url`, options for a `rediss://` one; `true` turns a `redis://` one into it. */
+  /** Options for a `rediss://` url. `true` makes connections to a `redis://` url use TLS. */
   readonly tls?: RedisTls;
 }
 
@@ -44,44 +44,47 @@ export interface Login {
   readonly password?: string | undefined;
 }
 
-/** A login, or a function that is asked anew for each connection. */
+/** A login, or a function that is called for each connection. */
 export type LoginSource = Login | (() => Promise<Login>);
 
-/** A function of the application that says nothing for so long has failed. */
-const MAX_ANSWER_MS = 5_000;
+/** Time after which a function of the application has failed when it has not returned a login. */
+const MAX_LOGIN_MS = 5_000;
 
-/** Returns how a client gets its login by `credentials`, or `fallback` where there are none. */
-export function loginBy(
+/** Returns a client's login by the option `credentials`, or `defaultLogin` without credentials. */
+export function createLoginSource(
   option: string,
   credentials: Given<RedisCredentials> | undefined,
-  fallback: Login = {},
+  defaultLogin: Login = {},
 ): LoginSource {
-  if (credentials === undefined) return fallback;
-  if (typeof credentials !== 'function') return onlyLogin(credentials);
+  if (credentials === undefined) return defaultLogin;
+  if (typeof credentials !== 'function') return pickLogin(credentials);
   return async () => {
-    const login = await given(option, credentials, MAX_ANSWER_MS);
+    const login = await given(option, credentials, MAX_LOGIN_MS);
     if (!isLogin(login)) throw new Error(`the function ${option} gave no { username, password } of texts`);
-    return onlyLogin(login);
+    return pickLogin(login);
   };
 }
 
-/** Vaults keep the host, the port and more beside a password: none of that becomes an option of the client. */
-function onlyLogin({ username, password }: RedisCredentials): Login {
+/** Drops other fields: vaults keep host, port and more beside a password, which must not become options of the client. */
+function pickLogin({ username, password }: RedisCredentials): Login {
   return { username, password };
 }
 
-/** The same for a server that is described by its parts. */
-export function loginOf({ username, password }: Pick<RedisHostOptions, 'username' | 'password'>): LoginSource {
+/** Returns a client's login by the options `username` and `password`. */
+export function createSecretLoginSource({
+  username,
+  password,
+}: Pick<RedisHostOptions, 'username' | 'password'>): LoginSource {
   if (typeof username !== 'function' && typeof password !== 'function') return { username, password };
   return async () => ({
-    username: await textOf('username', username),
-    password: await textOf('password', password),
+    username: await resolveSecret('username', username),
+    password: await resolveSecret('password', password),
   });
 }
 
-async function textOf(option: string, secret: RedisSecret | undefined): Promise<string | undefined> {
+async function resolveSecret(option: string, secret: RedisSecret | undefined): Promise<string | undefined> {
   if (typeof secret !== 'function') return secret;
-  const { text } = await given(option, async () => ({ text: await secret() }), MAX_ANSWER_MS);
+  const { text } = await given(option, async () => ({ text: await secret() }), MAX_LOGIN_MS);
   if (typeof text !== 'string') throw new Error(`the function ${option} gave no text`);
   return text;
 }
@@ -91,7 +94,7 @@ export function assertLogin({ credentials, tls }: Partial<Record<keyof RedisLogi
   assertTls('tls', tls);
 }
 
-/** A secret is never shown. */
+/** @throws LockConfigurationError, which never shows the secret */
 export function assertCredentials(option: string, value: unknown): void {
   if (value === undefined || typeof value === 'function' || isLogin(value)) return;
   refuseOption(option, 'must be { username, password }, or a function that gives them; the username may be left out');
@@ -113,8 +116,8 @@ export function assertHost(options: RedisHostOptions): void {
 }
 
 export function assertTls(option: string, value: unknown): void {
-  const fits = value === undefined || typeof value === 'boolean' || (typeof value === 'object' && value !== null);
-  if (!fits) refuseOption(option, `must be true, false or options of node:tls; it was ${shownOption(value)}`);
+  const isValid = value === undefined || typeof value === 'boolean' || (typeof value === 'object' && value !== null);
+  if (!isValid) refuseOption(option, `must be true, false or options of node:tls; it was ${shownOption(value)}`);
 }
 
 export function assertAddresses(option: string, value: unknown): void {
@@ -126,9 +129,9 @@ export function assertAddresses(option: string, value: unknown): void {
 
 export function assertAddress(option: string, value: unknown): void {
   const { host, port = 1 }: { host?: unknown; port?: unknown } = Object(value);
-  const fits =
+  const isValid =
     typeof host === 'string' && host !== '' && Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536;
-  if (fits) return;
+  if (isValid) return;
   const shown = shownOption({ host, ...(port === 1 ? {} : { port }) });
   refuseOption(option, `must have addresses like { host: '10.0.0.1', port: 6379 }; there was ${shown}`);
 }

@@ -1,22 +1,23 @@
 import { type FailureKind, isLockError, withFailureKind } from '../../core/index.js';
 
-/** An error of another realm, or of a second copy of a package, is no `instanceof Error`. */
-type Failure = Partial<Record<string, unknown>>;
+/** Fields of an error. An error of another realm, or of a second copy of a package, is no `instanceof Error`. */
+type ErrorFields = Partial<Record<string, unknown>>;
 
 /**
- * The error in words that may be logged: the message, and Node's code. ioredis adds the command with all its arguments,
- * which may be a password, or the owner of a lock.
+ * Returns an error that may be logged, with the message and Node's code. ioredis adds the command with all its
+ * arguments, which may be a password or the owner of a lock.
  */
-export function cleanError(error: unknown): Error {
+export function toLoggableError(error: unknown): Error {
   if (isLockError(error)) return error;
-  const clean = withFailureKind(new Error(messageOf(error)), isReply(error) ? replyKind(error) : 'silent');
-  const { code }: Failure = Object(error);
-  return typeof code === 'string' ? Object.assign(clean, { code }) : clean;
+  const kind = isErrorReply(error) ? failureKindOf(error) : 'silent';
+  const loggableError = withFailureKind(new Error(messageOf(error)), kind);
+  const { code }: ErrorFields = Object(error);
+  return typeof code === 'string' ? Object.assign(loggableError, { code }) : loggableError;
 }
 
 function messageOf(error: unknown): string {
-  const { name, message, errors }: Failure = Object(error);
-  // localhost tried as ::1 and as 127.0.0.1
+  const { name, message, errors }: ErrorFields = Object(error);
+  // Node tries localhost as ::1 and as 127.0.0.1, and reports both errors.
   if (message === '' && Array.isArray(errors)) return errors.map(messageOf).join('; ');
   if (name === 'MaxRetriesPerRequestError') return 'the connection was lost before the answer';
   if (typeof message !== 'string' || message === '') return 'the client failed without a message';
@@ -24,42 +25,42 @@ function messageOf(error: unknown): string {
   return message.replace(/,? with args beginning with:.*$/su, '');
 }
 
-/** Whether it came from the server. */
-export function isReply(error: unknown): error is Error {
+/** Returns whether the server answered with this error. */
+export function isErrorReply(error: unknown): error is Error {
   return typeof error === 'object' && error !== null && 'name' in error && error.name === 'ReplyError';
 }
 
-/** The server is well, and another one has to be asked, or the same one in another way. */
-const ELSEWHERE = /\b(?:READONLY|MOVED|ASK|TRYAGAIN|MASTERDOWN|CROSSSLOT) /u;
-/** The server is well and refuses this key: somebody else's value is there, or the user has no right to the key. */
-const ABOUT_KEY = /\bWRONGTYPE |\bNOPERM .*\bkeys?\b|can't access at least one of the keys/u;
+/** Errors of a healthy server that has to be asked in another way, or refers to another server. */
+const OTHER_SERVER_PATTERN = /\b(?:READONLY|MOVED|ASK|TRYAGAIN|MASTERDOWN|CROSSSLOT) /u;
+/** Errors about one key: it has another program's value, or the user has no right to it. */
+const KEY_ERROR_PATTERN = /\bWRONGTYPE |\bNOPERM .*\bkeys?\b|can't access at least one of the keys/u;
 
-function replyKind(reply: Error): FailureKind {
-  if (ABOUT_KEY.test(reply.message)) return 'value';
-  return ELSEWHERE.test(reply.message) || isUndeclaredKey(reply) ? 'elsewhere' : 'refuses';
+function failureKindOf(reply: Error): FailureKind {
+  if (KEY_ERROR_PATTERN.test(reply.message)) return 'value';
+  return OTHER_SERVER_PATTERN.test(reply.message) || isUndeclaredKeyError(reply) ? 'elsewhere' : 'refuses';
 }
 
-/** Keys of several slots were in one command, which clusters refuse, and Alibaba's proxies in words of their own. */
-export function isCrossSlot({ message }: Error): boolean {
+/** Returns whether a cluster refused a command with keys of several slots. Alibaba's proxies have their own message. */
+export function isCrossSlotError({ message }: Error): boolean {
   return /\bCROSSSLOT\b|keys must be in same slot/u.test(message);
 }
 
-/** `SELECT` was refused, also by a server that follows the rules of a cluster and has one database. */
-export function isUnknownDatabase({ message }: Error): boolean {
+/** Returns whether `SELECT` was refused. A server that applies the rules of a cluster has one database. */
+export function isUnknownDatabaseError({ message }: Error): boolean {
   return /DB index is out of range|invalid DB index|SELECT is not allowed in cluster mode/iu.test(message);
 }
 
-/** A script has used a key that the command did not name. Dragonfly and some managed services refuse that. */
-export function isUndeclaredKey({ message }: Error): boolean {
+/** Returns whether a script has used a key that its command did not name. Dragonfly and some managed services refuse that. */
+export function isUndeclaredKeyError({ message }: Error): boolean {
   return /undeclared key|keys? not declared|non local key|passed using the KEYS array/iu.test(message);
 }
 
-/** The server does not know a script by its name. */
-export function isUnknownScript({ message }: Error): boolean {
+/** Returns whether the server does not know the SHA-1 of a script. */
+export function isUnknownScriptError({ message }: Error): boolean {
   return message.startsWith('NOSCRIPT');
 }
 
-/** A replica has been asked to write. Servers before Redis 7, and KeyDB, name it within the error of a script. */
-export function isReadOnly({ message }: Error): boolean {
+/** Returns whether a replica was asked to write. Redis before version 7, and KeyDB, put READONLY within a script's error. */
+export function isReadOnlyError({ message }: Error): boolean {
   return /\bREADONLY\b/u.test(message);
 }

@@ -1,24 +1,25 @@
 import type { RedisServers } from './connection/redis-servers.js';
-import { asList, keyIn, leaseKeyOf } from './scripts/redis-values.js';
+import { asList, leaseKeyOf, unescapeKey } from './scripts/redis-values.js';
 
-/** How many names a server looks at for each page, which takes it less than a millisecond. */
-const NAMES_A_PAGE = 1_000;
+/** Number of names that the server checks for one page, which takes it less than a millisecond. */
+const NAMES_PER_PAGE = 1_000;
 
-/** The keys with a lease that begin with `beginning`. One that comes or goes meanwhile may be missing, or come twice. */
+/** Returns the keys that have a lease and begin with `keyPrefix`. A key that changes meanwhile may be missing or come twice. */
 export async function* scanKeys(
   servers: RedisServers,
   prefix: string,
-  beginning: string,
+  keyPrefix: string,
 ): AsyncGenerator<readonly string[]> {
-  const [before, from] = [`${servers.keyPrefix}${prefix}:{`, servers.keyPrefix + leaseKeyOf(prefix, beginning)];
-  const pattern = `${from.slice(0, -1).replace(/[\\*?[\]^]/gu, String.raw`\$&`)}*}`;
-  for (const shard of await servers.shards()) {
+  const keyStart = `${servers.keyPrefix}${prefix}:{`.length;
+  const nameStart = (servers.keyPrefix + leaseKeyOf(prefix, keyPrefix)).slice(0, -1);
+  const pattern = `${nameStart.replace(/[\\*?[\]^]/gu, String.raw`\$&`)}*}`;
+  for (const shard of await servers.loadShards()) {
     let cursor: unknown = 0;
     do {
-      const page = ['SCAN', String(cursor), 'MATCH', pattern, 'COUNT', NAMES_A_PAGE] as const;
-      const [next, names] = await shard.ask('', { requests: [page], read: ([reply]) => asList(reply) });
-      yield asList(names).map((name) => keyIn(String(name).slice(before.length, -1)));
-      cursor = next;
+      const command = ['SCAN', String(cursor), 'MATCH', pattern, 'COUNT', NAMES_PER_PAGE] as const;
+      const [nextCursor, names] = await shard.send('', { commands: [command], read: ([reply]) => asList(reply) });
+      yield asList(names).map((name) => unescapeKey(String(name).slice(keyStart, -1)));
+      cursor = nextCursor;
     } while (Number(cursor) !== 0);
   }
 }

@@ -1,23 +1,23 @@
 import type { HealthSource, LeaseState, LeaseStore, StoreTraits } from '../../core/index.js';
 import type { RedisCommand } from './connection/redis-client.js';
 import type { RedisServers } from './connection/redis-servers.js';
-import { cleanError } from './error.js';
+import { toLoggableError } from './error.js';
 import { scanKeys } from './key-scan.js';
-import { namedError } from './missing-commands.js';
+import { explainStartError } from './missing-commands.js';
 import { RENEW } from './scripts/lease-scripts.js';
-import { isOwn, leaseKeyOf } from './scripts/redis-values.js';
+import { isLeaseOf, leaseKeyOf } from './scripts/redis-values.js';
 import type { RedisScript } from './scripts/redis-script.js';
 
-/** The key that is taken at the start frees itself after this time, whatever happens. */
-export const CHECK_TTL_MS = 5_000;
+/** TTL of the key that is locked at the start, which thus never stays. */
+export const PROBE_TTL_MS = 5_000;
 
-/** A lease store for scripts, by which a lease begins with its owner. */
+/** A lease store whose leases begin with their owner. */
 export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly traits: StoreTraits = { keepsOrder: true };
 
-  /** Until it is answered the server says nothing else: https://redis.io/docs/latest/commands/wait/ */
+  /** Command that waits for replicas. The server answers nothing else meanwhile: https://redis.io/docs/latest/commands/wait/ */
   protected readonly confirmation: RedisCommand | undefined;
 
   constructor(
@@ -33,16 +33,16 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   }
 
   /** Commands that the scripts of this mode call. */
-  protected abstract readonly commands: readonly string[];
+  protected abstract readonly scriptCommands: readonly string[];
 
-  /** Connects, and takes a lock that nobody uses: the server refuses what it cannot do, and learns the scripts. */
+  /** Connects, and locks an unused key: the server refuses what it cannot do, and loads the scripts. */
   async start(): Promise<void> {
-    await this.servers.prepare();
+    await this.servers.startConnecting();
     try {
-      await this.check();
+      await this.probeServer();
     } catch (cause) {
-      const error = await namedError(cause, this.servers, this.prefix, this.commands);
-      this.servers.health.report('down', cleanError(error).message);
+      const error = await explainStartError(cause, this.servers, this.prefix, this.scriptCommands);
+      this.servers.health.report('down', toLoggableError(error).message);
       throw error;
     }
   }
@@ -51,12 +51,12 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.renewBy(RENEW, [leaseKey], owner, ttlMs);
+    return this.renewByScript(RENEW, [leaseKey], owner, ttlMs);
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.servers.ask(leaseKey, { requests: [['GET', leaseKey]], read: ([lease]) => isOwn(lease, owner) });
+    return this.servers.send(leaseKey, { commands: [['GET', leaseKey]], read: ([lease]) => isLeaseOf(lease, owner) });
   }
 
   abstract look(key: string): Promise<LeaseState>;
@@ -69,32 +69,32 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
     return this.servers.close();
   }
 
-  /** Sends each command once that a lock needs. Leaves nothing on the server. */
-  protected abstract check(): Promise<unknown>;
+  /** Sends each command that a lock needs. Leaves nothing on the server. */
+  protected abstract probeServer(): Promise<unknown>;
 
-  /** @param keys of the script, the lease's first */
-  protected renewBy(
+  /** @param keys keys of the script, first that of the lease */
+  protected renewByScript(
     script: RedisScript,
     keys: readonly [string, ...string[]],
     owner: string,
     ttlMs: number,
   ): Promise<boolean> {
-    return this.servers.ask(keys[0], {
-      requests: [{ script, keys, args: [owner, Math.ceil(ttlMs)] }],
+    return this.servers.send(keys[0], {
+      commands: [{ script, keys, args: [owner, Math.ceil(ttlMs)] }],
       confirmation: this.confirmation,
-      read: ([renewed, copies]) => {
-        if (Number(renewed) !== 1) return false;
-        this.assertConfirmed(copies);
+      read: ([isRenewed, replicaCount]) => {
+        if (Number(isRenewed) !== 1) return false;
+        this.assertReplicated(replicaCount);
         return true;
       },
     });
   }
 
-  /** @throws when too few replicas have what was written just before, so that the write counts as failed */
-  protected assertConfirmed(copies: unknown): void {
+  /** @throws when too few replicas have the last write, which then counts as failed */
+  protected assertReplicated(replicaCount: unknown): void {
     if (!this.confirmation) return;
     const [, minReplicas, timeoutMs] = this.confirmation;
-    if (Number(copies) >= Number(minReplicas)) return;
-    throw new Error(`only ${Number(copies)} of ${minReplicas} replicas had it within ${timeoutMs} ms`);
+    if (Number(replicaCount) >= Number(minReplicas)) return;
+    throw new Error(`only ${Number(replicaCount)} of ${minReplicas} replicas had it within ${timeoutMs} ms`);
   }
 }

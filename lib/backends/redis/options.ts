@@ -28,53 +28,53 @@ export type RedisMode = 'queue' | 'plain' | 'getset';
 
 interface CommonOptions {
   /**
-   * `queue`: waiters stand in line on the server and are handed the key. `plain`: `SET NX PX` and nothing else on the
-   * server; waiters poll. `getset`: for servers and proxies without scripting. Where a network delivers a command late,
-   * two may hold a key for up to a third of the TTL. A client that you give must send nothing late: it needs
+   * `queue`: waiters queue on the server, which hands them the key. `plain`: only `SET NX PX` on the server,
+   * and waiters poll. `getset`: for servers and proxies without scripting. If the network delivers a command late, two
+   * owners may hold a key for up to a third of the TTL. In this mode a given client must not send commands late: it needs
    * `enableOfflineQueue: false`, `maxRetriesPerRequest: 0`. All processes that share a key must use the same mode.
    * @default 'queue'
    */
   readonly mode?: RedisMode;
-  /** Begins the names of all keys and channels: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
+  /** Start of the names of all keys and channels: letters, digits, `_`, `.`, `:` and `-`. @default 'lock' */
   readonly prefix?: string;
   /**
-   * Commands under way fail when not a byte has come from the server for this time. A command waits as long for a
-   * connection. Best below a third of the TTL. @default 1_000
+   * Time without a byte from the server after which the commands under way fail. A command waits for a connection for
+   * the same time. It should be below a third of the TTL. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /**
-   * How long failures in a row are asked again before `LockBackendError`. A failover should fit in.
+   * Time for which a request that fails is retried before `LockBackendError`. It should be longer than a failover.
    * @default 2_000, with Sentinel or a cluster 30_000
    */
   readonly patienceMs?: number;
   /**
-   * How many replicas must have a grant, or a renewal, before it counts (`WAIT`). Until they do, it is asked for again,
-   * and in the end released. A failover loses less, but may still promote another replica. Each grant waits for the
-   * replicas, at most a quarter of `requestTimeoutMs`. @default 0
+   * Number of replicas that must have a grant or a renewal before it counts (`WAIT`). Without them the request is
+   * retried, and a grant that never counts is released. A failover then loses fewer locks, but may still promote another
+   * replica. Each grant waits for the replicas, for a quarter of `requestTimeoutMs` at most. @default 0
    */
   readonly minReplicas?: number;
 }
 
-/** How to get into servers that are found by asking others. */
+/** Options for servers whose addresses other servers tell. */
 export interface RedisAccessOptions extends RedisLoginOptions {
-  /** The address at which this process reaches a server, by the `host:port` by which the servers know each other. */
+  /** Address at which this process reaches a server, by the `host:port` by which the servers know each other. */
   readonly natMap?: Readonly<Record<string, { readonly host: string; readonly port: number }>>;
 }
 
-/** A master that Sentinels watch over: https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/ */
+/** Options for a master that Sentinels monitor: https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/ */
 export interface RedisSentinelOptions extends RedisAccessOptions {
   readonly sentinels: readonly RedisAddress[];
-  /** The Sentinels' name of the master. */
+  /** Name of the master in the Sentinels' configuration. */
   readonly name: string;
   /** @default 0 */
   readonly db?: number;
-  /** A function is asked anew for each connection. */
+  /** User and password of the Sentinels, or a function that is called for each connection. */
   readonly sentinelCredentials?: Given<RedisCredentials>;
   readonly sentinelTls?: RedisTls;
 }
 
 export interface RedisClusterOptions extends RedisAccessOptions {
-  /** Some nodes of the cluster: they know the others. */
+  /** Addresses of some nodes of the cluster, which know the others. */
   readonly cluster: readonly RedisAddress[];
 }
 
@@ -91,10 +91,11 @@ type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
 };
 
 /**
- * `url`, `host`, `sentinels`, `cluster`: the backend makes its connections and closes them. `client`: an ioredis client (5 or
- * 6) of yours, for one server or by Sentinel. The backend never closes or cuts it, and sends it nothing while it is not
- * ready or its server is silent. The subscription uses a duplicate of it. Of a `Cluster` the backend uses the nodes and
- * settings only: it connects by duplicates.
+ * Options of `redis`. With `url`, `host`, `sentinels` or `cluster` the backend makes its connections and closes them.
+ *
+ * `client`: an ioredis client (5 or 6) of the application, for one server or by Sentinel. The backend never disconnects
+ * it, and sends it nothing while it is not ready or its server is silent. The subscription uses a duplicate of the
+ * client. From a `Cluster` the backend takes the nodes and settings only, and connects to them by duplicates.
  * @interface
  */
 export type RedisOptions = CommonOptions &
@@ -109,53 +110,53 @@ export type RedisOptions = CommonOptions &
 export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
 
 const MODES = ['queue', 'plain', 'getset'] satisfies RedisMode[];
-const COMMON = ['mode', 'prefix', 'requestTimeoutMs', 'patienceMs', 'minReplicas'];
-const LOGIN = ['credentials', 'tls'];
-const ACCESS = [...LOGIN, 'natMap'];
-/** The options of each topology, besides those of all. */
-const TOPOLOGIES: Readonly<Record<keyof Topologies, readonly string[]>> = {
-  url: LOGIN,
+const COMMON_OPTIONS = ['mode', 'prefix', 'requestTimeoutMs', 'patienceMs', 'minReplicas'];
+const LOGIN_OPTIONS = ['credentials', 'tls'];
+const ACCESS_OPTIONS = [...LOGIN_OPTIONS, 'natMap'];
+/** Further options of each topology. */
+const OPTIONS_BY_TOPOLOGY: Readonly<Record<keyof Topologies, readonly string[]>> = {
+  url: LOGIN_OPTIONS,
   host: ['port', 'username', 'password', 'tls', 'db'],
   client: [],
-  sentinels: [...ACCESS, 'name', 'db', 'sentinelCredentials', 'sentinelTls'],
-  cluster: ACCESS,
+  sentinels: [...ACCESS_OPTIONS, 'name', 'db', 'sentinelCredentials', 'sentinelTls'],
+  cluster: ACCESS_OPTIONS,
 };
 const TOPOLOGY_NAMES = ['url', 'host', 'client', 'sentinels', 'cluster'] as const;
 const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
 const CLUSTER_METHODS = ['connect', 'call', 'nodes'];
-/** Longer than the servers' own defaults need for a failover. */
-const FAILOVER_MS = 30_000;
+/** Longer than a failover takes with the servers' default settings. */
+const FAILOVER_PATIENCE_MS = 30_000;
 
-/** Fills in the defaults. @throws LockConfigurationError, which never shows a URL: it may have a password */
-export function resolveRedisOptions(given: RedisOptions): ResolvedRedisOptions {
-  assertOptions(given, Object.keys(Object(given)), 'redis');
-  const topology = topologyOf(given);
-  assertOptions(given, [topology, ...TOPOLOGIES[topology], ...COMMON], `redis({ ${topology} })`);
-  const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0 } = given;
-  const failsOver = topology === 'sentinels' || topology === 'cluster' || isCluster(given.client);
-  const { patienceMs = failsOver ? FAILOVER_MS : 2_000 } = given;
-  if (given.url !== undefined) {
-    readRedisUrl('url', given.url);
-    assertLogin(given);
+/** Checks the options and adds the defaults. @throws LockConfigurationError, which never shows a URL: it may have a password */
+export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions {
+  assertOptions(options, Object.keys(Object(options)), 'redis');
+  const topology = topologyOf(options);
+  assertOptions(options, [topology, ...OPTIONS_BY_TOPOLOGY[topology], ...COMMON_OPTIONS], `redis({ ${topology} })`);
+  const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0 } = options;
+  const canFailOver = topology === 'sentinels' || topology === 'cluster' || isCluster(options.client);
+  const { patienceMs = canFailOver ? FAILOVER_PATIENCE_MS : 2_000 } = options;
+  if (options.url !== undefined) {
+    readRedisUrl('url', options.url);
+    assertLogin(options);
   }
-  if (given.host !== undefined) assertHost(given);
-  if (given.client !== undefined) assertClient(given.client);
-  if (given.sentinels !== undefined) assertSentinels(given);
-  if (given.cluster !== undefined) {
-    assertAddresses('cluster', given.cluster);
-    assertAccess(given);
+  if (options.host !== undefined) assertHost(options);
+  if (options.client !== undefined) assertClient(options.client);
+  if (options.sentinels !== undefined) assertSentinels(options);
+  if (options.cluster !== undefined) {
+    assertAddresses('cluster', options.cluster);
+    assertAccess(options);
   }
   assertOneOf('mode', mode, MODES);
   assertPrefix(prefix);
-  if (mode === 'getset' && given.client !== undefined) assertPrompt(given.client);
+  if (mode === 'getset' && options.client !== undefined) assertSendsNothingLate(options.client);
   assertNumber('requestTimeoutMs', requestTimeoutMs, 1, 60_000);
   assertNumber('patienceMs', patienceMs, 0, Infinity);
   assertWhole('minReplicas', minReplicas, 0, 100);
-  return { ...given, mode, prefix, requestTimeoutMs, patienceMs, minReplicas };
+  return { ...options, mode, prefix, requestTimeoutMs, patienceMs, minReplicas };
 }
 
-function topologyOf(given: object): keyof Topologies {
-  const [topology, other] = TOPOLOGY_NAMES.filter((name) => Reflect.get(given, name) !== undefined);
+function topologyOf(options: object): keyof Topologies {
+  const [topology, other] = TOPOLOGY_NAMES.filter((name) => Reflect.get(options, name) !== undefined);
   if (!topology) return refuseOption('url', 'or host, client, sentinels or cluster must be given');
   if (other) refuseOption(other, `and ${topology} exclude each other: give one of them`);
   return topology;
@@ -168,11 +169,11 @@ export function assertPrefix(prefix: unknown): void {
 function assertClient(client: unknown): void {
   const missing = missingMethods(client, isCluster(client) ? CLUSTER_METHODS : CLIENT_METHODS);
   if (missing.length === 0) return;
-  const what = Object(client) === client ? `has no ${missing.join(', ')}` : `was ${shownOption(client)}`;
-  refuseOption('client', `must be an ioredis client; it ${what}`);
+  const problem = Object(client) === client ? `has no ${missing.join(', ')}` : `was ${shownOption(client)}`;
+  refuseOption('client', `must be an ioredis client; it ${problem}`);
 }
 
-/** Whether it is a client of one server. */
+/** Returns whether the value is an ioredis client of one server. */
 export function isClient(client: unknown): client is RedisClient {
   return !isCluster(client) && missingMethods(client, CLIENT_METHODS).length === 0;
 }
@@ -185,8 +186,11 @@ function missingMethods(client: unknown, methods: readonly string[]): readonly s
   return methods.filter((name) => typeof Reflect.get(Object(client), name) !== 'function');
 }
 
-/** A late command does harm where it compares no owners. The backend connects to the nodes of a Cluster itself. */
-function assertPrompt(client: RedisClient | RedisCluster): void {
+/**
+ * Refuses a client that sends commands late, because the commands of `getset` compare no owners. A Cluster is not
+ * refused: the backend makes its own connections to the nodes.
+ */
+function assertSendsNothingLate(client: RedisClient | RedisCluster): void {
   if (isCluster(client)) return;
   const options: Partial<Record<string, unknown>> = Object(client.options);
   const resends = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
@@ -196,13 +200,13 @@ function assertPrompt(client: RedisClient | RedisCluster): void {
   }
 }
 
-function assertSentinels(given: RedisSentinelOptions): void {
-  assertAddresses('sentinels', given.sentinels);
-  assertText('name', given.name, /./su, "the Sentinels' name of the master");
-  if (given.db !== undefined) assertWhole('db', given.db, 0, 1e6);
-  assertCredentials('sentinelCredentials', given.sentinelCredentials);
-  assertTls('sentinelTls', given.sentinelTls);
-  assertAccess(given);
+function assertSentinels(options: RedisSentinelOptions): void {
+  assertAddresses('sentinels', options.sentinels);
+  assertText('name', options.name, /./su, "the Sentinels' name of the master");
+  if (options.db !== undefined) assertWhole('db', options.db, 0, 1e6);
+  assertCredentials('sentinelCredentials', options.sentinelCredentials);
+  assertTls('sentinelTls', options.sentinelTls);
+  assertAccess(options);
 }
 
 function assertAccess({ credentials, tls, natMap }: RedisAccessOptions): void {

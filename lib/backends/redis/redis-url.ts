@@ -3,7 +3,7 @@ import type { Login } from './access-options.js';
 
 const REDIS_PORT = 6_379;
 
-/** A server as a URL describes it: https://www.iana.org/assignments/uri-schemes/prov/redis */
+/** The parts of a Redis URL: https://www.iana.org/assignments/uri-schemes/prov/redis */
 export interface RedisLocation extends Login {
   readonly host: string;
   readonly port: number;
@@ -13,33 +13,34 @@ export interface RedisLocation extends Login {
 }
 
 /**
- * Reads a URL. Of its query only `db` and `family` count: other settings of a client are the backend's own.
+ * Parses a URL. Only `db` and `family` are read from its query: the backend decides on other settings of a client.
+ * @param suffix text that follows the expected form in the message of an error
  * @throws LockConfigurationError, which never shows the URL: it may have a password
  */
-export function readRedisUrl(option: string, url: unknown, which = ''): RedisLocation {
+export function readRedisUrl(option: string, url: unknown, suffix = ''): RedisLocation {
   const form = 'redis://user:password@host:6379/0 or rediss://…';
   if (typeof url !== 'string' || !URL.canParse(url) || !/^rediss?:$/u.test(new URL(url).protocol)) {
     const hint = "; a password with characters such as # or / has to be written as encodeURIComponent('…') gives it";
-    return refuseOption(option, `must look like ${form}${which}${hint}`);
+    return refuseOption(option, `must look like ${form}${suffix}${hint}`);
   }
   const { protocol, hostname, port, username, password, pathname, searchParams } = new URL(url);
-  const wholeOf = (part: string, text: string): number => {
+  const parseNumber = (part: string, text: string): number => {
     if (/^\d{1,7}$/u.test(text)) return Number(text);
-    return refuseOption(option, `must look like ${form}${which}; its ${part} is no number`);
+    return refuseOption(option, `must look like ${form}${suffix}; its ${part} is no number`);
   };
   const path = pathname.slice(1);
   return {
     host: hostname === '' ? 'localhost' : hostname.replace(/^\[|\]$/gu, ''),
     port: port === '' ? REDIS_PORT : Number(port),
-    db: wholeOf('database', path === '' ? (searchParams.get('db') ?? '0') : path),
-    family: wholeOf('family', searchParams.get('family') ?? '0'),
+    db: parseNumber('database', path === '' ? (searchParams.get('db') ?? '0') : path),
+    family: parseNumber('family', searchParams.get('family') ?? '0'),
     isTls: protocol === 'rediss:',
-    ...(username === '' ? {} : { username: decoded(option, username) }),
-    ...(password === '' ? {} : { password: decoded(option, password) }),
+    ...(username === '' ? {} : { username: decodePart(option, username) }),
+    ...(password === '' ? {} : { password: decodePart(option, password) }),
   };
 }
 
-function decoded(option: string, text: string): string {
+function decodePart(option: string, text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

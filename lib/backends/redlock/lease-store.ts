@@ -156,7 +156,7 @@ export class RedlockLeaseStore implements LeaseStore {
 
   /** Once, before the first vote: until a quorum is connected, or cannot be. */
   async #greet(): Promise<QuorumCall<void>> {
-    await Promise.all(this.nodes.map((node) => node.connection.prepare()));
+    await Promise.all(this.nodes.map((node) => node.connection.startConnecting()));
     const greeting = new QuorumCall<void>(this.nodes);
     return greeting.put(
       (node) => node.greet(),

@@ -1,6 +1,6 @@
 import { assertNumber, assertOptions, refuseOption } from '../../core/index.js';
 import { assertHost, assertLogin, type RedisHostOptions, type RedisLoginOptions } from '../redis/access-options.js';
-import { givenSource, hostSource, urlSource } from '../redis/connection/client-factory.js';
+import { createGivenClientSource, createHostSource, createUrlSource } from '../redis/connection/client-sources.js';
 import type { RedisClient } from '../redis/connection/redis-client.js';
 import { assertPrefix, isClient } from '../redis/options.js';
 import { readRedisUrl } from '../redis/redis-url.js';
@@ -69,7 +69,7 @@ function nodesAt({ urls, ...login }: RedlockOptions & RedisLoginOptions) {
   assertLogin(login);
   return asList('urls', urls).map((url) => {
     const { host, port } = readRedisUrl('urls', url, ', each of them');
-    return { name: `${host}:${port}`, source: urlSource(String(url), login) };
+    return { name: `${host}:${port}`, source: createUrlSource(String(url), login) };
   });
 }
 
@@ -79,14 +79,14 @@ function nodesOn({ nodes }: RedlockOptions) {
     const { host = '', port = REDIS_PORT, ...access }: Partial<RedisHostOptions> = Object(node);
     const options = { host, port, ...access };
     assertHost(options);
-    return { name: `${host}:${port}`, source: hostSource(options) };
+    return { name: `${host}:${port}`, source: createHostSource(options) };
   });
 }
 
 function nodesOf({ clients }: RedlockOptions) {
   return asList('clients', clients).map((client, index) => {
     if (!isClient(client)) refuseOption('clients', 'must be ioredis clients, each of one server and none of a Cluster');
-    return { name: nameOf(client) ?? `node ${index + 1}`, source: givenSource(client) };
+    return { name: nameOf(client) ?? `node ${index + 1}`, source: createGivenClientSource(client) };
   });
 }
 

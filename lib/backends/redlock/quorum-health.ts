@@ -1,5 +1,5 @@
 import type { BackendHealth, NodeHealth } from '../../core/index.js';
-import { detailsOf } from '../redis/cluster/cluster-health.js';
+import { detailsOfNode } from '../redis/cluster/cluster-health.js';
 import { majorityOf } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
@@ -15,7 +15,7 @@ export class QuorumHealth {
 
   get current(): BackendHealth & { readonly nodes: readonly NodeHealth[] } {
     const nodes = this.nodes.map(({ name, health }) => ({ name, ...health.current }));
-    const details = [...evenAdvice(nodes.length), ...nodes.flatMap(detailsOf)];
+    const details = [...evenAdvice(nodes.length), ...nodes.flatMap(detailsOfNode)];
     return { status: statusOf(nodes), nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 

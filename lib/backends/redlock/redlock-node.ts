@@ -1,5 +1,5 @@
 import { errorText, systemClock } from '../../core/index.js';
-import { asList, isOwn, textOf, splitFields } from '../redis/scripts/redis-values.js';
+import { asList, isLeaseOf, textOrEmpty, splitFields } from '../redis/scripts/redis-values.js';
 import type { ClientSource, RedisCommand } from '../redis/connection/redis-client.js';
 import { RedisConnection } from '../redis/connection/redis-connection.js';
 import { RENEW } from '../redis/scripts/lease-scripts.js';
@@ -115,17 +115,17 @@ export class RedlockNode {
   }
 
   async isHeldBy(leaseKey: string, owner: string): Promise<boolean> {
-    return isOwn(await this.#ask(['GET', leaseKey]), owner);
+    return isLeaseOf(await this.#ask(['GET', leaseKey]), owner);
   }
 
   async look(leaseKey: string): Promise<NodeLease> {
     const [left, lease] = await Promise.all([this.#ask(['PTTL', leaseKey]), this.#ask(['GET', leaseKey])]);
-    return parseNodeLease(Number(left), textOf(lease));
+    return parseNodeLease(Number(left), textOrEmpty(lease));
   }
 
   /** Returns the attempt, the token and the metadata of the owner's lease; `undefined` when the node does not have it. */
   async readLease(leaseKey: string, owner: string): Promise<Omit<JoinCandidacy, 'keys' | 'ttlMs'> | undefined> {
-    const lease = textOf(await this.#ask(['GET', leaseKey]));
+    const lease = textOrEmpty(await this.#ask(['GET', leaseKey]));
     const [holder, token, attempt, metadata = ''] = splitFields(lease, 4);
     return holder === owner ? { owner, token: Number(token), attempt: Number(attempt), metadata } : undefined;
   }
@@ -222,7 +222,7 @@ export class RedlockNode {
       return reply;
     };
     try {
-      return await this.connection.ask('', { requests: [request], read });
+      return await this.connection.send('', { commands: [request], read });
     } catch (error) {
       throw new Error(`${this.name}: ${errorText(error)}`, { cause: error });
     }

@@ -68,14 +68,14 @@ end
  * One node's vote on an acquisition. KEYS: lease, fence, since. ARGV: owner, number of the owner's attempt, proposed
  * token, ttl in ms, metadata, largest skew in µs, restart quarantine in ms. Returns what `VOTE_FUNCTION` does.
  */
-export const VOTE = redisScript({ keys: 3, args: 7, mostInACommand: 50 }, 'return vote(ARGV[3])', VOTE_FUNCTION);
+export const VOTE = redisScript({ keys: 3, args: 7, maxCallsPerCommand: 50 }, 'return vote(ARGV[3])', VOTE_FUNCTION);
 
 /**
  * Takes the key for an owner to whom a quorum of the other nodes has just renewed it. KEYS: those of VOTE, evicted. ARGV:
  * those of VOTE, token of the owner's acquisition. Returns what VOTE does, or {'evicted'}.
  */
 export const JOIN = redisScript(
-  { keys: 4, args: 8, mostInACommand: 50 },
+  { keys: 4, args: 8, maxCallsPerCommand: 50 },
   `
 if redis.call('GET', KEYS[4]) == ARGV[1] then return {'evicted'} end
 return vote(ARGV[8])
@@ -88,7 +88,7 @@ return vote(ARGV[8])
  * earlier one's, and the key is now free, else 0. It may come at any time: what a later attempt has won stays.
  */
 export const TAKE_BACK = redisScript(
-  { keys: 1, args: 2, mostInACommand: 50 },
+  { keys: 1, args: 2, maxCallsPerCommand: 50 },
   `
 local lease = redis.call('GET', KEYS[1])
 local holder, attempt = string.match(lease or '', '^([^|]*)|%d+|(%d+)|')
@@ -102,7 +102,7 @@ return redis.call('DEL', KEYS[1])
  * lease was the owner's, else 0. A server that is out of memory notes no eviction, and takes no JOIN.
  */
 export const EVICT = redisScript(
-  { keys: 2, args: 1, mostInACommand: 50 },
+  { keys: 2, args: 1, maxCallsPerCommand: 50 },
   `
 local lease = redis.call('GET', KEYS[1])
 local freed = 0

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { slotOf as slotHere, SLOTS } from '../../../lib/backends/redis/connection/key-slot.js';
+import { slotOf as slotHere, SLOT_COUNT } from '../../../lib/backends/redis/connection/key-slot.js';
 import { failureOf, throughout } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
@@ -188,7 +188,7 @@ describe('slots of a cluster', () => {
     await locks.withLock('key', () => undefined);
     const [first] = cluster.servers;
     if (!first) throw new Error('a cluster has several masters');
-    const last = Math.ceil(SLOTS / cluster.servers.length) - 1;
+    const last = Math.ceil(SLOT_COUNT / cluster.servers.length) - 1;
     const keys = Array.from({ length: 600 }, (_, i) => `nowhere-${i}`).filter(
       (key) => slotHere(`lock:{${key}}`) <= last,
     );

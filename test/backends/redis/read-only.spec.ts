@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Redis } from 'ioredis';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
-import { urlSource } from '../../../lib/backends/redis/connection/client-factory.js';
+import { createUrlSource } from '../../../lib/backends/redis/connection/client-sources.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
 import { SET_IF_FREE } from '../../../lib/backends/redis/scripts/lease-scripts.js';
 import { throughout } from '../../conformance/contract.js';
@@ -78,11 +78,11 @@ describe('a master that has become a replica', () => {
   });
 
   it('is left because of two calls that share each command', async () => {
-    const connection = new RedisConnection(urlSource(`redis://127.0.0.1:${name.port}`), 1_000);
+    const connection = new RedisConnection(createUrlSource(`redis://127.0.0.1:${name.port}`), 1_000);
     closing.push(connection);
     const set = (key: string): Promise<unknown> => {
-      const requests = [{ script: SET_IF_FREE, keys: [key], args: ['owner|', 1_000] }];
-      return connection.ask(key, { requests, read: ([reply]) => reply });
+      const commands = [{ script: SET_IF_FREE, keys: [key], args: ['owner|', 1_000] }];
+      return connection.send(key, { commands, read: ([reply]) => reply });
     };
     await Promise.all([set('a'), set('b')]);
     await failOver();

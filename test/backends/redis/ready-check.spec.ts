@@ -5,8 +5,7 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient } from 'nestjs-distributed-lock/redis';
-import { OWN_CLIENT_OPTIONS } from '../../../lib/backends/redis/connection/client-factory.js';
-import { checkingDatabase } from '../../../lib/backends/redis/connection/ready-check.js';
+import { OWN_CLIENT_OPTIONS, withDatabaseCheck } from '../../../lib/backends/redis/connection/own-client.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
@@ -69,7 +68,7 @@ describe('what counts as a connection', () => {
     }).listen(0, '127.0.0.1');
     await once(door, 'listening');
     const { port } = door.address() as AddressInfo;
-    const client = world.disconnecting(checkingDatabase(make(port)));
+    const client = world.disconnecting(withDatabaseCheck(make(port)));
     let [closed, ready] = [0, 0];
     client.on('error', () => undefined);
     client.on('close', () => (closed += 1));

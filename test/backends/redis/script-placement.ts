@@ -1,12 +1,12 @@
 import { type ChainableCommander, Redis } from 'ioredis';
 import { isExclusive } from 'nestjs-distributed-lock/core';
-import { stateOf } from '../../../lib/backends/redis/queue/key-reading.js';
+import { parseKeyState } from '../../../lib/backends/redis/queue/key-state.js';
 import type { Holding, Schedule, Sight, Step } from '../../simulation/claims/moments.js';
 import { DIE, type LineScripts, PASS, SILENCE } from './placement-scripts.js';
 
 /** A unit of the time of schedules is so long that none passes meanwhile. */
 const UNIT_MS = 1_000_000;
-/** What a waiter has that was handed the key and has not asked since: see `GRANT_MS` of the scripts. */
+/** What a waiter has that was handed the key and has not asked since: see `GRANT_TTL_MS` of the scripts. */
 const LONGEST_GRANT_MS = 5_000;
 /** A schedule that took longer may have seen such a grant end. */
 const LONGEST_RUN_MS = 1_500;
@@ -104,7 +104,7 @@ export class ScriptPlacement {
 }
 
 function sightOf({ does }: Step, reply: unknown, look: unknown, told: ReadonlySet<string>): Sight {
-  const { holder, holders = holder ? [holder] : [] } = stateOf(firstOf(look));
+  const { holder, holders = holder ? [holder] : [] } = parseKeyState(firstOf(look));
   const isQuestion = does === 'ask' || does === 'renew' || does === 'release';
   const holdings = holders.map(({ owner, leftMs = 0, fencingToken }): Holding => ({
     owner,

@@ -4,7 +4,7 @@ import { Redis as Redis5 } from 'ioredis-5';
 import { inspect } from 'node:util';
 import { LockService, type LockServiceOptions, ReportedHealth } from 'nestjs-distributed-lock/core';
 import { redis, type RedisOptions } from 'nestjs-distributed-lock/redis';
-import { sentinelSource } from '../../../lib/backends/redis/sentinel/sentinel-source.js';
+import { createSentinelSource } from '../../../lib/backends/redis/sentinel/sentinel-source.js';
 import { throughout } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { freePort } from '../../servers/free-port.js';
@@ -150,7 +150,7 @@ describe('under Sentinel', () => {
   it('a switch of masters is heard once, though each Sentinel tells of it', async () => {
     const health = new ReportedHealth();
     let heard = 0;
-    const source = sentinelSource({ sentinels: set.addresses, name: set.name });
+    const source = createSentinelSource({ sentinels: set.addresses, name: set.name });
     opened.push(source.watchMaster?.(health, () => (heard += 1)) ?? (() => undefined));
     const told = new Set<number>();
     for (const { port } of set.sentinels) {

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { Redis } from 'ioredis';
 import { type Asker, type Clock, Deadline, LockService, systemClock } from 'nestjs-distributed-lock/core';
 import { redis } from 'nestjs-distributed-lock/redis';
-import { givenSource, urlSource } from '../../../lib/backends/redis/connection/client-factory.js';
+import { createGivenClientSource, createUrlSource } from '../../../lib/backends/redis/connection/client-sources.js';
 import type { ClientSource } from '../../../lib/backends/redis/connection/redis-client.js';
 import { RedisConnection } from '../../../lib/backends/redis/connection/redis-connection.js';
 import { eventually } from '../../support/eventually.js';
@@ -41,11 +41,11 @@ describe('what waits here until it can be sent', () => {
   }, 60_000);
 
   it('goes in the order of the calls, but for what keeps or frees a lease', async () => {
-    const connection = world.closing(new RedisConnection(urlSource(world.server.url), 1_000));
+    const connection = world.closing(new RedisConnection(createUrlSource(world.server.url), 1_000));
     const asker = { deadline: Deadline.after(Infinity), onSend: () => true };
     const order: string[] = [];
     const ping = (name: string, by?: Asker) =>
-      connection.ask('', { requests: [['PING']], read: () => order.push(name), asker: by });
+      connection.send('', { commands: [['PING']], read: () => order.push(name), asker: by });
     await Promise.all([ping('first lease', asker), ping('second lease', asker), ping('renewal'), ping('release')]);
     expect(order).toEqual(['renewal', 'release', 'first lease', 'second lease']);
   });
@@ -82,33 +82,33 @@ describe('what waits here until it can be sent', () => {
 
   it('does not pile up in a given client whose server says nothing', async () => {
     const client = world.disconnecting(new Redis(world.server.url));
-    const connection = world.closing(new RedisConnection(givenSource(client), 100));
+    const connection = world.closing(new RedisConnection(createGivenClientSource(client), 100));
     const pings = (await world.server.commandStats()).get('ping') ?? 0;
-    await connection.send('PING');
+    await connection.sendCommand('PING');
     world.server.freeze();
     try {
       for (let i = 0; i < 10; i += 1) {
-        await expect(connection.send('PING')).rejects.toThrow('no answer within 100 ms');
+        await expect(connection.sendCommand('PING')).rejects.toThrow('no answer within 100 ms');
       }
     } finally {
       world.server.thaw();
     }
     await eventually(() => expect(connection.health.current.status).toBe('up'));
-    await expect(connection.send('PING')).resolves.toBe('PONG');
+    await expect(connection.sendCommand('PING')).resolves.toBe('PONG');
     // The first, one that was given up when it had been sent, the one that asked for a sign of life, and the last.
     expect((await world.server.commandStats()).get('ping')).toBe(pings + 4);
   });
 
   it('is not taken for silence, however long it waits, while answers come', async () => {
-    const connection = world.closing(new RedisConnection(urlSource(world.server.url), 600));
-    await connection.send('PING');
+    const connection = world.closing(new RedisConnection(createUrlSource(world.server.url), 600));
+    await connection.sendCommand('PING');
     // Each takes the server some milliseconds, and all together several times as long as one may. It answers what it has read
     // at once together, hence the ballast.
     const ballast = 'x'.repeat(65_536);
     const slow = ['EVAL', "for i = 1, 50000 do redis.call('PING') end return 1", 0, ballast] as const;
     const states: string[] = [];
     connection.health.onChange(({ status }) => states.push(status));
-    const answers = await Promise.all(Array.from({ length: 80 }, () => connection.send(...slow)));
+    const answers = await Promise.all(Array.from({ length: 80 }, () => connection.sendCommand(...slow)));
     expect(answers).toEqual(answers.map(() => 1));
     expect(states).toEqual([]);
   });
@@ -123,17 +123,17 @@ describe('a connection', () => {
   afterAll(() => world.stop());
 
   it('that could not be opened is opened by the next question', async () => {
-    const there = urlSource(world.server.url);
+    const there = createUrlSource(world.server.url);
     let failures = 1;
     const source: ClientSource = {
-      open: () => {
+      makeClient: () => {
         failures -= 1;
-        return failures < 0 ? there.open() : Promise.reject(new Error('not yet'));
+        return failures < 0 ? there.makeClient() : Promise.reject(new Error('not yet'));
       },
     };
     const connection = world.closing(new RedisConnection(source, 1_000));
-    await expect(connection.send('PING')).rejects.toThrow('not yet');
-    await expect(connection.send('PING')).resolves.toBe('PONG');
+    await expect(connection.sendCommand('PING')).rejects.toThrow('not yet');
+    await expect(connection.sendCommand('PING')).resolves.toBe('PONG');
   });
 
   it('that a firewall has forgotten while it was idle is noticed before it is used', async () => {
@@ -143,11 +143,11 @@ describe('a connection', () => {
       now: () => performance.now() + idleMs,
       schedule: (...timer) => systemClock.schedule(...timer),
     };
-    const connection = world.closing(new RedisConnection(urlSource(proxy.url), 2_000, clock));
-    await connection.send('PING');
+    const connection = world.closing(new RedisConnection(createUrlSource(proxy.url), 2_000, clock));
+    await connection.sendCommand('PING');
     proxy.forget();
     idleMs = 60_000;
-    await expect(connection.send('PING')).resolves.toBe('PONG');
+    await expect(connection.sendCommand('PING')).resolves.toBe('PONG');
     expect(connection.health.current).toEqual({ status: 'up' });
   });
 });

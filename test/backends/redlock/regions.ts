@@ -1,7 +1,7 @@
 import { LockService, LockBackend } from 'nestjs-distributed-lock/core';
 import { RedlockLeaseStore } from '../../../lib/backends/redlock/lease-store.js';
 import { RedlockNode } from '../../../lib/backends/redlock/redlock-node.js';
-import { urlSource } from '../../../lib/backends/redis/connection/client-factory.js';
+import { createUrlSource } from '../../../lib/backends/redis/connection/client-sources.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import type { RedlockWorld } from './redlock-world.js';
 
@@ -31,7 +31,7 @@ export class Regions implements AsyncDisposable {
       proxies.push(proxy);
     }
     const nodes = proxies.map(
-      ({ port }, place) => new RedlockNode(`node ${place}`, urlSource(`redis://127.0.0.1:${port}`), SETTINGS),
+      ({ port }, place) => new RedlockNode(`node ${place}`, createUrlSource(`redis://127.0.0.1:${port}`), SETTINGS),
     );
     const store = new RedlockLeaseStore(nodes, SETTINGS);
     const service = new LockService(new LockBackend(store), { maxHandOffs: 0 });

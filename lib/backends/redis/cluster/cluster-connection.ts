@@ -1,16 +1,16 @@
 import { pause, systemClock } from '../../../core/index.js';
-import type { RedisServers, Question } from '../connection/redis-servers.js';
+import type { RedisRequest, RedisServers } from '../connection/redis-servers.js';
 import type { ClusterHealth } from './cluster-health.js';
 import type { ClusterNodes } from './cluster-nodes.js';
-import { addressAs } from './cluster-slots.js';
+import { resolveAddress } from './cluster-slots.js';
 
-const MOST_REDIRECTIONS = 5;
-const ASKING = ['ASKING'] as const;
-/** How soon a command is tried again whose keys are on two nodes. */
-const TRY_AGAIN_MS = 50;
+const MAX_REDIRECTIONS = 5;
+const ASKING_COMMAND = ['ASKING'] as const;
+/** Pause before a command is retried whose keys are on two nodes. */
+const RETRY_MS = 50;
 
 /**
- * Has the master of each key answer, and follows the keys wherever they go:
+ * Sends each request to the master of its key, and follows redirections:
  * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#redirection-and-resharding
  */
 export class ClusterConnection implements RedisServers {
@@ -27,33 +27,33 @@ export class ClusterConnection implements RedisServers {
     return this.nodes.keyPrefix;
   }
 
-  async shards(): Promise<readonly RedisServers[]> {
-    const { masters } = await this.nodes.load();
-    return Array.from(masters, (address) => this.nodes.at(address));
+  async loadShards(): Promise<readonly RedisServers[]> {
+    const { masters } = await this.nodes.loadSlots();
+    return Array.from(masters, (address) => this.nodes.connectionTo(address));
   }
 
-  async prepare(): Promise<void> {
-    await this.nodes.load();
+  async startConnecting(): Promise<void> {
+    await this.nodes.loadSlots();
   }
 
-  async ask<T>(leaseKey: string, question: Question<T>): Promise<T> {
-    const abandonAt = systemClock.now() + this.timeoutMs;
-    let [address, asking] = [await this.#find(leaseKey), false];
+  async send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T> {
+    const deadline = systemClock.now() + this.timeoutMs;
+    let [address, isAsking] = [await this.#masterOf(leaseKey), false];
     for (let redirections = 0; ;) {
       try {
-        return await this.#askAt(address, asking, leaseKey, question);
+        return await this.#sendTo(address, isAsking, leaseKey, request);
       } catch (error) {
         const message = error instanceof Error ? error.message : '';
-        const redirection = redirectionIn(message, address);
-        if (redirection?.kind === 'MOVED' || OUT_OF_SERVICE.test(message)) this.nodes.refresh();
-        const over = systemClock.now() >= abandonAt || redirections === MOST_REDIRECTIONS;
-        if (over || !(redirection || ON_ITS_WAY.test(message))) throw error;
+        const redirection = parseRedirection(message, address);
+        if (redirection?.kind === 'MOVED' || OUT_OF_SERVICE_PATTERN.test(message)) this.nodes.refreshSlots();
+        const isOver = systemClock.now() >= deadline || redirections === MAX_REDIRECTIONS;
+        if (isOver || !(redirection || MIGRATING_KEYS_PATTERN.test(message))) throw error;
         if (redirection) {
           redirections += 1;
-          [address, asking] = [redirection.address, redirection.kind === 'ASK'];
+          [address, isAsking] = [redirection.address, redirection.kind === 'ASK'];
         } else {
-          await pause(systemClock, TRY_AGAIN_MS);
-          [address, asking] = [await this.#find(leaseKey), false];
+          await pause(systemClock, RETRY_MS);
+          [address, isAsking] = [await this.#masterOf(leaseKey), false];
         }
       }
     }
@@ -63,34 +63,34 @@ export class ClusterConnection implements RedisServers {
     return this.nodes.close();
   }
 
-  async #find(leaseKey: string): Promise<string> {
+  async #masterOf(leaseKey: string): Promise<string> {
     const slot = this.nodes.slotOf(leaseKey);
-    const address = (this.nodes.slots ?? (await this.nodes.load())).addressOf(slot);
+    const address = (this.nodes.slots ?? (await this.nodes.loadSlots())).masterOf(slot);
     if (address !== undefined) return address;
-    this.nodes.refresh();
+    this.nodes.refreshSlots();
     throw new Error(`CLUSTERDOWN no node serves slot ${slot}`);
   }
 
-  /** `asking`: the slot is on its way there, and these commands, and no later ones, may go where it goes. */
-  async #askAt<T>(address: string, asking: boolean, leaseKey: string, question: Question<T>): Promise<T> {
-    const node = this.nodes.at(address);
-    if (!asking) return node.ask(leaseKey, question);
-    const requests = question.requests.flatMap((request) => [ASKING, request]);
-    const read: typeof question.read = (replies) =>
-      question.read(replies.filter((_, index) => requests[index] !== ASKING));
-    return node.ask(leaseKey, { ...question, requests, read });
+  /** @param isAsking whether each command needs ASKING before it, because the slot is migrating to the node */
+  async #sendTo<T>(address: string, isAsking: boolean, leaseKey: string, request: RedisRequest<T>): Promise<T> {
+    const node = this.nodes.connectionTo(address);
+    if (!isAsking) return node.send(leaseKey, request);
+    const commands = request.commands.flatMap((command) => [ASKING_COMMAND, command]);
+    const read: typeof request.read = (replies) =>
+      request.read(replies.filter((_, index) => commands[index] !== ASKING_COMMAND));
+    return node.send(leaseKey, { ...request, commands, read });
   }
 }
 
-/** The keys of the slot are on two nodes. */
-const ON_ITS_WAY = /\bTRYAGAIN /u;
-/** Another node may have become master. Older servers name it within the error of a script. */
-const OUT_OF_SERVICE = /\b(?:CLUSTERDOWN|MASTERDOWN|READONLY|LOADING) /u;
+/** Error of a command whose keys are on two nodes, while their slot is migrating. */
+const MIGRATING_KEYS_PATTERN = /\bTRYAGAIN /u;
+/** Errors after which another node may be the master. Older servers put them within the error of a script. */
+const OUT_OF_SERVICE_PATTERN = /\b(?:CLUSTERDOWN|MASTERDOWN|READONLY|LOADING) /u;
 
-function redirectionIn(
+function parseRedirection(
   message: string,
-  asked: string,
+  sender: string,
 ): { readonly kind: string; readonly address: string } | undefined {
   const { kind, host, port } = /^(?<kind>MOVED|ASK) \d+ (?<host>\S*):(?<port>\d+)/u.exec(message)?.groups ?? {};
-  return kind === undefined ? undefined : { kind, address: addressAs(host, port, asked) };
+  return kind === undefined ? undefined : { kind, address: resolveAddress(host, port, sender) };
 }

@@ -1,57 +1,62 @@
 import type { BackendHealth, NodeHealth, ReportedHealth } from '../../../core/index.js';
 
+interface WatchedNode {
+  readonly health: ReportedHealth;
+  readonly stopWatching: () => void;
+}
+
 /**
- * The health of a cluster: `up` while a part of it can be reached, with the trouble of the rest. A part that fails, or
- * slots that move, put all holds in jeopardy for a moment: until the holds that are well are renewed.
+ * The health of a cluster. It is `up` while one node can be reached, and its detail names the troubles of the others.
+ * When a node fails or slots move, all holds are in jeopardy until they are renewed.
  */
 export class ClusterHealth {
-  readonly #nodes = new Map<string, { readonly health: ReportedHealth; readonly forget: () => void }>();
+  readonly #nodes = new Map<string, WatchedNode>();
   readonly #listeners = new Set<(health: BackendHealth) => void>();
   #trouble: string | undefined;
-  #told: BackendHealth['status'] = 'idle';
+  #lastStatus: BackendHealth['status'] = 'idle';
 
   get current(): BackendHealth {
     const nodes = [...this.#nodes].map(([name, { health }]) => ({ name, ...health.current }));
-    const has = (status: BackendHealth['status']): boolean => nodes.some((node) => node.status === status);
-    const status = has('up') ? 'up' : this.#trouble !== undefined || has('down') ? 'down' : 'idle';
-    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(detailsOf)];
+    const hasNodeThatIs = (status: BackendHealth['status']): boolean => nodes.some((node) => node.status === status);
+    const isDown = this.#trouble !== undefined || hasNodeThatIs('down');
+    const status = hasNodeThatIs('up') ? 'up' : isDown ? 'down' : 'idle';
+    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(detailsOfNode)];
     return { status, nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
-  /** Whether a part of the cluster cannot be reached. */
-  get troubled(): boolean {
-    return (
-      this.#trouble !== undefined || [...this.#nodes.values()].some(({ health }) => health.current.status === 'down')
-    );
+  /** Whether the cluster or one of its nodes cannot be reached. */
+  get hasTrouble(): boolean {
+    const isNodeDown = ({ health }: WatchedNode): boolean => health.current.status === 'down';
+    return this.#trouble !== undefined || [...this.#nodes.values()].some(isNodeDown);
   }
 
-  watch(address: string, health: ReportedHealth): void {
+  watchNode(address: string, health: ReportedHealth): void {
     if (this.#nodes.get(address)?.health === health) return;
-    let before = health.current.status;
-    const forget = health.onChange(({ status }) => {
-      if (status === 'down') this.doubt();
-      else if (before === 'down' || this.#told !== 'up') this.#tell(this.current);
-      before = status;
+    let previousStatus = health.current.status;
+    const stopWatching = health.onChange(({ status }) => {
+      if (status === 'down') this.putHoldsInJeopardy();
+      else if (previousStatus === 'down' || this.#lastStatus !== 'up') this.#notifyListeners(this.current);
+      previousStatus = status;
     });
-    this.#nodes.set(address, { health, forget });
+    this.#nodes.set(address, { health, stopWatching });
   }
 
-  forget(address: string): void {
-    this.#nodes.get(address)?.forget();
+  removeNode(address: string): void {
+    this.#nodes.get(address)?.stopWatching();
     this.#nodes.delete(address);
   }
 
-  /** The health of the cluster as a whole. */
+  /** Reports the health of the cluster as a whole. */
   report(status: BackendHealth['status'], trouble?: string): void {
     this.#trouble = status === 'down' ? trouble : undefined;
-    if (this.current.status === 'down' && this.#told !== 'down') this.#tell(this.current);
+    if (this.current.status === 'down' && this.#lastStatus !== 'down') this.#notifyListeners(this.current);
   }
 
-  /** Lets all holders look whether their leases are still theirs. */
-  doubt(reason?: string): void {
+  /** Tells the listeners `down` and, if a node can be reached, `up`: all holders renew their leases. */
+  putHoldsInJeopardy(reason?: string): void {
     const { current } = this;
-    this.#tell({ ...current, status: 'down', ...(reason === undefined ? {} : { detail: reason }) });
-    if (current.status === 'up') this.#tell(current);
+    this.#notifyListeners({ ...current, status: 'down', ...(reason === undefined ? {} : { detail: reason }) });
+    if (current.status === 'up') this.#notifyListeners(current);
   }
 
   onChange(listener: (health: BackendHealth) => void): () => void {
@@ -59,14 +64,14 @@ export class ClusterHealth {
     return () => this.#listeners.delete(listener);
   }
 
-  #tell(health: BackendHealth): void {
-    this.#told = health.status;
+  #notifyListeners(health: BackendHealth): void {
+    this.#lastStatus = health.status;
     for (const listener of this.#listeners) listener(health);
   }
 }
 
-/** The trouble of one node in words, for the health of many. */
-export function detailsOf({ name, status, detail }: NodeHealth): string[] {
+/** Returns the trouble of one node, for the detail of a health of several nodes. */
+export function detailsOfNode({ name, status, detail }: NodeHealth): string[] {
   if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
   return detail === undefined ? [] : [`${name}: ${detail}`];
 }

@@ -5,37 +5,37 @@ import { slotOf } from '../connection/key-slot.js';
 import { SlotMap } from './cluster-slots.js';
 import type { ClusterSource } from './cluster-source.js';
 import { RedisConnection } from '../connection/redis-connection.js';
-import { cleanError } from '../error.js';
+import { toLoggableError } from '../error.js';
 
-/** How often the slots are asked for while all is well: nothing announces a failover. */
+/** Time between two loads of the slots of a healthy cluster, which does not announce a failover. */
 const REFRESH_MS = 5_000;
-/** How often while something is wrong, at first and in the end. */
-const FIRST_RETRY_MS = 50;
-const LONGEST_RETRY_MS = 1_000;
-/** Between two questions, however many callers want an answer. */
-const LEAST_INTERVAL_MS = 200;
-/** The first node that answers is believed. */
-const ASKED_AT_ONCE = 3;
+/** Time between two loads while there is trouble. It doubles from the first to the longest. */
+const MIN_RETRY_MS = 50;
+const MAX_RETRY_MS = 1_000;
+/** Smallest time between two loads, however many callers need the slots. */
+const MIN_INTERVAL_MS = 200;
+/** Number of masters that are asked at once. The first answer counts. */
+const MASTERS_ASKED_AT_ONCE = 3;
 
-/** A connection to each master of a cluster, and which slots it serves, also after a failover or a resharding. */
+/** The connections to the masters of a cluster, and the slots that each of them serves. */
 export class ClusterNodes {
   readonly health = new ClusterHealth();
   readonly #connections = new Map<string, RedisConnection>();
-  /** Called when slots have gone to other masters. */
-  onMoved = (): void => undefined;
-  /** As far as they are known. */
+  /** Called when slots have moved to other masters. */
+  onSlotsMoved = (): void => undefined;
+  /** The slots as they were last loaded. */
   slots: SlotMap | undefined;
   #loading: Promise<SlotMap> | undefined;
   #nextLoad: Timer | undefined;
   #retries = 0;
   #loadedAt = -Infinity;
-  #closed = false;
+  #isClosed = false;
 
   constructor(
     private readonly source: ClusterSource,
     private readonly timeoutMs: number,
   ) {
-    this.health.onChange(({ status }) => status === 'down' && this.#loadIn(0));
+    this.health.onChange(({ status }) => status === 'down' && this.#scheduleLoad(0));
   }
 
   get keyPrefix(): string {
@@ -44,96 +44,98 @@ export class ClusterNodes {
 
   readonly slotOf = (leaseKey: string): number => slotOf(this.keyPrefix + leaseKey);
 
-  /** One connection to each address, made when it is first asked for. */
-  at(address: string): RedisConnection {
-    if (this.#closed) throw new Error('the backend is closed');
-    const known = this.#connections.get(address);
-    if (known) return known;
-    const connection = new RedisConnection(this.source.at(address), this.timeoutMs, systemClock, this.slotOf);
+  /** Returns the one connection to an address. */
+  connectionTo(address: string): RedisConnection {
+    if (this.#isClosed) throw new Error('the backend is closed');
+    const existing = this.#connections.get(address);
+    if (existing) return existing;
+    const source = this.source.createClientSource(address);
+    const connection = new RedisConnection(source, this.timeoutMs, systemClock, this.slotOf);
     this.#connections.set(address, connection);
     return connection;
   }
 
-  /** Asks the cluster. Calls that come meanwhile share the answer. Rejects when no node answers. */
-  load(): Promise<SlotMap> {
+  /** Loads the slots. Calls during a load share its answer. Rejects when no node answers. */
+  loadSlots(): Promise<SlotMap> {
     this.#loading ??= detached(() => this.#load()).finally(() => {
       this.#loading = undefined;
-      this.#retries = this.health.troubled ? this.#retries + 1 : 0;
-      this.#loadIn(this.#retries > 0 ? Math.min(FIRST_RETRY_MS * 2 ** this.#retries, LONGEST_RETRY_MS) : REFRESH_MS);
+      this.#retries = this.health.hasTrouble ? this.#retries + 1 : 0;
+      this.#scheduleLoad(this.#retries > 0 ? Math.min(MIN_RETRY_MS * 2 ** this.#retries, MAX_RETRY_MS) : REFRESH_MS);
     });
     return this.#loading;
   }
 
-  /** The known slots may be out of date. A failure shows in the health. */
-  refresh(): void {
-    this.load().catch(() => undefined);
+  /** Loads the slots in the background. A failure is reported to the health. */
+  refreshSlots(): void {
+    this.loadSlots().catch(() => undefined);
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#nextLoad?.cancel();
     await Promise.all([...this.#connections.values()].map((connection) => connection.close()));
   }
 
-  #loadIn(delayMs: number): void {
+  #scheduleLoad(delayMs: number): void {
     this.#nextLoad?.cancel();
-    if (this.#closed) return;
-    this.#nextLoad = systemClock.schedule(delayMs, () => this.refresh(), { background: true });
+    if (this.#isClosed) return;
+    this.#nextLoad = systemClock.schedule(delayMs, () => this.refreshSlots(), { background: true });
   }
 
-  /** Asks a few masters, and when none of them answers all known nodes. */
+  /** Asks some masters and, if none of them answers, all known nodes. */
   async #load(): Promise<SlotMap> {
-    const waitMs = this.#loadedAt + LEAST_INTERVAL_MS - systemClock.now();
+    const waitMs = this.#loadedAt + MIN_INTERVAL_MS - systemClock.now();
     if (waitMs > 0) await pause(systemClock, waitMs, { background: true });
     this.#loadedAt = systemClock.now();
     const masters = [...(this.slots?.masters ?? [])];
     try {
-      const slots = await this.#firstAnswer(some(masters)).catch(async () =>
-        this.#firstAnswer([...new Set([...(await this.source.seeds()), ...masters])]),
+      const slots = await this.#loadFromFirst(pickRandom(masters, MASTERS_ASKED_AT_ONCE)).catch(async () =>
+        this.#loadFromFirst([...new Set([...(await this.source.seedAddresses()), ...masters])]),
       );
-      this.#settle(slots);
+      this.#useSlots(slots);
       return slots;
     } catch (error) {
-      const misfit = errorsOf(error).find((one) => isLockError(one));
-      if (misfit) throw misfit;
-      const trouble = `no node of the cluster answers: ${reasonsOf(error)}`;
+      const lockError = errorsOf(error).find((one) => isLockError(one));
+      if (lockError) throw lockError;
+      const trouble = `no node of the cluster answers: ${messagesOf(error)}`;
       this.health.report('down', trouble);
-      this.source.lookAgain?.();
+      this.source.refreshGivenCluster?.();
       throw new Error(trouble, { cause: error });
     }
   }
 
-  #firstAnswer(addresses: readonly string[]): Promise<SlotMap> {
-    return Promise.any(
-      addresses.map(async (address) => SlotMap.parse(await this.at(address).send('CLUSTER', 'SLOTS'), address)),
-    );
+  #loadFromFirst(addresses: readonly string[]): Promise<SlotMap> {
+    const loadFrom = async (address: string): Promise<SlotMap> =>
+      SlotMap.parse(await this.connectionTo(address).sendCommand('CLUSTER', 'SLOTS'), address);
+    return Promise.any(addresses.map(loadFrom));
   }
 
-  #settle(slots: SlotMap): void {
-    const before = this.slots;
+  /** Closes the connections to nodes that are no masters any more. */
+  #useSlots(slots: SlotMap): void {
+    const previousSlots = this.slots;
     this.slots = slots;
     this.health.report('up');
-    for (const address of slots.masters) this.health.watch(address, this.at(address).health);
+    for (const address of slots.masters) this.health.watchNode(address, this.connectionTo(address).health);
     for (const [address, connection] of this.#connections) {
       if (slots.masters.has(address)) continue;
       this.#connections.delete(address);
-      this.health.forget(address);
+      this.health.removeNode(address);
       void connection.close();
     }
-    if (!before || before.equals(slots)) return;
-    this.onMoved();
-    this.health.doubt('slots have gone to other nodes');
+    if (!previousSlots || previousSlots.equals(slots)) return;
+    this.onSlotsMoved();
+    this.health.putHoldsInJeopardy('slots have gone to other nodes');
   }
 }
 
-function some(addresses: readonly string[]): string[] {
-  const left = [...addresses];
-  const chosen = Math.min(ASKED_AT_ONCE, left.length);
-  return Array.from({ length: chosen }, () => left.splice(randomInt(left.length), 1)).flat();
+function pickRandom(addresses: readonly string[], maxCount: number): string[] {
+  const remaining = [...addresses];
+  const count = Math.min(maxCount, remaining.length);
+  return Array.from({ length: count }, () => remaining.splice(randomInt(remaining.length), 1)).flat();
 }
 
-function reasonsOf(error: unknown): string {
-  return [...new Set(errorsOf(error).map((one) => cleanError(one).message))].join('; ');
+function messagesOf(error: unknown): string {
+  return [...new Set(errorsOf(error).map((one) => toLoggableError(one).message))].join('; ');
 }
 
 function errorsOf(error: unknown): readonly unknown[] {

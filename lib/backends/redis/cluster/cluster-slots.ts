@@ -1,38 +1,41 @@
-import { SLOTS } from '../connection/key-slot.js';
+import { SLOT_COUNT } from '../connection/key-slot.js';
 import { asList } from '../scripts/redis-values.js';
 
-/** Which master serves which slot, by `host:port`, as one node of the cluster said it. */
+/** The master of each slot, by `host:port`, as one node of the cluster reported it. */
 export class SlotMap {
   readonly masters: ReadonlySet<string>;
 
-  private constructor(private readonly addresses: readonly (string | undefined)[]) {
-    this.masters = new Set(addresses.filter((address) => address !== undefined));
+  private constructor(private readonly masterBySlot: readonly (string | undefined)[]) {
+    this.masters = new Set(masterBySlot.filter((address) => address !== undefined));
   }
 
-  /** @param reply of `CLUSTER SLOTS`: https://redis.io/docs/latest/commands/cluster-slots/ */
-  static parse(reply: unknown, asked: string): SlotMap {
-    const addresses = Array.from<string | undefined>({ length: SLOTS });
+  /**
+   * Parses the reply of `CLUSTER SLOTS`: https://redis.io/docs/latest/commands/cluster-slots/
+   * @param sender address of the node that replied
+   */
+  static parse(reply: unknown, sender: string): SlotMap {
+    const masterBySlot = Array.from<string | undefined>({ length: SLOT_COUNT });
     for (const range of asList(reply)) {
       const [first, last, master] = asList(range);
       const [host, port] = asList(master);
-      addresses.fill(addressAs(host, port, asked), Number(first), Number(last) + 1);
+      masterBySlot.fill(resolveAddress(host, port, sender), Number(first), Number(last) + 1);
     }
-    return new SlotMap(addresses);
+    return new SlotMap(masterBySlot);
   }
 
-  addressOf(slot: number): string | undefined {
-    return this.addresses[slot];
+  masterOf(slot: number): string | undefined {
+    return this.masterBySlot[slot];
   }
 
   equals(other: SlotMap): boolean {
-    return this.addresses.every((address, slot) => address === other.addresses[slot]);
+    return this.masterBySlot.every((address, slot) => address === other.masterBySlot[slot]);
   }
 }
 
-/** As a node gave it that was asked at `asked`: one that does not know its own host leaves it out. */
-export function addressAs(host: unknown, port: unknown, asked: string): string {
+/** Returns `host:port`. A node that does not know its own host leaves it out: the host of `sender` takes its place. */
+export function resolveAddress(host: unknown, port: unknown, sender: string): string {
   const isKnown = typeof host === 'string' && host !== '' && host !== '?';
-  return `${isKnown ? host : splitAddress(asked).host}:${String(port)}`;
+  return `${isKnown ? host : splitAddress(sender).host}:${String(port)}`;
 }
 
 export function splitAddress(address: string): { readonly host: string; readonly port: number } {

@@ -1,6 +1,6 @@
 import { splitAddress } from './cluster-slots.js';
-import { makeNodeClient, OWN_CLIENT_OPTIONS, tlsOptions } from '../connection/client-factory.js';
-import { checkingDatabase } from '../connection/ready-check.js';
+import { createLoginSource } from '../access-options.js';
+import { makeOwnClient, OWN_CLIENT_OPTIONS, tlsOptions, withDatabaseCheck } from '../connection/own-client.js';
 import type { ClientSource, NatMap, RedisCluster } from '../connection/redis-client.js';
 import type { RedisClusterOptions } from '../options.js';
 
@@ -8,57 +8,59 @@ const REDIS_PORT = 6_379;
 
 /** Makes the connections to the nodes of a cluster. */
 export interface ClusterSource {
-  /** Put before every key, it decides on the slot. */
+  /** Text that clients put before every key. It takes part in the choice of the slot. */
   readonly keyPrefix: string;
-  /** `host:port` of nodes that know the others. */
-  seeds(): Promise<readonly string[]>;
+  /** Returns `host:port` of nodes that know the other nodes. */
+  seedAddresses(): Promise<readonly string[]>;
   /** @param address `host:port`, as the cluster knows it */
-  at(address: string): ClientSource;
-  /** Has a given client look for the nodes anew. Called when none of those that it knows answers. */
-  lookAgain?(): void;
+  createClientSource(address: string): ClientSource;
+  /** Has a given Cluster look for its nodes again. Called when no node that it knows answers. */
+  refreshGivenCluster?(): void;
 }
 
-export function clusterSource({ cluster, credentials, tls, natMap }: RedisClusterOptions): ClusterSource {
+export function createClusterSource({ cluster, credentials, tls, natMap }: RedisClusterOptions): ClusterSource {
+  const login = createLoginSource('credentials', credentials);
   return {
     keyPrefix: '',
-    seeds: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
-    at: (address) => ({
-      open: () => makeNodeClient({ ...located(address, natMap), tls: tlsOptions(tls) }, credentials, 'cluster'),
+    seedAddresses: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
+    createClientSource: (address) => ({
+      makeClient: () => makeOwnClient({ ...reachableAddress(address, natMap), tls: tlsOptions(tls) }, login, 'cluster'),
     }),
   };
 }
 
-/** Connections like those of a `Cluster` that was given, which itself is only asked for its nodes. */
-export function givenClusterSource(given: RedisCluster): ClusterSource {
+/** Returns a source that duplicates the connections of a given `Cluster`, which is only asked for its nodes. */
+export function createGivenClusterSource(given: RedisCluster): ClusterSource {
   const { keyPrefix = '', natMap } = given.options;
-  let isLooking: Promise<void> | undefined;
-  const forget = (): void => void (isLooking = undefined);
+  let refreshing: Promise<void> | undefined;
+  const onRefreshed = (): void => void (refreshing = undefined);
   return {
     keyPrefix,
-    seeds: async () => {
+    seedAddresses: async () => {
       if (given.status === 'wait') await given.connect();
       const nodes = given.nodes('all');
       if (nodes.length === 0) throw new Error(`the given Cluster is not connected: its status is "${given.status}"`);
       return nodes.map(({ options: { host, port } }) => `${host}:${port}`);
     },
-    lookAgain: () => {
-      // It asks for the slots when a command finds no node, and only then.
-      isLooking ??= given.call('PING').then(forget, forget);
+    refreshGivenCluster: () => {
+      // A Cluster of ioredis loads its slots only when a command finds no node.
+      refreshing ??= given.call('PING').then(onRefreshed, onRefreshed);
     },
-    at: (address) => {
-      const make = (prefix: string) => async () => {
-        const [model] = given.nodes('all');
-        if (!model) throw new Error('the given Cluster is not connected');
-        const own = { ...OWN_CLIENT_OPTIONS, readOnly: false, keyPrefix: prefix, ...located(address, natMap) };
-        return checkingDatabase(model.duplicate(own));
+    createClientSource: (address) => {
+      const duplicateNode = (prefix: string) => async () => {
+        const [node] = given.nodes('all');
+        if (!node) throw new Error('the given Cluster is not connected');
+        const location = reachableAddress(address, natMap);
+        const options = { ...OWN_CLIENT_OPTIONS, readOnly: false, keyPrefix: prefix, ...location };
+        return withDatabaseCheck(node.duplicate(options));
       };
-      // A sharded channel would get the prefix too, but not where a script publishes.
-      return { open: make(keyPrefix), openSubscriber: make('') };
+      // A subscriber would add the prefix to a sharded channel, and a script that publishes would not.
+      return { makeClient: duplicateNode(keyPrefix), makeSubscriber: duplicateNode('') };
     },
   };
 }
 
-function located(address: string, natMap: NatMap | null | undefined): ReturnType<typeof splitAddress> {
-  const mapped = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
-  return mapped ?? splitAddress(address);
+function reachableAddress(address: string, natMap: NatMap | null | undefined): ReturnType<typeof splitAddress> {
+  const mappedAddress = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
+  return mappedAddress ?? splitAddress(address);
 }

@@ -4,69 +4,75 @@ import type { ClusterNodes } from './cluster-nodes.js';
 import { slotOf } from '../connection/key-slot.js';
 import { WakeUpChannel, type WakeUpChannels } from '../queue/wake-up-channel.js';
 
-/** Enough to meet the slots of a node that has one of a thousand. */
-const MOST_NAMES_TRIED = 20_000;
+/** Maximum number of channel names to try. Finds a node that owns 0.1 % of the slots almost surely. */
+const MAX_CHANNEL_NAMES = 20_000;
 
 /**
- * A channel on each master whose keys somebody waits for. Channels are sharded: a message stays on its node, and the
- * node's count of receivers tells whether this process listens. Each name lies in a slot of its node.
+ * One channel on each master that has a key with a waiter. Channels are sharded: a message stays on its node, and the
+ * node's count of receivers tells whether this process listens. The name of a channel lies in a slot of its node.
  */
 export class ClusterWakeUpChannels implements WakeUpChannels {
-  readonly sharded = true;
+  readonly isSharded = true;
   readonly wakeUps = new WakeUps();
-  readonly #byNode = new Map<string, WakeUpChannel>();
+  readonly #channelByNode = new Map<string, WakeUpChannel>();
   readonly #closing = new Set<Promise<void>>();
 
   constructor(
     private readonly nodes: ClusterNodes,
     private readonly prefix: string,
   ) {
-    nodes.onMoved = () => this.#onMoved();
+    nodes.onSlotsMoved = () => this.#onSlotsMoved();
   }
 
-  addressOf(leaseKey: string): string | undefined {
-    return this.#byNode.get(this.#nodeOf(leaseKey) ?? '')?.addressOf();
+  channelFor(leaseKey: string): string | undefined {
+    return this.#channelByNode.get(this.#nodeOf(leaseKey) ?? '')?.channelFor();
   }
 
   open(leaseKey: string): void {
     const node = this.#nodeOf(leaseKey);
     if (node === undefined) return;
-    const name = this.#byNode.get(node)?.name ?? this.#nameOn(node);
-    if (name === undefined) return;
-    const channel = this.#byNode.get(node) ?? new WakeUpChannel(this.nodes.at(node), name, this.wakeUps, true);
-    this.#byNode.set(node, channel);
-    channel.open();
+    const channel = this.#channelByNode.get(node) ?? this.#createChannel(node);
+    channel?.open();
   }
 
   async close(): Promise<void> {
-    for (const [node] of this.#byNode) this.#leave(node);
+    for (const [node] of this.#channelByNode) this.#closeChannel(node);
     await Promise.all(this.#closing);
   }
 
   #nodeOf(leaseKey: string): string | undefined {
-    return this.nodes.slots?.addressOf(this.nodes.slotOf(leaseKey));
+    return this.nodes.slots?.masterOf(this.nodes.slotOf(leaseKey));
   }
 
-  #nameOn(node: string): string | undefined {
+  /** Returns `undefined` when no name in a slot of the node was found. */
+  #createChannel(node: string): WakeUpChannel | undefined {
+    const name = this.#findChannelName(node);
+    if (name === undefined) return undefined;
+    const channel = new WakeUpChannel(this.nodes.connectionTo(node), name, this.wakeUps, true);
+    this.#channelByNode.set(node, channel);
+    return channel;
+  }
+
+  #findChannelName(node: string): string | undefined {
     const id = randomUUID();
-    for (let i = 0; i < MOST_NAMES_TRIED; i += 1) {
+    for (let i = 0; i < MAX_CHANNEL_NAMES; i += 1) {
       const name = `${this.prefix}:{${i}}:${id}`;
-      if (this.nodes.slots?.addressOf(slotOf(name)) === node) return name;
+      if (this.nodes.slots?.masterOf(slotOf(name)) === node) return name;
     }
     return undefined;
   }
 
-  /** A channel is dropped by the server when its slot goes. All waiters may wait for another node now. */
-  #onMoved(): void {
-    for (const [node, { name }] of this.#byNode)
-      if (this.nodes.slots?.addressOf(slotOf(name)) !== node) this.#leave(node);
+  /** Closes the channels whose slots have moved, which their servers drop. Wakes all waiters: their keys may have moved. */
+  #onSlotsMoved(): void {
+    for (const [node, { name }] of this.#channelByNode)
+      if (this.nodes.slots?.masterOf(slotOf(name)) !== node) this.#closeChannel(node);
     this.wakeUps.wakeAll();
   }
 
-  #leave(node: string): void {
-    const closing = this.#byNode.get(node)?.close() ?? Promise.resolve();
-    this.#byNode.delete(node);
-    const over = closing.finally(() => this.#closing.delete(over));
-    this.#closing.add(over);
+  #closeChannel(node: string): void {
+    const closing = this.#channelByNode.get(node)?.close() ?? Promise.resolve();
+    this.#channelByNode.delete(node);
+    const closed = closing.finally(() => this.#closing.delete(closed));
+    this.#closing.add(closed);
   }
 }

@@ -1,12 +1,18 @@
 import { type Clock, within } from '../../../core/index.js';
 import type { RedisClient } from './redis-client.js';
 
+/** Number and name of a connection, as `CLIENT LIST` shows them. */
+interface ConnectionIdentity {
+  readonly id: string;
+  readonly name: string;
+}
+
 /**
- * The connection before the present one, as the server knows it. Requests that the network still holds back would run
- * after their callers have asked again and are done: an acquisition would close its key for a TTL.
+ * Has the server end the connection that was replaced. Commands that the network still delays would run after their
+ * callers have tried again and are done: a late acquisition would hold its key for a TTL.
  */
 export class FormerConnection {
-  #known: { readonly id: string; readonly name: string } | undefined;
+  #identity: ConnectionIdentity | undefined;
 
   constructor(
     private readonly clock: Clock,
@@ -14,27 +20,27 @@ export class FormerConnection {
   ) {}
 
   get isKnown(): boolean {
-    return this.#known !== undefined;
+    return this.#identity !== undefined;
   }
 
-  /** Learns the number of the present connection for the time after it. The right to ask for it is optional. */
-  async learn(client: RedisClient, send: (...command: [string, string]) => Promise<unknown>): Promise<void> {
+  /** Remembers the number of the present connection, unless the user has no right to `CLIENT ID`. */
+  async learn(client: RedisClient, sendCommand: (...command: [string, string]) => Promise<unknown>): Promise<void> {
     const name = client.options?.connectionName;
     if (name === undefined) return;
-    const id = await send('CLIENT', 'ID').then(String, () => undefined);
-    if (id !== undefined) this.#known = { id, name };
+    const id = await sendCommand('CLIENT', 'ID').then(String, () => undefined);
+    if (id !== undefined) this.#identity = { id, name };
   }
 
-  /** Has the server end that connection, if it still has it. Never rejects, and settles within the time-out. */
+  /** Ends the remembered connection, if the server still has it. Never rejects, and settles within the time-out. */
   async end(client: RedisClient): Promise<void> {
-    const known = this.#known;
-    this.#known = undefined;
-    if (known) await within(this.clock, this.timeoutMs, kill(client, known)).catch(() => undefined);
+    const identity = this.#identity;
+    this.#identity = undefined;
+    if (identity) await within(this.clock, this.timeoutMs, killConnection(client, identity)).catch(() => undefined);
   }
 }
 
-/** Another server may have given the same number to a stranger, who has another name. */
-async function kill(client: RedisClient, { id, name }: { readonly id: string; readonly name: string }): Promise<void> {
-  const found = String(await client.call('CLIENT', 'LIST', 'ID', id));
-  if (found.includes(` name=${name} `)) await client.call('CLIENT', 'KILL', 'ID', id);
+/** Compares the name first, because another server may have given the same number to another client. */
+async function killConnection(client: RedisClient, { id, name }: ConnectionIdentity): Promise<void> {
+  const description = String(await client.call('CLIENT', 'LIST', 'ID', id));
+  if (description.includes(` name=${name} `)) await client.call('CLIENT', 'KILL', 'ID', id);
 }

@@ -1,11 +1,11 @@
-export const SLOTS = 16_384;
+export const SLOT_COUNT = 16_384;
 
-/** A key's slot: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
+/** Returns the slot of a key: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
 export function slotOf(key: string): number {
   const open = key.indexOf('{');
   const close = key.indexOf('}', open + 1);
-  const hashed = open >= 0 && close > open + 1 ? key.slice(open + 1, close) : key;
-  return crc16(Buffer.from(hashed)) % SLOTS;
+  const hashedPart = open >= 0 && close > open + 1 ? key.slice(open + 1, close) : key;
+  return crc16(Buffer.from(hashedPart)) % SLOT_COUNT;
 }
 
 const CRC16_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
@@ -14,7 +14,7 @@ const CRC16_TABLE = Uint16Array.from({ length: 256 }, (_, byte) => {
   return crc;
 });
 
-/** CRC-16/XMODEM. */
+/** Returns the CRC-16/XMODEM of the bytes. */
 function crc16(bytes: Uint8Array): number {
   let crc = 0;
   for (const byte of bytes) crc = ((crc << 8) & 0xffff) ^ (CRC16_TABLE[(crc >> 8) ^ byte] ?? 0);

@@ -1,10 +1,10 @@
 import type { ReportedHealth } from '../../../core/index.js';
 
-/** The used part of an ioredis client. Structural: `Redis` of ioredis 5 and of 6 both fit, also from a second copy. */
+/** The part of an ioredis client that the backend uses. Clients of ioredis 5 and 6 fit, whichever copy of the package made them. */
 export interface RedisClient {
   readonly status: string;
   readonly isCluster: boolean;
-  /** Its socket, while there is one. */
+  /** The client's socket, while it has one. */
   readonly stream?: { readonly bytesRead?: number; cork(): void; uncork(): void } | undefined;
   readonly options?: {
     readonly keyPrefix?: string | undefined;
@@ -19,7 +19,7 @@ export interface RedisClient {
   off(event: string, listener: (...args: unknown[]) => void): unknown;
 }
 
-/** The used part of an ioredis `Cluster`. */
+/** The part of an ioredis `Cluster` that the backend uses. */
 export interface RedisCluster {
   readonly status: string;
   readonly isCluster: boolean;
@@ -49,13 +49,14 @@ interface NatAddress {
 export type RedisArgument = string | number;
 export type RedisCommand = readonly [name: string, ...args: RedisArgument[]];
 
-/** Makes the connections of a backend. */
+/** Makes the clients of a backend. */
 export interface ClientSource {
-  /** A client of the application's, which the backend neither cuts nor closes. */
-  readonly given?: RedisClient;
-  open(): Promise<RedisClient>;
-  /** An own connection for the subscription, not connected yet. @default as `open` does */
-  openSubscriber?(): Promise<RedisClient>;
-  /** Calls `onSwitch` when another server is made master, which connections do not notice. Returns how to end that. */
-  watchMaster?(health: ReportedHealth, onSwitch: () => void): () => void;
+  /** Client of the application, which the backend never disconnects. */
+  readonly givenClient?: RedisClient;
+  /** Makes a client that is not connected yet. */
+  makeClient(): Promise<RedisClient>;
+  /** Makes the client for the subscription, which is not connected yet. @default as `makeClient` does */
+  makeSubscriber?(): Promise<RedisClient>;
+  /** Calls `onNewMaster` when another server is made master, which connections do not notice. Returns a function that ends that. */
+  watchMaster?(health: ReportedHealth, onNewMaster: () => void): () => void;
 }

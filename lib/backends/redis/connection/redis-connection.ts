@@ -1,284 +1,249 @@
-import { randomInt } from 'node:crypto';
-import {
-  type Clock,
-  isLockError,
-  LockConfigurationError,
-  NotSentError,
-  pause,
-  replyTimeout,
-  ReportedHealth,
-  systemClock,
-} from '../../../core/index.js';
-import { cleanError, isCrossSlot, isReply, isUnknownDatabase } from '../error.js';
-import { listenTo } from './client-events.js';
-import { CommandWindow } from './command-window.js';
-import { FormerConnection } from './former-connection.js';
+import { type Clock, NotSentError, ReplyTimeouts, type ReportedHealth, systemClock } from '../../../core/index.js';
+import { isCrossSlotError } from '../error.js';
+import type { ClientKeeper } from './client-keeper.js';
+import { ClientState, type ClientUser } from './client-state.js';
+import { CommandBatch, PendingRequest, type PendingRequestListener, type SendMode } from './command-batch.js';
+import { GivenClientKeeper } from './given-client-keeper.js';
 import { slotOf } from './key-slot.js';
+import { OwnClientKeeper } from './own-client-keeper.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
-import type { RedisServers } from './redis-servers.js';
-import { askForAdvice, SLOTS_ADVICE } from './server-advice.js';
+import type { RedisRequest, RedisServers } from './redis-servers.js';
+import { RequestsUnderWay } from './requests-under-way.js';
+import { adviseOnServer, SLOTS_ADVICE } from './server-advice.js';
 
-/** A handshake that takes longer is abandoned for a new connection: the old one may lead nowhere. */
-const LONGEST_HANDSHAKE_MS = 5_000;
-/** A time-out below this leaves no time to try a connection and to make another one. */
-const LEAST_TIMEOUT_TO_TRY_MS = 500;
+const FIRST_SEND_MODE: SendMode = { isBySource: false, isAlone: false };
+/** Idle time after which a connection is tested before it is used: firewalls drop idle connections without notice. */
+const MAX_IDLE_MS = 30_000;
 
 /**
- * Commands fail in a bounded time, whatever the client's settings and the server's state. A command that was not sent
- * by then never is. One that was sent may run late, also after its connection was replaced. An own connection is
- * replaced when it is silent. A given client is never cut, and gets nothing while it or its server is not ready.
+ * A connection to one server. Every command fails within a bounded time, whatever the settings of the client and the
+ * state of the server.
+ *
+ * Requests are sent in the order of the calls, and those of one event loop iteration in one write. A bounded number of
+ * commands is under way at a time. The other requests wait in two queues: acquisitions wait until all renewals and
+ * releases have been sent. A request that fails while it waits is never sent. One that was sent may be carried out late,
+ * even after its connection was replaced.
+ *
+ * The server counts as silent when no byte has come from it for the time-out. A slow reply among others is no silence.
  */
-export class RedisConnection extends CommandWindow implements RedisServers {
-  readonly health = new ReportedHealth();
+export class RedisConnection implements RedisServers {
   readonly #source: ClientSource;
-  #opening: Promise<RedisClient> | undefined;
-  /** Whether the client is connected, as far as it knows. */
-  #ready = false;
-  #closed = false;
-  #advised = false;
-  readonly #former: FormerConnection;
-  #isAwaitingSign = false;
-  /** Why the present connection can never be used. */
-  #misfit: LockConfigurationError | undefined;
-  #connectingSince = 0;
-  #lastError: Error | undefined;
-  #endWatch: (() => void) | undefined;
-  #stopListening: () => void = () => undefined;
+  readonly #clients: ClientKeeper;
+  readonly #clientState: ClientState;
+  readonly #replyTimeouts: ReplyTimeouts;
+  readonly #renewalsAndReleases: PendingRequest[] = [];
+  readonly #acquisitions: PendingRequest[] = [];
+  readonly #underWay = new RequestsUnderWay();
+  #isSendScheduled = false;
+  /** Whether a request is under way that shows the client the error READONLY: one of a thousand requests is enough. */
+  #isReadOnlyErrorShown = false;
+  #unusableSince = 0;
+  /** Time of the last reply, or the last time when no reply was expected. */
+  #heardAt = 0;
+  #bytesReadThen: number | undefined;
 
   constructor(
     source: ClientSource,
-    timeoutMs: number,
-    clock: Clock = systemClock,
-    groupOf?: (leaseKey: string) => number,
+    readonly timeoutMs: number,
+    private readonly clock: Clock = systemClock,
+    /** Slot of a key on a server that refuses a command with keys of several slots; `undefined` for other servers. */
+    private slotOfKey?: (leaseKey: string) => number,
   ) {
-    super(timeoutMs, clock, groupOf);
+    this.#replyTimeouts = new ReplyTimeouts(clock, timeoutMs, this.#nextDueAt, this.#onOverdue);
+    this.#clientState = new ClientState(this.#clientUser);
     this.#source = source;
-    this.#former = new FormerConnection(clock, timeoutMs / 2);
-    if (source.given) this.#attach(source.given);
+    const { givenClient } = source;
+    if (givenClient) {
+      const keeper = new GivenClientKeeper(givenClient, this.#clientState, timeoutMs, clock);
+      this.#clients = keeper;
+      keeper.attach();
+    } else this.#clients = new OwnClientKeeper(source, this.#clientState, timeoutMs, clock);
   }
 
-  /** Not connected yet. */
-  openSubscriber(): Promise<RedisClient> {
-    return this.#source.openSubscriber?.() ?? this.#source.open();
-  }
-
-  send(...command: RedisCommand): Promise<unknown> {
-    return this.ask('', { requests: [command], read: ([reply]) => reply });
+  get health(): ReportedHealth {
+    return this.#clientState.health;
   }
 
   get keyPrefix(): string {
-    return this.#source.given?.options?.keyPrefix ?? '';
+    return this.#source.givenClient?.options?.keyPrefix ?? '';
   }
 
-  async shards(): Promise<readonly [this]> {
+  /** Makes the client for a subscription. It is not connected yet. */
+  makeSubscriber(): Promise<RedisClient> {
+    return this.#source.makeSubscriber?.() ?? this.#source.makeClient();
+  }
+
+  /** Rejects with an error that may be logged. */
+  send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const slot = this.slotOfKey?.(leaseKey) ?? 0;
+      const onReplies = (replies: readonly unknown[]): void => resolve(request.read(replies));
+      const pending = new PendingRequest(request, slot, FIRST_SEND_MODE, this.#listener, onReplies, reject);
+      this.#enqueue(pending, request.asker ? this.#acquisitions : this.#renewalsAndReleases);
+    });
+  }
+
+  sendCommand(...command: RedisCommand): Promise<unknown> {
+    return this.send('', { commands: [command], read: ([reply]) => reply });
+  }
+
+  async loadShards(): Promise<readonly [this]> {
     return [this];
   }
 
-  async prepare(): Promise<void> {
-    if (!this.#closed && !this.#source.given) await this.#connect();
+  startConnecting(): Promise<void> {
+    return this.#clients.startConnecting();
   }
 
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.#endWatch?.();
-    this.shut();
-    this.failWaiting(closedError());
-    const client = await this.#opening?.catch(() => undefined);
-    if (client) this.#cut(client);
-    if (this.#source.given) this.#stopListening();
+  close(): Promise<void> {
+    return this.#clients.close();
   }
 
-  protected override onNeed(): void {
-    const { given } = this.#source;
-    if (this.#closed) this.failWaiting(closedError());
-    else if (this.#misfit) this.failWaiting(this.#misfit);
-    else if (!given) this.#connect().catch(() => undefined);
-    else if (given.status === 'wait') given.connect().catch(() => undefined);
-    else if (given.status === 'end')
-      this.failWaiting(new NotSentError('Connection is closed: the given client was ended'));
+  readonly #clientUser: ClientUser = {
+    onUsable: () => {
+      this.#noteHeard();
+      this.#scheduleSend();
+    },
+    onUnusable: (error) => {
+      this.#unusableSince = this.clock.now();
+      if (error) this.#failWaiting(error);
+      if (this.#waitingCount > 0) this.#replyTimeouts.start();
+    },
+    onFirstSuccess: () => {
+      const sendCommand = (...command: RedisCommand): Promise<unknown> => this.sendCommand(...command);
+      this.#clients.onFirstSuccess?.(sendCommand);
+      void adviseOnServer(sendCommand, this.health);
+    },
+  };
+
+  readonly #listener: PendingRequestListener = {
+    onReply: (isSuccess) => {
+      this.#noteHeard();
+      this.#clientState.onReply(isSuccess);
+    },
+    onSettled: (pending) => this.#onSettled(pending),
+    onErrorReply: (error) => this.#onErrorReply(error),
+    claimReadOnlyError: () => {
+      const isFirst = !this.#isReadOnlyErrorShown;
+      this.#isReadOnlyErrorShown = true;
+      return isFirst;
+    },
+    resend: ({ request, slot, resolve, reject }, mode) =>
+      this.#enqueue(
+        new PendingRequest(request, slot, mode, this.#listener, resolve, reject),
+        this.#renewalsAndReleases,
+      ),
+  };
+
+  #onSettled(pending: PendingRequest): void {
+    if (pending.mode.isAlone) this.#isReadOnlyErrorShown = false;
+    if (pending.index < 0) return;
+    this.#underWay.remove(pending);
+    if (this.#waitingCount > 0) this.#scheduleSend();
   }
 
-  protected override onSign(answered: boolean): void {
-    if (this.#closed) return;
-    if (this.#ready && !this.isOpen) this.open();
-    if (!answered) return;
-    this.health.report('up');
-    if (this.#advised) return;
-    this.#advised = true;
-    this.#learnAboutServer();
-  }
-
-  /** Questions that come meanwhile have half the time left for another connection. */
-  protected override onIdle(): void {
-    const client = this.client;
-    if (!client || this.#source.given || this.timeoutMs < LEAST_TIMEOUT_TO_TRY_MS) return;
-    this.shut();
-    const onDead = (): void => {
-      if (client === this.client && !this.#closed) this.#replace('the connection has died while it was idle');
-    };
-    const alarm = replyTimeout(this.clock, this.timeoutMs / 2, onDead, { background: true });
-    const onAnswer = (): void => {
-      alarm.cancel();
-      if (client === this.client && this.#ready) this.open();
-    };
-    client.call('PING').then(onAnswer, onAnswer);
-  }
-
-  protected override onSilence(): void {
-    const error = this.#noAnswer();
-    this.failUnderWay(error);
-    if (this.#source.given) {
-      this.shut();
-      void this.#awaitSign(this.#source.given);
-    }
-    this.#replace(error.message);
-  }
-
-  /**
-   * Asks a silent given client for a sign of life, once in `timeoutMs`, until the window is open. Nothing else would
-   * open it: late answers do not come where the client's `commandTimeout` has given their commands up.
-   */
-  async #awaitSign(given: RedisClient): Promise<void> {
-    if (this.#isAwaitingSign) return;
-    this.#isAwaitingSign = true;
-    while (!this.isOpen && this.#ready && !this.#closed) {
-      const isAnswered = await given.call('PING').then(() => true, isReply);
-      if (isAnswered && !this.isOpen) this.onHeard(true);
-      if (!this.isOpen) await pause(this.clock, this.timeoutMs, { background: true });
-    }
-    this.#isAwaitingSign = false;
-  }
-
-  /** @internal */
-  override onErrorReply(error: Error): void {
-    if (!isCrossSlot(error) || this.groupOf) return;
-    this.groupOf = (leaseKey) => slotOf(this.keyPrefix + leaseKey);
+  #onErrorReply(error: Error): void {
+    if (!isCrossSlotError(error) || this.slotOfKey) return;
+    this.slotOfKey = (leaseKey) => slotOf(this.keyPrefix + leaseKey);
     this.health.advise('slots', SLOTS_ADVICE);
   }
 
-  protected override onStall(): void {
-    const error = this.#noAnswer();
-    this.failWaiting(new NotSentError(error.message), this.clock.now());
-    const connecting = !this.#ready && this.clock.now() - this.#connectingSince < LONGEST_HANDSHAKE_MS;
-    if (connecting) this.health.report('down', error.message);
-    else this.#replace(error.message);
+  get #waitingCount(): number {
+    return this.#renewalsAndReleases.length + this.#acquisitions.length;
   }
 
-  #noAnswer(): Error {
-    const why = this.#lastError && !this.#ready ? `: ${this.#lastError.message}` : '';
-    return new Error(`no answer within ${this.timeoutMs} ms${why}`);
+  #enqueue(pending: PendingRequest, queue: PendingRequest[]): void {
+    // Without this time, a request counts as waiting since the client was last unusable.
+    if (!this.#clientState.isUsable) pending.enqueuedAt = this.clock.now();
+    queue.push(pending);
+    this.#scheduleSend();
+    this.#replyTimeouts.start();
   }
 
-  /** When no client can be made, all that waits fails with the reason. The next question tries again. */
-  #connect(delayMs = 0): Promise<RedisClient> {
-    if (this.#opening) return this.#opening;
-    const opening = this.#open(delayMs);
-    this.#opening = opening;
-    opening.catch((error: unknown) => {
-      if (this.#opening === opening) this.#opening = undefined;
-      this.failWaiting(isLockError(error) ? error : new NotSentError(cleanError(error).message));
-    });
-    return opening;
+  #scheduleSend(): void {
+    if (this.#isSendScheduled) return;
+    this.#isSendScheduled = true;
+    process.nextTick(this.#sendWaiting);
   }
 
-  async #open(delayMs: number): Promise<RedisClient> {
-    if (delayMs > 0) await pause(this.clock, delayMs, { background: true });
-    if (this.#closed) throw closedError();
-    const client = await this.#source.open();
-    if (this.#closed) throw closedError();
-    // To load a client for the first time takes a busy machine long, and is no silence of the server.
-    if (!this.isOpen) this.shut();
-    const onSwitch = (): void => this.#replace('another server has been made master');
-    this.#endWatch ??= this.#source.watchMaster?.(this.health, onSwitch);
-    this.#attach(client);
-    // Failures come as events too, and again with every new attempt.
-    client.connect().catch(() => undefined);
-    return client;
-  }
-
-  /** Connects anew soon; not at once, because all processes may do so now. Commands under way fail. */
-  #replace(trouble: string): void {
-    this.health.report('down', trouble);
-    const old = this.client;
-    if (!old || this.#closed || this.#source.given) return;
-    this.client = undefined;
-    this.#ready = false;
-    this.shut();
-    this.#cut(old);
-    this.#opening = undefined;
-    this.#connect(randomInt(Math.ceil(this.timeoutMs / 10) + 1)).catch(() => undefined);
-  }
-
-  #attach(client: RedisClient): void {
-    this.client = client;
-    // It may have to ask for its login first.
-    this.#connectingSince = this.clock.now();
-    this.#stopListening = listenTo(client, this.#listeners);
-    if (!this.#source.given) client.on('error', (error) => this.#onError(error, client.options?.db));
-    if (client.status === 'ready') this.#onReady();
-  }
-
-  /** Never a given client. The error listener stays: a dying socket may still complain. */
-  #cut(client: RedisClient): void {
-    this.#stopListening();
-    client.disconnect();
-  }
-
-  readonly #onReady = (): void => {
-    this.#ready = true;
-    this.#advised = false;
-    this.#lastError = undefined;
-    this.#misfit = undefined;
-    const { client } = this;
-    if (client && this.#former.isKnown) void this.#openAfterFormer(client);
-    else this.#openWindow();
+  readonly #sendWaiting = (): void => {
+    this.#isSendScheduled = false;
+    if (this.#waitingCount === 0 || this.#underWay.hasUnconfirmed) return;
+    if (this.#clientState.isUsable && this.#underWay.isEmpty) {
+      if (this.clock.now() - this.#heardAt > MAX_IDLE_MS) this.#clients.testIdleClient();
+      this.#noteHeard();
+    }
+    const { client } = this.#clients;
+    if (!client || !this.#clientState.isUsable) {
+      const error = this.#clients.requestClient();
+      if (error) this.#failWaiting(error);
+      return;
+    }
+    const batch = new CommandBatch(client, this.#listener);
+    const stream = this.#waitingCount > 1 ? client.stream : undefined;
+    stream?.cork();
+    this.#moveToBatch(this.#renewalsAndReleases, batch);
+    this.#moveToBatch(this.#acquisitions, batch);
+    batch.send();
+    stream?.uncork();
   };
 
-  async #openAfterFormer(client: RedisClient): Promise<void> {
-    await this.#former.end(client);
-    if (client === this.client && this.#ready && !this.#closed) this.#openWindow();
+  /** Moves requests while slots are free. A request that its asker has abandoned fails, and is never sent. */
+  #moveToBatch(queue: PendingRequest[], batch: CommandBatch): void {
+    let movedCount = 0;
+    for (const pending of queue) {
+      if (!this.#underWay.hasFreeSlot) break;
+      movedCount += 1;
+      if (pending.request.asker?.onSend() === false) {
+        pending.fail(new NotSentError('given up before it was sent'));
+        continue;
+      }
+      this.#underWay.add(pending);
+      batch.add(pending);
+    }
+    if (movedCount > 0) queue.splice(0, movedCount);
   }
 
-  /** A server that has no such database never will: whoever asks is told so. Other errors may pass. */
-  #onError(error: unknown, db = 0): void {
-    this.#lastError = cleanError(error);
-    if (!isUnknownDatabase(this.#lastError)) return;
-    const { message } = this.#lastError;
-    this.#misfit = new LockConfigurationError(`db ${db} is no database of this server: ${message}`, 'db');
-    this.health.report('down', this.#misfit.message);
-    this.failWaiting(this.#misfit);
+  /** Fails the requests whose time to wait for a client ends at `dueBy` at the latest. */
+  #failWaiting(error: Error, dueBy = Infinity): void {
+    for (const queue of [this.#renewalsAndReleases, this.#acquisitions]) {
+      const firstInTime = queue.findIndex((pending) => this.#waitEndsAt(pending) > dueBy);
+      for (const pending of queue.splice(0, firstInTime < 0 ? queue.length : firstInTime)) pending.fail(error);
+    }
   }
 
-  #openWindow(): void {
-    this.health.report('up');
-    this.open();
+  #noteHeard(): void {
+    this.#heardAt = this.clock.now();
+    this.#bytesReadThen = this.#clients.client?.stream?.bytesRead;
   }
 
-  readonly #onClose = (): void => {
-    this.#ready = false;
-    this.#connectingSince = this.clock.now();
-    this.shut();
-    const { message } = this.#lastError ?? new Error('the connection is lost');
-    this.health.report('down', message);
-    this.failWaiting(new NotSentError(message));
+  #waitEndsAt({ enqueuedAt }: PendingRequest): number {
+    return Math.max(enqueuedAt, this.#unusableSince) + this.timeoutMs;
+  }
+
+  readonly #nextDueAt = (): number => {
+    const silentAt = this.#underWay.isEmpty ? Infinity : this.#heardAt + this.timeoutMs;
+    if (this.#clientState.isUsable) return silentAt;
+    const oldest = [this.#renewalsAndReleases[0], this.#acquisitions[0]].filter((pending) => pending !== undefined);
+    return Math.min(silentAt, ...oldest.map((pending) => this.#waitEndsAt(pending)));
   };
 
-  readonly #listeners = {
-    connecting: (): void => void (this.#connectingSince = this.clock.now()),
-    ready: this.#onReady,
-    close: this.#onClose,
-    end: this.#onClose,
+  readonly #onOverdue = (): void => {
+    const now = this.clock.now();
+    if (!this.#underWay.isEmpty && this.#heardAt + this.timeoutMs <= now) {
+      // Bytes may be replies to other users of a given client, or a part of a long reply.
+      if (this.#clients.client?.stream?.bytesRead !== this.#bytesReadThen) this.#noteHeard();
+      else this.#onSilence();
+    }
+    if (this.#clientState.isUsable || this.#nextDueAt() > now) return;
+    const error = this.#clients.noAnswerError();
+    this.#failWaiting(new NotSentError(error.message), now);
+    this.#clients.onConnectTimeout(error);
   };
 
-  #learnAboutServer(): void {
-    const { client } = this;
-    const send = (...command: RedisCommand): Promise<unknown> => this.send(...command);
-    if (client && !this.#source.given) void this.#former.learn(client, send);
-    void askForAdvice(send, this.health);
+  #onSilence(): void {
+    const error = this.#clients.noAnswerError();
+    this.#underWay.failAll(error);
+    this.#clients.onSilence(error);
   }
-}
-
-function closedError(): Error {
-  return new Error('the backend is closed');
 }

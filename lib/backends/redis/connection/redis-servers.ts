@@ -2,34 +2,34 @@ import type { Asker, ReportedHealth } from '../../../core/index.js';
 import type { ScriptCall } from '../scripts/redis-script.js';
 import type { RedisCommand } from './redis-client.js';
 
-export interface Question<T> {
-  /** One connection answers them in their order. The question fails with the first that fails. */
-  readonly requests: readonly (RedisCommand | ScriptCall)[];
-  /** Follows the requests, once for all questions of a write. Its reply is the last. */
+export interface RedisRequest<T> {
+  /** Commands for one connection, which answers them in this order. The request fails with the first that fails. */
+  readonly commands: readonly (RedisCommand | ScriptCall)[];
+  /** Command that follows all requests of one write. Its reply is the last one of each request. */
   readonly confirmation?: RedisCommand | undefined;
-  /** Makes the answer out of the replies. An error that it throws fails the question. */
+  /** Makes the result out of the replies. An error that it throws fails the request. */
   readonly read: (replies: readonly unknown[]) => T | Promise<T>;
-  /** Wants a lease: may give up before it is sent, and waits until all that keeps or frees a lease has been sent. */
+  /** Caller of an acquisition, who may give up before the request is sent. Renewals and releases are sent first. */
   readonly asker?: Asker | undefined;
-  /** The server may have carried out the requests nevertheless. */
+  /** Called before the request rejects. The server may have carried out the commands nevertheless. */
   readonly onFailure?: (error: Error) => void;
 }
 
-/** Where the keys of a store are: one server, or a cluster of them. */
+/** The servers that have the keys of a store: one server, or a cluster. */
 export interface RedisServers {
   readonly timeoutMs: number;
-  /** What clients put before every key. */
+  /** Text that clients put before every key. */
   readonly keyPrefix: string;
   readonly health: Pick<ReportedHealth, 'current' | 'onChange' | 'report'>;
-  /** Begins to connect: to load a client is no silence. @throws LockConfigurationError it is not installed */
-  prepare(): Promise<void>;
+  /** Begins to connect, so that loading a client does not count as silence. @throws LockConfigurationError ioredis is missing */
+  startConnecting(): Promise<void>;
   /**
-   * Has the server of `leaseKey` answer on one connection. Settles in a bounded time, also on a server that does not
-   * answer. After a failure the requests may have been carried out nevertheless.
-   * @throws NotSentError the asker gave up before it was its turn
+   * Sends the request to the server of `leaseKey`. Settles within a bounded time, even if the server does not answer.
+   * After a failure the commands may have been carried out nevertheless.
+   * @throws NotSentError the asker gave up before the request was sent
    */
-  ask<T>(leaseKey: string, question: Question<T>): Promise<T>;
-  /** Those that have a part of the keys each. */
-  shards(): Promise<readonly Pick<RedisServers, 'ask'>[]>;
+  send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T>;
+  /** Resolves to the servers that have a part of the keys each. */
+  loadShards(): Promise<readonly Pick<RedisServers, 'send'>[]>;
   close(): Promise<void>;
 }

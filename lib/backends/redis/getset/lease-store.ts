@@ -7,33 +7,41 @@ import {
   packHolder,
   unpackHolder,
 } from '../../../core/index.js';
-import { isOne, leaseKeyOf, microseconds, nobody, splitFields } from '../scripts/redis-values.js';
+import { createUnusedName, isFirstReplyOne, leaseKeyOf, splitFields, toMicroseconds } from '../scripts/redis-values.js';
 import type { RedisCommand } from '../connection/redis-client.js';
 import { RedisLeaseStore } from '../lease-store.js';
 
-type Present = ReturnType<typeof parse>;
+type Lease = ReturnType<typeof parseLease>;
+
+/** The server's time, and the lease that it has for a key, which may have expired. */
+interface LeaseReading {
+  readonly nowMs: number;
+  readonly lease: Lease | undefined;
+}
 
 /**
- * The scheme of `SETNX`, `GET` and `GETSET` (https://redis.io/docs/latest/commands/setnx/), for servers and proxies
- * without scripting. The lease is `expiry|ttl|owner|metadata`, its expiry a time of the server's clock.
+ * A store for servers and proxies without scripting, by `SETNX`, `GET` and `GETSET`
+ * (https://redis.io/docs/latest/commands/setnx/). The lease is `expiry|ttl|owner|metadata`, with an expiry by the clock
+ * of the server.
  *
- * Its limits, which no care here can lift:
- * - `GETSET` and `DEL` compare no owners. One that the network delivers late hits the lease that is there by then.
- *   `GETSET` puts an expiry of the past over it, and the next caller finds it expired. Two believe that they hold the
- *   key, until the first fails to renew, which takes up to a third of the TTL. The other modes have no such gap.
- * - Two callers that find the same expired lease both write. The second learns so from the answer, but has overwritten
- *   the first, who loses the lock at its next renewal. The second waits for the end of the lease that it wrote.
- * - The expiry that stays is the second one's: all processes must use the same `ttlMs` for a key.
- * - A renewal or release looks first and then writes. The write must arrive while the lease lives: late, none is tried.
- * - A lease whose holder died stays on the server, expired, until the next acquisition.
+ * The commands have limits that no client can remove:
+ * - `GETSET` and `DEL` compare no owners. A command that the network delivers late hits the lease of that time. A late
+ *   `GETSET` writes an expiry of the past, and the next caller acquires the key. Two owners then hold it until the first
+ *   fails to renew, which takes up to a third of the TTL. Other modes have no such gap.
+ * - Two callers that find the same expired lease both write. The second learns it from the reply, but has overwritten
+ *   the lease of the first, who loses the lock at its next renewal. The second waits until the lease that it wrote ends.
+ * - The lease keeps the expiry of the second caller: all processes must use the same `ttlMs` for a key.
+ * - A renewal or release reads first and then writes. It writes only if enough of the lease is left for the write to
+ *   arrive in time.
+ * - The lease of a holder that died stays on the server, expired, until the next acquisition.
  */
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
   override readonly traits = { keepsOrder: false, writesUncompared: true };
-  protected readonly commands = [];
-  /** Owners that wrote over a lease which may be another's by now, and when the lease that they wrote ends. */
-  readonly #doubtful = new Map<string, number>();
+  protected readonly scriptCommands = [];
+  /** Times at which leases end, by owner. Each of them may have overwritten the lease of another owner. */
+  readonly #unprovenUntil = new Map<string, number>();
 
-  /** A write counts on arriving within this time, while its lease lives. */
+  /** Time within which a write should arrive. At least as much must be left of its lease. */
   get #marginMs(): number {
     return this.servers.timeoutMs / 4;
   }
@@ -46,51 +54,51 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const { now, present } = await this.#look(leaseKey, asker);
-    const ours = present?.owner === owner && !this.#doubtful.has(owner);
-    if (present && present.expiresAt > now && !ours) return refusal(now, present);
-    const lease = pack(now, ttlMs, owner, packHolder(metadata));
-    if (present) {
-      // Until `GETSET` has answered that it was first, its owner's name on the key proves nothing.
-      for (const [other, endsAt] of this.#doubtful) if (endsAt < now) this.#doubtful.delete(other);
-      this.#doubtful.set(owner, now + ttlMs);
+    const { nowMs, lease } = await this.#readLease(leaseKey, asker);
+    const isOwners = lease?.owner === owner && !this.#unprovenUntil.has(owner);
+    if (lease && lease.expiresAt > nowMs && !isOwners) return refusalBy(lease, nowMs);
+    const newLease = packLease(nowMs, ttlMs, owner, packHolder(metadata));
+    if (lease) {
+      // The owner's name on the key proves nothing until `GETSET` has returned the expired lease.
+      for (const [other, endsAt] of this.#unprovenUntil) if (endsAt < nowMs) this.#unprovenUntil.delete(other);
+      this.#unprovenUntil.set(owner, nowMs + ttlMs);
     }
-    const write = present ? 'GETSET' : 'SETNX';
-    const [before, time, copies] = await this.#write(leaseKey, [write, leaseKey, lease], ['TIME']);
-    const won = present ? before === present.value : Number(before) === 1;
-    if (!won) return { acquired: false, retryAfterMs: null };
-    this.#doubtful.delete(owner);
-    this.assertConfirmed(copies);
-    return { acquired: true, fencingToken: microseconds(time) };
+    const command = lease ? 'GETSET' : 'SETNX';
+    const [reply, time, replicaCount] = await this.#write(leaseKey, [command, leaseKey, newLease], ['TIME']);
+    const isAcquired = lease ? reply === lease.value : Number(reply) === 1;
+    if (!isAcquired) return { acquired: false, retryAfterMs: null };
+    this.#unprovenUntil.delete(owner);
+    this.assertReplicated(replicaCount);
+    return { acquired: true, fencingToken: toMicroseconds(time) };
   }
 
   /** @throws when too little of the lease is left for a write to arrive in time */
   override async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const { now, present } = await this.#look(leaseKey);
-    if (present?.owner !== owner) return false;
-    if (present.expiresAt - now < Math.min(this.#marginMs, ttlMs / 10))
+    const { nowMs, lease } = await this.#readLease(leaseKey);
+    if (lease?.owner !== owner) return false;
+    if (lease.expiresAt - nowMs < Math.min(this.#marginMs, ttlMs / 10))
       throw new Error('the lease ends too soon to be renewed');
-    const lease = pack(now, ttlMs, owner, present.metadata);
-    const [before, copies] = await this.#write(leaseKey, ['GETSET', leaseKey, lease]);
-    if (before !== present.value) return false;
-    this.assertConfirmed(copies);
+    const newLease = packLease(nowMs, ttlMs, owner, lease.metadata);
+    const [previousValue, replicaCount] = await this.#write(leaseKey, ['GETSET', leaseKey, newLease]);
+    if (previousValue !== lease.value) return false;
+    this.assertReplicated(replicaCount);
     return true;
   }
 
   override async isHeldBy(key: string, owner: string): Promise<boolean> {
-    const { now, present } = await this.#look(leaseKeyOf(this.prefix, key));
-    return present?.owner === owner && present.expiresAt > now;
+    const { nowMs, lease } = await this.#readLease(leaseKeyOf(this.prefix, key));
+    return lease?.owner === owner && lease.expiresAt > nowMs;
   }
 
   async look(key: string): Promise<LeaseState> {
-    const { now, present } = await this.#look(leaseKeyOf(this.prefix, key));
-    if (!present || present.expiresAt <= now) return {};
-    const { owner, expiresAt, metadata } = present;
-    return { holder: { owner, leftMs: expiresAt - now, ...unpackHolder(metadata) } };
+    const { nowMs, lease } = await this.#readLease(leaseKeyOf(this.prefix, key));
+    if (!lease || lease.expiresAt <= nowMs) return {};
+    const { owner, expiresAt, metadata } = lease;
+    return { holder: { owner, leftMs: expiresAt - nowMs, ...unpackHolder(metadata) } };
   }
 
-  /** A lease that has expired is still there. */
+  /** Returns only keys whose lease has not expired. */
   override async *keys(prefix: string): AsyncGenerator<readonly string[]> {
     for await (const page of super.keys(prefix)) {
       const states = await Promise.all(page.map((key) => this.look(key)));
@@ -98,50 +106,50 @@ export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {
     }
   }
 
-  /** A lease that ends within a moment is left to end: a late `DEL` could hit the next owner's. */
+  /** Lets a lease that is about to end expire by itself: a late `DEL` could hit the lease of the next owner. */
   async release(key: string, owner: string): Promise<boolean> {
-    if (this.#doubtful.has(owner)) return false;
+    if (this.#unprovenUntil.has(owner)) return false;
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const { now, present } = await this.#look(leaseKey);
-    if (present?.owner !== owner) return false;
-    if (present.expiresAt - now >= Math.min(this.#marginMs, present.ttlMs / 3)) {
-      await this.servers.ask(leaseKey, { requests: [['DEL', leaseKey]], read: isOne });
+    const { nowMs, lease } = await this.#readLease(leaseKey);
+    if (lease?.owner !== owner) return false;
+    if (lease.expiresAt - nowMs >= Math.min(this.#marginMs, lease.ttlMs / 3)) {
+      await this.servers.send(leaseKey, { commands: [['DEL', leaseKey]], read: isFirstReplyOne });
     }
-    return present.expiresAt > now;
+    return lease.expiresAt > nowMs;
   }
 
-  protected check(): Promise<unknown> {
-    return this.#look(leaseKeyOf(this.prefix, nobody()));
+  protected probeServer(): Promise<unknown> {
+    return this.#readLease(leaseKeyOf(this.prefix, createUnusedName()));
   }
 
-  #write(leaseKey: string, ...requests: readonly RedisCommand[]): Promise<readonly unknown[]> {
-    return this.servers.ask(leaseKey, { requests, confirmation: this.confirmation, read: (replies) => replies });
+  #write(leaseKey: string, ...commands: readonly RedisCommand[]): Promise<readonly unknown[]> {
+    return this.servers.send(leaseKey, { commands, confirmation: this.confirmation, read: (replies) => replies });
   }
 
-  /** With a write that changes nothing: a server that may not write must not tell who has the key either. */
-  #look(leaseKey: string, asker?: Asker): Promise<{ now: number; present: Present | undefined }> {
-    return this.servers.ask(leaseKey, {
-      requests: [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]],
+  /** Reads the lease, and deletes a key that does not exist: a server that may not write must not name a holder either. */
+  #readLease(leaseKey: string, asker?: Asker): Promise<LeaseReading> {
+    return this.servers.send(leaseKey, {
+      commands: [['TIME'], ['GET', leaseKey], ['DEL', `${leaseKey}:none`]],
       read: ([time, value]) => ({
-        now: Number(microseconds(time)) / 1_000,
-        present: typeof value === 'string' ? parse(value) : undefined,
+        nowMs: Number(toMicroseconds(time)) / 1_000,
+        lease: typeof value === 'string' ? parseLease(value) : undefined,
       }),
       asker,
     });
   }
 }
 
-function refusal(now: number, present: Present): LeaseAttempt {
-  const holder = unpackHolder(present.metadata);
-  return { acquired: false, retryAfterMs: present.expiresAt - now, ...(holder ? { holder } : {}) };
+function refusalBy(lease: Lease, nowMs: number): LeaseAttempt {
+  const holder = unpackHolder(lease.metadata);
+  return { acquired: false, retryAfterMs: lease.expiresAt - nowMs, ...(holder ? { holder } : {}) };
 }
 
-function pack(now: number, ttlMs: number, owner: string, metadata: string): string {
-  return `${Math.ceil(now + ttlMs)}|${Math.ceil(ttlMs)}|${owner}|${metadata}`;
+function packLease(nowMs: number, ttlMs: number, owner: string, metadata: string): string {
+  return `${Math.ceil(nowMs + ttlMs)}|${Math.ceil(ttlMs)}|${owner}|${metadata}`;
 }
 
-/** A value that another program wrote never expires, because nobody may overwrite it. */
-function parse(value: string) {
+/** Parses a lease. The value of another program never expires, because nothing may overwrite it. */
+function parseLease(value: string) {
   const [expiry = '', ttl = '', owner = '', metadata = ''] = splitFields(value, 4);
   return { value, expiresAt: /^\d+$/u.test(expiry) ? Number(expiry) : Infinity, ttlMs: Number(ttl), owner, metadata };
 }

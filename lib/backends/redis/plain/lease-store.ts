@@ -2,6 +2,7 @@ import {
   type Asker,
   type Holder,
   type HolderMetadata,
+  type KeyHolder,
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
@@ -9,19 +10,27 @@ import {
   packHolder,
   unpackHolder,
 } from '../../../core/index.js';
-import { CHECK_TTL_MS, RedisLeaseStore } from '../lease-store.js';
+import { PROBE_TTL_MS, RedisLeaseStore } from '../lease-store.js';
 import { COMPARE_AND_DELETE, SET_IF_FREE } from '../scripts/lease-scripts.js';
-import { asList, isOne, isOwn, leaseKeyOf, microseconds, nobody, splitFields } from '../scripts/redis-values.js';
+import {
+  asList,
+  createUnusedName,
+  isFirstReplyOne,
+  isLeaseOf,
+  leaseKeyOf,
+  splitFields,
+  toMicroseconds,
+} from '../scripts/redis-values.js';
 
 /**
- * The lock of the textbook, `SET key owner NX PX ttl`, with nothing else on the server and waiters that poll. Release
- * and renewal compare the owner.
+ * A store by `SET key owner NX PX ttl`, with nothing else on the server. Waiters poll. Release and renewal compare the
+ * owner.
  *
- * The token is the server's clock, read in one step with the `SET`, hence before the next owner's. Tokens grow as long
- * as the server's clock does. A clock that is set back repeats them, since nothing here remembers the last.
+ * The fencing token is the clock of the server, read in one step with the `SET`, hence before the next owner's. Tokens
+ * grow as long as the clock does. A clock that is set back repeats them, because the server does not keep the last token.
  */
 export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
-  protected readonly commands = ['SET', 'GET', 'TIME', 'PTTL', 'PEXPIRE', 'DEL'];
+  protected readonly scriptCommands = ['SET', 'GET', 'TIME', 'PTTL', 'PEXPIRE', 'DEL'];
 
   tryAcquire(
     key: string,
@@ -31,21 +40,21 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
     asker?: Asker,
   ): Promise<LeaseAttempt> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const lease = `${owner}|${packHolder(metadata)}`;
-    return this.servers.ask(leaseKey, {
-      requests: [{ script: SET_IF_FREE, keys: [leaseKey], args: [lease, Math.ceil(ttlMs)] }],
+    const newLease = `${owner}|${packHolder(metadata)}`;
+    return this.servers.send(leaseKey, {
+      commands: [{ script: SET_IF_FREE, keys: [leaseKey], args: [newLease, Math.ceil(ttlMs)] }],
       confirmation: this.confirmation,
-      read: ([reply, copies]) => {
-        const [set, time, present, leftMs] = asList(reply);
-        const granted: LeaseAttempt = { acquired: true, fencingToken: microseconds(time) };
-        if (Number(set) === 1) {
-          this.assertConfirmed(copies);
-          return granted;
+      read: ([reply, replicaCount]) => {
+        const [isSet, time, lease, leftMs] = asList(reply);
+        const grant: LeaseAttempt = { acquired: true, fencingToken: toMicroseconds(time) };
+        if (Number(isSet) === 1) {
+          this.assertReplicated(replicaCount);
+          return grant;
         }
-        const refusal = refusalBy(String(present), Number(leftMs));
-        if (!isOwn(present, owner)) return refusal;
-        // An answer was lost. Nobody has seen its token, and a newer one serves as well.
-        return this.renew(key, owner, ttlMs).then((isOurs) => (isOurs ? granted : refusal));
+        const refusal = refusalBy(String(lease), Number(leftMs));
+        if (!isLeaseOf(lease, owner)) return refusal;
+        // An earlier grant was not received. No caller knows its token, and a newer token serves as well.
+        return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? grant : refusal));
       },
       asker,
     });
@@ -53,33 +62,34 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
 
   look(key: string): Promise<LeaseState> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const requests = [
+    const commands = [
       ['GET', leaseKey],
       ['PTTL', leaseKey],
     ] as const;
-    return this.servers.ask(leaseKey, {
-      requests,
-      read: ([lease, left]) => (typeof lease === 'string' ? { holder: described(lease, Number(left)) } : {}),
+    return this.servers.send(leaseKey, {
+      commands,
+      read: ([lease, leftMs]) => (typeof lease === 'string' ? { holder: keyHolderOf(lease, Number(leftMs)) } : {}),
     });
   }
 
-  protected async check(): Promise<void> {
-    const [key, owner] = [nobody(), nobody()];
+  protected async probeServer(): Promise<void> {
+    const [key, owner] = [createUnusedName(), createUnusedName()];
     await Promise.all([
-      this.tryAcquire(key, owner, CHECK_TTL_MS, ownMetadata(undefined)),
-      this.renew(key, owner, CHECK_TTL_MS),
+      this.tryAcquire(key, owner, PROBE_TTL_MS, ownMetadata(undefined)),
+      this.renew(key, owner, PROBE_TTL_MS),
       this.release(key, owner),
     ]);
   }
 
   release(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.prefix, key);
-    const requests = [{ script: COMPARE_AND_DELETE, keys: [leaseKey], args: [owner] }];
-    return this.servers.ask(leaseKey, { requests, read: isOne });
+    const commands = [{ script: COMPARE_AND_DELETE, keys: [leaseKey], args: [owner] }];
+    return this.servers.send(leaseKey, { commands, read: isFirstReplyOne });
   }
 }
 
-function described(lease: string, leftMs: number) {
+/** @param leftMs reply of PTTL, negative for a lease without an end */
+function keyHolderOf(lease: string, leftMs: number): KeyHolder {
   const [owner = ''] = lease.split('|', 1);
   return { owner, ...(leftMs < 0 ? {} : { leftMs }), ...holderOf(lease) };
 }

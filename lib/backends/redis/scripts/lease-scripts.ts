@@ -5,7 +5,7 @@ import { redisScript } from './redis-script.js';
  * Returns {1, the server's clock} or {0, the server's clock, the present lease, ms left of it}.
  */
 export const SET_IF_FREE = redisScript(
-  { keys: 1, args: 2, mostInACommand: 50 },
+  { keys: 1, args: 2, maxCallsPerCommand: 50 },
   `
 local set, now = redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]), redis.call('TIME')
 if set then return {1, now} end
@@ -18,7 +18,7 @@ return {0, now, redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])}
  * its owner as a whole: an operator who has looked at the key can evict it.
  */
 export const COMPARE_AND_DELETE = redisScript(
-  { keys: 1, args: 1, mostInACommand: 50 },
+  { keys: 1, args: 1, maxCallsPerCommand: 50 },
   `
 local lease = redis.call('GET', KEYS[1])
 if not lease or lease ~= ARGV[1] and string.sub(lease, 1, #ARGV[1] + 1) ~= ARGV[1] .. '|' then return 0 end
@@ -31,7 +31,7 @@ return redis.call('DEL', KEYS[1])
  * that is not a string is nobody's lease: hence pcall.
  */
 export const RENEW = redisScript(
-  { keys: 1, args: 2, mostInACommand: 250 },
+  { keys: 1, args: 2, maxCallsPerCommand: 250 },
   `
 local lease = redis.pcall('GET', KEYS[1])
 local ours = type(lease) == 'string' and string.sub(lease, 1, #ARGV[1] + 1) == ARGV[1] .. '|'

@@ -7,7 +7,7 @@ const GRANT_MS = 5_000;
 const NEXT_GRANT_MS = 2_000;
 
 /** On a cluster: several have the key, and the call has to name their shares, see `shared`. */
-export const ASK_SHARED = 'shared';
+export const NEEDS_SHARES_KEY = 'shared';
 
 /**
  * KEYS: see `queueFunctions`. ARGV: owner, ttl in ms, `channel|metadata`, where the channel wakes the waiter ('' = do
@@ -15,7 +15,7 @@ export const ASK_SHARED = 'shared';
  * or -1}.
  */
 const ACQUIRE = `
-if read_lease() then return '${ASK_SHARED}' end
+if read_lease() then return '${NEEDS_SHARES_KEY}' end
 local owner, ttl = ARGV[1], tonumber(ARGV[2])
 local channel, metadata = string.match(ARGV[3], '^([^|]*)|(.*)$')
 if taken_in(lease) then
@@ -51,7 +51,7 @@ return {0, left, shown, index}
  * has deleted, and what fits beside those who have it. Returns 1 if the key was the owner's, else 0.
  */
 const RELEASE = `
-if read_lease() then return '${ASK_SHARED}' end
+if read_lease() then return '${NEEDS_SHARES_KEY}' end
 local owner, found = ARGV[1], lease
 local ours
 if claim_of(owner) then
@@ -89,7 +89,7 @@ return share_of(ARGV[1]) and 1 or 0
  * in ms, shares, line}: owners and values of `shares` by turns, a line of `owner|waiter` as `waiters` has them.
  */
 const LOOK = `
-if read_lease() then return '${ASK_SHARED}' end
+if read_lease() then return '${NEEDS_SHARES_KEY}' end
 local line = {}
 for index = 0, ARGV[1] - 1 do
   local owner = redis.call('LINDEX', QUEUE, index)
@@ -117,12 +117,12 @@ export interface QueueScriptSettings {
 export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
   const functions = queueFunctions({ sharded });
   const scriptsOn = (keys: number) => ({
-    acquire: redisScript({ keys, args: 3, mostInACommand: 50 }, ACQUIRE, functions),
-    release: redisScript({ keys, args: 1, mostInACommand: 50 }, RELEASE, functions),
-    look: redisScript({ keys, args: 1, mostInACommand: 1 }, LOOK, functions),
+    acquire: redisScript({ keys, args: 3, maxCallsPerCommand: 50 }, ACQUIRE, functions),
+    release: redisScript({ keys, args: 1, maxCallsPerCommand: 50 }, RELEASE, functions),
+    look: redisScript({ keys, args: 1, maxCallsPerCommand: 1 }, LOOK, functions),
   });
   const exclusive = scriptsOn(declaresKeys ? 4 : 1);
-  const renew = redisScript({ keys: 2, args: 2, mostInACommand: 100 }, RENEW_SHARE, functions);
-  const has = redisScript({ keys: 2, args: 1, mostInACommand: 50 }, HAS_SHARE, functions);
+  const renew = redisScript({ keys: 2, args: 2, maxCallsPerCommand: 100 }, RENEW_SHARE, functions);
+  const has = redisScript({ keys: 2, args: 1, maxCallsPerCommand: 50 }, HAS_SHARE, functions);
   return { exclusive, shared: { ...(declaresKeys ? scriptsOn(5) : exclusive), renew, has } };
 }

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { RedisArgument } from '../connection/redis-client.js';
 
-/** How many keys and arguments one call of a script has, and how many calls may share a command. */
+/** Number of keys and arguments of one call, and number of calls that may share a command. */
 interface ScriptShape {
   readonly keys: number;
   readonly args: number;
-  /** A script blocks the server while it runs: its calls in one command take the server less than a millisecond. */
-  readonly mostInACommand: number;
+  /** Number of calls that block the server for less than a millisecond: it does nothing else while a script runs. */
+  readonly maxCallsPerCommand: number;
 }
 
 export interface RedisScript extends ScriptShape {
   readonly source: string;
-  /** Under this name a server knows the script that has seen it. */
+  /** Name for `EVALSHA` on a server that has run the script. */
   readonly sha1: string;
 }
 
@@ -22,9 +22,9 @@ export interface ScriptCall {
 }
 
 /**
- * A Lua script that answers many calls in one command. `KEYS` and `ARGV` are those of one call. A call that fails does
- * not stop the others; one that is alone in its command fails as a command does.
- * @param functions may be shared by several scripts
+ * Returns a Lua script that answers many calls in one command. In `body`, `KEYS` and `ARGV` are those of one call. A call
+ * that fails does not stop the others. A call that is alone in its command fails as the command.
+ * @param functions Lua functions for the body, which several scripts may share
  */
 export function redisScript(shape: ScriptShape, body: string, functions = ''): RedisScript {
   const { keys, args } = shape;
@@ -36,15 +36,15 @@ local function call()
 ${body}
 end
 if #all_keys == ${keys} then return {call()} end
-local answers = {}
+local replies = {}
 for i = 0, #all_keys / ${keys} - 1 do
   KEYS = {unpack(all_keys, i * ${keys} + 1, (i + 1) * ${keys})}
   ARGV = {unpack(all_args, i * ${args} + 1, (i + 1) * ${args})}
-  local ok, answer = pcall(call)
-  if not ok then answer = redis.error_reply(type(answer) == 'table' and answer.err or answer) end
-  answers[i + 1] = answer
+  local is_ok, reply = pcall(call)
+  if not is_ok then reply = redis.error_reply(type(reply) == 'table' and reply.err or reply) end
+  replies[i + 1] = reply
 end
-return answers
+return replies
 `;
   return { ...shape, source, sha1: createHash('sha1').update(source).digest('hex') };
 }

@@ -1,12 +1,12 @@
 import type { ReportedHealth } from '../../../core/index.js';
-import { makeClient, reconnectDelay, tlsOptions } from '../connection/client-factory.js';
+import { makeOwnClient, reconnectDelayMs, tlsOptions } from '../connection/own-client.js';
 import type { ClientSource } from '../connection/redis-client.js';
-import { cleanError } from '../error.js';
-import { type Login, loginBy, type LoginSource, type RedisAddress } from '../access-options.js';
+import { toLoggableError } from '../error.js';
+import { createLoginSource, type Login, type LoginSource, type RedisAddress } from '../access-options.js';
 import type { RedisSentinelOptions } from '../options.js';
 
 const SENTINEL_PORT = 26_379;
-/** A Sentinel that does not answer within this time is passed over for the next. */
+/** Time after which a Sentinel that does not answer is skipped for the next one. */
 const SENTINEL_TIMEOUT_MS = 1_000;
 
 interface SentinelLogin extends Login {
@@ -14,18 +14,18 @@ interface SentinelLogin extends Login {
   readonly sentinelPassword: string | undefined;
 }
 
-/** Connections to the Sentinels' master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
-export function sentinelSource(options: RedisSentinelOptions): ClientSource {
+/** Returns a source of connections to the Sentinels' master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
+export function createSentinelSource(options: RedisSentinelOptions): ClientSource {
   return {
-    open: () => makeClient(masterOptions(options), loginOf(options), 'sentinels'),
-    watchMaster: (health, onSwitch) => {
-      let last = '';
-      // Each Sentinel tells of the same switch.
-      const onNews = (switched: string): void => {
-        if (switched !== last) onSwitch();
-        last = switched;
+    makeClient: () => makeOwnClient(masterOptions(options), createSentinelLoginSource(options), 'sentinels'),
+    watchMaster: (health, onNewMaster) => {
+      let lastMessage = '';
+      // Each Sentinel announces the same switch.
+      const onMessage = (message: string): void => {
+        if (message !== lastMessage) onNewMaster();
+        lastMessage = message;
       };
-      const stops = options.sentinels.map((address) => watchSentinel(address, options, health, onNews));
+      const stops = options.sentinels.map((address) => watchSentinel(address, options, health, onMessage));
       return () => stops.forEach((stop) => stop());
     },
   };
@@ -44,58 +44,61 @@ function masterOptions(options: RedisSentinelOptions): object {
     sentinelTLS: tlsOptions(options.sentinelTls),
     connectTimeout: SENTINEL_TIMEOUT_MS,
     sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
-    // Without a number it would give up for good.
-    sentinelRetryStrategy: reconnectDelay,
+    // The client must always retry: without a delay it would give up for good.
+    sentinelRetryStrategy: reconnectDelayMs,
   };
 }
 
-/** Returns how a client logs in at the master, and at the Sentinels that lead to it. */
-function loginOf({ credentials, sentinelCredentials }: RedisSentinelOptions): LoginSource {
-  const [atMaster, atSentinels] = [
-    loginBy('credentials', credentials),
-    loginBy('sentinelCredentials', sentinelCredentials),
-  ];
-  const together = (login: Login, { username, password }: Login): SentinelLogin => ({
+/** Returns the logins of a client at the master and at the Sentinels. */
+function createSentinelLoginSource({ credentials, sentinelCredentials }: RedisSentinelOptions): LoginSource {
+  const masterLogin = createLoginSource('credentials', credentials);
+  const sentinelLogin = createLoginSource('sentinelCredentials', sentinelCredentials);
+  const combine = (login: Login, { username, password }: Login): SentinelLogin => ({
     ...login,
     sentinelUsername: username,
     sentinelPassword: password,
   });
-  if (typeof atMaster !== 'function' && typeof atSentinels !== 'function') return together(atMaster, atSentinels);
-  return async () => together(await answerOf(atMaster), await answerOf(atSentinels));
+  if (typeof masterLogin !== 'function' && typeof sentinelLogin !== 'function')
+    return combine(masterLogin, sentinelLogin);
+  return async () => combine(await resolveLogin(masterLogin), await resolveLogin(sentinelLogin));
 }
 
-async function answerOf(login: LoginSource): Promise<Login> {
+async function resolveLogin(login: LoginSource): Promise<Login> {
   return typeof login === 'function' ? login() : login;
 }
 
 /**
- * A connection to one Sentinel, which tells when it has switched masters. The `failoverDetector` of ioredis prints the
- * failures of these connections, and ends the client for good if the switch comes while it looks for the master.
+ * Subscribes to one Sentinel, and calls `onMessage` when it has switched the master. The `failoverDetector` of ioredis
+ * is not used: it prints the failures of these connections. It also ends the client for good if a switch comes while the
+ * client looks for the master.
+ * @returns function that ends the subscription
  */
 function watchSentinel(
   { host, port = SENTINEL_PORT }: RedisAddress,
   { name, sentinelCredentials, sentinelTls }: RedisSentinelOptions,
   health: ReportedHealth,
-  onSwitch: (switched: string) => void,
+  onMessage: (message: string) => void,
 ): () => void {
   const topic = `Sentinel ${host}:${port}`;
-  const complain = (error: unknown): void => health.advise(topic, `${topic}: ${cleanError(error).message}`);
-  const login = loginBy('sentinelCredentials', sentinelCredentials);
-  let stopped = false;
-  const watching = makeClient({ host, port, tls: tlsOptions(sentinelTls) }, login, 'sentinels').then((client) => {
-    client.on('error', complain);
-    client.on('ready', () => {
-      health.advise(topic, undefined);
-      client.call('subscribe', '+switch-master').catch(complain);
-    });
-    client.on('message', (_channel, text) => String(text).startsWith(`${name} `) && onSwitch(String(text)));
-    if (!stopped) client.connect().catch(() => undefined);
-    return client;
-  });
-  // The connection for commands tells that the package is missing.
-  watching.catch(() => undefined);
+  const onError = (error: unknown): void => health.advise(topic, `${topic}: ${toLoggableError(error).message}`);
+  const login = createLoginSource('sentinelCredentials', sentinelCredentials);
+  let isStopped = false;
+  const makingClient = makeOwnClient({ host, port, tls: tlsOptions(sentinelTls) }, login, 'sentinels').then(
+    (client) => {
+      client.on('error', onError);
+      client.on('ready', () => {
+        health.advise(topic, undefined);
+        client.call('subscribe', '+switch-master').catch(onError);
+      });
+      client.on('message', (_channel, text) => String(text).startsWith(`${name} `) && onMessage(String(text)));
+      if (!isStopped) client.connect().catch(() => undefined);
+      return client;
+    },
+  );
+  // The connection for commands reports that ioredis is not installed.
+  makingClient.catch(() => undefined);
   return () => {
-    stopped = true;
-    watching.then((client) => client.disconnect()).catch(() => undefined);
+    isStopped = true;
+    makingClient.then((client) => client.disconnect()).catch(() => undefined);
   };
 }

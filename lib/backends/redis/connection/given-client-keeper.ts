@@ -1,0 +1,93 @@
+import { type Clock, NotSentError, pause } from '../../../core/index.js';
+import { isErrorReply } from '../error.js';
+import { addClientListeners } from './client-events.js';
+import type { ClientKeeper } from './client-keeper.js';
+import { type ClientState, closedError } from './client-state.js';
+import type { RedisClient } from './redis-client.js';
+
+/** Watches a client of the application, which is never disconnected and never replaced. */
+export class GivenClientKeeper implements ClientKeeper {
+  /** Private, because printing a service must not print the password that the client has. */
+  readonly #client: RedisClient;
+  #removeListeners: () => void = () => undefined;
+  #isAwaitingSignOfLife = false;
+
+  constructor(
+    client: RedisClient,
+    private readonly state: ClientState,
+    private readonly timeoutMs: number,
+    private readonly clock: Clock,
+  ) {
+    this.#client = client;
+  }
+
+  get client(): RedisClient {
+    return this.#client;
+  }
+
+  attach(): void {
+    const onReady = (): void => {
+      this.state.becomeReady();
+      this.state.health.report('up');
+      this.state.becomeUsable();
+    };
+    const onClose = (): void => this.state.becomeDisconnected('the connection is lost');
+    const listeners = { connecting: () => undefined, ready: onReady, close: onClose, end: onClose };
+    this.#removeListeners = addClientListeners(this.#client, listeners);
+    if (this.#client.status === 'ready') onReady();
+  }
+
+  /** Does nothing: the application connects its client, or the first request does. */
+  async startConnecting(): Promise<void> {
+    return undefined;
+  }
+
+  requestClient(): Error | undefined {
+    if (this.state.isClosed) return closedError();
+    const { status } = this.#client;
+    if (status === 'end') return new NotSentError('Connection is closed: the given client was ended');
+    if (status === 'wait') this.#client.connect().catch(() => undefined);
+    return undefined;
+  }
+
+  /** Does nothing: a given client is not replaced, whatever the test would find. */
+  testIdleClient(): void {
+    return undefined;
+  }
+
+  onSilence(error: Error): void {
+    this.state.becomeUnusable();
+    void this.#awaitSignOfLife();
+    this.state.health.report('down', error.message);
+  }
+
+  onConnectTimeout(error: Error): void {
+    this.state.health.report('down', error.message);
+  }
+
+  noAnswerError(): Error {
+    return new Error(`no answer within ${this.timeoutMs} ms`);
+  }
+
+  async close(): Promise<void> {
+    if (this.state.isClosed) return;
+    this.state.close();
+    this.#removeListeners();
+  }
+
+  /**
+   * Sends a PING to a silent client, once in a time-out, until the client is usable. Nothing else would make it usable:
+   * late replies do not come where the client's `commandTimeout` has already failed their commands.
+   */
+  async #awaitSignOfLife(): Promise<void> {
+    if (this.#isAwaitingSignOfLife) return;
+    this.#isAwaitingSignOfLife = true;
+    const { state } = this;
+    while (!state.isUsable && state.isReady && !state.isClosed) {
+      const isAnswered = await this.#client.call('PING').then(() => true, isErrorReply);
+      if (isAnswered && !state.isUsable) state.onReply(true);
+      if (!state.isUsable) await pause(this.clock, this.timeoutMs, { background: true });
+    }
+    this.#isAwaitingSignOfLife = false;
+  }
+}

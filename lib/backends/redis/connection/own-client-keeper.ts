@@ -1,0 +1,201 @@
+import { randomInt } from 'node:crypto';
+import {
+  type Clock,
+  isLockError,
+  LockConfigurationError,
+  NotSentError,
+  pause,
+  replyTimeout,
+} from '../../../core/index.js';
+import { isUnknownDatabaseError, toLoggableError } from '../error.js';
+import { addClientListeners } from './client-events.js';
+import type { ClientKeeper } from './client-keeper.js';
+import { type ClientState, closedError } from './client-state.js';
+import { FormerConnection } from './former-connection.js';
+import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
+
+/** Time after which a handshake is abandoned for a new connection: the old one may lead nowhere. */
+const MAX_HANDSHAKE_MS = 5_000;
+/** Smallest time-out that leaves time to test an idle connection and to make another one. */
+const MIN_TIMEOUT_TO_TEST_MS = 500;
+
+/** Makes a client when it is needed, and replaces it when its server is silent or no longer the master. */
+export class OwnClientKeeper implements ClientKeeper {
+  /** Private, because printing a service must not print the password that the client has. */
+  #client: RedisClient | undefined;
+  #connecting: Promise<RedisClient> | undefined;
+  #connectingSince = 0;
+  readonly #formerConnection: FormerConnection;
+  /** Error of a server that does not have the database: the present client can never be used. */
+  #databaseError: LockConfigurationError | undefined;
+  #lastError: Error | undefined;
+  #stopWatchingMaster: (() => void) | undefined;
+  #removeListeners: () => void = () => undefined;
+
+  constructor(
+    private readonly source: ClientSource,
+    private readonly state: ClientState,
+    private readonly timeoutMs: number,
+    private readonly clock: Clock,
+  ) {
+    this.#formerConnection = new FormerConnection(clock, timeoutMs / 2);
+  }
+
+  get client(): RedisClient | undefined {
+    return this.#client;
+  }
+
+  async startConnecting(): Promise<void> {
+    if (!this.state.isClosed) await this.#connect();
+  }
+
+  requestClient(): Error | undefined {
+    if (this.state.isClosed) return closedError();
+    if (this.#databaseError) return this.#databaseError;
+    this.#connect().catch(() => undefined);
+    return undefined;
+  }
+
+  /** Sends a PING, and waits for half the time-out. The other half is left for another connection. */
+  testIdleClient(): void {
+    const client = this.#client;
+    if (!client || this.timeoutMs < MIN_TIMEOUT_TO_TEST_MS) return;
+    this.state.becomeUnusable();
+    const onDead = (): void => {
+      if (client === this.#client && !this.state.isClosed) this.#replace('the connection has died while it was idle');
+    };
+    const alarm = replyTimeout(this.clock, this.timeoutMs / 2, onDead, { background: true });
+    const onAnswer = (): void => {
+      alarm.cancel();
+      if (client === this.#client && this.state.isReady) this.state.becomeUsable();
+    };
+    client.call('PING').then(onAnswer, onAnswer);
+  }
+
+  onSilence(error: Error): void {
+    this.#replace(error.message);
+  }
+
+  onConnectTimeout(error: Error): void {
+    const isHandshaking = !this.state.isReady && this.clock.now() - this.#connectingSince < MAX_HANDSHAKE_MS;
+    if (isHandshaking) this.state.health.report('down', error.message);
+    else this.#replace(error.message);
+  }
+
+  /** Asks for the number of the connection, so that the server can end it when it has been replaced. */
+  onFirstSuccess(sendCommand: (...command: RedisCommand) => Promise<unknown>): void {
+    if (this.#client) void this.#formerConnection.learn(this.#client, sendCommand);
+  }
+
+  noAnswerError(): Error {
+    const reason = this.#lastError && !this.state.isReady ? `: ${this.#lastError.message}` : '';
+    return new Error(`no answer within ${this.timeoutMs} ms${reason}`);
+  }
+
+  async close(): Promise<void> {
+    if (this.state.isClosed) return;
+    this.#stopWatchingMaster?.();
+    this.state.close();
+    const client = await this.#connecting?.catch(() => undefined);
+    if (client) this.#disconnect(client);
+  }
+
+  /** Connects. Fails the requests that wait when no client can be made; the next request tries again. */
+  #connect(delayMs = 0): Promise<RedisClient> {
+    if (this.#connecting) return this.#connecting;
+    const connecting = this.#makeClient(delayMs);
+    this.#connecting = connecting;
+    connecting.catch((error: unknown) => {
+      if (this.#connecting === connecting) this.#connecting = undefined;
+      this.state.becomeUnusable(isLockError(error) ? error : new NotSentError(toLoggableError(error).message));
+    });
+    return connecting;
+  }
+
+  async #makeClient(delayMs: number): Promise<RedisClient> {
+    if (delayMs > 0) await pause(this.clock, delayMs, { background: true });
+    if (this.state.isClosed) throw closedError();
+    const client = await this.source.makeClient();
+    if (this.state.isClosed) throw closedError();
+    // Loading ioredis takes a busy machine long. Requests wait their full time from here on: the server was not silent.
+    if (!this.state.isUsable) this.state.becomeUnusable();
+    const onNewMaster = (): void => this.#replace('another server has been made master');
+    this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, onNewMaster);
+    this.#attach(client);
+    // Failures come as events as well, again with every attempt to connect.
+    client.connect().catch(() => undefined);
+    return client;
+  }
+
+  /** Replaces the client after a random delay, because all processes may reconnect now. Commands under way fail. */
+  #replace(reason: string): void {
+    this.state.health.report('down', reason);
+    const client = this.#client;
+    if (!client || this.state.isClosed) return;
+    this.#client = undefined;
+    this.state.becomeReplaced();
+    this.#disconnect(client);
+    this.#connecting = undefined;
+    this.#connect(randomInt(Math.ceil(this.timeoutMs / 10) + 1)).catch(() => undefined);
+  }
+
+  #attach(client: RedisClient): void {
+    this.#client = client;
+    // The client may have to ask for its login before it emits 'connecting'.
+    this.#noteConnecting();
+    this.#removeListeners = addClientListeners(client, this.#clientListeners);
+    client.on('error', (error) => this.#onError(error, client.options?.db));
+    if (client.status === 'ready') this.#onReady();
+  }
+
+  /** Keeps the error listener, because a closing socket may still fail. */
+  #disconnect(client: RedisClient): void {
+    this.#removeListeners();
+    client.disconnect();
+  }
+
+  readonly #noteConnecting = (): void => {
+    this.#connectingSince = this.clock.now();
+  };
+
+  readonly #onReady = (): void => {
+    this.state.becomeReady();
+    this.#lastError = undefined;
+    this.#databaseError = undefined;
+    const client = this.#client;
+    if (client && this.#formerConnection.isKnown) void this.#endFormerConnection(client);
+    else this.#announceReady();
+  };
+
+  async #endFormerConnection(client: RedisClient): Promise<void> {
+    await this.#formerConnection.end(client);
+    if (client === this.#client && this.state.isReady && !this.state.isClosed) this.#announceReady();
+  }
+
+  #announceReady(): void {
+    this.state.health.report('up');
+    this.state.becomeUsable();
+  }
+
+  /** Remembers the error. Only a missing database fails requests at once: other errors may pass. */
+  #onError(error: unknown, db = 0): void {
+    this.#lastError = toLoggableError(error);
+    if (!isUnknownDatabaseError(this.#lastError)) return;
+    const { message } = this.#lastError;
+    this.#databaseError = new LockConfigurationError(`db ${db} is no database of this server: ${message}`, 'db');
+    this.state.health.report('down', this.#databaseError.message);
+    this.state.becomeUnusable(this.#databaseError);
+  }
+
+  readonly #onClose = (): void => {
+    this.#noteConnecting();
+    this.state.becomeDisconnected(this.#lastError?.message ?? 'the connection is lost');
+  };
+
+  readonly #clientListeners = {
+    connecting: this.#noteConnecting,
+    ready: this.#onReady,
+    close: this.#onClose,
+    end: this.#onClose,
+  };
+}

@@ -1,0 +1,49 @@
+import type { PendingRequest } from './command-batch.js';
+
+/**
+ * Maximum number of commands under way. It keeps a server busy, and a server answers so many within some milliseconds:
+ * a renewal has to wait for all commands that were sent before it.
+ */
+const MAX_COMMANDS = 500;
+
+/** The requests of a connection that were sent and are not settled. */
+export class RequestsUnderWay {
+  readonly #requests: PendingRequest[] = [];
+  #freeSlots = MAX_COMMANDS;
+  #unconfirmedCount = 0;
+
+  get isEmpty(): boolean {
+    return this.#requests.length === 0;
+  }
+
+  get hasFreeSlot(): boolean {
+    return this.#freeSlots > 0;
+  }
+
+  /** Whether a request waits for its confirmation. The server answers nothing else meanwhile. */
+  get hasUnconfirmed(): boolean {
+    return this.#unconfirmedCount > 0;
+  }
+
+  add(pending: PendingRequest): void {
+    pending.index = this.#requests.push(pending) - 1;
+    this.#freeSlots -= pending.size;
+    if (pending.request.confirmation) this.#unconfirmedCount += 1;
+  }
+
+  /** Removes a settled request in constant time: the last request takes its place. */
+  remove(pending: PendingRequest): void {
+    const { index, size, request } = pending;
+    const last = this.#requests.pop();
+    if (last && last !== pending) {
+      this.#requests[index] = last;
+      last.index = index;
+    }
+    this.#freeSlots += size;
+    if (request.confirmation) this.#unconfirmedCount -= 1;
+  }
+
+  failAll(error: Error): void {
+    for (const pending of this.#requests.slice()) pending.fail(error);
+  }
+}

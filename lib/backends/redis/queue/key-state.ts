@@ -1,0 +1,46 @@
+import { type Holder, type KeyHolder, type KeyWaiter, type LeaseState, unpackHolder } from '../../../core/index.js';
+import { asList, splitFields } from '../scripts/redis-values.js';
+
+/** Parses the reply of the script `LOOK`. */
+export function parseKeyState(reply: unknown): LeaseState {
+  const [lease, leftMs, nowMs, shares, queue] = asList(reply);
+  const waiters = asList(queue).flatMap((entry) => parseWaiter(String(entry)));
+  if (typeof lease !== 'string') return { waiters };
+  if (!lease.startsWith('|')) return { holder: keyHolderOf(lease, Number(leftMs)), waiters };
+  const holders = parseShares(asList(shares), Number(nowMs));
+  const [holder] = holders;
+  return { ...(holder ? { holder } : {}), ...(holders.length > 1 ? { holders } : {}), waiters };
+}
+
+/**
+ * Returns the holders of shares that have not ended, in the order of their acquisitions.
+ * @param shares owner, value, next owner, next value, …
+ */
+function parseShares(shares: readonly unknown[], nowMs: number): KeyHolder[] {
+  const holders = shares.flatMap((owner, index) => {
+    if (index % 2 === 1) return [];
+    const [endsAt, ...tokenAndMetadata] = String(shares[index + 1]).split('|');
+    const leftMs = Number(endsAt) - nowMs;
+    return leftMs > 0 ? [keyHolderOf([owner, ...tokenAndMetadata].join('|'), leftMs)] : [];
+  });
+  return holders.toSorted((a, b) => Number((a.fencingToken ?? 0n) - (b.fencingToken ?? 0n)));
+}
+
+/** @param leftMs negative for a lease without an end */
+function keyHolderOf(lease: string, leftMs: number): KeyHolder {
+  const [owner = '', token = ''] = lease.split('|', 2);
+  const fencingToken = /^\d+$/u.test(token) ? { fencingToken: BigInt(token) } : {};
+  return { owner, ...fencingToken, ...(leftMs < 0 ? {} : { leftMs }), ...holderOf(lease) };
+}
+
+/** Returns the waiter of an entry `owner|channel|seen|ttl|metadata`, or none for a waiter that the queue skips. */
+function parseWaiter(entry: string): KeyWaiter[] {
+  const [owner = '', , seenAt = '', , metadata = ''] = splitFields(entry, 5);
+  return Number(seenAt) > 0 ? [{ owner, ...unpackHolder(metadata) }] : [];
+}
+
+/** Returns the holder of a lease `owner|token|metadata`. The token is the time of the grant in microseconds, or hardly more. */
+export function holderOf(lease: string): Holder | undefined {
+  const [, token = '', metadata = ''] = splitFields(lease, 3);
+  return unpackHolder(metadata, new Date(Number(token) / 1_000));
+}
