@@ -10,29 +10,29 @@ export interface ScriptMutant {
 const RENEWS_ALL = `
   for _, other in ipairs(redis.call('HKEYS', SHARES)) do
     local rest = string.match(redis.call('HGET', SHARES, other), '^%d+(|.*)$')
-    redis.call('HSET', SHARES, other, string.format('%.0f', ends) .. rest)
+    redis.call('HSET', SHARES, other, string.format('%.0f', ends_at) .. rest)
   end`;
 
 export const SCRIPT_MUTANTS: readonly ScriptMutant[] = [
   {
     mistake: 'let in one more than fit',
-    from: 'return taken and taken + permits <= of or false',
-    to: 'return taken and taken + permits <= of + 1 or false',
+    from: 'return taken and taken + permits <= limit or false',
+    to: 'return taken and taken + permits <= limit + 1 or false',
   },
   {
     mistake: 'do not count those who wait',
-    from: 'not fits(owner) then\n      return false',
-    to: 'not fits(owner) then\n      index = index + 1',
+    from: 'not has_room_for(owner) then\n      return false',
+    to: 'not has_room_for(owner) then\n      index = index + 1',
   },
   {
     mistake: 'renew all who share the key',
-    from: '  write_share(owner, token, metadata, ends)\n  if ttl > left',
-    to: `  write_share(owner, token, metadata, ends)${RENEWS_ALL}\n  if ttl > left`,
+    from: '  write_share(owner, token, metadata, ends_at)\n  if ttl > left',
+    to: `  write_share(owner, token, metadata, ends_at)${RENEWS_ALL}\n  if ttl > left`,
   },
   {
     mistake: 'count a share that has ended as taken',
-    from: 'return write_taken(taken, first_end, last_end - now)',
-    to: 'return write_taken(taken_in(lease), first_end, last_end - now)',
+    from: 'return write_shared_lease(taken, first_end, last_end - now)',
+    to: 'return write_shared_lease(taken_permits(lease), first_end, last_end - now)',
   },
   {
     mistake: 'keep the shares of a lease that is gone',
@@ -41,8 +41,8 @@ export const SCRIPT_MUTANTS: readonly ScriptMutant[] = [
   },
   {
     mistake: 'free the key with the first who leaves',
-    from: 'if taken > 0 then write_taken(taken, first_end, redis.call',
-    to: 'if false then write_taken(taken, first_end, redis.call',
+    from: 'if taken > 0 then write_shared_lease(taken, first_end, redis.call',
+    to: 'if false then write_shared_lease(taken, first_end, redis.call',
   },
   {
     mistake: 'do not tell who is let in',
@@ -51,22 +51,22 @@ export const SCRIPT_MUTANTS: readonly ScriptMutant[] = [
   },
   {
     mistake: 'pass nothing on while others share the key',
-    from: 'if lease and not taken_in(lease) then return 0 end\nserve',
-    to: 'if lease then return 0 end\nserve',
+    from: 'if lease and not taken_permits(lease) then return 0 end\ngrant_to_waiters',
+    to: 'if lease then return 0 end\ngrant_to_waiters',
   },
   {
     mistake: 'forget the first end when somebody renews',
-    from: 'write_taken(taken, math.min(first_end, ends), math.max(left, ttl))',
-    to: 'write_taken(taken, ends, math.max(left, ttl))',
+    from: 'write_shared_lease(taken, math.min(first_end, ends_at), math.max(left, ttl))',
+    to: 'write_shared_lease(taken, ends_at, math.max(left, ttl))',
   },
   {
     mistake: 'end all shares with the time of the last who came',
-    from: 'write_taken(taken + permits, math.min(first_end, ends), math.max(redis.call',
-    to: 'write_taken(taken + permits, math.min(first_end, ends), math.min(redis.call',
+    from: 'write_shared_lease(taken + permits, math.min(first_end, ends_at), math.max(redis.call',
+    to: 'write_shared_lease(taken + permits, math.min(first_end, ends_at), math.min(redis.call',
   },
   {
     mistake: 'hand the key to one who has left the line',
-    from: 'if not ours then leave(owner) end',
+    from: 'if not was_held then remove_waiter(owner) end',
     to: '',
   },
 ];
