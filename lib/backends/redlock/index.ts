@@ -7,10 +7,10 @@ export { type RedisClient } from '../redis/connection/redis-client.js';
 export { type RedlockOptions } from './options.js';
 
 /**
- * Locks on a majority of several Redis masters that know nothing of each other. Connects when first asked.
+ * Locks on a majority of several independent Redis masters. Connects with the first request.
  *
- * A user of each server needs no more than `~redlock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info`.
- * `+info` may be left out unless `restartQuarantineMs` is used; so may `+select` with database 0.
+ * A user of each server needs only `~redlock:* +eval +evalsha +get +set +del +pttl +pexpire +time +info`.
+ * `+info` is optional unless `restartQuarantineMs` is used, and so is `+select` with database 0.
  * @throws LockConfigurationError
  */
 export function redlock(options: RedlockOptions): BackendFactory {

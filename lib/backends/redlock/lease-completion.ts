@@ -1,64 +1,65 @@
 import { pause, systemClock } from '../../core/index.js';
 import type { QuorumCall } from './quorum-call.js';
 import type { JoinCandidacy, RedlockNode } from './redlock-node.js';
-import { soonestToken, type TokenClock } from './token-clock.js';
+import { findSoonestToken, type TokenClock } from './token-clock.js';
 
-/** How often a node is asked: what it answers to the first proposal says which token it takes. */
+/** Maximum number of proposals to one node. The answer to the first tells which token the node grants. */
 const MAX_PROPOSALS = 2;
 
 /**
- * Takes a key for its holder on the nodes that do not have it: they missed the vote, refused its token, or have lost
- * their data. Else one more failure would end the lock.
+ * Acquires a key for its holder on the nodes that do not have the lease. Each of these nodes missed the vote, refused its token,
+ * or has lost its data. Without a completion one more failure would end the lock.
  *
- * It starts with each renewal, and acts when a quorum has renewed: until then another owner may be the holder. A node
- * grants the lease as it votes: never where another owner has one, and with a proposal that is greater than all that it
- * granted or may have forgotten. The proposal is nobody's token. It only raises the node's fence; the lease shows the
- * token of the acquisition. A grant counts for no acquisition, and for no renewal before the next.
+ * A completion is created with each renewal, and begins when a quorum has renewed: until then another owner may be the
+ * holder. A node grants the lease as in a vote: never over the lease of another owner. The proposal must be greater than
+ * all tokens that the node granted or may have forgotten. The proposal only raises the node's fence. The lease
+ * shows the token of the acquisition. The grant counts neither for an acquisition nor for the present renewal.
  */
 export class LeaseCompletion {
-  #isOver = false;
+  #isStopped = false;
 
   constructor(
     private readonly keys: JoinCandidacy['keys'],
     private readonly owner: string,
     private readonly ttlMs: number,
-    private readonly tokens: TokenClock,
-    /** How long a node is waited for whose clock is not ready for the proposal. */
-    private readonly maxWaitMs: number,
+    private readonly tokenClock: TokenClock,
+    /** Longest pause for a node whose clock does not allow the proposal yet. */
+    private readonly maxPauseMs: number,
   ) {}
 
-  /** Asks no node from now on: the owner releases the key. A node gets the release after what it was asked before. */
+  /** Stops sending proposals, because the owner releases the key. Each node gets the release after earlier proposals. */
   stop(): void {
-    this.#isOver = true;
+    this.#isStopped = true;
   }
 
-  /** Resolves when each node has the lease, or does not take it. Never rejects. */
+  /** Resolves when each node has the lease or does not grant it. Never rejects. */
   async run(renewal: QuorumCall<boolean>): Promise<void> {
-    const mayLackIt = renewal.nodes.filter((node) => renewal.answers.get(node) !== true && !node.down);
-    let lease: Promise<JoinCandidacy | undefined> | undefined;
-    const complete = async (node: RedlockNode): Promise<void> => {
-      await renewal.heard.get(node);
-      if (renewal.answers.get(node) !== false || this.#isOver) return;
-      const candidacy = await (lease ??= this.#readLease(renewal));
-      if (candidacy) await this.#join(node, candidacy);
+    const candidates = renewal.nodes.filter((node) => renewal.answers.get(node) !== true && !node.isDown);
+    let candidacy: Promise<JoinCandidacy | undefined> | undefined;
+    const completeOn = async (node: RedlockNode): Promise<void> => {
+      await renewal.settlements.get(node);
+      if (renewal.answers.get(node) !== false || this.#isStopped) return;
+      const join = await (candidacy ??= this.#readCandidacy(renewal));
+      if (join) await this.#joinOn(node, join);
     };
-    await Promise.allSettled(mayLackIt.map(complete));
+    await Promise.allSettled(candidates.map(completeOn));
   }
 
-  async #readLease({ answers }: QuorumCall<boolean>): Promise<JoinCandidacy | undefined> {
-    const [node] = [...answers].find(([, hasRenewed]) => hasRenewed) ?? [];
-    const lease = await node?.readLease(this.keys[0], this.owner);
+  /** Reads the lease from a node that has renewed it. */
+  async #readCandidacy({ answers }: QuorumCall<boolean>): Promise<JoinCandidacy | undefined> {
+    const [node] = [...answers].find(([, isRenewed]) => isRenewed) ?? [];
+    const lease = await node?.readLeaseOf(this.owner, this.keys[0]);
     return lease && { ...lease, keys: this.keys, ttlMs: this.ttlMs };
   }
 
-  async #join(node: RedlockNode, candidacy: JoinCandidacy): Promise<void> {
-    let proposal = Math.max(this.tokens.now(), candidacy.token);
-    for (let round = 1; round <= MAX_PROPOSALS && !this.#isOver; round += 1) {
-      const vote = await node.join(candidacy, proposal);
+  async #joinOn(node: RedlockNode, candidacy: JoinCandidacy): Promise<void> {
+    let proposal = Math.max(this.tokenClock.nowUs(), candidacy.token);
+    for (let round = 1; round <= MAX_PROPOSALS && !this.#isStopped; round += 1) {
+      const vote = await node.requestJoin(candidacy, proposal);
       if (vote.kind !== 'refused') return;
-      const next = soonestToken([vote], 1, proposal);
-      if (!next || next.inMs > this.maxWaitMs) return;
-      if (next.inMs > 0) await pause(systemClock, next.inMs, { background: true });
+      const next = findSoonestToken([vote], 1, proposal);
+      if (!next || next.delayMs > this.maxPauseMs) return;
+      if (next.delayMs > 0) await pause(systemClock, next.delayMs, { background: true });
       proposal = next.token;
     }
   }
@@ -79,7 +80,7 @@ export class LeaseCompletions {
     if (completions?.size === 0) this.#byOwner.delete(owner);
   }
 
-  stop(owner: string): void {
+  stopAll(owner: string): void {
     for (const completion of this.#byOwner.get(owner) ?? []) completion.stop();
     this.#byOwner.delete(owner);
   }

@@ -10,7 +10,7 @@ import {
 } from '../../core/index.js';
 import { leaseKeyOf } from '../redis/scripts/redis-values.js';
 import { LeaseCompletion, LeaseCompletions } from './lease-completion.js';
-import { VoteTally, isDecided } from './vote-tally.js';
+import { isVoteDecided, VoteTally } from './vote-tally.js';
 import type { NodeLease } from './node-lease.js';
 import { QuorumCall } from './quorum-call.js';
 import { QuorumHealth } from './quorum-health.js';
@@ -18,31 +18,30 @@ import type { RedlockSettings } from './options.js';
 import type { Candidacy, RedlockNode, Vote } from './redlock-node.js';
 import { TokenClock } from './token-clock.js';
 
-/** How often one attempt proposes a token. Mostly the first is taken; the next follows from the nodes' answers. */
-const MOST_ROUNDS = 6;
+/** Maximum number of tokens that one attempt proposes. A second round knows from the answers which token is granted. */
+const MAX_ROUNDS = 6;
 
 /**
- * Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with fencing tokens in the same round:
- * the client proposes the token, and a node grants it only if it is greater than the last one that it granted. Two
- * majorities share a node, so tokens grow, whatever the clocks of the clients say. See `VOTE` for what a node does.
+ * Redlock (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/) with fencing tokens in the same round.
+ * The client proposes the token, and a node grants it only if it is greater than the last token that it granted. Two
+ * majorities share a node: therefore tokens grow, whatever the clocks of the clients say. See `VOTE_FUNCTION`.
  *
- * Asked again for the same owner, it raises the owner's leases to a newer token and answers with that one: the older
- * token was for the same acquisition. Each attempt has a number, which is written into the lease: an earlier attempt
- * never takes back the lease of a later one, whenever it arrives.
+ * A repeated attempt of the same owner raises its leases to a newer token, and returns that token. Each attempt has a
+ * number in its lease: an earlier attempt never takes back the lease of a later one, however late its command arrives.
  */
 export class RedlockLeaseStore implements LeaseStore {
   readonly name = 'redlock';
   readonly guarantee = 'best-effort';
   readonly health: QuorumHealth;
   readonly #sinceKey: string;
-  readonly #tokens = new TokenClock();
-  readonly #underWay = new Set<Promise<unknown>>();
+  readonly #tokenClock = new TokenClock();
+  readonly #backgroundTasks = new Set<Promise<unknown>>();
   readonly #completions = new LeaseCompletions();
   #attempts = 0;
-  #greeting: Promise<QuorumCall<void>> | undefined;
+  #connecting: Promise<QuorumCall<void>> | undefined;
 
   constructor(
-    /** All clients should have them in the same order: the first decides split votes. */
+    /** All processes must have the nodes in the same order: the first node decides split votes. */
     private readonly nodes: readonly RedlockNode[],
     private readonly settings: RedlockSettings,
   ) {
@@ -52,197 +51,199 @@ export class RedlockLeaseStore implements LeaseStore {
 
   /** Connects. @throws AggregateError when no quorum can be reached */
   async start(): Promise<void> {
-    const call = await (this.#greeting ??= this.#greet());
-    if (!call.hasQuorum) throw call.error();
+    const call = await (this.#connecting ??= this.#connect());
+    if (!call.hasQuorum) throw call.noQuorumError();
   }
 
   /**
-   * @throws LockBackendError when a majority of the nodes fails: no use in asking again
-   * @throws AggregateError when they do not take the same token
+   * @throws LockBackendError when a majority of the nodes fails, and a retry does not help
+   * @throws AggregateError when the nodes do not grant the same token
    */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    await (this.#greeting ??= this.#greet());
+    await (this.#connecting ??= this.#connect());
     this.#attempts += 1;
     const candidacy: Candidacy = {
-      keys: this.#voteKeys(key),
+      keys: this.#voteKeysOf(key),
       owner,
       attempt: this.#attempts,
       ttlMs: Math.ceil(ttlMs),
       metadata: packMetadata(metadata),
     };
     const tally = await this.#vote(candidacy);
-    if (tally.won) return { acquired: true, fencingToken: BigInt(tally.token) };
+    if (tally.isWon) return { acquired: true, fencingToken: BigInt(tally.token) };
     await this.#takeBack(candidacy, tally.call);
-    if (tally.failed) {
-      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: tally.failure() });
+    if (tally.hasFailed) {
+      throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: tally.noQuorumError() });
     }
-    if (tally.stuck) throw tally.failure();
+    if (tally.isStuck) throw tally.noQuorumError();
     return tally.refusal();
   }
 
   /**
-   * `true` when a quorum has renewed; `false` when none can, however often it is asked, since no node gets the lease
-   * again without a quorum. What lies between is no answer. After a `true`, nodes without the lease get it in the
-   * background.
-   * @throws AggregateError that names every node
+   * Returns `true` when a quorum has renewed. Returns `false` when no quorum has the lease, since no node gets it again
+   * without a quorum. After a `true`, nodes without the lease get it in the background.
+   * @throws AggregateError that names every node, when neither is certain
    */
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const keys = this.#voteKeys(key);
+    const keys = this.#voteKeysOf(key);
     const { requestTimeoutMs } = this.settings;
-    const completion = new LeaseCompletion(keys, owner, Math.ceil(ttlMs), this.#tokens, requestTimeoutMs);
+    const completion = new LeaseCompletion(keys, owner, Math.ceil(ttlMs), this.#tokenClock, requestTimeoutMs);
     this.#completions.add(owner, completion);
-    const end = (): void => this.#completions.delete(owner, completion);
+    const removeCompletion = (): void => this.#completions.delete(owner, completion);
     try {
-      const renewal = await this.#poll((node) => node.renew(keys[0], owner, ttlMs));
-      const isRenewed = isConfirmed(renewal);
-      if (isRenewed) void this.#inBackground(completion.run(renewal)).then(end);
-      else end();
+      const renewal = await this.#askMajority((node) => node.renew(keys[0], owner, ttlMs));
+      const isRenewed = hasQuorumOfYes(renewal);
+      if (isRenewed) void this.#trackInBackground(completion.run(renewal)).then(removeCompletion);
+      else removeCompletion();
       return isRenewed;
     } catch (error) {
-      end();
+      removeCompletion();
       throw error;
     }
   }
 
-  /** As a quorum has it. @throws AggregateError that names every node, when none has it either way */
+  /** @throws AggregateError that names every node, when no quorum gives the same answer */
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    return isConfirmed(await this.#poll((node) => node.isHeldBy(leaseKey, owner)));
+    return hasQuorumOfYes(await this.#askMajority((node) => node.isHeldBy(leaseKey, owner)));
   }
 
-  /** The owner whose leases a quorum has. @throws AggregateError that names every node, when no quorum answers */
+  /** Returns the owner that has leases on a quorum. @throws AggregateError that names every node, when no quorum answers */
   async look(key: string): Promise<LeaseState> {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    const poll = new QuorumCall<NodeLease>(this.nodes);
-    const leasesOf = (owner: string) => [...poll.answers.values()].filter((lease) => lease.owner === owner);
-    const leaseOnAtLeast = (count: number): NodeLease | undefined =>
-      [...poll.answers.values()].find(({ owner }) => owner !== '' && leasesOf(owner).length >= count);
-    const winner = (): NodeLease | undefined => leaseOnAtLeast(poll.quorum);
-    // Over when an owner has a quorum, and when the answers that are still to come give it to none.
-    await poll.put(
-      (node) => node.look(leaseKey),
-      ({ hasQuorum, quorum, waiting }) =>
-        hasQuorum && (winner() !== undefined || leaseOnAtLeast(quorum - waiting) === undefined),
+    const call = new QuorumCall<NodeLease>(this.nodes);
+    const leasesOf = (owner: string) => [...call.answers.values()].filter((lease) => lease.owner === owner);
+    const findLeaseOn = (minNodes: number): NodeLease | undefined =>
+      [...call.answers.values()].find(({ owner }) => owner !== '' && leasesOf(owner).length >= minNodes);
+    // The call is decided when an owner has a quorum, or when the missing answers cannot give a quorum to any owner.
+    await call.askAll(
+      (node) => node.readLease(leaseKey),
+      ({ hasQuorum, quorum, awaitedCount }) =>
+        hasQuorum && (findLeaseOn(quorum) !== undefined || findLeaseOn(quorum - awaitedCount) === undefined),
     );
-    if (!poll.hasQuorum) throw poll.error();
-    const won = winner();
-    if (!won) return {};
-    // It has the key until too few nodes say so.
-    const leftMs = leasesOf(won.owner)
-      .map((lease) => lease.leftMs)
-      .toSorted((a, b) => b - a)[poll.quorum - 1];
-    const { owner, token, holder } = won;
+    if (!call.hasQuorum) throw call.noQuorumError();
+    const lease = findLeaseOn(call.quorum);
+    if (!lease) return {};
+    const { owner, token, holder } = lease;
+    // The owner holds the key until too few leases are left for a quorum.
+    const leftMs = leasesOf(owner)
+      .map((nodeLease) => nodeLease.leftMs)
+      .toSorted((a, b) => b - a)[call.quorum - 1];
     return { holder: { owner, fencingToken: token, ...(leftMs === undefined ? {} : { leftMs }), ...holder } };
   }
 
   /**
-   * Asks every node, and waits for a quorum, which the next owner needs. The others get the release in the background,
-   * or when they are back.
-   * @throws AggregateError when no quorum has answered: another owner may be kept out until the lease ends
+   * Releases the lease on all nodes, and waits for a quorum, which the next owner needs. Other nodes get the release in
+   * the background, or when they are up again.
+   * @throws AggregateError when no quorum has answered: other owners may have to wait until the lease ends
    */
   release(key: string, owner: string): Promise<boolean> {
-    return this.#free(owner, key, (node, leaseKey) => node.release(leaseKey, owner));
+    return this.#releaseBy(owner, key, (node, leaseKey) => node.release(leaseKey, owner));
   }
 
-  /** Like `release`; no renewal that is under way in the owner's process gives the nodes the lease again. */
+  /** Releases the lease of an owner in any process. A renewal under way in that process does not restore the lease. */
   evict(key: string, owner: string): Promise<boolean> {
-    return this.#free(owner, key, (node, leaseKey) => node.evict(leaseKey, owner));
+    return this.#releaseBy(owner, key, (node, leaseKey) => node.evict(leaseKey, owner));
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#underWay);
+    await Promise.all(this.#backgroundTasks);
     await Promise.all(this.nodes.map((node) => node.connection.close()));
   }
 
-  /** Once, before the first vote: until a quorum is connected, or cannot be. */
-  async #greet(): Promise<QuorumCall<void>> {
+  /** Connects once, before the first vote. Resolves when a quorum is connected, or cannot be. */
+  async #connect(): Promise<QuorumCall<void>> {
     await Promise.all(this.nodes.map((node) => node.connection.startConnecting()));
-    const greeting = new QuorumCall<void>(this.nodes);
-    return greeting.put(
-      (node) => node.greet(),
-      ({ isSettled }) => isSettled,
-    );
+    const call = new QuorumCall<void>(this.nodes);
+    const isSettled = (): boolean => call.isSettled;
+    return call.askAll((node) => node.connect(), isSettled);
   }
 
-  /** @throws AggregateError that names every node, when no quorum says yes and none can say no */
-  async #poll(question: (node: RedlockNode) => Promise<boolean>): Promise<QuorumCall<boolean>> {
-    const poll = new QuorumCall<boolean>(this.nodes);
-    const yes = (): number => poll.count((ours) => ours);
-    const no = (): number => poll.answers.size - yes();
-    // Over when it is decided, and when the answers that are still to come will not decide it.
-    await poll.put(
-      question,
-      ({ waiting, quorum, spare }) =>
-        yes() >= quorum || no() > spare || (yes() + waiting < quorum && no() + waiting <= spare),
+  /**
+   * Asks all nodes, until a quorum says yes or no quorum can say yes any more.
+   * @throws AggregateError that names every node, when neither is certain
+   */
+  async #askMajority(ask: (node: RedlockNode) => Promise<boolean>): Promise<QuorumCall<boolean>> {
+    const call = new QuorumCall<boolean>(this.nodes);
+    const yesCount = (): number => call.countAnswers((isYes) => isYes);
+    const noCount = (): number => call.answers.size - yesCount();
+    // The call is also decided when the missing answers cannot make either result certain.
+    await call.askAll(
+      ask,
+      ({ awaitedCount, quorum, maxFailures }) =>
+        yesCount() >= quorum ||
+        noCount() > maxFailures ||
+        (yesCount() + awaitedCount < quorum && noCount() + awaitedCount <= maxFailures),
     );
-    if (yes() < poll.quorum && no() <= poll.spare) throw poll.error();
-    return poll;
+    if (yesCount() < call.quorum && noCount() <= call.maxFailures) throw call.noQuorumError();
+    return call;
   }
 
-  async #free(
+  async #releaseBy(
     owner: string,
     key: string,
-    freeOn: (node: RedlockNode, leaseKey: string) => Promise<boolean>,
+    releaseOn: (node: RedlockNode, leaseKey: string) => Promise<boolean>,
   ): Promise<boolean> {
-    this.#completions.stop(owner);
+    this.#completions.stopAll(owner);
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
-    const freed = new QuorumCall<boolean>(this.nodes);
-    await freed.put(
-      (node) => (node.down ? freeOn(node, leaseKey) : this.#inBackground(freeOn(node, leaseKey))),
-      (call) => call.isSettled && !call.nodes.some((node) => node.isBehind && call.awaits(node)),
+    const call = new QuorumCall<boolean>(this.nodes);
+    await call.askAll(
+      (node) => (node.isDown ? releaseOn(node, leaseKey) : this.#trackInBackground(releaseOn(node, leaseKey))),
+      ({ isSettled, nodes }) => isSettled && !nodes.some((node) => node.hasTooManyReleases && call.isAwaiting(node)),
     );
-    if (!freed.hasQuorum) throw freed.error();
-    return freed.count((wasOwners) => wasOwners) > 0;
+    if (!call.hasQuorum) throw call.noQuorumError();
+    return call.countAnswers((wasHeld) => wasHeld) > 0;
   }
 
-  /** Round after round, as long as another one may bring a quorum. */
+  /** Votes in rounds, as long as another proposal may get a quorum. */
   async #vote(candidacy: Candidacy): Promise<VoteTally> {
-    let token = this.#tokens.now();
+    let token = this.#tokenClock.nowUs();
     for (let round = 1; ; round += 1) {
       const proposal = token;
-      const askedAt = systemClock.now();
-      const call = await new QuorumCall<Vote>(this.nodes).put((node) => node.vote(candidacy, proposal), isDecided);
-      const tally = new VoteTally(call, proposal, systemClock.now() - askedAt, this.settings);
-      const now = tally.now(this.#tokens.now());
-      const next = tally.won || round === MOST_ROUNDS ? undefined : tally.next(now);
+      const startedAt = systemClock.now();
+      const call = new QuorumCall<Vote>(this.nodes);
+      await call.askAll((node) => node.requestVote(candidacy, proposal), isVoteDecided);
+      const tally = new VoteTally(call, proposal, systemClock.now() - startedAt, this.settings);
+      const nowUs = tally.medianUs(this.#tokenClock.nowUs());
+      const next = tally.isWon || round === MAX_ROUNDS ? undefined : tally.nextProposal(nowUs);
       if (!next) return tally;
-      this.#tokens.set(now);
-      if (next.inMs > 0) await pause(systemClock, next.inMs);
+      this.#tokenClock.adjustTo(nowUs);
+      if (next.delayMs > 0) await pause(systemClock, next.delayMs);
       ({ token } = next);
     }
   }
 
   /**
-   * Frees what this attempt may have got, also where its vote is not known. Waits for the nodes that have voted, and no
-   * longer than for a quorum, which the next owner needs.
+   * Takes back the leases of a lost vote, also from nodes whose vote is unknown. Waits for the nodes that have voted, but
+   * for no more than a quorum, which the next owner needs.
    */
-  async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, call: QuorumCall<Vote>): Promise<void> {
-    const voters = [...call.answers.keys()];
+  async #takeBack({ keys: [leaseKey], owner, attempt }: Candidacy, vote: QuorumCall<Vote>): Promise<void> {
+    const voters = [...vote.answers.keys()];
     const takeBackFrom = async (node: RedlockNode): Promise<void> => {
-      await call.heard.get(node);
-      if (call.answers.get(node)?.kind !== 'held') await node.takeBack(owner, { leaseKey, attempt });
+      await vote.settlements.get(node);
+      if (vote.answers.get(node)?.kind !== 'held') await node.takeBack(owner, { leaseKey, attempt });
     };
-    const takenBack = new QuorumCall<void>(this.nodes);
-    await takenBack.put(
-      (node) => this.#inBackground(takeBackFrom(node)),
-      ({ hasQuorum }) => hasQuorum || !voters.some((node) => takenBack.awaits(node)),
+    const call = new QuorumCall<void>(this.nodes);
+    await call.askAll(
+      (node) => this.#trackInBackground(takeBackFrom(node)),
+      ({ hasQuorum }) => hasQuorum || !voters.some((node) => call.isAwaiting(node)),
     );
   }
 
-  /** `close` waits for it. A node keeps in mind which releases it still owes. */
-  #inBackground<T>(task: Promise<T>): Promise<T> {
-    const forget = (): void => void this.#underWay.delete(over);
-    const over: Promise<void> = task.then(forget, forget);
-    this.#underWay.add(over);
+  /** Has `close` wait for the task. A failed release is kept by its node. */
+  #trackInBackground<T>(task: Promise<T>): Promise<T> {
+    const untrack = (): void => void this.#backgroundTasks.delete(settled);
+    const settled: Promise<void> = task.then(untrack, untrack);
+    this.#backgroundTasks.add(settled);
     return task;
   }
 
-  #voteKeys(key: string): Candidacy['keys'] {
+  #voteKeysOf(key: string): Candidacy['keys'] {
     const leaseKey = leaseKeyOf(this.settings.prefix, key);
     return [leaseKey, `${leaseKey}:f`, this.#sinceKey];
   }
 }
 
-function isConfirmed(poll: QuorumCall<boolean>): boolean {
-  return poll.count((ours) => ours) >= poll.quorum;
+function hasQuorumOfYes(call: QuorumCall<boolean>): boolean {
+  return call.countAnswers((isYes) => isYes) >= call.quorum;
 }

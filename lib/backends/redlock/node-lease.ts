@@ -1,19 +1,19 @@
 import { type Holder, unpackHolder } from '../../core/index.js';
 import { splitFields } from '../redis/scripts/redis-values.js';
 
-/** A lease as a node has it; without one, the owner is empty. */
+/** The lease of a key on one node. The owner is empty when there is none. */
 export interface NodeLease {
   readonly owner: string;
   readonly token: bigint;
-  /** Infinity for a lease without an end. */
+  /** Milliseconds until the lease ends; Infinity for a lease without an end. */
   readonly leftMs: number;
   readonly holder: Holder | undefined;
 }
 
-/** @param leftMs as PTTL says it: negative without an end */
+/** @param leftMs reply of PTTL, negative for a lease without an end */
 export function parseNodeLease(leftMs: number, lease: string): NodeLease {
-  const [owner = lease, token = '', , metadata = ''] = splitFields(lease, 4);
-  const holder = unpackHolder(metadata, new Date(Number(token) / 1_000));
-  const counted = /^\d+$/u.test(token) ? BigInt(token) : 0n;
-  return { owner, token: counted, leftMs: leftMs < 0 ? Infinity : leftMs, holder };
+  const [owner = lease, tokenText = '', , metadata = ''] = splitFields(lease, 4);
+  const holder = unpackHolder(metadata, new Date(Number(tokenText) / 1_000));
+  const token = /^\d+$/u.test(tokenText) ? BigInt(tokenText) : 0n;
+  return { owner, token, leftMs: leftMs < 0 ? Infinity : leftMs, holder };
 }

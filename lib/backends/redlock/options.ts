@@ -6,106 +6,109 @@ import { assertPrefix, isClient } from '../redis/options.js';
 import { readRedisUrl } from '../redis/redis-url.js';
 
 interface CommonOptions {
-  /** Begins the names of all keys: letters, digits, `_`, `.`, `:` and `-`. @default 'redlock' */
+  /** Start of the names of all keys: letters, digits, `_`, `.`, `:` and `-`. @default 'redlock' */
   readonly prefix?: string;
   /**
-   * How long a node may take to answer before it counts as failed. Only a decision that needs its answer waits so long.
-   * Best below a third of the TTL. @default 1_000
+   * Time after which a node that has not answered counts as failed. Only a decision that needs its answer waits so long.
+   * A value below a third of the TTL is best. @default 1_000
    */
   readonly requestTimeoutMs?: number;
-  /** How far a token may be from a node's clock. Nodes whose clocks differ more never make a quorum. @default 1_000 */
+  /** Largest difference between a token and a node's clock. Nodes whose clocks differ by more never make a quorum. @default 1_000 */
   readonly maxSkewMs?: number;
   /**
-   * How long a node does not vote after its start: until the leases that it may have forgotten have ended. Set it to
-   * the longest `ttlMs` in use, or a restart may let a second holder in, with a greater token. Needs `INFO`. @default 0
+   * Time after the start of a node in which it does not vote, because it may have lost leases that have not ended. Set
+   * it to the longest `ttlMs` in use: otherwise a restart may let a second holder in, with a greater token. Needs `INFO`. @default 0
    */
   readonly restartQuarantineMs?: number;
 }
 
-interface Ways {
+interface NodeOptions {
   readonly urls: readonly string[];
   readonly nodes: readonly RedisHostOptions[];
   readonly clients: readonly RedisClient[];
 }
 
-type Only<Way extends keyof Ways> = Pick<Ways, Way> & { readonly [Other in Exclude<keyof Ways, Way>]?: never };
+type Only<Option extends keyof NodeOptions> = Pick<NodeOptions, Option> & {
+  readonly [Other in Exclude<keyof NodeOptions, Option>]?: never;
+};
 
 /**
- * `urls`, with `credentials` and `tls` for all of them, or `nodes`: the backend makes its connections and closes them.
- * `clients`: ioredis clients (5 or 6) of yours, which are never closed and never cut. Each server is a master that
- * replicates nothing; best an odd number of them.
+ * Options of `redlock`. With `urls`, which share `credentials` and `tls`, or with `nodes`, the backend makes its
+ * connections and closes them. `clients`: ioredis clients (5 or 6) of the application, which are never disconnected. Each
+ * server is a master without replicas. Their number should be odd.
  * @interface
  */
 export type RedlockOptions = CommonOptions & ((Only<'urls'> & RedisLoginOptions) | Only<'nodes'> | Only<'clients'>);
 
 export type RedlockSettings = Required<CommonOptions>;
 
-const WAYS = ['urls', 'nodes', 'clients'] as const;
-const COMMON = ['prefix', 'requestTimeoutMs', 'maxSkewMs', 'restartQuarantineMs'];
+const NODE_OPTIONS = ['urls', 'nodes', 'clients'] as const;
+const COMMON_OPTIONS = ['prefix', 'requestTimeoutMs', 'maxSkewMs', 'restartQuarantineMs'];
 const HOST_OPTIONS = ['host', 'port', 'username', 'password', 'tls', 'db'];
 const REDIS_PORT = 6_379;
 
-/** Fills in the defaults. @throws LockConfigurationError, which never shows a URL: it may have a password */
-export function resolveRedlockOptions(given: RedlockOptions) {
-  assertOptions(given, [...WAYS, 'credentials', 'tls', ...COMMON], 'redlock');
-  const { prefix = 'redlock' } = given;
-  const { requestTimeoutMs = 1_000, maxSkewMs = 1_000, restartQuarantineMs = 0 } = given;
-  const [way, other] = WAYS.filter((name) => given[name] !== undefined);
-  if (!way) return refuseOption('urls', 'or nodes or clients must be given');
-  if (other) refuseOption(other, `and ${way} exclude each other: give one of them`);
-  assertOptions(given, [way, ...(way === 'urls' ? ['credentials', 'tls'] : []), ...COMMON], `redlock({ ${way} })`);
+/** Checks the options and adds the defaults. @throws LockConfigurationError, which never shows a URL: it may have a password */
+export function resolveRedlockOptions(options: RedlockOptions) {
+  assertOptions(options, [...NODE_OPTIONS, 'credentials', 'tls', ...COMMON_OPTIONS], 'redlock');
+  const { prefix = 'redlock' } = options;
+  const { requestTimeoutMs = 1_000, maxSkewMs = 1_000, restartQuarantineMs = 0 } = options;
+  const [option, secondOption] = NODE_OPTIONS.filter((name) => options[name] !== undefined);
+  if (!option) return refuseOption('urls', 'or nodes or clients must be given');
+  if (secondOption) refuseOption(secondOption, `and ${option} exclude each other: give one of them`);
+  const loginOptions = option === 'urls' ? ['credentials', 'tls'] : [];
+  assertOptions(options, [option, ...loginOptions, ...COMMON_OPTIONS], `redlock({ ${option} })`);
   assertPrefix(prefix);
   assertNumber('requestTimeoutMs', requestTimeoutMs, 1, 60_000);
   assertNumber('maxSkewMs', maxSkewMs, 1, 3_600_000);
   assertNumber('restartQuarantineMs', restartQuarantineMs, 0, 2 ** 31 - 1);
-  const nodes = nodesBy[way](given);
+  const nodes = describeNodesBy[option](options);
+  assertDifferent(option, nodes);
   const settings: RedlockSettings = { prefix, requestTimeoutMs, maxSkewMs, restartQuarantineMs };
-  return { nodes: apart(way, nodes), settings };
+  return { nodes, settings };
 }
 
-const nodesBy = { urls: nodesAt, nodes: nodesOn, clients: nodesOf };
+const describeNodesBy = { urls: describeUrls, nodes: describeHosts, clients: describeClients };
 
-function nodesAt({ urls, ...login }: RedlockOptions & RedisLoginOptions) {
+function describeUrls({ urls, ...login }: RedlockOptions & RedisLoginOptions) {
   assertLogin(login);
-  return asList('urls', urls).map((url) => {
+  return requireList('urls', urls).map((url) => {
     const { host, port } = readRedisUrl('urls', url, ', each of them');
     return { name: `${host}:${port}`, source: createUrlSource(String(url), login) };
   });
 }
 
-function nodesOn({ nodes }: RedlockOptions) {
-  return asList('nodes', nodes).map((node) => {
+function describeHosts({ nodes }: RedlockOptions) {
+  return requireList('nodes', nodes).map((node) => {
     assertOptions(node, HOST_OPTIONS, 'node');
     const { host = '', port = REDIS_PORT, ...access }: Partial<RedisHostOptions> = Object(node);
-    const options = { host, port, ...access };
-    assertHost(options);
-    return { name: `${host}:${port}`, source: createHostSource(options) };
+    const hostOptions = { host, port, ...access };
+    assertHost(hostOptions);
+    return { name: `${host}:${port}`, source: createHostSource(hostOptions) };
   });
 }
 
-function nodesOf({ clients }: RedlockOptions) {
-  return asList('clients', clients).map((client, index) => {
+function describeClients({ clients }: RedlockOptions) {
+  return requireList('clients', clients).map((client, index) => {
     if (!isClient(client)) refuseOption('clients', 'must be ioredis clients, each of one server and none of a Cluster');
-    return { name: nameOf(client) ?? `node ${index + 1}`, source: createGivenClientSource(client) };
+    return { name: clientName(client) ?? `node ${index + 1}`, source: createGivenClientSource(client) };
   });
 }
 
-function asList(option: string, value: unknown): readonly unknown[] {
+function requireList(option: string, value: unknown): readonly unknown[] {
   if (!Array.isArray(value) || value.length === 0)
     refuseOption(option, 'must be a list, with an entry for each of the masters');
   return value;
 }
 
-/** Two votes of one server are one vote too many. */
-function apart<Node extends { readonly name: string }>(option: string, nodes: readonly Node[]): readonly Node[] {
+/** Refuses a server that is named twice, because it would have two votes. */
+function assertDifferent(option: string, nodes: readonly { readonly name: string }[]): void {
   const names = nodes.map(({ name }) => name);
-  const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice !== undefined) refuseOption(option, `must be different servers; ${twice} is there twice`);
-  return nodes;
+  const duplicate = names.find((name, index) => names.indexOf(name) < index);
+  if (duplicate !== undefined) refuseOption(option, `must be different servers; ${duplicate} is there twice`);
 }
 
-/** The address as ioredis knows it, or the name of a master under Sentinel. */
-function nameOf({ options }: RedisClient): string | undefined {
+/** Returns the address of the client's server, or the name of a master under Sentinel. */
+function clientName({ options }: RedisClient): string | undefined {
   const { host, port, path, sentinels, name }: Partial<Record<string, unknown>> = Object(options);
   if (Array.isArray(sentinels)) return typeof name === 'string' ? name : undefined;
   if (typeof path === 'string') return path;

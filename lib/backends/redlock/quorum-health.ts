@@ -3,19 +3,19 @@ import { detailsOfNode } from '../redis/cluster/cluster-health.js';
 import { majorityOf } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
-/** The health of a quorum of nodes. A failing minority changes no status, but listeners hear that it comes and goes. */
+/** The health of several nodes. A failing minority does not change the status, but listeners are told of each node. */
 export class QuorumHealth {
   readonly #listeners = new Set<(health: BackendHealth) => void>();
-  #told: string;
+  #lastSummary: string;
 
   constructor(private readonly nodes: readonly RedlockNode[]) {
-    this.#told = outline(this.current);
-    for (const { health } of nodes) health.onChange(() => this.#tell());
+    this.#lastSummary = summarize(this.current);
+    for (const { health } of nodes) health.onChange(() => this.#notifyListeners());
   }
 
   get current(): BackendHealth & { readonly nodes: readonly NodeHealth[] } {
     const nodes = this.nodes.map(({ name, health }) => ({ name, ...health.current }));
-    const details = [...evenAdvice(nodes.length), ...nodes.flatMap(detailsOfNode)];
+    const details = [...evenCountAdvice(nodes.length), ...nodes.flatMap(detailsOfNode)];
     return { status: statusOf(nodes), nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
@@ -24,11 +24,11 @@ export class QuorumHealth {
     return () => this.#listeners.delete(listener);
   }
 
-  #tell(): void {
+  #notifyListeners(): void {
     const { current } = this;
-    const news = outline(current);
-    if (news === this.#told) return;
-    this.#told = news;
+    const summary = summarize(current);
+    if (summary === this.#lastSummary) return;
+    this.#lastSummary = summary;
     for (const listener of this.#listeners) listener(current);
   }
 }
@@ -39,13 +39,13 @@ function statusOf(nodes: readonly NodeHealth[]): BackendHealth['status'] {
   return nodes.filter(({ status }) => status === 'down').length > nodes.length - quorum ? 'down' : 'idle';
 }
 
-/** Listeners hear of its changes. Nodes that connect for the first time are no news. */
-function outline({ status, nodes = [] }: BackendHealth): string {
-  const down = nodes.filter((node) => node.status === 'down').map(({ name }) => name);
-  return [status, ...down].join();
+/** Returns the status and the nodes that are down. A node that connects for the first time is no change. */
+function summarize({ status, nodes = [] }: BackendHealth): string {
+  const namesOfDown = nodes.filter((node) => node.status === 'down').map(({ name }) => name);
+  return [status, ...namesOfDown].join();
 }
 
-function evenAdvice(count: number): string[] {
+function evenCountAdvice(count: number): string[] {
   if (count % 2 === 1) return [];
   return [`${count} nodes outlive no more failures than ${count - 1}, and split votes more often: use an odd number`];
 }

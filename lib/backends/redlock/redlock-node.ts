@@ -1,5 +1,5 @@
 import { errorText, systemClock } from '../../core/index.js';
-import { asList, isLeaseOf, textOrEmpty, splitFields } from '../redis/scripts/redis-values.js';
+import { asList, isLeaseOf, splitFields, textOrEmpty } from '../redis/scripts/redis-values.js';
 import type { ClientSource, RedisCommand } from '../redis/connection/redis-client.js';
 import { RedisConnection } from '../redis/connection/redis-connection.js';
 import { RENEW } from '../redis/scripts/lease-scripts.js';
@@ -9,19 +9,19 @@ import type { RedlockSettings } from './options.js';
 import { EVICT, JOIN, TAKE_BACK, VOTE } from './redlock-scripts.js';
 import type { TokenWindow } from './token-clock.js';
 
-/** Asks a node for a key. */
+/** An owner's request for a key. */
 export interface Candidacy {
   readonly keys: readonly [lease: string, fence: string, since: string];
   readonly owner: string;
-  /** Greater than that of every attempt before for the same owner. */
+  /** Number of the attempt, greater than that of each earlier attempt of the same owner. */
   readonly attempt: number;
   readonly ttlMs: number;
   readonly metadata: string;
 }
 
-/** A candidacy for a lease that the owner has on other nodes already. */
+/** An owner's request for a key whose lease it already has on other nodes. */
 export interface JoinCandidacy extends Candidacy {
-  /** The token of the owner's acquisition. */
+  /** Token of the owner's acquisition. */
   readonly token: number;
 }
 
@@ -30,33 +30,32 @@ export type Vote =
   | ({ readonly kind: 'held' } & NodeLease)
   | ({ readonly kind: 'refused'; readonly clock: number; readonly error: Error } & TokenWindow);
 
-/** Greater than the number of any attempt. */
-const EVERY_ATTEMPT = Number.MAX_SAFE_INTEGER;
+/** Number that is greater than that of every attempt. */
+const ALL_ATTEMPTS = Number.MAX_SAFE_INTEGER;
 
-/** The last attempt of an owner whose vote is to be taken back. */
-interface Debt {
+/** A release of the lease of an attempt, or of an earlier attempt of the same owner. */
+interface AttemptRelease {
   readonly leaseKey: string;
   readonly attempt: number;
 }
 
 /**
- * How many failed releases are kept for a node's return. The leases of others end with their TTL. As many may be under
- * way in the background.
+ * Maximum number of failed releases that are kept until the node is up again. Other leases end with their TTL. As many
+ * releases may be under way in the background.
  */
-const MOST_OWED = 1_000;
+const MAX_KEPT_RELEASES = 1_000;
 
-/** A process that starts is busy, and so may be the machine. */
-const LONGEST_GREETING_MS = 2_000;
+/** Time for which a first connection is retried: the process is busy at its start, and its machine may be, too. */
+const MAX_FIRST_CONNECT_MS = 2_000;
 
-/** One of the masters. All errors name it. */
+/** One of the masters. All its errors name it. */
 export class RedlockNode {
   readonly connection: RedisConnection;
-  /** Votes that were asked for and are not answered yet, by their owners. */
+  /** Votes without an answer, by owner. */
   readonly #openVotes = new Map<string, Set<Promise<unknown>>>();
-  /** Number of releases under way. */
-  #releasing = 0;
-  /** Releases that failed, by their owners. */
-  readonly #owed = new Map<string, Debt>();
+  #releasesUnderWay = 0;
+  /** Releases that failed, by owner. */
+  readonly #failedReleases = new Map<string, AttemptRelease>();
 
   constructor(
     readonly name: string,
@@ -66,7 +65,7 @@ export class RedlockNode {
     this.connection = new RedisConnection(source, settings.requestTimeoutMs);
     this.health.onChange(({ status }) => {
       if (status !== 'up') return;
-      for (const [owner, debt] of this.#owed) this.takeBack(owner, debt).catch(() => undefined);
+      for (const [owner, release] of this.#failedReleases) this.takeBack(owner, release).catch(() => undefined);
     });
   }
 
@@ -74,104 +73,105 @@ export class RedlockNode {
     return this.connection.health;
   }
 
-  get down(): boolean {
+  get isDown(): boolean {
     return this.health.current.status === 'down';
   }
 
+  /** Whether so many releases are under way that the next release has to wait for this node. */
+  get hasTooManyReleases(): boolean {
+    return this.#releasesUnderWay > MAX_KEPT_RELEASES;
+  }
+
   /** Connects, which may take longer than an answer of a connected node. Rejects at once when the node refuses. */
-  async greet(): Promise<void> {
-    const abandonAt = systemClock.now() + LONGEST_GREETING_MS;
+  async connect(): Promise<void> {
+    const deadline = systemClock.now() + MAX_FIRST_CONNECT_MS;
     for (;;) {
-      const askedAt = systemClock.now();
+      const sentAt = systemClock.now();
       try {
-        await this.#ask(['TIME']);
+        await this.#send(['TIME']);
         return;
       } catch (error) {
-        const silent = systemClock.now() - askedAt >= this.settings.requestTimeoutMs;
-        if (!silent || systemClock.now() >= abandonAt) throw error;
+        const isSilent = systemClock.now() - sentAt >= this.settings.requestTimeoutMs;
+        if (!isSilent || systemClock.now() >= deadline) throw error;
       }
     }
   }
 
-  /** Whether so many releases wait for this node that the next caller has to wait for it, too. */
-  get isBehind(): boolean {
-    return this.#releasing > MOST_OWED;
+  /** Requests a grant. A vote with a greater token raises the token of an existing lease of the same owner. */
+  requestVote(candidacy: Candidacy, token: number): Promise<Vote> {
+    const args = this.#voteArgs(candidacy, token);
+    return this.#requestVote(candidacy, token, { script: VOTE, keys: candidacy.keys, args });
   }
 
-  /** Asking again with a greater token raises that of a lease of the same owner. */
-  vote(candidacy: Candidacy, token: number): Promise<Vote> {
-    return this.#vote(candidacy, token, { script: VOTE, keys: candidacy.keys, args: this.#voteArgs(candidacy, token) });
-  }
-
-  /** A vote for an owner whose lease other nodes have. @throws Error when the owner was evicted from this node */
-  join(candidacy: JoinCandidacy, proposal: number): Promise<Vote> {
+  /** Requests a grant for an owner that has the lease on other nodes. @throws Error when the owner was evicted from this node */
+  requestJoin(candidacy: JoinCandidacy, proposal: number): Promise<Vote> {
     const keys = [...candidacy.keys, evictedKeyOf(candidacy.keys[0])];
     const args = [...this.#voteArgs(candidacy, proposal), candidacy.token];
-    return this.#vote(candidacy, proposal, { script: JOIN, keys, args });
+    return this.#requestVote(candidacy, proposal, { script: JOIN, keys, args });
   }
 
   async renew(leaseKey: string, owner: string, ttlMs: number): Promise<boolean> {
-    return Number(await this.#ask({ script: RENEW, keys: [leaseKey], args: [owner, Math.ceil(ttlMs)] })) === 1;
+    return Number(await this.#send({ script: RENEW, keys: [leaseKey], args: [owner, Math.ceil(ttlMs)] })) === 1;
   }
 
   async isHeldBy(leaseKey: string, owner: string): Promise<boolean> {
-    return isLeaseOf(await this.#ask(['GET', leaseKey]), owner);
+    return isLeaseOf(await this.#send(['GET', leaseKey]), owner);
   }
 
-  async look(leaseKey: string): Promise<NodeLease> {
-    const [left, lease] = await Promise.all([this.#ask(['PTTL', leaseKey]), this.#ask(['GET', leaseKey])]);
-    return parseNodeLease(Number(left), textOrEmpty(lease));
+  async readLease(leaseKey: string): Promise<NodeLease> {
+    const [leftMs, lease] = await Promise.all([this.#send(['PTTL', leaseKey]), this.#send(['GET', leaseKey])]);
+    return parseNodeLease(Number(leftMs), textOrEmpty(lease));
   }
 
-  /** Returns the attempt, the token and the metadata of the owner's lease; `undefined` when the node does not have it. */
-  async readLease(leaseKey: string, owner: string): Promise<Omit<JoinCandidacy, 'keys' | 'ttlMs'> | undefined> {
-    const lease = textOrEmpty(await this.#ask(['GET', leaseKey]));
+  /** Returns attempt, token and metadata of the owner's lease; `undefined` when the node does not have that lease. */
+  async readLeaseOf(owner: string, leaseKey: string): Promise<Omit<JoinCandidacy, 'keys' | 'ttlMs'> | undefined> {
+    const lease = textOrEmpty(await this.#send(['GET', leaseKey]));
     const [holder, token, attempt, metadata = ''] = splitFields(lease, 4);
     return holder === owner ? { owner, token: Number(token), attempt: Number(attempt), metadata } : undefined;
   }
 
   /**
-   * Does not wait for a vote that is not answered yet, and is repeated when the node answers the vote after it: requests
-   * that wait for a connection share commands, and a script that the node does not know is sent again. A release that
-   * fails is repeated when the node is back.
+   * Releases the owner's lease, and does not wait for open votes. If the node carries out such a vote afterwards, the
+   * release is repeated. Votes and releases may change their order. Requests that wait for a connection share commands,
+   * and a script that the node does not know is sent again. A release that fails is repeated when the node is up again.
    */
   async release(leaseKey: string, owner: string): Promise<boolean> {
-    const debt = { leaseKey, attempt: EVERY_ATTEMPT };
+    const release = { leaseKey, attempt: ALL_ATTEMPTS };
     let openVotes: ReadonlySet<Promise<unknown>> | undefined;
-    const freed = await this.takeBack(owner, debt, () => (openVotes = this.#openVotes.get(owner)));
-    if (!openVotes) return freed;
+    const isReleased = await this.takeBack(owner, release, () => (openVotes = this.#openVotes.get(owner)));
+    if (!openVotes) return isReleased;
     await Promise.allSettled(openVotes);
-    return (await this.takeBack(owner, debt)) || freed;
+    return (await this.takeBack(owner, release)) || isReleased;
   }
 
-  /** Frees the lease of an owner in any process, which then cannot join here. If it fails, the release is repeated. */
+  /** Releases the lease of an owner in any process, which then cannot join here. A failed release is repeated. */
   evict(leaseKey: string, owner: string): Promise<boolean> {
-    const request = { script: EVICT, keys: [leaseKey, evictedKeyOf(leaseKey)], args: [owner] };
-    return this.#free(owner, { leaseKey, attempt: EVERY_ATTEMPT }, request);
+    const call = { script: EVICT, keys: [leaseKey, evictedKeyOf(leaseKey)], args: [owner] };
+    return this.#release(owner, { leaseKey, attempt: ALL_ATTEMPTS }, call);
   }
 
   /**
-   * Frees the lease of this attempt or an earlier one of the owner, never that of a later one: it may arrive at any
-   * time. Repeated when the node is back, if it fails.
+   * Releases the lease of an attempt or an earlier one of the owner, never that of a later attempt. The command may
+   * therefore arrive at any time. A release that fails is repeated when the node is up again.
    */
-  takeBack(owner: string, debt: Debt, onReply?: () => void): Promise<boolean> {
-    const { leaseKey, attempt } = debt;
-    return this.#free(owner, debt, { script: TAKE_BACK, keys: [leaseKey], args: [owner, attempt] }, onReply);
+  takeBack(owner: string, release: AttemptRelease, onReply?: () => void): Promise<boolean> {
+    const { leaseKey, attempt } = release;
+    return this.#release(owner, release, { script: TAKE_BACK, keys: [leaseKey], args: [owner, attempt] }, onReply);
   }
 
-  async #free(owner: string, debt: Debt, request: ScriptCall, onReply?: () => void): Promise<boolean> {
-    this.#releasing += 1;
+  async #release(owner: string, release: AttemptRelease, call: ScriptCall, onReply?: () => void): Promise<boolean> {
+    this.#releasesUnderWay += 1;
     try {
-      const freed = await this.#ask(request, onReply);
-      if ((this.#owed.get(owner)?.attempt ?? 0) <= debt.attempt) this.#owed.delete(owner);
-      return Number(freed) === 1;
+      const releasedCount = await this.#send(call, onReply);
+      if ((this.#failedReleases.get(owner)?.attempt ?? 0) <= release.attempt) this.#failedReleases.delete(owner);
+      return Number(releasedCount) === 1;
     } catch (error) {
-      if ((this.#owed.get(owner)?.attempt ?? 0) < debt.attempt) this.#owed.set(owner, debt);
-      const [oldest = owner] = this.#owed.keys();
-      if (this.#owed.size > MOST_OWED) this.#owed.delete(oldest);
+      if ((this.#failedReleases.get(owner)?.attempt ?? 0) < release.attempt) this.#failedReleases.set(owner, release);
+      const [oldest = owner] = this.#failedReleases.keys();
+      if (this.#failedReleases.size > MAX_KEPT_RELEASES) this.#failedReleases.delete(oldest);
       throw error;
     } finally {
-      this.#releasing -= 1;
+      this.#releasesUnderWay -= 1;
     }
   }
 
@@ -180,9 +180,9 @@ export class RedlockNode {
     return [owner, attempt, token, ttlMs, metadata, Math.round(maxSkewMs * 1_000), restartQuarantineMs];
   }
 
-  async #vote({ owner }: Candidacy, token: number, request: ScriptCall): Promise<Vote> {
+  async #requestVote({ owner }: Candidacy, token: number, call: ScriptCall): Promise<Vote> {
     const { maxSkewMs, restartQuarantineMs } = this.settings;
-    const [kind, ...details] = asList(await this.#askForVote(owner, request));
+    const [kind, ...details] = asList(await this.#sendVote(owner, call));
     if (kind === 'granted') {
       this.health.advise('clock', undefined);
       return { kind };
@@ -200,29 +200,30 @@ export class RedlockNode {
     return { kind: 'refused', floor, ceiling, clock, error };
   }
 
-  async #askForVote(owner: string, request: ScriptCall): Promise<unknown> {
-    const votes = this.#openVotes.get(owner) ?? new Set();
-    const close = (): void => {
-      votes.delete(answer);
-      if (votes.size === 0 && this.#openVotes.get(owner) === votes) this.#openVotes.delete(owner);
+  /** Sends a vote, which is open until the node has answered it. */
+  async #sendVote(owner: string, call: ScriptCall): Promise<unknown> {
+    const openVotes = this.#openVotes.get(owner) ?? new Set();
+    const closeVote = (): void => {
+      openVotes.delete(answer);
+      if (openVotes.size === 0 && this.#openVotes.get(owner) === openVotes) this.#openVotes.delete(owner);
     };
-    const answer = this.#ask(request, close);
-    this.#openVotes.set(owner, votes.add(answer));
+    const answer = this.#send(call, closeVote);
+    this.#openVotes.set(owner, openVotes.add(answer));
     try {
       return await answer;
     } finally {
-      close();
+      closeVote();
     }
   }
 
-  /** @param onReply is called in the order of the node's replies, which promises do not keep */
-  async #ask(request: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> {
+  /** @param onReply called in the order of the node's replies, which promises do not keep */
+  async #send(command: RedisCommand | ScriptCall, onReply?: () => void): Promise<unknown> {
     const read = ([reply]: readonly unknown[]): unknown => {
       onReply?.();
       return reply;
     };
     try {
-      return await this.connection.send('', { commands: [request], read });
+      return await this.connection.send('', { commands: [command], read });
     } catch (error) {
       throw new Error(`${this.name}: ${errorText(error)}`, { cause: error });
     }
@@ -235,6 +236,6 @@ function evictedKeyOf(leaseKey: string): string {
 
 function clockProblem(aheadMs: number, maxSkewMs: number): string | undefined {
   if (Math.abs(aheadMs) <= maxSkewMs) return undefined;
-  const off = `${Math.round(Math.abs(aheadMs))} ms ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
-  return `its clock is ${off} the token that was proposed, which is more than maxSkewMs (${maxSkewMs})`;
+  const difference = `${Math.round(Math.abs(aheadMs))} ms ${aheadMs > 0 ? 'ahead of' : 'behind'}`;
+  return `its clock is ${difference} the token that was proposed, which is more than maxSkewMs (${maxSkewMs})`;
 }

@@ -1,42 +1,47 @@
 import { redisScript } from '../redis/scripts/redis-script.js';
 
 /**
- * For so long, and twice the skew, a token is remembered after its lease; later, the node's clock alone keeps tokens
- * growing. Redis keeps the end of that time as an hour of its own clock: a clock that is set back keeps the token for
- * as much longer. A server that counts otherwise may set its clock back by this much.
+ * Time for which a token is kept after its lease, besides twice the skew. Later the node's clock alone makes tokens grow.
+ * Redis measures this time by the same clock: one that is set back keeps the token for longer. On other servers a clock
+ * may be set back by this time, and tokens still grow.
  */
-const FENCE_MS = 3_600_000;
+const FENCE_TTL_MS = 3_600_000;
 
-/** How long a node refuses the lease of an evicted owner that it does not have: far longer than a renewal is under way. */
-const EVICTION_MS = 3_600_000;
+/** Time for which a node refuses a JOIN of an evicted owner. No renewal is under way for nearly so long. */
+const EVICTION_TTL_MS = 3_600_000;
 
 /**
- * The vote of one node, for VOTE and JOIN. `shown` is the token that the lease shows to those who look: the proposal, or
- * that of an acquisition before.
+ * The vote of one node, for VOTE and JOIN. `shown_token` is the token that the lease shows: the proposal, or the token of
+ * an earlier acquisition.
  *
- * lease = `owner|token|attempt|metadata`. fence = the last token granted for the key. since = from when on this node
- * remembers, by its own clock; it is missing on a node that has lost everything. Clocks and tokens are in µs, below
- * 2^53, where doubles are exact. A vote of an earlier attempt than the lease's is late: it counts as somebody else's.
+ * lease = `owner|token|attempt|metadata`.
+ * fence = the last token granted for the key.
+ * since = the time by the node's clock since which it has kept its data; missing on a node that has lost all data.
  *
- * Returns {'granted'}, or {'held', ms left of the lease, lease}, or {'refused', floor, ceiling, clock}: the token has
- * to be greater than floor and at most ceiling, or {'young', seconds since the node started}.
+ * Clocks and tokens are in µs, below 2^53, where doubles are exact. The lease of a later attempt of the same owner counts
+ * as another owner's.
+ *
+ * Returns {'granted'}, {'held', ms left of the lease, lease}, {'refused', floor, ceiling, clock} or {'young', seconds since
+ * the node started}. A token must be greater than the floor and at most the ceiling.
  */
 const VOTE_FUNCTION = `
-local function vote(shown)
+local function vote(shown_token)
   local owner, attempt, proposal, skew = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[6])
   local lease = redis.call('GET', KEYS[1])
   if lease then
-    local holder, token, latest = string.match(lease, '^([^|]*)|(%d+)|(%d+)|')
-    if holder ~= owner or tonumber(latest) > tonumber(attempt) then return {'held', redis.call('PTTL', KEYS[1]), lease} end
-    if token == shown and latest == attempt then
+    local holder, token, lease_attempt = string.match(lease, '^([^|]*)|(%d+)|(%d+)|')
+    local is_others = holder ~= owner or tonumber(lease_attempt) > tonumber(attempt)
+    if is_others then return {'held', redis.call('PTTL', KEYS[1]), lease} end
+    if token == shown_token and lease_attempt == attempt then
       redis.call('PEXPIRE', KEYS[1], ARGV[4])
       return {'granted'}
     end
   end
 
-  if ARGV[7] ~= '0' then
+  local quarantine_ms = tonumber(ARGV[7])
+  if quarantine_ms > 0 then
     local uptime = tonumber(string.match(redis.call('INFO', 'server'), 'uptime_in_seconds:(%d+)'))
-    if uptime * 1000 < tonumber(ARGV[7]) then return {'young', uptime} end
+    if uptime * 1000 < quarantine_ms then return {'young', uptime} end
   end
 
   local time = redis.call('TIME')
@@ -46,33 +51,34 @@ local function vote(shown)
     since = clock
     redis.call('SET', KEYS[3], string.format('%.0f', since))
   end
-  -- No token was ever granted here that was further ahead of the clock than the skew. One that is greater than the clock
-  -- was at 'since', plus the skew, is greater than every token that was forgotten; one that is greater than the clock
-  -- less the skew is greater than every token whose fence has run out.
+  -- No token was granted that was ahead of the clock by more than the skew. Hence a token greater than 'since' plus the
+  -- skew is greater than all tokens of lost data. One greater than the clock minus the skew is greater than all tokens
+  -- whose fence has expired.
   local fence = tonumber(redis.call('GET', KEYS[2])) or 0
   local floor = math.max(fence, since + skew, clock - skew)
   local ceiling = clock + skew
-  -- The clock was set back. Small steps, so that the key is not closed until the clock is there again.
+  -- The clock was set back. One token above the fence is allowed, so that the key is not locked until the clock is there
+  -- again.
   if fence > ceiling then ceiling = fence + 1 end
   if proposal <= floor or proposal > ceiling then
     return {'refused', string.format('%.0f', floor), string.format('%.0f', ceiling), string.format('%.0f', clock)}
   end
 
-  redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4] + ${FENCE_MS} + math.ceil(skew / 500))
-  redis.call('SET', KEYS[1], owner .. '|' .. shown .. '|' .. attempt .. '|' .. ARGV[5], 'PX', ARGV[4])
+  redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4] + ${FENCE_TTL_MS} + math.ceil(skew / 500))
+  redis.call('SET', KEYS[1], owner .. '|' .. shown_token .. '|' .. attempt .. '|' .. ARGV[5], 'PX', ARGV[4])
   return {'granted'}
 end
 `;
 
 /**
- * One node's vote on an acquisition. KEYS: lease, fence, since. ARGV: owner, number of the owner's attempt, proposed
- * token, ttl in ms, metadata, largest skew in µs, restart quarantine in ms. Returns what `VOTE_FUNCTION` does.
+ * One node's vote on an acquisition. KEYS: lease, fence, since. ARGV: owner, number of the owner's attempt, proposed token,
+ * ttl in ms, metadata, largest skew in µs, restart quarantine in ms. Returns the result of `VOTE_FUNCTION`.
  */
 export const VOTE = redisScript({ keys: 3, args: 7, maxCallsPerCommand: 50 }, 'return vote(ARGV[3])', VOTE_FUNCTION);
 
 /**
- * Takes the key for an owner to whom a quorum of the other nodes has just renewed it. KEYS: those of VOTE, evicted. ARGV:
- * those of VOTE, token of the owner's acquisition. Returns what VOTE does, or {'evicted'}.
+ * One node's vote on a lease that a quorum of the other nodes has just renewed. KEYS: those of VOTE, evicted owner. ARGV:
+ * those of VOTE, token of the owner's acquisition. Returns the result of VOTE, or {'evicted'}.
  */
 export const JOIN = redisScript(
   { keys: 4, args: 8, maxCallsPerCommand: 50 },
@@ -84,8 +90,8 @@ return vote(ARGV[8])
 );
 
 /**
- * KEYS: lease. ARGV: owner, number of an attempt of the owner's. Returns 1 if the lease was that attempt's, or an
- * earlier one's, and the key is now free, else 0. It may come at any time: what a later attempt has won stays.
+ * KEYS: lease. ARGV: owner, number of an attempt of the owner's. Deletes the lease of that attempt or an earlier one, never
+ * that of a later attempt: the call may arrive at any time. Returns 1 if there was such a lease, else 0.
  */
 export const TAKE_BACK = redisScript(
   { keys: 1, args: 2, maxCallsPerCommand: 50 },
@@ -98,16 +104,17 @@ return redis.call('DEL', KEYS[1])
 );
 
 /**
- * KEYS: lease, evicted. ARGV: owner. Frees the lease of the owner, whose JOIN is refused from now on. Returns 1 if the
- * lease was the owner's, else 0. A server that is out of memory notes no eviction, and takes no JOIN.
+ * KEYS: lease, evicted owner. ARGV: owner. Deletes the lease of the owner, whose JOIN is refused from now on. Returns 1 if
+ * the lease was the owner's, else 0. A server that is out of
+ * memory refuses SET, and JOIN as well: pcall keeps the script from failing.
  */
 export const EVICT = redisScript(
   { keys: 2, args: 1, maxCallsPerCommand: 50 },
   `
 local lease = redis.call('GET', KEYS[1])
-local freed = 0
-if string.match(lease or '', '^([^|]*)|') == ARGV[1] then freed = redis.call('DEL', KEYS[1]) end
-redis.pcall('SET', KEYS[2], ARGV[1], 'PX', ${EVICTION_MS})
-return freed
+local deleted = 0
+if string.match(lease or '', '^([^|]*)|') == ARGV[1] then deleted = redis.call('DEL', KEYS[1]) end
+redis.pcall('SET', KEYS[2], ARGV[1], 'PX', ${EVICTION_TTL_MS})
+return deleted
 `,
 );

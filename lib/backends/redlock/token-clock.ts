@@ -1,48 +1,51 @@
 import { systemClock } from '../../core/index.js';
 
 /**
- * The tokens that this process proposes: its clock in microseconds, set by the nodes' clocks whenever they refuse a
- * proposal. A wrong clock costs one round. Nodes trust none of it: they take no token that would break the order.
+ * The clock by which this process proposes tokens, in microseconds. A refusal adjusts it to the nodes' clocks: a wrong
+ * clock costs one round. The nodes do not rely on this clock, because they refuse each token that is too small.
  */
 export class TokenClock {
-  #aheadUs = 0;
+  #offsetUs = 0;
 
-  now(): number {
-    return Math.floor((performance.timeOrigin + systemClock.now()) * 1_000 + this.#aheadUs);
+  nowUs(): number {
+    return Math.floor((performance.timeOrigin + systemClock.now()) * 1_000 + this.#offsetUs);
   }
 
-  set(now: number): void {
-    this.#aheadUs += now - this.now();
+  adjustTo(nowUs: number): void {
+    this.#offsetUs += nowUs - this.nowUs();
   }
 }
 
-/** The tokens that a node takes now: greater than `floor`, at most `ceiling`. Both may rise with its clock. */
+/** The tokens that a node grants now: greater than `floor`, at most `ceiling`. Both may rise with the node's clock. */
 export interface TokenWindow {
   readonly floor: number;
   readonly ceiling: number;
 }
 
-/** A token, and how long from now it may get a quorum. */
+/** A token, and the time after which it may get a quorum. */
 export interface Proposal {
   readonly token: number;
-  readonly inMs: number;
+  readonly delayMs: number;
 }
 
-/** The token that `quorum` nodes take soonest: `now`, or as little more as they remember. `undefined`: none. */
-export function soonestToken(windows: readonly TokenWindow[], quorum: number, now: number): Proposal | undefined {
-  const remembered = windows.map(({ floor }) => floor + 1).filter((token) => token > now);
-  const candidates = [now, ...remembered.toSorted((a, b) => a - b)].map((token) => ({
+/**
+ * Returns the token that `quorum` nodes grant soonest: `nowUs`, or a token just above one of the floors. Returns
+ * `undefined` when no token can get a quorum.
+ */
+export function findSoonestToken(windows: readonly TokenWindow[], quorum: number, nowUs: number): Proposal | undefined {
+  const aboveFloors = windows.map(({ floor }) => floor + 1).filter((token) => token > nowUs);
+  const proposals = [nowUs, ...aboveFloors.toSorted((a, b) => a - b)].map((token) => ({
     token,
-    inMs: whenTaken(token, windows, quorum),
+    delayMs: msUntilQuorum(token, windows, quorum),
   }));
-  const soonest = Math.min(...candidates.map(({ inMs }) => inMs));
-  return candidates.find(({ inMs }) => inMs === soonest && inMs !== Infinity);
+  const minDelayMs = Math.min(...proposals.map(({ delayMs }) => delayMs));
+  return proposals.find(({ delayMs }) => delayMs === minDelayMs && delayMs !== Infinity);
 }
 
-function whenTaken(token: number, windows: readonly TokenWindow[], quorum: number): number {
-  const waits = windows
+function msUntilQuorum(token: number, windows: readonly TokenWindow[], quorum: number): number {
+  const delaysMs = windows
     .filter(({ floor }) => token > floor)
     .map(({ ceiling }) => Math.max(0, token - ceiling) / 1_000)
     .toSorted((a, b) => a - b);
-  return waits[quorum - 1] ?? Infinity;
+  return delaysMs[quorum - 1] ?? Infinity;
 }

@@ -3,119 +3,125 @@ import type { Holder, LeaseAttempt } from '../../core/index.js';
 import type { RedlockSettings } from './options.js';
 import type { QuorumCall } from './quorum-call.js';
 import type { RedlockNode, Vote } from './redlock-node.js';
-import { type Proposal, soonestToken, type TokenWindow } from './token-clock.js';
+import { findSoonestToken, type Proposal, type TokenWindow } from './token-clock.js';
 
-/** The back-off after a split vote: at most so many times as long as the vote took, and more as networks vary. */
-const BACKOFF_VOTES = 4;
-const BACKOFF_MS = 10;
+/** Maximum back-off after a split vote, as a multiple of the vote's duration. The constant part covers fast networks. */
+const BACK_OFF_VOTES = 4;
+const BACK_OFF_MS = 10;
 
-type Refused = Vote & { readonly kind: 'refused' };
-type Held = Vote & { readonly kind: 'held' };
+type RefusedVote = Vote & { readonly kind: 'refused' };
+type HeldVote = Vote & { readonly kind: 'held' };
 
-/** Counts the nodes' votes for one owner and one token, as they were when the vote was decided. */
+/** The votes of the nodes on one owner and one token, as they were when the call was decided. */
 export class VoteTally {
-  readonly #granted: number;
-  readonly #refused: readonly (readonly [RedlockNode, Refused])[];
-  readonly #held: readonly Held[];
-  readonly #failed: number;
-  readonly #leads: boolean;
+  readonly #grantedCount: number;
+  readonly #refusedVotes: readonly (readonly [RedlockNode, RefusedVote])[];
+  readonly #heldVotes: readonly HeldVote[];
+  readonly #failedCount: number;
+  readonly #hasFirstNode: boolean;
 
   constructor(
     readonly call: QuorumCall<Vote>,
     readonly token: number,
-    private readonly tookMs: number,
+    private readonly durationMs: number,
     private readonly settings: RedlockSettings,
   ) {
     const votes = [...call.answers];
-    this.#granted = call.count(({ kind }) => kind === 'granted');
-    this.#refused = votes.filter((vote): vote is [RedlockNode, Refused] => vote[1].kind === 'refused');
-    this.#held = votes.map(([, vote]) => vote).filter((vote) => vote.kind === 'held');
-    this.#failed = call.failed;
-    const first = call.nodes.find((node) => call.answers.has(node));
-    this.#leads = first !== undefined && call.answers.get(first)?.kind === 'granted';
+    this.#grantedCount = call.countAnswers(({ kind }) => kind === 'granted');
+    this.#refusedVotes = votes.filter((vote): vote is [RedlockNode, RefusedVote] => vote[1].kind === 'refused');
+    this.#heldVotes = votes.map(([, vote]) => vote).filter((vote) => vote.kind === 'held');
+    this.#failedCount = call.failedCount;
+    const firstNode = call.nodes.find((node) => call.answers.has(node));
+    this.#hasFirstNode = firstNode !== undefined && call.answers.get(firstNode)?.kind === 'granted';
   }
 
-  get won(): boolean {
-    return this.#granted >= this.call.quorum;
+  get isWon(): boolean {
+    return this.#grantedCount >= this.call.quorum;
   }
 
-  /** The middle one of the nodes' clocks. A node that took the token agrees with this process. */
-  now(ours: number): number {
-    const agreeing = Array.from({ length: this.#granted }, () => ours);
-    const clocks = [...this.#refused.map(([, { clock }]) => clock), ...agreeing].toSorted((a, b) => a - b);
-    return clocks[Math.floor(clocks.length / 2)] ?? ours;
+  /** Returns the median of the nodes' clocks. A node that granted the token counts with the clock of this process. */
+  medianUs(processNowUs: number): number {
+    const agreeingClocks = Array.from({ length: this.#grantedCount }, () => processNowUs);
+    const refusingClocks = this.#refusedVotes.map(([, { clock }]) => clock);
+    const clocks = [...refusingClocks, ...agreeingClocks].toSorted((a, b) => a - b);
+    return clocks[Math.floor(clocks.length / 2)] ?? processNowUs;
   }
 
   /**
-   * Where nodes refuse, the token that a quorum of them takes. Where the vote is split, the owner that has the first of
-   * the nodes asks again, and all others give way: one of them gets on.
+   * Returns the proposal of the next round, or `undefined` when no further round helps. After refusals it has the token
+   * that a quorum grants. After a split vote, the owner that has the first node tries again, and the others back off.
    */
-  next(now: number): Proposal | undefined {
-    const better = this.#betterToken(now);
-    if (better || !this.#leads || !this.#split) return better;
-    return { token: Math.max(now, this.token), inMs: randomInt(Math.ceil(this.tookMs) + 1) };
+  nextProposal(nowUs: number): Proposal | undefined {
+    const betterProposal = this.#findBetterProposal(nowUs);
+    if (betterProposal || !this.#hasFirstNode || !this.#isSplit) return betterProposal;
+    return { token: Math.max(nowUs, this.token), delayMs: randomInt(Math.ceil(this.durationMs) + 1) };
   }
 
-  /** Too many nodes are down. */
-  get failed(): boolean {
-    return this.#failed > this.call.spare;
+  /** Whether too many nodes failed for a quorum. */
+  get hasFailed(): boolean {
+    return this.#failedCount > this.call.maxFailures;
   }
 
-  /** No other owner is in the way, and yet the nodes do not take the same token. */
-  get stuck(): boolean {
-    return this.#granted + this.#refused.length >= this.call.quorum;
+  /** Whether a quorum of nodes has no other owner's lease, and yet does not grant the same token. */
+  get isStuck(): boolean {
+    return this.#grantedCount + this.#refusedVotes.length >= this.call.quorum;
   }
 
-  failure(): AggregateError {
-    return this.call.error(new Map(this.#refused.map(([node, { error }]) => [node, error])));
+  noQuorumError(): AggregateError {
+    return this.call.noQuorumError(new Map(this.#refusedVotes.map(([node, { error }]) => [node, error])));
   }
 
-  /** Somebody else is in the way: who, and for how long. */
+  /** Returns the refusal because of other owners, with the holder and the time of the next attempt. */
   refusal(): LeaseAttempt {
-    const { holder } = this.#rival;
-    const retryAfterMs = this.#split ? randomInt(BACKOFF_MS + Math.ceil(this.tookMs * BACKOFF_VOTES)) : this.#freeInMs;
+    const { holder } = this.#strongestRival;
+    const backOffMs = BACK_OFF_MS + Math.ceil(this.durationMs * BACK_OFF_VOTES);
+    const retryAfterMs = this.#isSplit ? randomInt(backOffMs) : this.#msUntilFree;
     return { acquired: false, retryAfterMs, ...(holder ? { holder } : {}) };
   }
 
-  #betterToken(now: number): Proposal | undefined {
-    if (this.#refused.length === 0) return undefined;
+  #findBetterProposal(nowUs: number): Proposal | undefined {
+    if (this.#refusedVotes.length === 0) return undefined;
     const { maxSkewMs, requestTimeoutMs } = this.settings;
-    const taken: TokenWindow = { floor: this.token, ceiling: this.token + maxSkewMs * 1_000 };
-    const windows = [...this.#refused.map(([, vote]) => vote), ...Array.from({ length: this.#granted }, () => taken)];
-    const better = soonestToken(windows, this.call.quorum, now);
-    return better && better.inMs <= requestTimeoutMs ? better : undefined;
+    const grantedWindow: TokenWindow = { floor: this.token, ceiling: this.token + maxSkewMs * 1_000 };
+    const windows = [
+      ...this.#refusedVotes.map(([, vote]) => vote),
+      ...Array.from({ length: this.#grantedCount }, () => grantedWindow),
+    ];
+    const proposal = findSoonestToken(windows, this.call.quorum, nowUs);
+    return proposal && proposal.delayMs <= requestTimeoutMs ? proposal : undefined;
   }
 
-  /** No owner has a quorum, as far as is known. */
-  get #split(): boolean {
-    const unknown = this.call.nodes.length - this.#granted - this.#refused.length - this.#held.length;
-    return this.#rival.votes + unknown < this.call.quorum;
+  /** Whether no owner has a quorum, even if all unknown votes are the strongest rival's. */
+  get #isSplit(): boolean {
+    const knownCount = this.#grantedCount + this.#refusedVotes.length + this.#heldVotes.length;
+    const unknownCount = this.call.nodes.length - knownCount;
+    return this.#strongestRival.voteCount + unknownCount < this.call.quorum;
   }
 
-  /** The one of the others with most votes. */
-  get #rival(): { readonly votes: number; readonly holder: Holder | undefined } {
-    const votes = new Map<string, number>();
-    for (const { owner } of this.#held) votes.set(owner, (votes.get(owner) ?? 0) + 1);
-    const most = Math.max(0, ...votes.values());
-    return { votes: most, holder: this.#held.find(({ owner }) => votes.get(owner) === most)?.holder };
+  /** The other owner that has most nodes. */
+  get #strongestRival(): { readonly voteCount: number; readonly holder: Holder | undefined } {
+    const countByOwner = new Map<string, number>();
+    for (const { owner } of this.#heldVotes) countByOwner.set(owner, (countByOwner.get(owner) ?? 0) + 1);
+    const voteCount = Math.max(0, ...countByOwner.values());
+    return { voteCount, holder: this.#heldVotes.find(({ owner }) => countByOwner.get(owner) === voteCount)?.holder };
   }
 
-  /** When enough leases of others have ended to free a quorum of nodes, as far as is known. */
-  get #freeInMs(): number | null {
-    const needed = this.call.quorum - this.#granted - this.#refused.length;
-    const left = this.#held.map(({ leftMs }) => leftMs).toSorted((a, b) => a - b)[needed - 1];
-    return left === undefined || left === Infinity ? null : left;
+  /** Milliseconds until enough leases of other owners have ended for a quorum; `null` when that is not known. */
+  get #msUntilFree(): number | null {
+    const neededCount = this.call.quorum - this.#grantedCount - this.#refusedVotes.length;
+    const leftMs = this.#heldVotes.map((vote) => vote.leftMs).toSorted((a, b) => a - b)[neededCount - 1];
+    return leftMs === undefined || leftMs === Infinity ? null : leftMs;
   }
 }
 
 /**
- * Whether votes that are still to come change nothing: the token has a quorum; or it can have none, and the reason is
- * clear, other owners or the nodes.
+ * Returns whether further votes change nothing. Either the token has a quorum, or it can have none and the reason is
+ * known: other owners, or failed nodes.
  */
-export function isDecided(call: QuorumCall<Vote>): boolean {
-  const granted = call.count(({ kind }) => kind === 'granted');
-  if (granted >= call.quorum) return true;
-  const against = call.nodes.length - granted - call.waiting;
-  if (against <= call.spare) return false;
-  return call.failed > call.spare || call.failed + call.waiting <= call.spare;
+export function isVoteDecided(call: QuorumCall<Vote>): boolean {
+  const grantedCount = call.countAnswers(({ kind }) => kind === 'granted');
+  if (grantedCount >= call.quorum) return true;
+  const lostCount = call.nodes.length - grantedCount - call.awaitedCount;
+  if (lostCount <= call.maxFailures) return false;
+  return call.failedCount > call.maxFailures || call.failedCount + call.awaitedCount <= call.maxFailures;
 }
