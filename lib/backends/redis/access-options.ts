@@ -22,7 +22,7 @@ export interface RedisCredentials {
 
 /** Options for the login at a server. */
 export interface RedisLoginOptions {
-  /** User and password, or a function that is called for each connection. They replace those in a `url`. */
+  /** User and password that replace those in a `url`, or a function that is called for each connection. */
   readonly credentials?: Given<RedisCredentials>;
   /** Options for a `rediss://` url. `true` makes connections to a `redis://` url use TLS. */
   readonly tls?: RedisTls;
@@ -132,6 +132,6 @@ export function assertAddress(option: string, value: unknown): void {
   const isValid =
     typeof host === 'string' && host !== '' && Number.isInteger(port) && Number(port) > 0 && Number(port) < 65_536;
   if (isValid) return;
-  const shown = shownOption({ host, ...(port === 1 ? {} : { port }) });
-  refuseOption(option, `must have addresses like { host: '10.0.0.1', port: 6379 }; there was ${shown}`);
+  const shownAddress = shownOption({ host, ...(port === 1 ? {} : { port }) });
+  refuseOption(option, `must have addresses like { host: '10.0.0.1', port: 6379 }; there was ${shownAddress}`);
 }

@@ -4,8 +4,8 @@ import { type FailureKind, isLockError, withFailureKind } from '../../core/index
 type ErrorFields = Partial<Record<string, unknown>>;
 
 /**
- * Returns an error that may be logged, with the message and Node's code. ioredis adds the command with all its
- * arguments, which may be a password or the owner of a lock.
+ * Returns an error that may be logged, with the message and Node's code. An error of ioredis also has the arguments of
+ * the command, which may be a password or the owner of a lock.
  */
 export function toLoggableError(error: unknown): Error {
   if (isLockError(error)) return error;

@@ -32,8 +32,8 @@ export {
 } from './access-options.js';
 
 /**
- * Locks on one Redis server (or Valkey, or another server with its protocol), on a master under Sentinel, or on a Cluster
- * (7.0 or newer; with an older one waiters poll). Connects at the start, or with the first request.
+ * Locks on one Redis server, on a master under Sentinel, or on a Cluster. Valkey and other servers with the protocol of
+ * Redis work as well. With a Cluster older than 7.0 waiters poll. Connects at the start, or with the first request.
  *
  * At most 500 commands are under way at a time. Other commands wait in this process; renewals and releases are sent
  * first. The command of an acquisition that its caller has abandoned is never sent.

@@ -22,8 +22,8 @@ const UNKNOWN_COMMAND_PATTERN = /unknown (?:redis )?command/iu;
 const NO_SCRIPTS_PATTERN = /unknown command '?`?eval|scripting engine/iu;
 
 /**
- * Returns the error to show for `cause`, by which a server refused the first lock. It names the commands that the server
- * does not have, because the error of a script does not name them.
+ * Returns the error to show for `cause`, by which a server refused the first lock. The returned error names the commands that
+ * the server does not have, because the error of a script does not name them.
  * @param scriptCommands commands that the scripts of the mode call
  */
 export async function explainStartError(
@@ -43,8 +43,8 @@ export async function explainStartError(
   if (!UNKNOWN_COMMAND_PATTERN.test(message)) return cause;
   const key = leaseKeyOf(prefix, createUnusedName());
   const commands = [['EVAL', FIND_UNKNOWN_COMMANDS, 1, key, ...scriptCommands]] as const;
-  const unknown = await servers.send(key, { commands, read: ([names]) => asList(names) }).catch(() => []);
-  const names = unknown.length > 0 ? unknown.join(', ') : message;
+  const unknownCommands = await servers.send(key, { commands, read: ([names]) => asList(names) }).catch(() => []);
+  const names = unknownCommands.length > 0 ? unknownCommands.join(', ') : message;
   return new LockConfigurationError(
     `mode needs commands that this server does not have: ${names}; queue needs Redis 6.0.6 or newer`,
     'mode',

@@ -39,11 +39,11 @@ interface CommonOptions {
   readonly prefix?: string;
   /**
    * Time without a byte from the server after which the commands under way fail. A command waits for a connection for
-   * the same time. It should be below a third of the TTL. @default 1_000
+   * the same time. A value below a third of the TTL is best. @default 1_000
    */
   readonly requestTimeoutMs?: number;
   /**
-   * Time for which a request that fails is retried before `LockBackendError`. It should be longer than a failover.
+   * Time for which a request that fails is retried before `LockBackendError`: longer than a failover takes.
    * @default 2_000, with Sentinel or a cluster 30_000
    */
   readonly patienceMs?: number;
@@ -156,9 +156,9 @@ export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions
 }
 
 function topologyOf(options: object): keyof Topologies {
-  const [topology, other] = TOPOLOGY_NAMES.filter((name) => Reflect.get(options, name) !== undefined);
+  const [topology, secondTopology] = TOPOLOGY_NAMES.filter((name) => Reflect.get(options, name) !== undefined);
   if (!topology) return refuseOption('url', 'or host, client, sentinels or cluster must be given');
-  if (other) refuseOption(other, `and ${topology} exclude each other: give one of them`);
+  if (secondTopology) refuseOption(secondTopology, `and ${topology} exclude each other: give one of them`);
   return topology;
 }
 
@@ -167,9 +167,9 @@ export function assertPrefix(prefix: unknown): void {
 }
 
 function assertClient(client: unknown): void {
-  const missing = missingMethods(client, isCluster(client) ? CLUSTER_METHODS : CLIENT_METHODS);
-  if (missing.length === 0) return;
-  const problem = Object(client) === client ? `has no ${missing.join(', ')}` : `was ${shownOption(client)}`;
+  const missingNames = missingMethods(client, isCluster(client) ? CLUSTER_METHODS : CLIENT_METHODS);
+  if (missingNames.length === 0) return;
+  const problem = Object(client) === client ? `has no ${missingNames.join(', ')}` : `was ${shownOption(client)}`;
   refuseOption('client', `must be an ioredis client; it ${problem}`);
 }
 
@@ -193,8 +193,8 @@ function missingMethods(client: unknown, methods: readonly string[]): readonly s
 function assertSendsNothingLate(client: RedisClient | RedisCluster): void {
   if (isCluster(client)) return;
   const options: Partial<Record<string, unknown>> = Object(client.options);
-  const resends = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
-  if (options.enableOfflineQueue !== false || resends) {
+  const canResend = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
+  if (options.enableOfflineQueue !== false || canResend) {
     const remedy = 'make it with { enableOfflineQueue: false, maxRetriesPerRequest: 0 }, or give its url';
     refuseOption('client', `sends commands late, which lets two hold a key in mode 'getset': ${remedy}`);
   }

@@ -10,7 +10,7 @@ import { RedisWorld, win } from './redis-world.js';
 
 /** However many others are silent, and whatever became of the subscription. */
 const LATEST_MS = 6_000;
-/** Just longer than the queue waits for a sign of life: `SILENT_MS` of its scripts. */
+/** Just longer than the queue waits for a sign of life: `MAX_WAITER_SILENCE_MS` of its scripts. */
 const PASSED_OVER_MS = 4_900;
 
 describe('waiters that are not told, redis, mode queue', () => {

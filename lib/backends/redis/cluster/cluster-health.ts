@@ -6,7 +6,7 @@ interface WatchedNode {
 }
 
 /**
- * The health of a cluster. It is `up` while one node can be reached, and its detail names the troubles of the others.
+ * The health of a cluster, which is `up` while one node can be reached. Its detail names the troubles of the other nodes.
  * When a node fails or slots move, all holds are in jeopardy until they are renewed.
  */
 export class ClusterHealth {

@@ -9,7 +9,7 @@ import { toLoggableError } from '../error.js';
 
 /** Time between two loads of the slots of a healthy cluster, which does not announce a failover. */
 const REFRESH_MS = 5_000;
-/** Time between two loads while there is trouble. It doubles from the first to the longest. */
+/** First and longest time between two loads while there is trouble. The time doubles in between. */
 const MIN_RETRY_MS = 50;
 const MAX_RETRY_MS = 1_000;
 /** Smallest time between two loads, however many callers need the slots. */
@@ -57,7 +57,7 @@ export class ClusterNodes {
 
   /** Loads the slots. Calls during a load share its answer. Rejects when no node answers. */
   loadSlots(): Promise<SlotMap> {
-    this.#loading ??= detached(() => this.#load()).finally(() => {
+    this.#loading ??= detached(() => this.#loadFromNodes()).finally(() => {
       this.#loading = undefined;
       this.#retries = this.health.hasTrouble ? this.#retries + 1 : 0;
       this.#scheduleLoad(this.#retries > 0 ? Math.min(MIN_RETRY_MS * 2 ** this.#retries, MAX_RETRY_MS) : REFRESH_MS);
@@ -83,7 +83,7 @@ export class ClusterNodes {
   }
 
   /** Asks some masters and, if none of them answers, all known nodes. */
-  async #load(): Promise<SlotMap> {
+  async #loadFromNodes(): Promise<SlotMap> {
     const waitMs = this.#loadedAt + MIN_INTERVAL_MS - systemClock.now();
     if (waitMs > 0) await pause(systemClock, waitMs, { background: true });
     this.#loadedAt = systemClock.now();
@@ -129,9 +129,9 @@ export class ClusterNodes {
 }
 
 function pickRandom(addresses: readonly string[], maxCount: number): string[] {
-  const remaining = [...addresses];
-  const count = Math.min(maxCount, remaining.length);
-  return Array.from({ length: count }, () => remaining.splice(randomInt(remaining.length), 1)).flat();
+  const remainingAddresses = [...addresses];
+  const count = Math.min(maxCount, remainingAddresses.length);
+  return Array.from({ length: count }, () => remainingAddresses.splice(randomInt(remainingAddresses.length), 1)).flat();
 }
 
 function messagesOf(error: unknown): string {

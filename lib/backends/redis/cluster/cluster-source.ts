@@ -8,7 +8,7 @@ const REDIS_PORT = 6_379;
 
 /** Makes the connections to the nodes of a cluster. */
 export interface ClusterSource {
-  /** Text that clients put before every key. It takes part in the choice of the slot. */
+  /** Text that clients put before every key, and by which the slot is chosen, too. */
   readonly keyPrefix: string;
   /** Returns `host:port` of nodes that know the other nodes. */
   seedAddresses(): Promise<readonly string[]>;
@@ -30,25 +30,26 @@ export function createClusterSource({ cluster, credentials, tls, natMap }: Redis
 }
 
 /** Returns a source that duplicates the connections of a given `Cluster`, which is only asked for its nodes. */
-export function createGivenClusterSource(given: RedisCluster): ClusterSource {
-  const { keyPrefix = '', natMap } = given.options;
+export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSource {
+  const { keyPrefix = '', natMap } = givenCluster.options;
   let refreshing: Promise<void> | undefined;
   const onRefreshed = (): void => void (refreshing = undefined);
   return {
     keyPrefix,
     seedAddresses: async () => {
-      if (given.status === 'wait') await given.connect();
-      const nodes = given.nodes('all');
-      if (nodes.length === 0) throw new Error(`the given Cluster is not connected: its status is "${given.status}"`);
+      if (givenCluster.status === 'wait') await givenCluster.connect();
+      const nodes = givenCluster.nodes('all');
+      if (nodes.length === 0)
+        throw new Error(`the given Cluster is not connected: its status is "${givenCluster.status}"`);
       return nodes.map(({ options: { host, port } }) => `${host}:${port}`);
     },
     refreshGivenCluster: () => {
       // A Cluster of ioredis loads its slots only when a command finds no node.
-      refreshing ??= given.call('PING').then(onRefreshed, onRefreshed);
+      refreshing ??= givenCluster.call('PING').then(onRefreshed, onRefreshed);
     },
     createClientSource: (address) => {
       const duplicateNode = (prefix: string) => async () => {
-        const [node] = given.nodes('all');
+        const [node] = givenCluster.nodes('all');
         if (!node) throw new Error('the given Cluster is not connected');
         const location = reachableAddress(address, natMap);
         const options = { ...OWN_CLIENT_OPTIONS, readOnly: false, keyPrefix: prefix, ...location };

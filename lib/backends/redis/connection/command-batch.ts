@@ -64,7 +64,7 @@ export class PendingRequest {
     if (isErrorReply(reply)) {
       const error = toLoggableError(reply);
       this.listener.onErrorReply(error);
-      // The client sees an error only where it is the reply to a whole command. It may reconnect because of READONLY.
+      // The client sees only an error that answers a whole command, and may reconnect because of READONLY.
       const shouldShowClient = isShared && isReadOnlyError(error) && this.listener.claimReadOnlyError();
       return shouldShowClient ? this.#resend({ ...this.mode, isAlone: true }) : this.fail(error);
     }
@@ -156,12 +156,12 @@ export class CommandBatch {
     for (let i = this.#commands.length - 1; i >= this.#firstShareable; i -= 1) {
       const { calls = [], requests = [] } = this.#commands[i] ?? {};
       const [first] = requests;
-      const isAlike =
+      const canShare =
         calls[0]?.script === call.script &&
         first?.mode.isBySource === pending.mode.isBySource &&
         !first.mode.isAlone &&
         first.slot === pending.slot;
-      if (isAlike && calls.length < call.script.maxCallsPerCommand) {
+      if (canShare && calls.length < call.script.maxCallsPerCommand) {
         calls.push(call);
         requests.push(pending);
         return true;
@@ -193,8 +193,9 @@ export class CommandBatch {
       }
     };
     try {
-      const words = 'script' in command ? toEvalCommand(command.script, calls, requests[0]?.mode.isBySource) : command;
-      this.client.call(...words).then(onAnswer, onFailure);
+      const rawCommand =
+        'script' in command ? toEvalCommand(command.script, calls, requests[0]?.mode.isBySource) : command;
+      this.client.call(...rawCommand).then(onAnswer, onFailure);
     } catch (error) {
       onFailure(error);
     }

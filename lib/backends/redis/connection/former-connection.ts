@@ -8,8 +8,8 @@ interface ConnectionIdentity {
 }
 
 /**
- * Has the server end the connection that was replaced. Commands that the network still delays would run after their
- * callers have tried again and are done: a late acquisition would hold its key for a TTL.
+ * Has the server end the connection that was replaced. Commands that the network still delays could run
+ * when their callers have tried again and are done. A late acquisition would hold its key for a TTL.
  */
 export class FormerConnection {
   #identity: ConnectionIdentity | undefined;
@@ -24,7 +24,7 @@ export class FormerConnection {
   }
 
   /** Remembers the number of the present connection, unless the user has no right to `CLIENT ID`. */
-  async learn(client: RedisClient, sendCommand: (...command: [string, string]) => Promise<unknown>): Promise<void> {
+  async remember(client: RedisClient, sendCommand: (...command: [string, string]) => Promise<unknown>): Promise<void> {
     const name = client.options?.connectionName;
     if (name === undefined) return;
     const id = await sendCommand('CLIENT', 'ID').then(String, () => undefined);

@@ -2,9 +2,9 @@ export const SLOT_COUNT = 16_384;
 
 /** Returns the slot of a key: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
 export function slotOf(key: string): number {
-  const open = key.indexOf('{');
-  const close = key.indexOf('}', open + 1);
-  const hashedPart = open >= 0 && close > open + 1 ? key.slice(open + 1, close) : key;
+  const openBrace = key.indexOf('{');
+  const closeBrace = key.indexOf('}', openBrace + 1);
+  const hashedPart = openBrace >= 0 && closeBrace > openBrace + 1 ? key.slice(openBrace + 1, closeBrace) : key;
   return crc16(Buffer.from(hashedPart)) % SLOT_COUNT;
 }
 

@@ -84,7 +84,7 @@ export class OwnClientKeeper implements ClientKeeper {
 
   /** Asks for the number of the connection, so that the server can end it when it has been replaced. */
   onFirstSuccess(sendCommand: (...command: RedisCommand) => Promise<unknown>): void {
-    if (this.#client) void this.#formerConnection.learn(this.#client, sendCommand);
+    if (this.#client) void this.#formerConnection.remember(this.#client, sendCommand);
   }
 
   noAnswerError(): Error {

@@ -62,12 +62,16 @@ export async function makeOwnClient(
   option: string,
 ): Promise<RedisClient> {
   const clientPackage = { name: 'ioredis, version 5 or 6', install: 'ioredis' };
-  const make = await importClient(loadClientMaker, { ...clientPackage, neededBy: `redis({ ${option} })`, option });
+  const createClient = await importClient(loadClientMaker, {
+    ...clientPackage,
+    neededBy: `redis({ ${option} })`,
+    option,
+  });
   const { host, tls } = location;
   const namedTls = host !== undefined && tls ? { tls: withServerName(host, tls) } : {};
   // A unique name proves that a connection on the server belongs to this client.
   const connectionName = `${OWN_CLIENT_OPTIONS.connectionName}:${randomUUID()}`;
-  return withDatabaseCheck(make({ ...OWN_CLIENT_OPTIONS, connectionName, ...location, ...namedTls }, login));
+  return withDatabaseCheck(createClient({ ...OWN_CLIENT_OPTIONS, connectionName, ...location, ...namedTls }, login));
 }
 
 export function tlsOptions(tls: RedisTls | undefined): ConnectionOptions | undefined {

@@ -68,7 +68,7 @@ export class RedisConnection implements RedisServers {
     return this.#source.givenClient?.options?.keyPrefix ?? '';
   }
 
-  /** Makes the client for a subscription. It is not connected yet. */
+  /** Makes the client for a subscription, which is not connected yet. */
   makeSubscriber(): Promise<RedisClient> {
     return this.#source.makeSubscriber?.() ?? this.#source.makeClient();
   }

@@ -1,8 +1,8 @@
 import type { PendingRequest } from './command-batch.js';
 
 /**
- * Maximum number of commands under way. It keeps a server busy, and a server answers so many within some milliseconds:
- * a renewal has to wait for all commands that were sent before it.
+ * Maximum number of commands under way. This number keeps a server busy, which answers it within some milliseconds. With
+ * more, a renewal would have to wait longer for the commands before it.
  */
 const MAX_COMMANDS = 500;
 

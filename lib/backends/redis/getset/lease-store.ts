@@ -31,8 +31,7 @@ interface LeaseReading {
  * - Two callers that find the same expired lease both write. The second learns it from the reply, but has overwritten
  *   the lease of the first, who loses the lock at its next renewal. The second waits until the lease that it wrote ends.
  * - The lease keeps the expiry of the second caller: all processes must use the same `ttlMs` for a key.
- * - A renewal or release reads first and then writes. It writes only if enough of the lease is left for the write to
- *   arrive in time.
+ * - A renewal or release reads first, and writes only if enough of the lease is left for the write to arrive in time.
  * - The lease of a holder that died stays on the server, expired, until the next acquisition.
  */
 export class GetsetLeaseStore extends RedisLeaseStore implements LeaseStore {

@@ -61,8 +61,8 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   /** Whether calls name all their keys; `undefined` until the first call shows whether the server needs it. */
   #declaresKeys: boolean | undefined;
   /**
-   * The last owners that may be in the queue, with their key if they have left. An owner is used once. Thus a message for
-   * an owner that has left means that the network delivered its acquisition late, and the key must be released.
+   * The last owners that may be in the queue, with their key if they have left. An owner is used once. A message for an
+   * owner that has left therefore shows that the network delivered its acquisition late: the key must be released.
    */
   readonly #queuedOwners = new Map<string, string | undefined>();
 
@@ -179,7 +179,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     });
   }
 
-  /** Has all calls name all their keys from now on, as this server demands. It has refused the call as a whole. */
+  /** Has all calls name all their keys from now on, as this server demands. The server has carried out no part of the call. */
   #declareKeys(): void {
     this.#declaresKeys = true;
     this.#scripts = queueScripts({ sharded: this.channels.isSharded, declaresKeys: true });

@@ -24,7 +24,7 @@ export interface WakeUpChannels {
 }
 
 /**
- * The channel on which one server wakes the waiters of this process. It connects for the first waiter: a process without
+ * The channel on which one server wakes the waiters of this process. The first waiter makes it connect: a process without
  * contention has one connection.
  *
  * A message is a hint, because messages may be lost. All waiters retry whenever the subscription begins or ends. While

@@ -69,8 +69,8 @@ async function resolveLogin(login: LoginSource): Promise<Login> {
 
 /**
  * Subscribes to one Sentinel, and calls `onMessage` when it has switched the master. The `failoverDetector` of ioredis
- * is not used: it prints the failures of these connections. It also ends the client for good if a switch comes while the
- * client looks for the master.
+ * is not used: it prints the failures of these connections. If a switch comes while the client looks for the master,
+ * the detector also ends the client for good.
  * @returns function that ends the subscription
  */
 function watchSentinel(
