@@ -7,9 +7,9 @@ import { DIE, type LineScripts, PASS, SILENCE } from './placement-scripts.js';
 /** A unit of the time of schedules is so long that none passes meanwhile. */
 const UNIT_MS = 1_000_000;
 /** What a waiter has that was handed the key and has not asked since: see `GRANT_TTL_MS` of the scripts. */
-const LONGEST_GRANT_MS = 5_000;
+const MAX_GRANT_MS = 5_000;
 /** A schedule that took longer may have seen such a grant end. */
-const LONGEST_RUN_MS = 1_500;
+const MAX_RUN_MS = 1_500;
 const RUNS = 10;
 
 /** More than the queue waits for the question of a waiter, and less than it keeps its place. */
@@ -56,9 +56,9 @@ export class ScriptPlacement {
       const began = performance.now();
       const sights = await this.#run(schedules);
       // A machine that stands still for so long says nothing of the scripts.
-      if (performance.now() - began < LONGEST_RUN_MS) return sights;
+      if (performance.now() - began < MAX_RUN_MS) return sights;
     }
-    throw new Error(`the server is too slow: ${schedules.length} schedules take ${LONGEST_RUN_MS} ms and more`);
+    throw new Error(`the server is too slow: ${schedules.length} schedules take ${MAX_RUN_MS} ms and more`);
   }
 
   async #run(schedules: readonly Schedule[]): Promise<Sight[][]> {
@@ -108,7 +108,7 @@ function sightOf({ does }: Step, reply: unknown, look: unknown, told: ReadonlySe
   const isQuestion = does === 'ask' || does === 'renew' || does === 'release';
   const holdings = holders.map(({ owner, leftMs = 0, fencingToken }): Holding => ({
     owner,
-    ...(leftMs > LONGEST_GRANT_MS ? { left: Math.ceil(leftMs / UNIT_MS) } : {}),
+    ...(leftMs > MAX_GRANT_MS ? { left: Math.ceil(leftMs / UNIT_MS) } : {}),
     ...(fencingToken === undefined ? {} : { token: fencingToken }),
   }));
   return {

@@ -10,7 +10,7 @@ export interface ClientUser {
   onFirstSuccess(): void;
 }
 
-/** The state of a connection's client. Each change is told to the user and reported to the health. */
+/** The state of a connection's client, and the health of its server. The user is told when it may send commands. */
 export class ClientState {
   readonly health = new ReportedHealth();
   #isReady = false;

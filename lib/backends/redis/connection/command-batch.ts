@@ -33,6 +33,7 @@ export interface SendMode {
 export class PendingRequest {
   /** Index among the requests under way; negative while the request waits. */
   index = -1;
+  /** Time when the request began to wait for a usable client; 0 when the client was usable. */
   enqueuedAt = 0;
   /** Number of commands, the confirmation included. */
   readonly size: number;

@@ -57,6 +57,6 @@ export interface ClientSource {
   makeClient(): Promise<RedisClient>;
   /** Makes the client for the subscription, which is not connected yet. @default as `makeClient` does */
   makeSubscriber?(): Promise<RedisClient>;
-  /** Calls `onNewMaster` when another server is made master, which connections do not notice. Returns a function that ends that. */
+  /** Calls `onNewMaster` when another server is made master, which connections do not notice. Returns a function that ends the watch. */
   watchMaster?(health: ReportedHealth, onNewMaster: () => void): () => void;
 }

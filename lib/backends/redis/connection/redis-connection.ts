@@ -21,8 +21,8 @@ const MAX_IDLE_MS = 30_000;
  *
  * Requests are sent in the order of the calls, and those of one event loop iteration in one write. A bounded number of
  * commands is under way at a time. The other requests wait in two queues: acquisitions wait until all renewals and
- * releases have been sent. A request that fails while it waits is never sent. One that was sent may be carried out late,
- * even after its connection was replaced.
+ * releases have been sent. A request that fails while it waits is never sent. A request that was sent may be carried
+ * out late, even after its connection was replaced.
  *
  * The server counts as silent when no byte has come from it for the time-out. A slow reply among others is no silence.
  */
@@ -40,6 +40,7 @@ export class RedisConnection implements RedisServers {
   #unusableSince = 0;
   /** Time of the last reply, or the last time when no reply was expected. */
   #heardAt = 0;
+  /** Number of bytes that the client had read at `#heardAt`. */
   #bytesReadThen: number | undefined;
 
   constructor(
