@@ -112,7 +112,7 @@ export class WakeUpChannel implements WakeUpChannels {
   }
 
   async #check(): Promise<void> {
-    if (!this.wakeUps.any && this.#trouble === undefined) return;
+    if (!this.wakeUps.isAnyWaiting && this.#trouble === undefined) return;
     const client = this.#client;
     if (client?.status !== 'ready') this.#replaceClient();
     else if (await this.#subscribe(client, undefined)) this.#trouble = undefined;
