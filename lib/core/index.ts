@@ -37,7 +37,7 @@ export {
   type StoreTraits,
   type TtlLimits,
 } from './contract/lease-store.js';
-export { type Claim, claimOf, fits, isExclusive, MOST_PERMITS, type Share } from './contract/claim.js';
+export { type Claim, claimOf, fits, isExclusive, MAX_PERMITS, type Share } from './contract/claim.js';
 export { type FailureKind, failureKindOf, type KindOfFailure, withFailureKind } from './contract/failure-kind.js';
 export { type BackendHealth, type HealthSource, type NodeHealth, ReportedHealth } from './contract/health.js';
 export { type Holder, type HolderMetadata } from './contract/holder.js';

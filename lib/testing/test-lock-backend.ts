@@ -7,7 +7,7 @@ import {
   type LeaseState,
   type LeaseStore,
   LockBackendError,
-  MOST_PERMITS,
+  MAX_PERMITS,
 } from '../core/index.js';
 import { MemoryLeaseStore } from '../backends/memory/index.js';
 
@@ -15,7 +15,7 @@ import { MemoryLeaseStore } from '../backends/memory/index.js';
 export class TestLockBackend implements LeaseStore {
   readonly name = 'test';
   readonly guarantee = 'best-effort';
-  readonly traits = { maxPermits: MOST_PERMITS };
+  readonly traits = { maxPermits: MAX_PERMITS };
   readonly #store: MemoryLeaseStore;
   /** Signals that revoke leases, by owner. */
   readonly #revocations = new Map<string, { readonly key: string; readonly controller: AbortController }>();

@@ -8,7 +8,7 @@ import {
   type LeaseState,
   type LeaseStore,
   type Line,
-  MOST_PERMITS,
+  MAX_PERMITS,
   packMetadata,
   ready,
   refusal,
@@ -22,7 +22,7 @@ import {
 export class MemoryLeaseStore implements LeaseStore {
   readonly name = 'memory';
   readonly guarantee = 'best-effort';
-  readonly traits = { maxPermits: MOST_PERMITS };
+  readonly traits = { maxPermits: MAX_PERMITS };
   /** Claims of each key: its holders, and then its waiters. */
   readonly #lines = new Map<string, Line>();
   /** Wake-ups of waiters, by key and owner. */

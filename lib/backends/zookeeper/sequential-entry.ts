@@ -5,7 +5,7 @@ import {
   isExclusive,
   type KeyWaiter,
   type LeaseState,
-  MOST_PERMITS,
+  MAX_PERMITS,
   MAX_WAITERS,
   type Obstacle,
   obstacleOf,
@@ -66,7 +66,7 @@ export class SequentialEntry extends QueueEntry {
   readonly #parent = `${this.settings.base}/${encodeKey(this.settings.key)}`;
   readonly #prefix = contenderPrefix(this.settings.metadata, this.settings.owner);
   readonly #claim = claimOf(this.settings.owner);
-  readonly #hasPermits = this.#claim.of <= MOST_PERMITS;
+  readonly #hasPermits = this.#claim.of <= MAX_PERMITS;
   /** Whether no contender waits for this owner's grant, or those that do were notified of it. */
   #hasNotified = !this.#hasPermits;
 

@@ -19,7 +19,7 @@ export const EXCLUSIVE: Claim = { permits: ALL, of: ALL };
 export const SHARED: Claim = { permits: 1, of: ALL };
 
 /** Largest `limit` of any backend. Owners' names have room for its digits. */
-export const MOST_PERMITS = 10_000;
+export const MAX_PERMITS = 10_000;
 
 /** Options by which a caller says what it wants of a key, see `TryAcquireOptions`. */
 interface ClaimOptions {

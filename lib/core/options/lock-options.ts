@@ -10,7 +10,7 @@ import {
   refuseOption,
   shownOption,
 } from '../kit/option-checks.js';
-import { MOST_PERMITS } from '../contract/claim.js';
+import { MAX_PERMITS } from '../contract/claim.js';
 import type { LockObserver } from '../events/lock-observer.js';
 import type { Clock } from '../time/timers.js';
 
@@ -191,7 +191,7 @@ function assertClaim({ mode, limit, permits }: ResolvedOptions): void {
     if (permits !== undefined) refuseOption('permits', 'needs a limit, of which they are taken');
     return;
   }
-  assertWhole('limit', limit, 1, MOST_PERMITS);
+  assertWhole('limit', limit, 1, MAX_PERMITS);
   if (permits !== undefined) assertWhole('permits', permits, 1, limit);
   if (mode === 'shared') refuseOption('limit', "is for permits: leave out mode: 'shared', which has no limit");
 }

@@ -1,5 +1,5 @@
 import type * as Core from 'nestjs-distributed-lock/core';
-import { type Claim, MOST_PERMITS, type Obstacle } from 'nestjs-distributed-lock/core';
+import { type Claim, MAX_PERMITS, type Obstacle } from 'nestjs-distributed-lock/core';
 
 /** What the core says of a line of nodes: ours, or a mutant of it. */
 export type NodesRule = Pick<typeof Core, 'awaitsEntry' | 'obstacleOf'>;
@@ -95,7 +95,7 @@ function hasWokenInVain(line: Line, next: Line): boolean {
   if (left?.state !== 'inside' && left?.state !== 'told') return false;
   return next.some(({ claim, id, state }, at) => {
     const wasAsleep = line.some((node) => node.id === id && node.state === 'asleep');
-    const isReader = claim.permits === 1 && claim.of > MOST_PERMITS;
+    const isReader = claim.permits === 1 && claim.of > MAX_PERMITS;
     return isReader && wasAsleep && state === 'awake' && taken([...claimsBefore(next, at), claim]) > claim.of;
   });
 }

@@ -6,7 +6,7 @@ import {
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
-  MOST_PERMITS,
+  MAX_PERMITS,
   MAX_WAITERS,
   NotSentError,
   packMetadata,
@@ -54,7 +54,7 @@ type ClaimKind = 'exclusive' | 'shared';
  * few times in ten seconds, which is its sign of life.
  */
 export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
-  override readonly traits = { keepsOrder: true, maxPermits: MOST_PERMITS };
+  override readonly traits = { keepsOrder: true, maxPermits: MAX_PERMITS };
   protected readonly scriptCommands = SCRIPT_COMMANDS;
   readonly #wakeUps: WakeUps;
   #scripts: QueueScripts;
