@@ -13,7 +13,7 @@ import {
 import type { LeaseStoreHarness } from './harness.js';
 
 /** Checks of one theme, by the promise that each one verifies. */
-export type Theme = Readonly<Record<string, (context: CheckContext) => Promise<void>>>;
+export type CheckGroup = Readonly<Record<string, (context: CheckContext) => Promise<void>>>;
 
 /** Maximum milliseconds to wait for an expected event. */
 export const MAX_WAIT_MS = 10_000;
@@ -31,7 +31,7 @@ export interface LeaseRequest {
   readonly metadata?: HolderMetadata;
 }
 
-export interface LeaseAnswer {
+export interface AttemptRecord {
   readonly store: LeaseStore;
   readonly key: string;
   readonly owner: string;
@@ -41,7 +41,7 @@ export interface LeaseAnswer {
   readonly answeredAt: number;
 }
 
-export interface Grant extends LeaseAnswer {
+export interface Grant extends AttemptRecord {
   readonly token: bigint;
   readonly ttlMs: number;
 }
@@ -49,7 +49,7 @@ export interface Grant extends LeaseAnswer {
 /** Context of one check: the clients that it opens, and the leases that it requests. */
 export class CheckContext {
   readonly #openClients: { close(): Promise<void> }[] = [];
-  readonly #grantedAnswers: LeaseAnswer[] = [];
+  readonly #grants: AttemptRecord[] = [];
   #ownerCount = 0;
 
   private constructor(readonly harness: LeaseStoreHarness) {}
@@ -107,13 +107,13 @@ export class CheckContext {
     store: LeaseStore,
     key: string,
     request: LeaseRequest = {},
-  ): Promise<LeaseAnswer & { readonly ttlMs: number }> {
+  ): Promise<AttemptRecord & { readonly ttlMs: number }> {
     const { owner = this.newOwner(), metadata = METADATA } = request;
     const ttlMs = clampTtl(store, request.ttlMs ?? this.harness.shortTtlMs);
     const sentAt = performance.now();
     const attempt = await store.tryAcquire(key, owner, ttlMs, metadata);
     const answer = { store, key, owner, attempt, sentAt, answeredAt: performance.now(), ttlMs };
-    if (attempt.acquired) this.#grantedAnswers.push(answer);
+    if (attempt.acquired) this.#grants.push(answer);
     return answer;
   }
 
@@ -140,12 +140,12 @@ export class CheckContext {
 
   /** Releases all leases and closes all clients. A second release does nothing, and one on a closed client fails. */
   async #end(): Promise<void> {
-    await Promise.allSettled(this.#grantedAnswers.map(({ store, key, owner }) => store.release(key, owner)));
+    await Promise.allSettled(this.#grants.map(({ store, key, owner }) => store.release(key, owner)));
     await Promise.all(this.#openClients.map((client) => client.close()));
   }
 }
 
-export function grantOf({ ttlMs, ...answer }: LeaseAnswer & { readonly ttlMs: number }): Grant | undefined {
+export function grantOf({ ttlMs, ...answer }: AttemptRecord & { readonly ttlMs: number }): Grant | undefined {
   const { attempt } = answer;
   if (!attempt.acquired) return undefined;
   return { ...answer, token: attempt.fencingToken, ttlMs: attempt.ttlMs ?? ttlMs };

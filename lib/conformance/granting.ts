@@ -4,7 +4,7 @@ import {
   LONG_TTL_MS,
   MAX_WAIT_MS,
   eventually,
-  type Theme,
+  type CheckGroup,
   repeatUntil,
   type CheckContext,
   type Grant,
@@ -16,7 +16,7 @@ const CONTENDERS = 50;
 const ROUNDS = 5;
 const TOKEN_LIMIT = 2n ** 52n;
 
-export const granting: Theme = {
+export const granting: CheckGroup = {
   'grants a free key, with a token from 1 to below 2^52': async (context) => {
     const { token } = await context.acquire(await context.openStore(), context.newKey());
     assert.equal(typeof token, 'bigint', 'a fencing token is a bigint');

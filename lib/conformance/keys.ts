@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { LONG_TTL_MS, type Theme } from './check-context.js';
+import { LONG_TTL_MS, type CheckGroup } from './check-context.js';
 
 const MAX_KEY_BYTES = 4_096;
 
@@ -31,7 +31,7 @@ const longKeys = (key: string): readonly string[] =>
 /** Keys that a plain object, or a number, would confuse. */
 const RESERVED_WORDS = ['__proto__', 'constructor', 'undefined', 'null', '0', '*', '/', '..'];
 
-export const keys: Theme = {
+export const keys: CheckGroup = {
   'keeps keys apart that differ in a blank, a letter case or a Unicode form, and takes any text': async (context) => {
     const [store, otherStore] = await context.twoStores();
     const similar = similarKeys(`Aa${context.newKey().replace(/\W/gu, '')}`);

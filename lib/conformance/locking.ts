@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { LockService } from '../core/index.js';
-import { whenAborted, LONG_TTL_MS, MAX_WAIT_MS, type Theme } from './check-context.js';
+import { whenAborted, LONG_TTL_MS, MAX_WAIT_MS, type CheckGroup } from './check-context.js';
 
 /** Promises that a `LockService` on the store keeps. */
-export const locking: Theme = {
+export const locking: CheckGroup = {
   'lets sixty callers of three lock services in one by one, with ever greater fencing tokens': async (context) => {
     const services = await Promise.all(Array.from({ length: 3 }, () => context.openService()));
     const key = context.newKey();

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { isLockError, type LeaseStore, type LockConfigurationError } from '../core/index.js';
-import { LONG_TTL_MS, type Theme } from './check-context.js';
+import { LONG_TTL_MS, type CheckGroup } from './check-context.js';
 
 /** Promises about reading and evicting from outside, for stores that support them. */
-export const looking: Theme = {
+export const looking: CheckGroup = {
   'tells who has a key, where it can tell, and changes nothing by that': async (context) => {
     const { store, otherStore, key } = await context.twoStoresAndKey();
     const { owner, token, ttlMs } = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { LONG_TTL_MS, type Theme, repeatUntil } from './check-context.js';
+import { LONG_TTL_MS, type CheckGroup, repeatUntil } from './check-context.js';
 
-export const renewing: Theme = {
+export const renewing: CheckGroup = {
   'prolongs a lease by renewals': async (context) => {
     const { store, otherStore, key } = await context.twoStoresAndKey();
     const { owner, ttlMs, sentAt } = await context.acquire(store, key);

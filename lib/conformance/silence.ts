@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import type { LeaseStoreHarness } from './harness.js';
-import { whenAborted, assertSettlesInTime, LONG_TTL_MS, MAX_WAIT_MS, type Theme } from './check-context.js';
+import { whenAborted, assertSettlesInTime, LONG_TTL_MS, MAX_WAIT_MS, type CheckGroup } from './check-context.js';
 
 const MAX_DELAY_MS = 500;
 
 /** Promises about a server that keeps its connections, and does not answer. */
-export function silence(freeze: NonNullable<LeaseStoreHarness['freeze']>): Theme {
+export function silence(freeze: NonNullable<LeaseStoreHarness['freeze']>): CheckGroup {
   return {
     'says of no answer that it is none, in time, and goes on when the server answers again': async (context) => {
       const store = await context.openStore();

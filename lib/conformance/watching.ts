@@ -4,14 +4,14 @@ import {
   assertSettlesInTime,
   LONG_TTL_MS,
   MAX_WAIT_MS,
-  type Theme,
+  type CheckGroup,
   type CheckContext,
   type Grant,
   grantOf,
 } from './check-context.js';
 
 /** Promises about watching. A store without `watch` breaks none of them. */
-export const watching: Theme = {
+export const watching: CheckGroup = {
   'lets in who watches a key, and asks when woken or now and then': async (context) => {
     const { store, otherStore, key } = await context.twoStoresAndKey();
     const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });

@@ -54,9 +54,9 @@ export {
 
 // For writers of stores: what most of them need.
 export { AbortListener } from './time/abort-listener.js';
-export { within } from './time/within.js';
+export { settlesWithin as within } from './time/within.js';
 export { areCredentials, type Credentials } from './kit/credentials.js';
-export { type Given, given } from './kit/given.js';
+export { type Given, resolveGiven } from './kit/given.js';
 export {
   assertNumber,
   assertOneOf,
@@ -67,7 +67,7 @@ export {
   shownOption,
 } from './kit/option-checks.js';
 export { Deadline } from './time/deadline.js';
-export { detached } from './time/detached.js';
+export { runDetached as detached } from './time/detached.js';
 export { errorText } from './contract/error-text.js';
 export { importClient } from './kit/import-client.js';
 export { replyTimeout } from './time/reply-timeout.js';
@@ -84,19 +84,19 @@ export { runOutsideLocks } from './holding/call-tree.js';
 export { type Clock, pause, systemClock, type Timer } from './time/timers.js';
 export { ClaimLeases } from './line/claim-leases.js';
 export {
-  alive,
-  ask,
-  holds,
+  withoutExpired,
+  applyClaim,
+  isHolder,
   type Line,
   type LineEntry,
-  ready,
-  refusal,
-  renewed,
-  stateOf,
-  without,
+  findReadyWaiters,
+  createRefusal,
+  withRenewal,
+  describeLine,
+  withoutOwner,
 } from './line/line.js';
-export { type LineCell, type Sight, type Swap } from './line/line-cell.js';
-export { awaitsEntry, holding, type Obstacle, obstacleOf } from './line/obstacle.js';
+export { type LineCell, type CellReading, type CellUpdate } from './line/line-cell.js';
+export { canAwaitEntry, holdsByIndex, type Obstacle, obstacleOf } from './line/obstacle.js';
 export { packLine, unpackLine } from './line/packed-line.js';
 export { WakeUps } from './leasing/wake-ups.js';
 export { trustedUntil } from './leasing/trust.js';

@@ -1,6 +1,6 @@
 import { keyFamily } from '../nest/locked/key-template-names.js';
 
-/** Maximum number of unknown templates with a label: Prometheus keeps a series for each value of a label. */
+/** Maximum number of labels beside those of known templates. Prometheus keeps a series for each value of a label. */
 const MAX_TEMPLATES = 200;
 const OTHERS_LABEL = '(others)';
 

@@ -136,7 +136,7 @@ export class BackendLockStore implements LockStore, AsyncDisposable {
 
   #releaseInBackground(key: string, owner: string): void {
     const request = { owner, ttlMs: MAX_TTL_MS, metadata: this.#metadata, deadline: Deadline.after(0) };
-    runOutsideLocks(() => this.backend.abandon(key, request));
+    runOutsideLocks(() => this.backend.leaveQueue(key, request));
   }
 
   /** Returns the TTL, or the store's minimum if that is longer: a lease may last longer than its owner asked, never shorter. */

@@ -87,7 +87,7 @@ export interface ContendOptions {
   readonly waitMs?: number;
   readonly ttlMs?: number;
   readonly signal?: AbortSignal;
-  readonly blockedBy?: NonNullable<AcquireRequest['blockedBy']>;
+  readonly onBlocked?: NonNullable<AcquireRequest['onBlocked']>;
 }
 
 /** Something that happens once, and that others wait for. */

@@ -17,8 +17,8 @@ export function waiting({ harness, it, alone }: Suite): void {
     const key = contract.key();
     const lease = await contract.win(ours, key, { ttlMs: LONG_TTL_MS });
     const blocked = new Blocked();
-    const { blockedBy } = blocked;
-    const inLine = contract.win(theirs, key, { blockedBy, waitMs: 10_000, ttlMs: LONG_TTL_MS });
+    const { onBlocked } = blocked;
+    const inLine = contract.win(theirs, key, { onBlocked, waitMs: 10_000, ttlMs: LONG_TTL_MS });
     await blocked.once(harness.namesHolder);
     const releasedAt = performance.now();
     await lease.release();
@@ -31,8 +31,8 @@ export function waiting({ harness, it, alone }: Suite): void {
     const key = contract.key();
     const lease = await contract.win(await contract.backend(), key, { ttlMs: LONG_TTL_MS });
     const leases: Lease[] = [];
-    const visit = async (backend: LockBackend, { blockedBy }: Blocked) => {
-      const next = await contract.win(backend, key, { blockedBy, waitMs: 10_000, ttlMs: LONG_TTL_MS });
+    const visit = async (backend: LockBackend, { onBlocked }: Blocked) => {
+      const next = await contract.win(backend, key, { onBlocked, waitMs: 10_000, ttlMs: LONG_TTL_MS });
       leases.push(next);
       await next.release();
     };
@@ -87,8 +87,8 @@ export function waiting({ harness, it, alone }: Suite): void {
     const reason = new Error('no longer wanted');
     const blocked = new Blocked();
     const { signal } = abort;
-    const { blockedBy } = blocked;
-    const inLine = handled(contract.contend(theirs, key, { blockedBy, waitMs: 10_000, signal }));
+    const { onBlocked } = blocked;
+    const inLine = handled(contract.contend(theirs, key, { onBlocked, waitMs: 10_000, signal }));
     await blocked.once(harness.namesHolder);
     abort.abort(reason);
     await expect(failureOf(inLine)).resolves.toBe(reason);
@@ -117,8 +117,8 @@ export function waiting({ harness, it, alone }: Suite): void {
       for (let place = 0; place < 6; place += 1) {
         const backend = await contract.backend();
         const blocked = new Blocked();
-        const { blockedBy } = blocked;
-        const wait = contract.win(backend, key, { blockedBy, waitMs: 10_000, ttlMs: LONG_TTL_MS });
+        const { onBlocked } = blocked;
+        const wait = contract.win(backend, key, { onBlocked, waitMs: 10_000, ttlMs: LONG_TTL_MS });
         waits.push(
           wait.then((next) => {
             served.push(place);
@@ -155,7 +155,7 @@ export function waiting({ harness, it, alone }: Suite): void {
 /** Tells when a contender has learnt that it must wait, which is when it is in the server's queue. */
 class Blocked {
   readonly #told = new Gate();
-  readonly blockedBy = (): void => this.#told.open();
+  readonly onBlocked = (): void => this.#told.open();
 
   /** Where the backend names no holder there is nothing to wait for, and no queue to be in. */
   async once(namesHolder: boolean): Promise<void> {

@@ -30,7 +30,7 @@ describe('LockBackend', () => {
   it('polls with jitter until the deadline, tells who is in the way, and leaves nothing to clean up', async () => {
     await occupy();
     const seen: unknown[] = [];
-    const waiting = backend.acquire('k', request(1_000, { blockedBy: (by) => seen.push(by) }));
+    const waiting = backend.acquire('k', request(1_000, { onBlocked: (by) => seen.push(by) }));
     await clock.advance(1_000);
     await expect(waiting).resolves.toBeNull();
     expect(seen.length).toBeGreaterThanOrEqual(6);
@@ -133,7 +133,7 @@ describe('LockBackend', () => {
     });
 
     it('asks at once for whoever inherits a place in the line', () => {
-      backend.acquire('k', request(10_000, { inherited: true, pass: () => false })).catch(() => undefined);
+      backend.acquire('k', request(10_000, { inherited: true, passQueueEntry: () => false })).catch(() => undefined);
       expect(answers).toHaveLength(MOST_ASKED + 1);
     });
   });

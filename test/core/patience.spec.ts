@@ -32,7 +32,7 @@ describe('patience of LockBackend', () => {
     store.watch = () => () => undefined;
     store.tryAcquire = () => Promise.resolve({ acquired: false, retryAfterMs: null, obstacle });
     const seen: unknown[] = [];
-    const first = backend.acquire('k', request(3_000, { blockedBy: (by) => seen.push(by) }));
+    const first = backend.acquire('k', request(3_000, { onBlocked: (by) => seen.push(by) }));
     const refused = expect(first).rejects.toThrow('lossy could not acquire "k": no connection free');
     await clock.advance(2_999);
     expect(new Set(seen)).toEqual(new Set([obstacle]));
@@ -102,7 +102,7 @@ describe('patience of LockBackend', () => {
       return call();
     };
     const seen: unknown[] = [];
-    const refused = backend.acquire('k', request(1, { blockedBy: (by) => seen.push(by) }));
+    const refused = backend.acquire('k', request(1, { onBlocked: (by) => seen.push(by) }));
     const granted = backend.acquire('free', request(1));
     await clock.advance(40);
     await expect(refused).resolves.toBeNull();

@@ -52,7 +52,7 @@ describe('the health of locks', () => {
 
   it('is up with what this process holds, with advice, and with the servers one by one', async () => {
     const store = new Reporting();
-    store.health.advise('memory', 'maxmemory-policy evicts locks: set noeviction');
+    store.health.setAdvice('memory', 'maxmemory-policy evicts locks: set noeviction');
     const { app, check } = await open(store);
     await app.get(LockService).acquire('a');
     await expect(check()).resolves.toMatchObject({

@@ -69,7 +69,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     mistake: 'leaves a queue entry behind that a caller inherits who has just given up',
     file: 'acquiring/acquisition.ts',
-    from: 'if (this.inherited && !this.pass()) backend.abandon(this.key, this);',
+    from: 'if (this.inherited && !this.passQueueEntry()) backend.leaveQueue(this.key, this);',
     to: '',
   },
   {

@@ -33,7 +33,7 @@ export class DatabaseSize {
       const isFull = status.texts(8).some((error) => error.includes('NOSPACE'));
       const advice = adviceForSize(Number(status.integer(3)), Number(status.integer(12)), isFull);
       this.#hasWarned = advice !== undefined;
-      this.client.health.advise('size', advice);
+      this.client.health.setAdvice('size', advice);
     } catch {
       // The next request reports the failure.
     }

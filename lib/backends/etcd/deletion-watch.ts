@@ -35,7 +35,7 @@ export class DeletionWatch {
     this.#openedAt = systemClock.now();
     const stream = new WatchStream(this.client, (reason, wakes) => this.#onEnd(reason, wakes));
     const clearAdvice = (): void => {
-      if (stream.isCurrent) this.client.health.advise('watch', undefined);
+      if (stream.isCurrent) this.client.health.setAdvice('watch', undefined);
     };
     if (this.#pauseMs === MAX_PAUSE_MS) systemClock.schedule(MAX_PAUSE_MS, clearAdvice, { background: true });
     return stream;
@@ -49,7 +49,7 @@ export class DeletionWatch {
     const hasLasted = systemClock.now() - this.#openedAt >= MAX_PAUSE_MS;
     this.#pauseMs = hasLasted ? MIN_PAUSE_MS : Math.min(this.#pauseMs * 2, MAX_PAUSE_MS);
     const advice = `watches end as soon as they begin, and waiters look every second instead: ${reason}`;
-    this.client.health.advise('watch', this.#pauseMs === MAX_PAUSE_MS ? advice : undefined);
+    this.client.health.setAdvice('watch', this.#pauseMs === MAX_PAUSE_MS ? advice : undefined);
     systemClock.schedule(this.#pauseMs, () => {
       for (const wake of wakes) wake();
     });

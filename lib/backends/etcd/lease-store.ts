@@ -18,7 +18,7 @@ import type { ResolvedEtcdOptions } from './options.js';
 import { StaleConnectionError } from './transport/grpc-connection.js';
 import { EtcdLockNames } from './lock-names.js';
 import { ExclusiveEntry } from './exclusive-entry.js';
-import type { QueueEntry, QueueEntrySettings } from './queue-entry.js';
+import type { QueueEntry, QueueEntryContext } from './queue-entry.js';
 import { ShareEntry } from './share-entry.js';
 import { listKeys, readHolderEntry, readState, valuePrefix } from './readings.js';
 import { pollWhileDown } from './recovery.js';
@@ -33,8 +33,8 @@ export class EtcdLeaseStore implements LeaseStore {
   readonly guarantee = 'consensus';
   /** Limit of the claims to a key: one response lists all of them. */
   readonly traits = { endsWith: 'session', maxPermits: 1_000 } as const;
-  readonly #settings: QueueEntrySettings;
-  readonly #size: DatabaseSize;
+  readonly #context: QueueEntryContext;
+  readonly #databaseSize: DatabaseSize;
   readonly #stopPolling: () => void;
   readonly #entries = new SessionEntries<EtcdSession, QueueEntry>();
   #session: EtcdSession | undefined;
@@ -44,8 +44,8 @@ export class EtcdLeaseStore implements LeaseStore {
   constructor(private readonly options: ResolvedEtcdOptions) {
     const client = new EtcdClient(options);
     const names = new EtcdLockNames(options.prefix);
-    this.#settings = { client, names, watch: new DeletionWatch(client) };
-    this.#size = new DatabaseSize(client);
+    this.#context = { client, names, watch: new DeletionWatch(client) };
+    this.#databaseSize = new DatabaseSize(client);
     this.#stopPolling = pollWhileDown(client, names.sessionName(0n));
   }
 
@@ -54,7 +54,7 @@ export class EtcdLeaseStore implements LeaseStore {
    * @throws LockConfigurationError when etcd refuses the credentials
    */
   async start(): Promise<void> {
-    const { client, names } = this.#settings;
+    const { client, names } = this.#context;
     try {
       await client.read([names.sessionName(0n)]);
     } catch (error) {
@@ -66,10 +66,10 @@ export class EtcdLeaseStore implements LeaseStore {
   async tryAcquire(key: string, owner: string, _ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     try {
       const attempt = await retryOnStaleConnection(() => this.#attempt(key, owner, metadata));
-      this.#size.checkIfDue();
+      this.#databaseSize.checkIfDue();
       return attempt;
     } catch (error) {
-      if (isDatabaseFull(error)) await this.#size.check();
+      if (isDatabaseFull(error)) await this.#databaseSize.check();
       if (!isFinal(error)) throw error;
       throw new LockBackendError(key, { backend: this.name, operation: 'acquire', cause: error });
     }
@@ -88,23 +88,23 @@ export class EtcdLeaseStore implements LeaseStore {
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return (await readHolderEntry(this.#settings, key, owner)) !== undefined;
+    return (await readHolderEntry(this.#context, key, owner)) !== undefined;
   }
 
   look(key: string): Promise<LeaseState> {
-    return readState(this.#settings, key);
+    return readState(this.#context, key);
   }
 
   async evict(key: string, owner: string): Promise<boolean> {
-    const holderEntry = await readHolderEntry(this.#settings, key, owner);
+    const holderEntry = await readHolderEntry(this.#context, key, owner);
     if (!holderEntry) return false;
     const { key: name, createdAt } = holderEntry;
     const deletion = { when: [{ key: name, createdAt }], steps: [{ remove: name }] };
-    return (await this.#settings.client.transact(deletion)).succeeded;
+    return (await this.#context.client.transact(deletion)).succeeded;
   }
 
   keys(prefix: string): AsyncGenerator<readonly string[]> {
-    return listKeys(this.#settings, prefix);
+    return listKeys(this.#context, prefix);
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -115,11 +115,11 @@ export class EtcdLeaseStore implements LeaseStore {
     this.#closed = true;
     this.#stopPolling();
     await this.#endSession();
-    this.#settings.client.close();
+    this.#context.client.close();
   }
 
   get health(): HealthSource {
-    return this.#settings.client.health;
+    return this.#context.client.health;
   }
 
   async #attempt(key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
@@ -138,7 +138,7 @@ export class EtcdLeaseStore implements LeaseStore {
     const value = `${valuePrefix(owner)},${packHolder(metadata).slice(1)}`;
     const share = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
     const Entry = share ? ShareEntry : ExclusiveEntry;
-    return new Entry(this.#settings, session, key, value, share);
+    return new Entry(this.#context, session, key, value, share);
   }
 
   #currentSession(): Promise<EtcdSession> | EtcdSession {
@@ -149,7 +149,7 @@ export class EtcdLeaseStore implements LeaseStore {
 
   /** Ends the last session first: its entries would stand before those of the next. */
   async #openSession(): Promise<EtcdSession> {
-    const { client, names } = this.#settings;
+    const { client, names } = this.#context;
     await this.#endSession();
     this.#session = await EtcdSession.grant(client, names, this.options.sessionTtlMs);
     return this.#session;

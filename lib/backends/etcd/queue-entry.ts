@@ -8,7 +8,7 @@ import type { EtcdLockNames } from './lock-names.js';
 import type { KeyValue, Outcome, Transaction } from './transport/messages.js';
 import type { Watch, WatchedKeys } from './transport/watch-stream.js';
 
-export interface QueueEntrySettings {
+export interface QueueEntryContext {
   readonly client: EtcdClient;
   readonly names: EtcdLockNames;
   readonly watch: DeletionWatch;
@@ -41,7 +41,7 @@ export abstract class QueueEntry {
   #watched: (WatchTarget & { readonly watch: Watch; readonly sessionEnd: AbortListener }) | undefined;
 
   constructor(
-    protected readonly settings: QueueEntrySettings,
+    protected readonly settings: QueueEntryContext,
     readonly session: EtcdSession,
     protected readonly key: string,
     protected readonly value: string,

@@ -1,16 +1,16 @@
 import {
   claimOf,
-  holding,
+  holdsByIndex,
   isExclusive,
   type KeyWaiter,
   type LeaseState,
   MAX_WAITERS,
   unpackHolder,
 } from '../../core/index.js';
-import type { QueueEntrySettings } from './queue-entry.js';
+import type { QueueEntryContext } from './queue-entry.js';
 import type { KeyValue } from './transport/messages.js';
 
-type Settings = Pick<QueueEntrySettings, 'client' | 'names'>;
+type Settings = Pick<QueueEntryContext, 'client' | 'names'>;
 
 const NAMES_PER_PAGE = 1_000;
 
@@ -21,7 +21,7 @@ export async function readState({ client, names }: Settings, key: string): Promi
     { ...names.queueRange(key), limit: 2 * MAX_WAITERS, by: 'age' },
     { key: originName, end: `${originName}\0`, limit: 1, by: 'age' },
   );
-  const isHolding = holdsByIndex(entries);
+  const isHolding = entriesHoldByIndex(entries);
   const waiting = entries.filter((_, index) => !isHolding[index]);
   const waiters = waiting.slice(0, MAX_WAITERS).map(describeOwner);
   const origin = /^\d{1,16}$/u.test(originEntry?.value ?? '') ? BigInt(originEntry?.value ?? '') : undefined;
@@ -48,12 +48,12 @@ export async function readHolderEntry(
     return results.find((entry) => entry !== undefined && isOwnersEntry(entry));
   }
   const [entries = []] = await client.list({ ...queue, by: 'age' });
-  const isHolding = holdsByIndex(entries);
+  const isHolding = entriesHoldByIndex(entries);
   return entries.find((entry, index) => isHolding[index] && isOwnersEntry(entry));
 }
 
-function holdsByIndex(entries: readonly KeyValue[]): boolean[] {
-  return holding(entries.map(({ key }) => claimOf(key)));
+function entriesHoldByIndex(entries: readonly KeyValue[]): boolean[] {
+  return holdsByIndex(entries.map(({ key }) => claimOf(key)));
 }
 
 /** Returns the start of the value of an owner's entry. */

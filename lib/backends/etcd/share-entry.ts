@@ -1,4 +1,4 @@
-import { awaitsEntry, type Claim, claimOf, type LeaseAttempt, type Obstacle, obstacleOf } from '../../core/index.js';
+import { canAwaitEntry, type Claim, claimOf, type LeaseAttempt, type Obstacle, obstacleOf } from '../../core/index.js';
 import { QueueEntry, refusalOf, type Wake } from './queue-entry.js';
 import type { Condition, KeyRange, KeyValue, RangeEdge } from './transport/messages.js';
 
@@ -97,7 +97,7 @@ export class ShareEntry extends QueueEntry {
   /** Puts the entry again, unless it was deleted, which wakes the waiters. Where that fails, they poll. */
   #notifyWaiters(createdAt: bigint, younger: readonly KeyValue[]): void {
     const claim = claimOf(this.name);
-    if (this.#hasNotified || !younger.some((entry) => awaitsEntry(claimOfEntry(entry), claim))) return;
+    if (this.#hasNotified || !younger.some((entry) => canAwaitEntry(claimOfEntry(entry), claim))) return;
     this.#hasNotified = true;
     const { name: key, value, session } = this;
     const putAgain = { when: [{ key, createdAt }], steps: [{ put: key, value, lease: session.lease }] };

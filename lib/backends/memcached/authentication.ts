@@ -1,4 +1,4 @@
-import { type Credentials, type Given, given } from '../../core/index.js';
+import { type Credentials, type Given, resolveGiven } from '../../core/index.js';
 import { MemcachedError, unexpectedReplyError } from './error.js';
 import { areMemcachedCredentials } from './options.js';
 import type { MemcachedConnection } from './transport/connection.js';
@@ -22,7 +22,7 @@ export async function authenticate(
   if (isAuthenticated) return;
   if (credentials === undefined)
     throw refusalError('CLIENT_ERROR whoever has no credentials: see the option "credentials"');
-  const currentCredentials = await given('credentials', credentials, timeoutMs);
+  const currentCredentials = await resolveGiven('credentials', credentials, timeoutMs);
   if (!areMemcachedCredentials(currentCredentials))
     throw new MemcachedError('refused', 'the credentials are not { username, password }, without blanks');
   const text = `${currentCredentials.username} ${currentCredentials.password}`;

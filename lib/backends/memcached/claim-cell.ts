@@ -1,4 +1,11 @@
-import { type LineCell, packLine, type Sight, type Swap, systemClock, unpackLine } from '../../core/index.js';
+import {
+  type LineCell,
+  packLine,
+  type CellReading,
+  type CellUpdate,
+  systemClock,
+  unpackLine,
+} from '../../core/index.js';
 import type { StoredItem } from './dialect.js';
 import { itemNames } from './item-names.js';
 import { readKeyHolder } from './lease-value.js';
@@ -25,7 +32,7 @@ export class ClaimCell implements LineCell<ItemVersion> {
     private readonly prefix: string,
   ) {}
 
-  read(key: string, mayNeedToken: boolean): Promise<Sight<ItemVersion>> {
+  read(key: string, mayNeedToken: boolean): Promise<CellReading<ItemVersion>> {
     const names = itemNames(this.prefix, key);
     return this.ring.nodeOf(key).run(async (connection) => {
       const { dialect, clock } = connection;
@@ -46,7 +53,7 @@ export class ClaimCell implements LineCell<ItemVersion> {
     });
   }
 
-  swap(key: string, { connection: readingConnection, item }: ItemVersion, { line }: Swap): Promise<boolean> {
+  swap(key: string, { connection: readingConnection, item }: ItemVersion, { line }: CellUpdate): Promise<boolean> {
     const names = itemNames(this.prefix, key);
     return this.ring.nodeOf(key).run(async (connection) => {
       const { dialect, clock } = connection;

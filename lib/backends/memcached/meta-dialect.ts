@@ -18,8 +18,8 @@ interface MetaReply {
 }
 
 /**
- * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Every reply has the cas unique
- * and the remaining time of the item, and repeats the number of its request.
+ * Meta commands: https://github.com/memcached/memcached/blob/master/doc/protocol.txt. Every reply repeats the number
+ * of its request. A reply to `mg` also has the cas unique and the remaining time of the item.
  */
 export class MetaDialect implements MemcachedDialect {
   #requestCount = 0;
@@ -79,7 +79,7 @@ export class MetaDialect implements MemcachedDialect {
     return this.#command(`mg ${name} c t v`, ({ code, flags, data }) => {
       if (code === 'EN') return null;
       const [cas, remaining] = [flags.get('c'), flags.get('t')];
-      if (code !== 'VA' || data === undefined || !isCasUnique(cas) || !/^-?\d+$/u.test(remaining ?? ''))
+      if (code !== 'VA' || data === undefined || !isCasValue(cas) || !/^-?\d+$/u.test(remaining ?? ''))
         return undefined;
       return { value: data, cas, remainingS: remaining === '-1' ? Infinity : Number(remaining) };
     });
@@ -106,7 +106,7 @@ export class MetaDialect implements MemcachedDialect {
       text: `${request} O${number}\r\n${value === undefined ? '' : `${value}\r\n`}`,
       read: (part) => {
         const reply = parseReply(part);
-        // Earlier versions do not repeat the number in a miss. A miss grants nothing.
+        // Old versions of memcached do not repeat the number in a miss, which is safe: a miss grants nothing.
         const isReply = reply.flags.get('O') === number || (reply.code === 'EN' && reply.flags.size === 0);
         const result = isReply ? interpret(reply) : undefined;
         if (result === undefined) throw unexpectedReplyError(part.line);
@@ -126,16 +126,18 @@ function parseReply({ line, data }: ReplyPart): MetaReply {
   return { code, data, flags: new Map(flags.filter(Boolean).map((flag) => [flag.slice(0, 1), flag.slice(1)])) };
 }
 
-/** Returns whether a write was carried out. `NS` and `EX`: another item is stored. `NF`: none is. */
+/**
+ * Returns whether a write was carried out, or `undefined` for a reply to another command. `NS` and `EX`: another item is
+ * stored. `NF`: no item is stored.
+ */
 function isCarriedOut(code: string): boolean | undefined {
   if (code === 'HD') return true;
   return ['NS', 'EX', 'NF'].includes(code) ? false : undefined;
 }
 
 /**
- * Returns whether the text is a cas unique. It stays a text because it has 64 bits. A server without cas uniques
- * answers 0.
+ * Returns whether a text is a cas unique, which has too many bits for a number. A server without cas uniques answers 0.
  */
-export function isCasUnique(cas: string | undefined): cas is string {
+export function isCasValue(cas: string | undefined): cas is string {
   return cas !== undefined && /^[1-9]\d{0,19}$/u.test(cas);
 }

@@ -16,8 +16,9 @@ export type MemcachedProtocol = 'auto' | 'meta' | 'classic';
 export interface MemcachedOptions {
   /**
    * Servers as `host:port`, or `host` for port 11211; several as a list, or with commas. Keys are spread over them: all
-   * processes must name the same servers in the same words. The keys of a server that is down cannot be locked. To
-   * change the list, which moves most keys, stop all processes, and delete `<prefix>:servers` on every server.
+   * processes must give the same list, with the same spelling. The keys of a server that is down cannot be locked. A
+   * change of the list moves most keys. Before it stop all processes, and delete the item `<prefix>:servers`, which records
+   * the list, on every server.
    */
   readonly servers: string | readonly string[];
   /** Start of the name of every item: letters, digits, `_`, `.` and `-`. @default 'lock' */
@@ -25,8 +26,8 @@ export interface MemcachedOptions {
   /** Milliseconds that a connection may take to be established. @default 1_000 */
   readonly connectTimeoutMs?: number;
   /**
-   * Milliseconds that a server may take to answer before its connection is closed. Best below a third of the TTL. A
-   * request that is lost on a connection that was idle for as long is sent again on a new one.
+   * Milliseconds that a server may take to answer before its connection is closed. Best below a third of the TTL. On
+   * a connection that was idle for at least this time, a request without a reply is sent again over a new one.
    * @default 1_000
    */
   readonly requestTimeoutMs?: number;
@@ -34,7 +35,7 @@ export interface MemcachedOptions {
   readonly patienceMs?: number;
   /**
    * Commands to use. `auto`: the meta commands where the server has them, otherwise the classic ones. Processes may
-   * differ.
+   * use different ones.
    * @default 'auto'
    */
   readonly protocol?: MemcachedProtocol;

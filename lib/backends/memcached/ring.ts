@@ -68,7 +68,7 @@ export class MemcachedRing {
   }
 
   #report(): void {
-    for (const { name, advice } of this.#nodes) this.health.advise(name, advice && `${name}: ${advice}`);
+    for (const { name, advice } of this.#nodes) this.health.setAdvice(name, advice && `${name}: ${advice}`);
     const failures = this.#nodes.flatMap(({ failure }) => failure?.message ?? []);
     if (failures.length > 0) this.health.report('down', failures.join('; '));
     else this.health.report('up');

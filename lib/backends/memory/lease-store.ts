@@ -1,21 +1,21 @@
 import {
-  alive,
-  ask,
+  withoutExpired,
+  applyClaim,
   type Clock,
   type HolderMetadata,
-  holds,
+  isHolder,
   type LeaseAttempt,
   type LeaseState,
   type LeaseStore,
   type Line,
   MAX_PERMITS,
   packMetadata,
-  ready,
-  refusal,
-  renewed,
-  stateOf,
+  findReadyWaiters,
+  createRefusal,
+  withRenewal,
+  describeLine,
   systemClock,
-  without,
+  withoutOwner,
 } from '../../core/index.js';
 
 /** Smallest exact `LeaseStore`, for tests and for applications of one process: read it before writing another one. */
@@ -34,40 +34,40 @@ export class MemoryLeaseStore implements LeaseStore {
   /** Puts an owner that waits in line. */
   async tryAcquire(key: string, owner: string, ttlMs: number, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const now = this.clock.now();
-    const says = packMetadataSince(metadata, now);
+    const description = packMetadataSince(metadata, now);
     const waitsUntil = this.#wakeUps.get(key)?.has(owner) === true ? Infinity : undefined;
-    const { line, granted } = ask(
+    const { line, granted } = applyClaim(
       this.#liveLine(key),
-      { owner, until: now + ttlMs, says },
+      { owner, until: now + ttlMs, description },
       waitsUntil,
       this.#lastToken + 1n,
     );
     this.#storeLine(key, line);
-    if (!granted) return refusal(line, owner, now);
+    if (!granted) return createRefusal(line, owner, now);
     // Tokens come from one counter for all keys, which leaves no trace of a released key.
     if (granted.token > this.#lastToken) this.#lastToken = granted.token;
     return { acquired: true, fencingToken: granted.token };
   }
 
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const line = renewed(this.#liveLine(key), owner, this.clock.now() + ttlMs);
+    const line = withRenewal(this.#liveLine(key), owner, this.clock.now() + ttlMs);
     if (line) this.#storeLine(key, line);
     return line !== undefined;
   }
 
   /** Releases the key, and wakes the waiters even if the lease has just expired. */
   async release(key: string, owner: string): Promise<boolean> {
-    const wasHeld = holds(this.#liveLine(key), owner);
+    const wasHeld = isHolder(this.#liveLine(key), owner);
     this.#removeOwner(key, owner);
     return wasHeld;
   }
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
-    return holds(this.#liveLine(key), owner);
+    return isHolder(this.#liveLine(key), owner);
   }
 
   async look(key: string): Promise<LeaseState> {
-    return stateOf(this.#liveLine(key), this.clock.now());
+    return describeLine(this.#liveLine(key), this.clock.now());
   }
 
   async *keys(prefix: string): AsyncGenerator<readonly string[]> {
@@ -80,7 +80,7 @@ export class MemoryLeaseStore implements LeaseStore {
     return () => {
       wakeUps.delete(owner);
       if (wakeUps.size === 0 && this.#wakeUps.get(key) === wakeUps) this.#wakeUps.delete(key);
-      if (!holds(this.#liveLine(key), owner)) this.#removeOwner(key, owner);
+      if (!isHolder(this.#liveLine(key), owner)) this.#removeOwner(key, owner);
     };
   }
 
@@ -102,7 +102,7 @@ export class MemoryLeaseStore implements LeaseStore {
   }
 
   #liveLine(key: string): Line {
-    return alive(this.#lines.get(key) ?? [], this.clock.now());
+    return withoutExpired(this.#lines.get(key) ?? [], this.clock.now());
   }
 
   #storeLine(key: string, line: Line): void {
@@ -111,12 +111,12 @@ export class MemoryLeaseStore implements LeaseStore {
   }
 
   #removeOwner(key: string, owner: string): void {
-    this.#storeLine(key, without(this.#liveLine(key), owner));
+    this.#storeLine(key, withoutOwner(this.#liveLine(key), owner));
     this.#wakeReadyOwners(key);
   }
 
   #wakeReadyOwners(key: string): void {
-    for (const owner of ready(this.#liveLine(key))) this.#wakeUps.get(key)?.get(owner)?.();
+    for (const owner of findReadyWaiters(this.#liveLine(key))) this.#wakeUps.get(key)?.get(owner)?.();
   }
 }
 

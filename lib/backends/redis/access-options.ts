@@ -1,5 +1,5 @@
 import type { ConnectionOptions } from 'node:tls';
-import { areCredentials, assertWhole, type Given, given, refuseOption, shownOption } from '../../core/index.js';
+import { areCredentials, assertWhole, type Given, resolveGiven, refuseOption, shownOption } from '../../core/index.js';
 
 /** Options of `node:tls`; `true` stands for its defaults. */
 export type RedisTls = boolean | ConnectionOptions;
@@ -59,7 +59,7 @@ export function createLoginSource(
   if (credentials === undefined) return defaultLogin;
   if (typeof credentials !== 'function') return pickLogin(credentials);
   return async () => {
-    const login = await given(option, credentials, MAX_LOGIN_MS);
+    const login = await resolveGiven(option, credentials, MAX_LOGIN_MS);
     if (!isLogin(login)) throw new Error(`the function ${option} gave no { username, password } of texts`);
     return pickLogin(login);
   };
@@ -84,7 +84,7 @@ export function createSecretLoginSource({
 
 async function resolveSecret(option: string, secret: RedisSecret | undefined): Promise<string | undefined> {
   if (typeof secret !== 'function') return secret;
-  const { text } = await given(option, async () => ({ text: await secret() }), MAX_LOGIN_MS);
+  const { text } = await resolveGiven(option, async () => ({ text: await secret() }), MAX_LOGIN_MS);
   if (typeof text !== 'string') throw new Error(`the function ${option} gave no text`);
   return text;
 }

@@ -61,15 +61,15 @@ export function resolveRedlockOptions(options: RedlockOptions) {
   assertNumber('requestTimeoutMs', requestTimeoutMs, 1, 60_000);
   assertNumber('maxSkewMs', maxSkewMs, 1, 3_600_000);
   assertNumber('restartQuarantineMs', restartQuarantineMs, 0, 2 ** 31 - 1);
-  const nodes = describeNodesBy[option](options);
+  const nodes = resolveNodesBy[option](options);
   assertDifferent(option, nodes);
   const settings: RedlockSettings = { prefix, requestTimeoutMs, maxSkewMs, restartQuarantineMs };
   return { nodes, settings };
 }
 
-const describeNodesBy = { urls: describeUrls, nodes: describeHosts, clients: describeClients };
+const resolveNodesBy = { urls: resolveUrls, nodes: resolveHosts, clients: resolveClients };
 
-function describeUrls({ urls, ...login }: RedlockOptions & RedisLoginOptions) {
+function resolveUrls({ urls, ...login }: RedlockOptions & RedisLoginOptions) {
   assertLogin(login);
   return requireList('urls', urls).map((url) => {
     const { host, port } = readRedisUrl('urls', url, ', each of them');
@@ -77,7 +77,7 @@ function describeUrls({ urls, ...login }: RedlockOptions & RedisLoginOptions) {
   });
 }
 
-function describeHosts({ nodes }: RedlockOptions) {
+function resolveHosts({ nodes }: RedlockOptions) {
   return requireList('nodes', nodes).map((node) => {
     assertOptions(node, HOST_OPTIONS, 'node');
     const { host = '', port = REDIS_PORT, ...access }: Partial<RedisHostOptions> = Object(node);
@@ -87,10 +87,10 @@ function describeHosts({ nodes }: RedlockOptions) {
   });
 }
 
-function describeClients({ clients }: RedlockOptions) {
+function resolveClients({ clients }: RedlockOptions) {
   return requireList('clients', clients).map((client, index) => {
     if (!isClient(client)) refuseOption('clients', 'must be ioredis clients, each of one server and none of a Cluster');
-    return { name: clientName(client) ?? `node ${index + 1}`, source: createGivenClientSource(client) };
+    return { name: serverNameOf(client) ?? `node ${index + 1}`, source: createGivenClientSource(client) };
   });
 }
 
@@ -108,7 +108,7 @@ function assertDifferent(option: string, nodes: readonly { readonly name: string
 }
 
 /** Returns the address of the client's server, or the name of a master under Sentinel. */
-function clientName({ options }: RedisClient): string | undefined {
+function serverNameOf({ options }: RedisClient): string | undefined {
   const { host, port, path, sentinels, name }: Partial<Record<string, unknown>> = Object(options);
   if (Array.isArray(sentinels)) return typeof name === 'string' ? name : undefined;
   if (typeof path === 'string') return path;

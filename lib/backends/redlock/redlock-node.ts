@@ -184,7 +184,7 @@ export class RedlockNode {
     const { maxSkewMs, restartQuarantineMs } = this.settings;
     const [kind, ...details] = asList(await this.#sendVote(owner, call));
     if (kind === 'granted') {
-      this.health.advise('clock', undefined);
+      this.health.setAdvice('clock', undefined);
       return { kind };
     }
     if (kind === 'held') return { kind, ...parseNodeLease(Number(details[0]), String(details[1])) };
@@ -195,7 +195,7 @@ export class RedlockNode {
     if (kind === 'evicted') throw new Error(`${this.name}: the owner was evicted`);
     const [floor = NaN, ceiling = NaN, clock = NaN] = details.map(Number);
     const problem = clockProblem((clock - token) / 1_000, maxSkewMs);
-    this.health.advise('clock', problem);
+    this.health.setAdvice('clock', problem);
     const error = new Error(`${this.name}: refuses the token: ${problem ?? 'it remembers a newer token'}`);
     return { kind: 'refused', floor, ceiling, clock, error };
   }

@@ -175,7 +175,7 @@ export class EnsembleClient {
     this.#isEstablished = true;
     if (this.#session) this.#session.resume(connection);
     else this.#session = new ZooKeeperSession(connection, systemClock);
-    this.health.advise('session', adviceForSession(connection.sessionMs, this.options.sessionTtlMs));
+    this.health.setAdvice('session', adviceForSession(connection.sessionMs, this.options.sessionTtlMs));
     this.failure = undefined;
     this.health.report('up');
     this.#settleWaiters(this.#session);
@@ -183,7 +183,7 @@ export class EnsembleClient {
 
   #onDisconnected(error: Error): void {
     this.#isEstablished = false;
-    this.health.advise('session', undefined);
+    this.health.setAdvice('session', undefined);
     if (error instanceof SessionExpiredError) {
       this.#session?.end();
       this.#session = undefined;

@@ -11,14 +11,14 @@ import type { ZooKeeperSession } from './session.js';
 export class HeldZnode {
   readonly #revocation = new AbortController();
   readonly #watch = new ZnodeWatch();
-  readonly #sessionEnd: AbortListener;
-  #isReleased = false;
+  readonly #sessionEndListener: AbortListener;
+  #hasEnded = false;
 
   constructor(
     private readonly session: ZooKeeperSession,
     readonly znode: OwnZnode,
   ) {
-    this.#sessionEnd = new AbortListener(session.endSignal, this.#onGone);
+    this.#sessionEndListener = new AbortListener(session.endSignal, this.#onGone);
   }
 
   get revoked(): AbortSignal {
@@ -35,19 +35,19 @@ export class HeldZnode {
     if (this.#isOver) return false;
     await Promise.all([this.#checkZnode(session.connection), session.heartbeat()]);
     if (this.#isOver) return false;
-    if (session.trustedFrom(requestedAt) < requestedAt)
+    if (session.latestConfirmedAt(requestedAt) < requestedAt)
       throw new Error('the leader may not have heard of the session in time');
     return true;
   }
 
   end(): void {
-    this.#isReleased = true;
-    this.#sessionEnd.end();
+    this.#hasEnded = true;
+    this.#sessionEndListener.end();
     this.#watch.end();
   }
 
   get #isOver(): boolean {
-    return this.#isReleased || this.revoked.aborted;
+    return this.#hasEnded || this.revoked.aborted;
   }
 
   async #checkZnode(connection: ZooKeeperConnection): Promise<void> {

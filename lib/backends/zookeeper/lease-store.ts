@@ -165,7 +165,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
       const requestedAt = systemClock.now();
       const position = await entry.checkPosition(wake);
       if (!position.znode) return this.#refuse(request, position.holder);
-      const trustedFrom = session.trustedFrom(requestedAt);
+      const trustedFrom = session.latestConfirmedAt(requestedAt);
       const isTrusted = systemClock.now() < trustedUntil(trustedFrom, session.times.trustMs);
       if (isTrusted) return this.#grant(entry, position.znode, trustedFrom);
       await session.confirmWithLeader();

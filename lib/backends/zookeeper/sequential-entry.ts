@@ -1,7 +1,7 @@
 import {
-  awaitsEntry,
+  canAwaitEntry,
   claimOf,
-  holding,
+  holdsByIndex,
   isExclusive,
   type KeyWaiter,
   type LeaseState,
@@ -35,7 +35,7 @@ export class SequentialEntry extends QueueEntry {
   static async readState(connection: ZooKeeperConnection, base: string, key: string): Promise<LeaseState> {
     const parent = `${base}/${encodeKey(key)}`;
     const contenders = await sortContenders(connection, parent, await listChildren(connection, parent));
-    const isHolding = holding(contenders.map(readClaim));
+    const isHolding = holdsByIndex(contenders.map(readClaim));
     const waiting = contenders.filter((_, index) => !isHolding[index]).slice(0, MAX_WAITERS);
     const [holderReadings, waiterReadings] = await Promise.all([
       describeContenders(
@@ -123,7 +123,7 @@ export class SequentialEntry extends QueueEntry {
 
   /** Notifies the contenders behind of the grant, by writing the znode. Where that fails, they poll. */
   #notifyWaiters(connection: ZooKeeperConnection, znode: OwnZnode, younger: readonly string[]): void {
-    if (this.#hasNotified || !younger.some((name) => awaitsEntry(readClaim(name), this.#claim))) return;
+    if (this.#hasNotified || !younger.some((name) => canAwaitEntry(readClaim(name), this.#claim))) return;
     this.#hasNotified = true;
     writeZnode(connection, znode, encodeData(this.settings.metadata)).catch(() => (this.#hasNotified = false));
   }
@@ -184,7 +184,7 @@ async function findHolderZnode(
   owner: string,
 ): Promise<string | undefined> {
   const contenders = await sortContenders(connection, parent, await listChildren(connection, parent));
-  const isHolding = holding(contenders.map(readClaim));
+  const isHolding = holdsByIndex(contenders.map(readClaim));
   return contenders.find((name, index) => isHolding[index] && readOwner(name) === owner);
 }
 

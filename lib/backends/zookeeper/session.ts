@@ -54,7 +54,7 @@ export class ZooKeeperSession {
   }
 
   /** Returns the time from which the answer to a request that was sent at `sentAt` may be trusted for `trustMs`. */
-  trustedFrom(sentAt: number): number {
+  latestConfirmedAt(sentAt: number): number {
     return Math.min(sentAt, this.#provenAt + this.times.trustMs / 2);
   }
 

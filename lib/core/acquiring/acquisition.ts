@@ -3,7 +3,7 @@ import { isLockError, quote } from '../contract/errors.js';
 import type { Holder, HolderMetadata } from '../contract/holder.js';
 import { runOutsideLocks } from '../holding/call-tree.js';
 import type { Hold } from '../holding/hold.js';
-import type { Holds, HoldTurns, LeftEntry } from '../holding/holds.js';
+import type { Holds, HoldTurns, InheritedQueueEntry } from '../holding/holds.js';
 import { newOwner } from '../holding/process-identity.js';
 import type { ServiceContext } from '../holding/service-context.js';
 import type { AcquireRequest } from '../leasing/lease-request.js';
@@ -62,7 +62,7 @@ export class Acquisition implements AcquireRequest {
   }
 
   /** Passes the turn and the queue entry to the next caller of this process, so that callers keep their order of arrival. */
-  pass(): boolean {
+  passQueueEntry(): boolean {
     const { slot, options, owner } = this;
     const { turns } = this.parts;
     if (!this.#passed && haveSameRequest(turns.nextOptions(slot), options)) {
@@ -73,7 +73,7 @@ export class Acquisition implements AcquireRequest {
     return this.#passed;
   }
 
-  blockedBy(by: Holder | Error | undefined): void {
+  onBlocked(by: Holder | Error | undefined): void {
     this.parts.turns.recordObstacle(this.slot, by);
   }
 
@@ -129,7 +129,7 @@ export class Acquisition implements AcquireRequest {
     return newOwner() + suffixOf(this.options);
   }
 
-  #takeOver(previous: Hold | LeftEntry): Promise<Hold | KeyHeld> | Hold {
+  #takeOver(previous: Hold | InheritedQueueEntry): Promise<Hold | KeyHeld> | Hold {
     const { holds, service } = this.parts;
     try {
       if ('owner' in previous) {
@@ -149,7 +149,7 @@ export class Acquisition implements AcquireRequest {
   #request(owner: string): Promise<Hold | KeyHeld> {
     const { turns, service } = this.parts;
     this.owner = owner;
-    this.yields = turns.takeYield(this.slot);
+    this.yields = turns.takeLetOthersAsk(this.slot);
     service.underWay.begin();
     return this.#requestLease().then(
       (granted) => this.#onLease(granted),
@@ -161,7 +161,7 @@ export class Acquisition implements AcquireRequest {
     const { backend, stopped } = this.parts.service;
     const refusal = [stopped, this.signal].find((signal) => signal?.aborted);
     if (!refusal) return backend.acquire(this.key, this);
-    if (this.inherited && !this.pass()) backend.abandon(this.key, this);
+    if (this.inherited && !this.passQueueEntry()) backend.leaveQueue(this.key, this);
     return Promise.reject(refusal.reason);
   }
 

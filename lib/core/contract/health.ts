@@ -43,7 +43,7 @@ export class ReportedHealth {
   }
 
   /** Notes what an operator should change about `topic`. `undefined` ends that advice. */
-  advise(topic: string, advice: string | undefined): void {
+  setAdvice(topic: string, advice: string | undefined): void {
     if (advice === undefined) this.#advice.delete(topic);
     else this.#advice.set(topic, advice);
   }

@@ -1,5 +1,5 @@
 import type { BackendHealth } from '../contract/health.js';
-import { detached } from '../time/detached.js';
+import { runDetached } from '../time/detached.js';
 import { runOutsideLocks } from './call-tree.js';
 import type { Hold } from './hold.js';
 import type { ServiceContext } from './service-context.js';
@@ -13,7 +13,7 @@ export function followHealth({ backend, observers }: ServiceContext, holds: Iter
     told = health.status;
     doubtOrRenew(holds, health);
   };
-  return runOutsideLocks(() => backend.health.onChange((health) => detached(() => onChange(health))));
+  return runOutsideLocks(() => backend.health.onChange((health) => runDetached(() => onChange(health))));
 }
 
 function doubtOrRenew(holds: Iterable<Hold>, { status, detail }: BackendHealth): void {

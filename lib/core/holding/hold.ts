@@ -1,5 +1,5 @@
 import { type Claim, claimFor, shareProperty } from '../contract/claim.js';
-import { detached } from '../time/detached.js';
+import { runDetached } from '../time/detached.js';
 import { LockConfigurationError, LockLostError, type LossReason } from '../contract/errors.js';
 import { HAND_OFF_BITS } from '../options/hand-off-options.js';
 import type { HoldState } from '../events/lock-observer.js';
@@ -94,7 +94,7 @@ export class Hold implements WatchdogListener {
 
   get signal(): AbortSignal {
     const abort = (this.#loss ??= new AbortController());
-    if (!this.isHeld && !abort.signal.aborted) detached(() => abort.abort(this.lossError()));
+    if (!this.isHeld && !abort.signal.aborted) runDetached(() => abort.abort(this.lossError()));
     return abort.signal;
   }
 
@@ -165,7 +165,7 @@ export class Hold implements WatchdogListener {
   }
 
   /** Lets a caller out. Returns whether it was the last one and the hold is not lost: the lease is then the caller's. */
-  exit(): boolean {
+  leave(): boolean {
     this.#entries -= 1;
     if (this.#entries > 0 || this.#lostBy !== undefined) return false;
     if (!this.watchdog.isTrusted) {
@@ -178,18 +178,18 @@ export class Hold implements WatchdogListener {
   }
 
   onJeopardy(cause?: unknown): void {
-    if (!this.#isReleased) detached(() => this.listener.jeopardy(this, cause));
+    if (!this.#isReleased) runDetached(() => this.listener.jeopardy(this, cause));
   }
 
   onSafe(): void {
-    if (!this.#isReleased) detached(() => this.listener.safe(this));
+    if (!this.#isReleased) runDetached(() => this.listener.safe(this));
   }
 
   onLost(reason: LossReason): void {
     if (this.#lostBy !== undefined || this.#isReleased) return;
     this.#lostBy = reason;
     this.#maxHoldTimer?.cancel();
-    detached(() => {
+    runDetached(() => {
       this.listener.lost(this, reason);
       this.#loss?.abort(this.lossError());
     });

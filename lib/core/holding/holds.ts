@@ -14,13 +14,13 @@ import { LeaseReleases } from './lease-releases.js';
 import type { ServiceContext } from './service-context.js';
 import { Watchdog } from './watchdog.js';
 
-/** Queue entry on the server that a caller who gives up leaves to the next caller of this process. */
-export interface LeftEntry {
+/** Entry in the server's queue. A caller who gives up leaves it to the next caller of this process. */
+export interface InheritedQueueEntry {
   readonly owner: string;
 }
 
-/** Turns of a service's callers, who pass on the hold whose lease goes on, or their queue entry on the server. */
-export type HoldTurns = Turns<Hold | LeftEntry>;
+/** Turns of a service's callers. Each caller may give the next one its hold, or its entry in the server's queue. */
+export type HoldTurns = Turns<Hold | InheritedQueueEntry>;
 
 const DONE = Promise.resolve();
 
@@ -31,20 +31,20 @@ export class Holds {
   readonly #releases: LeaseReleases;
   readonly #wheel: TimerWheel;
   readonly #byId = new Map<string, Hold>();
-  /** Holds whose grace time ended before the work under them did. They keep their turn until that ends. */
+  /** Holds that a shutdown has given up while the work under them goes on. The next caller waits until that work ends. */
   readonly #abandoned = new Set<Hold>();
-  /** Age at which a hold is abandoned that begins after the end of the service has begun. */
+  /** Age at which a hold is abandoned. It is limited once a shutdown has begun. */
   #maxAgeMs = Infinity;
 
   constructor(
     private readonly service: ServiceContext,
     private readonly turns: HoldTurns,
-    private readonly handOffs: HandOffOptions,
+    private readonly handOffLimits: HandOffOptions,
   ) {
     const { clock, observers } = service;
     this.#wheel = TimerWheel.of(clock);
     this.#releases = new LeaseReleases(service);
-    this.#joinable = new JoinableHolds(handOffs);
+    this.#joinable = new JoinableHolds(handOffLimits);
     this.#listener = {
       service,
       jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observedState, cause })),
@@ -88,7 +88,7 @@ export class Holds {
 
   /** Ends one handle's part of a hold. The last one passes the lease to the next caller, or releases it. Never rejects. */
   readonly release = (hold: Hold): Promise<void> => {
-    if (!hold.exit()) return hold.hasEnded && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
+    if (!hold.leave()) return hold.hasEnded && this.#abandoned.has(hold) ? this.#endAbandoned(hold) : DONE;
     const { clock, observers } = this.service;
     this.#forget(hold);
     observers.notify('released', () => ({
@@ -97,14 +97,14 @@ export class Holds {
       heldMs: clock.now() - hold.since,
       ...shareProperty(hold.claim),
     }));
-    return this.#passOn(hold);
+    return this.#passOnOrRelease(hold);
   };
 
   /** Releases a hold that its caller never got: observers hear nothing of it. Never rejects. */
   drop(hold: Hold): Promise<void> {
-    if (!hold.exit()) return DONE;
+    if (!hold.leave()) return DONE;
     this.#forget(hold);
-    return this.#passOn(hold, 0);
+    return this.#passOnOrRelease(hold, 0);
   }
 
   /** Ends every hold but those whose key is spared, and resolves when their leases are released. */
@@ -123,8 +123,8 @@ export class Holds {
   }
 
   /**
-   * Ends every hold that began by a time and leaves its key to the TTL, because the work under it still runs. A key is
-   * released when that work ends in time. Returns the longest of these TTLs, with those of holds abandoned earlier.
+   * Abandons every hold that began at `begunBy` or before, because the work under it still runs. Its key becomes free when
+   * that work ends, or with its TTL. Returns the longest time until such a key is free, earlier abandoned holds included.
    */
   abandon(begunBy = Infinity): number {
     let leftMs = 0;
@@ -149,7 +149,7 @@ export class Holds {
     if (hold.isShared) this.#joinable.withdraw(hold);
   }
 
-  #passOn(hold: Hold, closedMs = hold.closedMs): Promise<void> {
+  #passOnOrRelease(hold: Hold, closedMs = hold.closedMs): Promise<void> {
     if (!this.#mayPass(hold)) return runOutsideLocks(() => this.#release(hold, closedMs));
     this.turns.pass(hold.slot, hold);
     return DONE;
@@ -163,8 +163,9 @@ export class Holds {
     const fits =
       haveSameRequest(next, options) && next?.watchdog === true && options.watchdog && options.minHoldMs === 0;
     if (!fits || !hold.canBePassedOn) return false;
-    if (!isExhausted(this.handOffs, watchdog.lease, handOff, this.service.clock.now() - watchdog.since)) return true;
-    this.turns.yieldNext(slot);
+    if (!isExhausted(this.handOffLimits, watchdog.lease, handOff, this.service.clock.now() - watchdog.since))
+      return true;
+    this.turns.letOthersAskNext(slot);
     return false;
   }
 

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign, verify } from 'node:crypto';
 
-/** Proof that a text was written by the process which an owner names. */
+/** Proof that a process wrote a text. The name of the process begins its owners. */
 export interface Signature {
   /** Ed25519 key, 32 bytes in base64url. */
   readonly publicKey: string;
@@ -13,19 +13,19 @@ interface Identity {
   readonly privateKey: KeyObject;
 }
 
-/** Length of 128 bits of a hash in base64url. */
+/** Characters of a hash in base64url that name a process: 132 bits. */
 const NAME_LENGTH = 22;
 
 let identity: Identity | undefined;
-let owners = 0;
+let ownerCount = 0;
 
 /**
  * Returns an owner that was never used before: the process' name and a number. The name is a hash of the process' public
- * key, so that the owner which a server names tells whose signature a sequencer must have.
+ * key. A reader of the owner can therefore check that a sequencer was signed by the same process.
  */
 export function newOwner(): string {
-  owners += 1;
-  return `${ownIdentity().name}.${owners.toString(36)}`;
+  ownerCount += 1;
+  return `${ownIdentity().name}.${ownerCount.toString(36)}`;
 }
 
 /** Signs `text` as this process. */
@@ -34,7 +34,7 @@ export function signText(text: string): Signature {
   return { publicKey, signature: sign(null, Buffer.from(text), privateKey).toString('base64url') };
 }
 
-/** Returns whether the process of `owner` has signed `text`. @throws when the public key is none */
+/** Returns whether the process of `owner` has signed `text`. @throws when `publicKey` is no Ed25519 key */
 export function isSignedBy(owner: string, text: string, { publicKey, signature }: Signature): boolean {
   if (!owner.startsWith(`${nameOf(publicKey)}.`)) return false;
   const key = createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: publicKey }, format: 'jwk' });

@@ -1,5 +1,5 @@
 import { currentLocks } from './lock-handle.js';
-import { within } from '../time/within.js';
+import { settlesWithin } from '../time/within.js';
 import { LockShutdownError } from '../contract/errors.js';
 import type { Holds, HoldTurns } from './holds.js';
 import type { ServiceContext } from './service-context.js';
@@ -79,7 +79,7 @@ export class ServiceEnd {
     this.#isDraining = true;
     void this.parts.leaderships.end();
     if (turns.isBusy && graceMs > 0) {
-      await within(service.clock, graceMs, Promise.race([turns.idle(), this.#graceOver]));
+      await settlesWithin(service.clock, graceMs, Promise.race([turns.idle(), this.#graceOver]));
     }
     return !turns.isBusy;
   }
@@ -111,7 +111,7 @@ export class ServiceEnd {
     if (leftMs === 0) return this.#close(withinMs);
     this.parts.unfollowHealth?.();
     // A session ends with its connection, and would free the keys under the work.
-    within(clock, leftMs, this.parts.turns.idle())
+    settlesWithin(clock, leftMs, this.parts.turns.idle())
       .then(() => backend.close())
       .catch(() => undefined);
     observers.endStreams();
@@ -121,7 +121,7 @@ export class ServiceEnd {
     this.stop();
     const { backend, clock, observers } = this.parts.service;
     const led = this.parts.leaderships.end();
-    await within(
+    await settlesWithin(
       clock,
       withinMs,
       this.parts.holds.end((key) => this.parts.leaderships.haveLock(key)),
@@ -129,7 +129,7 @@ export class ServiceEnd {
     await led;
     if (this.parts.leaderships.haveLock()) return this.#shutdown(withinMs);
     this.parts.unfollowHealth?.();
-    await within(clock, withinMs, backend.close());
+    await settlesWithin(clock, withinMs, backend.close());
     observers.endStreams();
   }
 }

@@ -1,5 +1,5 @@
 import { setInterval } from 'node:timers';
-import { detached } from '../time/detached.js';
+import { runDetached } from '../time/detached.js';
 
 /** Maximum delay of a timer of Node. The interval has nothing to do when it fires. */
 const MAX_DELAY_MS = 2 ** 31 - 1;
@@ -15,7 +15,7 @@ export function beginAwaited(): void {
   pending += 1;
   if (pending > 1) return;
   if (keepAliveTimer) keepAliveTimer.ref();
-  else keepAliveTimer = detached(() => setInterval(() => undefined, MAX_DELAY_MS));
+  else keepAliveTimer = runDetached(() => setInterval(() => undefined, MAX_DELAY_MS));
 }
 
 /** Ends one `beginAwaited`. After the last one the process may exit, even with locks. */

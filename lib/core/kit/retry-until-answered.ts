@@ -5,8 +5,8 @@ const FIRST_RETRY_MS = 20;
 const MAX_RETRY_MS = 1_000;
 
 /**
- * Repeats `ask` in the background, less and less often, until it resolves to true, or until no answer is wanted. Pauses
- * are random, so that processes do not ask a server that comes back at the same moments.
+ * Repeats `ask` with growing pauses until it resolves to true, or until `isWanted` returns false. The pauses do not keep
+ * the process alive. They are random, so that processes do not all ask a restarted server at once.
  */
 export async function retryUntilAnswered(ask: () => Promise<boolean>, isWanted: () => boolean): Promise<void> {
   for (let delay = FIRST_RETRY_MS; isWanted() && !(await ask()); delay = Math.min(delay * 2, MAX_RETRY_MS)) {

@@ -7,7 +7,7 @@ import { whileAwaited } from '../kit/awaited-promises.js';
 import type { ResolvedOptions } from '../options/lock-options.js';
 import { assertCanLook, currentHolder } from '../looking/readings.js';
 import { pause } from '../time/timers.js';
-import { within } from '../time/within.js';
+import { settlesWithin } from '../time/within.js';
 import { Acquisition, type AcquisitionParts } from '../acquiring/acquisition.js';
 import { KeyHeld } from '../acquiring/key-held.js';
 import { Changes } from './changes.js';
@@ -104,7 +104,7 @@ export class Leadership implements AsyncDisposable {
     this.#closed.abort();
     const { graceMs } = this.settings;
     // Readers of changes need not wait for work that goes on.
-    this.#left ??= within(this.parts.service.clock, graceMs, this.over).finally(() => this.#changes.end());
+    this.#left ??= settlesWithin(this.parts.service.clock, graceMs, this.over).finally(() => this.#changes.end());
     return this.#endTerm(reason, this.#left).then((ended) => ended === true);
   }
 
@@ -169,7 +169,7 @@ export class Leadership implements AsyncDisposable {
     await term.release();
     const ledMs = clock.now() - since;
     // On a store without a queue, candidates of other processes ask first.
-    if (!this.#closed.signal.aborted) this.parts.turns.yieldNext(key);
+    if (!this.#closed.signal.aborted) this.parts.turns.letOthersAskNext(key);
     this.#changes.note();
     const fault = error === undefined ? {} : { error };
     observers.notify('termEnded', () => ({ key, fencingToken, ledMs, reason, ...fault }));

@@ -94,7 +94,7 @@ export class Contender {
 
   /** Passes the queue entry to the next caller, unless a request is under way that a release could overtake. */
   #passesEntry(): boolean {
-    return this.#isQueued && !this.#isUnderWay && this.question.request.pass?.() === true;
+    return this.#isQueued && !this.#isUnderWay && this.question.request.passQueueEntry?.() === true;
   }
 
   #assertWanted(): void {
@@ -165,7 +165,7 @@ export class Contender {
     this.#isUnderWay = false;
     this.#isQueued = unwatch !== undefined;
     this.#mayHaveLeftSomething = this.#isQueued || staysInLine || request.inherited === true;
-    request.blockedBy?.(obstacle ?? holder);
+    request.onBlocked?.(obstacle ?? holder);
     const { pollMs, random } = this.contending;
     const poll = pollMs / 2 + random() * pollMs;
     return retryAfterMs === null ? poll : Math.min(poll, retryAfterMs + AFTER_EXPIRY_MS);
@@ -177,7 +177,7 @@ export class Contender {
     const now = clock.now();
     const { since, times } = this.#failing ?? { since: now, times: 0 };
     this.#failing = { since, times: times + 1, error };
-    request.blockedBy?.(error instanceof Error ? error : new Error(String(error)));
+    request.onBlocked?.(error instanceof Error ? error : new Error(String(error)));
     const patienceIsOver = now - since >= this.contending.patienceMs;
     const isFinal = isLockError(error) || failureKindOf(error) === 'value';
     if (deadline.passed || patienceIsOver || isFinal || this.#calledOff) throw error;

@@ -3,11 +3,11 @@ import type { Holder, HolderMetadata } from '../contract/holder.js';
 
 /** Caller's request to a backend. */
 export interface AcquireRequest {
-  /** Name of this acquisition alone, never used again. Only this process can make a name that its signature fits. */
+  /** Unique name of this acquisition. Only a caller that inherits its queue entry uses it again. */
   readonly owner: string;
   /** Milliseconds for which the server keeps the lease without a renewal. Backends with sessions use the session's. */
   readonly ttlMs: number;
-  /** Last part of `ttlMs`, for which the holder does not trust the lease: an answer in it is too late. @default 0 */
+  /** Last part of `ttlMs`, in which the holder no longer trusts the lease. A reply in that time is too late. @default 0 */
   readonly lockDelayMs?: number;
   readonly deadline: Deadline;
   readonly signal?: AbortSignal | undefined;
@@ -23,10 +23,10 @@ export interface AcquireRequest {
    * Called when the caller gives up, is in the server's queue, and has no request under way. Returns whether the next
    * caller of this process goes on at once with the same `owner`: the queue entry is then left on the server.
    */
-  readonly pass?: () => boolean;
+  readonly passQueueEntry?: () => boolean;
   /**
    * Called each time the backend learns what is in the way: the holder, `undefined` for an unknown one, or a failure. A
    * caller whose time is up is told the latest.
    */
-  readonly blockedBy?: (by: Holder | Error | undefined) => void;
+  readonly onBlocked?: (by: Holder | Error | undefined) => void;
 }

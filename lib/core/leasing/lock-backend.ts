@@ -100,7 +100,7 @@ export class LockBackend {
   }
 
   /** @internal Takes a queue entry off the server in the background, for a caller who inherited it and will not ask. */
-  abandon(key: string, { owner, ttlMs, deadline }: AcquireRequest): void {
+  leaveQueue(key: string, { owner, ttlMs, deadline }: AcquireRequest): void {
     this.#cleanUps.add({ key, owner, ttlMs, clock: deadline.clock });
   }
 
@@ -152,7 +152,7 @@ export class LockBackend {
       question.unwatch?.();
       question.resolve(this.#contending.leaseOf(question, attempt, times));
     } else if (!attempt.acquired && question.isFinalRefusal(attempt)) {
-      question.request.blockedBy?.(attempt.holder);
+      question.request.onBlocked?.(attempt.holder);
       if (this.#remove(question)) question.resolve(null);
     } else this.#contend(question);
   }

@@ -4,8 +4,18 @@ import { type HolderMetadata, packHolder } from '../contract/holder.js';
 import type { LeaseState } from '../contract/key-state.js';
 import type { LeaseAttempt, RefusedLease } from '../contract/lease-store.js';
 import { pause, systemClock } from '../time/timers.js';
-import { alive, ask, holds, type Line, ready, refusal, renewed, stateOf, without } from './line.js';
-import type { LineCell, Sight } from './line-cell.js';
+import {
+  withoutExpired,
+  applyClaim,
+  isHolder,
+  type Line,
+  findReadyWaiters,
+  createRefusal,
+  withRenewal,
+  describeLine,
+  withoutOwner,
+} from './line.js';
+import type { LineCell, CellReading } from './line-cell.js';
 
 /** Maximum number of attempts to change a value that others change meanwhile, with pauses that grow. */
 const MAX_ATTEMPTS = 20;
@@ -57,14 +67,14 @@ export class ClaimLeases<Place> {
   ): Promise<LeaseAttempt> {
     if (isExclusive(owner)) this.#exclusive.add(owner);
     const said = packHolder(metadata);
-    const says = said.length > MAX_DESCRIPTION_LENGTH ? '' : said;
+    const description = said.length > MAX_DESCRIPTION_LENGTH ? '' : said;
     const attempt = await this.#change<LeaseAttempt>(key, true, ({ line, now, aheadMs = 0, nextToken, lease }) => {
       if (lease && lease.owner !== owner) return { line, result: refusedBy(lease) };
       const isInLine = line.some((entry) => entry.owner === owner);
       const mayEnter = waits && (isInLine || line.length < this.maxLineLength);
-      const asked = ask(
+      const asked = applyClaim(
         line,
-        { owner, until: now + aheadMs + ttlMs, says },
+        { owner, until: now + aheadMs + ttlMs, description },
         mayEnter ? now + WAITER_MS : undefined,
         nextToken,
       );
@@ -73,7 +83,7 @@ export class ClaimLeases<Place> {
         const result = { acquired: true, fencingToken: token } as const;
         return { line: asked.line, result, ...(token === nextToken ? { token } : {}) };
       }
-      const refused = refusal(asked.line, owner, now);
+      const refused = createRefusal(asked.line, owner, now);
       const retryAfterMs = Math.min(refused.retryAfterMs ?? ASK_MS, ASK_MS);
       const result = { ...refused, retryAfterMs, staysInLine: waits };
       return { line: wasNotedLately(line, owner, now) ? line : asked.line, result };
@@ -84,15 +94,15 @@ export class ClaimLeases<Place> {
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     return this.#change(key, false, ({ line, now, aheadMs = 0 }) => {
-      const next = renewed(line, owner, now + aheadMs + ttlMs);
+      const next = withRenewal(line, owner, now + aheadMs + ttlMs);
       return { line: next ?? line, result: next !== undefined };
     });
   }
 
   async release(key: string, owner: string): Promise<boolean> {
     const wasHeld = await this.#change(key, false, ({ line }) => ({
-      line: without(line, owner),
-      result: holds(line, owner),
+      line: withoutOwner(line, owner),
+      result: isHolder(line, owner),
     }));
     this.#exclusive.delete(owner);
     return wasHeld;
@@ -100,22 +110,26 @@ export class ClaimLeases<Place> {
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const { line, now } = await this.cell.read(key, false);
-    return holds(alive(line, now), owner);
+    return isHolder(withoutExpired(line, now), owner);
   }
 
   /** Resolves to the state of the line, or to `undefined` where the key has none. */
   async look(key: string): Promise<LeaseState | undefined> {
     const { line, now } = await this.cell.read(key, false);
-    return line.length > 0 ? stateOf(alive(line, now), now) : undefined;
+    return line.length > 0 ? describeLine(withoutExpired(line, now), now) : undefined;
   }
 
-  async #change<Result>(key: string, grants: boolean, step: (sight: Sight<Place>) => Step<Result>): Promise<Result> {
+  async #change<Result>(
+    key: string,
+    grants: boolean,
+    step: (sight: CellReading<Place>) => Step<Result>,
+  ): Promise<Result> {
     for (let round = 0; round < MAX_ATTEMPTS; round += 1) {
       const seen = await this.cell.read(key, grants);
-      const sight = { ...seen, line: alive(seen.line, seen.now) };
+      const sight = { ...seen, line: withoutExpired(seen.line, seen.now) };
       const { line, token, result } = step(sight);
       if (line === sight.line) return result;
-      if (await this.cell.swap(key, seen.place, { line, token, ready: ready(line) })) return result;
+      if (await this.cell.swap(key, seen.place, { line, token, ready: findReadyWaiters(line) })) return result;
       await pause(systemClock, randomInt(Math.min(2 ** round + 1, MAX_PAUSE_MS)));
     }
     throw new Error(`others changed the line of the key ${MAX_ATTEMPTS} times meanwhile`);
@@ -126,6 +140,6 @@ function wasNotedLately(line: Line, owner: string, now: number): boolean {
   return line.some((entry) => entry.owner === owner && entry.until > now + WAITER_MS / 2);
 }
 
-function refusedBy({ leftMs, holder }: NonNullable<Sight<unknown>['lease']>): RefusedLease {
+function refusedBy({ leftMs, holder }: NonNullable<CellReading<unknown>['lease']>): RefusedLease {
   return { acquired: false, retryAfterMs: leftMs, ...(holder ? { holder } : {}) };
 }

@@ -2,7 +2,7 @@ import type { Holder } from '../contract/holder.js';
 import type { Line } from './line.js';
 
 /** Result of one reading of a key. */
-export interface Sight<Place> {
+export interface CellReading<Place> {
   /** Claims that have not ended. */
   readonly line: Line;
   /** Time of the server in milliseconds, at the reading or shortly before it. */
@@ -18,7 +18,7 @@ export interface Sight<Place> {
 }
 
 /** New value of a key. */
-export interface Swap {
+export interface CellUpdate {
   readonly line: Line;
   /** Token of a new grant. `undefined`: the key keeps its last token. */
   readonly token: bigint | undefined;
@@ -29,7 +29,7 @@ export interface Swap {
 /** Value that a store keeps for each key, to be read and swapped: all that several holders of a key need. */
 export interface LineCell<Place> {
   /** Reads the value of a key. @param grants whether a new token may be needed */
-  read(key: string, grants: boolean): Promise<Sight<Place>>;
+  read(key: string, grants: boolean): Promise<CellReading<Place>>;
   /** Swaps the value, and resolves to whether it did: another process may have changed it since the reading. */
-  swap(key: string, place: Place, next: Swap): Promise<boolean>;
+  swap(key: string, place: Place, next: CellUpdate): Promise<boolean>;
 }

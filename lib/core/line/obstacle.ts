@@ -8,7 +8,7 @@ export type Obstacle =
   { readonly until: 'end' | 'entry'; readonly at: number } | { readonly until: 'departure'; readonly at?: never };
 
 /** Returns for each claim of a line whether it holds the key. */
-export function holding(line: readonly Claim[]): boolean[] {
+export function holdsByIndex(line: readonly Claim[]): boolean[] {
   let taken = 0;
   return line.map(({ permits, of }) => (taken += permits) <= of);
 }
@@ -21,15 +21,15 @@ export function holding(line: readonly Claim[]): boolean[] {
  */
 export function obstacleOf(claim: Claim, before: readonly Claim[]): Obstacle | undefined {
   if (fits(claim, before)) return undefined;
-  const holds = holding(before);
-  const at = before.findLastIndex((other, i) => excludes(other, claim) || (!holds[i] && awaitsEntry(claim, other)));
+  const holds = holdsByIndex(before);
+  const at = before.findLastIndex((other, i) => excludes(other, claim) || (!holds[i] && canAwaitEntry(claim, other)));
   const nearest = before[at];
   if (!nearest) return { until: 'departure' };
   return { until: excludes(nearest, claim) ? 'end' : 'entry', at };
 }
 
 /** Returns whether `waiter` may watch for the entry of `other`, which is before it in line. */
-export function awaitsEntry(waiter: Claim, other: Claim): boolean {
+export function canAwaitEntry(waiter: Claim, other: Claim): boolean {
   const hasPermits = other.of < EXCLUSIVE.of;
   return hasPermits && !excludes(other, waiter) && other.of >= waiter.of - waiter.permits;
 }

@@ -2,7 +2,9 @@ import type { Line, LineEntry } from './line.js';
 
 /** Returns a line as text, for a store that keeps one value a key. */
 export function packLine(line: Line): string {
-  return JSON.stringify(line.map(({ owner, until, token, says }) => [owner, until, String(token ?? ''), says]));
+  return JSON.stringify(
+    line.map(({ owner, until, token, description }) => [owner, until, String(token ?? ''), description]),
+  );
 }
 
 /** Reads such a text. Returns an empty line for any other text. */
@@ -17,9 +19,14 @@ export function unpackLine(text: string): Line {
 
 function entryOf(fields: unknown): LineEntry[] {
   if (!Array.isArray(fields)) return [];
-  const [owner, until, token, says]: unknown[] = fields;
-  if (typeof owner !== 'string' || typeof until !== 'number' || typeof token !== 'string' || typeof says !== 'string') {
+  const [owner, until, token, description]: unknown[] = fields;
+  if (
+    typeof owner !== 'string' ||
+    typeof until !== 'number' ||
+    typeof token !== 'string' ||
+    typeof description !== 'string'
+  ) {
     return [];
   }
-  return [{ owner, until, says, ...(token === '' ? {} : { token: BigInt(token) }) }];
+  return [{ owner, until, description, ...(token === '' ? {} : { token: BigInt(token) }) }];
 }

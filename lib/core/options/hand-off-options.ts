@@ -14,5 +14,5 @@ export interface HandOffOptions {
 
 /** Bits of a fencing token that count hand-offs, so that callers of one lease have growing tokens too. */
 export const HAND_OFF_BITS: bigint = 11n;
-/** Largest number that these bits can count. It fills most of a turn in line where there is nothing to do inside. */
+/** Largest number that these bits can count. It is enough for `maxHandOffMs` even where the work takes no time. */
 export const MAX_HAND_OFFS = 2_047;

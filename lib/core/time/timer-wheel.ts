@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers';
-import { detached } from './detached.js';
+import { runDetached } from './detached.js';
 import { type Linked, LinkedQueue } from './linked-queue.js';
 import type { Clock, Timer } from './timers.js';
 
@@ -61,7 +61,7 @@ export class TimerWheel {
       this.#slots.delete(time);
       runInIterations(slot);
     };
-    slot.alarm = detached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
+    slot.alarm = runDetached(() => this.clock.schedule(time - this.clock.now(), run, { background: true }));
     return slot;
   }
 }

@@ -1,11 +1,14 @@
 import { replyTimeout } from './reply-timeout.js';
 import type { Clock } from './timers.js';
 
-/** Resolves to whether `task` was over within `ms`. Rejects if `task` does in time; later its outcome is ignored. */
-export function within(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
+/**
+ * Resolves to true if `task` is fulfilled within `ms`, and to false if the time ends first. Rejects with the error of a
+ * `task` that fails in time. A later failure is ignored.
+ */
+export function settlesWithin(clock: Clock, ms: number, task: Promise<unknown>): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const timer = replyTimeout(clock, ms, () => resolve(false), { background: true });
-    const onTime = (): void => {
+    const onFulfilled = (): void => {
       timer.cancel();
       resolve(true);
     };
@@ -13,6 +16,6 @@ export function within(clock: Clock, ms: number, task: Promise<unknown>): Promis
       timer.cancel();
       reject(error);
     };
-    task.then(onTime, onFailure);
+    task.then(onFulfilled, onFailure);
   });
 }

@@ -151,12 +151,12 @@ export class Turns<Handed> {
   }
 
   /** Has the slot's next caller let other processes ask first. */
-  yieldNext(slot: string): void {
+  letOthersAskNext(slot: string): void {
     this.#yielding.add(slot);
   }
 
   /** Returns whether the caller has to let other processes ask first, which it is told once. */
-  takeYield(slot: string): boolean {
+  takeLetOthersAsk(slot: string): boolean {
     return this.#yielding.delete(slot);
   }
 

@@ -90,7 +90,7 @@ export class EtcdWorld implements AsyncDisposable {
 export interface Request {
   readonly waitMs?: number;
   readonly owner?: string;
-  readonly blockedBy?: NonNullable<AcquireRequest['blockedBy']>;
+  readonly onBlocked?: NonNullable<AcquireRequest['onBlocked']>;
   readonly signal?: AbortSignal;
 }
 

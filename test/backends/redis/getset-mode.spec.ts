@@ -111,7 +111,7 @@ describe('redis, mode getset', () => {
     const backend = world.backend({ mode });
     await win(backend, 'key', { metadata: { host: 'a|b', pid: 7 } });
     const seen: unknown[] = [];
-    await contend(backend, 'key', { blockedBy: (by) => void seen.push(by) });
+    await contend(backend, 'key', { onBlocked: (by) => void seen.push(by) });
     expect(seen).toEqual([{ host: 'a|b', pid: 7, since: expect.any(Date) }]);
     await world.operator.set('lock:{key}', 'not a lease');
     await expect(contend(backend, 'key')).resolves.toBeNull();

@@ -100,7 +100,7 @@ describe('redis, mode queue', () => {
       await holder.release();
       await next;
       const seen: unknown[] = [];
-      await contend(world.backend(), 'key', { blockedBy: (by) => void seen.push(by) });
+      await contend(world.backend(), 'key', { onBlocked: (by) => void seen.push(by) });
       expect(seen).toEqual([expect.objectContaining(metadata)]);
     });
 

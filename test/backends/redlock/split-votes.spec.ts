@@ -93,15 +93,15 @@ wantedOf(['redlock']).forEach((name) =>
   }),
 );
 
-type BlockedBy = NonNullable<Parameters<LockBackend['acquire']>[1]['blockedBy']>;
+type BlockedBy = NonNullable<Parameters<LockBackend['acquire']>[1]['onBlocked']>;
 
-function attempt(backend: LockBackend, key: string, waitMs = 0, blockedBy: BlockedBy = () => undefined) {
+function attempt(backend: LockBackend, key: string, waitMs = 0, onBlocked: BlockedBy = () => undefined) {
   return backend.acquire(key, {
     owner: randomUUID(),
     ttlMs: LONG_TTL_MS,
     deadline: Deadline.after(waitMs),
     metadata: { host: 'somewhere', pid: 1 },
-    blockedBy,
+    onBlocked,
   });
 }
 

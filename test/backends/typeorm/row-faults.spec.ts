@@ -207,11 +207,11 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
       const lease = await win('first', backend);
       const inTheWay = new Gate();
       const seen: unknown[] = [];
-      const blockedBy = (by: unknown): void => {
+      const onBlocked = (by: unknown): void => {
         seen.push(by);
         inTheWay.open();
       };
-      const waiting = contract.win(backend, 'second', { waitMs: 20_000, ttlMs: TTL_MS, blockedBy });
+      const waiting = contract.win(backend, 'second', { waitMs: 20_000, ttlMs: TTL_MS, onBlocked });
       await inTheWay.opened;
       expect(String(seen)).toMatch(/all 1 connections/u);
       await lease.release();

@@ -27,7 +27,7 @@ const api = {
     const one = (): Promise<void> =>
       new Promise((resolve, reject) => {
         const backend = zookeeper({ connectString, mode, sessionTtlMs })();
-        contend(backend, key, { waitMs: 60_000, blockedBy: () => resolve() })
+        contend(backend, key, { waitMs: 60_000, onBlocked: () => resolve() })
           .then(onGranted)
           .catch(reject);
       });

@@ -22,7 +22,7 @@ for (const name of wantedOf(['zookeeper'])) {
       const tokens = [first.fencingToken];
       let [inside, most] = [0, 0];
       const visit = async (place: number, { open }: Gate): Promise<void> => {
-        const lease = await win(world.backend(), key, { waitMs: 20_000, blockedBy: open });
+        const lease = await win(world.backend(), key, { waitMs: 20_000, onBlocked: open });
         inside += 1;
         most = Math.max(most, inside);
         served.push(place);

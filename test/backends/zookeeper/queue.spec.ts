@@ -59,9 +59,12 @@ for (const name of wantedOf(['zookeeper'])) {
         const inLine: Promise<void>[] = [];
         // The czxid of a node is the order of its creation.
         const waits = Array.from({ length: 249 }, async (_, place) => {
-          let blockedBy: () => void = () => undefined;
-          inLine.push(new Promise((resolve) => (blockedBy = resolve)));
-          const lease = await win(backends[place % 5] ?? world.backend(), key, { waitMs: 60_000, blockedBy });
+          let onBlocked: () => void = () => undefined;
+          inLine.push(new Promise((resolve) => (onBlocked = resolve)));
+          const lease = await win(backends[place % 5] ?? world.backend(), key, {
+            waitMs: 60_000,
+            onBlocked,
+          });
           tokens.push(lease.fencingToken);
           await lease.release();
         });

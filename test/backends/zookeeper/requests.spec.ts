@@ -46,9 +46,9 @@ for (const name of wantedOf(['zookeeper'])) {
       // A caller who does not wait is not told of the release either.
       expect(await world.server.metric('zk_watch_count')).toBe(0);
       const waited = await during(async () => {
-        let blockedBy: () => void = () => undefined;
-        const inLine = new Promise<void>((resolve) => (blockedBy = resolve));
-        const next = win(theirs, key, { waitMs: 10_000, blockedBy });
+        let onBlocked: () => void = () => undefined;
+        const inLine = new Promise<void>((resolve) => (onBlocked = resolve));
+        const next = win(theirs, key, { waitMs: 10_000, onBlocked });
         await inLine;
         await lease.release();
         await (await next).release();

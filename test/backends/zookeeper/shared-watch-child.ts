@@ -13,12 +13,12 @@ const api = {
     let waiting = 0;
     let onAll: () => void = () => undefined;
     const all = new Promise<void>((resolve) => (onAll = resolve));
-    const blockedBy = (): void => {
+    const onBlocked = (): void => {
       waiting += 1;
       if (waiting === contenders) onAll();
     };
     const one = async (): Promise<void> => {
-      const lease = await contend(backend, key, { waitMs: 20_000, blockedBy });
+      const lease = await contend(backend, key, { waitMs: 20_000, onBlocked });
       await lease?.release();
     };
     const waits = Array.from({ length: contenders }, one);

@@ -22,10 +22,10 @@ for (const name of wantedOf(['zookeeper'])) {
 
     /** Resolves when it stands in line. */
     const inLine = async (backend: LockBackend, key: string, suffix: string): Promise<{ lease: Promise<Lease> }> => {
-      let blockedBy: () => void = () => undefined;
-      const waits = new Promise<void>((resolve) => (blockedBy = resolve));
+      let onBlocked: () => void = () => undefined;
+      const waits = new Promise<void>((resolve) => (onBlocked = resolve));
       const owner = `${randomUUID()}${suffix}`;
-      const lease = win(backend, key, { owner, waitMs: 60_000, blockedBy });
+      const lease = win(backend, key, { owner, waitMs: 60_000, onBlocked });
       await waits;
       return { lease };
     };

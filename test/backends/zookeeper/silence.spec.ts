@@ -30,7 +30,7 @@ for (const name of wantedOf(['zookeeper'])) {
       const key = world.key();
       const lock = await world.service().acquire(key);
       const inLine = new Gate();
-      const waiting = handled(win(backend, key, { waitMs: 25_000, blockedBy: inLine.open }));
+      const waiting = handled(win(backend, key, { waitMs: 25_000, onBlocked: inLine.open }));
       await inLine.opened;
       proxy.forget();
       await lock.release();

@@ -81,18 +81,18 @@ export class ZookeeperWorld {
   }
 }
 
-/** One contender, below the queue of a `LockService`. `blockedBy` is told of holders, as then the contender is in line. */
+/** One contender, below the queue of a `LockService`. `onBlocked` is told of holders, as then the contender is in line. */
 export function contend(
   backend: LockBackend,
   key: string,
-  { waitMs = 0, blockedBy, ...rest }: Partial<AcquireRequest> & { readonly waitMs?: number } = {},
+  { waitMs = 0, onBlocked, ...rest }: Partial<AcquireRequest> & { readonly waitMs?: number } = {},
 ): Promise<Lease | null> {
   return backend.acquire(key, {
     owner: randomUUID(),
     ttlMs: 30_000,
     deadline: Deadline.after(waitMs),
     metadata: { host: 'somewhere', pid: 1 },
-    blockedBy: (by) => by instanceof Error || blockedBy?.(by),
+    onBlocked: (by) => by instanceof Error || onBlocked?.(by),
     ...rest,
   });
 }

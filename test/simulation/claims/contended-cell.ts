@@ -1,4 +1,4 @@
-import type { Line, LineCell, Sight, Swap } from 'nestjs-distributed-lock/core';
+import type { Line, LineCell, CellReading, CellUpdate } from 'nestjs-distributed-lock/core';
 import type { Random } from '../../support/random.js';
 
 const NOW = 1_000;
@@ -17,11 +17,11 @@ export class ContendedCell implements LineCell<Line> {
     private readonly lost: number,
   ) {}
 
-  read(): Promise<Sight<Line>> {
+  read(): Promise<CellReading<Line>> {
     return this.#request(() => ({ line: this.line, now: NOW, nextToken: this.lastToken + 1n, place: this.line }));
   }
 
-  swap(_key: string, place: Line, { line, token }: Swap): Promise<boolean> {
+  swap(_key: string, place: Line, { line, token }: CellUpdate): Promise<boolean> {
     return this.#request(() => {
       if (place !== this.line) return false;
       this.line = line;

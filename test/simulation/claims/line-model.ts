@@ -2,7 +2,10 @@ import type * as Core from 'nestjs-distributed-lock/core';
 import type { Line, LineEntry } from 'nestjs-distributed-lock/core';
 
 /** What the core says of a line in one value: ours, or a mutant of it. */
-export type LineRule = Pick<typeof Core, 'alive' | 'ask' | 'ready' | 'refusal' | 'renewed' | 'without'>;
+export type LineRule = Pick<
+  typeof Core,
+  'withoutExpired' | 'applyClaim' | 'findReadyWaiters' | 'createRefusal' | 'withRenewal' | 'withoutOwner'
+>;
 
 /** How much an owner wants whose name ends like this, in the words of the model. */
 export interface Kind {
@@ -56,7 +59,7 @@ export class LineModel {
     }
     for (const { owner, token } of line) {
       yield this.#asked(world, owner);
-      yield this.#swapped(world, this.rule.without(line, owner), `${owner} leaves`);
+      yield this.#swapped(world, this.rule.withoutOwner(line, owner), `${owner} leaves`);
       if (token !== undefined) yield this.#renewed(world, owner);
     }
     if (world.now <= ticks) yield { ...world, now: world.now + 1, by: 'time passes', from: world };
@@ -84,24 +87,24 @@ export class LineModel {
 
   /** What a store sees. */
   #seen({ line, now }: World): Line {
-    return this.rule.alive(line, now);
+    return this.rule.withoutExpired(line, now);
   }
 
   #asked(world: World, owner: string): World {
     const { now, lastToken } = world;
-    const entry: LineEntry = { owner, until: now + LASTS, says: SAYS };
-    const { line, granted } = this.rule.ask(this.#seen(world), entry, now + LASTS, lastToken + 1n);
+    const entry: LineEntry = { owner, until: now + LASTS, description: SAYS };
+    const { line, granted } = this.rule.applyClaim(this.#seen(world), entry, now + LASTS, lastToken + 1n);
     const next = this.#swapped(world, line, `${owner} asks`);
     if (granted) {
       const isLater = granted.token > lastToken;
       return { ...next, lastToken: isLater ? granted.token : lastToken, alarms: without(next.alarms, owner) };
     }
-    const { retryAfterMs } = this.rule.refusal(line, owner, now);
+    const { retryAfterMs } = this.rule.createRefusal(line, owner, now);
     return { ...next, alarms: new Map(next.alarms).set(owner, now + (retryAfterMs ?? LASTS)) };
   }
 
   #renewed(world: World, owner: string): World {
-    const line = this.rule.renewed(this.#seen(world), owner, world.now + LASTS);
+    const line = this.rule.withRenewal(this.#seen(world), owner, world.now + LASTS);
     return this.#swapped(world, line ?? [], `${owner} renews`);
   }
 
@@ -109,7 +112,7 @@ export class LineModel {
   #swapped(world: World, line: Line, by: string): World {
     const alarms = new Map(world.alarms);
     for (const owner of alarms.keys()) if (line.every((entry) => entry.owner !== owner)) alarms.delete(owner);
-    for (const owner of this.rule.ready(line)) alarms.set(owner, AT_ONCE);
+    for (const owner of this.rule.findReadyWaiters(line)) alarms.set(owner, AT_ONCE);
     return { ...world, line, alarms, by, from: world };
   }
 }

@@ -1,9 +1,9 @@
 import type * as Core from 'nestjs-distributed-lock/core';
-import type { Line, LineCell, Sight as Reading, Swap } from 'nestjs-distributed-lock/core';
+import type { Line, LineCell, CellReading as Reading, CellUpdate } from 'nestjs-distributed-lock/core';
 import type { Schedule, Sight, Step } from './moments.js';
 
 /** Ours, or a mutant's. */
-export type LineCore = Pick<typeof Core, 'alive' | 'ClaimLeases' | 'ready'>;
+export type LineCore = Pick<typeof Core, 'withoutExpired' | 'ClaimLeases' | 'findReadyWaiters'>;
 
 const NOW = 1_000;
 const KEY = 'k';
@@ -19,7 +19,7 @@ class Cell implements LineCell<Line> {
     return { line: this.line, now: NOW, nextToken: this.#lastToken + 1n, place: this.line };
   }
 
-  async swap(_key: string, place: Line, { line, token, ready }: Swap): Promise<boolean> {
+  async swap(_key: string, place: Line, { line, token, ready }: CellUpdate): Promise<boolean> {
     if (place !== this.line) return false;
     this.line = line;
     if (token !== undefined) this.#lastToken = token;
@@ -45,9 +45,9 @@ export async function sightsOfLine(core: LineCore, { moments }: Schedule): Promi
   return sights;
 }
 
-function holdingsIn({ alive, ready }: LineCore, cell: Cell): Sight['holdings'] {
-  const line = alive(cell.line, NOW);
-  const mayEnter = ready(line);
+function holdingsIn({ withoutExpired, findReadyWaiters }: LineCore, cell: Cell): Sight['holdings'] {
+  const line = withoutExpired(cell.line, NOW);
+  const mayEnter = findReadyWaiters(line);
   return line.flatMap(({ owner, until, token }) => {
     if (token !== undefined) return [{ owner, token, left: until - NOW }];
     return mayEnter.includes(owner) ? [{ owner }] : [];

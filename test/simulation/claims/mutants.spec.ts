@@ -34,6 +34,6 @@ describe('is noticed in the model of a line of nodes: a core that', () => {
 
   it('does not give its word', () => {
     expect(wrongLines(core)).toEqual([]);
-    expect(wrongLines({ ...core, awaitsEntry: () => false })).not.toEqual([]);
+    expect(wrongLines({ ...core, canAwaitEntry: () => false })).not.toEqual([]);
   });
 });

@@ -91,7 +91,7 @@ export const OF_THE_LEASES: readonly Mutant[] = [
   {
     mistake: 'does not say who may get in',
     file: 'line/claim-leases.ts',
-    from: 'ready: ready(line) }',
+    from: 'ready: findReadyWaiters(line) }',
     to: 'ready: [] }',
   },
   {
@@ -109,7 +109,7 @@ export const OF_THE_LEASES: readonly Mutant[] = [
   {
     mistake: 'renews a lease that has ended',
     file: 'line/claim-leases.ts',
-    from: 'line: alive(seen.line, seen.now) }',
+    from: 'line: withoutExpired(seen.line, seen.now) }',
     to: 'line: seen.line }',
   },
   {
@@ -153,8 +153,8 @@ export const OF_CONTENTION: readonly Mutant[] = [
   {
     mistake: 'takes a swap for done that was refused',
     file: 'line/claim-leases.ts',
-    from: 'if (await this.cell.swap(key, seen.place, { line, token, ready: ready(line) })) return result;',
-    to: 'await this.cell.swap(key, seen.place, { line, token, ready: ready(line) });\n      return result;',
+    from: 'if (await this.cell.swap(key, seen.place, { line, token, ready: findReadyWaiters(line) })) return result;',
+    to: 'await this.cell.swap(key, seen.place, { line, token, ready: findReadyWaiters(line) });\n      return result;',
   },
   {
     mistake: 'stands in line once more after a lost answer',

@@ -2,7 +2,7 @@ import type * as Core from 'nestjs-distributed-lock/core';
 import { type Claim, MAX_PERMITS, type Obstacle } from 'nestjs-distributed-lock/core';
 
 /** What the core says of a line of nodes: ours, or a mutant of it. */
-export type NodesRule = Pick<typeof Core, 'awaitsEntry' | 'obstacleOf'>;
+export type NodesRule = Pick<typeof Core, 'canAwaitEntry' | 'obstacleOf'>;
 
 export interface NodesBounds {
   readonly longest: number;
@@ -71,7 +71,7 @@ function woken(line: Line, isEvent: (watches: NonNullable<Node['watches']>) => b
 
 function looked(rule: NodesRule, line: Line, at: number, { claim, id }: Node): Line {
   const obstacle = rule.obstacleOf(claim, claimsBefore(line, at));
-  const owesWord = line.slice(at + 1).some((behind) => rule.awaitsEntry(behind.claim, claim));
+  const owesWord = line.slice(at + 1).some((behind) => rule.canAwaitEntry(behind.claim, claim));
   if (!obstacle) return line.with(at, { claim, id, state: owesWord ? 'inside' : 'told' });
   const { until } = obstacle;
   return line.with(at, { claim, id, state: 'asleep', watches: { until, id: line[obstacle.at ?? -1]?.id } });

@@ -1,4 +1,4 @@
-import { claimOf, holding } from 'nestjs-distributed-lock/core';
+import { claimOf, holdsByIndex } from 'nestjs-distributed-lock/core';
 import type { Holding, Step } from './moments.js';
 
 interface Node {
@@ -11,7 +11,7 @@ export class NodesPlacement {
   #line: readonly Node[] = [];
 
   get holdings(): readonly Holding[] {
-    const holds = holding(this.#line.map(({ owner }) => claimOf(owner)));
+    const holds = holdsByIndex(this.#line.map(({ owner }) => claimOf(owner)));
     return this.#line.filter((_, i) => holds[i]);
   }
 

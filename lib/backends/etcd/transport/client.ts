@@ -1,10 +1,17 @@
 import { randomInt } from 'node:crypto';
 import type { ClientHttp2Stream } from 'node:http2';
-import { areCredentials, type Credentials, type Given, given, ReportedHealth, Semaphore } from '../../../core/index.js';
+import {
+  areCredentials,
+  type Credentials,
+  type Given,
+  resolveGiven,
+  ReportedHealth,
+  Semaphore,
+} from '../../../core/index.js';
 import { toConnectionError, EtcdError, isMemberRefusal, isTokenExpired } from '../error.js';
 import type { ResolvedEtcdOptions } from '../options.js';
 import { GrpcConnection } from './grpc-connection.js';
-import { type Metadata, HttpError, NotProcessedError, type StreamListener } from './grpc-stream.js';
+import { type Metadata, NotGrpcError, NotProcessedError, type StreamListener } from './grpc-stream.js';
 import {
   type KeyValue,
   METHOD,
@@ -16,17 +23,14 @@ import {
 } from './messages.js';
 import { encode, type Message } from './protobuf.js';
 
-/** Metadata by which a member that is cut off from the leader answers so at once, instead of waiting for a leader. */
+/** Metadata by which a member without a leader refuses a request at once, instead of waiting for a leader. */
 const REQUIRE_LEADER = { hasleader: 'true' };
 
-/**
- * Maximum number of concurrent requests, which keeps a server busy. With more of them, all of them would be late
- * together.
- */
+/** Maximum number of concurrent requests. It is enough for full throughput; more would only make all answers late. */
 const MAX_CONCURRENT_REQUESTS = 64;
-/** Number of time-outs that a server may take while it answers other requests: a retry would make it busier. */
-const MAX_BUSY_TIMEOUTS = 4;
-/** Maximum number of tries of a request that no server processed, because its connection was closing in good order. */
+/** Factor on the request time-out while the server still answers other requests: a retry would only add load. */
+const BUSY_TIMEOUT_FACTOR = 4;
+/** Maximum number of tries of a request that no server processed, because its connection was closing. */
 const MAX_TRIES = 3;
 
 /**
@@ -42,7 +46,7 @@ export class EtcdClient {
   #connection: GrpcConnection | undefined;
   /** All connections, including those that only wait for the answers to earlier requests. */
   readonly #connections = new Set<GrpcConnection>();
-  #route = 0;
+  #connectionNumber = 0;
   #token: Promise<string> | undefined;
   #isClosed = false;
 
@@ -50,13 +54,13 @@ export class EtcdClient {
     this.#endpointIndex = randomInt(options.endpoints.length);
   }
 
-  /** Sends a transaction in its turn. Waits for the answer for as long as the server is merely busy. */
+  /** Sends a transaction behind earlier requests. It has more time while the server answers other requests. */
   async transact(request: Transaction): Promise<Outcome> {
-    const maxMs = this.options.requestTimeoutMs * MAX_BUSY_TIMEOUTS;
+    const maxMs = this.options.requestTimeoutMs * BUSY_TIMEOUT_FACTOR;
     return readOutcome(await this.#requestLimit.run(() => this.#call(METHOD.txn, encodeTransaction(request), maxMs)));
   }
 
-  /** Returns the entries of each range, by one reading. Sends the request in its turn. */
+  /** Returns the entries of each range as of one revision. Sends the request behind earlier ones. */
   async list(...ranges: readonly KeyRange[]): Promise<readonly (readonly KeyValue[])[]> {
     const request = encodeTransaction({ steps: ranges.map((list) => ({ list })) });
     return readOutcome(await this.#requestLimit.run(() => this.call(METHOD.txn, request))).ranges();
@@ -76,8 +80,8 @@ export class EtcdClient {
   }
 
   /** Number that changes with each connection and each token. A stream keeps the number with which it was opened. */
-  get route(): number {
-    return this.#route;
+  get connectionNumber(): number {
+    return this.#connectionNumber;
   }
 
   /** Opens a stream. Rejects where that fails: `listener` is not called then. */
@@ -117,7 +121,7 @@ export class EtcdClient {
         return reply;
       } catch (error) {
         if (error instanceof EtcdError && isWithoutLeader(error)) connection.end(error);
-        if (error instanceof HttpError) this.#leaveMember(connection, error);
+        if (error instanceof NotGrpcError) this.#leaveMember(connection, error);
         if (isMemberRefusal(error) && refusingUrls.add(connection.url).size < new Set(this.options.endpoints).size) {
           this.#leaveMember(connection, error);
           continue;
@@ -146,7 +150,7 @@ export class EtcdClient {
       this.#leaveMember(connection, reason);
     });
     this.#connections.add(connection);
-    this.#route += 1;
+    this.#connectionNumber += 1;
     return connection;
   }
 
@@ -175,12 +179,12 @@ export class EtcdClient {
 
   async #authenticate(credentials: Given<Credentials>): Promise<string> {
     const maxMs = this.options.requestTimeoutMs;
-    const currentCredentials = await given('credentials', credentials, maxMs);
+    const currentCredentials = await resolveGiven('credentials', credentials, maxMs);
     if (!areCredentials(currentCredentials))
       throw new Error('the credentials are not { username, password }, both of them text');
     const request = encode([1, currentCredentials.username], [2, currentCredentials.password]);
     const reply = await this.#callMember(METHOD.authenticate, request, REQUIRE_LEADER, maxMs);
-    this.#route += 1;
+    this.#connectionNumber += 1;
     return reply.text(2);
   }
 }

@@ -2,7 +2,7 @@ import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } f
 import { replyTimeout, systemClock, type Timer } from '../../../core/index.js';
 import { toConnectionError, EtcdError } from '../error.js';
 import { encodeFrame } from './grpc-frames.js';
-import { type Metadata, HttpError, NotProcessedError, openStream, type StreamListener } from './grpc-stream.js';
+import { type Metadata, NotGrpcError, NotProcessedError, openStream, type StreamListener } from './grpc-stream.js';
 import type { EtcdTls } from '../options.js';
 import type { Message } from './protobuf.js';
 
@@ -174,7 +174,7 @@ export class GrpcConnection {
 
   /** Returns the reason why no answer came; `error` itself if it is an answer. */
   #toLossError(error: Error): Error {
-    if (error instanceof EtcdError || error instanceof HttpError || error instanceof NotProcessedError) return error;
+    if (error instanceof EtcdError || error instanceof NotGrpcError || error instanceof NotProcessedError) return error;
     const { message } = this.#endReason ?? error;
     return this.#heardAt === -Infinity ? new Error(message) : new StaleConnectionError(message);
   }

@@ -20,14 +20,14 @@ export interface StreamListener {
 /**
  * Error for an answer of a proxy, or of a server that is no etcd. The request may have been carried out nevertheless.
  */
-export class HttpError extends Error {
+export class NotGrpcError extends Error {
   override readonly name = 'HttpError';
 
   /** Returns the error for an answer that is not gRPC; `undefined` for gRPC. */
-  static fromHead(responseHead: IncomingHttpHeaders & IncomingHttpStatusHeader): HttpError | undefined {
+  static fromHead(responseHead: IncomingHttpHeaders & IncomingHttpStatusHeader): NotGrpcError | undefined {
     const { ':status': status, 'content-type': type = 'none', 'grpc-status': code } = responseHead;
     if (code !== undefined || (status === 200 && type.startsWith('application/grpc'))) return undefined;
-    return new HttpError(
+    return new NotGrpcError(
       status === 200
         ? `the endpoint answered with the content type ${JSON.stringify(type.slice(0, 50))}: is it etcd?`
         : `the endpoint answered with HTTP ${status}: is it etcd, and does what is in between speak gRPC?`,
@@ -68,7 +68,7 @@ export function openStream(
   stream.on('response', (responseHead) => {
     listener.onActivity();
     status = responseHead;
-    const error = HttpError.fromHead(responseHead);
+    const error = NotGrpcError.fromHead(responseHead);
     if (error) fail(error);
   });
   stream.on('trailers', (trailers) => (status = trailers));

@@ -44,14 +44,14 @@ export class WatchStream {
       onEnd: (error) => this.#end(error?.message ?? 'the server ended it'),
     });
     this.#stream.then(
-      () => (this.#route = client.route),
+      () => (this.#route = client.connectionNumber),
       (error: unknown) => this.#end(error instanceof Error ? error.message : 'it could not be opened'),
     );
   }
 
   /** Whether the stream is open, and a new one would have the same permissions and the same route. */
   get isCurrent(): boolean {
-    return !this.#hasEnded && (this.#route === undefined || this.#route === this.client.route);
+    return !this.#hasEnded && (this.#route === undefined || this.#route === this.client.connectionNumber);
   }
 
   watch({ key, end }: WatchedKeys, fromRevision: bigint, wake: () => void): Watch {

@@ -8,7 +8,7 @@ import {
 import type { ItemNames } from '../item-names.js';
 import type { MemcachedConnection } from '../transport/connection.js';
 import { unexpectedReplyError } from '../error.js';
-import { isCasUnique } from '../meta-dialect.js';
+import { isCasValue } from '../meta-dialect.js';
 import { type Command, refusalError } from '../transport/pipeline.js';
 
 /**
@@ -104,7 +104,7 @@ function getsCommand(...names: readonly string[]): Command<ReadonlyMap<string, S
       if (line === 'END') return items;
       const [code, name = '', , , cas] = line.split(' ');
       const index = names.indexOf(name, next);
-      if (code !== 'VALUE' || data === undefined || index === -1 || !isCasUnique(cas)) throw unexpectedReplyError(line);
+      if (code !== 'VALUE' || data === undefined || index === -1 || !isCasValue(cas)) throw unexpectedReplyError(line);
       next = index + 1;
       items.set(name, { value: data, cas });
       return undefined;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { errorText, given, ReplyTimeouts, systemClock, within } from '../../../core/index.js';
+import { errorText, resolveGiven, ReplyTimeouts, systemClock, within } from '../../../core/index.js';
 import { MemcachedError } from '../error.js';
 import type { ResolvedMemcachedOptions, ServerAddress } from '../options.js';
 import { type Commands, Pipeline } from './pipeline.js';
@@ -44,7 +44,7 @@ export class MemcachedConnection {
   /** @throws MemcachedError */
   static async open(options: MemcachedConnectionOptions): Promise<MemcachedConnection> {
     const { host, port, connectTimeoutMs } = options;
-    const tls = options.tls && (await given('tls', options.tls, connectTimeoutMs));
+    const tls = options.tls && (await resolveGiven('tls', options.tls, connectTimeoutMs));
     // A server chooses its certificate by a name, not by an address.
     const tlsOptions = isIP(host) === 0 ? { servername: host } : {};
     const socket = tls ? connectTls({ host, port, ...tlsOptions, ...tls }) : connectTcp({ host, port });

@@ -6,7 +6,7 @@ export interface ClientKeeper {
   /** Begins to connect. @throws LockConfigurationError when ioredis is not installed */
   startConnecting(): Promise<void>;
   /** Begins to connect, for requests that wait. Returns the error for them when no client can become usable. */
-  requestClient(): Error | undefined;
+  ensureConnecting(): Error | undefined;
   /** Tests a client that may have died while it was idle. The client is not usable until it has answered. */
   testIdleClient(): void;
   /** Called when commands are under way and no byte has come for the time-out. */
@@ -14,7 +14,7 @@ export interface ClientKeeper {
   /** Called when requests have waited for a usable client for the time-out. */
   onConnectTimeout(error: Error): void;
   /** Called when the server has answered a new connection for the first time. */
-  onFirstSuccess?(sendCommand: (...command: RedisCommand) => Promise<unknown>): void;
+  onFirstReply?(sendCommand: (...command: RedisCommand) => Promise<unknown>): void;
   /** Error for requests that were not answered within the time-out. */
   noAnswerError(): Error;
   close(): Promise<void>;

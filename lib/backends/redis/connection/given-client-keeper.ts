@@ -42,7 +42,7 @@ export class GivenClientKeeper implements ClientKeeper {
     return undefined;
   }
 
-  requestClient(): Error | undefined {
+  ensureConnecting(): Error | undefined {
     if (this.state.isClosed) return closedError();
     const { status } = this.#client;
     if (status === 'end') return new NotSentError('Connection is closed: the given client was ended');

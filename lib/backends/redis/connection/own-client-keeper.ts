@@ -14,7 +14,7 @@ import { type ClientState, closedError } from './client-state.js';
 import { FormerConnection } from './former-connection.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 
-/** Time after which a handshake is abandoned for a new connection: the old one may lead nowhere. */
+/** Time after which a handshake is abandoned for a new connection: its server may never answer. */
 const MAX_HANDSHAKE_MS = 5_000;
 /** Smallest time-out that leaves time to test an idle connection and to make another one. */
 const MIN_TIMEOUT_TO_TEST_MS = 500;
@@ -23,10 +23,10 @@ const MIN_TIMEOUT_TO_TEST_MS = 500;
 export class OwnClientKeeper implements ClientKeeper {
   /** Private, because printing a service must not print the password that the client has. */
   #client: RedisClient | undefined;
-  #connecting: Promise<RedisClient> | undefined;
-  #connectingSince = 0;
+  #clientPromise: Promise<RedisClient> | undefined;
+  #handshakeSince = 0;
   readonly #formerConnection: FormerConnection;
-  /** Error of a server that does not have the database: the present client can never be used. */
+  /** Error while the server says that it does not have the configured database: requests fail at once. */
   #databaseError: LockConfigurationError | undefined;
   #lastError: Error | undefined;
   #stopWatchingMaster: (() => void) | undefined;
@@ -49,7 +49,7 @@ export class OwnClientKeeper implements ClientKeeper {
     if (!this.state.isClosed) await this.#connect();
   }
 
-  requestClient(): Error | undefined {
+  ensureConnecting(): Error | undefined {
     if (this.state.isClosed) return closedError();
     if (this.#databaseError) return this.#databaseError;
     this.#connect().catch(() => undefined);
@@ -65,11 +65,11 @@ export class OwnClientKeeper implements ClientKeeper {
       if (client === this.#client && !this.state.isClosed) this.#replace('the connection has died while it was idle');
     };
     const alarm = replyTimeout(this.clock, this.timeoutMs / 2, onDead, { background: true });
-    const onAnswer = (): void => {
+    const onPingSettled = (): void => {
       alarm.cancel();
       if (client === this.#client && this.state.isReady) this.state.becomeUsable();
     };
-    client.call('PING').then(onAnswer, onAnswer);
+    client.call('PING').then(onPingSettled, onPingSettled);
   }
 
   onSilence(error: Error): void {
@@ -77,13 +77,13 @@ export class OwnClientKeeper implements ClientKeeper {
   }
 
   onConnectTimeout(error: Error): void {
-    const isHandshaking = !this.state.isReady && this.clock.now() - this.#connectingSince < MAX_HANDSHAKE_MS;
+    const isHandshaking = !this.state.isReady && this.clock.now() - this.#handshakeSince < MAX_HANDSHAKE_MS;
     if (isHandshaking) this.state.health.report('down', error.message);
     else this.#replace(error.message);
   }
 
-  /** Asks for the number of the connection, so that the server can end it when it has been replaced. */
-  onFirstSuccess(sendCommand: (...command: RedisCommand) => Promise<unknown>): void {
+  /** Asks the server for the connection's id, so that the next connection can have the server close this one. */
+  onFirstReply(sendCommand: (...command: RedisCommand) => Promise<unknown>): void {
     if (this.#client) void this.#formerConnection.remember(this.#client, sendCommand);
   }
 
@@ -96,17 +96,17 @@ export class OwnClientKeeper implements ClientKeeper {
     if (this.state.isClosed) return;
     this.#stopWatchingMaster?.();
     this.state.close();
-    const client = await this.#connecting?.catch(() => undefined);
+    const client = await this.#clientPromise?.catch(() => undefined);
     if (client) this.#disconnect(client);
   }
 
   /** Connects. Fails the requests that wait when no client can be made; the next request tries again. */
   #connect(delayMs = 0): Promise<RedisClient> {
-    if (this.#connecting) return this.#connecting;
+    if (this.#clientPromise) return this.#clientPromise;
     const connecting = this.#makeClient(delayMs);
-    this.#connecting = connecting;
+    this.#clientPromise = connecting;
     connecting.catch((error: unknown) => {
-      if (this.#connecting === connecting) this.#connecting = undefined;
+      if (this.#clientPromise === connecting) this.#clientPromise = undefined;
       this.state.becomeUnusable(isLockError(error) ? error : new NotSentError(toLoggableError(error).message));
     });
     return connecting;
@@ -117,7 +117,7 @@ export class OwnClientKeeper implements ClientKeeper {
     if (this.state.isClosed) throw closedError();
     const client = await this.source.makeClient();
     if (this.state.isClosed) throw closedError();
-    // Loading ioredis takes a busy machine long. Requests wait their full time from here on: the server was not silent.
+    // Loading ioredis may take long, which is no silence of the server: the time-outs of waiting requests begin anew.
     if (!this.state.isUsable) this.state.becomeUnusable();
     const onNewMaster = (): void => this.#replace('another server has been made master');
     this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, onNewMaster);
@@ -135,14 +135,14 @@ export class OwnClientKeeper implements ClientKeeper {
     this.#client = undefined;
     this.state.becomeReplaced();
     this.#disconnect(client);
-    this.#connecting = undefined;
+    this.#clientPromise = undefined;
     this.#connect(randomInt(Math.ceil(this.timeoutMs / 10) + 1)).catch(() => undefined);
   }
 
   #attach(client: RedisClient): void {
     this.#client = client;
     // The client may have to ask for its login before it emits 'connecting'.
-    this.#noteConnecting();
+    this.#restartHandshakeClock();
     this.#removeListeners = addClientListeners(client, this.#clientListeners);
     client.on('error', (error) => this.#onError(error, client.options?.db));
     if (client.status === 'ready') this.#onReady();
@@ -154,8 +154,8 @@ export class OwnClientKeeper implements ClientKeeper {
     client.disconnect();
   }
 
-  readonly #noteConnecting = (): void => {
-    this.#connectingSince = this.clock.now();
+  readonly #restartHandshakeClock = (): void => {
+    this.#handshakeSince = this.clock.now();
   };
 
   readonly #onReady = (): void => {
@@ -188,12 +188,12 @@ export class OwnClientKeeper implements ClientKeeper {
   }
 
   readonly #onClose = (): void => {
-    this.#noteConnecting();
+    this.#restartHandshakeClock();
     this.state.becomeDisconnected(this.#lastError?.message ?? 'the connection is lost');
   };
 
   readonly #clientListeners = {
-    connecting: this.#noteConnecting,
+    connecting: this.#restartHandshakeClock,
     ready: this.#onReady,
     close: this.#onClose,
     end: this.#onClose,

@@ -112,7 +112,7 @@ export class RedisConnection implements RedisServers {
     },
     onFirstSuccess: () => {
       const sendCommand = (...command: RedisCommand): Promise<unknown> => this.sendCommand(...command);
-      this.#clients.onFirstSuccess?.(sendCommand);
+      this.#clients.onFirstReply?.(sendCommand);
       void adviseOnServer(sendCommand, this.health);
     },
   };
@@ -146,7 +146,7 @@ export class RedisConnection implements RedisServers {
   #onErrorReply(error: Error): void {
     if (!isCrossSlotError(error) || this.slotOfKey) return;
     this.slotOfKey = (leaseKey) => slotOf(this.keyPrefix + leaseKey);
-    this.health.advise('slots', SLOTS_ADVICE);
+    this.health.setAdvice('slots', SLOTS_ADVICE);
   }
 
   get #waitingCount(): number {
@@ -176,7 +176,7 @@ export class RedisConnection implements RedisServers {
     }
     const { client } = this.#clients;
     if (!client || !this.#clientState.isUsable) {
-      const error = this.#clients.requestClient();
+      const error = this.#clients.ensureConnecting();
       if (error) this.#failWaiting(error);
       return;
     }

@@ -8,11 +8,11 @@ export const SLOTS_ADVICE =
 /** Asks the server for its settings, and adds advice on them to the health. */
 export async function adviseOnServer(
   sendCommand: (...command: [string, string]) => Promise<unknown>,
-  health: Pick<ReportedHealth, 'advise'>,
+  health: Pick<ReportedHealth, 'setAdvice'>,
 ): Promise<void> {
   try {
-    health.advise('eviction', evictionAdvice(String(await sendCommand('INFO', 'memory'))));
-    health.advise('replication', replicationAdvice(String(await sendCommand('INFO', 'replication'))));
+    health.setAdvice('eviction', evictionAdvice(String(await sendCommand('INFO', 'memory'))));
+    health.setAdvice('replication', replicationAdvice(String(await sendCommand('INFO', 'replication'))));
   } catch {
     // The right to INFO is optional: locks work without it.
   }

@@ -32,7 +32,7 @@ export interface WakeUpChannels {
  * idle connections without notice.
  */
 export class WakeUpChannel implements WakeUpChannels {
-  /** Start of the names of the commands and of the event. */
+  /** `s` for sharded Pub/Sub: SSUBSCRIBE, SUNSUBSCRIBE and the event `smessage`. */
   readonly #commandPrefix: 's' | '';
   readonly #stopWatchingHealth: () => void;
   #opening: Promise<void> | undefined;
@@ -40,7 +40,7 @@ export class WakeUpChannel implements WakeUpChannels {
   #isSubscribed = false;
   #nextCheck: Timer | undefined;
   /** The reason why the last client was replaced, until the present client has answered a check. */
-  #trouble: string | undefined;
+  #replacementReason: string | undefined;
   #isClosed = false;
 
   constructor(
@@ -51,7 +51,8 @@ export class WakeUpChannel implements WakeUpChannels {
     readonly isSharded: boolean,
   ) {
     this.#commandPrefix = isSharded ? 's' : '';
-    // The subscription may be dead unnoticed, or still on its way to a former master.
+    // While commands fail, the subscription is probably dead, too. While commands work, a client without a subscription
+    // may still be trying a former master.
     this.#stopWatchingHealth = connection.health.onChange(({ status }) => {
       if (this.#client && this.#isSubscribed === (status === 'down')) this.#replaceClient();
     });
@@ -84,7 +85,7 @@ export class WakeUpChannel implements WakeUpChannels {
       const client = await this.connection.makeSubscriber();
       if (this.#isClosed) return;
       this.#client = client;
-      client.on('ready', () => void this.#subscribe(client, this.#trouble));
+      client.on('ready', () => void this.#subscribe(client, this.#replacementReason));
       client.on(`${this.#commandPrefix}message`, (_channel, payload) => this.wakeUps.deliver(String(payload)));
       client.on('close', () => this.#setSubscribed(client, false));
       // The connection for commands may work while this one fails, and does not report its errors.
@@ -112,10 +113,10 @@ export class WakeUpChannel implements WakeUpChannels {
   }
 
   async #check(): Promise<void> {
-    if (!this.wakeUps.isAnyWaiting && this.#trouble === undefined) return;
+    if (!this.wakeUps.isAnyWaiting && this.#replacementReason === undefined) return;
     const client = this.#client;
     if (client?.status !== 'ready') this.#replaceClient();
-    else if (await this.#subscribe(client, undefined)) this.#trouble = undefined;
+    else if (await this.#subscribe(client, undefined)) this.#replacementReason = undefined;
     this.#scheduleCheck();
   }
 
@@ -136,15 +137,15 @@ export class WakeUpChannel implements WakeUpChannels {
       const isAnswered = await within(systemClock, timeoutMs, subscribing);
       if (client !== this.#client || this.#isClosed) return false;
       if (!isAnswered) {
-        this.#trouble = `the subscription gave no sign of life for ${timeoutMs} ms, and was replaced`;
-        health.advise('subscription', this.#trouble);
+        this.#replacementReason = `the subscription gave no sign of life for ${timeoutMs} ms, and was replaced`;
+        health.setAdvice('subscription', this.#replacementReason);
         this.#replaceClient();
         return false;
       }
       if (!this.isSharded && (await this.#countListeners()) === 0) {
         throw new Error('scripts on the server say that nobody has subscribed, as behind some proxies');
       }
-      health.advise('subscription', trouble);
+      health.setAdvice('subscription', trouble);
       this.#setSubscribed(client, true);
       return true;
     } catch (error) {
@@ -164,7 +165,7 @@ export class WakeUpChannel implements WakeUpChannels {
   #reportError(error: unknown): void {
     const { message } = toLoggableError(error);
     const trouble = `waiters have to poll, because the subscription failed: ${message}`;
-    this.connection.health.advise('subscription', trouble);
+    this.connection.health.setAdvice('subscription', trouble);
   }
 
   #setSubscribed(client: RedisClient, isSubscribed: boolean): void {

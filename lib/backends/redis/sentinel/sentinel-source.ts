@@ -80,14 +80,14 @@ function watchSentinel(
   onMessage: (message: string) => void,
 ): () => void {
   const topic = `Sentinel ${host}:${port}`;
-  const onError = (error: unknown): void => health.advise(topic, `${topic}: ${toLoggableError(error).message}`);
+  const onError = (error: unknown): void => health.setAdvice(topic, `${topic}: ${toLoggableError(error).message}`);
   const login = createLoginSource('sentinelCredentials', sentinelCredentials);
   let isStopped = false;
   const makingClient = makeOwnClient({ host, port, tls: tlsOptions(sentinelTls) }, login, 'sentinels').then(
     (client) => {
       client.on('error', onError);
       client.on('ready', () => {
-        health.advise(topic, undefined);
+        health.setAdvice(topic, undefined);
         client.call('subscribe', '+switch-master').catch(onError);
       });
       client.on('message', (_channel, text) => String(text).startsWith(`${name} `) && onMessage(String(text)));

@@ -24,7 +24,7 @@ export class DatabaseError extends Error {
   }
 
   get failureKind(): FailureKind {
-    if (isAboutValue(this)) return 'value';
+    if (isRefusedValueError(this)) return 'value';
     if (isReadOnlyError(this)) return 'elsewhere';
     return isConnectionGone(this) ? 'silent' : 'refuses';
   }
@@ -67,7 +67,7 @@ const READ_ONLY =
   /^(25006|ER_(OPTION_PREVENTS_STATEMENT|READ_ONLY_MODE|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
 
 /** Whether a healthy server refused this statement for its values, or for what the caller may do with them. */
-export function isAboutValue(error: unknown): error is DatabaseError {
+export function isRefusedValueError(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && (VALUE_STATES.test(error.sqlState ?? '') || isAnswer(error, VALUE_CODES));
 }
 

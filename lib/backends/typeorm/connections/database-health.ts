@@ -7,41 +7,45 @@ import {
   systemClock,
   type Timer,
 } from '../../../core/index.js';
-import { DatabaseError, failureOf, isAboutValue, refusedValueError } from './database-error.js';
+import { DatabaseError, failureOf, isRefusedValueError, refusedValueError } from './database-error.js';
 
-/** How long `health` names a connection that died silently. */
-const REMEMBERED_MS = 600_000;
+/** Time for which `health` names a connection that died silently. */
+const ADVICE_MS = 600_000;
 
 /**
  * Reports how the last statement ended. A database that does not answer is asked in the background until it does:
  * holders, and probes that read this health, must learn soon that it is back.
  */
 export class DatabaseHealth extends ReportedHealth {
-  #asking = false;
-  #over = false;
-  readonly #replaced = new Map<string, number>();
-  #forgetting: Timer | undefined;
+  #isProbing = false;
+  #hasEnded = false;
+  readonly #replacementCounts = new Map<string, number>();
+  #adviceTimer: Timer | undefined;
 
-  /** @param ask rejects while there is no answer, and has that noted */
-  constructor(private readonly ask: () => Promise<unknown>) {
+  /** @param probe sends a statement, and rejects while the database does not answer. It reports its outcome here, too */
+  constructor(private readonly probe: () => Promise<unknown>) {
     super();
   }
 
   /**
-   * Settles as `answer` does, and reports it. A wrong table, and a request that was not sent, say nothing about the
-   * database, and one that refuses a value serves. A server that refuses for other reasons is there: whether it carries
-   * anything out shows in how requests end, and the core counts those. @throws LockConfigurationError for such a value
+   * Settles as `answer` does, and reports the health that its outcome shows:
    *
-   * @param isFromDatabase asked at the end: false for an answer that this process gave without a statement
+   * - a result, or a refused value: the database is up
+   * - a wrong table, or a request that was not sent: nothing
+   * - any other error reply of the server: nothing, since it is reachable, and the core counts failed requests
+   * - any other error: the database is down
+   *
+   * @param isFromDatabase called after a success; returns false for a result without a statement
+   * @throws LockConfigurationError for a refused value
    */
-  note<T>(answer: Promise<T>, isFromDatabase = (): boolean => true): Promise<T> {
+  reportOutcomeOf<T>(answer: Promise<T>, isFromDatabase = (): boolean => true): Promise<T> {
     return answer.then(
       (value) => {
         if (isFromDatabase()) this.report('up');
         return value;
       },
       (error: unknown) => {
-        if (isAboutValue(error)) {
+        if (isRefusedValueError(error)) {
           this.report('up');
           throw refusedValueError(error);
         }
@@ -55,37 +59,37 @@ export class DatabaseHealth extends ReportedHealth {
 
   down(trouble: string): void {
     this.report('down', trouble);
-    this.recover();
+    this.probeUntilAnswered();
   }
 
-  /** A connection died silently and a new one serves. The operator reads of it for a while. */
-  replaced(connection: string): void {
-    const times = (this.#replaced.get(connection) ?? 0) + 1;
-    this.#replaced.set(connection, times);
+  /** Reports that a new connection has replaced one that died silently. `health` shows that for a while. */
+  reportReplacement(connection: string): void {
+    const times = (this.#replacementCounts.get(connection) ?? 0) + 1;
+    this.#replacementCounts.set(connection, times);
     const how = `${connection} was silent and has been replaced${times === 1 ? '' : ` (${times} times)`}`;
-    this.advise(connection, `${how}: something on the way to the database may be forgetting idle connections`);
-    this.#forgetting?.cancel();
-    this.#forgetting = systemClock.schedule(REMEMBERED_MS, () => this.#forget(), { background: true });
+    this.setAdvice(connection, `${how}: something on the way to the database may be forgetting idle connections`);
+    this.#adviceTimer?.cancel();
+    this.#adviceTimer = systemClock.schedule(ADVICE_MS, () => this.#forget(), { background: true });
   }
 
-  recover(): void {
-    if (this.#asking) return;
-    this.#asking = true;
-    const ask = async (): Promise<boolean> => (await failureOf(this.ask())) === undefined;
-    void retryUntilAnswered(ask, () => !this.#over).then(() => (this.#asking = false));
+  probeUntilAnswered(): void {
+    if (this.#isProbing) return;
+    this.#isProbing = true;
+    const isAnswering = async (): Promise<boolean> => (await failureOf(this.probe())) === undefined;
+    void retryUntilAnswered(isAnswering, () => !this.#hasEnded).then(() => (this.#isProbing = false));
   }
 
   end(): void {
-    this.#over = true;
-    this.#forgetting?.cancel();
+    this.#hasEnded = true;
+    this.#adviceTimer?.cancel();
   }
 
   #forget(): void {
-    for (const connection of this.#replaced.keys()) this.advise(connection, undefined);
-    this.#replaced.clear();
+    for (const connection of this.#replacementCounts.keys()) this.setAdvice(connection, undefined);
+    this.#replacementCounts.clear();
   }
 
   override report(status: BackendHealth['status'], trouble?: string): void {
-    if (!this.#over) super.report(status, trouble);
+    if (!this.#hasEnded) super.report(status, trouble);
   }
 }

@@ -5,7 +5,7 @@ import { Deadline, pause, systemClock } from '../../../core/index.js';
 import {
   cleanError,
   DatabaseError,
-  isAboutValue,
+  isRefusedValueError,
   isAnswer,
   isConnectionGone,
   isReadOnlyError,
@@ -97,7 +97,7 @@ export class OwnConnection {
         if (error instanceof TimeoutError) this.destroy();
         const cause = cleanError(error);
         if (cause instanceof DatabaseError) cause.isAnswer = isAnswerOfServer(cause);
-        if (isAboutValue(cause)) this.#answeredAt = systemClock.now();
+        if (isRefusedValueError(cause)) this.#answeredAt = systemClock.now();
         if (!this.#isBusy(cause)) throw cause;
         this.#answeredAt = systemClock.now();
         if (retries.passed) throw cause;
@@ -108,7 +108,7 @@ export class OwnConnection {
 
   /** Whether the connection is as good as before after this failure of `run`. */
   isGoodAfter(error: unknown): boolean {
-    return this.#isBusy(error) || isAboutValue(error);
+    return this.#isBusy(error) || isRefusedValueError(error);
   }
 
   #isBusy(error: unknown): boolean {

@@ -22,10 +22,10 @@ export class OwnConnections {
   }
 
   /** Settles within a few times its time-outs, or later behind others while the server answers. */
-  readonly query: Query = (sql, parameters) => this.health.note(this.#ask(sql, parameters, false));
+  readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#ask(sql, parameters, false));
 
   /** For holders: goes before all who ask for a lock. */
-  readonly urgent: Query = (sql, parameters) => this.health.note(this.#ask(sql, parameters, true));
+  readonly urgent: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#ask(sql, parameters, true));
 
   /** The next statements find new ones. */
   retireIdle(): void {
@@ -75,7 +75,7 @@ export class OwnConnections {
     const { connectTimeoutMs, requestTimeoutMs } = this.settings;
     this.retireIdle();
     const rows = await this.#on(await this.#open(Math.min(connectTimeoutMs, requestTimeoutMs)), statement);
-    this.health.replaced('a connection that was used before');
+    this.health.reportReplacement('a connection that was used before');
     return rows;
   }
 
@@ -122,7 +122,7 @@ export class OwnConnections {
   #drop(connection: OwnConnection): void {
     this.#all.delete(connection);
     connection.destroy();
-    this.health.recover();
+    this.health.probeUntilAnswered();
   }
 
   #onLost(connection: OwnConnection): void {

@@ -3,8 +3,8 @@ import {
   type LineCell,
   type LineEntry,
   packLine,
-  type Sight,
-  type Swap,
+  type CellReading,
+  type CellUpdate,
   unpackHolder,
   unpackLine,
 } from '../../../core/index.js';
@@ -21,7 +21,7 @@ export class ClaimCell implements LineCell<ClaimReading> {
     private readonly query: Query,
   ) {}
 
-  async read(key: string): Promise<Sight<ClaimReading>> {
+  async read(key: string): Promise<CellReading<ClaimReading>> {
     const place = await this.statements.read(this.query, key);
     const { row, nowUs } = place;
     const now = Number(nowUs / 1_000n);
@@ -36,7 +36,7 @@ export class ClaimCell implements LineCell<ClaimReading> {
     return { ...sight, line: lineIn(row, now) };
   }
 
-  swap(key: string, { row, nowUs }: ClaimReading, { line, token, ready }: Swap): Promise<boolean> {
+  swap(key: string, { row, nowUs }: ClaimReading, { line, token, ready }: CellUpdate): Promise<boolean> {
     const isEmpty = line.length === 0;
     return this.statements.swap(this.query, key, row, {
       owner: isEmpty ? null : LINE_OWNER,
@@ -55,7 +55,7 @@ function lineIn({ owner, metadata, leftMs, waiting }: ClaimRow, now: number): Li
   const handed = owner !== null && owner !== LINE_OWNER && leftMs > 0 ? [owner] : [];
   for (const moved of [...handed, ...(waiting?.owners ?? [])]) {
     if (!entries.some((entry) => entry.owner === moved))
-      entries.push({ owner: moved, until: now + MOVED_MS, says: '' });
+      entries.push({ owner: moved, until: now + MOVED_MS, description: '' });
   }
   return entries;
 }

@@ -78,7 +78,7 @@ export class NotificationListener {
       connection.destroy();
       if (error instanceof TimeoutError) {
         // The network may have forgotten the other connections, too.
-        this.connections.health.replaced('the connection that listens for releases');
+        this.connections.health.reportReplacement('the connection that listens for releases');
         this.connections.retireIdle();
       }
       this.#onLost(connection);
@@ -95,7 +95,7 @@ export class NotificationListener {
       () => !this.#closed && this.wakeUps.isAnyWaiting,
     );
     this.#opening = false;
-    this.connections.health.advise('listener', undefined);
+    this.connections.health.setAdvice('listener', undefined);
   }
 
   async #open(): Promise<boolean> {
@@ -111,7 +111,7 @@ export class NotificationListener {
       if (this.#relied) this.wakeUps.wakeAll();
       this.#relied = false;
       const why = `nobody listens for releases, so those who wait ask again and again: ${cleanError(error).message}`;
-      this.connections.health.advise('listener', why);
+      this.connections.health.setAdvice('listener', why);
       return false;
     }
     if (this.#deaf) {

@@ -71,7 +71,7 @@ export class SqlLeaseStore implements LeaseStore {
 
   #onDurabilityWarning(warning: string | undefined): void {
     this.#guarantee = warning === undefined ? 'durable' : 'best-effort';
-    this.connections.health.advise('durability', warning);
+    this.connections.health.setAdvice('durability', warning);
   }
 
   async tryAcquire(

@@ -6,7 +6,7 @@ import { partsOf } from '../tables/table-name.js';
 import { mysqlClaims } from './claims.js';
 import { answersAsExpected, handshakeId } from './driver.js';
 import { mysqlLeases } from './leases.js';
-import { IS_READ_ONLY } from './read-only.js';
+import { READ_ONLY_CONDITION } from './read-only.js';
 import { mysqlRowLocks } from './row-locks.js';
 import { mysqlSessionLocks } from './session-locks.js';
 
@@ -69,7 +69,7 @@ export const mysql: SqlDialect = {
   },
 
   async assertPrimary(query) {
-    const [row] = await query(`select ${IS_READ_ONLY} as is_read_only`, []);
+    const [row] = await query(`select ${READ_ONLY_CONDITION} as is_read_only`, []);
     if (!isTrue(row?.['is_read_only'])) return;
     const message = `the server is running with read_only, as replicas do: ${WRITABLE}`;
     throw new DatabaseError(message, 'ER_OPTION_PREVENTS_STATEMENT');

@@ -2,7 +2,7 @@ import type { Query } from '../connections/query.js';
 import { bytesOf, changed } from './driver.js';
 import { storedBytes } from '../tables/stored-key.js';
 import { mysqlKeyRow } from './key-row.js';
-import { IS_READ_ONLY } from './read-only.js';
+import { READ_ONLY_CONDITION } from './read-only.js';
 import { mysqlServerSessions } from './server-sessions.js';
 import { type RowLocks, type TokenOfRow, SAVEPOINT } from '../dialect/row-locks.js';
 
@@ -22,7 +22,7 @@ export const mysqlRowLocks: RowLocks = {
   row: mysqlKeyRow,
   serverSessions: mysqlServerSessions,
   token: (table) =>
-    `select cast(token as char) as token, ${IS_READ_ONLY} as is_read_only from ${table} where lock_key = ?`,
+    `select cast(token as char) as token, ${READ_ONLY_CONDITION} as is_read_only from ${table} where lock_key = ?`,
 
   lock(query, table, key) {
     return query(`${this.token(table)} for update nowait`, [storedBytes(key)]);

@@ -1,6 +1,6 @@
 import { isTrue } from '../connections/query.js';
 import { mysqlKeyRow } from './key-row.js';
-import { IS_READ_ONLY } from './read-only.js';
+import { READ_ONLY_CONDITION } from './read-only.js';
 import { mysqlServerSessions } from './server-sessions.js';
 import { partsOf } from '../tables/table-name.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
@@ -24,7 +24,7 @@ export const mysqlSessionLocks: SessionLocks = {
   },
 
   async session(query) {
-    const [row] = await query(`select connection_id() as id, ${IS_READ_ONLY} as is_read_only`, []);
+    const [row] = await query(`select connection_id() as id, ${READ_ONLY_CONDITION} as is_read_only`, []);
     return { id: String(row?.['id']), isReadOnly: isTrue(row?.['is_read_only']) };
   },
   nameOf: userLockName,
@@ -32,7 +32,7 @@ export const mysqlSessionLocks: SessionLocks = {
   tryLock: (query, table, { lock, mark }, column) =>
     query(
       `select case get_lock(?, 0) when 1 then get_lock(?, 0) when 0 then 0 end as locked, cast(metadata as char) as metadata,
-         timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${IS_READ_ONLY} as is_read_only
+         timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select 1) as once left join ${table} on lock_key = ?`,
       [lock, mark, column],
     ),

@@ -1,6 +1,6 @@
 /**
- * For methods whose wrappers answer with a promise. The descriptor is optional in type only, for `applyDecorators`;
- * without a method the decorator throws.
+ * Type of a decorator that replaces a method which returns a promise. `descriptor` is optional only because Nest's
+ * `applyDecorators` types it so: without a method the decorator throws.
  */
 export type PromiseMethodDecorator = <Method extends (...args: never[]) => Promise<unknown>>(
   target: object,

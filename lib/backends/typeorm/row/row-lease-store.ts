@@ -10,7 +10,7 @@ import {
   pause,
   systemClock,
 } from '../../../core/index.js';
-import { isAboutValue, isAnswer, refusedValueError } from '../connections/database-error.js';
+import { isRefusedValueError, isAnswer, refusedValueError } from '../connections/database-error.js';
 import type { OwnConnections } from '../connections/own-connections.js';
 import { UnansweredSessions } from '../connections/unanswered-sessions.js';
 import { RowContender, type RowNews, type RowWaiter } from './row-contender.js';
@@ -119,7 +119,7 @@ export class RowLeaseStore implements LeaseStore {
       try {
         return await ask();
       } catch (error) {
-        if (isAboutValue(error)) throw refusedValueError(error);
+        if (isRefusedValueError(error)) throw refusedValueError(error);
         if (patience.passed || !isAnswer(error, locks.busy)) throw error;
       }
       await pause(systemClock, randomInt(RETRY_MS));

@@ -50,7 +50,7 @@ export class RowPool {
   /** One of them was silent when it was used. The others have slept too, and may be forgotten as well. */
   replaceIdle(): void {
     this.#retireIdle();
-    this.health.replaced('a connection that was used before');
+    this.health.reportReplacement('a connection that was used before');
   }
 
   async close(): Promise<void> {
@@ -97,12 +97,12 @@ export class RowPool {
     try {
       const connection = await RowConnection.open(this.settings);
       this.health.report('up');
-      this.health.advise('pool', undefined);
+      this.health.setAdvice('pool', undefined);
       return connection;
     } catch (error) {
-      if (this.#all.size === 0) return await this.health.note(Promise.reject(error));
+      if (this.#all.size === 0) return await this.health.reportOutcomeOf(Promise.reject(error));
       const why = `the pool for row locks stays at ${this.#all.size} connections: ${cleanError(error).message}`;
-      this.health.advise('pool', why);
+      this.health.setAdvice('pool', why);
       throw error;
     }
   }

@@ -76,7 +76,7 @@ export class SessionLeaseStore implements LeaseStore {
       }
       return claim ? this.#again(key, claim) : this.#ask(session, key, owner, metadata);
     };
-    return this.health.note(this.#onSome(attempt), () => isFromDatabase);
+    return this.health.reportOutcomeOf(this.#onSome(attempt), () => isFromDatabase);
   }
 
   async renew(key: string, owner: string): Promise<boolean> {
@@ -141,7 +141,7 @@ export class SessionLeaseStore implements LeaseStore {
     const silent = error instanceof TimeoutError && session.quietMs >= this.requestTimeoutMs;
     if (silent && !session.ended.aborted && !this.#holds(session)) {
       session.cut();
-      this.health.replaced('the connection for the locks');
+      this.health.reportReplacement('the connection for the locks');
     }
     return session.ended.aborted && !this.#closed;
   }
@@ -262,7 +262,7 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   #inTime<T>(step: () => Promise<T>): Promise<T> {
-    return this.health.note(this.#limited(step));
+    return this.health.reportOutcomeOf(this.#limited(step));
   }
 
   /** Within `requestTimeoutMs`, whatever the server does. */
