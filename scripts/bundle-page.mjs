@@ -34,8 +34,6 @@ async function bundleScript() {
     entry: './main.ts',
     resolve: { extensionAlias: { '.js': '.ts' } },
     module: { rules: [{ test: /\.ts$/, use: join(import.meta.dirname, 'type-stripper.mjs') }] },
-    // A script that is not minimized stays readable in the browser's debugger.
-    optimization: { minimize: false },
     performance: false,
     // The script is read from the compilation, and no file is written.
     plugins: [({ hooks }) => hooks.shouldEmit.tap('bundle-page', () => false)],

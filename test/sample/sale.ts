@@ -37,9 +37,14 @@ export class Sale implements AsyncDisposable {
     directory?: string,
   ): Promise<Sale> {
     const path = directory ?? (await mkdtemp(join(tmpdir(), 'sale-')));
-    const app = await create({ PAYMENT_MS: '5', SALE_DB: join(path, 'sale.sqlite') });
-    await app.listen(0, '127.0.0.1');
-    return new Sale(app, await app.getUrl(), path, directory === undefined);
+    try {
+      const app = await create({ PAYMENT_MS: '5', SALE_DB: join(path, 'sale.sqlite') });
+      await app.listen(0, '127.0.0.1');
+      return new Sale(app, await app.getUrl(), path, directory === undefined);
+    } catch (error) {
+      if (directory === undefined) await rm(path, { recursive: true });
+      throw error;
+    }
   }
 
   /** Resolves when a payment begins: its process has the lock, and has read the stock and not written it yet. */

@@ -46,7 +46,7 @@ export function getBackendPrefix({ backends }: InspectorState, backend: string):
 /** Escapes the characters of a key that cannot be seen, in the notation of JavaScript. */
 export function escapeKey(key: string): string {
   return key.replace(ESCAPED_PATTERN, (char) =>
-    char === '\\' ? String.raw`\\` : String.raw`\u{${char.codePointAt(0)?.toString(16).toUpperCase()}}`,
+    char === '\\' ? '\\\\' : `\\u{${char.codePointAt(0)?.toString(16).toUpperCase()}}`,
   );
 }
 
