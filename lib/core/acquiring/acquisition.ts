@@ -149,7 +149,7 @@ export class Acquisition implements AcquireRequest {
   #request(owner: string): Promise<Hold | KeyHeld> {
     const { turns, service } = this.parts;
     this.owner = owner;
-    this.yields = turns.takeLetOthersAsk(this.slot);
+    this.yields = turns.consumeYieldMark(this.slot);
     service.underWay.begin();
     return this.#requestLease().then(
       (granted) => this.#onLease(granted),

@@ -165,7 +165,7 @@ export class Holds {
     if (!fits || !hold.canBePassedOn) return false;
     if (!isExhausted(this.handOffLimits, watchdog.lease, handOff, this.service.clock.now() - watchdog.since))
       return true;
-    this.turns.letOthersAskNext(slot);
+    this.turns.markToYield(slot);
     return false;
   }
 

@@ -169,7 +169,7 @@ export class Leadership implements AsyncDisposable {
     await term.release();
     const ledMs = clock.now() - since;
     // On a store without a queue, candidates of other processes ask first.
-    if (!this.#closed.signal.aborted) this.parts.turns.letOthersAskNext(key);
+    if (!this.#closed.signal.aborted) this.parts.turns.markToYield(key);
     this.#changes.note();
     const fault = error === undefined ? {} : { error };
     observers.notify('termEnded', () => ({ key, fencingToken, ledMs, reason, ...fault }));

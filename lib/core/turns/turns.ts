@@ -150,13 +150,13 @@ export class Turns<Handed> {
     return this.#obstacles.get(slot);
   }
 
-  /** Has the slot's next caller let other processes ask first. */
-  letOthersAskNext(slot: string): void {
+  /** Marks a slot: its next caller lets other processes ask first. */
+  markToYield(slot: string): void {
     this.#yielding.add(slot);
   }
 
-  /** Returns whether the caller has to let other processes ask first, which it is told once. */
-  takeLetOthersAsk(slot: string): boolean {
+  /** Removes the mark of a slot, and returns whether it had one. */
+  consumeYieldMark(slot: string): boolean {
     return this.#yielding.delete(slot);
   }
 
