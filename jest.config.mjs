@@ -6,8 +6,9 @@ import { ENTRY_POINTS } from './scripts/entry-points.cjs';
 import { findMysql } from './scripts/mysql.mjs';
 import { swcOptions } from './test/support/ts-sources.cjs';
 
-/** A folder whose backends are named after databases. */
-const NAMED_OTHERWISE = { typeorm: ['sqlite', 'postgres', 'mariadb', 'mysql'] };
+const DATABASES = ['sqlite', 'postgres', 'mariadb', 'mysql'];
+/** Folders whose backends are named after databases. */
+const NAMED_OTHERWISE = { sql: DATABASES, typeorm: DATABASES };
 // Workers have it from here.
 process.env.LOCK_MYSQLD = findMysql();
 const wanted = (process.env.LOCK_BACKENDS ?? '').split(',').map((name) => name.split('-', 1)[0]);

@@ -25,10 +25,18 @@ NEST.leads = [...NEST.locked, 'locked'];
 NEST.module = [...NEST.leads, 'leads'];
 
 /** Client libraries, each with the folders of lib/backends that may import it. */
-const CLIENTS = { ioredis: ['redis'], 'node-zookeeper-client': ['zookeeper'], typeorm: ['typeorm'] };
+const CLIENTS = {
+  ioredis: ['redis'],
+  'node-zookeeper-client': ['zookeeper'],
+  typeorm: ['typeorm'],
+  pg: ['postgres'],
+  mysql2: ['mysql'],
+};
 
 /** Backends that use the files of another one. */
-const BUILT_ON = { redlock: ['redis'] };
+const BUILT_ON = { redlock: ['redis'], typeorm: ['sql'], postgres: ['sql'], mysql: ['sql'], sqlite: ['sql'] };
+
+const BUILT_ON_SQL = ['sql', 'postgres', 'mysql', 'sqlite'];
 
 const BACKENDS = readdirSync(join(import.meta.dirname, 'lib/backends'));
 
@@ -64,7 +72,10 @@ function orderRooms(folder, rooms, others) {
 
 function keepBackendsApart(backend) {
   const mayUse = [backend, ...(BUILT_ON[backend] ?? [])];
-  const others = BACKENDS.filter((other) => !mayUse.includes(other)).map((other) => `**/${other}/**`);
+  // The rooms of lib/backends/sql have the names of databases, as the backends for these have.
+  const allowed = backend === 'sql' ? BUILT_ON_SQL : mayUse;
+  const others = BACKENDS.filter((other) => !allowed.includes(other)).map((other) => `**/${other}/**`);
+  if (backend !== 'sql' && mayUse.includes('sql')) others.push('!**/sql/**');
   const clients = Object.keys(CLIENTS).filter((client) => !CLIENTS[client].includes(backend));
   const group = [...others, ...clients.flatMap((client) => [client, `${client}/**`])];
   const message = `lib/backends/${backend} knows no other backend, and no client library of one.`;

@@ -3,9 +3,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** Lanes of backends that share one. Any other backend has a lane of its own. */
-const LANE_OF = { memory: 'core', redlock: 'redis', typeorm: 'sql' };
+const LANE_OF = { memory: 'core', redlock: 'redis', typeorm: 'sql', postgres: 'sql', mysql: 'sql', sqlite: 'sql' };
 /** Beginnings of the names of specs outside of test/backends, by backend. */
-const SPEC_BEGINNINGS = { typeorm: ['hammer', 'mariadb', 'mysql', 'once-per', 'pg-bouncer', 'postgres'] };
+const SPEC_BEGINNINGS = { sql: ['hammer', 'mariadb', 'mysql', 'once-per', 'pg-bouncer', 'postgres'] };
 
 /** Patterns of the specs by lane. */
 const lanes = new Map([

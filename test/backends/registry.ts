@@ -31,6 +31,25 @@ const rowWire = (quote: string): Wire => ({
   release: 'COMMIT',
 });
 
+const POSTGRES_LEASE = {
+  faults: [...SQL, 'history-of-shares', 'idle-in-line'],
+  costs: { ...ONE_ROUND_TRIP, wait: 2, handOver: 2 },
+  wire: { acquire: 'insert_into_distributed_lock', release: 'set_metadata_null' },
+  leaseStore: true,
+} as const;
+const POSTGRES_ROW = {
+  faults: SQL,
+  costs: { ...ROW, release: 1 },
+  wire: rowWire('"'),
+  leaseStore: true,
+} as const;
+const POSTGRES_SESSION = {
+  sessions: true,
+  faults: [...SQL, 'idle-in-line'],
+  costs: SESSION,
+  wire: { acquire: 'pg_try_advisory_lock', release: 'pg_advisory_unlock' },
+  leaseStore: true,
+} as const;
 const MYSQL_LEASE = {
   faults: [...SQL, 'history-of-shares', 'idle-in-line'],
   costs: { acquire: 1, release: 1, renew: 1, refused: 2, wait: [10, 122], handOver: [2, 4] },
@@ -166,33 +185,24 @@ export const REGISTRY = {
     faults: [...COMMON, 'history-of-shares', 'fence', 'hammer'],
     lockStore: true,
   },
-  postgres: {
-    harness: () => sqlHarness('postgres'),
-    faults: [...SQL, 'history-of-shares', 'idle-in-line'],
-    costs: { ...ONE_ROUND_TRIP, wait: 2, handOver: 2 },
-    wire: { acquire: 'insert_into_distributed_lock', release: 'set_metadata_null' },
-    leaseStore: true,
-    lockStore: true,
-  },
+  'sqlite-driver': { harness: () => sqliteHarness('driver'), faults: ['processes', 'history', 'fence', 'hammer'] },
+  postgres: { harness: () => sqlHarness('postgres'), ...POSTGRES_LEASE, lockStore: true },
+  'postgres-driver': { harness: () => sqlHarness('postgres-driver'), ...POSTGRES_LEASE },
   mariadb: { harness: () => sqlHarness('mariadb'), ...MYSQL_LEASE },
   mysql: { harness: () => sqlHarness('mysql'), ...MYSQL_LEASE },
   // A row that the database gave to a waiter whom it no longer reaches is his until the end of his TTL: no `idle-in-line`.
-  'postgres-row': {
-    harness: () => sqlHarness('postgres-row'),
-    faults: SQL,
-    costs: { ...ROW, release: 1 },
-    wire: rowWire('"'),
-    leaseStore: true,
+  'postgres-row': { harness: () => sqlHarness('postgres-row'), ...POSTGRES_ROW },
+  'postgres-driver-row': {
+    harness: () => sqlHarness('postgres-driver-row'),
+    ...POSTGRES_ROW,
+    wire: { ...POSTGRES_ROW.wire, release: 'commit' },
   },
   'mariadb-row': { harness: () => sqlHarness('mariadb-row'), ...MYSQL_ROW },
-  'mysql-row': { harness: () => sqlHarness('mysql-row'), ...MYSQL_ROW },
-  'postgres-session': {
-    harness: (options) => sqlHarness('postgres-session', options),
-    sessions: true,
-    faults: [...SQL, 'idle-in-line'],
-    costs: SESSION,
-    wire: { acquire: 'pg_try_advisory_lock', release: 'pg_advisory_unlock' },
-    leaseStore: true,
+  'mysql-row': { harness: () => sqlHarness('mysql-row'), ...MYSQL_ROW, wire: { ...MYSQL_ROW.wire, release: 'commit' } },
+  'postgres-session': { harness: (options) => sqlHarness('postgres-session', options), ...POSTGRES_SESSION },
+  'postgres-driver-session': {
+    harness: (options) => sqlHarness('postgres-driver-session', options),
+    ...POSTGRES_SESSION,
   },
   'mariadb-session': { harness: (options) => sqlHarness('mariadb-session', options), ...MYSQL_SESSION },
   'mysql-session': { harness: (options) => sqlHarness('mysql-session', options), ...MYSQL_SESSION },

@@ -14,7 +14,7 @@ interface Connections {
     readonly mode: 'sequential' | 'simple';
   };
   etcd: { readonly endpoints: readonly string[]; readonly sessionTtlMs: number };
-  sqlite: { readonly database: string };
+  sqlite: { readonly database: string; readonly door?: Door };
   postgres: SqlDatabase;
   mariadb: SqlDatabase;
   mysql: SqlDatabase;
@@ -42,8 +42,12 @@ export type MemcachedConnection = ConnectionOf<'memcached'>;
 export type SqlConnection = ConnectionOf<'postgres' | 'mariadb' | 'mysql'>;
 export type DatabaseConnection = ConnectionOf<'sqlite'> | SqlConnection;
 
+/** Whether the locks open their connections by the options of a data source, or by the driver itself. @default typeorm */
+export type Door = 'typeorm' | 'driver';
+
 interface SqlDatabase {
   readonly url: string;
+  readonly door?: Door;
   /** The strategy and its options. @default lease */
   readonly options?: SqlOptions;
 }
@@ -78,6 +82,26 @@ export async function dataSourceOptions(connection: DatabaseConnection): Promise
 }
 
 async function connectDatabase(connection: DatabaseConnection, options: SqlOptions = {}): Promise<LockBackend> {
+  if (connection.door === 'driver') return connectByDriver(connection, { synchronize: true, ...options });
   const { typeorm } = await import('nestjs-distributed-lock/typeorm');
   return typeorm({ dataSource: { options: await dataSourceOptions(connection) }, synchronize: true, ...options })();
+}
+
+async function connectByDriver(connection: DatabaseConnection, options: SqlOptions): Promise<LockBackend> {
+  if (connection.backend === 'sqlite') return connectSqlite(connection.database);
+  const { url } = connection;
+  if (connection.backend === 'postgres') {
+    const { postgres } = await import('nestjs-distributed-lock/postgres');
+    return postgres({ url, ...options })();
+  }
+  const { mysql } = await import('nestjs-distributed-lock/mysql');
+  return mysql({ url, ...options })();
+}
+
+/** By `node:sqlite` where Node has it. */
+async function connectSqlite(file: string): Promise<LockBackend> {
+  const { sqlite } = await import('nestjs-distributed-lock/sqlite');
+  if (process.getBuiltinModule('node:sqlite')) return sqlite({ file, synchronize: true })();
+  const { CountedSqlite: driver } = await import('./counted-sqlite.js');
+  return sqlite({ file, driver, synchronize: true })();
 }

@@ -1,42 +1,30 @@
+import type { DataSourceOptions } from 'typeorm';
 import { LockConfigurationError } from '../../core/index.js';
-import type { RowLocks } from './dialect/row-locks.js';
-import type { SessionLocks } from './dialect/session-locks.js';
-import type { SqlDialect } from './dialect/sql-dialect.js';
-import { mysql } from './mysql/dialect.js';
-import { postgres } from './postgres/dialect.js';
-import { sqlite } from './sqlite/dialect.js';
+import type { TableHome } from '../sql/connections/sql-database.js';
+import type { SqlDialect } from '../sql/dialect/sql-dialect.js';
+import { mysqlDialect } from '../sql/mysql/dialect.js';
+import { postgresDialect } from '../sql/postgres/dialect.js';
+import { sqliteDialect } from '../sql/sqlite/dialect.js';
 
 /** By the type of the data source. */
 const DATABASES: Readonly<Record<string, SqlDialect>> = {
-  'better-sqlite3': sqlite,
-  postgres,
-  mysql,
-  mariadb: mysql,
+  'better-sqlite3': sqliteDialect,
+  postgres: postgresDialect,
+  mysql: mysqlDialect,
+  mariadb: mysqlDialect,
 };
 
 /** @throws LockConfigurationError for a database that is not known */
-export function dialectOf(type: string): SqlDialect {
+export function tableHomeOf(options: DataSourceOptions): TableHome {
+  const { type } = options;
   const dialect = Object.hasOwn(DATABASES, type) ? DATABASES[type] : undefined;
-  if (dialect) return dialect;
-  throw new LockConfigurationError(
-    `typeorm() has no dialect for data sources of type "${type}"; it has ${Object.keys(DATABASES).join(', ')}`,
-    'dataSource',
-  );
-}
-
-/** @throws LockConfigurationError for a database that locks no single rows */
-export function rowLocksOf(type: string): RowLocks {
-  return dialectOf(type).rowLocks ?? refuse(type, 'row', 'locks no single rows');
-}
-
-/** @throws LockConfigurationError for a database without such locks */
-export function sessionLocksOf(type: string): SessionLocks {
-  return dialectOf(type).sessionLocks ?? refuse(type, 'session', 'has no locks of sessions');
-}
-
-function refuse(type: string, strategy: string, why: string): never {
-  throw new LockConfigurationError(
-    `strategy '${strategy}' needs postgres, mysql, mariadb; a data source of type "${type}" ${why}`,
-    'strategy',
-  );
+  if (!dialect) {
+    throw new LockConfigurationError(
+      `typeorm() has no dialect for data sources of type "${type}"; it has ${Object.keys(DATABASES).join(', ')}`,
+      'dataSource',
+    );
+  }
+  const schema = options.type === 'postgres' && options.schema !== '' ? options.schema : undefined;
+  const howToCreate = 'Run the migration CreateDistributedLock1760000000000 of nestjs-distributed-lock/typeorm';
+  return { dialect, schema, howToCreate, synchronizing: 'typeorm({ dataSource, synchronize: true })' };
 }

@@ -1,9 +1,7 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
-import { leaseBackend, type LeaseBackendOptions } from './lease/lease-backend.js';
-import { assertOptions } from './options.js';
-import { rowBackend, type RowBackendOptions } from './row/row-backend.js';
-import { sessionBackend, type SessionBackendOptions } from './session/session-backend.js';
+import { sqlBackend, type StrategyOptions } from '../sql/strategies.js';
+import { dataSourceDatabase } from './data-source-database.js';
 
 interface Where {
   /** The application's data source. Only its options are used: the locks have connections of their own. */
@@ -11,12 +9,7 @@ interface Where {
 }
 
 /** Each strategy describes its own options. All processes must use the same strategy. @interface */
-export type TypeOrmOptions = Where &
-  (
-    | ({ strategy?: 'lease' } & LeaseBackendOptions)
-    | ({ strategy: 'row' } & RowBackendOptions)
-    | ({ strategy: 'session' } & SessionBackendOptions)
-  );
+export type TypeOrmOptions = Where & StrategyOptions;
 
 /**
  * Locks in the application's own database. `lease`: a row with an expiry, on PostgreSQL, MySQL, MariaDB and SQLite;
@@ -25,12 +18,9 @@ export type TypeOrmOptions = Where &
  * @throws LockConfigurationError
  */
 export function typeorm(options: TypeOrmOptions): BackendFactory {
-  const { dataSource, strategy = 'lease' } = options;
+  const { dataSource } = options;
   if (dataSource?.options?.type === undefined) {
     throw new LockConfigurationError('dataSource must be a TypeORM DataSource', 'dataSource');
   }
-  if (options.strategy === 'row') return rowBackend(dataSource, options);
-  if (options.strategy === 'session') return sessionBackend(dataSource, options);
-  assertOptions(strategy, options);
-  return leaseBackend(dataSource, options);
+  return sqlBackend(dataSourceDatabase(dataSource.options), options, ['dataSource']);
 }

@@ -98,7 +98,7 @@ describeServers('a driver that', (type) => {
       const service = world.service({ strategy, dataSource: dataSource({ driver: WITH_OWN_SOCKETS[type] }) });
       const error = await failureOf(service.tryAcquire('own-sockets'));
       expect(error).toBeInstanceOf(LockConfigurationError);
-      expect(String(error)).toMatch(/the driver of the data source makes sockets of its own/u);
+      expect(String(error)).toMatch(/the driver makes sockets of its own/u);
     },
   );
 

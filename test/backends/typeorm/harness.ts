@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import type { BackendHarness, Listener } from '../../conformance/backend-harness.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
 import { PostgresServer } from '../../servers/postgres-server.js';
-import { connectBackend, type SqlConnection, type SqlOptions } from '../../support/harness-connection.js';
+import { connectBackend, type Door, type SqlConnection, type SqlOptions } from '../../support/harness-connection.js';
 import { type Ask, OPERATORS } from './operators.js';
 import { atLeastMs } from '../../support/machine.js';
 
@@ -47,6 +47,8 @@ interface Strategy extends Promises {
   /** @default none */
   readonly order?: BackendHarness['order'];
   readonly type: keyof typeof SERVERS;
+  /** @default typeorm */
+  readonly door?: Door;
   readonly options: SqlOptions & { readonly strategy: keyof typeof OPERATORS };
 }
 
@@ -78,31 +80,58 @@ const MYSQL_LEASE = {
 /** MariaDB ends idle connections after whole seconds only: a lease is as long as that. */
 const WHOLE_SECONDS_MS = Math.ceil(atLeastMs(1_000) / 1_000) * 1_000;
 
-/** With what a strategy cannot do, as data. */
+const POSTGRES_LEASE = {
+  order: 'fifo',
+  shares: true,
+  namesHolder: true,
+  looks: ['token', 'leftMs', 'line', 'evict', 'keys'],
+  shortTtlMs: atLeastMs(500),
+  wakesWithinMs: atLeastMs(650),
+} as const;
+
+/** With what a strategy cannot do, as data. Those of MySQL, and `postgres-driver`, come in by the driver's door. */
 const STRATEGIES = {
-  postgres: {
-    type: 'postgres',
-    options: { strategy: 'lease' },
-    order: 'fifo',
-    shares: true,
-    namesHolder: true,
-    looks: ['token', 'leftMs', 'line', 'evict', 'keys'],
-    shortTtlMs: atLeastMs(500),
-    wakesWithinMs: atLeastMs(650),
-  },
+  postgres: { type: 'postgres', options: { strategy: 'lease' }, ...POSTGRES_LEASE },
+  'postgres-driver': { type: 'postgres', door: 'driver', options: { strategy: 'lease' }, ...POSTGRES_LEASE },
   mariadb: { type: 'mariadb', options: { strategy: 'lease' }, ...MYSQL_LEASE },
-  mysql: { type: 'mysql', options: { strategy: 'lease' }, ...MYSQL_LEASE },
+  mysql: { type: 'mysql', door: 'driver', options: { strategy: 'lease' }, ...MYSQL_LEASE },
   'postgres-row': { type: 'postgres', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: atLeastMs(600), ...ROW },
+  'postgres-driver-row': {
+    type: 'postgres',
+    door: 'driver',
+    options: { strategy: 'row', poolSize: 60 },
+    shortTtlMs: atLeastMs(600),
+    ...ROW,
+  },
   'mariadb-row': { type: 'mariadb', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: WHOLE_SECONDS_MS, ...ROW },
-  'mysql-row': { type: 'mysql', options: { strategy: 'row', poolSize: 60 }, shortTtlMs: WHOLE_SECONDS_MS, ...ROW },
+  'mysql-row': {
+    type: 'mysql',
+    door: 'driver',
+    options: { strategy: 'row', poolSize: 60 },
+    shortTtlMs: WHOLE_SECONDS_MS,
+    ...ROW,
+  },
   'postgres-session': { type: 'postgres', options: { strategy: 'session' }, shortTtlMs: atLeastMs(1_000), ...SESSION },
+  'postgres-driver-session': {
+    type: 'postgres',
+    door: 'driver',
+    options: { strategy: 'session' },
+    shortTtlMs: atLeastMs(1_000),
+    ...SESSION,
+  },
   'mariadb-session': {
     type: 'mariadb',
     options: { strategy: 'session' },
     shortTtlMs: WHOLE_SECONDS_MS,
     ...SESSION,
   },
-  'mysql-session': { type: 'mysql', options: { strategy: 'session' }, shortTtlMs: WHOLE_SECONDS_MS, ...SESSION },
+  'mysql-session': {
+    type: 'mysql',
+    door: 'driver',
+    options: { strategy: 'session' },
+    shortTtlMs: WHOLE_SECONDS_MS,
+    ...SESSION,
+  },
 } as const satisfies Record<string, Strategy>;
 
 export type SqlBackendName = keyof typeof STRATEGIES;
@@ -114,7 +143,7 @@ export interface SqlHarnessOptions {
 
 /** A server of its own, which keeps its data, so that it can be restarted both ways. */
 export function sqlHarness(name: SqlBackendName, { sessionTtlMs }: SqlHarnessOptions = {}): SqlHarness {
-  const { type, options: common, ...promises }: Strategy = STRATEGIES[name];
+  const { type, door = 'typeorm', options: common, ...promises }: Strategy = STRATEGIES[name];
   const bySession = common.strategy === 'session';
   const shortTtlMs = bySession ? (sessionTtlMs ?? promises.shortTtlMs) : promises.shortTtlMs;
   const options: SqlOptions = bySession ? { ...common, sessionTtlMs: shortTtlMs } : common;
@@ -122,7 +151,12 @@ export function sqlHarness(name: SqlBackendName, { sessionTtlMs }: SqlHarnessOpt
   let server: SqlServer;
   let operator: DataSource;
   const dataSource: SqlHarness['dataSource'] = (through = server) => ({ type, url: urlThrough(server.url, through) });
-  const connection: SqlHarness['connection'] = (through) => ({ backend: type, url: dataSource(through).url, options });
+  const connection: SqlHarness['connection'] = (through) => ({
+    backend: type,
+    url: dataSource(through).url,
+    door,
+    options,
+  });
   const ask: Ask = (sql, parameters = []) => operator.query(sql, [...parameters]);
   return {
     type: type === 'postgres' ? type : 'mariadb',

@@ -6,9 +6,9 @@ import { type LockBackend, LockService, openBackend } from 'nestjs-distributed-l
 import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import Database from 'libsql';
 import { DataSource } from 'typeorm';
-import { sqliteLeases } from '../../../lib/backends/typeorm/sqlite/leases.js';
-import { ownColumns } from '../../../lib/backends/typeorm/dialect/lease-statements.js';
-import { queryOn } from '../../../lib/backends/typeorm/connections/query.js';
+import { sqliteLeases } from '../../../lib/backends/sql/sqlite/leases.js';
+import { ownColumns } from '../../../lib/backends/sql/dialect/lease-statements.js';
+import { queryOn } from '../../../lib/backends/sql/connections/query.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 

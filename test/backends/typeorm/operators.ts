@@ -1,5 +1,6 @@
-import { rowLocksOf } from '../../../lib/backends/typeorm/databases.js';
-import { advisoryLockId, userLockName } from '../../../lib/backends/typeorm/tables/session-lock-name.js';
+import { mysqlKeyRow } from '../../../lib/backends/sql/mysql/key-row.js';
+import { postgresKeyRow } from '../../../lib/backends/sql/postgres/key-row.js';
+import { advisoryLockId, userLockName } from '../../../lib/backends/sql/tables/session-lock-name.js';
 import type { SqlConnection } from '../../support/harness-connection.js';
 import { eventually } from '../../support/eventually.js';
 
@@ -16,7 +17,8 @@ export interface SqlOperator {
 /** MariaDB makes its list of transactions anew when nobody has asked for it for a tenth of a second. */
 export const LIST_MS = 120;
 
-const columnOf = (type: SqlConnection['backend'], key: string): unknown => rowLocksOf(type).row.columnOf(key);
+const columnOf = (type: SqlConnection['backend'], key: string): unknown =>
+  (type === 'postgres' ? postgresKeyRow : mysqlKeyRow).columnOf(key);
 
 function lease(type: SqlConnection['backend']): SqlOperator {
   const ofKey = `lock_key = ${type === 'postgres' ? '$1' : '?'}`;

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockConfigurationError, LockLostError } from 'nestjs-distributed-lock/core';
+import { rowManager, typeorm } from 'nestjs-distributed-lock/typeorm';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
-import { rowBackend, type RowBackendOptions } from '../../../lib/backends/typeorm/row/row-backend.js';
-import { rowManager } from '../../../lib/backends/typeorm/row/row-manager.js';
+import type { RowBackendOptions } from '../../../lib/backends/sql/row/row-backend.js';
 import type { Listener } from '../../conformance/backend-harness.js';
 import { aborted, Contract, failureOf, Gate } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
@@ -40,7 +40,7 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
 
     const connect = (options: RowBackendOptions = {}, through?: Listener) => {
       const dataSource = { options: { ...harness.dataSource(through), entities: [Stock] } };
-      const backend = rowBackend(dataSource, { synchronize: true, ...options })();
+      const backend = typeorm({ dataSource, strategy: 'row', synchronize: true, ...options })();
       closing.push(backend);
       return backend;
     };
@@ -228,9 +228,8 @@ wantedOf(['postgres-row', 'mariadb-row']).forEach((name) =>
     });
 
     it('refuses what can never work', () => {
-      expect(() => rowBackend({ options: { type: 'better-sqlite3', database: 'x' } })).toThrow(
-        /"better-sqlite3" locks no single rows/u,
-      );
+      const sqlite = { options: { type: 'better-sqlite3', database: 'x' } } as const;
+      expect(() => typeorm({ dataSource: sqlite, strategy: 'row' })).toThrow(/better-sqlite3 locks no single rows/u);
       expect(() => connect({ poolSize: 0 })).toThrow(LockConfigurationError);
       expect(() => rowManager({})).toThrow(LockConfigurationError);
     });

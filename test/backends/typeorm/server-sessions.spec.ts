@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { queryOn } from '../../../lib/backends/typeorm/connections/query.js';
-import { UnansweredSessions } from '../../../lib/backends/typeorm/connections/unanswered-sessions.js';
-import { rowLocksOf } from '../../../lib/backends/typeorm/databases.js';
+import { queryOn } from '../../../lib/backends/sql/connections/query.js';
+import { UnansweredSessions } from '../../../lib/backends/sql/connections/unanswered-sessions.js';
+import { mysqlServerSessions } from '../../../lib/backends/sql/mysql/server-sessions.js';
+import { postgresServerSessions } from '../../../lib/backends/sql/postgres/server-sessions.js';
 import { eventually } from '../../support/eventually.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
 describeServers('the sessions of a server', (type) => {
   const world = new SqlWorld(type);
-  const { serverSessions } = rowLocksOf(type);
+  const serverSessions = type === 'postgres' ? postgresServerSessions : mysqlServerSessions;
   let dataSource: DataSource;
   beforeAll(async () => {
     await world.start();

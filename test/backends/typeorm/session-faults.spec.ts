@@ -1,15 +1,16 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
+import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import { aborted, failureOf, SLACK_MS } from '../../conformance/contract.js';
 import type { Listener } from '../../conformance/backend-harness.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
-import { DatabaseError } from '../../../lib/backends/typeorm/connections/database-error.js';
-import { OwnConnection } from '../../../lib/backends/typeorm/connections/own-connection.js';
-import { dialectOf } from '../../../lib/backends/typeorm/databases.js';
+import { DatabaseError } from '../../../lib/backends/sql/connections/database-error.js';
+import { OwnConnection } from '../../../lib/backends/sql/connections/own-connection.js';
+import { dataSourceDatabase } from '../../../lib/backends/typeorm/data-source-database.js';
 import { sqlHarness } from './harness.js';
-import { sessionBackend, type SessionBackendOptions } from '../../../lib/backends/typeorm/session/session-backend.js';
-import { advisoryLockId } from '../../../lib/backends/typeorm/tables/session-lock-name.js';
+import type { SessionBackendOptions } from '../../../lib/backends/sql/session/session-backend.js';
+import { advisoryLockId } from '../../../lib/backends/sql/tables/session-lock-name.js';
 import { wantedOf } from '../describe-backend.js';
 
 const BUSY = {
@@ -35,7 +36,8 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
     });
 
     const open = (options: SessionBackendOptions, through?: Listener): LockService => {
-      const backend = sessionBackend({ options: harness.dataSource(through) }, { synchronize: true, ...options });
+      const dataSource = { options: harness.dataSource(through) };
+      const backend = typeorm({ dataSource, strategy: 'session', synchronize: true, ...options });
       const service = new LockService(backend);
       opened.push(service);
       return service;
@@ -84,7 +86,7 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
     });
 
     it('S2: takes no database that is busy for one that is silent, and so keeps the session', async () => {
-      const settings = { options: harness.dataSource(), dialect: dialectOf(type), connectTimeoutMs: 20_000 };
+      const settings = { database: dataSourceDatabase(harness.dataSource()), connectTimeoutMs: 20_000 };
       const onOpen = (): Promise<void> => Promise.resolve();
       const connection = new OwnConnection({ ...settings, requestTimeoutMs: 100, onOpen }, () => undefined);
       await connection.open();
@@ -98,7 +100,9 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
       const without = open({ tableName: 'no_such_table', synchronize: false });
       await expect(without.acquire('k')).rejects.toThrow(/no_such_table.*CreateDistributedLock/u);
       const sqlite = { options: { type: 'better-sqlite3', database: 'x' } } as const;
-      expect(() => sessionBackend(sqlite)).toThrow(/"better-sqlite3" has no locks of sessions/u);
+      expect(() => typeorm({ dataSource: sqlite, strategy: 'session' })).toThrow(
+        /better-sqlite3 has no locks of sessions/u,
+      );
       expect(() => open({ sessionTtlMs: 0 })).toThrow(LockConfigurationError);
     });
   }),

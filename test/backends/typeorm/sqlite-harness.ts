@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Database from 'libsql';
 import type { BackendHarness } from '../../conformance/backend-harness.js';
-import { connectBackend } from '../../support/harness-connection.js';
+import { connectBackend, type Door } from '../../support/harness-connection.js';
 import { atLeastMs } from '../../support/machine.js';
 
 /** A file of its own. There is no server to restart; whoever keeps a write transaction open freezes it for all others. */
-export function sqliteHarness(): BackendHarness {
+export function sqliteHarness(door: Door = 'typeorm'): BackendHarness {
   let directory = '';
   let operator: Database.Database;
-  const connection = () => ({ backend: 'sqlite', database: join(directory, 'locks.db') }) as const;
+  const connection = () => ({ backend: 'sqlite', database: join(directory, 'locks.db'), door }) as const;
   return {
     start: async () => {
       directory = await mkdtemp(join(tmpdir(), 'sqlite-locks-'));

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { STORED_KEY_BYTES, storedKey } from '../../../lib/backends/typeorm/tables/stored-key.js';
+import { STORED_KEY_BYTES, storedKey } from '../../../lib/backends/sql/tables/stored-key.js';
 
 describe('storedKey', () => {
   it('keeps what fits as it is', () => {

@@ -4,11 +4,11 @@ import { assertLegacyDecorator, isMethod, labelOf } from '../../../decorators/de
 import { addLockedStep, type LockedStep, withoutLock } from '../../../decorators/locked-step.js';
 import { wrapMethod } from '../../../decorators/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
-import { checkFenceTable, DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
+import { checkFenceTable, DEFAULT_FENCE_TABLE } from '../../sql/tables/lock-table.js';
 import type { PromiseMethodDecorator } from '../optimistic/promise-method.js';
-import { queryOn } from '../connections/query.js';
-import { dialectOf } from '../databases.js';
-import { assertTableName, quotedTable } from '../tables/table-name.js';
+import { queryOn } from '../../sql/connections/query.js';
+import { tableHomeOf } from '../databases.js';
+import { assertTableName, quotedTable } from '../../sql/tables/table-name.js';
 
 export interface FencedMethodOptions extends FencedOptions {
   /** The token of the data source's provider, for `getDataSourceToken('ledger')` and the like. @default DataSource */
@@ -63,8 +63,8 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
 
 async function assertFenceTable(dataSource: DataSource, tableName: string): Promise<void> {
   if (!dataSource.isInitialized) return;
-  const dialect = dialectOf(dataSource.options.type);
-  await checkFenceTable(queryOn(dataSource), dialect, quotedTable(dialect, dataSource.options, tableName));
+  const home = tableHomeOf(dataSource.options);
+  await checkFenceTable(queryOn(dataSource), home, quotedTable(home, tableName));
 }
 
 function asDataSource(value: unknown, label: string): DataSource {

@@ -1,33 +1,19 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
-import {
-  assertKey,
-  Deadline,
-  LockConfigurationError,
-  pause,
-  type Share,
-  StaleFenceError,
-  systemClock,
-} from '../../../core/index.js';
+import { assertKey, Deadline, pause, systemClock } from '../../../core/index.js';
 import { type FencedTransaction, openTransaction, runFenced } from './fenced-transactions.js';
-import { DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
+import { DEFAULT_FENCE_TABLE } from '../../sql/tables/lock-table.js';
 import { isConflict } from '../optimistic/conflict.js';
 import { inTransaction, isInTransaction } from '../optimistic/transaction-turns.js';
-import { hasWarnedOfSnapshots, warnOfStaleSnapshot } from './stale-snapshot.js';
-import { queryOn } from '../connections/query.js';
-import { dialectOf } from '../databases.js';
-import { assertTableName, quotedTable } from '../tables/table-name.js';
+import { queryOn } from '../../sql/connections/query.js';
+import { assertTableName, quotedTable } from '../../sql/tables/table-name.js';
+import { assertToken, type Fencing, raiseFence } from '../../sql/transactions/raise-fence.js';
+import { tableHomeOf } from '../databases.js';
+import { lockForWriting } from '../sqlite-transaction.js';
 
 export interface FencedOptions {
   /** `schema.name` is in another schema than that of the data source. @default 'distributed_lock_fence' */
   tableName?: string;
-}
-
-/** A lock, or what another process sent of one. */
-interface Fencing {
-  readonly fencingToken: bigint;
-  /** See `LockHandle.share`. */
-  readonly share?: Share | undefined;
 }
 
 /** How long a busy or deadlocked database is asked again for a transaction. */
@@ -67,7 +53,7 @@ export async function fenced<T>(
   const { tableName = DEFAULT_FENCE_TABLE } = options;
   assertTableName(tableName);
   assertKey(resource);
-  assertToken(lock);
+  assertToken('fenced()', lock);
   const fence = { manager, tableName, resource };
   const inside = isInTransaction(manager) ? manager : openTransaction(fence);
   if (!inside) return inOwnTransaction(manager, (own, begun) => run({ ...fence, manager: own }, lock, work, begun));
@@ -82,20 +68,12 @@ async function run<T>(
   begun?: () => void,
 ): Promise<T> {
   const { manager, tableName, resource } = fence;
-  const { options } = manager.connection;
-  const dialect = dialectOf(options.type);
-  const table = quotedTable(dialect, options, tableName);
-  await dialect.lockForWriting?.(manager, table);
-  const plain = queryOn(manager);
-  const query = (!begun && (await dialect.seeingPresent?.(plain))) || plain;
-  const isLooking = !begun && !hasWarnedOfSnapshots(manager.connection);
-  const isSnapshotOlder = isLooking && (await dialect.isSnapshotOlderThanFence?.(query, table, resource));
-  // Without a row there would be nothing to keep others from raising.
-  const raised = await dialect.raiseFence(query, table, resource, lock.share ? 0n : lock.fencingToken);
-  const newest = raised ? undefined : await dialect.newestFence(query, table, resource, lock.share !== undefined);
-  const isStale = lock.share ? (newest ?? 0n) > lock.fencingToken : !raised;
-  if (isStale) throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
-  if (isSnapshotOlder === true) warnOfStaleSnapshot(manager.connection, resource);
+  const { connection: source } = manager;
+  const home = tableHomeOf(source.options);
+  const table = quotedTable(home, tableName);
+  if (source.options.type === 'better-sqlite3') await lockForWriting(manager, table);
+  const transaction = { query: queryOn(manager), statements: home.dialect.fence, table, isJoined: !begun, source };
+  await raiseFence(transaction, resource, lock);
   begun?.();
   return runFenced(fence, () => work(manager));
 }
@@ -115,16 +93,4 @@ async function inOwnTransaction<T>(
       await pause(systemClock, randomInt(RETRY_MS));
     }
   }
-}
-
-const LARGEST_TOKEN = 2n ** 63n - 1n;
-
-/** Not every caller has a compiler, and a token that is missing must not pass for an old one. */
-function assertToken(lock: { readonly fencingToken?: unknown } | undefined): void {
-  const token = lock?.fencingToken;
-  if (typeof token === 'bigint' && token >= 0n && token <= LARGEST_TOKEN) return;
-  throw new LockConfigurationError(
-    `fenced() needs a lock with its fencingToken, a bigint; it was ${String(token)}`,
-    'lock',
-  );
 }

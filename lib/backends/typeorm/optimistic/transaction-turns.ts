@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DataSource, EntityManager } from 'typeorm';
-import { beginImmediately } from '../sqlite/driver.js';
+import { beginImmediately } from '../sqlite-transaction.js';
 
 /** Its query runners all are one and the same, on one connection. */
 const ONE_CONNECTION = 'better-sqlite3';

@@ -1,0 +1,136 @@
+import type { Connection, ConnectionOptions } from 'mysql2';
+import type { Connection as PromiseConnection } from 'mysql2/promise';
+import { importClient } from '../../core/index.js';
+import type { Addresses } from '../sql/connections/addresses.js';
+import { DatabaseError, switchOverError } from '../sql/connections/database-error.js';
+import { heldClient } from '../sql/connections/held-client.js';
+import { isTrue, type Query, readRows } from '../sql/connections/query.js';
+import type { Sockets } from '../sql/connections/sockets.js';
+import type { Around, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
+import { answersAsExpected } from '../sql/mysql/driver.js';
+import { READ_ONLY_CONDITION } from '../sql/mysql/read-only.js';
+
+type Connect = (options: ConnectionOptions) => Connection;
+
+/** Options of `mysql2`, whose password may be a function. */
+export interface MysqlConnectionOptions extends Omit<ConnectionOptions, 'password'> {
+  password?: string | (() => string | Promise<string>) | undefined;
+}
+
+/** Loads the driver. @throws LockConfigurationError when it is not installed */
+export function loadMysql2(): Promise<Connect> {
+  const load = async (): Promise<Connect> => (await import('mysql2')).default.createConnection;
+  return importClient(load, { neededBy: 'mysql()', name: 'mysql2', install: 'mysql2', option: 'connection' });
+}
+
+const STREAM = { name: 'stream of connection', option: 'connection' } as const;
+
+/** Time for one of several addresses. */
+const ADDRESS_MS = 700;
+
+/** One connection by the package `mysql2`. */
+export class MysqlConnection implements TransactionConnection {
+  #connection: Connection | undefined;
+  #hasEnded = false;
+
+  constructor(
+    private readonly options: MysqlConnectionOptions,
+    private readonly addresses: Addresses,
+    private readonly sockets: Sockets,
+  ) {}
+
+  async connect(): Promise<Connection> {
+    const createConnection = await loadMysql2();
+    const connection = await this.addresses.openFirst((url) => this.#open(createConnection, url));
+    this.#connection = connection;
+    if (this.#hasEnded) await endOf(connection);
+    return connection;
+  }
+
+  readonly query: Query = (sql, parameters) => queryOn(this.#connected, sql, parameters);
+
+  async lend(around: Around): Promise<DriverTransaction> {
+    return new MysqlTransaction(this.#connected, around);
+  }
+
+  async end(): Promise<void> {
+    this.#hasEnded = true;
+    if (this.#connection) await endOf(this.#connection);
+  }
+
+  get #connected(): Connection {
+    if (this.#connection) return this.#connection;
+    throw new DatabaseError('the connection is not open', undefined);
+  }
+
+  async #open(createConnection: Connect, url: string): Promise<Connection> {
+    const { password, ...options } = this.options;
+    const isOneOfSeveral = this.addresses.count > 1;
+    const connection = createConnection({
+      supportBigNumbers: true,
+      ...(url !== '' && { uri: url.replace(/^mariadb:/u, 'mysql:') }),
+      ...options,
+      ...(password !== undefined && { password: typeof password === 'function' ? await password() : password }),
+      // The next address needs its time, too.
+      ...(isOneOfSeveral && { connectTimeout: ADDRESS_MS }),
+      ...answersAsExpected(this.sockets, options, STREAM),
+    });
+    // An 'error' without a listener ends the process. The end of the socket reports the loss.
+    connection.on('error', () => undefined);
+    await new Promise<void>((resolve, reject) => {
+      connection.connect((error) => (error ? reject(error) : resolve()));
+    });
+    if (!isOneOfSeveral) return connection;
+    const [row] = await queryOn(connection, `select ${READ_ONLY_CONDITION} as is_read_only`, []);
+    if (!isTrue(row?.['is_read_only'])) return connection;
+    await endOf(connection);
+    throw switchOverError();
+  }
+}
+
+function queryOn(connection: Connection, sql: string, parameters: readonly unknown[]): ReturnType<Query> {
+  return new Promise((resolve, reject) => {
+    connection.query(sql, [...parameters], (error, result) => (error ? reject(error) : resolve(readRows(result))));
+  });
+}
+
+function endOf(connection: Connection): Promise<void> {
+  return new Promise((resolve) => connection.end(() => resolve()));
+}
+
+class MysqlTransaction implements DriverTransaction {
+  readonly attachment: PromiseConnection;
+  isActive = false;
+  #isReleased = false;
+
+  constructor(
+    readonly client: Connection,
+    private readonly around: Around,
+  ) {
+    this.attachment = heldClient(client.promise(), ['query', 'execute'], around, () => this.#isReleased);
+  }
+
+  async begin(): Promise<void> {
+    await this.query('set transaction isolation level read committed', []);
+    await this.query('start transaction', []);
+    this.isActive = true;
+  }
+
+  async commit(): Promise<void> {
+    await this.query('commit', []);
+    this.isActive = false;
+  }
+
+  async rollback(): Promise<void> {
+    await this.query('rollback', []);
+    this.isActive = false;
+  }
+
+  readonly query: Query = (sql, parameters) => this.around(() => this.send(sql, parameters));
+
+  readonly send: Query = (sql, parameters) => queryOn(this.client, sql, parameters);
+
+  async release(): Promise<void> {
+    this.#isReleased = true;
+  }
+}

@@ -1,0 +1,47 @@
+import type { ConnectionOptions } from 'mysql2';
+import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
+import { addressesOf, type ServerAddress } from '../sql/connections/server-address.js';
+import { mysqlDialect } from '../sql/mysql/dialect.js';
+import { sqlBackend, type StrategyOptions } from '../sql/strategies.js';
+import { MysqlConnection, type MysqlConnectionOptions } from './mysql-connection.js';
+
+/** The server, and how to connect to it. */
+export interface MysqlServer extends ServerAddress {
+  /**
+   * Options of `mysql2`, such as `ssl` or `socketPath`. `password` may be a function, which is called for each new
+   * connection.
+   * @see https://sidorares.github.io/node-mysql2/docs
+   */
+  connection?: MysqlConnectionOptions;
+}
+
+/** Each strategy describes its own options. All processes must use the same strategy. @interface */
+export type MysqlOptions = MysqlServer & StrategyOptions;
+
+const CONNECT_TIMEOUT_MS = 2_000;
+
+/**
+ * Locks in a database of MySQL or MariaDB by the package `mysql2`, on a few connections of their own. The tables and keys
+ * are those of `typeorm()`, so that services of both kinds exclude each other.
+ * @throws LockConfigurationError for options that can never work. The first request rejects with one where `mysql2` is
+ *   missing
+ */
+export function mysql(options: MysqlOptions): BackendFactory {
+  const { connection = {} } = options;
+  if (options.url === undefined && options.connection === undefined) {
+    throw new LockConfigurationError('mysql() needs url, or connection with options of mysql2', 'url');
+  }
+  const addresses = addressesOf(options, ['mysql:', 'mariadb:']);
+  const { connectTimeout = 0 }: ConnectionOptions = { ...connection, password: '' };
+  const database = {
+    name: 'mysql',
+    dialect: mysqlDialect,
+    schema: undefined,
+    connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, connectTimeout),
+    howToCreate: 'Create it with the statements of tableStatements() in nestjs-distributed-lock/sql',
+    synchronizing: 'mysql({ url, synchronize: true })',
+  };
+  const open = (sockets: ConstructorParameters<typeof MysqlConnection>[2]) =>
+    new MysqlConnection(connection, addresses, sockets);
+  return sqlBackend({ ...database, connection: open, transactions: open }, options, ['url', 'connection']);
+}

@@ -1,0 +1,47 @@
+import type { ClientConfig } from 'pg';
+import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
+import { addressesOf, type ServerAddress } from '../sql/connections/server-address.js';
+import { postgresDialect } from '../sql/postgres/dialect.js';
+import { sqlBackend, type StrategyOptions } from '../sql/strategies.js';
+import { PgConnection } from './pg-connection.js';
+
+/** The server, and how to connect to it. Without `url` and `connection`, PostgreSQL's environment variables say it. */
+export interface PostgresServer extends ServerAddress {
+  /**
+   * Options of `pg`, such as `ssl`, or `password` as a function, which is called for each new connection.
+   * @see https://node-postgres.com/apis/client
+   */
+  connection?: ClientConfig;
+  /** The schema of the table. @default what the connection's `search_path` says */
+  schema?: string;
+}
+
+/** Each strategy describes its own options. All processes must use the same strategy. @interface */
+export type PostgresOptions = PostgresServer & StrategyOptions;
+
+const CONNECT_TIMEOUT_MS = 2_000;
+
+/**
+ * Locks in a PostgreSQL database by the package `pg`, on a few connections of their own. The tables and keys are those of
+ * `typeorm()`, so that services of both kinds exclude each other.
+ * @throws LockConfigurationError for options that can never work. The first request rejects with one where `pg` is missing
+ */
+export function postgres(options: PostgresOptions): BackendFactory {
+  const { connection = {}, schema } = options;
+  if (typeof connection !== 'object') {
+    throw new LockConfigurationError('connection must be an object with options of pg', 'connection');
+  }
+  const addresses = addressesOf(options, ['postgres:', 'postgresql:']);
+  const connectTimeoutMs = Math.max(CONNECT_TIMEOUT_MS, connection.connectionTimeoutMillis ?? 0);
+  const database = {
+    name: 'postgres',
+    dialect: postgresDialect,
+    schema,
+    connectTimeoutMs,
+    howToCreate: 'Create it with the statements of tableStatements() in nestjs-distributed-lock/sql',
+    synchronizing: 'postgres({ url, synchronize: true })',
+  };
+  const open = (sockets: ConstructorParameters<typeof PgConnection>[2]) =>
+    new PgConnection(connection, addresses, sockets);
+  return sqlBackend({ ...database, connection: open, transactions: open }, options, ['url', 'connection', 'schema']);
+}

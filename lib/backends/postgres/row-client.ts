@@ -1,0 +1,14 @@
+import type { Client } from 'pg';
+import { heldClientOf } from '../sql/connections/held-client.js';
+
+/**
+ * The connection whose transaction has the key's row, for a holder of strategy `row`. What is written through `query` is
+ * committed when `withLock` or the `@Locked` method succeeds, before the lock is given back, and undone with everything
+ * else that ends the lock. Do not end the transaction yourself, and call nothing but `query`, without a callback.
+ * @throws LockConfigurationError the lock is of another backend or strategy
+ */
+export function rowClient(lock: { readonly attachment?: unknown }): Client {
+  // The attachment was made of a client by `PgConnection`.
+  // eslint-disable-next-line typescript/no-unsafe-type-assertion
+  return heldClientOf(lock, 'postgres') as Client;
+}

@@ -1,0 +1,26 @@
+import { LockConfigurationError } from '../../../core/index.js';
+import { Addresses } from './addresses.js';
+
+/** Where a server is, for backends that open connections by its driver. */
+export interface ServerAddress {
+  /**
+   * The server's address, such as `postgres://user:password@host:5432/database`. Of several addresses, each new
+   * connection leads to the first one that answers and takes writes.
+   */
+  url?: string | readonly string[];
+}
+
+/** @throws LockConfigurationError for what is no URL of one of the protocols */
+export function addressesOf({ url }: ServerAddress, protocols: readonly string[]): Addresses {
+  const urls = url === undefined ? [''] : [url].flat();
+  if (url !== undefined && (urls.length === 0 || !urls.every((one) => isUrl(one, protocols)))) {
+    // The URL may have a password.
+    const expected = protocols.map((protocol) => `${protocol}//user:password@host/database`).join(' or ');
+    throw new LockConfigurationError(`url must be ${expected}, or a list of these`, 'url');
+  }
+  return new Addresses(urls);
+}
+
+function isUrl(url: unknown, protocols: readonly string[]): boolean {
+  return typeof url === 'string' && URL.canParse(url) && protocols.includes(new URL(url).protocol);
+}

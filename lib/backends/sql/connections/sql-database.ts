@@ -1,0 +1,62 @@
+import type { SqlDialect } from '../dialect/sql-dialect.js';
+import type { Query } from './query.js';
+import type { Sockets } from './sockets.js';
+
+/** A database, and how a driver opens connections to it. */
+export interface SqlDatabase extends TableHome {
+  /** The name of the backend, such as `typeorm:postgres` or `postgres`. */
+  readonly name: string;
+  /** Default of the option `connectTimeoutMs`. */
+  readonly connectTimeoutMs: number;
+  /** Makes a connection for statements of the locks, which is not open yet. */
+  readonly connection: (sockets: Sockets) => DriverConnection;
+  /** Makes a connection for transactions of holders, which is not open yet. Absent where no rows can be locked. */
+  readonly transactions?: (sockets: Sockets) => TransactionConnection;
+}
+
+/** What the names and the advice about a table depend on. */
+export interface TableHome {
+  readonly dialect: SqlDialect;
+  /** The schema of a table whose name has none. `undefined`: the database's own search path decides. */
+  readonly schema: string | undefined;
+  /** Tells a person how to create the tables, as the beginning of a sentence. */
+  readonly howToCreate: string;
+  /** Shows a person the factory with the option that creates the table of the locks. */
+  readonly synchronizing: string;
+}
+
+/** One connection of a driver. */
+export interface DriverConnection {
+  /** Opens the connection. Resolves to the driver's own object for it. Rejects with the driver's error. */
+  connect(): Promise<unknown>;
+  readonly query: Query;
+  /** Ends the connection in good order, also while it is being opened. Does nothing when it has ended. */
+  end(): Promise<void>;
+}
+
+/** Runs each statement of a transaction, so that a caller can put statements in order and see their failures. */
+export type Around = <T>(statement: () => Promise<T>) => Promise<T>;
+
+/** One connection of a driver that serves one transaction after the other. */
+export interface TransactionConnection extends DriverConnection {
+  /** @param around runs all statements of the transaction but those of `send` */
+  lend(around: Around): Promise<DriverTransaction>;
+}
+
+/** A transaction on a connection that serves nobody else meanwhile. */
+export interface DriverTransaction {
+  /** The driver's own object for the connection. */
+  readonly client: unknown;
+  /** What the holder writes through. It refuses to work after `release`. */
+  readonly attachment: object;
+  /** Whether `begin` has succeeded, and neither `commit` nor `rollback` has. */
+  readonly isActive: boolean;
+  /** Begins with the isolation level READ COMMITTED. */
+  begin(): Promise<void>;
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
+  readonly query: Query;
+  /** Sends a statement at once, and not by way of `around`. */
+  readonly send: Query;
+  release(): Promise<void>;
+}

@@ -1,0 +1,102 @@
+import type { SqlDialect } from '../dialect/sql-dialect.js';
+import { doubleQuoted } from '../tables/table-name.js';
+import { postgresClaims } from './claims.js';
+import { handshakePid, IS_OUR_SESSION, isPostgresClient, runPrepared } from './driver.js';
+import { postgresFence } from './fence.js';
+import { postgresLeases } from './leases.js';
+import { postgresRowLocks } from './row-locks.js';
+import { postgresSessionLocks } from './session-locks.js';
+import { postgresLine } from './waiting-line.js';
+
+export const postgresDialect: SqlDialect = {
+  connections: 2,
+
+  hasSchemas: true,
+
+  /**
+   * The server ends statements that we no longer wait for: a late one would lock a key without a holder. A commit that
+   * a crash can undo would let a second holder in. An idle connection that the server ends puts the locks in doubt for
+   * a moment. Behind a pooler these settings would stay for the application's next session: there the server's own
+   * hold.
+   */
+  async prepare(query, requestTimeoutMs, client) {
+    const settings = await query(
+      `select set_config('statement_timeout', $1, false), set_config('default_transaction_isolation', 'read committed', false),
+         case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', false) end,
+         (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')
+       where ${IS_OUR_SESSION('$2')}`,
+      [String(Math.ceil(requestTimeoutMs)), handshakePid(client)],
+    );
+    return settings.length > 0 && handshakePid(client) !== null && isPostgresClient(client);
+  },
+
+  runPrepared,
+  quote: doubleQuoted,
+
+  types: {
+    key: ['text collate "C"', /^text primary key$/u],
+    owner: ['text', /^text$/u],
+    token: ['bigint', /^bigint$/u],
+    time: ['timestamptz', /^timestamp with time zone$/u],
+    metadata: ['text', /^text$/u],
+    waiting: [`text[] default '{}'`, /^text\[\]$/u],
+  },
+
+  // No index covers what changes, so with room on its page a row is updated in place.
+  tableOptions: { lock: ' with (fillfactor = 50)', fence: '' },
+
+  describe: (query, table) =>
+    query(
+      `select attname as name, format_type(atttypid, atttypmod) as type,
+         exists (select from pg_index where indrelid = attrelid and indisprimary and indkey::text = attnum::text) as primary_key,
+         attnotnull and not atthasdef and attidentity = '' as required,
+         exists (select from pg_index where indrelid = attrelid and indisunique and indpred is null and indexprs is null
+           and indnkeyatts = 1 and indkey[0] = attnum and indimmediate) as unique
+       from pg_attribute where attrelid = to_regclass($1) and attnum > 0 and not attisdropped`,
+      [table],
+    ),
+
+  /** The server tells what a policy says only when a statement meets it. Without a policy a statement finds nothing. */
+  async hiddenRows(query, table) {
+    const [row] = await query(
+      `select current_user as role, string_agg(command, ', ') as commands
+       from (values ('r', 'select'), ('a', 'insert'), ('w', 'update')) as needed (code, command)
+       where row_security_active(to_regclass($1)) and not exists (
+         select from pg_policy where polrelid = to_regclass($1) and polpermissive and polcmd in ('*', code)
+           and exists (select from unnest(polroles) as role where role = 0 or pg_has_role(role, 'usage')))`,
+      [table],
+    );
+    const commands = row?.['commands'];
+    if (typeof commands !== 'string') return undefined;
+    return `it has row-level security, and no policy lets the role ${String(row?.['role'])} ${commands}`;
+  },
+
+  async durabilityWarning(query, table) {
+    const [row] = await query(
+      `select current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
+         (select relpersistence::text from pg_class where oid = to_regclass($1)) as persistence`,
+      [table],
+    );
+    if (row?.['persistence'] === 'u') return 'a crash empties the table, which is UNLOGGED: alter table … set logged';
+    const off = ['fsync', 'synchronous_commit'].find((name) => row?.[name] === 'off');
+    return off === undefined ? undefined : `a crash can undo grants: ${off} is off, switch it on`;
+  },
+
+  fence: postgresFence,
+  // serialization_failure, deadlock_detected, lock_not_available
+  busy: /^(40001|40P01|55P03)$/u,
+  // undefined_table, undefined_column, insufficient_privilege, invalid_schema_name
+  aboutTable: /^(42P01|42703|42501|3F000)$/u,
+  leases: postgresLeases,
+  claims: postgresClaims,
+
+  existingTable: {
+    text: /^(text|character varying.*)$/u,
+    updatedAt: /^(timestamp.*|date)$/u,
+    writes: () => /^[^\0]*$/u,
+  },
+
+  rowLocks: postgresRowLocks,
+  sessionLocks: postgresSessionLocks,
+  line: postgresLine,
+};

@@ -1,0 +1,59 @@
+import { type BackendFactory, LockBackend } from '../../../core/index.js';
+import { type CommonOptions, refuseStrategy } from '../options.js';
+import { OwnConnections } from '../connections/own-connections.js';
+import type { SqlDatabase } from '../connections/sql-database.js';
+import type { Query } from '../connections/query.js';
+import { assertOnePrimary, lockTable } from '../tables/lock-table.js';
+import { RowLeaseStore } from './row-lease-store.js';
+import { RowPool } from './row-pool.js';
+
+export interface RowBackendOptions extends CommonOptions {
+  /**
+   * How many connections of their own row locks may use: one for each lock held, and for each waited for. Up to
+   * two more serve `checkSequencer`. @default 10
+   */
+  poolSize?: number;
+  /**
+   * How long a new connection may take, until it is ready for statements. @default 2_000, or the data source's own
+   * time-out for connections where that is longer
+   */
+  connectTimeoutMs?: number;
+}
+
+/**
+ * The pessimistic lock: `SELECT … FOR UPDATE` on the key's row, in a `READ COMMITTED` transaction that lasts as long as
+ * the lock. The server ends it when it hears nothing from it for the TTL (`idle_in_transaction_session_timeout`,
+ * `wait_timeout`, in whole seconds), so a frozen holder frees the row, too.
+ *
+ * A holder that dies takes the token that it wrote with it. The next one gets the row later, by the same clock, and so a
+ * higher token; only a clock set back meanwhile could repeat one.
+ * @throws LockConfigurationError
+ */
+export function rowBackend(database: SqlDatabase, options: RowBackendOptions = {}): BackendFactory {
+  const { poolSize = 10, requestTimeoutMs = 1_000, patienceMs = 2_000 } = options;
+  const { connectTimeoutMs = database.connectTimeoutMs } = options;
+  const { dialect } = database;
+  const { rowLocks: locks } = dialect;
+  const openTransactions = database.transactions;
+  if (!locks || !openTransactions) refuseStrategy('row', `${database.name} locks no single rows`);
+  const { table, check } = lockTable(database, options);
+  const times = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
+  const common = { database, ...times };
+  const onOpen = async (query: Query): Promise<void> => {
+    await locks.prepare?.(query);
+    await assertOnePrimary(query, dialect, 'row');
+    await check(query);
+  };
+  const onLookoutOpen = async (query: Query): Promise<void> => locks.prepareToLook?.(query);
+  return () => {
+    const target = {
+      table,
+      locks,
+      pool: new RowPool({ ...common, onOpen, openTransactions }, poolSize),
+      requestTimeoutMs,
+    };
+    const lookouts = new OwnConnections({ ...common, onOpen: onLookoutOpen });
+    const store = new RowLeaseStore(`${database.name}-row`, target, lookouts);
+    return new LockBackend(store, { patienceMs });
+  };
+}

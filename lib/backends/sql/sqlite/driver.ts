@@ -1,0 +1,56 @@
+import { readRows, type Rows } from '../connections/query.js';
+
+/** The driver blocks the event loop while it waits for another process's write lock. The store asks again. */
+export const BUSY_TIMEOUT_MS = 1;
+
+/** Returns whether a file's name stands for a database in memory, which belongs to one connection. */
+export function isInMemory(file: string): boolean {
+  return /^(|:memory:|file::memory:.*)$/u.test(file);
+}
+
+/** The used part of a database of better-sqlite3, libsql or `node:sqlite`. All are synchronous. */
+export interface SqliteDatabase {
+  exec(sql: string): unknown;
+  prepare(sql: string): {
+    readonly reader: boolean;
+    all(...values: unknown[]): readonly unknown[];
+    run(...values: unknown[]): unknown;
+  };
+  close(): unknown;
+}
+
+/**
+ * libsql 0.5 leaves a prepared statement that found the database locked unfinished; the connection then never lets go
+ * of the write lock of whatever it writes next, and every other process waits for good. So a prepared statement must
+ * not meet a lock: `exec`, which cleans up behind itself, takes the write lock first. Nothing else runs between the
+ * steps.
+ */
+export function runAlone(client: unknown, sql: string, values: readonly unknown[]): Rows {
+  const database = asSqliteDatabase(client);
+  if (/^\s*(select|pragma)\b/iu.test(sql)) return run(database, sql, values);
+  database.exec('begin immediate');
+  try {
+    const rows = run(database, sql, values);
+    database.exec('commit');
+    return rows;
+  } catch (error) {
+    database.exec('rollback');
+    throw error;
+  }
+}
+
+function run(database: SqliteDatabase, sql: string, values: readonly unknown[]): Rows {
+  const statement = database.prepare(sql);
+  if (statement.reader) return readRows(statement.all(...values));
+  statement.run(...values);
+  return [];
+}
+
+export function asSqliteDatabase(client: unknown): SqliteDatabase {
+  if (isDatabase(client)) return client;
+  throw new Error('the driver must have the methods of better-sqlite3');
+}
+
+function isDatabase(client: unknown): client is SqliteDatabase {
+  return typeof client === 'object' && client !== null && 'exec' in client && 'prepare' in client;
+}

@@ -1,0 +1,17 @@
+import type { FenceStatements } from '../dialect/fence-statements.js';
+
+export const sqliteFence: FenceStatements = {
+  async raise(query, table, resource, token) {
+    const rows = await query(
+      `insert into ${table} as fence (resource, token) values (?, cast(? as integer))
+       on conflict (resource) do update set token = excluded.token where excluded.token >= fence.token returning 1 as raised`,
+      [resource, String(token)],
+    );
+    return rows.length === 1;
+  },
+
+  async newest(query, table, resource) {
+    const [row] = await query(`select cast(token as text) as token from ${table} where resource = ?`, [resource]);
+    return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
+  },
+};

@@ -1,0 +1,24 @@
+import { pause, systemClock } from '../../../core/index.js';
+import { cleanError, isAnswer } from '../connections/database-error.js';
+import type { TransactionLocks } from '../dialect/transaction-locks.js';
+
+const RETRY_MS = 10;
+
+/** A transaction that has read before another one wrote can never write. */
+const BUSY = /^SQLITE_(BUSY|LOCKED)$/u;
+
+export const sqliteTransactionLocks: TransactionLocks = {
+  async lock(query, table, _key, waitMs) {
+    const endsAt = systemClock.now() + waitMs;
+    for (;;) {
+      try {
+        await query(`delete from ${table} where 0`, []);
+        return true;
+      } catch (error) {
+        if (!isAnswer(cleanError(error), BUSY)) throw error;
+      }
+      if (systemClock.now() >= endsAt) return false;
+      await pause(systemClock, RETRY_MS);
+    }
+  },
+};

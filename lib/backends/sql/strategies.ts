@@ -1,0 +1,29 @@
+import type { BackendFactory } from '../../core/index.js';
+import type { SqlDatabase } from './connections/sql-database.js';
+import { leaseBackend, type LeaseBackendOptions } from './lease/lease-backend.js';
+import { assertOptions } from './options.js';
+import { rowBackend, type RowBackendOptions } from './row/row-backend.js';
+import { sessionBackend, type SessionBackendOptions } from './session/session-backend.js';
+
+export type LeaseStrategy = { strategy?: 'lease' } & LeaseBackendOptions;
+export type RowStrategy = { strategy: 'row' } & RowBackendOptions;
+export type SessionStrategy = { strategy: 'session' } & SessionBackendOptions;
+
+/** Each strategy describes its own options. All processes must use the same strategy. */
+export type StrategyOptions = LeaseStrategy | RowStrategy | SessionStrategy;
+
+/**
+ * Makes the backend of a strategy.
+ * @param ofConnection names of the options that say how to connect
+ * @throws LockConfigurationError for options that can never work
+ */
+export function sqlBackend(
+  database: SqlDatabase,
+  options: StrategyOptions,
+  ofConnection: readonly string[],
+): BackendFactory {
+  assertOptions(options.strategy ?? 'lease', options, ofConnection);
+  if (options.strategy === 'row') return rowBackend(database, options);
+  if (options.strategy === 'session') return sessionBackend(database, options);
+  return leaseBackend(database, options);
+}

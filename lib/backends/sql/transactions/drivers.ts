@@ -1,0 +1,67 @@
+import { readRows } from '../connections/query.js';
+import type { SqlTransaction } from './sql-transaction.js';
+
+interface PgClient {
+  query(sql: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+  /** Since 8.17. */
+  getTransactionStatus?(): string | null;
+}
+
+/** The transaction of a client of `pg`, after `begin`. A pool's `query` is none: each statement has another connection. */
+export function fromPg(client: PgClient): SqlTransaction {
+  const query: SqlTransaction['query'] = async (sql, values) => readRows((await client.query(sql, [...values])).rows);
+  const isActive = async (): Promise<boolean> => {
+    const status = client.getTransactionStatus?.();
+    return typeof status === 'string' ? status === 'T' : canSetSavepoint(query);
+  };
+  return { database: 'postgres', query, isActive };
+}
+
+interface Mysql2Connection {
+  query(sql: string, values?: unknown[]): Promise<unknown>;
+}
+
+/** The transaction of a connection of `mysql2/promise`, after `beginTransaction`. */
+export function fromMysql2(connection: Mysql2Connection): SqlTransaction {
+  const query: SqlTransaction['query'] = async (sql, values) => readRows(await connection.query(sql, [...values]));
+  return { database: 'mysql', query, isActive: () => canSetSavepoint(query) };
+}
+
+interface SqliteDatabase {
+  prepare(sql: string): {
+    readonly reader?: boolean;
+    all(...values: unknown[]): unknown[];
+    run(...values: unknown[]): unknown;
+  };
+  /** Of `better-sqlite3`. */
+  readonly inTransaction?: boolean;
+  /** Of `node:sqlite`. */
+  readonly isTransaction?: boolean;
+}
+
+/** The transaction of a database of `better-sqlite3`, `libsql` or `node:sqlite`, after `begin immediate`. */
+export function fromSqlite(database: SqliteDatabase): SqlTransaction {
+  return {
+    database: 'sqlite',
+    async query(sql, values) {
+      const statement = database.prepare(sql);
+      if (statement.reader !== false) return readRows(statement.all(...values));
+      statement.run(...values);
+      return [];
+    },
+    isActive: () => database.inTransaction ?? database.isTransaction ?? true,
+  };
+}
+
+/** Outside of a transaction PostgreSQL refuses a savepoint, and MySQL forgets it at once. */
+async function canSetSavepoint(query: SqlTransaction['query']): Promise<boolean> {
+  try {
+    await query('savepoint nestjs_distributed_lock', []);
+    await query('release savepoint nestjs_distributed_lock', []);
+    return true;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    if (/^(25P01|3B001|ER_SP_DOES_NOT_EXIST)$/u.test(code)) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,38 @@
+import { assertKey, LockTimeoutError, refuseOption, shownOption } from '../../../core/index.js';
+import { DEFAULT_FENCE_TABLE } from '../tables/lock-table.js';
+import { openTransaction, type SqlTransaction } from './sql-transaction.js';
+
+export interface LockInOptions {
+  /**
+   * How long to wait while another transaction has the key, in milliseconds. 0: not at all. MySQL and MariaDB count whole
+   * seconds. @default Infinity: as long as the database allows
+   */
+  waitMs?: number;
+  /** On MySQL, MariaDB and SQLite the table whose rows are locked. @default 'distributed_lock_fence' */
+  tableName?: string;
+}
+
+/**
+ * Locks a key until the caller's own transaction ends, by commit or rollback. One who dies frees it with its connection.
+ * There is no lease, no token, and no connection of the locks: it works behind a pooler in transaction mode. Call it
+ * first in the transaction, so that the transaction reads what the former holder has committed. It excludes other calls
+ * of `lockIn` with the same key in the same database, and no lock of a `LockService`.
+ *
+ * PostgreSQL: an advisory lock, without a table; the transaction must be READ COMMITTED. MySQL, MariaDB: the row of the
+ * key in the fence table, which stays there. SQLite: the write lock of the file, whatever the key is.
+ * @throws LockTimeoutError the key is still held: nothing was locked, and the transaction may go on. LockConfigurationError
+ *   for what could be no key, outside of a transaction, and for an isolation level that would show the past. What the
+ *   database says
+ */
+export async function lockIn(
+  tx: SqlTransaction,
+  key: string,
+  { waitMs = Infinity, tableName = DEFAULT_FENCE_TABLE }: LockInOptions = {},
+): Promise<void> {
+  assertKey(key);
+  if (typeof waitMs !== 'number' || !(waitMs >= 0)) {
+    refuseOption('waitMs', `must be a number of 0 or more; it was ${shownOption(waitMs)}`);
+  }
+  const { query, locks, table } = await openTransaction('lockIn()', tx, tableName);
+  if (!(await locks.lock(query, table, key, waitMs))) throw new LockTimeoutError(key, { waitMs });
+}

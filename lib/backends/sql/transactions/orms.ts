@@ -1,0 +1,148 @@
+import { LockConfigurationError } from '../../../core/index.js';
+import { readRows } from '../connections/query.js';
+import type { SqlName, SqlTransaction } from './sql-transaction.js';
+
+type Rows = Awaited<ReturnType<SqlTransaction['query']>>;
+
+interface TypeOrmManager {
+  query(sql: string, values?: unknown[]): Promise<unknown>;
+  readonly connection: { readonly options: { readonly type: string } };
+  readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined;
+}
+
+/** The transaction of an `EntityManager` of TypeORM, inside of `dataSource.transaction`. */
+export function fromTypeOrm(manager: TypeOrmManager): SqlTransaction {
+  return {
+    database: sqlNameOf(manager.connection.options.type),
+    query: async (sql, values) => readRows(await manager.query(sql, [...values])),
+    isActive: () => manager.queryRunner?.isTransactionActive === true,
+  };
+}
+
+interface PrismaTransaction {
+  $queryRawUnsafe(sql: string, ...values: unknown[]): Promise<unknown>;
+}
+
+/** The interactive transaction of Prisma: the `tx` of `prisma.$transaction(async (tx) => …)`. */
+export function fromPrisma(tx: PrismaTransaction, database: SqlName): SqlTransaction {
+  return {
+    database,
+    query: async (sql, values) => readRows(await tx.$queryRawUnsafe(sql, ...values)),
+    // The client itself can begin a transaction, and the transaction cannot.
+    isActive: () => typeof Reflect.get(tx, '$transaction') !== 'function',
+  };
+}
+
+interface KyselyTransaction {
+  readonly isTransaction: boolean;
+  executeQuery(query: never): Promise<{ readonly rows: unknown[] }>;
+}
+
+/** The transaction of Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. */
+export function fromKysely(trx: KyselyTransaction, database: SqlName): SqlTransaction {
+  return {
+    database,
+    async query(sql, parameters) {
+      const queryId = { queryId: 'nestjs-distributed-lock' };
+      const compiled: unknown = {
+        sql,
+        parameters,
+        queryId,
+        query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] },
+      };
+      return rowsIn(await callMethod(trx, 'executeQuery', compiled));
+    },
+    isActive: () => trx.isTransaction,
+  };
+}
+
+interface KnexTransaction {
+  readonly isTransaction?: boolean;
+  readonly client: { readonly dialect?: string };
+  raw(sql: string, bindings: never): PromiseLike<unknown>;
+}
+
+/** The transaction of Knex: the `trx` of `knex.transaction(async (trx) => …)`. */
+export function fromKnex(trx: KnexTransaction): SqlTransaction {
+  return {
+    database: sqlNameOf(String(trx.client.dialect)),
+    async query(text, parameters) {
+      const { texts, values } = partsOf(text, parameters);
+      return rowsIn(await callMethod(trx, 'raw', texts.join('?'), values));
+    },
+    isActive: () => trx.isTransaction === true,
+  };
+}
+
+interface SequelizeTransaction {
+  readonly finished?: string;
+}
+
+interface Sequelize {
+  query(sql: string, options: never): Promise<unknown>;
+  getDialect(): string;
+}
+
+/** The managed transaction of Sequelize: that of `sequelize.transaction(async (transaction) => …)`. */
+export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransaction): SqlTransaction {
+  return {
+    database: sqlNameOf(sequelize.getDialect()),
+    async query(text, parameters) {
+      const { texts, values } = partsOf(text, parameters);
+      const sql = texts.reduce((before, after, index) => `${before}$${index}${after}`);
+      const options = { ...(values.length > 0 && { bind: values }), transaction, logging: false };
+      return readRows(await callMethod(sequelize, 'query', sql, options));
+    },
+    isActive: () => transaction.finished === undefined,
+  };
+}
+
+/** The tag `sql` of `drizzle-orm`. */
+type SqlTag = (strings: TemplateStringsArray, ...values: never[]) => unknown;
+
+/**
+ * The transaction of Drizzle: the `tx` of `db.transaction(async (tx) => …)`.
+ * @param sql the tag that `drizzle-orm` exports
+ */
+export function fromDrizzle(tx: object, sql: SqlTag, database: SqlName): SqlTransaction {
+  return {
+    database,
+    async query(text, parameters) {
+      const { texts, values } = partsOf(text, parameters);
+      const statement: unknown = Reflect.apply(sql, undefined, [Object.assign([...texts], { raw: texts }), ...values]);
+      return rowsIn(await callMethod(tx, 'execute' in tx ? 'execute' : 'all', statement));
+    },
+    isActive: () => typeof Reflect.get(tx, 'rollback') === 'function',
+  };
+}
+
+/** Calls a method of a client, whose own types would make the client's package a dependency. */
+async function callMethod(client: object, name: string, ...args: readonly unknown[]): Promise<unknown> {
+  const method: unknown = Reflect.get(client, name);
+  if (typeof method === 'function') return Reflect.apply(method, client, args);
+  throw new LockConfigurationError(`the client of this transaction has no method ${name}`, 'tx');
+}
+
+/** Takes a statement apart at its placeholders. */
+function partsOf(sql: string, values: readonly unknown[]): { readonly texts: string[]; readonly values: unknown[] } {
+  const texts = sql.split(/\$\d+|\?/u);
+  const numbers = [...sql.matchAll(/\$(\d+)/gu)].map(([, number]) => Number(number) - 1);
+  return { texts, values: numbers.length > 0 ? numbers.map((index) => values[index]) : [...values] };
+}
+
+/** `pg` answers with an object that has rows, and others with the rows. */
+function rowsIn(result: unknown): Rows {
+  const isObject = typeof result === 'object' && result !== null && !Array.isArray(result);
+  return readRows(isObject && 'rows' in result ? result.rows : result);
+}
+
+/**
+ * Finds the database by the name that a client has for it.
+ * @throws LockConfigurationError for an unknown one
+ */
+function sqlNameOf(name: string): SqlName {
+  if (/^(postgres|pg)/u.test(name)) return 'postgres';
+  if (/^(mysql|mariadb)/u.test(name)) return 'mysql';
+  if (/sqlite/u.test(name)) return 'sqlite';
+  throw new LockConfigurationError(`the database must be PostgreSQL, MySQL, MariaDB or SQLite; it was ${name}`, 'tx');
+}

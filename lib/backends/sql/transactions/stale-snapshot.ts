@@ -1,0 +1,22 @@
+/** Data sources that were warned of, since a warning for each transaction would fill the log. */
+const warnedSources = new WeakSet<object>();
+
+export function hasWarnedOfSnapshots(source: object): boolean {
+  return warnedSources.has(source);
+}
+
+/**
+ * Warns that a transaction had taken its snapshot before the lock was acquired: its reads may be stale. This is no error,
+ * because statements that compute in the database, such as `set n = n - 1`, use the latest committed rows.
+ */
+export function warnOfStaleSnapshot(source: object, resource: string): void {
+  // Other transactions may have asked `hasWarnedOfSnapshots` before the first one warned.
+  if (warnedSources.has(source)) return;
+  warnedSources.add(source);
+  process.emitWarning(
+    `a transaction that raised the fence of "${resource}" had read before its lock was acquired: its reads miss what ` +
+      'the former holder has committed, and what it computes from them overwrites that. Take the lock first, then begin ' +
+      'the transaction',
+    { type: 'LockWarning', code: 'LOCK_AFTER_SNAPSHOT' },
+  );
+}

@@ -1,0 +1,56 @@
+import type { SqliteDatabase } from '../sql/sqlite/driver.js';
+
+/** The used part of `DatabaseSync` of `node:sqlite`. https://nodejs.org/api/sqlite.html */
+export interface NodeDatabase {
+  exec(sql: string): void;
+  prepare(sql: string): { all(...values: unknown[]): readonly unknown[] };
+  close(): void;
+}
+
+/** Names of SQLite's result codes, as other drivers have them. https://sqlite.org/rescode.html */
+const CODES: Readonly<Record<number, string>> = {
+  1: 'SQLITE_ERROR',
+  5: 'SQLITE_BUSY',
+  6: 'SQLITE_LOCKED',
+  8: 'SQLITE_READONLY',
+  18: 'SQLITE_TOOBIG',
+  19: 'SQLITE_CONSTRAINT',
+  20: 'SQLITE_MISMATCH',
+};
+
+/** A database of `node:sqlite`, with the errors of other drivers. */
+export class NodeSqliteDatabase implements SqliteDatabase {
+  private constructor(private readonly database: NodeDatabase) {}
+
+  static open(open: () => NodeDatabase): NodeSqliteDatabase {
+    return new NodeSqliteDatabase(withCodes(open));
+  }
+
+  exec(sql: string): void {
+    withCodes(() => this.database.exec(sql));
+  }
+
+  prepare(sql: string): ReturnType<SqliteDatabase['prepare']> {
+    const statement = withCodes(() => this.database.prepare(sql));
+    const all = (...values: unknown[]): readonly unknown[] => withCodes(() => statement.all(...values));
+    return { reader: true, all, run: all };
+  }
+
+  close(): void {
+    this.database.close();
+  }
+}
+
+function withCodes<T>(statement: () => T): T {
+  try {
+    return statement();
+  } catch (error) {
+    if (error instanceof Error && 'errcode' in error) Object.assign(error, { code: nameOf(Number(error.errcode)) });
+    throw error;
+  }
+}
+
+/** The lowest byte of an extended code is the code that it belongs to. */
+function nameOf(code: number): string {
+  return CODES[code & 0xff] ?? `SQLITE_ERROR_${code}`;
+}

@@ -1,0 +1,75 @@
+import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
+import { DatabaseError } from '../sql/connections/database-error.js';
+import type { Query } from '../sql/connections/query.js';
+import type { DriverConnection } from '../sql/connections/sql-database.js';
+import { sqliteDialect } from '../sql/sqlite/dialect.js';
+import { isInMemory, runAlone, type SqliteDatabase } from '../sql/sqlite/driver.js';
+import { type LeaseStrategy, sqlBackend } from '../sql/strategies.js';
+import { openDatabase, type SqliteDriver } from './open-database.js';
+
+export interface SqliteOptions extends LeaseStrategy {
+  /** The path of the database's file. It is made where it is missing, and may be the application's own. */
+  file: string;
+  /**
+   * The class of the driver: what `better-sqlite3` or `libsql` exports.
+   * @default `node:sqlite` where Node has it, else the package `better-sqlite3`
+   */
+  driver?: SqliteDriver;
+}
+
+/**
+ * Locks in a SQLite file that several processes of one host share. The table and keys are those of `typeorm()`, so that
+ * services of both kinds exclude each other. Never over a network file system.
+ * @throws LockConfigurationError for options that can never work. The first request rejects with one where no driver is
+ *   there
+ */
+export function sqlite(options: SqliteOptions): BackendFactory {
+  const { file, driver } = options;
+  if (typeof file !== 'string' || isInMemory(file)) {
+    throw new LockConfigurationError(
+      'file must be the path of a SQLite file, since a database in memory belongs to one connection; for one process ' +
+        'there is memory()',
+      'file',
+    );
+  }
+  const database = {
+    name: 'sqlite',
+    dialect: sqliteDialect,
+    schema: undefined,
+    connectTimeoutMs: 2_000,
+    howToCreate: 'Create it with the statements of tableStatements() in nestjs-distributed-lock/sql',
+    synchronizing: 'sqlite({ file, synchronize: true })',
+    connection: () => new SqliteConnection(file, driver),
+  };
+  return sqlBackend(database, options, ['file', 'driver']);
+}
+
+class SqliteConnection implements DriverConnection {
+  #database: SqliteDatabase | undefined;
+  #hasEnded = false;
+
+  constructor(
+    private readonly file: string,
+    private readonly driver: SqliteDriver | undefined,
+  ) {}
+
+  async connect(): Promise<SqliteDatabase> {
+    const database = await openDatabase(this.file, this.driver);
+    this.#database = database;
+    // Readers and one writer do not block each other then.
+    if (!this.#hasEnded) database.exec('pragma journal_mode = wal');
+    else database.close();
+    return database;
+  }
+
+  readonly query: Query = async (sql, parameters) => {
+    if (!this.#database) throw new DatabaseError('the connection is not open', undefined);
+    return runAlone(this.#database, sql, parameters);
+  };
+
+  async end(): Promise<void> {
+    const isOpen = this.#database !== undefined && !this.#hasEnded;
+    this.#hasEnded = true;
+    if (isOpen) this.#database?.close();
+  }
+}

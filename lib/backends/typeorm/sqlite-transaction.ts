@@ -1,0 +1,30 @@
+import { type EntityManager, QueryFailedError } from 'typeorm';
+import { asSqliteDatabase, type SqliteDatabase } from '../sql/sqlite/driver.js';
+
+/**
+ * Takes the write lock for the transaction that `manager` is in. @throws QueryFailedError when another process has it
+ */
+export async function lockForWriting(manager: EntityManager, table: string): Promise<void> {
+  execute(asSqliteDatabase(await manager.queryRunner?.connect()), `delete from ${table} where 0`);
+}
+
+/** Makes the new transaction of `manager` one that writes. @throws QueryFailedError when another process writes */
+export async function beginImmediately(manager: EntityManager): Promise<void> {
+  const database = asSqliteDatabase(await manager.queryRunner?.connect());
+  database.exec('rollback');
+  try {
+    execute(database, 'begin immediate');
+  } catch (error) {
+    // TypeORM rolls back now, and must find something: else it takes every later transaction for a nested one.
+    database.exec('begin');
+    throw error;
+  }
+}
+
+function execute(database: SqliteDatabase, sql: string): void {
+  try {
+    database.exec(sql);
+  } catch (error) {
+    throw error instanceof Error ? new QueryFailedError(sql, [], error) : error;
+  }
+}
