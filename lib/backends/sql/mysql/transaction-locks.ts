@@ -1,39 +1,40 @@
 import { cleanError, isAnswer } from '../connections/database-error.js';
+import type { Query } from '../connections/query.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
 import { storedBytes } from '../tables/stored-key.js';
 
-/** A limit that the server ends a wait by. The statement alone is undone then. */
-const TIMED_OUT = /^ER_LOCK_(WAIT_TIMEOUT|NOWAIT)$/u;
-
-/** Longer waits of a statement are repeated. */
-const LONGEST_WAIT_S = 50;
+/** The server's answers to a wait that was too long. It has undone the statement alone. */
+const TIMED_OUT = /^ER_LOCK_WAIT_TIMEOUT$/u;
 
 export const mysqlTransactionLocks: TransactionLocks = {
-  /** A row that is there is locked as it is. Only one that is missing is inserted: newcomers who insert wait for each other. */
   async lock(query, table, key, waitMs) {
-    const values = [storedBytes(key)];
-    const found = await query(`select 1 as found from ${table} where resource = ? for update skip locked`, values);
-    if (found.length > 0) return true;
-    const endsAt = performance.now() + waitMs;
-    do {
-      const leftS = Math.ceil((endsAt - performance.now()) / 1000);
-      if (await insertWithin(Math.min(LONGEST_WAIT_S, Math.max(1, leftS)))) return true;
-    } while (performance.now() < endsAt);
-    return false;
-
-    async function insertWithin(seconds: number): Promise<boolean> {
-      try {
-        await query(
-          `/*M! set statement innodb_lock_wait_timeout = ${seconds} for */
-           insert /*+ set_var(innodb_lock_wait_timeout = ${seconds}) */ into ${table} (resource, token) values (?, 0)
-           on duplicate key update token = token`,
-          values,
-        );
-        return true;
-      } catch (error) {
-        if (isAnswer(cleanError(error), TIMED_OUT)) return false;
-        throw error;
-      }
-    }
+    if (waitMs !== Infinity) return lockWithin(query, table, key, Math.ceil(waitMs / 1000));
+    while (!(await lockRow(query, table, key)));
+    return true;
   },
 };
+
+/** MySQL takes 0 seconds for 1, and MariaDB does not wait then. */
+async function lockWithin(query: Query, table: string, key: string, seconds: number): Promise<boolean> {
+  const limit = 'session innodb_lock_wait_timeout';
+  await query(`set @nestjs_distributed_lock = @@${limit.replace(' ', '.')}, ${limit} = ${seconds}`, []);
+  const isOurs = await lockRow(query, table, key);
+  await query(`set ${limit} = @nestjs_distributed_lock`, []);
+  return isOurs;
+}
+
+/**
+ * Makes the row, or locks the one that is there, in one statement: a look for a missing row would lock its neighbours.
+ * Resolves to false when the wait took longer than the session allows.
+ */
+async function lockRow(query: Query, table: string, key: string): Promise<boolean> {
+  try {
+    await query(`insert into ${table} (resource, token) values (?, 0) on duplicate key update token = token`, [
+      storedBytes(key),
+    ]);
+    return true;
+  } catch (error) {
+    if (isAnswer(cleanError(error), TIMED_OUT)) return false;
+    throw error;
+  }
+}

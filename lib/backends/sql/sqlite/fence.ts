@@ -1,7 +1,9 @@
 import type { FenceStatements } from '../dialect/fence-statements.js';
 
 export const sqliteFence: FenceStatements = {
+  /** Without values a client may take the write lock in its safest way. */
   async raise(query, table, resource, token) {
+    await query(`delete from ${table} where 0`, []);
     const rows = await query(
       `insert into ${table} as fence (resource, token) values (?, cast(? as integer))
        on conflict (resource) do update set token = excluded.token where excluded.token >= fence.token returning 1 as raised`,

@@ -28,6 +28,7 @@ export function fromMysql2(connection: Mysql2Connection): SqlTransaction {
 }
 
 interface SqliteDatabase {
+  exec(sql: string): unknown;
   prepare(sql: string): {
     readonly reader?: boolean;
     all(...values: unknown[]): unknown[];
@@ -39,14 +40,21 @@ interface SqliteDatabase {
   readonly isTransaction?: boolean;
 }
 
-/** The transaction of a database of `better-sqlite3`, `libsql` or `node:sqlite`, after `begin immediate`. */
+/**
+ * The transaction of a database of `better-sqlite3`, `libsql` or `node:sqlite`, after `begin`. With `begin immediate` it
+ * has the file's only write lock already.
+ */
 export function fromSqlite(database: SqliteDatabase): SqlTransaction {
   return {
     database: 'sqlite',
     async query(sql, values) {
-      const statement = database.prepare(sql);
-      if (statement.reader !== false) return readRows(statement.all(...values));
-      statement.run(...values);
+      // A prepared statement of libsql 0.5 that meets another process's lock stays unfinished: see `runAlone`.
+      if (values.length === 0 && !/^\s*select\b/iu.test(sql)) database.exec(sql);
+      else {
+        const statement = database.prepare(sql);
+        if (statement.reader !== false) return readRows(statement.all(...values));
+        statement.run(...values);
+      }
       return [];
     },
     isActive: () => database.inTransaction ?? database.isTransaction ?? true,

@@ -1,0 +1,96 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { LockConfigurationError, StaleFenceError } from 'nestjs-distributed-lock/core';
+import { fence, type SqlTransaction } from 'nestjs-distributed-lock/sql';
+import { wantedOf } from '../describe-backend.js';
+import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
+
+const LARGEST_TOKEN = 2n ** 63n - 1n;
+
+for (const name of wantedOf(DATABASES)) {
+  describe(`the fence of an open transaction, ${name}`, () => {
+    let database: TestDatabase;
+    const open: Connection[] = [];
+
+    beforeAll(async () => {
+      database = await TestDatabase.start(name);
+    });
+    afterEach(() => Promise.all(open.splice(0).map((connection) => connection.end())));
+    afterAll(() => database.stop());
+
+    const begin = async (): Promise<Connection> => {
+      const connection = await openConnection(name, database.url);
+      open.push(connection);
+      await connection.begin();
+      return connection;
+    };
+    const write = async (resource: string, fencingToken: bigint): Promise<void> => {
+      const connection = await begin();
+      try {
+        await fence(connection.tx, resource, { fencingToken });
+        await connection.ask('commit');
+      } catch (error) {
+        await connection.ask('rollback');
+        throw error;
+      }
+    };
+
+    it('lets the newest holder write, again and again, and refuses a former one', async () => {
+      await write('a', 5n);
+      await write('a', 7n);
+      await write('a', 7n);
+      await expect(write('a', 6n)).rejects.toThrow(StaleFenceError);
+      await expect(write('a', 6n)).rejects.toMatchObject({ token: 6n, newest: 7n });
+      await write('b', 1n);
+    });
+
+    it('takes the largest token, and any name', async () => {
+      for (const resource of [`it's "quoted" \\ $1 ? :a`, 'nul\0', '🔒', 'ä'.repeat(600)]) {
+        await write(resource, LARGEST_TOKEN);
+        await expect(write(resource, LARGEST_TOKEN - 1n)).rejects.toThrow(StaleFenceError);
+      }
+    });
+
+    it('is forgotten by a rollback', async () => {
+      const connection = await begin();
+      await fence(connection.tx, 'undone', { fencingToken: 9n });
+      await connection.ask('rollback');
+      await write('undone', 3n);
+    });
+
+    it('never refuses those who share a key because of each other, but for a newer one who had it alone', async () => {
+      const share = { mode: 'shared' } as const;
+      const read = async (fencingToken: bigint): Promise<void> => {
+        const connection = await begin();
+        try {
+          await fence(connection.tx, 'shared', { fencingToken, share });
+        } finally {
+          await connection.ask('commit');
+        }
+      };
+      await read(5n);
+      await read(4n);
+      await write('shared', 6n);
+      await read(7n);
+      await expect(read(5n)).rejects.toThrow(StaleFenceError);
+    });
+
+    it('is refused outside of a transaction, where it would protect nothing', async () => {
+      const connection = await openConnection(name, database.url);
+      open.push(connection);
+      await expect(fence(connection.tx, 'a', { fencingToken: 99n })).rejects.toThrow(LockConfigurationError);
+      await write('a', 8n);
+    });
+  });
+}
+
+it('refuses what is no transaction, no lock, and no key', async () => {
+  const tx: SqlTransaction = { database: 'postgres', query: () => Promise.reject(new Error('asked')) };
+  const refused = { code: 'LOCK_CONFIGURATION' };
+  await expect(fence({ ...tx, database: 'oracle' as 'postgres' }, 'a', { fencingToken: 1n })).rejects.toMatchObject(
+    refused,
+  );
+  await expect(fence(undefined as unknown as SqlTransaction, 'a', { fencingToken: 1n })).rejects.toMatchObject(refused);
+  await expect(fence(tx, 'a', { fencingToken: 1 as unknown as bigint })).rejects.toMatchObject(refused);
+  await expect(fence(tx, '', { fencingToken: 1n })).rejects.toMatchObject(refused);
+  await expect(fence(tx, 'a', { fencingToken: 1n }, { tableName: 'a; drop' })).rejects.toMatchObject(refused);
+});
