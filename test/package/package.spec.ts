@@ -198,6 +198,29 @@ describe('the package', () => {
     expect(compile(home, ['app.ts', '--experimentalDecorators', ...options])).toBe('');
   });
 
+  it('loads no client before somebody needs it, but for TypeORM and Nest', () => {
+    const library = application('loads', nest12, 'commonjs');
+    const clients = ['pg', 'mysql2', 'better-sqlite3', 'libsql', 'typeorm', 'ioredis', 'node-zookeeper-client'];
+    const found = SUB_PATHS.map((path) => {
+      const text = `
+        require('reflect-metadata');
+        require('nestjs-distributed-lock${path}');
+        const loaded = Object.keys(require.cache).map((file) => file.split('node_modules/').at(-1).split('/')[0]);
+        console.log(${JSON.stringify(clients)}.filter((client) => loaded.includes(client)).join());
+      `;
+      return [path, node(library, 'loads.cjs', text).trim()];
+    });
+    const expected = SUB_PATHS.map((path) => [path, path === '/typeorm' ? 'typeorm' : '']);
+    expect(Object.fromEntries(found)).toEqual(Object.fromEntries(expected));
+  }, 120_000);
+
+  it('has a command', () => {
+    const library = application('command', nest12, 'module');
+    const { bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    const program = join(library, 'node_modules/nestjs-distributed-lock', bin['nestjs-distributed-lock']);
+    expect(run(process.execPath, [program, 'sql', '--database', 'postgres'], library)).toMatch(/^create table/u);
+  });
+
   it('is small: 450 kB packed', () => {
     expect(statSync(tarball).size).toBeLessThan(450_000);
   });

@@ -1,6 +1,7 @@
-import type { ConnectionOptions } from 'mysql2';
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
 import { addressesOf, type ServerAddress } from '../sql/connections/server-address.js';
+import type { Sockets } from '../sql/connections/sockets.js';
+import type { SqlDatabase } from '../sql/connections/sql-database.js';
 import { mysqlDialect } from '../sql/mysql/dialect.js';
 import { sqlBackend, type StrategyOptions } from '../sql/strategies.js';
 import { MysqlConnection, type MysqlConnectionOptions } from './mysql-connection.js';
@@ -27,21 +28,26 @@ const CONNECT_TIMEOUT_MS = 2_000;
  *   missing
  */
 export function mysql(options: MysqlOptions): BackendFactory {
-  const { connection = {} } = options;
-  if (options.url === undefined && options.connection === undefined) {
+  return sqlBackend(mysqlDatabase(options), options, ['url', 'connection']);
+}
+
+/** @throws LockConfigurationError for options that can never work */
+export function mysqlDatabase(server: MysqlServer): SqlDatabase {
+  const { url, connection } = server;
+  if (url === undefined && typeof connection !== 'object') {
     throw new LockConfigurationError('mysql() needs url, or connection with options of mysql2', 'url');
   }
-  const addresses = addressesOf(options, ['mysql:', 'mariadb:']);
-  const { connectTimeout = 0 }: ConnectionOptions = { ...connection, password: '' };
-  const database = {
+  const { connectTimeout = 0, ...options } = connection ?? {};
+  const addresses = addressesOf(server, ['mysql:', 'mariadb:']);
+  const open = (sockets: Sockets): MysqlConnection => new MysqlConnection(options, addresses, sockets);
+  return {
     name: 'mysql',
     dialect: mysqlDialect,
     schema: undefined,
     connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, connectTimeout),
-    howToCreate: 'Create it with the statements of tableStatements() in nestjs-distributed-lock/sql',
+    howToCreate: 'Run npx nestjs-distributed-lock migrate',
     synchronizing: 'mysql({ url, synchronize: true })',
+    connection: open,
+    transactions: open,
   };
-  const open = (sockets: ConstructorParameters<typeof MysqlConnection>[2]) =>
-    new MysqlConnection(connection, addresses, sockets);
-  return sqlBackend({ ...database, connection: open, transactions: open }, options, ['url', 'connection']);
 }

@@ -1,6 +1,8 @@
 import type { ClientConfig } from 'pg';
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
 import { addressesOf, type ServerAddress } from '../sql/connections/server-address.js';
+import type { Sockets } from '../sql/connections/sockets.js';
+import type { SqlDatabase } from '../sql/connections/sql-database.js';
 import { postgresDialect } from '../sql/postgres/dialect.js';
 import { sqlBackend, type StrategyOptions } from '../sql/strategies.js';
 import { PgConnection } from './pg-connection.js';
@@ -27,21 +29,25 @@ const CONNECT_TIMEOUT_MS = 2_000;
  * @throws LockConfigurationError for options that can never work. The first request rejects with one where `pg` is missing
  */
 export function postgres(options: PostgresOptions): BackendFactory {
-  const { connection = {}, schema } = options;
+  return sqlBackend(postgresDatabase(options), options, ['url', 'connection', 'schema']);
+}
+
+/** @throws LockConfigurationError for options that can never work */
+export function postgresDatabase(server: PostgresServer): SqlDatabase {
+  const { connection = {}, schema } = server;
   if (typeof connection !== 'object') {
     throw new LockConfigurationError('connection must be an object with options of pg', 'connection');
   }
-  const addresses = addressesOf(options, ['postgres:', 'postgresql:']);
-  const connectTimeoutMs = Math.max(CONNECT_TIMEOUT_MS, connection.connectionTimeoutMillis ?? 0);
-  const database = {
+  const addresses = addressesOf(server, ['postgres:', 'postgresql:']);
+  const open = (sockets: Sockets): PgConnection => new PgConnection(connection, addresses, sockets);
+  return {
     name: 'postgres',
     dialect: postgresDialect,
     schema,
-    connectTimeoutMs,
-    howToCreate: 'Create it with the statements of tableStatements() in nestjs-distributed-lock/sql',
+    connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, connection.connectionTimeoutMillis ?? 0),
+    howToCreate: 'Run npx nestjs-distributed-lock migrate',
     synchronizing: 'postgres({ url, synchronize: true })',
+    connection: open,
+    transactions: open,
   };
-  const open = (sockets: ConstructorParameters<typeof PgConnection>[2]) =>
-    new PgConnection(connection, addresses, sockets);
-  return sqlBackend({ ...database, connection: open, transactions: open }, options, ['url', 'connection', 'schema']);
 }

@@ -1,7 +1,7 @@
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
 import { DatabaseError } from '../sql/connections/database-error.js';
 import type { Query } from '../sql/connections/query.js';
-import type { DriverConnection } from '../sql/connections/sql-database.js';
+import type { DriverConnection, SqlDatabase } from '../sql/connections/sql-database.js';
 import { sqliteDialect } from '../sql/sqlite/dialect.js';
 import { isInMemory, runAlone, type SqliteDatabase } from '../sql/sqlite/driver.js';
 import { type LeaseStrategy, sqlBackend } from '../sql/strategies.js';
@@ -24,7 +24,11 @@ export interface SqliteOptions extends LeaseStrategy {
  *   there
  */
 export function sqlite(options: SqliteOptions): BackendFactory {
-  const { file, driver } = options;
+  return sqlBackend(sqliteDatabase(options), options, ['file', 'driver']);
+}
+
+/** @throws LockConfigurationError for options that can never work */
+export function sqliteDatabase({ file, driver }: Pick<SqliteOptions, 'file' | 'driver'>): SqlDatabase {
   if (typeof file !== 'string' || isInMemory(file)) {
     throw new LockConfigurationError(
       'file must be the path of a SQLite file, since a database in memory belongs to one connection; for one process ' +
@@ -32,17 +36,18 @@ export function sqlite(options: SqliteOptions): BackendFactory {
       'file',
     );
   }
-  const database = {
+  return {
     name: 'sqlite',
     dialect: sqliteDialect,
     schema: undefined,
-    connectTimeoutMs: 2_000,
-    howToCreate: 'Create it with the statements of tableStatements() in nestjs-distributed-lock/sql',
+    connectTimeoutMs: CONNECT_TIMEOUT_MS,
+    howToCreate: 'Run npx nestjs-distributed-lock migrate',
     synchronizing: 'sqlite({ file, synchronize: true })',
     connection: () => new SqliteConnection(file, driver),
   };
-  return sqlBackend(database, options, ['file', 'driver']);
 }
+
+const CONNECT_TIMEOUT_MS = 2_000;
 
 class SqliteConnection implements DriverConnection {
   #database: SqliteDatabase | undefined;

@@ -41,6 +41,8 @@ async function openMysql(url: string) {
 
 async function openSqlite(file: string) {
   const database = new Database(file, { timeout: 1 });
+  // Without it a commit fails while another process reads.
+  database.exec('pragma journal_mode = wal');
   return { tx: fromSqlite(database), end: async () => void database.close() };
 }
 

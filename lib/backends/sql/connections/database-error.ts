@@ -34,7 +34,8 @@ export function cleanError(error: unknown): DatabaseError | LockError {
   if (error instanceof DatabaseError || isLockError(error)) return error;
   // TypeORM and others wrap the error of the driver.
   const cause: unknown = error instanceof Error && 'driverError' in error ? error.driverError : error;
-  const code = cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : undefined;
+  // libsql throws objects, too.
+  const code = textIn(cause, 'code');
   const advice = adviceOn(code ?? '');
   return new DatabaseError(errorText(cause) + advice, code, sqlStateOf(cause) ?? code);
 }
@@ -51,8 +52,12 @@ const ONE_WRITER =
 
 /** The field of mysql2; `pg` has it as the code. */
 function sqlStateOf(cause: unknown): string | undefined {
-  const state: unknown = cause instanceof Error && 'sqlState' in cause ? cause.sqlState : undefined;
-  return typeof state === 'string' ? state : undefined;
+  return textIn(cause, 'sqlState');
+}
+
+function textIn(cause: unknown, property: string): string | undefined {
+  const text: unknown = typeof cause === 'object' && cause !== null ? Reflect.get(cause, property) : undefined;
+  return typeof text === 'string' ? text : undefined;
 }
 
 /** Whether the database answered with one of these codes. */

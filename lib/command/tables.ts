@@ -1,0 +1,59 @@
+import { OwnConnection } from '../backends/sql/connections/own-connection.js';
+import type { Query } from '../backends/sql/connections/query.js';
+import { checkFenceTable, DEFAULT_FENCE_TABLE, lockTable } from '../backends/sql/tables/lock-table.js';
+import { quotedTable } from '../backends/sql/tables/table-name.js';
+import { tableStatements } from '../backends/sql/tables/table-statements.js';
+import { LockConfigurationError } from '../core/index.js';
+import { openDatabase, sqlNameOf } from './places.js';
+import type { CommandOptions, Report } from './report.js';
+
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** The command `sql`. */
+export async function printStatements(options: CommandOptions): Promise<Report> {
+  const statements = statementsFor(options, options.database ?? '');
+  return { isGood: true, lines: statements.map((statement) => `${statement};`), data: statements };
+}
+
+/** The command `migrate`. */
+export async function createTables(options: CommandOptions): Promise<Report> {
+  await withConnection(options, async (query) => {
+    for (const statement of statementsFor(options, sqlNameOf(options) ?? '')) await query(statement, []);
+  });
+  return { isGood: true, lines: ['the tables are there'], data: { tables: 'there' } };
+}
+
+/** Makes sure that both tables are there. @throws LockConfigurationError saying what is wrong with one */
+export async function checkTables(options: CommandOptions): Promise<void> {
+  await withConnection(options, async (query, database) => {
+    await lockTable(database, options.table === undefined ? {} : { tableName: options.table }).check(query);
+    await checkFenceTable(query, database, quotedTable(database, options.fence ?? DEFAULT_FENCE_TABLE));
+  });
+}
+
+function statementsFor({ table, fence }: CommandOptions, database: string): string[] {
+  if (database !== 'postgres' && database !== 'mysql' && database !== 'sqlite') {
+    throw new LockConfigurationError('--database is postgres, mysql (also for MariaDB) or sqlite', 'database');
+  }
+  return tableStatements(database, {
+    ...(table !== undefined && { lock: table }),
+    ...(fence !== undefined && { fence }),
+  });
+}
+
+async function withConnection(
+  options: CommandOptions,
+  work: (query: Query, database: Awaited<ReturnType<typeof openDatabase>>) => Promise<void>,
+): Promise<void> {
+  const database = await openDatabase(options);
+  const { connectTimeoutMs } = database;
+  const onOpen = (): Promise<void> => Promise.resolve();
+  const settings = { database, connectTimeoutMs, requestTimeoutMs: REQUEST_TIMEOUT_MS, onOpen };
+  const connection = new OwnConnection(settings, () => undefined);
+  await connection.open();
+  try {
+    await work(connection.run, database);
+  } finally {
+    await connection.close();
+  }
+}

@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { LockService } from 'nestjs-distributed-lock/core';
+import { postgres } from 'nestjs-distributed-lock/postgres';
+import { redis } from 'nestjs-distributed-lock/redis';
+import { tableStatements } from 'nestjs-distributed-lock/sql';
+import { type Outcome, runCommand } from '../../lib/command/run-command.js';
+import { PostgresServer } from '../servers/postgres-server.js';
+import { RedisServer } from '../servers/redis-server.js';
+
+const run = (...args: string[]): Promise<Outcome> => runCommand(args, {});
+const asJson = ({ output }: Outcome): unknown => JSON.parse(output);
+
+describe('a command that is called wrongly', () => {
+  it.each([
+    [[], /Usage/u],
+    [['dance'], /Usage/u],
+    [['sql', 'extra', '--database', 'postgres'], /Usage/u],
+    [['sql'], /--database is postgres, mysql/u],
+    [['sql', '--database', 'oracle'], /--database is postgres, mysql/u],
+    [['status'], /LOCK_URL/u],
+    [['status', '--url', 'sqlite:x', '--limit', 'many'], /--limit/u],
+    [['migrate', '--url', 'redis://localhost'], /no SQL database/u],
+    [['doctor', '--url', 'ftp://me:secret@host'], /begins with one of redis/u],
+    [['doctor', '--verbose'], /Unknown option/u],
+  ])('ends with 2 and says why: %j', async (args, why) => {
+    const { code, output, complaint } = await run(...args);
+    expect({ code, output }).toEqual({ code: 2, output: '' });
+    expect(complaint).toMatch(why);
+    expect(complaint).not.toContain('secret');
+  });
+
+  it('shows its usage to who asks for it', async () => {
+    await expect(run('--help')).resolves.toMatchObject({ code: 0, output: expect.stringMatching(/^Usage/u) });
+  });
+});
+
+describe('sql', () => {
+  it('prints statements that SQLite takes', async () => {
+    const { code, output } = await run('sql', '--database', 'sqlite');
+    expect(code).toBe(0);
+    const database = new Database(':memory:');
+    database.exec(output);
+    database.exec('select lock_key, token from distributed_lock; select token from distributed_lock_fence');
+    database.close();
+  });
+
+  it('names the tables as it is told, and prints JSON', async () => {
+    const names = ['--table', 'app.locks', '--fence', 'app.fences'];
+    const outcome = await run('sql', '--database', 'postgres', ...names, '--json');
+    expect(asJson(outcome)).toEqual(tableStatements('postgres', { lock: 'app.locks', fence: 'app.fences' }));
+    await expect(run('sql', '--database', 'postgres', '--table', 'a; drop')).resolves.toMatchObject({ code: 1 });
+  });
+});
+
+describe('on PostgreSQL', () => {
+  let server: PostgresServer;
+  const on = (...args: string[]): Promise<Outcome> => runCommand(args, { LOCK_URL: server.url });
+
+  beforeAll(async () => {
+    server = await PostgresServer.start();
+  });
+  afterAll(() => server.stop());
+
+  it('status and doctor say what to do about missing tables; migrate makes them, again and again', async () => {
+    for (const command of ['status', 'doctor']) {
+      const { code, complaint } = await on(command);
+      expect(code).toBe(1);
+      expect(complaint).toMatch(/distributed_lock cannot be used.*npx nestjs-distributed-lock migrate/u);
+    }
+    await expect(on('migrate')).resolves.toMatchObject({ code: 0 });
+    await expect(on('migrate')).resolves.toMatchObject({ code: 0 });
+    await expect(on('status')).resolves.toMatchObject({ code: 0, output: 'both tables are there\n0 keys are held' });
+  });
+
+  it('status tells who has which key, and how many wait', async () => {
+    await on('migrate');
+    await using service = new LockService(postgres({ url: server.url }), { namespace: 'shop' });
+    await using lock = await service.acquire('sale_1');
+    await using other = await service.acquire('sale_2', { mode: 'shared' });
+    const { output } = await on('status', '--prefix', 'shop:');
+    expect(output).toMatch(/2 keys are held/u);
+    expect(output).toMatch(
+      new RegExp(`"shop:sale_1": .*\\(pid ${process.pid}\\), for \\d+\\.\\d s more, token ${lock.fencingToken}`, 'u'),
+    );
+    expect(output).toContain('"shop:sale_2": ');
+    expect(other.isHeld).toBe(true);
+    expect((await on('status', '--limit', '1')).output).toMatch(/1 keys are held, or more/u);
+    expect((await on('status', '--prefix', 'nobody')).output).toMatch(/0 keys are held/u);
+    expect(asJson(await on('status', '--json', '--limit', '1'))).toMatchObject({ held: [{ holder: {} }] });
+  });
+
+  it('doctor tells what a crash can undo, and leaves no key behind', async () => {
+    await on('migrate');
+    const { code, output } = await on('doctor');
+    expect(code).toBe(1);
+    expect(output).toMatch(/is up\na lock and its release take \d+\.\d\d ms/u);
+    expect(output).toMatch(/its clock is (as ours|\d+ ms (ahead of|behind) ours)/u);
+    expect(output).toMatch(/advice: .*fsync is off/u);
+    expect(output).toMatch(/guarantee: best-effort/u);
+    expect((await on('status')).output).toMatch(/0 keys are held/u);
+  });
+});
+
+describe('on Redis', () => {
+  it('doctor and status need no tables', async () => {
+    const server = await RedisServer.start();
+    try {
+      const url = server.url;
+      await using service = new LockService(redis({ url }));
+      await using lock = await service.acquire('held');
+      await expect(run('status', '--url', url)).resolves.toMatchObject({
+        code: 0,
+        output: expect.stringMatching(new RegExp(`^1 keys are held\\n  "held": .*token ${lock.fencingToken}$`, 'u')),
+      });
+      expect(asJson(await run('doctor', '--url', url, '--json'))).toMatchObject({
+        status: 'up',
+        guarantee: 'best-effort',
+        medianMs: expect.any(Number),
+      });
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it('ends with 1 where nobody answers, and tells no password', async () => {
+    const { code, output, complaint } = await run('doctor', '--url', 'redis://:secret@localhost:1');
+    expect(code).toBe(1);
+    expect(`${output}${complaint}`).toMatch(/ECONNREFUSED/u);
+    expect(`${output}${complaint}`).not.toContain('secret');
+  });
+});
+
+describe('on SQLite', () => {
+  it('migrate makes the file, and says what to install where no driver is there', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'command-'));
+    try {
+      const outcome = await run('migrate', '--url', `sqlite:${join(directory, 'locks.db')}`);
+      if (process.getBuiltinModule('node:sqlite')) expect(outcome).toMatchObject({ code: 0 });
+      else expect(outcome.complaint).toMatch(/needs the package better-sqlite3/u);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  });
+});
