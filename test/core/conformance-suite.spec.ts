@@ -63,6 +63,15 @@ const MISTAKEN: readonly (readonly [promise: string, store: typeof MemoryLeaseSt
     },
   ],
   [
+    'grants the key again to the owner who has it, with a full time to live and no lesser token',
+    class GrantsNoMoreTime extends KnownOwners {
+      override async tryAcquire(...asked: Acquire): Promise<LeaseAttempt> {
+        if (this.owners.get(asked[0]) === asked[1]) return { acquired: true, fencingToken: 2n ** 51n };
+        return super.tryAcquire(...asked);
+      }
+    },
+  ],
+  [
     'keeps a key for its time to live, frees it when its holder is gone, and raises the token',
     class EndsLeasesEarly extends MemoryLeaseStore {
       override tryAcquire(...[key, owner, ttlMs, metadata]: Acquire): Promise<LeaseAttempt> {
