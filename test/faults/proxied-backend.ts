@@ -1,7 +1,7 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import type { Contract } from '../conformance/contract.js';
 import { FaultProxy } from '../support/fault-proxy.js';
-import { connectBackend } from '../support/harness-connection.js';
+import { connectBackend, withPatience } from '../support/harness-connection.js';
 
 /** A proxy in front of the backend under test: who goes through it suffers, who does not (`contract.service()`) sees the truth. */
 export class ProxiedBackend implements AsyncDisposable {
@@ -21,11 +21,17 @@ export class ProxiedBackend implements AsyncDisposable {
   /**
    * Behind the proxy, connected, with all its scripts and the row of `key` on the server, so that a fault meets what it is
    * meant for.
+   * @param patienceMs for each answer; by default as long as the backend waits
    */
-  async proxied(key = this.contract.key(), options: LockServiceOptions = {}): Promise<LockService> {
+  async proxied(
+    key = this.contract.key(),
+    options: LockServiceOptions = {},
+    patienceMs?: number,
+  ): Promise<LockService> {
     const { connection, shortTtlMs } = this.contract.harness;
     if (!connection) throw new Error('only this process can connect to this backend');
-    const backend = await connectBackend(connection(this.proxy));
+    const through = connection(this.proxy);
+    const backend = await connectBackend(patienceMs === undefined ? through : withPatience(through, patienceMs));
     const service = new LockService(backend, { ...options, defaults: { ttlMs: shortTtlMs, ...options.defaults } });
     this.#services.push(service);
     const lease = await this.contract.win(backend, key, { ttlMs: 20_000, waitMs: 20_000 });

@@ -3,17 +3,22 @@ import type { MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import type { TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import type { DataSourceOptions } from 'typeorm';
 
+interface Patience {
+  /** @default that of the backend */
+  readonly requestTimeoutMs?: number;
+}
+
 /** The settings of each backend: plain data, so that a child process can have them, too. */
 interface Connections {
-  redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisTopology;
-  redlock: { readonly urls: readonly string[] };
+  redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisTopology & Patience;
+  redlock: { readonly urls: readonly string[] } & Patience;
   memcached: Pick<MemcachedOptions, 'servers' | 'protocol' | 'requestTimeoutMs'>;
   zookeeper: {
     readonly connectString: string;
     readonly sessionTtlMs: number;
     readonly mode: 'sequential' | 'simple';
-  };
-  etcd: { readonly endpoints: readonly string[]; readonly sessionTtlMs: number };
+  } & Patience;
+  etcd: { readonly endpoints: readonly string[]; readonly sessionTtlMs: number } & Patience;
   sqlite: { readonly database: string; readonly door?: Door };
   postgres: SqlDatabase;
   mariadb: SqlDatabase;
@@ -72,6 +77,20 @@ const CONNECT: { [Name in keyof Connections]: (place: Connections[Name]) => Prom
 export function connectBackend<Name extends keyof Connections>(connection: ConnectionOf<Name>): Promise<LockBackend> {
   const { backend, ...place } = connection;
   return CONNECT[backend](place as unknown as Connections[Name]);
+}
+
+/** The same for a client that waits so long for each answer. SQLite has no network to wait for. */
+export function withPatience(connection: Connection, requestTimeoutMs: number): Connection {
+  switch (connection.backend) {
+    case 'sqlite':
+      return connection;
+    case 'postgres':
+    case 'mariadb':
+    case 'mysql':
+      return { ...connection, options: { ...connection.options, requestTimeoutMs } };
+    default:
+      return { ...connection, requestTimeoutMs };
+  }
 }
 
 /** Options of a data source of the application's own, in the database with the locks. */
