@@ -1,9 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { Deadline, type LockBackend, LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
+import {
+  Deadline,
+  type LockBackend,
+  LockService,
+  type LockServiceOptions,
+  systemClock,
+  within,
+} from 'nestjs-distributed-lock/core';
 import type { AcquireRequest } from '../../lib/core/leasing/lease-request.js';
 import type { Lease } from '../../lib/core/leasing/lease.js';
 import type { BackendHarness } from './backend-harness.js';
-import { atLeastMs } from '../support/machine.js';
+import { atLeastMs, timeLimitOf } from '../support/machine.js';
 
 /**
  * Tolerance for a timer and a few round trips, while any process stands still for 300 ms: a time limit that comes late is
@@ -11,10 +18,16 @@ import { atLeastMs } from '../support/machine.js';
  */
 export const SLACK_MS = atLeastMs(650);
 
+/** What a test may take that has to end because its time is up. */
+export const CLEAN_UP_MS = timeLimitOf(15_000);
+
 /** The backend under test and what one test opened on it. */
 export class Contract implements AsyncDisposable {
   static #keys = 0;
   readonly #opened: { close(): Promise<void> }[] = [];
+  readonly #timeIsUp = new AbortController();
+  /** Aborts when the test has taken too long: what it waits for has to end, so that its clean-up runs. */
+  readonly timeIsUp: AbortSignal = this.#timeIsUp.signal;
 
   constructor(readonly harness: BackendHarness) {}
 
@@ -67,6 +80,20 @@ export class Contract implements AsyncDisposable {
     const lease = await this.contend(backend, key, options);
     if (!lease) throw new Error(`${key} should have been free`);
     return lease;
+  }
+
+  /**
+   * Runs the test. When its time is up, its processes and clients end, and it has some more for its own clean-up.
+   * @throws the test's own failure, or one that names the limit
+   */
+  async run(check: (contract: Contract) => Promise<void>, limitMs: number): Promise<void> {
+    const checking = check(this);
+    if (await within(systemClock, limitMs, checking)) return;
+    const error = new Error(`was not over after ${limitMs} ms`);
+    this.#timeIsUp.abort(error);
+    const cleanedUp = checking.catch((cause: unknown) => (error.cause = cause));
+    await within(systemClock, CLEAN_UP_MS, Promise.all([this.endTest(), cleanedUp]));
+    throw error;
   }
 
   async endTest(): Promise<void> {

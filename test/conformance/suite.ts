@@ -1,11 +1,13 @@
 import { it } from '@jest/globals';
 import { SideBySide, TIME_LIMIT_MS } from '../support/side-by-side.js';
 import type { BackendHarness } from './backend-harness.js';
-import { Contract } from './contract.js';
+import { timeLimitOf } from '../support/machine.js';
+import { CLEAN_UP_MS, Contract } from './contract.js';
 
 /** One promise, with clients of its own. */
 export type Check = (contract: Contract) => Promise<void>;
 
+/** @param timeLimitMs on a machine that is not slow */
 export type Declare = (name: string, check: Check, timeLimitMs?: number) => void;
 
 /** How a theme declares its promises. */
@@ -25,15 +27,20 @@ const atOnce = ({ shortTtlMs }: BackendHarness): number => (shortTtlMs <= 1_000 
 /** The promises that may run side by side do so before the first test; the others run one by one. */
 export function declarePromises(harness: BackendHarness, declare: (suite: Suite) => void): void {
   const together = new SideBySide(atOnce(harness));
-  const beside: Declare = (name, check, timeLimitMs) => together.it(name, () => run(harness, check), timeLimitMs);
-  const alone: Declare = (name, check, timeLimitMs = TIME_LIMIT_MS) => {
-    it(name, () => run(harness, check), timeLimitMs);
-  };
+  const declareBy =
+    (declareTest: (name: string, test: () => Promise<void>, timeLimitMs: number) => void): Declare =>
+    (name, check, timeLimitMs = TIME_LIMIT_MS) => {
+      const limitMs = timeLimitOf(timeLimitMs);
+      // The test's own limit comes first, and has it clean up.
+      declareTest(name, () => run(harness, check, limitMs), limitMs + 2 * CLEAN_UP_MS);
+    };
+  const beside = declareBy(together.it.bind(together));
+  const alone = declareBy(it);
   declare({ harness, it: beside, revoking: harness.revokesOthers === true ? alone : beside, alone });
   together.run();
 }
 
-async function run(harness: BackendHarness, check: Check): Promise<void> {
+async function run(harness: BackendHarness, check: Check, limitMs: number): Promise<void> {
   await using contract = new Contract(harness);
-  await check(contract);
+  await contract.run(check, limitMs);
 }

@@ -16,8 +16,10 @@ import type { FaultTheme } from './fault-theme.js';
 
 /** `HISTORY_MS=60000` for a soak. */
 const RUN_MS = Number(process.env.HISTORY_MS ?? 3_000);
-/** The run of one process, from its start. */
-const SHORTEST_RUN_MS = 1_000;
+/** For so many TTLs a process is left alone: where leases are long, who dies keeps the others waiting for long. */
+const ALONE_TTLS = [0.4, 1.6] as const;
+/** The run of one process, from its start, or from the end of its last one: time for a fault. */
+const SHORTEST_RUN_TTLS = 2;
 const ENOUGH = { grants: RUN_MS / 100, harmed: RUN_MS / 1_000 };
 const PROCESSES = 3;
 /** One that everybody wants, and some that two or three meet at. */
@@ -105,13 +107,22 @@ class Crowd {
   /** For so long, and as long after it as they have not done enough: a busy machine takes longer over it. */
   async run(ms: number, faults: readonly Fault[]): Promise<readonly Operation[]> {
     const end = performance.now() + ms;
-    await Promise.all(Array.from({ length: PROCESSES }, () => this.#place(end, faults)));
-    return loadHistory(this.files);
+    const places = await Promise.allSettled(Array.from({ length: PROCESSES }, () => this.#place(end, faults)));
+    const history = loadHistory(this.files);
+    if (this.contract.timeIsUp.aborted)
+      throw new Error(`${grantsIn(history)} grants, ${this.harmed} faults in that time`);
+    for (const place of places) if (place.status === 'rejected') throw place.reason;
+    return history;
   }
 
   #isOver(end: number): boolean {
+    if (this.contract.timeIsUp.aborted) return true;
     if (performance.now() < end || this.harmed <= ENOUGH.harmed) return false;
     return grantsIn(loadHistory(this.files)) > ENOUGH.grants;
+  }
+
+  #ttls(count: number): number {
+    return Math.ceil(this.contract.harness.shortTtlMs * count);
   }
 
   /** One process after the other, each until it is killed or all is done: to start one takes a busy machine seconds. */
@@ -132,7 +143,9 @@ class Crowd {
       () => true,
     );
     let killed = false;
-    while (!killed && !(await Promise.race([over, later(randomInt(200, 800))]))) {
+    const [atLeast, atMost] = ALONE_TTLS;
+    const leaveAlone = (): Promise<false> => later(randomInt(this.#ttls(atLeast), this.#ttls(atMost)));
+    while (!killed && !(await Promise.race([over, leaveAlone()]))) {
       this.harmed += 1;
       const fault = faults[randomInt(faults.length)];
       killed = fault === 'kill';
@@ -142,7 +155,7 @@ class Crowd {
       }
       if (fault === 'cut') proxy?.pause();
       else holder.child.freeze();
-      await later(randomInt(50, this.contract.harness.shortTtlMs * 2));
+      await later(randomInt(50, this.#ttls(2)));
       if (fault === 'cut') proxy?.resume();
       else holder.child.thaw();
     }
@@ -161,7 +174,7 @@ class Crowd {
     return holder.child.call('hammer', {
       keys: KEYS,
       claims,
-      ms: Math.max(ms, SHORTEST_RUN_MS),
+      ms: Math.max(ms, this.#ttls(SHORTEST_RUN_TTLS)),
       callers: 4,
       ttlMs: this.contract.harness.shortTtlMs,
       history,

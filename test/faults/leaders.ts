@@ -6,9 +6,10 @@ import { join } from 'node:path';
 import { type Contract, SLACK_MS } from '../conformance/contract.js';
 import { FaultProxy } from '../support/fault-proxy.js';
 import { type Grant, grantsByKey } from '../support/grants.js';
-import { Holder } from '../support/harness-holder.js';
+import type { Holder } from '../support/harness-holder.js';
 import { loadHistory, type Operation } from '../support/history.js';
 import { checkExclusion, checkTokenOrder } from '../support/history-checker.js';
+import { startHolder } from './start-holder.js';
 import type { FaultTheme } from './fault-theme.js';
 
 /** `LEADER_TERMS=100` for the whole of it. */
@@ -69,6 +70,7 @@ class Election {
       await Promise.all(places.map((place) => this.#takeTurns(place)));
       await Promise.all(places.map((place) => this.#stand(place)));
       for (let round = 0; round < this.#faults.length || !this.#isEnough; round += 1) {
+        this.contract.timeIsUp.throwIfAborted();
         await later(this.contract.processTtlMs);
         await this.#harm(randomInt(PROCESSES), this.#faults[round % this.#faults.length] ?? 'kill');
       }
@@ -116,9 +118,7 @@ class Election {
   /** Has a new process in this place. */
   async #start(place: number): Promise<void> {
     const proxy = this.#faults.includes('partition') ? await this.#proxy(place) : undefined;
-    const connection = this.contract.harness.connection?.(proxy);
-    if (!connection) throw new Error('no other process can connect to this backend');
-    const holder = await Holder.start(connection);
+    const holder = await startHolder(this.contract, {}, proxy);
     this.#processes += 1;
     this.#standing[place] = { holder, proc: `p${this.#processes}` };
   }

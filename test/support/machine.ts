@@ -3,6 +3,8 @@ import { availableParallelism, loadavg } from 'node:os';
 const TIMERS = 40;
 /** Beyond that, a longer lease does not help either. */
 const WORST_MS = 100;
+/** Of most backends, on a machine that is not slow. */
+const SHORT_LEASE_MS = 500;
 /** For so long, or twice, each process runs before the next one of those that share its processor. */
 const TURN_MS = 6;
 
@@ -13,6 +15,11 @@ const lateMs = Math.min(Math.max(await latest(), (running / availableParallelism
 /** This time, or longer on a machine that is slow now: forty times what a timer is late. */
 export function atLeastMs(ms: number): number {
   return Math.max(ms, Math.ceil(lateMs * 40));
+}
+
+/** A time limit of so many milliseconds, or as many times longer as the shortest leases are on a machine that is slow now. */
+export function timeLimitOf(ms: number): number {
+  return Math.ceil((ms * atLeastMs(SHORT_LEASE_MS)) / SHORT_LEASE_MS);
 }
 
 async function latest(): Promise<number> {
