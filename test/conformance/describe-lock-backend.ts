@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe } from '@jest/globals';
 import type { BackendHarness } from './backend-harness.js';
+import { timeLimitOf } from '../support/machine.js';
 import { close } from './close.js';
 import { Contract } from './contract.js';
 import { exclusion } from './exclusion.js';
@@ -20,6 +21,9 @@ import { severalKeys } from './several-keys.js';
 import { sharing } from './sharing.js';
 import { declarePromises, type Suite } from './suite.js';
 import { waiting } from './waiting.js';
+
+/** Beside others, MySQL and an ensemble take half a minute to start. */
+const SERVER_LIMIT_MS = timeLimitOf(90_000);
 
 const THEMES = {
   exclusion,
@@ -54,8 +58,7 @@ export function contractPromises(suite: Suite): void {
 /** Promises on a server that starts before them and ends after them; see `Suite` for which run side by side. */
 export function describePromises(name: string, harness: BackendHarness, declare: (suite: Suite) => void): void {
   describe(name, () => {
-    beforeAll(() => harness.start());
-    afterAll(() => harness.stop());
+    runServer(harness);
     declarePromises(harness, declare);
   });
 }
@@ -64,9 +67,26 @@ export function describePromises(name: string, harness: BackendHarness, declare:
 export function describeOnBackend(name: string, harness: BackendHarness, tests: (contract: Contract) => void): void {
   describe(name, () => {
     const contract = new Contract(harness);
-    beforeAll(() => harness.start());
+    runServer(harness);
     afterEach(() => contract.endTest());
-    afterAll(() => harness.stop());
     tests(contract);
   });
+}
+
+/** From before the first test until after the last one, also where it was so late that no test was run. */
+function runServer(harness: BackendHarness): void {
+  let started: Promise<boolean> | undefined;
+  const start = async (): Promise<void> => {
+    const starting = harness.start();
+    started = starting.then(
+      () => true,
+      () => false,
+    );
+    await starting;
+  };
+  const stop = async (): Promise<void> => {
+    if ((await started) === true) await harness.stop();
+  };
+  beforeAll(start, SERVER_LIMIT_MS);
+  afterAll(stop, SERVER_LIMIT_MS);
 }

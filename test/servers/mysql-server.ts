@@ -89,7 +89,7 @@ export class MysqlServer {
       command,
       args: [...args, ...this.flags],
       cwd: this.directory,
-      readyWithinMs: 20_000,
+      readyWithinMs: 60_000,
       isReady: async () => (await this.#dataDirectory()) === `${this.#data}/`,
     });
   }

@@ -118,7 +118,7 @@ export class ZookeeperServer {
       command: 'java',
       args: [...JVM, ...jvm, '-cp', JARS, main, configuration],
       cwd: this.directory,
-      readyWithinMs: 30_000,
+      readyWithinMs: 60_000,
       isReady: async () => (await this.ask('conf')).includes(`dataDir=${this.data}/`),
     });
   }
