@@ -87,7 +87,7 @@ function asking({ harness, it }: Suite, { acquire }: Wire): void {
     const service = await world.proxied(key);
     void world.proxy.delayReplyOf(acquire, ttlMs + 100);
     const other = await contract.service();
-    const lock = await service.acquire(key, { ttlMs, waitMs: 5_000 });
+    const lock = await service.acquire(key, { ttlMs, waitMs: 10_000 });
     expect(lock.isHeld).toBe(true);
     const stolen = await other.tryAcquire(key);
     // On a busy machine the short lease may have ended meanwhile, and is known to have.
@@ -182,7 +182,7 @@ function renewing({ harness, it }: Suite, { sessions = false }: RegisteredBacken
     const lostAt = performance.now();
     await lock.release();
     expect(performance.now() - lostAt).toBeLessThan(SLACK_MS);
-    const next = await (await contract.service()).acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 5_000 });
+    const next = await (await contract.service()).acquire(key, { ttlMs: LONG_TTL_MS, waitMs: 10_000 });
     // All that was sent meanwhile arrives now.
     world.proxy.resume();
     await eventually(async () => expect(await service.tryAcquire(key)).toBeNull(), { withinMs: 10_000 });
