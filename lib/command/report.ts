@@ -10,7 +10,7 @@ export interface CommandOptions {
   readonly limit?: string | undefined;
 }
 
-/** What a command found. */
+/** The findings of a command. */
 export interface Report {
   /** Whether the command ends with 0. */
   readonly isGood: boolean;

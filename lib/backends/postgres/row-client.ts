@@ -2,9 +2,9 @@ import type { Client } from 'pg';
 import { heldClientOf } from '../sql/connections/held-client.js';
 
 /**
- * The connection whose transaction has the key's row, for a holder of strategy `row`. What is written through `query` is
- * committed when `withLock` or the `@Locked` method succeeds, before the lock is given back, and undone with everything
- * else that ends the lock. Do not end the transaction yourself, and call nothing but `query`, without a callback.
+ * Returns the connection whose transaction has the key's row, for a holder of strategy `row`. Writes through `query`
+ * are committed when `withLock` or the `@Locked` method succeeds, before the lock is released. Everything else that
+ * ends the lock undoes them. Do not end the transaction yourself, and call nothing but `query`, without a callback.
  * @throws LockConfigurationError the lock is of another backend or strategy
  */
 export function rowClient(lock: { readonly attachment?: unknown }): Client {

@@ -2,9 +2,9 @@ import { EntityManager } from 'typeorm';
 import { LockConfigurationError } from '../../core/index.js';
 
 /**
- * The transaction that has the key's row, for a holder of strategy `row`. What is written through it is committed when
- * `withLock` or the `@Locked` method succeeds, before the lock is given back, and undone with everything else that ends
- * the lock. Do not end the transaction yourself, and run no DDL in it on MySQL or MariaDB, which commits.
+ * Returns the transaction that has the key's row, for a holder of strategy `row`. Writes through it are committed when
+ * `withLock` or the `@Locked` method succeeds, before the lock is released. Everything else that ends the lock undoes
+ * them. Do not end the transaction yourself, and run no DDL in it on MySQL or MariaDB, which commits.
  * @throws LockConfigurationError the lock is of another backend or strategy
  */
 export function rowManager(lock: { readonly attachment?: unknown }): EntityManager {

@@ -13,8 +13,8 @@ import { DatabaseError, failureOf, isRefusedValueError, refusedValueError } from
 const ADVICE_MS = 600_000;
 
 /**
- * Reports how the last statement ended. A database that does not answer is asked in the background until it does:
- * holders, and probes that read this health, must learn soon that it is back.
+ * Reports how the last statement ended. A database that does not answer is asked in the background until it does.
+ * Holders, and probes that read this health, must learn soon that it is back.
  */
 export class DatabaseHealth extends ReportedHealth {
   #isProbing = false;

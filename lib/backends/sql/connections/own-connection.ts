@@ -30,9 +30,9 @@ export interface ConnectionSettings {
 }
 
 /**
- * One connection of the locks' own, made like the application's. On the application's, a lock could end up inside one
- * of its transactions (SQLite has a single connection for all of them), where a rollback would undo it, and would have
- * to wait for its turn in a pool that those who wait for locks have exhausted.
+ * One connection of the locks' own, made like the application's. A lock on the application's connection could end up
+ * inside one of its transactions, where a rollback would undo it. SQLite has a single connection for all of them. The
+ * lock would also wait for its turn in a pool that those who wait for locks have exhausted.
  */
 export class OwnConnection {
   readonly #sockets = new Sockets(() => this.#onSocketClosed());

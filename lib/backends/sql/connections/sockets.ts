@@ -48,8 +48,9 @@ export class Sockets {
   }
 
   /**
-   * Called once the connection is open. @throws LockConfigurationError when the driver made a socket of its own: its end
-   * would not be noticed, and the server gives the locks of a connection away when that ends
+   * Called once the connection is open.
+   * @throws LockConfigurationError when the driver made a socket of its own. Nobody would notice its end, with which
+   *   the server gives the locks of the connection away
    */
   assertUsed(strategy: 'row' | 'session'): void {
     if (this.#open.size > 0) return;

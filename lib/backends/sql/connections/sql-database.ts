@@ -14,7 +14,7 @@ export interface SqlDatabase extends TableHome {
   readonly transactions?: (sockets: Sockets) => TransactionConnection;
 }
 
-/** What the names and the advice about a table depend on. */
+/** The part of a database that the names of tables, and the advice about them, depend on. */
 export interface TableHome {
   readonly dialect: SqlDialect;
   /** The schema of a table whose name has none. `undefined`: the database's own search path decides. */
@@ -47,7 +47,7 @@ export interface TransactionConnection extends DriverConnection {
 export interface DriverTransaction {
   /** The driver's own object for the connection. */
   readonly client: unknown;
-  /** What the holder writes through. It refuses to work after `release`. */
+  /** The object that the holder writes through. It refuses to work after `release`. */
   readonly attachment: object;
   /** Whether `begin` has succeeded, and neither `commit` nor `rollback` has. */
   readonly isActive: boolean;

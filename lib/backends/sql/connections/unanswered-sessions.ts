@@ -17,7 +17,7 @@ interface CutSessions {
 
 /**
  * Server sessions whose connections were cut before a statement about a key was answered. The server may carry the
- * statement out all the same, and keep the key for that session: a commit that waits for a lost standby does so for as
+ * statement out all the same, and keep the key for that session. A commit that waits for a lost standby does so for as
  * long as the standby is away. Nobody holds the key then, so a refusal is a part of the silence.
  */
 export class UnansweredSessions {

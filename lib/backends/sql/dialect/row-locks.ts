@@ -31,9 +31,9 @@ export interface RowLocks {
   /** As `lock`, after a wait in the database's own line as `limit` has set it. */
   lockInLine(query: Query, table: string, key: string): ReturnType<Query>;
   /**
-   * Has the server end the connection, and the transaction with it, when it hears nothing from it for `ttlMs`: from
-   * before the row is asked for, as it may be granted to one who is frozen by then. Bounds the wait for it, until
-   * `settle`. No limit of the application's ends the transaction sooner.
+   * Has the server end the connection, and the transaction with it, when it hears nothing from it for `ttlMs`. This
+   * begins before the row is asked for, since the row may be granted to a process that is frozen by then. Also bounds
+   * the wait for the row, until `settle`. No limit of the application's ends the transaction sooner.
    */
   limit(query: Query, times: { readonly ttlMs: number; readonly waitMs: number }): Promise<unknown>;
   /** The row is ours after a wait: gives back the application's own limits of waits and statements. */

@@ -28,9 +28,13 @@ export interface SqlDialect {
   /** Follow `create table (…)`. */
   readonly tableOptions: { readonly lock: string; readonly fence: string };
   /**
-   * The `name` and `type` of each column of a table; whether it is the `primary_key`; whether it is `required`, so that
-   * an insert must give it a value; whether it is `unique`, by an index of its own; and the `charset` of its text, where
-   * there are several.
+   * Describes the columns of a table, a row each:
+   *
+   * - `name` and `type`
+   * - `primary_key`: whether it is the primary key
+   * - `required`: whether an insert must give it a value
+   * - `unique`: whether it has a unique index of its own
+   * - `charset`: the character set of its text, where there are several
    */
   describe(query: Query, table: string): ReturnType<Query>;
   /** For servers on which a user with many rights may write to a replica, where no other process would see the lock. */
@@ -64,8 +68,8 @@ export interface SqlDialect {
 }
 
 /**
- * Those who wait for a row's key, on the row: a release hands it to the first of them, who has it for a moment and
- * confirms by asking. Messages are those of `WakeUps`.
+ * The callers who wait for a row's key, on the row. A release hands the key to the first of them, who has it for a
+ * moment and confirms by asking. Messages are those of `WakeUps`.
  */
 export interface WaitingLine {
   /**

@@ -19,10 +19,11 @@ export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions,
    */
   columns?: ExistingTableColumns;
   /**
-   * With `columns`: a row without an expiry, as older programs make them, is over so long after its `updatedAt`. Longer
-   * than anything that such a program does. An `updatedAt` without a time zone is read in that of our connections:
-   * where the older program sets another one, add the difference, and an hour for the change of summer time. @default
-   * Infinity: never
+   * With `columns`: a row without an expiry, as older programs make them, is over so long after its `updatedAt`. Choose
+   * longer than anything that such a program does. An `updatedAt` without a time zone is read in that of our
+   * connections. Where the older program sets another one, add the difference, and an hour for the change of summer
+   * time.
+   * @default Infinity: never
    */
   abandonedAfterMs?: number;
   /**
@@ -41,8 +42,8 @@ export interface LeaseBackendOptions extends CommonOptions, Pick<PollingOptions,
 /**
  * Locks in a table of the application's own database. The README says what they need and promise.
  *
- * A lease ends by the wall clock of the server that answers. After a failover to a server whose clock is ahead it ends
- * early, and one to a server that lags behind forgets it: there only the fencing token protects.
+ * A lease ends by the wall clock of the server that answers. After a failover to a server whose clock is ahead, it ends
+ * early. A server that lags behind forgets it, and there only the fencing token protects.
  * @throws LockConfigurationError
  */
 export function leaseBackend(database: SqlDatabase, options: LeaseBackendOptions = {}): BackendFactory {

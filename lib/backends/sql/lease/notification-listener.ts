@@ -59,8 +59,8 @@ export class NotificationListener {
   }
 
   /**
-   * Wakes those whose turn has come without their hearing of it. An answer is a sign of life too: a connection without
-   * one is replaced, as the network may have forgotten it and would never say so.
+   * Wakes waiters whose turn has come without their hearing of it. An answer is a sign of life, too. A connection
+   * without one is replaced, since the network may have forgotten it without saying so.
    */
   async #look(): Promise<void> {
     const { line } = this.lookOut;

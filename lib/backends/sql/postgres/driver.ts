@@ -14,8 +14,9 @@ interface PostgresClient {
 const names = new Map<string, string>();
 
 /**
- * Runs a statement under a name, so that the server parses and plans it once for each connection: planning ours takes
- * several times as long as running them. https://node-postgres.com/features/queries#prepared-statements
+ * Runs a statement under a name, so that the server parses and plans it once for each connection. Planning our
+ * statements takes several times as long as running them.
+ * https://node-postgres.com/features/queries#prepared-statements
  */
 export function runPrepared(client: unknown, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
   return new Promise((resolve, reject) => {

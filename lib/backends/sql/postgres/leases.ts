@@ -88,7 +88,7 @@ function ownLeases(table: string): Pick<LeaseStatements, 'tryAcquire' | 'release
       return keyPages(beginning, (comparison, name) => query(page(comparison), [name, beginning]), keyInText);
     },
 
-    // Who leaves the line may be handed the key while it waits for the row.
+    // An owner that leaves the line may be handed the key while it waits for the row.
     async release(query, { key, owner }) {
       const values = [storedText(key), owner];
       if ((await query(free, values)).length === 1) return true;

@@ -91,7 +91,10 @@ function waitFor(table: string): string {
   end`;
 }
 
-/** Nobody sees into a transaction, but everybody sees the advisory lock that it has, and loses as it loses the row. */
+/**
+ * The advisory lock of a transaction, which ends with it. Everybody sees it, and nobody sees the row that the
+ * transaction has.
+ */
 function markOf(table: string, { key, owner }: OwnedKey): bigint {
   return advisoryLockId(`row\0${table}\0${owner}`, key);
 }

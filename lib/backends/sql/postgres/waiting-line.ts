@@ -28,7 +28,7 @@ const seenWithin = (ms: number): string => `entry > ${since(ms)}`;
 export const isInLine = (owner: string): string =>
   `exists (select from unnest(waiting) as entry where ${OWNER} = ${owner})`;
 
-/** Those of `waiting` who were seen of late, first come first. */
+/** The owners in `waiting` that were seen of late, first come first. */
 export const ownersInLine = (waiting: string): string =>
   `array(select ${OWNER} from unnest(${waiting}) as entry where ${seenWithin(SILENT_MS)})`;
 

@@ -22,11 +22,11 @@ export interface RowBackendOptions extends CommonOptions {
 
 /**
  * The pessimistic lock: `SELECT … FOR UPDATE` on the key's row, in a `READ COMMITTED` transaction that lasts as long as
- * the lock. The server ends it when it hears nothing from it for the TTL (`idle_in_transaction_session_timeout`,
- * `wait_timeout`, in whole seconds), so a frozen holder frees the row, too.
+ * the lock. The server ends the transaction when it hears nothing from it for the TTL, so a frozen holder frees the
+ * row, too. MySQL and MariaDB count whole seconds.
  *
- * A holder that dies takes the token that it wrote with it. The next one gets the row later, by the same clock, and so a
- * higher token; only a clock set back meanwhile could repeat one.
+ * A holder that dies takes the token that it wrote with it. The next one gets the row later, by the same clock, and so
+ * a higher token. Only a clock that was set back meanwhile could repeat one.
  * @throws LockConfigurationError
  */
 export function rowBackend(database: SqlDatabase, options: RowBackendOptions = {}): BackendFactory {

@@ -38,7 +38,10 @@ export class RowContender {
     this.over = this.#run();
   }
 
-  /** Nobody can call off a wait for a row: it ends by itself, and what it brings is given back. */
+  /**
+   * Ends this contender. A wait for a row cannot be called off: it ends by itself, and a row that it brings is given
+   * back.
+   */
   async abandon(): Promise<void> {
     this.#isGivenUp = true;
     this.#inLine?.abort();
@@ -53,7 +56,7 @@ export class RowContender {
       return row !== null;
     } catch (error) {
       const failure = Promise.reject(error);
-      // Nobody may want to know any more.
+      // The owner may be gone.
       failure.catch(() => undefined);
       this.#publish(failure);
       return true;

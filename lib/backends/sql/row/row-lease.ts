@@ -71,10 +71,10 @@ export class RowLease implements GrantedLease {
   }
 
   /**
-   * Commits. @throws LockLostError when the row is no longer ours: by a deadlock that rolled everything back, or by a
-   * statement that committed too early, such as DDL on MySQL; what the database says to the commit. Nothing was written
-   * then, unless the connection broke in the middle of the commit, or was silent for a whole TTL: that one may have
-   * been carried out.
+   * Commits. A failure means that nothing was written. Only a connection that breaks in the middle of the commit, or is
+   * silent for a whole TTL, may have carried it out.
+   * @throws LockLostError when the row is no longer ours, after a deadlock or after a statement that commits, such as
+   *   DDL on MySQL. Else what the database says to the commit
    */
   async complete(): Promise<void> {
     if (this.#ending) throw new LockLostError(this.transaction.target.key, 'revoked');
@@ -84,7 +84,7 @@ export class RowLease implements GrantedLease {
       () => this.#releaseConnection(),
       () => this.#undo(),
     );
-    // Nobody has to release what could not be completed.
+    // A lease that could not be completed need not be released.
     this.#ending.catch(() => undefined);
     await committed;
   }

@@ -7,9 +7,9 @@ import { SessionLeaseStore } from './session-lease-store.js';
 
 export interface SessionBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
   /**
-   * How long the server keeps all locks of this process without a sign of life from it, and so the TTL of every lease,
-   * whatever `ttlMs` a caller asks for. The heartbeat is a third of it. MySQL and MariaDB count whole seconds. @default
-   * 10_000
+   * How long the server keeps all locks of this process without a sign of life from it. This is the TTL of every lease,
+   * whatever `ttlMs` a caller asks for. The heartbeat is a third of it. MySQL and MariaDB count whole seconds.
+   * @default 10_000
    */
   sessionTtlMs?: number;
 }
@@ -18,9 +18,9 @@ export interface SessionBackendOptions extends CommonOptions, Pick<PollingOption
  * Locks of a database session: PostgreSQL's advisory locks (14 or newer), `GET_LOCK` of MySQL and MariaDB. No row is
  * written to hold a lock, only one to count its fencing tokens.
  *
- * The server ends the session when it hears nothing from it for `sessionTtlMs`, so a holder that is frozen or cut off
- * stops trusting its locks first. Only an administrator who kills the session can let the next holder in before the
- * former one is told: hence `best-effort`. Nobody can wait on a connection that all share, so waiters poll.
+ * The server ends the session when it hears nothing from it for `sessionTtlMs`. A holder that is frozen or cut off
+ * stops trusting its locks before that. Only an administrator who kills the session can let the next holder in before
+ * the former one is told: hence `best-effort`. Nobody can wait on a connection that all share, so waiters poll.
  * @throws LockConfigurationError; when a pooler answers instead of the database, the first `acquire` does
  */
 export function sessionBackend(database: SqlDatabase, options: SessionBackendOptions = {}): BackendFactory {

@@ -16,7 +16,7 @@ import { TimeoutError, within } from '../connections/timeout.js';
 import { UnansweredSessions } from '../connections/unanswered-sessions.js';
 import { LockSession, type SessionSettings } from './lock-session.js';
 
-/** Who of this process has a key, or is asking for it. The session itself would let everybody of us in. */
+/** The owner of this process that has a key, or is asking for it. The session itself would let everybody of us in. */
 interface Claim {
   readonly owner: string;
   readonly metadata: HolderMetadata;

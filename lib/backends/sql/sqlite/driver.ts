@@ -20,10 +20,9 @@ export interface SqliteDatabase {
 }
 
 /**
- * libsql 0.5 leaves a prepared statement that found the database locked unfinished; the connection then never lets go
- * of the write lock of whatever it writes next, and every other process waits for good. So a prepared statement must
- * not meet a lock: `exec`, which cleans up behind itself, takes the write lock first. Nothing else runs between the
- * steps.
+ * Runs a statement so that no prepared one meets another process's lock. libsql 0.5 leaves such a statement unfinished,
+ * and then never lets go of the write lock of its next write. Every other process would wait for good. `exec` cleans up
+ * behind itself, so it takes the write lock first. Nothing else runs between the steps.
  */
 export function runAlone(client: unknown, sql: string, values: readonly unknown[]): Rows {
   const database = asSqliteDatabase(client);

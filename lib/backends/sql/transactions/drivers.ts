@@ -34,9 +34,9 @@ interface SqliteDatabase {
     all(...values: unknown[]): unknown[];
     run(...values: unknown[]): unknown;
   };
-  /** Of `better-sqlite3`. */
+  /** As `better-sqlite3` has it. */
   readonly inTransaction?: boolean;
-  /** Of `node:sqlite`. */
+  /** As `node:sqlite` has it. */
   readonly isTransaction?: boolean;
 }
 

@@ -21,27 +21,27 @@ const PATIENCE_MS = 2_000;
 const RETRY_MS = 20;
 
 /**
- * Runs `work` in a transaction that a former holder cannot commit: before anything else the transaction raises the
- * fence of `resource` to the lock's token, and is refused when a newer token was there. Works with the locks of every
+ * Runs `work` in a transaction that a former holder cannot commit. Before anything else the transaction raises the
+ * fence of `resource` to the lock's token. It is refused when a newer token was there. Works with the locks of every
  * backend. This is what makes a lease safe against a holder that was paused and does not know yet that it lost the
  * lock.
  *
- * A lock that is not exclusive raises nothing: it is refused when somebody with a newer token who had the key
- * exclusively has been here, and others wait with that until the transaction ends. Those who share a key never refuse
+ * A lock that is not exclusive raises nothing. It is refused when somebody with a newer token, who had the key
+ * exclusively, has been here. Others wait with that until the transaction ends. Holders who share a key never refuse
  * each other.
  *
- * Take the lock first, and let this function begin the transaction. One that has read before its lock was acquired
- * misses what the former holder committed: PostgreSQL refuses the fence then (40001); on MySQL and MariaDB, whose
- * reads go on in the past, the process is warned once (`LOCK_AFTER_SNAPSHOT`).
+ * Take the lock first, and let this function begin the transaction. A transaction that has read before its lock was
+ * acquired misses what the former holder committed. PostgreSQL refuses the fence then (40001). On MySQL and MariaDB,
+ * whose reads go on in the past, the process is warned once (`LOCK_AFTER_SNAPSHOT`).
  *
- * Joins the transaction of `manager` if there is one, or the one in which this call tree has raised the same fence;
- * else opens one, and asks again for a while when the database is too busy to begin it. On SQLite, where TypeORM has
- * one connection for everybody, the transactions opened here take turns. The fence table is made by the migration
+ * Joins the transaction of `manager`, or the one in which this call tree has raised the same fence. Without one it
+ * opens a transaction, and asks again for a while when the database is too busy. On SQLite, where TypeORM has one
+ * connection for everybody, the transactions opened here take turns. The fence table is made by the migration
  * `CreateDistributedLock1760000000000`.
  * @see https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html
  * @throws StaleFenceError a newer token was seen: `work` did not run; what `work` throws. The transaction is then
- * rolled back, by us if we opened it. LockConfigurationError for a resource that could be no key, and for what is no
- * lock
+ *   rolled back, by us if we opened it. LockConfigurationError for a resource that could be no key, and for what is no
+ *   lock
  */
 export async function fenced<T>(
   manager: EntityManager,

@@ -1,8 +1,8 @@
 import { isLockError } from '../../../core/index.js';
 
 /**
- * Answers to a transaction that was rolled back for another's sake, and may succeed when it runs again: serialization
- * failures and deadlocks, and MariaDB's word for a row that has changed since it was read (`ER_CHECKREAD`).
+ * Answers to a transaction that was rolled back for another's sake, and may succeed when it runs again. They are
+ * serialization failures, deadlocks, and `ER_CHECKREAD` of MariaDB: a row has changed since it was read.
  */
 const CODES = /^(40001|40P01|ER_LOCK_DEADLOCK|ER_LOCK_WAIT_TIMEOUT|ER_CHECKREAD)$|^SQLITE_(BUSY|LOCKED)/u;
 

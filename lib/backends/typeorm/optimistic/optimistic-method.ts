@@ -5,14 +5,14 @@ import { type OptimisticOptions, repeatOnConflict, resolveOptimisticOptions } fr
 import type { PromiseMethodDecorator } from './promise-method.js';
 
 /**
- * Runs the method again, with the same arguments, when it rejects with a conflict: that of `updateVersioned`, or a
- * deadlock or serialization failure of the database. The method opens its transaction itself, in each run; called
- * inside of the caller's, every run would read the same old rows. Put it below `@Locked()`, and above
- * `@Transactional()`.
+ * Runs the method again, with the same arguments, when it rejects with a conflict. A conflict is that of
+ * `updateVersioned`, or a deadlock or serialization failure of the database. The method opens its transaction itself,
+ * in each run. Called inside of the caller's transaction, every run would read the same old rows. Put it below
+ * `@Locked()`, and above `@Transactional()`.
  *
  * A plain method decorator, for any class: it needs no Nest. Metadata of decorators written below it is kept.
  * @throws LockConfigurationError at decoration; the method rejects with OptimisticConflictError after `retries`
- * repetitions
+ *   repetitions
  */
 export function Optimistic(options: OptimisticOptions = {}): PromiseMethodDecorator {
   const resolved = resolveOptimisticOptions(options);

@@ -44,9 +44,8 @@ export async function inTransaction<T>(manager: EntityManager, work: (inner: Ent
 }
 
 /**
- * SQLite refuses a write at once in a transaction that read before another process wrote, and with libsql the
- * connection stays in the past then until the failed statement is garbage. So we write from the beginning, which
- * TypeORM cannot say.
+ * Writes from the beginning, which TypeORM cannot say. SQLite refuses a write in a transaction that read before another
+ * process wrote. With libsql the connection then stays in the past until the failed statement is garbage.
  */
 function immediately<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
   return manager.transaction(async (inner) => {
