@@ -185,7 +185,7 @@ export const REGISTRY = {
     faults: [...COMMON, 'history-of-shares', 'fence', 'hammer'],
     lockStore: true,
   },
-  'sqlite-driver': { harness: () => sqliteHarness('driver'), faults: ['processes', 'history', 'fence', 'hammer'] },
+  'sqlite-driver': { harness: () => sqliteHarness('driver'), faults: ['processes', 'history', 'fence'] },
   postgres: { harness: () => sqlHarness('postgres'), ...POSTGRES_LEASE, lockStore: true },
   'postgres-driver': { harness: () => sqlHarness('postgres-driver'), ...POSTGRES_LEASE },
   mariadb: { harness: () => sqlHarness('mariadb'), ...MYSQL_LEASE },

@@ -72,8 +72,8 @@ export class PgConnection implements TransactionConnection {
     client.on('error', () => undefined);
     await client.connect();
     if (!isOneOfSeveral) return client;
-    const [row] = await queryOn(client, 'select pg_is_in_recovery() as is_replica', []);
-    if (row?.['is_replica'] !== true) return client;
+    const [row] = await queryOn(client, `select current_setting('transaction_read_only') = 'on' as is_read_only`, []);
+    if (row?.['is_read_only'] !== true) return client;
     await client.end();
     throw switchOverError();
   }

@@ -1,0 +1,180 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import Database from 'libsql';
+import { Socket } from 'node:net';
+import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
+import { mysql, type MysqlOptions, rowClient as mysqlRowClient } from 'nestjs-distributed-lock/mysql';
+import { postgres, type PostgresOptions, rowClient } from 'nestjs-distributed-lock/postgres';
+import { sqlite } from 'nestjs-distributed-lock/sqlite';
+import { failureOf } from '../../conformance/contract.js';
+import { freePort } from '../../servers/free-port.js';
+import { MysqlServer } from '../../servers/mysql-server.js';
+import { PostgresServer } from '../../servers/postgres-server.js';
+import { wantedOf } from '../describe-backend.js';
+import { openConnection } from './databases.js';
+
+const services: LockService[] = [];
+afterEach(() => Promise.all(services.splice(0).map((service) => service.close())));
+
+/** Returns the URL at another port, where nobody listens. */
+const elsewhere = async (url: string): Promise<string> =>
+  Object.assign(new URL(url), { port: String(await freePort()) }).href;
+
+for (const name of wantedOf(['postgres'])) {
+  describe(`options of the driver, ${name}`, () => {
+    let server: PostgresServer;
+    const ask = async (sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+      const connection = await openConnection('postgres', server.url);
+      const rows = await connection.ask(sql);
+      await connection.end();
+      return rows;
+    };
+    const open = (options: PostgresOptions): LockService => {
+      const service = new LockService(postgres({ synchronize: true, ...options }));
+      services.push(service);
+      return service;
+    };
+
+    beforeAll(async () => {
+      server = await PostgresServer.start();
+    });
+    afterAll(() => server.stop());
+
+    it('connection says all without a url', async () => {
+      const { hostname: host, port, username: user, pathname } = new URL(server.url);
+      const connection = { host, port: Number(port), user, database: pathname.slice(1) };
+      await (await open({ connection }).acquire('k')).release();
+    });
+
+    it('schema is that of the table, and search_path decides without it', async () => {
+      await ask('create schema ours');
+      await ask('create schema theirs');
+      await (await open({ url: server.url, schema: 'ours' }).acquire('k')).release();
+      const path = { options: '-c search_path=theirs' };
+      await (await open({ url: server.url, connection: path }).acquire('k')).release();
+      const rows = await ask(
+        `select schemaname from pg_tables where tablename = 'distributed_lock' and schemaname <> 'public'`,
+      );
+      expect(rows.map(({ schemaname }) => schemaname).toSorted()).toEqual(['ours', 'theirs']);
+    });
+
+    it('stream makes each socket', async () => {
+      let made = 0;
+      const stream = (): Socket => {
+        made += 1;
+        return new Socket();
+      };
+      await (await open({ url: server.url, connection: { stream }, strategy: 'row' }).acquire('k')).release();
+      expect(made).toBeGreaterThan(0);
+    });
+
+    it('url may be a list: the first one that answers and takes writes', async () => {
+      const dead = await elsewhere(server.url);
+      const url = [dead, server.url];
+      await (await open({ url }).acquire('k')).release();
+      await ask('create role reader login in role pg_read_all_data');
+      await ask('alter role reader set default_transaction_read_only = on');
+      const readOnly = Object.assign(new URL(server.url), { username: 'reader' }).href;
+      await (await open({ url: [readOnly, server.url] }).acquire('k')).release();
+      const error = await failureOf(open({ url: [dead, readOnly] }).tryAcquire('k'));
+      expect(String(error)).toMatch(/no longer takes writes|ECONNREFUSED/u);
+    });
+
+    it('a holder of a row writes through its client, and loses it all when the work fails', async () => {
+      await ask('create table sold (n integer)');
+      const service = open({ url: server.url, strategy: 'row' });
+      await service.withLock('k', (lock) => rowClient(lock).query('insert into sold values ($1)', [1]));
+      const failed = service.withLock('k', async (lock) => {
+        await rowClient(lock).query('insert into sold values (2)');
+        throw new Error('no');
+      });
+      await expect(failed).rejects.toThrow('no');
+      await expect(ask('select n from sold')).resolves.toEqual([{ n: 1 }]);
+      let late: ReturnType<typeof rowClient> | undefined;
+      await service.withLock('k', async (lock) => void (late = rowClient(lock)));
+      await expect(late?.query('insert into sold values (3)')).rejects.toThrow(/transaction is over/u);
+    });
+  });
+}
+
+for (const name of wantedOf(['mariadb'])) {
+  describe(`options of the driver, ${name}`, () => {
+    let server: MysqlServer;
+    const open = (options: MysqlOptions): LockService => {
+      const service = new LockService(mysql({ synchronize: true, ...options }));
+      services.push(service);
+      return service;
+    };
+    const ask = async (sql: string): Promise<readonly Readonly<Record<string, unknown>>[]> => {
+      const connection = await openConnection('mariadb', server.url);
+      const rows = await connection.ask(sql);
+      await connection.end();
+      return rows;
+    };
+
+    beforeAll(async () => {
+      server = await MysqlServer.start('mariadb');
+    });
+    afterAll(() => server.stop());
+
+    it('password may be a function, which is asked for each connection', async () => {
+      await ask(`create user 'rds'@'%' identified by 'a token'`);
+      await ask(`grant all on test.* to 'rds'@'%'`);
+      const url = Object.assign(new URL(server.url), { username: 'rds' }).href;
+      let asked = 0;
+      const password = async (): Promise<string> => {
+        asked += 1;
+        return 'a token';
+      };
+      await (await open({ url, connection: { password } }).acquire('k')).release();
+      await (await open({ url, connection: { password } }).acquire('k')).release();
+      expect(asked).toBeGreaterThanOrEqual(2);
+      const error = String(
+        await failureOf(open({ url, connection: { password: () => 'wrong secret' } }).tryAcquire('k')),
+      );
+      expect(error).toMatch(/Access denied/u);
+      expect(error).not.toContain('wrong secret');
+    });
+
+    it('url may be a list, and of mariadb', async () => {
+      const url = [await elsewhere(server.url), server.url.replace(/^\w+:/u, 'mariadb:')];
+      await (await open({ url }).acquire('k')).release();
+    });
+
+    it('a holder of a row writes through its connection, and loses it all when the work fails', async () => {
+      await ask('create table sold (n integer)');
+      const service = open({ url: server.url, strategy: 'row' });
+      await service.withLock('k', (lock) => mysqlRowClient(lock).execute('insert into sold values (?)', [1]));
+      const failed = service.withLock('k', async (lock) => {
+        await mysqlRowClient(lock).query('insert into sold values (2)');
+        throw new Error('no');
+      });
+      await expect(failed).rejects.toThrow('no');
+      await expect(ask('select n from sold')).resolves.toEqual([{ n: 1 }]);
+    });
+  });
+}
+
+describe('options that can never work are refused at once', () => {
+  it.each<[string, () => unknown]>([
+    ['url', () => postgres({ url: 'http://me:secret@host' })],
+    ['url', () => postgres({ url: [] })],
+    ['connection', () => postgres({ connection: 'x' as unknown as object })],
+    ['strategy', () => postgres({ url: 'postgres://h/d', strategy: 'rows' as 'row' })],
+    ['poolSize', () => postgres({ url: 'postgres://h/d', poolSize: 3 } as PostgresOptions)],
+    ['url', () => mysql({})],
+    ['url', () => mysql({ url: 'postgres://h/d' })],
+    ['file', () => sqlite({ file: ':memory:' })],
+    ['file', () => sqlite({} as { file: string })],
+    ['strategy', () => sqlite({ file: 'x', strategy: 'row' } as unknown as { file: string })],
+    ['tableName', () => sqlite({ file: 'x', tableName: 'a.b' })],
+  ])('%s: %s', (option, make) => {
+    expect(make).toThrow(LockConfigurationError);
+    expect(make).toThrow(expect.objectContaining({ option }));
+    expect(make).not.toThrow(/secret/u);
+  });
+
+  it('and a lock of another backend has no client', () => {
+    expect(() => rowClient({})).toThrow(LockConfigurationError);
+    expect(() => mysqlRowClient({ attachment: new Database(':memory:') })).toThrow(LockConfigurationError);
+  });
+});
