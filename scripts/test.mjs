@@ -41,7 +41,7 @@ const SINGLE_WORKER = ['--maxWorkers=1', SHARED_PROCESSES];
 /** Specs of the core and of each kind of connection: versions of Node differ in timers, streams and contexts. */
 const CORE_AND_CONNECTIONS = [
   'test/core',
-  'test/backends/.*/(redis-queue|sqlite|etcd)-contract.spec.ts',
+  'test/backends/.*/(redis-queue|sqlite|sqlite-driver|etcd)-contract.spec.ts',
   ...SINGLE_WORKER,
 ];
 

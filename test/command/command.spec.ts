@@ -140,7 +140,7 @@ describe('on SQLite', () => {
     try {
       const outcome = await run('migrate', '--url', `sqlite:${join(directory, 'locks.db')}`);
       if (process.getBuiltinModule('node:sqlite')) expect(outcome).toMatchObject({ code: 0 });
-      else expect(outcome.complaint).toMatch(/needs the package better-sqlite3/u);
+      else expect(outcome.complaint).toMatch(/npm install better-sqlite3/u);
     } finally {
       await rm(directory, { recursive: true });
     }

@@ -81,16 +81,11 @@ export function connectBackend<Name extends keyof Connections>(connection: Conne
 
 /** The same for a client that waits so long for each answer. SQLite has no network to wait for. */
 export function withPatience(connection: Connection, requestTimeoutMs: number): Connection {
-  switch (connection.backend) {
-    case 'sqlite':
-      return connection;
-    case 'postgres':
-    case 'mariadb':
-    case 'mysql':
-      return { ...connection, options: { ...connection.options, requestTimeoutMs } };
-    default:
-      return { ...connection, requestTimeoutMs };
+  if (connection.backend === 'sqlite') return connection;
+  if (connection.backend === 'postgres' || connection.backend === 'mariadb' || connection.backend === 'mysql') {
+    return { ...connection, options: { ...connection.options, requestTimeoutMs } };
   }
+  return { ...connection, requestTimeoutMs };
 }
 
 /** Options of a data source of the application's own, in the database with the locks. */
@@ -117,7 +112,7 @@ async function connectByDriver(connection: DatabaseConnection, options: SqlOptio
   return mysql({ url, ...options })();
 }
 
-/** By `node:sqlite` where Node has it. */
+/** By `node:sqlite` where Node has it, since better-sqlite3 is not installed here. */
 async function connectSqlite(file: string): Promise<LockBackend> {
   const { sqlite } = await import('nestjs-distributed-lock/sqlite');
   if (process.getBuiltinModule('node:sqlite')) return sqlite({ file, synchronize: true })();

@@ -1,4 +1,4 @@
-import { importClient } from '../../core/index.js';
+import { LockConfigurationError } from '../../core/index.js';
 import { BUSY_TIMEOUT_MS, type SqliteDatabase } from '../sql/sqlite/driver.js';
 import { type NodeDatabase, NodeSqliteDatabase } from './node-sqlite.js';
 
@@ -7,22 +7,28 @@ export type SqliteDriver = new (file: string, options: { readonly timeout: numbe
 
 const OPTIONS = { timeout: BUSY_TIMEOUT_MS };
 
-/** Opens a file. @throws LockConfigurationError when no driver is there; what the driver throws */
+/**
+ * Opens a file. An application that has `better-sqlite3` uses it, and two copies of SQLite in one process do not see
+ * each other's locks: so `node:sqlite` comes second. https://sqlite.org/howtocorrupt.html
+ * @throws LockConfigurationError when no driver is there; what the driver throws
+ */
 export async function openDatabase(file: string, driver: SqliteDriver | undefined): Promise<SqliteDatabase> {
-  if (driver) return new driver(file, OPTIONS);
+  const Driver = driver ?? (await findBetterSqlite3());
+  if (Driver) return new Driver(file, OPTIONS);
   const ofNode: unknown = process.getBuiltinModule?.('node:sqlite');
   if (hasDatabaseSync(ofNode)) return NodeSqliteDatabase.open(() => new ofNode.DatabaseSync(file, OPTIONS));
-  const BetterSqlite3 = await importBetterSqlite3();
-  return new BetterSqlite3(file, OPTIONS);
+  const why = 'this version of Node has no node:sqlite: npm install better-sqlite3, or give a driver';
+  throw new LockConfigurationError(`sqlite() needs a driver, and ${why}`, 'driver');
 }
 
-function importBetterSqlite3(): Promise<SqliteDriver> {
+async function findBetterSqlite3(): Promise<SqliteDriver | undefined> {
   const name: string = 'better-sqlite3';
-  const load = async (): Promise<SqliteDriver> => {
+  try {
     const { default: driver }: { readonly default: SqliteDriver } = await import(name);
     return driver;
-  };
-  return importClient(load, { neededBy: 'sqlite() on this version of Node', name, install: name, option: 'driver' });
+  } catch {
+    return undefined;
+  }
 }
 
 interface NodeSqlite {

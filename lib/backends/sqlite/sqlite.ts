@@ -12,7 +12,9 @@ export interface SqliteOptions extends LeaseStrategy {
   file: string;
   /**
    * The class of the driver: what `better-sqlite3` or `libsql` exports.
-   * @default `node:sqlite` where Node has it, else the package `better-sqlite3`
+   * Give the class that the application itself opens the file with: two copies of SQLite in one process do not see each
+   * other's locks.
+   * @default the package `better-sqlite3` where it is installed, else `node:sqlite`
    */
   driver?: SqliteDriver;
 }
