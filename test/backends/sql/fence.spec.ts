@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, StaleFenceError } from 'nestjs-distributed-lock/core';
 import { fence, type SqlTransaction } from 'nestjs-distributed-lock/sql';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { wantedOf } from '../describe-backend.js';
 import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
 
@@ -80,6 +81,23 @@ for (const name of wantedOf(DATABASES)) {
       await expect(fence(connection.tx, 'a', { fencingToken: 99n })).rejects.toThrow(LockConfigurationError);
       await write('a', 8n);
     });
+
+    if (name !== 'sqlite') {
+      it('lets the newest holder read what a former one commits while the fence waits for it', async () => {
+        const operator = await begin();
+        await operator.ask('create table note (id int)');
+        await operator.ask('commit');
+        await write('late', 1n);
+        const [former, newest] = [await begin(), await begin()];
+        await fence(former.tx, 'late', { fencingToken: 2n });
+        await former.ask('insert into note values (1)');
+        const fenced = fence(newest.tx, 'late', { fencingToken: 3n });
+        await sleep(200);
+        await former.ask('commit');
+        await fenced;
+        await expect(newest.ask('select id from note')).resolves.toEqual([{ id: 1 }]);
+      });
+    }
   });
 }
 

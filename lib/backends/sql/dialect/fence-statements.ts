@@ -17,7 +17,8 @@ export interface FenceStatements {
   seeingPresent?(query: Query): Promise<Query>;
   /**
    * Tells, before the fence is raised, whether the transaction's reads show the resource as it was before somebody else
-   * raised the fence. Absent where the database refuses such a transaction by itself. Sends two statements.
+   * raised the fence. Waits for the row, and keeps it locked. Absent where the database refuses such a transaction by
+   * itself. Sends three statements.
    */
   isSnapshotOlder?(query: Query, table: string, resource: string): Promise<boolean>;
 }

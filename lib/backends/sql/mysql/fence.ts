@@ -1,5 +1,6 @@
 import type { FenceStatements } from '../dialect/fence-statements.js';
 import { storedBytes } from '../tables/stored-key.js';
+import { lockFenceRow } from './fence-row.js';
 
 /** With this MariaDB does not lock a row that has changed since the transaction's first read, and rolls that back. */
 const REFUSES_CHANGED = 'innodb_snapshot_isolation';
@@ -32,12 +33,13 @@ export const mysqlFence: FenceStatements = {
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },
 
-  /** A row that the snapshot lacks is not locked: two newcomers who lock the gap before they insert it deadlock. */
+  /** The row is locked first: the look, if it is the first one, must not take its snapshot before the wait. */
   async isSnapshotOlder(query, table, resource) {
+    await lockFenceRow(query, table, resource);
     const [seen] = await query(`select cast(token as char) as token from ${table} where resource = ?`, [
       storedBytes(resource),
     ]);
-    if (!seen) return false;
-    return (await this.newest(query, table, resource)) !== BigInt(String(seen['token']));
+    const newest = await this.newest(query, table, resource);
+    return seen === undefined || BigInt(String(seen['token'])) !== newest;
   },
 };
