@@ -1,10 +1,10 @@
-import { cleanError, isAnswer } from '../connections/database-error.js';
+import { codesIn } from '../connections/client-error.js';
 import type { Query } from '../connections/query.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
-import { storedBytes } from '../tables/stored-key.js';
+import { lockFenceRow } from './fence-row.js';
 
-/** The server's answers to a wait that was too long. It has undone the statement alone. */
-const TIMED_OUT = /^ER_LOCK_WAIT_TIMEOUT$/u;
+/** The server's answer to a wait that was too long, by name or number. It has undone the statement alone. */
+const TIMED_OUT = /^(ER_LOCK_WAIT_TIMEOUT|1205)$/u;
 
 export const mysqlTransactionLocks: TransactionLocks = {
   async lock(query, table, key, waitMs) {
@@ -18,23 +18,26 @@ export const mysqlTransactionLocks: TransactionLocks = {
 async function lockWithin(query: Query, table: string, key: string, seconds: number): Promise<boolean> {
   const limit = 'session innodb_lock_wait_timeout';
   await query(`set @nestjs_distributed_lock = @@${limit.replace(' ', '.')}, ${limit} = ${seconds}`, []);
-  const isOurs = await lockRow(query, table, key);
-  await query(`set ${limit} = @nestjs_distributed_lock`, []);
+  const restore = () => query(`set ${limit} = @nestjs_distributed_lock`, []);
+  let isOurs: boolean;
+  try {
+    isOurs = await lockRow(query, table, key);
+  } catch (error) {
+    // The connection goes back to the application's pool, unless it is gone.
+    await restore().catch(() => undefined);
+    throw error;
+  }
+  await restore();
   return isOurs;
 }
 
-/**
- * Makes the row, or locks the one that is there, in one statement: a look for a missing row would lock its neighbours.
- * Resolves to false when the wait took longer than the session allows.
- */
+/** Resolves to false when the wait took longer than the session allows. */
 async function lockRow(query: Query, table: string, key: string): Promise<boolean> {
   try {
-    await query(`insert into ${table} (resource, token) values (?, 0) on duplicate key update token = token`, [
-      storedBytes(key),
-    ]);
+    await lockFenceRow(query, table, key);
     return true;
   } catch (error) {
-    if (isAnswer(cleanError(error), TIMED_OUT)) return false;
+    if (codesIn(error).some((code) => TIMED_OUT.test(code))) return false;
     throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { pause, systemClock } from '../../../core/index.js';
-import { cleanError, isAnswer } from '../connections/database-error.js';
+import { codesIn } from '../connections/client-error.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
 
 const RETRY_MS = 10;
@@ -15,7 +15,7 @@ export const sqliteTransactionLocks: TransactionLocks = {
         await query(`delete from ${table} where 0`, []);
         return true;
       } catch (error) {
-        if (!isAnswer(cleanError(error), BUSY)) throw error;
+        if (!codesIn(error).some((code) => BUSY.test(code))) throw error;
       }
       if (systemClock.now() >= endsAt) return false;
       await pause(systemClock, RETRY_MS);

@@ -28,17 +28,23 @@ export function fromPrisma(tx: PrismaTransaction, database: SqlName): SqlTransac
   return {
     database,
     query: async (sql, values) => readRows(await tx.$queryRawUnsafe(sql, ...values)),
-    // The client itself can begin a transaction, and the transaction cannot.
-    isActive: () => typeof Reflect.get(tx, '$transaction') !== 'function',
+    // The client itself has this method. A transaction has not, but it may have $transaction, for inner ones.
+    isActive: () => typeof Reflect.get(tx, '$connect') !== 'function',
   };
 }
 
 interface KyselyTransaction {
   readonly isTransaction: boolean;
+  /** Of a controlled transaction. */
+  readonly isCommitted?: boolean;
+  readonly isRolledBack?: boolean;
   executeQuery(query: never): Promise<{ readonly rows: unknown[] }>;
 }
 
-/** The transaction of Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. */
+/**
+ * The transaction of Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. Kysely does not tell when it is
+ * over, unless it is a controlled one.
+ */
 export function fromKysely(trx: KyselyTransaction, database: SqlName): SqlTransaction {
   return {
     database,
@@ -52,12 +58,13 @@ export function fromKysely(trx: KyselyTransaction, database: SqlName): SqlTransa
       };
       return rowsIn(await callMethod(trx, 'executeQuery', compiled));
     },
-    isActive: () => trx.isTransaction,
+    isActive: () => trx.isTransaction && trx.isCommitted !== true && trx.isRolledBack !== true,
   };
 }
 
 interface KnexTransaction {
   readonly isTransaction?: boolean;
+  isCompleted?(): boolean;
   readonly client: { readonly dialect?: string };
   raw(sql: string, bindings: never): PromiseLike<unknown>;
 }
@@ -70,18 +77,22 @@ export function fromKnex(trx: KnexTransaction): SqlTransaction {
       const { texts, values } = partsOf(text, parameters);
       return rowsIn(await callMethod(trx, 'raw', texts.join('?'), values));
     },
-    isActive: () => trx.isTransaction === true,
+    isActive: () => trx.isTransaction === true && trx.isCompleted?.() !== true,
   };
 }
 
 interface SequelizeTransaction {
-  readonly finished?: string;
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
 }
 
 interface Sequelize {
   query(sql: string, options: never): Promise<unknown>;
   getDialect(): string;
 }
+
+/** Statements that begin as a query does, and those for which MariaDB changes a setting. */
+const READS = /^[^(]*\b(select|show)\b/u;
 
 /** The managed transaction of Sequelize: that of `sequelize.transaction(async (transaction) => …)`. */
 export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransaction): SqlTransaction {
@@ -90,10 +101,17 @@ export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransa
     async query(text, parameters) {
       const { texts, values } = partsOf(text, parameters);
       const sql = texts.reduce((before, after, index) => `${before}$${index}${after}`);
-      const options = { ...(values.length > 0 && { bind: values }), transaction, logging: false };
+      const options = {
+        ...(values.length > 0 && { bind: values }),
+        // The newer versions of the driver `mariadb` freeze the rows of what Sequelize does not know for a query.
+        ...(READS.test(text) && { type: 'SELECT' }),
+        transaction,
+        logging: false,
+      };
       return readRows(await callMethod(sequelize, 'query', sql, options));
     },
-    isActive: () => transaction.finished === undefined,
+    // Its types lack the field.
+    isActive: () => Reflect.get(transaction, 'finished') === undefined,
   };
 }
 
@@ -101,7 +119,7 @@ export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransa
 type SqlTag = (strings: TemplateStringsArray, ...values: never[]) => unknown;
 
 /**
- * The transaction of Drizzle: the `tx` of `db.transaction(async (tx) => …)`.
+ * The transaction of Drizzle: the `tx` of `db.transaction(async (tx) => …)`. Drizzle does not tell when it is over.
  * @param sql the tag that `drizzle-orm` exports
  */
 export function fromDrizzle(tx: object, sql: SqlTag, database: SqlName): SqlTransaction {
@@ -123,10 +141,10 @@ async function callMethod(client: object, name: string, ...args: readonly unknow
   throw new LockConfigurationError(`the client of this transaction has no method ${name}`, 'tx');
 }
 
-/** Takes a statement apart at its placeholders. */
+/** Takes a statement apart at its placeholders. The name of a table may have a `$` within. */
 function partsOf(sql: string, values: readonly unknown[]): { readonly texts: string[]; readonly values: unknown[] } {
-  const texts = sql.split(/\$\d+|\?/u);
-  const numbers = [...sql.matchAll(/\$(\d+)/gu)].map(([, number]) => Number(number) - 1);
+  const texts = sql.split(/(?<![\w$])\$\d+|\?/u);
+  const numbers = [...sql.matchAll(/(?<![\w$])\$(\d+)/gu)].map(([, number]) => Number(number) - 1);
   return { texts, values: numbers.length > 0 ? numbers.map((index) => values[index]) : [...values] };
 }
 
