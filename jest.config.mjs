@@ -34,7 +34,8 @@ export default {
   },
   testPathIgnorePatterns: ['/node_modules/', ...leftOut.map((folder) => `<rootDir>/test/backends/${folder}/`)],
   modulePathIgnorePatterns: ['<rootDir>/dist'],
-  testMatch: ['<rootDir>/{bench,test}/**/*.spec.ts'],
+  // The packages of test/orms are not those of the project: jest.orms.config.mjs.
+  testMatch: ['<rootDir>/bench/**/*.spec.ts', '<rootDir>/test/!(orms)/**/*.spec.ts'],
   // Most of the time tests wait. With more at once, short leases wait for the processor.
   maxWorkers: 2 * availableParallelism(),
   testSequencer: '<rootDir>/scripts/longest-first.mjs',

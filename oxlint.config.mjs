@@ -95,6 +95,7 @@ export default {
     'site/.vitepress/config.ts',
     'site/.vitepress/theme',
     'test/e2e/nest-*',
+    'test/orms',
   ],
   rules: {
     'typescript/no-explicit-any': 'error',

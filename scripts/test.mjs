@@ -30,7 +30,7 @@ const UNIT_SPECS = [
   '<rootDir>/bench/**/*.spec.ts',
   `<rootDir>/test/(${FOLDERS_WITHOUT_SERVERS})/**/*.spec.ts`,
 ];
-const OTHER_SPECS = ['--testMatch', `<rootDir>/test/!(${FOLDERS_WITHOUT_SERVERS})/**/*.spec.ts`];
+const OTHER_SPECS = ['--testMatch', `<rootDir>/test/!(${FOLDERS_WITHOUT_SERVERS}|orms)/**/*.spec.ts`];
 
 /** Argument that runs many specs in one process, in two thirds of the time. Specs that measure cannot share one. */
 const SHARED_PROCESSES = '--workerIdleMemoryLimit=1GB';
@@ -55,6 +55,12 @@ const otherNestSteps = ['nest-10', 'nest-11'].map((name) => ({
   prepare: () => install(`test/${name}`),
   run: () => runJest(['--config', `jest.${name}.config.mjs`, ...SINGLE_WORKER]),
 }));
+
+const ormStep = {
+  name: 'tests of the ORMs',
+  prepare: () => install('test/orms'),
+  run: () => runJest(['--config', 'jest.orms.config.mjs', ...SINGLE_WORKER]),
+};
 
 /** Steps for the applications of test/e2e. Each has its own dependencies and test runner. */
 const applications = ['nest-10', 'nest-11', 'nest-12'].map((name) => ({
@@ -89,7 +95,7 @@ if (unitOnly) {
   const tests = { name: 'tests', run: () => runJest(narrowed ? jestArgs : OTHER_SPECS) };
   await Promise.all([
     runAll([tests]),
-    runAll(narrowed ? [] : [unitStep, ...otherNestSteps, ...applications, ...otherNodeSteps]),
+    runAll(narrowed ? [] : [unitStep, ...otherNestSteps, ormStep, ...applications, ...otherNodeSteps]),
   ]);
 }
 for (const left of await testRun.end()) {

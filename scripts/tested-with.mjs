@@ -16,12 +16,17 @@ const PAGE = join(root, 'docs/choosing-a-backend.md');
 const TABLE = /(?<=<!-- tested with -->\n\n)[\s\S]*?(?=\n\n<!-- tested with: end -->)/u;
 
 /** Folders with the packages that the tests use. The oldest supported versions come first. */
-const INSTALLATIONS = ['test/e2e/nest-10', 'test/e2e/nest-11', '.'];
+const INSTALLATIONS = ['test/e2e/nest-10', 'test/e2e/nest-11', 'test/orms', '.'];
 const PACKAGES = {
   Nest: '@nestjs/common',
   TypeScript: 'typescript',
   ioredis: 'ioredis',
   TypeORM: 'typeorm',
+  Prisma: '@prisma/client',
+  Drizzle: 'drizzle-orm',
+  Kysely: 'kysely',
+  Knex: 'knex',
+  Sequelize: 'sequelize',
   rxjs: 'rxjs',
 };
 
