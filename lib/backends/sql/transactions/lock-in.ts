@@ -5,7 +5,7 @@ import { openTransaction, type SqlTransaction } from './sql-transaction.js';
 export interface LockInOptions {
   /**
    * How long to wait while another transaction has the key, in milliseconds. 0: not at all. MySQL and MariaDB count whole
-   * seconds. @default Infinity: as long as the database allows
+   * seconds, and MySQL one at least. @default Infinity: as long as the database allows
    */
   waitMs?: number;
   /** On MySQL, MariaDB and SQLite the table whose rows are locked. @default 'distributed_lock_fence' */
