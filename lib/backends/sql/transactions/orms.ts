@@ -35,7 +35,7 @@ export function fromPrisma(tx: PrismaTransaction, database: SqlName): SqlTransac
 
 interface KyselyTransaction {
   readonly isTransaction: boolean;
-  /** Of a controlled transaction. */
+  /** As a controlled transaction has them. */
   readonly isCommitted?: boolean;
   readonly isRolledBack?: boolean;
   executeQuery(query: never): Promise<{ readonly rows: unknown[] }>;
