@@ -118,7 +118,7 @@ const COMPETITIONS = {
       return { connection: { backend: 'postgres', url: server.url }, stop: () => server.stop() };
     },
     floor: POSTGRES_FLOOR,
-    others: [libraryContestant()],
+    others: [libraryContestant(), libraryContestant('ours, by the driver', useDriver)],
   },
   mariadb: {
     server: { name: 'MariaDB', command: ['mariadbd', '--version'] },
@@ -127,7 +127,7 @@ const COMPETITIONS = {
       return { connection: { backend: 'mariadb', url: server.url }, stop: () => server.stop() };
     },
     floor: MARIADB_FLOOR,
-    others: [libraryContestant()],
+    others: [libraryContestant(), libraryContestant('ours, by the driver', useDriver)],
   },
   sqlite: {
     server: { name: 'libsql', command: ['node', '-p', 'require("./node_modules/libsql/package.json").version'] },
@@ -151,4 +151,8 @@ export const competitionOf = (backend: BackendName): Competition => COMPETITIONS
 
 function useRedisMode(mode: 'queue' | 'plain' | 'getset') {
   return (to: Connection): Connection => (to.backend === 'redis' ? { ...to, mode } : to);
+}
+
+function useDriver(to: Connection): Connection {
+  return to.backend === 'postgres' || to.backend === 'mariadb' ? { ...to, door: 'driver' } : to;
 }

@@ -1,12 +1,11 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
-import type { Connection as PromiseConnection } from 'mysql2/promise';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
 import { DatabaseError, switchOverError } from '../sql/connections/database-error.js';
-import { heldClient } from '../sql/connections/held-client.js';
 import { isTrue, type Query, readRows } from '../sql/connections/query.js';
 import type { Sockets } from '../sql/connections/sockets.js';
 import type { Around, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
+import { StatementTransaction } from '../sql/connections/statement-transaction.js';
 import { answersAsExpected } from '../sql/mysql/driver.js';
 import { READ_ONLY_CONDITION } from '../sql/mysql/read-only.js';
 
@@ -22,6 +21,8 @@ export function loadMysql2(): Promise<Connect> {
   const load = async (): Promise<Connect> => (await import('mysql2')).default.createConnection;
   return importClient(load, { neededBy: 'mysql()', name: 'mysql2', install: 'mysql2', option: 'connection' });
 }
+
+const BEGINNING = ['set transaction isolation level read committed', 'start transaction'];
 
 const STREAM = { name: 'stream of connection', option: 'connection' } as const;
 
@@ -50,7 +51,10 @@ export class MysqlConnection implements TransactionConnection {
   readonly query: Query = (sql, parameters) => queryOn(this.#connected, sql, parameters);
 
   async lend(around: Around): Promise<DriverTransaction> {
-    return new MysqlTransaction(this.#connected, around);
+    const client = this.#connected;
+    const send: Query = (sql, parameters) => queryOn(client, sql, parameters);
+    const parts = { client, send, holders: client.promise(), methods: ['query', 'execute'], beginning: BEGINNING };
+    return new StatementTransaction(parts, around);
   }
 
   async end(): Promise<void> {
@@ -96,41 +100,4 @@ function queryOn(connection: Connection, sql: string, parameters: readonly unkno
 
 function endOf(connection: Connection): Promise<void> {
   return new Promise((resolve) => connection.end(() => resolve()));
-}
-
-class MysqlTransaction implements DriverTransaction {
-  readonly attachment: PromiseConnection;
-  isActive = false;
-  #isReleased = false;
-
-  constructor(
-    readonly client: Connection,
-    private readonly around: Around,
-  ) {
-    this.attachment = heldClient(client.promise(), ['query', 'execute'], around, () => this.#isReleased);
-  }
-
-  async begin(): Promise<void> {
-    await this.query('set transaction isolation level read committed', []);
-    await this.query('start transaction', []);
-    this.isActive = true;
-  }
-
-  async commit(): Promise<void> {
-    await this.query('commit', []);
-    this.isActive = false;
-  }
-
-  async rollback(): Promise<void> {
-    await this.query('rollback', []);
-    this.isActive = false;
-  }
-
-  readonly query: Query = (sql, parameters) => this.around(() => this.send(sql, parameters));
-
-  readonly send: Query = (sql, parameters) => queryOn(this.client, sql, parameters);
-
-  async release(): Promise<void> {
-    this.#isReleased = true;
-  }
 }

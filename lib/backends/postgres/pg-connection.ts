@@ -3,10 +3,10 @@ import type { Client, ClientConfig } from 'pg';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
 import { DatabaseError, switchOverError } from '../sql/connections/database-error.js';
-import { heldClient } from '../sql/connections/held-client.js';
 import { type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, streamIn } from '../sql/connections/sockets.js';
 import type { Around, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
+import { StatementTransaction } from '../sql/connections/statement-transaction.js';
 
 type PgClient = new (config: ClientConfig) => Client;
 
@@ -15,6 +15,8 @@ export function loadPg(): Promise<PgClient> {
   const load = async (): Promise<PgClient> => (await import('pg')).default.Client;
   return importClient(load, { neededBy: 'postgres()', name: 'pg', install: 'pg', option: 'connection' });
 }
+
+const BEGINNING = ['begin isolation level read committed'];
 
 const STREAM = { name: 'stream of connection', option: 'connection' } as const;
 
@@ -40,7 +42,10 @@ export class PgConnection implements TransactionConnection {
   readonly query: Query = (sql, parameters) => queryOn(this.#connected, sql, parameters);
 
   async lend(around: Around): Promise<DriverTransaction> {
-    return new PgTransaction(this.#connected, around);
+    const client = this.#connected;
+    const send: Query = (sql, parameters) => queryOn(client, sql, parameters);
+    const parts = { client, send, holders: client, methods: ['query'], beginning: BEGINNING };
+    return new StatementTransaction(parts, around);
   }
 
   async end(): Promise<void> {
@@ -87,40 +92,4 @@ async function queryOn(client: Client, sql: string, parameters: readonly unknown
   // Several statements have several results.
   const last: unknown = Array.isArray(result) ? result.at(-1) : result;
   return readRows(typeof last === 'object' && last !== null && 'rows' in last ? last.rows : []);
-}
-
-class PgTransaction implements DriverTransaction {
-  readonly attachment: Client;
-  isActive = false;
-  #isReleased = false;
-
-  constructor(
-    readonly client: Client,
-    private readonly around: Around,
-  ) {
-    this.attachment = heldClient(client, ['query'], around, () => this.#isReleased);
-  }
-
-  async begin(): Promise<void> {
-    await this.query('begin isolation level read committed', []);
-    this.isActive = true;
-  }
-
-  async commit(): Promise<void> {
-    await this.query('commit', []);
-    this.isActive = false;
-  }
-
-  async rollback(): Promise<void> {
-    await this.query('rollback', []);
-    this.isActive = false;
-  }
-
-  readonly query: Query = (sql, parameters) => this.around(() => this.send(sql, parameters));
-
-  readonly send: Query = (sql, parameters) => queryOn(this.client, sql, parameters);
-
-  async release(): Promise<void> {
-    this.#isReleased = true;
-  }
 }

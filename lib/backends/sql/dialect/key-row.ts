@@ -1,4 +1,5 @@
 import type { HolderMetadata } from '../../../core/index.js';
+import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../connections/query.js';
 
 /** The row of a key for strategies whose lock is another one: it counts tokens and names the holder. */
@@ -22,4 +23,21 @@ export interface KeyRow {
     metadata: HolderMetadata,
     owner?: string,
   ): Promise<bigint | undefined>;
+}
+
+/** Raises the token of a row, and makes the row first where it is missing. */
+export async function raiseToken(
+  row: KeyRow,
+  query: Query,
+  table: string,
+  key: string,
+  metadata: HolderMetadata,
+  owner: string,
+): Promise<bigint> {
+  const token = await row.raise(query, table, key, metadata, owner);
+  if (token !== undefined) return token;
+  await row.create(query, table, key);
+  const first = await row.raise(query, table, key, metadata, owner);
+  if (first === undefined) throw new DatabaseError('the row of the key vanished', undefined);
+  return first;
 }

@@ -114,8 +114,10 @@ export class RowLease implements GrantedLease {
     } catch (error) {
       const cause = cleanError(error);
       if (isAnswer(cause, target.locks.aborted)) return true;
-      if (isConnectionGone(cause)) this.transaction.connection.cut();
-      throw cause;
+      if (!isConnectionGone(cause)) throw cause;
+      // The driver may know of it before the socket does, and the transaction is over with its connection.
+      this.transaction.connection.cut();
+      return false;
     }
   }
 

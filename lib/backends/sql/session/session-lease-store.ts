@@ -11,10 +11,12 @@ import {
 import { DatabaseError, isReadOnlyError, switchOverError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import { isTrue, type Query } from '../connections/query.js';
+import { raiseToken } from '../dialect/key-row.js';
 import { readRefusal, readState } from '../dialect/refusal.js';
 import { TimeoutError, within } from '../connections/timeout.js';
 import { UnansweredSessions } from '../connections/unanswered-sessions.js';
-import { LockSession, type SessionSettings } from './lock-session.js';
+import { CurrentSession } from './current-session.js';
+import type { LockSession, SessionSettings } from './lock-session.js';
 
 /** The owner of this process that has a key, or is asking for it. The session itself would let everybody of us in. */
 interface Claim {
@@ -34,11 +36,7 @@ export class SessionLeaseStore implements LeaseStore {
   /** One connection serves all waiters. */
   readonly traits = { endsWith: 'connection', pollMsPerWaiter: 5 } as const;
   readonly #claims = new Map<string, Claim>();
-  #session: LockSession | undefined;
-  /** The one that is being opened, or was last. */
-  #candidate: LockSession | undefined;
-  #opening: Promise<LockSession> | undefined;
-  #closed = false;
+  readonly #session: CurrentSession;
   readonly #unanswered: UnansweredSessions;
   readonly health = new DatabaseHealth(() => this.start());
 
@@ -47,6 +45,7 @@ export class SessionLeaseStore implements LeaseStore {
     private readonly requestTimeoutMs: number,
   ) {
     this.name = `${settings.database.name}-session`;
+    this.#session = new CurrentSession(settings, (session) => this.#onEnd(session));
     const query: Query = async (...statement) => (await this.#connected()).query(...statement);
     this.#unanswered = new UnansweredSessions(settings.locks.serverSessions, query);
   }
@@ -83,7 +82,12 @@ export class SessionLeaseStore implements LeaseStore {
     const claim = this.#claims.get(key);
     if (claim?.owner !== owner) return false;
     return this.#inTime(async () => {
-      await claim.session.heartbeat();
+      try {
+        await claim.session.heartbeat();
+      } catch (error) {
+        // Its locks are over with the session.
+        if (!claim.session.ended.aborted) throw error;
+      }
       return this.#claims.get(key) === claim;
     });
   }
@@ -124,10 +128,8 @@ export class SessionLeaseStore implements LeaseStore {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
     this.health.end();
-    this.#candidate?.cut();
-    await this.#session?.close();
+    await this.#session.close();
   }
 
   /** By the owner's mark, which the session that has the key has too, and gives back first. */
@@ -143,7 +145,7 @@ export class SessionLeaseStore implements LeaseStore {
       session.cut();
       this.health.reportReplacement('the connection for the locks');
     }
-    return session.ended.aborted && !this.#closed;
+    return session.ended.aborted && !this.#session.isClosed;
   }
 
   #holds(session: LockSession): boolean {
@@ -187,7 +189,7 @@ export class SessionLeaseStore implements LeaseStore {
       const locked = String(Number(answer?.['locked'] ?? Number.NaN));
       if (locked === '0') return { ...readRefusal(answer), acquired: false, retryAfterMs: null };
       if (locked !== '1') throw new DatabaseError('the server could not lock', undefined);
-      const fencingToken = await this.#raiseToken(query, key, metadata, owner);
+      const fencingToken = await raiseToken(locks.row, query, table, key, metadata, owner);
       return { acquired: true, fencingToken, ttlMs: this.settings.ttlMs, revoked: session.ended };
     } catch (error) {
       // Without a token nobody has the lock. A session that cannot even unlock ends, and the lock with it.
@@ -197,46 +199,16 @@ export class SessionLeaseStore implements LeaseStore {
     }
   }
 
-  async #raiseToken(query: Query, key: string, metadata: HolderMetadata, owner: string): Promise<bigint> {
-    const { locks, table } = this.settings;
-    const { row } = locks;
-    const token = await row.raise(query, table, key, metadata, owner);
-    if (token !== undefined) return token;
-    await row.create(query, table, key);
-    const first = await row.raise(query, table, key, metadata, owner);
-    if (first === undefined) throw new DatabaseError('the row of the key vanished', undefined);
-    return first;
-  }
-
   #drop(key: string, claim: Claim): void {
     if (this.#claims.get(key) === claim) this.#claims.delete(key);
   }
 
-  /** A session that was quiet for long may have been ended for that: a new one costs less than an error. */
-  async #connected(): Promise<LockSession> {
-    const session = this.#session;
-    const stale = this.#claims.size === 0 && (session?.quietMs ?? 0) > this.settings.ttlMs / 2;
-    if (session && !stale) return session;
-    this.#session = undefined;
-    void session?.close();
-    this.#opening ??= this.#open().finally(() => (this.#opening = undefined));
-    return this.#opening;
-  }
-
-  async #open(): Promise<LockSession> {
-    if (this.#closed) throw new DatabaseError('the lock session is closed', undefined);
-    const session = new LockSession(this.settings);
-    this.#candidate = session;
-    await session.open();
-    session.ended.addEventListener('abort', () => this.#onEnd(session), { once: true });
-    if (session.ended.aborted) throw new DatabaseError('the connection was lost', undefined);
-    this.#session = session;
-    return session;
+  #connected(): Promise<LockSession> {
+    return this.#session.get(this.#claims.size > 0);
   }
 
   /** Runs before the leases learn of it: their holders ask here. */
   #onEnd(session: LockSession): void {
-    if (this.#session === session) this.#session = undefined;
     let lost = 0;
     for (const [key, claim] of this.#claims) {
       if (claim.session !== session) continue;
@@ -252,7 +224,7 @@ export class SessionLeaseStore implements LeaseStore {
 
   /** The session may have ended unnoticed: tries once on a new one. */
   async #onSome<T>(step: () => Promise<T>): Promise<T> {
-    const used = this.#session;
+    const used = this.#session.opened;
     try {
       return await this.#limited(step);
     } catch (error) {

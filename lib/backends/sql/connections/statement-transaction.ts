@@ -1,0 +1,55 @@
+import { heldClient } from './held-client.js';
+import type { Query } from './query.js';
+import type { Around, DriverTransaction } from './sql-database.js';
+
+/** A driver's connection, and what transactions on it need. */
+interface StatementClient {
+  readonly client: object;
+  readonly send: Query;
+  /** The object that holders write through, and those of its methods that send statements. */
+  readonly holders: object;
+  readonly methods: readonly string[];
+  /** The statements that begin a transaction with the isolation level READ COMMITTED. */
+  readonly beginning: readonly string[];
+}
+
+/** A transaction that statements begin and end. */
+export class StatementTransaction implements DriverTransaction {
+  readonly client: object;
+  readonly send: Query;
+  readonly attachment: object;
+  isActive = false;
+  readonly #beginning: readonly string[];
+  #isReleased = false;
+
+  constructor(
+    { client, send, holders, methods, beginning }: StatementClient,
+    private readonly around: Around,
+  ) {
+    this.client = client;
+    this.send = send;
+    this.#beginning = beginning;
+    this.attachment = heldClient(holders, methods, around, () => this.#isReleased);
+  }
+
+  async begin(): Promise<void> {
+    for (const statement of this.#beginning) await this.query(statement, []);
+    this.isActive = true;
+  }
+
+  async commit(): Promise<void> {
+    await this.query('commit', []);
+    this.isActive = false;
+  }
+
+  async rollback(): Promise<void> {
+    await this.query('rollback', []);
+    this.isActive = false;
+  }
+
+  readonly query: Query = (sql, parameters) => this.around(() => this.send(sql, parameters));
+
+  async release(): Promise<void> {
+    this.#isReleased = true;
+  }
+}
