@@ -1,4 +1,5 @@
 export { postgres, type PostgresOptions, type PostgresServer } from './postgres.js';
+export type { Pglite } from './pglite.js';
 export { rowClient } from './row-client.js';
 export type { ExistingTableColumns } from '../sql/dialect/existing-table-types.js';
 export type { LeaseBackendOptions } from '../sql/lease/lease-backend.js';

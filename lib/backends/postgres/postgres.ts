@@ -6,6 +6,7 @@ import type { SqlDatabase } from '../sql/connections/sql-database.js';
 import { postgresDialect } from '../sql/postgres/dialect.js';
 import { sqlBackend, type StrategyOptions } from '../sql/strategies.js';
 import { PgConnection } from './pg-connection.js';
+import { type Pglite, pgliteDatabase } from './pglite.js';
 
 /** The server, and how to connect to it. Without `url` and `connection`, PostgreSQL's environment variables say it. */
 export interface PostgresServer extends ServerAddress {
@@ -16,6 +17,11 @@ export interface PostgresServer extends ServerAddress {
   connection?: ClientConfig;
   /** The schema of the table. @default what the connection's `search_path` says */
   schema?: string;
+  /**
+   * Instead of `url` and `connection`: a PostgreSQL inside of this process, for development and tests. It has the strategy
+   * `lease` only. Take the lock before a transaction of it, which lets no other statement in.
+   */
+  pglite?: Pglite;
 }
 
 /** Each strategy describes its own options. All processes must use the same strategy. @interface */
@@ -29,12 +35,13 @@ const CONNECT_TIMEOUT_MS = 2_000;
  * @throws LockConfigurationError for options that can never work. The first request rejects with one where `pg` is missing
  */
 export function postgres(options: PostgresOptions): BackendFactory {
-  return sqlBackend(postgresDatabase(options), options, ['url', 'connection', 'schema']);
+  return sqlBackend(postgresDatabase(options), options, ['url', 'connection', 'schema', 'pglite']);
 }
 
 /** @throws LockConfigurationError for options that can never work */
 export function postgresDatabase(server: PostgresServer): SqlDatabase {
-  const { connection = {}, schema } = server;
+  const { connection = {}, schema, pglite } = server;
+  if (pglite) return pgliteDatabase(pglite, schema);
   if (typeof connection !== 'object') {
     throw new LockConfigurationError('connection must be an object with options of pg', 'connection');
   }

@@ -1,0 +1,36 @@
+import { type Query, readRows } from '../sql/connections/query.js';
+import type { DriverConnection, SqlDatabase } from '../sql/connections/sql-database.js';
+import { postgresDialect } from '../sql/postgres/dialect.js';
+
+/** The used part of a `PGlite` of `@electric-sql/pglite`: PostgreSQL inside of this process. */
+export interface Pglite {
+  query(sql: string, parameters?: unknown[]): Promise<{ rows: unknown[] }>;
+}
+
+/** Its one connection is the application's own. It has no sessions of the locks', and nobody can listen on it. */
+const { line: _line, rowLocks: _rowLocks, sessionLocks: _sessionLocks, ...DIALECT } = postgresDialect;
+
+export function pgliteDatabase(pglite: Pglite, schema: string | undefined): SqlDatabase {
+  return {
+    name: 'pglite',
+    dialect: { ...DIALECT, connections: 1 },
+    schema,
+    connectTimeoutMs: 2_000,
+    howToCreate: 'Create it with the statements of npx nestjs-distributed-lock sql --database postgres',
+    synchronizing: 'postgres({ pglite, synchronize: true })',
+    connection: () => new PgliteConnection(pglite),
+  };
+}
+
+class PgliteConnection implements DriverConnection {
+  constructor(private readonly pglite: Pglite) {}
+
+  async connect(): Promise<Pglite> {
+    return this.pglite;
+  }
+
+  readonly query: Query = async (sql, parameters) => readRows((await this.pglite.query(sql, [...parameters])).rows);
+
+  /** The application closes it. */
+  async end(): Promise<void> {}
+}

@@ -1,0 +1,33 @@
+import { PGlite } from '@electric-sql/pglite';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { leaseStorePromises } from 'nestjs-distributed-lock/conformance';
+import { LockConfigurationError, LockService, openBackend } from 'nestjs-distributed-lock/core';
+import { postgres } from 'nestjs-distributed-lock/postgres';
+
+describe('PGlite', () => {
+  const pglite = new PGlite();
+  afterAll(() => pglite.close());
+
+  const connect = async () => openBackend(postgres({ pglite, synchronize: true })).store;
+  for (const { name, check } of leaseStorePromises({ connect, shortTtlMs: 1_000 })) it(name, () => check());
+
+  it('serves callers of one process, and leaves the database open', async () => {
+    const service = new LockService(postgres({ pglite, synchronize: true }));
+    let inside = 0;
+    const work = async (): Promise<void> => {
+      inside += 1;
+      expect(inside).toBe(1);
+      await pglite.query('select 1');
+      inside -= 1;
+    };
+    await Promise.all(Array.from({ length: 20 }, () => service.withLock('sale', work)));
+    await service.close();
+    await expect(pglite.query('select count(*)::int as n from distributed_lock')).resolves.toMatchObject({
+      rows: [{ n: expect.any(Number) }],
+    });
+  });
+
+  it.each(['row', 'session'] as const)('refuses the strategy %s', (strategy) => {
+    expect(() => postgres({ pglite, strategy })).toThrow(LockConfigurationError);
+  });
+});
