@@ -1,10 +1,17 @@
 import { OwnConnection } from '../backends/sql/connections/own-connection.js';
+import type { SqlDatabase } from '../backends/sql/connections/sql-database.js';
 import type { Query } from '../backends/sql/connections/query.js';
-import { checkFenceTable, DEFAULT_FENCE_TABLE, lockTable } from '../backends/sql/tables/lock-table.js';
+import {
+  checkFenceTable,
+  createTable,
+  DEFAULT_FENCE_TABLE,
+  DEFAULT_LOCK_TABLE,
+  lockTable,
+} from '../backends/sql/tables/lock-table.js';
 import { quotedTable } from '../backends/sql/tables/table-name.js';
 import { tableStatements } from '../backends/sql/tables/table-statements.js';
 import { LockConfigurationError } from '../core/index.js';
-import { openDatabase, sqlNameOf } from './places.js';
+import { openDatabase } from './places.js';
 import type { CommandOptions, Report } from './report.js';
 
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -17,9 +24,13 @@ export async function printStatements(options: CommandOptions): Promise<Report> 
 
 /** The command `migrate`. */
 export async function createTables(options: CommandOptions): Promise<Report> {
-  await withConnection(options, async (query) => {
-    for (const statement of statementsFor(options, sqlNameOf(options) ?? '')) await query(statement, []);
+  await withConnection(options, async (query, database) => {
+    const { lock, fence } = tablesOf(options, database);
+    await query(createTable(database.dialect, lock, 'lock'), []);
+    await query(createTable(database.dialect, fence, 'fence'), []);
   });
+  // A table that was there before may have another shape.
+  await checkTables(options);
   return { isGood: true, lines: ['the tables are there'], data: { tables: 'there' } };
 }
 
@@ -27,8 +38,15 @@ export async function createTables(options: CommandOptions): Promise<Report> {
 export async function checkTables(options: CommandOptions): Promise<void> {
   await withConnection(options, async (query, database) => {
     await lockTable(database, options.table === undefined ? {} : { tableName: options.table }).check(query);
-    await checkFenceTable(query, database, quotedTable(database, options.fence ?? DEFAULT_FENCE_TABLE));
+    await checkFenceTable(query, database, tablesOf(options, database).fence);
   });
+}
+
+function tablesOf({ table, fence }: CommandOptions, database: SqlDatabase): Record<'lock' | 'fence', string> {
+  return {
+    lock: quotedTable(database, table ?? DEFAULT_LOCK_TABLE),
+    fence: quotedTable(database, fence ?? DEFAULT_FENCE_TABLE),
+  };
 }
 
 function statementsFor({ table, fence }: CommandOptions, database: string): string[] {
@@ -43,7 +61,7 @@ function statementsFor({ table, fence }: CommandOptions, database: string): stri
 
 async function withConnection(
   options: CommandOptions,
-  work: (query: Query, database: Awaited<ReturnType<typeof openDatabase>>) => Promise<void>,
+  work: (query: Query, database: SqlDatabase) => Promise<void>,
 ): Promise<void> {
   const database = await openDatabase(options);
   const { connectTimeoutMs } = database;

@@ -8,6 +8,7 @@ import { postgres } from 'nestjs-distributed-lock/postgres';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { tableStatements } from 'nestjs-distributed-lock/sql';
 import { type Outcome, runCommand } from '../../lib/command/run-command.js';
+import { Client } from 'pg';
 import { PostgresServer } from '../servers/postgres-server.js';
 import { RedisServer } from '../servers/redis-server.js';
 
@@ -52,6 +53,7 @@ describe('sql', () => {
     const names = ['--table', 'app.locks', '--fence', 'app.fences'];
     const outcome = await run('sql', '--database', 'postgres', ...names, '--json');
     expect(asJson(outcome)).toEqual(tableStatements('postgres', { lock: 'app.locks', fence: 'app.fences' }));
+    expect(asJson(outcome)).toEqual(expect.arrayContaining(['create schema if not exists "app"']));
     await expect(run('sql', '--database', 'postgres', '--table', 'a; drop')).resolves.toMatchObject({ code: 1 });
   });
 });
@@ -74,6 +76,21 @@ describe('on PostgreSQL', () => {
     await expect(on('migrate')).resolves.toMatchObject({ code: 0 });
     await expect(on('migrate')).resolves.toMatchObject({ code: 0 });
     await expect(on('status')).resolves.toMatchObject({ code: 0, output: 'both tables are there\n0 keys are held' });
+  });
+
+  it('migrate says what to do about a table of another shape, and finds the schema in the address', async () => {
+    const url = `${server.url}?schema=other`;
+    const client = new Client({ connectionString: server.url });
+    await client.connect();
+    await client.query('create schema other');
+    await client.query('create table other.distributed_lock_fence (resource text primary key, token text)');
+    const { code, complaint } = await run('migrate', '--url', url);
+    expect(code).toBe(1);
+    expect(complaint).toMatch(/other\.distributed_lock_fence .*token is text, and must be bigint.*Drop it/u);
+    await client.query('drop table other.distributed_lock_fence');
+    await client.end();
+    await expect(run('migrate', '--url', url)).resolves.toMatchObject({ code: 0 });
+    await expect(run('status', '--url', url)).resolves.toMatchObject({ code: 0 });
   });
 
   it('status tells who has which key, and how many wait', async () => {

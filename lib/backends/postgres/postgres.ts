@@ -15,7 +15,7 @@ export interface PostgresServer extends ServerAddress {
    * @see https://node-postgres.com/apis/client
    */
   connection?: ClientConfig;
-  /** The schema of the table. @default what the connection's `search_path` says */
+  /** The schema of the table. @default `schema` in the query of `url`, else what the connection's `search_path` says */
   schema?: string;
   /**
    * Instead of `url` and `connection`: a PostgreSQL inside of this process, for development and tests. It has the strategy
@@ -40,7 +40,8 @@ export function postgres(options: PostgresOptions): BackendFactory {
 
 /** @throws LockConfigurationError for options that can never work */
 export function postgresDatabase(server: PostgresServer): SqlDatabase {
-  const { connection = {}, schema, pglite } = server;
+  const { connection = {}, pglite } = server;
+  const schema = server.schema ?? schemaIn(server.url);
   if (pglite) return pgliteDatabase(pglite, schema);
   if (typeof connection !== 'object') {
     throw new LockConfigurationError('connection must be an object with options of pg', 'connection');
@@ -57,4 +58,12 @@ export function postgresDatabase(server: PostgresServer): SqlDatabase {
     connection: open,
     transactions: open,
   };
+}
+
+/** Prisma's addresses have it there. */
+function schemaIn(url: PostgresServer['url']): string | undefined {
+  const [first] = [url].flat();
+  return first !== undefined && URL.canParse(first)
+    ? (new URL(first).searchParams.get('schema') ?? undefined)
+    : undefined;
 }

@@ -75,6 +75,13 @@ for (const name of wantedOf(DATABASES)) {
       await expect(read(5n)).rejects.toThrow(StaleFenceError);
     });
 
+    it('says what to do where its table is missing', async () => {
+      const connection = await begin();
+      const failed = fence(connection.tx, 'a', { fencingToken: 1n }, { tableName: 'nowhere' });
+      await expect(failed).rejects.toThrow(/the table nowhere is missing.*npx nestjs-distributed-lock migrate/u);
+      await connection.ask('rollback');
+    });
+
     it('is refused outside of a transaction, where it would protect nothing', async () => {
       const connection = await openConnection(name, database.url);
       open.push(connection);

@@ -28,14 +28,14 @@ export async function checkExistingTable(
   );
   if (found.size === 0) throw unusable(table, 'columns.key', failure ?? 'it is missing, or not visible to us');
   const ours = new Set<string>();
-  for (const [part, pattern] of patternsOf(dialect)) {
+  for (const [part, pattern, types] of patternsOf(dialect)) {
     const name = names[part];
     if (name === undefined) continue;
     ours.add(name);
     const type: unknown = found.get(name)?.['type'];
     if (typeof type !== 'string') throw unusable(table, `columns.${part}`, failure ?? `its column ${name} is missing`);
     if (pattern.test(type)) continue;
-    throw unusable(table, `columns.${part}`, `its column ${name} is ${type}, which does not match ${pattern}`);
+    throw unusable(table, `columns.${part}`, `its column ${name} is ${type}, and must be ${types}`);
   }
   const key = found.get(names.key);
   if (!isTrue(key?.['unique'])) {
@@ -57,12 +57,12 @@ export async function checkExistingTable(
 
 function patternsOf({ types, existingTable: { text, updatedAt } }: SqlDialect) {
   return [
-    ['key', text],
-    ['owner', text],
-    ['expiresAt', types.time[1]],
-    ['token', types.token[1]],
-    ['metadata', types.metadata[1]],
-    ['updatedAt', updatedAt],
+    ['key', text, 'text'],
+    ['owner', text, 'text'],
+    ['expiresAt', types.time[1], types.time[0]],
+    ['token', types.token[1], types.token[0]],
+    ['metadata', types.metadata[1], types.metadata[0]],
+    ['updatedAt', updatedAt, 'a date and time'],
   ] as const;
 }
 

@@ -37,7 +37,7 @@ export const postgresDialect: SqlDialect = {
     key: ['text collate "C"', /^text primary key$/u],
     owner: ['text', /^text$/u],
     token: ['bigint', /^bigint$/u],
-    time: ['timestamptz', /^timestamp with time zone$/u],
+    time: ['timestamptz', /^timestamp(\(6\))? with time zone$/u],
     metadata: ['text', /^text$/u],
     waiting: [`text[] default '{}'`, /^text\[\]$/u],
   },

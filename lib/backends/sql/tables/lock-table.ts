@@ -93,12 +93,11 @@ async function checkColumns(query: Query, home: TableHome, table: string, kind: 
   if (missing && isAnswer(missing, dialect.aboutTable)) throw unusable(home, table, kind, (failure ?? missing).message);
   if (missing) throw missing;
   const engine = await dialect.unfitEngine?.(query, table);
-  if (engine !== undefined) throw unusable(home, table, kind, `its engine is ${engine}, and locks need InnoDB`);
+  if (engine !== undefined) throw misshapen(table, kind, `its engine is ${engine}, and locks need InnoDB`);
   const found = new Map((await dialect.describe(query, table)).map((column) => [column['name'], column]));
-  for (const [name, [, pattern]] of expected) {
+  for (const [name, [sql, pattern]] of expected) {
     const type = shownType(found.get(name));
-    if (!pattern.test(type))
-      throw unusable(home, table, kind, `its column ${name} is ${type}, which does not match ${pattern}`);
+    if (!pattern.test(type)) throw misshapen(table, kind, `its column ${name} is ${type}, and must be ${sql}`);
   }
 }
 
@@ -111,6 +110,15 @@ function unreachable(table: string, why: string): LockConfigurationError {
   const advice = `create policy locks on ${plainTable(table)} using (true)`;
   return new LockConfigurationError(
     `the table ${plainTable(table)} cannot be used for locks (${why}): ${advice}`,
+    'tableName',
+  );
+}
+
+/** A person has to drop the table, who can say whether its rows still matter. */
+function misshapen(table: string, kind: Kind, why: string): LockConfigurationError {
+  const advice = 'Drop it and create it again, or give another tableName';
+  return new LockConfigurationError(
+    `the table ${plainTable(table)} cannot be used for ${kind}s (${why}). ${advice}`,
     'tableName',
   );
 }

@@ -16,8 +16,8 @@ export interface TableNames {
 }
 
 /**
- * Returns the statements that create the tables of the locks and of the fences, for any migration tool. A table that is
- * there is left alone.
+ * Returns the statements that create the tables of the locks and of the fences, for any migration tool, and on PostgreSQL
+ * their schema. A table that is there is left alone.
  * @throws LockConfigurationError for an unknown database, and for what is no table's name
  */
 export function tableStatements(
@@ -30,7 +30,13 @@ export function tableStatements(
     throw new LockConfigurationError(`database must be one of ${known}; it was ${shownOption(database)}`, 'database');
   }
   const home = { dialect, schema: undefined };
+  const schemas = new Set(
+    [lock, fence].filter((name) => name.includes('.')).map((name) => name.split('.', 1)[0] ?? ''),
+  );
   return [
+    ...(database === 'postgres'
+      ? Array.from(schemas, (name) => `create schema if not exists ${dialect.quote(name)}`)
+      : []),
     createTable(dialect, quotedTable(home, lock), 'lock'),
     createTable(dialect, quotedTable(home, fence), 'fence'),
   ];

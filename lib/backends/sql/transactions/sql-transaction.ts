@@ -1,4 +1,5 @@
-import { LockConfigurationError } from '../../../core/index.js';
+import { errorText, LockConfigurationError } from '../../../core/index.js';
+import { codesIn } from '../connections/client-error.js';
 import type { Query } from '../connections/query.js';
 import type { FenceStatements } from '../dialect/fence-statements.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
@@ -8,7 +9,7 @@ import { postgresFence } from '../postgres/fence.js';
 import { postgresTransactionLocks } from '../postgres/transaction-locks.js';
 import { sqliteFence } from '../sqlite/fence.js';
 import { sqliteTransactionLocks } from '../sqlite/transaction-locks.js';
-import { backQuoted, doubleQuoted, quotedTable } from '../tables/table-name.js';
+import { backQuoted, doubleQuoted, plainTable, quotedTable } from '../tables/table-name.js';
 
 /** A database by the SQL that it speaks. MariaDB speaks that of MySQL. */
 export type SqlName = 'postgres' | 'mysql' | 'sqlite';
@@ -62,7 +63,30 @@ export async function openTransaction(caller: string, tx: SqlTransaction, tableN
   if ((await tx.isActive?.()) === false) {
     throw new LockConfigurationError(`${caller} needs a transaction that is under way: begin one first`, 'tx');
   }
-  return { ...sql, query: (text, values) => tx.query(text, values), table: quotedTable(sql.home, tableName) };
+  const table = quotedTable(sql.home, tableName);
+  const query: Query = async (text, values) => {
+    try {
+      return await tx.query(text, values);
+    } catch (error) {
+      throw isAboutMissingTable(error) ? missingTable(table, error) : error;
+    }
+  };
+  return { ...sql, query, table };
+}
+
+/** By the codes of PostgreSQL, of MySQL and MariaDB, and by SQLite's words. */
+function isAboutMissingTable(error: unknown): boolean {
+  return codesIn(error).some((code) => MISSING_TABLE.test(code)) || /no such table/u.test(errorText(error));
+}
+
+const MISSING_TABLE = /^(42P01|ER_NO_SUCH_TABLE|1146)$/u;
+
+function missingTable(table: string, error: unknown): LockConfigurationError {
+  return new LockConfigurationError(
+    `the table ${plainTable(table)} is missing, or in another schema (${errorText(error)}): run npx ` +
+      'nestjs-distributed-lock migrate, or give its tableName',
+    'tableName',
+  );
 }
 
 function homeWith(quote: (name: string) => string, hasSchemas = true): Sql['home'] {
