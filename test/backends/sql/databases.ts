@@ -55,8 +55,9 @@ export class TestDatabase {
     readonly stop: () => Promise<void>,
   ) {}
 
-  static async start(name: DatabaseName): Promise<TestDatabase> {
-    const database = await (name === 'sqlite' ? TestDatabase.#inFile() : TestDatabase.#onServer(name));
+  /** @param flags further arguments of a server of MySQL or MariaDB */
+  static async start(name: DatabaseName, flags: readonly string[] = []): Promise<TestDatabase> {
+    const database = await (name === 'sqlite' ? TestDatabase.#inFile() : TestDatabase.#onServer(name, flags));
     const connection = await openConnection(name, database.url);
     for (const statement of tableStatements(name === 'mariadb' ? 'mysql' : name)) await connection.ask(statement);
     await connection.end();
@@ -68,8 +69,8 @@ export class TestDatabase {
     return new TestDatabase('sqlite', join(directory, 'test.db'), undefined, () => rm(directory, { recursive: true }));
   }
 
-  static async #onServer(name: Exclude<DatabaseName, 'sqlite'>): Promise<TestDatabase> {
-    const server = await (name === 'postgres' ? PostgresServer.start() : MysqlServer.start(name));
+  static async #onServer(name: Exclude<DatabaseName, 'sqlite'>, flags: readonly string[]): Promise<TestDatabase> {
+    const server = await (name === 'postgres' ? PostgresServer.start() : MysqlServer.start(name, flags));
     return new TestDatabase(name, server.url, server, () => server.stop());
   }
 }

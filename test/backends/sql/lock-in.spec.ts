@@ -68,6 +68,12 @@ for (const name of wantedOf(DATABASES)) {
         }
       });
 
+      it('takes READ UNCOMMITTED for what PostgreSQL makes of it', async () => {
+        const connection = await connect();
+        await connection.ask('begin isolation level read uncommitted');
+        await lockIn(connection.tx, 'uncommitted');
+      });
+
       it('leaves the limit of waits as it was', async () => {
         const [first, second] = [await begin(), await begin()];
         await lockIn(first.tx, 'limit');
@@ -103,6 +109,14 @@ for (const name of wantedOf(DATABASES)) {
       await first.ask('commit');
     });
 
+    it('waits for longer than a server can count', async () => {
+      const [first, second] = [await begin(), await begin()];
+      await lockIn(first.tx, 'patience');
+      const waiting = lockIn(second.tx, 'patience', { waitMs: Number.MAX_SAFE_INTEGER });
+      await first.ask('commit');
+      await waiting;
+    });
+
     it('is freed when its holder dies', async () => {
       const first = await begin();
       await lockIn(first.tx, 'dies');
@@ -125,11 +139,45 @@ for (const name of wantedOf(DATABASES)) {
     });
 
     if (name !== 'sqlite') {
+      it('ends with a rollback to a savepoint before it, for new keys and known ones', async () => {
+        for (let round = 0; round < 2; round += 1) {
+          const [first, second] = [await begin(), await begin()];
+          await first.ask('savepoint before_it');
+          await lockIn(first.tx, 'inner');
+          await first.ask('rollback to savepoint before_it');
+          await lockIn(second.tx, 'inner', { waitMs: 0 });
+          await second.ask('commit');
+        }
+      });
+
       it('keeps other keys apart', async () => {
         const [first, second] = [await begin(), await begin()];
         await lockIn(first.tx, 'one');
         await lockIn(second.tx, 'two', { waitMs: 0 });
       });
     }
+  });
+}
+
+for (const name of wantedOf(['mariadb', 'mysql'])) {
+  describe(`a lock where the server ends transactions that waited for too long, ${name}`, () => {
+    let database: TestDatabase;
+    const open: Connection[] = [];
+
+    beforeAll(async () => {
+      database = await TestDatabase.start(name, ['--innodb-rollback-on-timeout=ON']);
+    });
+    afterEach(() => Promise.all(open.splice(0).map((connection) => connection.end())));
+    afterAll(() => database.stop());
+
+    it.each([0, Infinity])('fails as the server does, and nobody believes in a lock: waitMs %s', async (waitMs) => {
+      const [first, second] = [await openConnection(name, database.url), await openConnection(name, database.url)];
+      open.push(first, second);
+      await first.begin();
+      await lockIn(first.tx, 'k');
+      await second.ask('set session innodb_lock_wait_timeout = 1');
+      await second.begin();
+      await expect(lockIn(second.tx, 'k', { waitMs })).rejects.toMatchObject({ code: 'ER_LOCK_WAIT_TIMEOUT' });
+    });
   });
 }

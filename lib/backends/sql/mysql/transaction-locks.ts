@@ -3,7 +3,7 @@ import type { Query } from '../connections/query.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
 import { lockFenceRow } from './fence-row.js';
 
-/** The server's answer to a wait that was too long, by name or number. It has undone the statement alone. */
+/** The server's answer to a wait that was too long, by name or number. */
 const TIMED_OUT = /^(ER_LOCK_WAIT_TIMEOUT|1205)$/u;
 
 export const mysqlTransactionLocks: TransactionLocks = {
@@ -31,13 +31,24 @@ async function lockWithin(query: Query, table: string, key: string, seconds: num
   return isOurs;
 }
 
-/** Resolves to false when the wait took longer than the session allows. */
+/**
+ * Resolves to false when the wait took longer than the session allows, and the transaction goes on.
+ * @throws what the server says, also to such a wait where that ends the transaction: a lock would end at once then
+ */
 async function lockRow(query: Query, table: string, key: string): Promise<boolean> {
   try {
     await lockFenceRow(query, table, key);
     return true;
   } catch (error) {
-    if (codesIn(error).some((code) => TIMED_OUT.test(code))) return false;
+    const isTimeout = codesIn(error).some((code) => TIMED_OUT.test(code));
+    if (isTimeout && (await keepsTransactions(query))) return false;
     throw error;
   }
+}
+
+/** Some servers are set to roll the whole transaction back after a wait that was too long. */
+async function keepsTransactions(query: Query): Promise<boolean> {
+  const [row] = await query('select @@innodb_rollback_on_timeout as undoes', []);
+  // A client may have rows of a shape that we do not know.
+  return row?.['undoes'] !== undefined && Number(row['undoes']) === 0;
 }

@@ -20,9 +20,11 @@ export interface LockInOptions {
  *
  * PostgreSQL: an advisory lock, without a table; the transaction must be READ COMMITTED. MySQL, MariaDB: the row of the
  * key in the fence table, which stays there. SQLite: the write lock of the file, whatever the key is.
+ * A lock that was taken behind a savepoint ends when the transaction is rolled back to it, as inner transactions of an ORM
+ * are. Take it outside of these.
  * @throws LockTimeoutError the key is still held: nothing was locked, and the transaction may go on. LockConfigurationError
  *   for what could be no key, outside of a transaction, and for an isolation level that would show the past. What the
- *   database says
+ *   database says, such as `ER_LOCK_WAIT_TIMEOUT` where `innodb_rollback_on_timeout` ends the transaction with the wait
  */
 export async function lockIn(
   tx: SqlTransaction,
