@@ -9,6 +9,9 @@ const ID_SETTING = 'nestjs_distributed_lock.id';
 const FORMER_LIMIT = 'nestjs_distributed_lock.former_limit';
 const ID = `current_setting('${ID_SETTING}')::bigint`;
 
+/** The server counts to here, which is more than three weeks. */
+const LONGEST_LIMIT_MS = 2 ** 31 - 1;
+
 /** A wait that ends without the lock must be no error, which would abort the whole transaction. */
 const WAIT = `do ${quotedText(`begin
   perform pg_advisory_xact_lock(${ID});
@@ -25,7 +28,7 @@ export const postgresTransactionLocks: TransactionLocks = {
     await query(
       `select set_config('${FORMER_LIMIT}', current_setting('lock_timeout'), true) as a,
          set_config('lock_timeout', cast($1 as text), true) as b, set_config('${ID_SETTING}', cast($2 as text), true) as c`,
-      [String(Math.max(1, Math.ceil(waitMs))), id],
+      [String(Math.min(Math.max(1, Math.ceil(waitMs)), LONGEST_LIMIT_MS)), id],
     );
     await query(WAIT, []);
     const [row] = await query(
@@ -37,15 +40,15 @@ export const postgresTransactionLocks: TransactionLocks = {
   },
 };
 
-/** Reads of other isolation levels go on in the past, from before the wait. */
+/** Reads of higher isolation levels go on in the past, from before the wait. PostgreSQL has no lower one: it is only a name. */
 async function ask(query: Query, lock: string, id: string): Promise<boolean> {
   const [row] = await query(
-    `select level as isolation, case level when 'read committed' then ${lock}(cast(cast($1 as text) as bigint))::text end as locked
+    `select level as isolation, case when level in ('read committed', 'read uncommitted') then ${lock}(cast(cast($1 as text) as bigint))::text end as locked
      from current_setting('transaction_isolation') as level`,
     [id],
   );
   const isolation = String(row?.['isolation']);
-  if (isolation !== 'read committed') {
+  if (!/^read (un)?committed$/u.test(isolation)) {
     throw new LockConfigurationError(
       `lockIn() needs the isolation level READ COMMITTED, and this transaction is ${isolation.toUpperCase()}: its reads ` +
         'would miss what the former holder has committed',
