@@ -1,7 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { LockConfigurationError, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { LockConfigurationError, LockService, LockTimeoutError } from 'nestjs-distributed-lock/core';
+import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
 import { lockIn } from 'nestjs-distributed-lock/sql';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
+import { eventually } from '../../support/eventually.js';
 import { spawnChild } from '../../support/processes.js';
 import { wantedOf } from '../describe-backend.js';
 import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
@@ -178,6 +180,21 @@ for (const name of wantedOf(['mariadb', 'mysql'])) {
       await second.ask('set session innodb_lock_wait_timeout = 1');
       await second.begin();
       await expect(lockIn(second.tx, 'k', { waitMs })).rejects.toMatchObject({ code: 'ER_LOCK_WAIT_TIMEOUT' });
+    });
+
+    it('costs a holder of strategy row its lock at once', async () => {
+      const operator = await openConnection(name, database.url);
+      open.push(operator);
+      await operator.ask('create table stock (n integer) engine = InnoDB');
+      await operator.ask('insert into stock values (1)');
+      await operator.begin();
+      await operator.ask('update stock set n = 2');
+      await using service = new LockService(mysql({ url: database.url, strategy: 'row' }));
+      const lock = await service.acquire('k', { ttlMs: 60_000 });
+      await rowClient(lock).query('set session innodb_lock_wait_timeout = 1');
+      await expect(rowClient(lock).query('update stock set n = 3')).rejects.toThrow(/Lock wait timeout/u);
+      await eventually(() => expect(lock.isHeld).toBe(false), { withinMs: 5_000 });
+      await lock.release().catch(() => undefined);
     });
   });
 }

@@ -56,6 +56,8 @@ export interface RowLocks {
   readonly busy: RegExp;
   /** Codes of a database that has rolled the whole transaction back, and freed the row with it. */
   readonly rolledBack?: RegExp;
+  /** Codes of a database that may be set to do so. */
+  readonly mayRollBack?: RegExp;
   /** Codes for a transaction that is there, but takes nothing more than its end. */
   readonly aborted?: RegExp;
 }

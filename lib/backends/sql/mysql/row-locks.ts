@@ -80,6 +80,8 @@ export const mysqlRowLocks: RowLocks = {
   held: /^ER_LOCK_(WAIT_TIMEOUT|NOWAIT)$/u,
   busy: VICTIM,
   rolledBack: VICTIM,
+  // By innodb_rollback_on_timeout.
+  mayRollBack: /^ER_LOCK_WAIT_TIMEOUT$/u,
 };
 
 async function leave(query: Query, table: string, { key, fencingToken }: TokenOfRow): Promise<boolean> {

@@ -33,7 +33,9 @@ export class RowLease implements GrantedLease {
     this.ttlMs = target.ttlMs;
     this.#revoked = new JoinedSignal([connection.ended, this.#revoke.signal]);
     connection.onFailure = (error) => {
-      if (isAnswer(cleanError(error), target.locks.rolledBack)) this.#revoke.abort();
+      const cause = cleanError(error);
+      if (isAnswer(cause, target.locks.rolledBack)) this.#revoke.abort();
+      else if (isAnswer(cause, target.locks.mayRollBack)) void this.#revokeUnlessOurs();
     };
   }
 
@@ -119,6 +121,11 @@ export class RowLease implements GrantedLease {
       this.transaction.connection.cut();
       return false;
     }
+  }
+
+  /** The next renewal finds out what this one cannot. */
+  async #revokeUnlessOurs(): Promise<void> {
+    if (!(await this.#isOurs().catch(() => true))) this.#revoke.abort();
   }
 
   /** Our transaction sees the token that it wrote, and the former one or the next one's if it is no longer there. */
