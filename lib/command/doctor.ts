@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type Guarantee, type LockBackend, LockService } from '../core/index.js';
 import { openBackend, sqlNameOf } from './places.js';
-import { type CommandOptions, type Report, urlOf, withoutPassword } from './report.js';
+import { addressIn, type CommandOptions, type Report, urlOf } from './report.js';
 import { checkTables } from './tables.js';
 
 const ROUNDS = 20;
@@ -25,7 +25,7 @@ export async function examine(options: CommandOptions): Promise<Report> {
     const { guarantee } = service.backend.store;
     const advice = health.detail?.split('; ') ?? [];
     const lines = [
-      `${withoutPassword(urlOf(options))} is ${health.status}`,
+      `${addressIn(urlOf(options))} is ${health.status}`,
       `a lock and its release take ${roundTrip.medianMs.toFixed(2)} ms (median of ${ROUNDS}), ${roundTrip.longestMs.toFixed(2)} ms at most`,
       ...(roundTrip.aheadMs === undefined ? [] : [`its clock is ${describeSkew(roundTrip.aheadMs)}`]),
       ...advice.map((each) => `advice: ${each}`),

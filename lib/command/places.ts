@@ -2,7 +2,7 @@ import type { BackendFactory } from '../core/index.js';
 import { LockConfigurationError } from '../core/index.js';
 import type { SqlDatabase } from '../backends/sql/connections/sql-database.js';
 import type { CommandOptions } from './report.js';
-import { urlOf, withoutPassword } from './report.js';
+import { urlOf, beginningOf } from './report.js';
 
 type SqlName = 'postgres' | 'mysql' | 'sqlite';
 
@@ -27,7 +27,10 @@ export async function openDatabase(options: CommandOptions): Promise<SqlDatabase
   if (name === 'postgres') return (await import('../backends/postgres/postgres.js')).postgresDatabase({ url });
   if (name === 'mysql') return (await import('../backends/mysql/mysql.js')).mysqlDatabase({ url });
   if (name === 'sqlite') return (await import('../backends/sqlite/sqlite.js')).sqliteDatabase({ file: fileIn(url) });
-  throw new LockConfigurationError(`${withoutPassword(url)} has no tables: it is no SQL database`, 'url');
+  throw new LockConfigurationError(
+    `only SQL has tables; --url begins with ${beginningOf(url)}, which is no SQL database`,
+    'url',
+  );
 }
 
 /** Makes the backend of a URL, and loads its client alone. @throws LockConfigurationError for an unknown kind of URL */
@@ -56,7 +59,7 @@ export async function openBackend(options: CommandOptions): Promise<BackendFacto
       return (await import('../backends/memcached/index.js')).memcached({ servers: hostsIn(url) });
     default: {
       const known = 'redis, postgres, mysql, mariadb, sqlite, etcd, zookeeper, memcached';
-      throw new LockConfigurationError(`--url begins with one of ${known}; it was ${withoutPassword(url)}`, 'url');
+      throw new LockConfigurationError(`--url begins with one of ${known}; it began with ${beginningOf(url)}`, 'url');
     }
   }
 }
@@ -69,6 +72,13 @@ function fileIn(url: string): string {
   return url.replace(/^sqlite:(\/\/)?/u, '');
 }
 
+/** @throws LockConfigurationError for a URL with a user, which these servers do not know as such */
 function hostsIn(url: string): string[] {
+  if (url.includes('@')) {
+    throw new LockConfigurationError(
+      `--url with ${beginningOf(url)} has hosts only, without a user and a password`,
+      'url',
+    );
+  }
   return url.replace(/^[a-z]+:\/\//u, '').split(',');
 }

@@ -25,7 +25,12 @@ export function urlOf({ url }: CommandOptions): string {
   throw new LockConfigurationError('give --url, or the variable LOCK_URL', 'url');
 }
 
-/** Returns a URL without its password, for people. */
-export function withoutPassword(url: string): string {
-  return url.replace(/(\/\/[^/@:]*):[^/]*@/u, '$1:…@');
+/** Returns the beginning of a URL, for people. Passwords may stand anywhere behind it, above all in a wrong one. */
+export function beginningOf(url: string): string {
+  return /^[^:]{0,20}:/u.exec(url)?.[0] ?? 'something else';
+}
+
+/** Returns a URL that has worked, without its user and its parameters, either of which may have a password. */
+export function addressIn(url: string): string {
+  return url.replace(/\/\/.*@/u, '//').replace(/\?.*$/u, '');
 }

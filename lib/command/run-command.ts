@@ -71,7 +71,7 @@ async function report({ isGood, lines, data }: Report, asJson: boolean): Promise
 
 /** Options of the command have the names that they have in the code. */
 function isWrongCall(error: unknown): boolean {
-  if (isLockError(error, 'LOCK_CONFIGURATION')) return ['url', 'database', 'limit'].includes(error.option);
+  if (isLockError(error, 'LOCK_CONFIGURATION')) return ['url', 'database', 'limit', 'file'].includes(error.option);
   const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined;
   return typeof code === 'string' && code.startsWith('ERR_PARSE_ARGS');
 }

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { postgres } from 'nestjs-distributed-lock/postgres';
 import { redis } from 'nestjs-distributed-lock/redis';
@@ -26,6 +29,14 @@ describe('a command that is called wrongly', () => {
     [['status', '--url', 'sqlite:x', '--limit', 'many'], /--limit/u],
     [['migrate', '--url', 'redis://localhost'], /no SQL database/u],
     [['doctor', '--url', 'ftp://me:secret@host'], /begins with one of redis/u],
+    [['doctor', '--url', 'ftp://me:base64/secret@host'], /began with ftp:$/u],
+    [['doctor', '--url', '"postgres://me:base64/secret@host"'], /began with "postgres:$/u],
+    [['status', '--url', 'secret'], /began with something else$/u],
+    [['doctor', '--url', 'ftp://host?password=secret'], /began with ftp:$/u],
+    [['migrate', '--url', 'redis://:base64/secret@host'], /no SQL database/u],
+    [['doctor', '--url', 'memcached://me:secret@host'], /without a user and a password/u],
+    [['doctor', '--url', 'etcd://me:secret@host:2379'], /without a user and a password/u],
+    [['status', '--url', 'sqlite::memory:'], /the path of a SQLite file/u],
     [['doctor', '--verbose'], /Unknown option/u],
   ])('ends with 2 and says why: %j', async (args, why) => {
     const { code, output, complaint } = await run(...args);
@@ -36,6 +47,20 @@ describe('a command that is called wrongly', () => {
 
   it('shows its usage to who asks for it', async () => {
     await expect(run('--help')).resolves.toMatchObject({ code: 0, output: expect.stringMatching(/^Usage/u) });
+  });
+});
+
+describe('a pipe whose reader has gone, as `head` does', () => {
+  it('ends the command without a trace', async () => {
+    const [runner, main] = ['../support/ts-run.cjs', '../../lib/command/main.ts'].map((path) =>
+      fileURLToPath(new URL(path, import.meta.url)),
+    );
+    const child = spawn(process.execPath, [String(runner), String(main), '--help']);
+    child.stdout.destroy();
+    let errors = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text));
+    const [code]: unknown[] = await once(child, 'close');
+    expect({ code, errors }).toEqual({ code: 0, errors: '' });
   });
 });
 
@@ -119,6 +144,9 @@ describe('on PostgreSQL', () => {
     expect(output).toMatch(/advice: .*fsync is off/u);
     expect(output).toMatch(/guarantee: best-effort/u);
     expect((await on('status')).output).toMatch(/0 keys are held/u);
+    const secrets = await on('doctor', '--url', `${server.url.replace('@', ':secret@')}?password=secret`);
+    expect(secrets.output).toMatch(new RegExp(`^postgres://127.0.0.1:${server.port}/\\w+ is up`, 'u'));
+    expect(secrets.output).not.toContain('secret');
   });
 });
 
