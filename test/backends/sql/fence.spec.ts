@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { type ConnectionOptions, createConnection } from 'mysql2/promise';
 import { LockConfigurationError, StaleFenceError } from 'nestjs-distributed-lock/core';
-import { fence, type SqlTransaction } from 'nestjs-distributed-lock/sql';
+import { fence, type Fencing, fromMysql2, type SqlTransaction } from 'nestjs-distributed-lock/sql';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { wantedOf } from '../describe-backend.js';
 import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
@@ -119,3 +120,40 @@ it('refuses what is no transaction, no lock, and no key', async () => {
   await expect(fence(tx, '', { fencingToken: 1n })).rejects.toMatchObject(refused);
   await expect(fence(tx, 'a', { fencingToken: 1n }, { tableName: 'a; drop' })).rejects.toMatchObject(refused);
 });
+
+for (const name of wantedOf(['mariadb', 'mysql'])) {
+  describe(`the fence by a client with rows of its own shape, ${name}`, () => {
+    let database: TestDatabase;
+    beforeAll(async () => {
+      database = await TestDatabase.start(name);
+    });
+    afterAll(() => database.stop());
+
+    const raise = async (options: ConnectionOptions, lock: Fencing): Promise<void> => {
+      const connection = await createConnection({ ...options, uri: database.url });
+      try {
+        await connection.beginTransaction();
+        await fence(fromMysql2(connection), 'shape', lock);
+        await connection.commit();
+      } finally {
+        connection.destroy();
+      }
+    };
+    const share = { mode: 'shared' } as const;
+
+    it('is read where a text is bytes', async () => {
+      for (const options of [{}, { charset: 'BINARY' }, { typeCast: false }]) {
+        await raise(options, { fencingToken: 5n });
+        await raise(options, { fencingToken: 6n, share });
+        await expect(raise(options, { fencingToken: 4n })).rejects.toThrow(StaleFenceError);
+        await expect(raise(options, { fencingToken: 4n, share })).rejects.toThrow(StaleFenceError);
+      }
+    });
+
+    it.each([{ rowsAsArray: true }, { nestTables: true }])('is never passed unread: %j', async (options) => {
+      await raise({}, { fencingToken: 5n });
+      await expect(raise(options, { fencingToken: 4n, share })).rejects.toThrow(LockConfigurationError);
+      await expect(raise(options, { fencingToken: 5n })).rejects.toThrow(/rowsAsArray/u);
+    });
+  });
+}

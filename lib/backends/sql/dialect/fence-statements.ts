@@ -1,3 +1,4 @@
+import { LockConfigurationError } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
 
 /** The statements on the table of the fences, in a transaction of the application. */
@@ -21,4 +22,19 @@ export interface FenceStatements {
    * itself. Sends three statements.
    */
   isSnapshotOlder?(query: Query, table: string, resource: string): Promise<boolean>;
+}
+
+/**
+ * The token in a row, which some clients have as bytes; `undefined` without a row.
+ * @throws LockConfigurationError for a row without one: a fence that cannot be read must not pass for a good one
+ */
+export function tokenIn(row: Awaited<ReturnType<Query>>[number] | undefined): bigint | undefined {
+  if (!row) return undefined;
+  const token = String(row['token']);
+  if (/^\d+$/u.test(token)) return BigInt(token);
+  throw new LockConfigurationError(
+    'the rows of this client have no columns by their names, or have them as another type than text: rowsAsArray, ' +
+      'nestTables, typeCast and parsers of types may be why. Give a client without these',
+    'tx',
+  );
 }

@@ -1,4 +1,4 @@
-import type { FenceStatements } from '../dialect/fence-statements.js';
+import { type FenceStatements, tokenIn } from '../dialect/fence-statements.js';
 import { storedBytes } from '../tables/stored-key.js';
 import { lockFenceRow } from './fence-row.js';
 
@@ -30,7 +30,7 @@ export const mysqlFence: FenceStatements = {
     const [row] = await query(`select cast(token as char) as token from ${table} where resource = ? for update`, [
       storedBytes(resource),
     ]);
-    return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
+    return tokenIn(row);
   },
 
   /** The row is locked first: the look, if it is the first one, must not take its snapshot before the wait. */
@@ -40,6 +40,6 @@ export const mysqlFence: FenceStatements = {
       storedBytes(resource),
     ]);
     const newest = await this.newest(query, table, resource);
-    return seen === undefined || BigInt(String(seen['token'])) !== newest;
+    return seen === undefined || tokenIn(seen) !== newest;
   },
 };

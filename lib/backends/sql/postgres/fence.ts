@@ -1,4 +1,4 @@
-import type { FenceStatements } from '../dialect/fence-statements.js';
+import { type FenceStatements, tokenIn } from '../dialect/fence-statements.js';
 import { storedText } from '../tables/stored-key.js';
 
 /** Each parameter is text, whatever the client takes it for: some clients bind values by the type of the column. */
@@ -17,6 +17,6 @@ export const postgresFence: FenceStatements = {
       `select token::text as token from ${table} where resource = cast($1 as text)${isShared ? ' for share' : ''}`,
       [storedText(resource)],
     );
-    return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
+    return tokenIn(row);
   },
 };

@@ -1,4 +1,4 @@
-import type { FenceStatements } from '../dialect/fence-statements.js';
+import { type FenceStatements, tokenIn } from '../dialect/fence-statements.js';
 
 export const sqliteFence: FenceStatements = {
   /** Without values a client may take the write lock in its safest way. */
@@ -14,6 +14,6 @@ export const sqliteFence: FenceStatements = {
 
   async newest(query, table, resource) {
     const [row] = await query(`select cast(token as text) as token from ${table} where resource = ?`, [resource]);
-    return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
+    return tokenIn(row);
   },
 };

@@ -34,7 +34,7 @@ export async function raiseFence(transaction: FenceTransaction, resource: string
   // Without a row there would be nothing to keep others from raising.
   const isRaised = await statements.raise(query, table, resource, lock.share ? 0n : lock.fencingToken);
   const newest = isRaised ? undefined : await statements.newest(query, table, resource, lock.share !== undefined);
-  const isStale = lock.share ? (newest ?? 0n) > lock.fencingToken : !isRaised;
+  const isStale = lock.share && newest !== undefined ? newest > lock.fencingToken : !isRaised;
   if (isStale) throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
   if (isSnapshotOlder === true) warnOfStaleSnapshot(source, resource);
 }
