@@ -20,9 +20,9 @@ export function readRows(result: unknown): Rows {
   return (Array.isArray(first) ? first : result).filter(isRow);
 }
 
-/** A boolean, or a number, or one as text, as the driver has it. */
+/** A boolean, or a number, or one as text, as the driver has it. PostgreSQL's own text is there with a parser that keeps it. */
 export function isTrue(flag: unknown): boolean {
-  return flag === true || Number(flag) === 1;
+  return flag === true || flag === 't' || Number(flag) === 1;
 }
 
 function isRow(value: unknown): value is Row {

@@ -26,6 +26,7 @@ export function answersAsExpected(sockets: Sockets, extra: unknown, setting: Str
   const given = streamIn(extra);
   return {
     rowsAsArray: false,
+    nestTables: false,
     namedPlaceholders: false,
     typeCast: true,
     stream: (options: { readonly config: Address }) =>

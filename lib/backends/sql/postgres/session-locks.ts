@@ -31,7 +31,7 @@ export const postgresSessionLocks: SessionLocks = {
 
   tryLock: (query, table, { lock, mark }, column) =>
     query(
-      `select case when pg_try_advisory_lock($1::bigint) then pg_try_advisory_lock($3::bigint) else false end as locked, metadata,
+      `select case when pg_try_advisory_lock($1::bigint) then pg_try_advisory_lock($3::bigint) else false end::int as locked, metadata,
          (extract(epoch from acquired_at) * 1000)::text as since, ${IS_READ_ONLY} as is_read_only
        from (select) as once left join ${table} on lock_key = $2`,
       [lock, column, mark],
