@@ -3,7 +3,7 @@ import type { Client, ClientConfig } from 'pg';
 import { importClient } from '../../core/index.js';
 import type { Addresses } from '../sql/connections/addresses.js';
 import { DatabaseError, switchOverError } from '../sql/connections/database-error.js';
-import { type Query, readRows } from '../sql/connections/query.js';
+import { isTrue, type Query, readRows } from '../sql/connections/query.js';
 import { type Sockets, streamIn } from '../sql/connections/sockets.js';
 import type { Around, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
@@ -66,22 +66,38 @@ export class PgConnection implements TransactionConnection {
       given ? this.sockets.adopt(given(config), STREAM) : this.sockets.create();
     const config: ClientConfig = {
       fallback_application_name: 'nestjs-distributed-lock',
-      ...(url !== '' && { connectionString: url }),
+      ...(url !== '' && { connectionString: withUser(url, this.options) }),
       ...this.options,
       // The next address needs its time, too.
       ...(isOneOfSeveral && { connectionTimeoutMillis: ADDRESS_MS }),
       stream,
     };
     const client = new PgClient(config);
+    const { password } = this.options;
+    if (password !== undefined && !says(url, 'password')) Object.assign(client, { password });
     // An 'error' without a listener ends the process. The end of the socket reports the loss.
     client.on('error', () => undefined);
     await client.connect();
     if (!isOneOfSeveral) return client;
     const [row] = await queryOn(client, `select current_setting('transaction_read_only') = 'on' as is_read_only`, []);
-    if (row?.['is_read_only'] !== true) return client;
+    if (!isTrue(row?.['is_read_only'])) return client;
     await client.end();
     throw switchOverError();
   }
+}
+
+/** The driver believes the URL alone, also in what it does not say. */
+function says(url: string, part: 'username' | 'password'): boolean {
+  if (url === '') return false;
+  const { [part]: said, searchParams } = new URL(url);
+  return said !== '' || searchParams.has(part === 'username' ? 'user' : part);
+}
+
+function withUser(url: string, { user }: ClientConfig): string {
+  if (user === undefined || says(url, 'username')) return url;
+  const address = new URL(url);
+  address.searchParams.set('user', user);
+  return address.href;
 }
 
 /** Time for one of several addresses. */

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
+import { writeFile } from 'node:fs/promises';
 import { Socket } from 'node:net';
+import { join } from 'node:path';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { mysql, type MysqlOptions, rowClient as mysqlRowClient } from 'nestjs-distributed-lock/mysql';
 import { postgres, type PostgresOptions, rowClient } from 'nestjs-distributed-lock/postgres';
@@ -43,6 +45,43 @@ for (const name of wantedOf(['postgres'])) {
       const { hostname: host, port, username: user, pathname } = new URL(server.url);
       const connection = { host, port: Number(port), user, database: pathname.slice(1) };
       await (await open({ connection }).acquire('k')).release();
+    });
+
+    it('connection says the user and the password that the url does not', async () => {
+      await ask(`create role rds superuser login password 'a token'`);
+      await writeFile(
+        join(server.directory, 'hba'),
+        'host all rds all scram-sha-256\nhost all all all trust\nlocal all all trust\n',
+      );
+      await ask(`alter system set hba_file = '${join(server.directory, 'hba')}'`);
+      await server.restart({ empty: false });
+      const url = Object.assign(new URL(server.url), { username: '' }).href;
+      let asked = 0;
+      const password = async (): Promise<string> => {
+        asked += 1;
+        return 'a token';
+      };
+      for (const strategy of ['lease', 'row'] as const) {
+        await (await open({ url, strategy, connection: { user: 'rds', password } }).acquire('k')).release();
+      }
+      expect(asked).toBeGreaterThanOrEqual(2);
+      const named = Object.assign(new URL(server.url), { username: 'rds' }).href;
+      await (await open({ url: named, connection: { password: 'a token' } }).acquire('k')).release();
+      const error = await failureOf(
+        open({ url: named, connection: { password: () => 'wrong secret' } }).tryAcquire('k'),
+      );
+      expect(String(error)).toMatch(/authentication failed/u);
+      expect(String(error)).not.toContain('wrong secret');
+    });
+
+    it('parsers of types may keep every text, as those that an application sets for all its clients', async () => {
+      const types = { getTypeParser: () => (text: string) => text };
+      for (const strategy of ['lease', 'row', 'session'] as const) {
+        const service = open({ url: server.url, connection: { types }, strategy });
+        await using lock = await service.acquire('parsed');
+        expect(lock.isHeld).toBe(true);
+        await expect(open({ url: server.url, strategy }).tryAcquire('parsed')).resolves.toBeNull();
+      }
     });
 
     it('schema is that of the table, and search_path decides without it', async () => {
@@ -133,6 +172,10 @@ for (const name of wantedOf(['mariadb'])) {
       );
       expect(error).toMatch(/Access denied/u);
       expect(error).not.toContain('wrong secret');
+    });
+
+    it('rows may be nested for the application', async () => {
+      await (await open({ url: server.url, connection: { nestTables: true } }).acquire('k')).release();
     });
 
     it('url may be a list, and of mariadb', async () => {
