@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { LockConfigurationError, LockService, LockTimeoutError } from 'nestjs-distributed-lock/core';
 import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
-import { lockIn } from 'nestjs-distributed-lock/sql';
+import { fromSqlite, lockIn } from 'nestjs-distributed-lock/sql';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
 import { eventually } from '../../support/eventually.js';
 import { spawnChild } from '../../support/processes.js';
@@ -198,3 +198,26 @@ for (const name of wantedOf(['mariadb', 'mysql'])) {
     });
   });
 }
+
+describe('a lock by node:sqlite, whose errors have a number', () => {
+  it('waits while another process writes, and gives up after waitMs', async () => {
+    const busy = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 5 });
+    let isBusy = true;
+    const exec = (): void => {
+      if (isBusy) throw busy;
+    };
+    const tx = fromSqlite({ exec, prepare: () => ({ all: () => [], run: () => undefined }), isTransaction: true });
+    await expect(lockIn(tx, 'k', { waitMs: 30 })).rejects.toThrow(LockTimeoutError);
+    const waiting = lockIn(tx, 'k', { waitMs: 20_000 });
+    isBusy = false;
+    await waiting;
+    const stale = Object.assign(new Error('database is locked'), { code: 'ERR_SQLITE_ERROR', errcode: 517 });
+    const tooLate = fromSqlite({
+      exec: () => {
+        throw stale;
+      },
+      prepare: () => ({ all: () => [], run: () => undefined }),
+    });
+    await expect(lockIn(tooLate, 'k')).rejects.toBe(stale);
+  });
+});

@@ -1,8 +1,8 @@
 /** Where clients keep the error of the driver: TypeORM, Drizzle, Sequelize, and Prisma by way of its driver adapters. */
 const WRAPPED_IN = ['driverError', 'cause', 'original', 'meta', 'driverAdapterError'];
 
-/** Drivers have a text, a number, or both. */
-const CODES = ['code', 'errno', 'originalCode'];
+/** Drivers have a text, a number, or both. `node:sqlite` has `errcode`. */
+const CODES = ['code', 'errno', 'errcode', 'originalCode'];
 
 /** The codes in the error of any client, and in the errors that it wraps. */
 export function codesIn(error: unknown, depth = 0): string[] {

@@ -4,8 +4,8 @@ import type { TransactionLocks } from '../dialect/transaction-locks.js';
 
 const RETRY_MS = 10;
 
-/** A transaction that has read before another one wrote can never write. */
-const BUSY = /^SQLITE_(BUSY|LOCKED)$/u;
+/** By name or number. A transaction that has read before another one wrote can never write, and has a code of its own. */
+const BUSY = /^(SQLITE_(BUSY|LOCKED)|[56])$/u;
 
 export const sqliteTransactionLocks: TransactionLocks = {
   async lock(query, table, _key, waitMs) {
