@@ -22,24 +22,34 @@ export async function printStatements(options: CommandOptions): Promise<Report> 
   return { isGood: true, lines: statements.map((statement) => `${statement};`), data: statements };
 }
 
-/** The command `migrate`. */
+/** The command `migrate`. @throws LockConfigurationError for a table that is there, and not one of ours */
 export async function createTables(options: CommandOptions): Promise<Report> {
   await withConnection(options, async (query, database) => {
     const { lock, fence } = tablesOf(options, database);
-    await query(createTable(database.dialect, lock, 'lock'), []);
-    await query(createTable(database.dialect, fence, 'fence'), []);
+    const failures: unknown[] = [];
+    for (const statement of [
+      createTable(database.dialect, lock, 'lock'),
+      createTable(database.dialect, fence, 'fence'),
+    ]) {
+      await query(statement, []).catch((error: unknown) => failures.push(error));
+    }
+    // Another process may create them at the same time, or this user may not where they are there already.
+    await check(options, query, database).catch((error: unknown) => {
+      throw failures[0] ?? error;
+    });
   });
-  // A table that was there before may have another shape.
-  await checkTables(options);
   return { isGood: true, lines: ['the tables are there'], data: { tables: 'there' } };
 }
 
 /** Makes sure that both tables are there. @throws LockConfigurationError saying what is wrong with one */
 export async function checkTables(options: CommandOptions): Promise<void> {
-  await withConnection(options, async (query, database) => {
-    await lockTable(database, options.table === undefined ? {} : { tableName: options.table }).check(query);
-    await checkFenceTable(query, database, tablesOf(options, database).fence);
-  });
+  await withConnection(options, (query, database) => check(options, query, database));
+}
+
+async function check(options: CommandOptions, query: Query, database: SqlDatabase): Promise<void> {
+  const { table } = options;
+  await lockTable(database, table === undefined ? {} : { tableName: table }).check(query);
+  await checkFenceTable(query, database, tablesOf(options, database).fence);
 }
 
 function tablesOf({ table, fence }: CommandOptions, database: SqlDatabase): Record<'lock' | 'fence', string> {

@@ -12,6 +12,7 @@ import { redis } from 'nestjs-distributed-lock/redis';
 import { tableStatements } from 'nestjs-distributed-lock/sql';
 import { type Outcome, runCommand } from '../../lib/command/run-command.js';
 import { Client } from 'pg';
+import { openConnection } from '../backends/sql/databases.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 import { RedisServer } from '../servers/redis-server.js';
 
@@ -86,6 +87,11 @@ describe('sql', () => {
 describe('on PostgreSQL', () => {
   let server: PostgresServer;
   const on = (...args: string[]): Promise<Outcome> => runCommand(args, { LOCK_URL: server.url });
+  const ask = async (sql: string): Promise<void> => {
+    const connection = await openConnection('postgres', server.url);
+    await connection.ask(sql);
+    await connection.end();
+  };
 
   beforeAll(async () => {
     server = await PostgresServer.start();
@@ -116,6 +122,25 @@ describe('on PostgreSQL', () => {
     await client.end();
     await expect(run('migrate', '--url', url)).resolves.toMatchObject({ code: 0 });
     await expect(run('status', '--url', url)).resolves.toMatchObject({ code: 0 });
+  });
+
+  it('migrate may run in several processes at once, and by a user who may create nothing once the tables are there', async () => {
+    const names = ['--table', 'race', '--fence', 'race_fence'];
+    const outcomes = await Promise.all(Array.from({ length: 8 }, () => on('migrate', ...names)));
+    expect(outcomes.map(({ code, complaint }) => complaint ?? code)).toEqual(outcomes.map(() => 0));
+    await ask('create role app login');
+    await ask('grant select, insert, update on race, race_fence to app');
+    const url = Object.assign(new URL(server.url), { username: 'app' }).href;
+    await expect(on('migrate', ...names, '--url', url)).resolves.toMatchObject({ code: 0 });
+    const refused = await on('migrate', '--table', 'new', '--url', url);
+    expect(refused).toMatchObject({ code: 1, complaint: expect.stringMatching(/permission denied for schema/u) });
+  });
+
+  it('migrate never says that a table is there which is none of ours', async () => {
+    await ask('create table alien (n integer)');
+    const { code, complaint } = await on('migrate', '--table', 'alien');
+    expect(code).toBe(1);
+    expect(complaint).toMatch(/the table alien cannot be used for locks/u);
   });
 
   it('status tells who has which key, and how many wait', async () => {
