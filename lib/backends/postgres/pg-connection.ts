@@ -66,7 +66,7 @@ export class PgConnection implements TransactionConnection {
       given ? this.sockets.adopt(given(config), STREAM) : this.sockets.create();
     const config: ClientConfig = {
       fallback_application_name: 'nestjs-distributed-lock',
-      ...(url !== '' && { connectionString: withUser(url, this.options) }),
+      ...(url !== '' && { connectionString: besideOptions(url, this.options) }),
       ...this.options,
       // The next address needs its time, too.
       ...(isOneOfSeveral && { connectionTimeoutMillis: ADDRESS_MS }),
@@ -93,10 +93,11 @@ function says(url: string, part: 'username' | 'password'): boolean {
   return said !== '' || searchParams.has(part === 'username' ? 'user' : part);
 }
 
-function withUser(url: string, { user }: ClientConfig): string {
-  if (user === undefined || says(url, 'username')) return url;
+/** The URL, so that it takes nothing from the options: neither the user, nor certificates, which it cannot say. */
+function besideOptions(url: string, { user, ssl }: ClientConfig): string {
   const address = new URL(url);
-  address.searchParams.set('user', user);
+  if (user !== undefined && !says(url, 'username')) address.searchParams.set('user', user);
+  if (typeof ssl === 'object' && Boolean(ssl)) for (const name of ['ssl', 'sslmode']) address.searchParams.delete(name);
   return address.href;
 }
 

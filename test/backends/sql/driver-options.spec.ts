@@ -1,12 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
-import { writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { LockConfigurationError, LockService } from 'nestjs-distributed-lock/core';
 import { mysql, type MysqlOptions, rowClient as mysqlRowClient } from 'nestjs-distributed-lock/mysql';
 import { postgres, type PostgresOptions, rowClient } from 'nestjs-distributed-lock/postgres';
 import { sqlite } from 'nestjs-distributed-lock/sqlite';
+import { postgres as recipe } from '../../../servers/postgres.js';
 import { failureOf } from '../../conformance/contract.js';
 import { freePort } from '../../servers/free-port.js';
 import { MysqlServer } from '../../servers/mysql-server.js';
@@ -72,6 +74,28 @@ for (const name of wantedOf(['postgres'])) {
       );
       expect(String(error)).toMatch(/authentication failed/u);
       expect(String(error)).not.toContain('wrong secret');
+    });
+
+    it('connection says the authority of TLS that sslmode in the url cannot', async () => {
+      const file = (name: string): string => join(server.directory, name);
+      const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
+      const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', file('key')];
+      execFileSync('openssl', ['req', '-x509', '-days', '2', ...subject, ...key, '-out', file('cert')], {
+        stdio: 'ignore',
+      });
+      recipe.account.own(file('key'));
+      recipe.account.own(file('cert'));
+      await ask(`alter system set ssl_key_file = '${file('key')}'`);
+      await ask(`alter system set ssl_cert_file = '${file('cert')}'`);
+      await ask('alter system set ssl = on');
+      await server.restart({ empty: false });
+      const url = `${server.url}?sslmode=require`;
+      const ssl = { ca: await readFile(file('cert'), 'utf8') };
+      for (const strategy of ['lease', 'row', 'session'] as const) {
+        await (await open({ url, strategy, connection: { ssl } }).acquire('k')).release();
+      }
+      const untrusted = failureOf(open({ url, connection: { ssl: {} }, patienceMs: 0 }).tryAcquire('k'));
+      await expect(untrusted).resolves.toMatchObject({ message: expect.stringMatching(/self-signed certificate/u) });
     });
 
     it('parsers of types may keep every text, as those that an application sets for all its clients', async () => {
