@@ -1,5 +1,5 @@
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
-import { addressesOf, type ServerAddress } from '../sql/connections/server-address.js';
+import { addressesOf, assertDecodable, type ServerAddress } from '../sql/connections/server-address.js';
 import type { Sockets } from '../sql/connections/sockets.js';
 import type { SqlDatabase } from '../sql/connections/sql-database.js';
 import { mysqlDialect } from '../sql/mysql/dialect.js';
@@ -39,6 +39,7 @@ export function mysqlDatabase(server: MysqlServer): SqlDatabase {
   }
   const { connectTimeout = 0, ...options } = connection ?? {};
   const addresses = addressesOf(server, ['mysql:', 'mariadb:']);
+  assertDecodable(server);
   const open = (sockets: Sockets): MysqlConnection => new MysqlConnection(options, addresses, sockets);
   return {
     name: 'mysql',

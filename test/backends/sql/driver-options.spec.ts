@@ -230,6 +230,9 @@ describe('options that can never work are refused at once', () => {
     ['poolSize', () => postgres({ url: 'postgres://h/d', poolSize: 3 })],
     ['url', () => mysql({})],
     ['url', () => mysql({ url: 'postgres://h/d' })],
+    ['url', () => mysql({ url: 'mysql://me:sec#secret@h/d' })],
+    ['url', () => mysql({ url: ['mysql://h/d', 'mysql://me:100%secret@h/d'] })],
+    ['url', () => postgres({ url: 'postgres://me:sec/secret@h/d' })],
     ['file', () => sqlite({ file: ':memory:' })],
     ['file', () => sqlite({} as { file: string })],
     ['strategy', () => sqlite({ file: 'x', strategy: 'row' } as unknown as { file: string })],
@@ -238,6 +241,15 @@ describe('options that can never work are refused at once', () => {
     expect(make).toThrow(LockConfigurationError);
     expect(make).toThrow(expect.objectContaining({ option }));
     expect(make).not.toThrow(/secret/u);
+  });
+
+  it('and a password that has to be encoded is told so', () => {
+    for (const url of ['mysql://me:se#cret@h/d', 'mysql://me:100%@h/d']) {
+      expect(() => mysql({ url })).toThrow(/encodeURIComponent/u);
+    }
+    expect(() => postgres({ url: 'postgres://me:se/cret@h/d' })).toThrow(/encodeURIComponent/u);
+    // Its driver takes this as it is.
+    expect(() => postgres({ url: 'postgres://me:100%@h/d' })).not.toThrow();
   });
 
   it('and a lock of another backend has no client', () => {

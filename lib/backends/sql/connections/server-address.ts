@@ -16,11 +16,28 @@ export function addressesOf({ url }: ServerAddress, protocols: readonly string[]
   if (url !== undefined && (urls.length === 0 || !urls.every((one) => isUrl(one, protocols)))) {
     // The URL may have a password.
     const expected = protocols.map((protocol) => `${protocol}//user:password@host/database`).join(' or ');
-    throw new LockConfigurationError(`url must be ${expected}, or a list of these`, 'url');
+    throw new LockConfigurationError(
+      `url must be ${expected}, or a list of these; a password with characters such as # or / has to be written as ` +
+        "encodeURIComponent('…') gives it",
+      'url',
+    );
   }
   return new Addresses(urls);
 }
 
 function isUrl(url: unknown, protocols: readonly string[]): boolean {
   return typeof url === 'string' && URL.canParse(url) && protocols.includes(new URL(url).protocol);
+}
+
+/** @throws LockConfigurationError for a user or password that the driver could not decode */
+export function assertDecodable({ url }: ServerAddress): void {
+  for (const one of [url ?? []].flat()) {
+    try {
+      const { username, password } = new URL(one);
+      decodeURIComponent(`${username}:${password}`);
+    } catch {
+      const advice = 'write the user and the password by encodeURIComponent';
+      throw new LockConfigurationError(`url has a % that is no encoding: ${advice}`, 'url');
+    }
+  }
 }
