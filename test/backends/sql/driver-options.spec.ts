@@ -77,7 +77,7 @@ for (const name of wantedOf(['postgres'])) {
     });
 
     it('connection says the authority of TLS that sslmode in the url cannot', async () => {
-      const file = (name: string): string => join(server.directory, name);
+      const file = (part: string): string => join(server.directory, part);
       const subject = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
       const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', file('key')];
       execFileSync('openssl', ['req', '-x509', '-days', '2', ...subject, ...key, '-out', file('cert')], {
