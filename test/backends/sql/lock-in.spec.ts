@@ -3,7 +3,6 @@ import { LockConfigurationError, LockService, LockTimeoutError } from 'nestjs-di
 import { mysql, rowClient } from 'nestjs-distributed-lock/mysql';
 import { fromSqlite, lockIn } from 'nestjs-distributed-lock/sql';
 import { PgBouncer } from '../../servers/pg-bouncer.js';
-import { eventually } from '../../support/eventually.js';
 import { spawnChild } from '../../support/processes.js';
 import { wantedOf } from '../describe-backend.js';
 import { type Connection, DATABASES, openConnection, TestDatabase } from './databases.js';
@@ -193,8 +192,41 @@ for (const name of wantedOf(['mariadb', 'mysql'])) {
       const lock = await service.acquire('k', { ttlMs: 60_000 });
       await rowClient(lock).query('set session innodb_lock_wait_timeout = 1');
       await expect(rowClient(lock).query('update stock set n = 3')).rejects.toThrow(/Lock wait timeout/u);
-      await eventually(() => expect(lock.isHeld).toBe(false), { withinMs: 5_000 });
+      // It would be committed by itself.
+      await expect(rowClient(lock).query('insert into stock values (9)')).rejects.toMatchObject({ code: 'LOCK_LOST' });
+      expect(lock.isHeld).toBe(false);
       await lock.release().catch(() => undefined);
+      await operator.ask('commit');
+      await expect(operator.ask('select n from stock')).resolves.toEqual([{ n: 2 }]);
+    });
+
+    it('refuses what a holder of strategy row writes after a deadlock', async () => {
+      const operator = await openConnection(name, database.url);
+      open.push(operator);
+      await operator.ask('create table pairs (id integer primary key, n integer) engine = InnoDB');
+      await operator.ask('insert into pairs values (1, 0), (2, 0)');
+      await operator.begin();
+      // The server ends the transaction that has changed less.
+      await operator.ask('insert into pairs values (3, 0), (4, 0), (5, 0), (6, 0), (7, 0), (8, 0)');
+      await operator.ask('update pairs set n = 1 where id = 1');
+      await using service = new LockService(mysql({ url: database.url, strategy: 'row' }));
+      const lock = await service.acquire('pairs', { ttlMs: 60_000 });
+      await rowClient(lock).query('update pairs set n = 2 where id = 2');
+      const waiting = rowClient(lock).query('update pairs set n = 2 where id = 1');
+      const [outcome] = await Promise.all([
+        waiting.then(
+          () => 'done',
+          (error: { readonly code?: string }) => error.code,
+        ),
+        operator.ask('update pairs set n = 1 where id = 2'),
+      ]);
+      expect(outcome).toBe('ER_LOCK_DEADLOCK');
+      await expect(rowClient(lock).query('insert into pairs values (9, 9)')).rejects.toMatchObject({
+        code: 'LOCK_LOST',
+      });
+      await lock.release().catch(() => undefined);
+      await operator.ask('rollback');
+      await expect(operator.ask('select count(*) as pairs from pairs')).resolves.toEqual([{ pairs: 2 }]);
     });
   });
 }

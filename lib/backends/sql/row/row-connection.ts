@@ -28,6 +28,11 @@ export class RowConnection {
   #lastAnswer: Promise<unknown> = Promise.resolve();
   /** Whether somebody has had it before: it may have ended meanwhile without our noticing. */
   served = false;
+  /**
+   * Settles before each further statement of the transaction. Its rejection refuses the statement, which would be committed
+   * by itself where the server has ended the transaction.
+   */
+  gate: Promise<void> | undefined;
   /** Hears of each statement of the transaction that failed. */
   onFailure: ((error: unknown) => void) | undefined;
   readonly #sockets = new Sockets(() => this.#end.abort());
@@ -59,6 +64,7 @@ export class RowConnection {
   async lend(): Promise<DriverTransaction> {
     this.served = true;
     this.onFailure = undefined;
+    this.gate = undefined;
     const transaction = await this.#connection.lend((statement) => this.#watched(statement));
     const { client } = transaction;
     // An 'error' without a listener ends the process; what it means is told by the socket's end.
@@ -91,6 +97,7 @@ export class RowConnection {
 
   async #watched<T>(statement: () => Promise<T>): Promise<T> {
     try {
+      if (this.gate) await this.gate;
       return await this.#inTurn(statement);
     } catch (error) {
       this.onFailure?.(error);

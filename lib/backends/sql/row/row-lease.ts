@@ -34,8 +34,8 @@ export class RowLease implements GrantedLease {
     this.#revoked = new JoinedSignal([connection.ended, this.#revoke.signal]);
     connection.onFailure = (error) => {
       const cause = cleanError(error);
-      if (isAnswer(cause, target.locks.rolledBack)) this.#revoke.abort();
-      else if (isAnswer(cause, target.locks.mayRollBack)) void this.#revokeUnlessOurs();
+      if (isAnswer(cause, target.locks.rolledBack)) this.#stop(async () => false);
+      else if (isAnswer(cause, target.locks.mayRollBack)) this.#stop(() => this.#isOurs());
     };
   }
 
@@ -123,9 +123,18 @@ export class RowLease implements GrantedLease {
     }
   }
 
-  /** The next renewal finds out what this one cannot. */
-  async #revokeUnlessOurs(): Promise<void> {
-    if (!(await this.#isOurs().catch(() => true))) this.#revoke.abort();
+  /** Lets the holder's next statement wait until it is known whether the row is ours, and refuses it if not. */
+  #stop(isOurs: () => Promise<boolean>): void {
+    const { connection, target } = this.transaction;
+    const refuse = async (): Promise<void> => {
+      // The next renewal finds out what this question cannot.
+      if (await isOurs().catch(() => true)) return;
+      this.#revoke.abort();
+      throw new LockLostError(target.key, 'revoked');
+    };
+    connection.gate = refuse();
+    // There may be no next statement.
+    connection.gate.catch(() => undefined);
   }
 
   /** Our transaction sees the token that it wrote, and the former one or the next one's if it is no longer there. */

@@ -61,7 +61,10 @@ export async function openTransaction(caller: string, tx: SqlTransaction, tableN
     );
   }
   if ((await tx.isActive?.()) === false) {
-    throw new LockConfigurationError(`${caller} needs a transaction that is under way: begin one first`, 'tx');
+    throw new LockConfigurationError(
+      `${caller} needs a transaction that is under way: begin one, and roll one back that has failed`,
+      'tx',
+    );
   }
   const table = quotedTable(sql.home, tableName);
   const query: Query = async (text, values) => {
