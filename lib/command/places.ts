@@ -1,8 +1,6 @@
-import type { BackendFactory } from '../core/index.js';
-import { LockConfigurationError } from '../core/index.js';
+import { type BackendFactory, LockConfigurationError } from '../core/index.js';
 import type { SqlDatabase } from '../backends/sql/connections/sql-database.js';
-import type { CommandOptions } from './report.js';
-import { urlOf, beginningOf } from './report.js';
+import { beginningOf, type CommandOptions, urlOf } from './report.js';
 
 type SqlName = 'postgres' | 'mysql' | 'sqlite';
 

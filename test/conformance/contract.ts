@@ -18,7 +18,7 @@ import { atLeastMs, timeLimitOf } from '../support/machine.js';
  */
 export const SLACK_MS = atLeastMs(650);
 
-/** What a test may take that has to end because its time is up. */
+/** The time that a test has for its clean-up when its own time is up. */
 export const CLEAN_UP_MS = timeLimitOf(15_000);
 
 /** The backend under test and what one test opened on it. */

@@ -13,7 +13,7 @@ export const DATABASES = [
 
 export type DatabaseName = 'postgres' | 'mariadb' | 'mysql';
 
-/** What the transactions of the tests write. */
+/** The table that the transactions of the tests write. */
 const NOTES = 'create table note (id varchar(40) primary key)';
 
 /** A name that clients might take for a placeholder. */

@@ -17,7 +17,7 @@ export interface Work {
 /** A client with its pool. */
 export interface Client {
   transaction(work: (session: Work) => Promise<void>, options?: { repeatableRead: boolean }): Promise<void>;
-  /** What somebody has who forgot to begin a transaction. */
+  /** The object of somebody who forgot to begin a transaction. */
   outside(): SqlTransaction;
   end(): Promise<void>;
 }

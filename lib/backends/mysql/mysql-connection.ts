@@ -1,9 +1,9 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { importClient } from '../../core/index.js';
-import type { Addresses } from '../sql/connections/addresses.js';
+import { ADDRESS_MS, type Addresses } from '../sql/connections/addresses.js';
 import { DatabaseError, switchOverError } from '../sql/connections/database-error.js';
 import { isTrue, type Query, readRows } from '../sql/connections/query.js';
-import type { Sockets } from '../sql/connections/sockets.js';
+import { type Sockets, STREAM_OF_CONNECTION } from '../sql/connections/sockets.js';
 import type { Around, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
 import { answersAsExpected } from '../sql/mysql/driver.js';
@@ -17,17 +17,12 @@ export interface MysqlConnectionOptions extends Omit<ConnectionOptions, 'passwor
 }
 
 /** Loads the driver. @throws LockConfigurationError when it is not installed */
-export function loadMysql2(): Promise<Connect> {
+function loadMysql2(): Promise<Connect> {
   const load = async (): Promise<Connect> => (await import('mysql2')).default.createConnection;
   return importClient(load, { neededBy: 'mysql()', name: 'mysql2', install: 'mysql2', option: 'connection' });
 }
 
 const BEGINNING = ['set transaction isolation level read committed', 'start transaction'];
-
-const STREAM = { name: 'stream of connection', option: 'connection' } as const;
-
-/** Time for one of several addresses. */
-const ADDRESS_MS = 700;
 
 /** One connection by the package `mysql2`. */
 export class MysqlConnection implements TransactionConnection {
@@ -75,9 +70,8 @@ export class MysqlConnection implements TransactionConnection {
       ...(url !== '' && { uri: url.replace(/^mariadb:/u, 'mysql:') }),
       ...options,
       ...(password !== undefined && { password: typeof password === 'function' ? await password() : password }),
-      // The next address needs its time, too.
       ...(isOneOfSeveral && { connectTimeout: ADDRESS_MS }),
-      ...answersAsExpected(this.sockets, options, STREAM),
+      ...answersAsExpected(this.sockets, options, STREAM_OF_CONNECTION),
     });
     // An 'error' without a listener ends the process. The end of the socket reports the loss.
     connection.on('error', () => undefined);

@@ -1,24 +1,22 @@
 import type { Duplex } from 'node:stream';
 import type { Client, ClientConfig } from 'pg';
 import { importClient } from '../../core/index.js';
-import type { Addresses } from '../sql/connections/addresses.js';
+import { ADDRESS_MS, type Addresses } from '../sql/connections/addresses.js';
 import { DatabaseError, switchOverError } from '../sql/connections/database-error.js';
 import { isTrue, type Query, readRows } from '../sql/connections/query.js';
-import { type Sockets, streamIn } from '../sql/connections/sockets.js';
+import { type Sockets, STREAM_OF_CONNECTION, streamIn } from '../sql/connections/sockets.js';
 import type { Around, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
 
 type PgClient = new (config: ClientConfig) => Client;
 
 /** Loads the driver. @throws LockConfigurationError when it is not installed */
-export function loadPg(): Promise<PgClient> {
+function loadPg(): Promise<PgClient> {
   const load = async (): Promise<PgClient> => (await import('pg')).default.Client;
   return importClient(load, { neededBy: 'postgres()', name: 'pg', install: 'pg', option: 'connection' });
 }
 
 const BEGINNING = ['begin isolation level read committed'];
-
-const STREAM = { name: 'stream of connection', option: 'connection' } as const;
 
 /** One connection by the package `pg`. */
 export class PgConnection implements TransactionConnection {
@@ -63,12 +61,11 @@ export class PgConnection implements TransactionConnection {
     const isOneOfSeveral = this.addresses.count > 1;
     // The driver calls it with its options.
     const stream = (...[config]: unknown[]): Duplex =>
-      given ? this.sockets.adopt(given(config), STREAM) : this.sockets.create();
+      given ? this.sockets.adopt(given(config), STREAM_OF_CONNECTION) : this.sockets.create();
     const config: ClientConfig = {
       fallback_application_name: 'nestjs-distributed-lock',
       ...(url !== '' && { connectionString: besideOptions(url, this.options) }),
       ...this.options,
-      // The next address needs its time, too.
       ...(isOneOfSeveral && { connectionTimeoutMillis: ADDRESS_MS }),
       stream,
     };
@@ -100,9 +97,6 @@ function besideOptions(url: string, { user, ssl }: ClientConfig): string {
   if (typeof ssl === 'object' && Boolean(ssl)) for (const name of ['ssl', 'sslmode']) address.searchParams.delete(name);
   return address.href;
 }
-
-/** Time for one of several addresses. */
-const ADDRESS_MS = 700;
 
 async function queryOn(client: Client, sql: string, parameters: readonly unknown[]): ReturnType<Query> {
   const result: unknown = await client.query(sql, [...parameters]);

@@ -33,7 +33,7 @@ export class NodeSqliteDatabase implements SqliteDatabase {
   prepare(sql: string): ReturnType<SqliteDatabase['prepare']> {
     const statement = withCodes(() => this.database.prepare(sql));
     const all = (...values: unknown[]): readonly unknown[] => withCodes(() => statement.all(...values));
-    return { reader: true, all, run: all };
+    return { all, run: all };
   }
 
   close(): void {

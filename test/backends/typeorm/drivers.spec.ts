@@ -70,7 +70,7 @@ const WITHOUT_ID = {
   },
 };
 
-/** What the next client of a pooler would find. */
+/** The settings that the next client of a pooler would find. */
 const SETTINGS = {
   postgres: `select current_setting('statement_timeout') as setting`,
   mariadb: 'select @@session.innodb_lock_wait_timeout as setting',

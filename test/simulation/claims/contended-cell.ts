@@ -34,7 +34,7 @@ export class ContendedCell implements LineCell<Line> {
   async serve(work: Promise<unknown>): Promise<void> {
     const state = { isDone: false };
     const done = work.finally(() => (state.isDone = true));
-    // Whoever has met a change pauses for a few milliseconds.
+    // A caller that has met a change pauses for a few milliseconds.
     while (!state.isDone) {
       await new Promise((resolve) => setImmediate(resolve));
       const [request] = this.#pending.splice(this.random.below(this.#pending.length), 1);

@@ -1,7 +1,7 @@
 import type * as Core from 'nestjs-distributed-lock/core';
 import type { Line, LineEntry } from 'nestjs-distributed-lock/core';
 
-/** What the core says of a line in one value: ours, or a mutant of it. */
+/** The core's words on a line in one value: ours, or a mutant of it. */
 export type LineRule = Pick<
   typeof Core,
   'withoutExpired' | 'applyClaim' | 'findReadyWaiters' | 'createRefusal' | 'withRenewal' | 'withoutOwner'
@@ -85,7 +85,7 @@ export class LineModel {
     return line.slice(0, at + 1).reduce((sum, { owner }) => sum + this.kindOf(owner).permits, 0) <= of;
   }
 
-  /** What a store sees. */
+  /** The sight of a store. */
   #seen({ line, now }: World): Line {
     return this.rule.withoutExpired(line, now);
   }

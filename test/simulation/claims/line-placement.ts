@@ -28,7 +28,7 @@ class Cell implements LineCell<Line> {
   }
 }
 
-/** What the line in a value shows after each step. */
+/** The state that the line in a value shows after each step. */
 export async function sightsOfLine(core: LineCore, { moments }: Schedule): Promise<Sight[]> {
   const cell = new Cell();
   const leases = new core.ClaimLeases(cell);

@@ -1,3 +1,6 @@
+/** Time in milliseconds for one of several addresses, so that the next one has its time, too. */
+export const ADDRESS_MS = 700;
+
 /** The addresses of one database, in the order in which they are tried: the one that was good last comes first. */
 export class Addresses {
   #lastGood = 0;

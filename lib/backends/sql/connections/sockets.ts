@@ -14,6 +14,9 @@ export interface StreamSetting {
   readonly option: 'dataSource' | 'connection';
 }
 
+/** The one among the options of a driver. */
+export const STREAM_OF_CONNECTION: StreamSetting = { name: 'stream of connection', option: 'connection' };
+
 /** The pause before TCP keep-alive probes. Routers forget connections later. */
 const KEEP_ALIVE_MS = 10_000;
 

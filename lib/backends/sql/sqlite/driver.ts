@@ -12,7 +12,7 @@ export function isInMemory(file: string): boolean {
 export interface SqliteDatabase {
   exec(sql: string): unknown;
   prepare(sql: string): {
-    readonly reader: boolean;
+    readonly reader?: boolean;
     all(...values: unknown[]): readonly unknown[];
     run(...values: unknown[]): unknown;
   };
@@ -26,10 +26,10 @@ export interface SqliteDatabase {
  */
 export function runAlone(client: unknown, sql: string, values: readonly unknown[]): Rows {
   const database = asSqliteDatabase(client);
-  if (/^\s*(select|pragma)\b/iu.test(sql)) return run(database, sql, values);
+  if (/^\s*(select|pragma)\b/iu.test(sql)) return runStatement(database, sql, values);
   database.exec('begin immediate');
   try {
-    const rows = run(database, sql, values);
+    const rows = runStatement(database, sql, values);
     database.exec('commit');
     return rows;
   } catch (error) {
@@ -38,9 +38,10 @@ export function runAlone(client: unknown, sql: string, values: readonly unknown[
   }
 }
 
-function run(database: SqliteDatabase, sql: string, values: readonly unknown[]): Rows {
+/** Runs a prepared statement. The statements of `node:sqlite` do not tell whether they read, and all give rows. */
+export function runStatement(database: Pick<SqliteDatabase, 'prepare'>, sql: string, values: readonly unknown[]): Rows {
   const statement = database.prepare(sql);
-  if (statement.reader) return readRows(statement.all(...values));
+  if (statement.reader !== false) return readRows(statement.all(...values));
   statement.run(...values);
   return [];
 }

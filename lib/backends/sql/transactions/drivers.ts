@@ -1,4 +1,6 @@
+import { codesIn } from '../connections/client-error.js';
 import { readRows } from '../connections/query.js';
+import { runStatement, type SqliteDatabase } from '../sqlite/driver.js';
 import type { SqlTransaction } from './sql-transaction.js';
 
 interface PgClient {
@@ -27,13 +29,7 @@ export function fromMysql2(connection: Mysql2Connection): SqlTransaction {
   return { database: 'mysql', query, isActive: () => canSetSavepoint(query) };
 }
 
-interface SqliteDatabase {
-  exec(sql: string): unknown;
-  prepare(sql: string): {
-    readonly reader?: boolean;
-    all(...values: unknown[]): unknown[];
-    run(...values: unknown[]): unknown;
-  };
+interface OpenSqlite extends Omit<SqliteDatabase, 'close'> {
   /** As `better-sqlite3` has it. */
   readonly inTransaction?: boolean;
   /** As `node:sqlite` has it. */
@@ -44,17 +40,13 @@ interface SqliteDatabase {
  * The transaction of a database of `better-sqlite3`, `libsql` or `node:sqlite`, after `begin`. With `begin immediate` it
  * has the file's only write lock already.
  */
-export function fromSqlite(database: SqliteDatabase): SqlTransaction {
+export function fromSqlite(database: OpenSqlite): SqlTransaction {
   return {
     database: 'sqlite',
     async query(sql, values) {
       // A prepared statement of libsql 0.5 that meets another process's lock stays unfinished: see `runAlone`.
-      if (values.length === 0 && !/^\s*select\b/iu.test(sql)) database.exec(sql);
-      else {
-        const statement = database.prepare(sql);
-        if (statement.reader !== false) return readRows(statement.all(...values));
-        statement.run(...values);
-      }
+      if (values.length > 0 || /^\s*select\b/iu.test(sql)) return runStatement(database, sql, values);
+      database.exec(sql);
       return [];
     },
     isActive: () => database.inTransaction ?? database.isTransaction ?? true,
@@ -68,8 +60,7 @@ async function canSetSavepoint(query: SqlTransaction['query']): Promise<boolean>
     await query('release savepoint nestjs_distributed_lock', []);
     return true;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    if (/^(25P01|3B001|ER_SP_DOES_NOT_EXIST)$/u.test(code)) return false;
+    if (codesIn(error).some((code) => /^(25P01|3B001|ER_SP_DOES_NOT_EXIST)$/u.test(code))) return false;
     throw error;
   }
 }
