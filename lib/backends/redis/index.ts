@@ -39,7 +39,7 @@ export {
  * first. The command of an acquisition that its caller has abandoned is never sent.
  *
  * A user of the server needs only
- * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +info`;
+ * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +exists +lindex +lpos +lrem +rpush +hget +hset +hdel +info`;
  * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` is optional, and so are `+select` with database 0 and
  * `+client|id +client|list +client|kill`, by which a replaced connection is ended; `keys()` needs `+scan`.
  * @throws LockConfigurationError

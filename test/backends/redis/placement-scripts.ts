@@ -2,13 +2,18 @@ import { RENEW } from '../../../lib/backends/redis/scripts/lease-scripts.js';
 import { queueScripts } from '../../../lib/backends/redis/scripts/queue-scripts.js';
 
 /** What the scripts on a line are, by what asks for them: ours, or mutants. */
-export type LineScripts = Record<'acquire' | 'release' | 'look' | 'renew' | 'renewShare', string>;
+export type LineScripts = Record<
+  'acquire' | 'acquireShare' | 'release' | 'releaseShare' | 'look' | 'renew' | 'renewShare',
+  string
+>;
 
 export function lineScripts(): LineScripts {
   const { exclusive, shared } = queueScripts({ sharded: false, declaresKeys: false });
   return {
     acquire: exclusive.acquire.source,
+    acquireShare: shared.acquire.source,
     release: exclusive.release.source,
+    releaseShare: shared.release.source,
     look: exclusive.look.source,
     renew: RENEW.source,
     renewShare: shared.renew.source,

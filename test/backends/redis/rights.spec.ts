@@ -22,7 +22,7 @@ describe('rights and secrets', () => {
   const allow = (user: string, ...rights: string[]) =>
     world.operator.acl('SETUSER', user, 'reset', 'on', `>${password}`, ...rights);
   const QUEUE_RIGHTS =
-    '~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +lindex +lpos +lrem +rpush +hget +hset +hdel +hgetall +hscan +scan +info';
+    '~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +exists +lindex +lpos +lrem +rpush +hget +hset +hdel +hgetall +hscan +scan +info';
   const RIGHTS: Record<RedisMode, string> = {
     queue: QUEUE_RIGHTS,
     plain: '~lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +scan +info',

@@ -76,10 +76,12 @@ export function mutated(scripts: LineScripts, { from, to }: ScriptMutant): LineS
   const parts = Object.values(scripts).map((source) => source.split(from).length - 1);
   if (Math.max(...parts) !== 1) throw new Error(`some scripts must have this once: ${from}`);
   const change = (source: string): string => source.split(from).join(to);
-  const { acquire, release, look, renew, renewShare } = scripts;
+  const { acquire, acquireShare, release, releaseShare, look, renew, renewShare } = scripts;
   return {
     acquire: change(acquire),
+    acquireShare: change(acquireShare),
     release: change(release),
+    releaseShare: change(releaseShare),
     look: change(look),
     renew: change(renew),
     renewShare: change(renewShare),

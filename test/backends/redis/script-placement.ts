@@ -90,12 +90,14 @@ export class ScriptPlacement {
     const { names } = this;
     if (step.does === 'ask') {
       const address = step.waits ? CHANNEL : '';
-      pipeline.evalsha(names.acquire, 1, key, step.owner, step.lasts * UNIT_MS, `${address}|${METADATA}`);
+      const name = isExclusive(step.owner) ? names.acquire : names.acquireShare;
+      pipeline.evalsha(name, 1, key, step.owner, step.lasts * UNIT_MS, `${address}|${METADATA}`);
     } else if (step.does === 'renew') {
       const [name, ...keys] = isExclusive(step.owner) ? [names.renew, key] : [names.renewShare, key, `${key}:s`];
       pipeline.evalsha(name, keys.length, ...keys, step.owner, step.lasts * UNIT_MS);
-    } else if (step.does === 'release') pipeline.evalsha(names.release, 1, key, step.owner);
-    else if (step.does === 'die') pipeline.evalsha(names.die, 1, key, step.owner);
+    } else if (step.does === 'release') {
+      pipeline.evalsha(isExclusive(step.owner) ? names.release : names.releaseShare, 1, key, step.owner);
+    } else if (step.does === 'die') pipeline.evalsha(names.die, 1, key, step.owner);
     else if (step.does === 'silence') pipeline.evalsha(names.silence, 1, key, step.owner, SILENT_MS);
     else if (step.does === 'pass') pipeline.evalsha(names.pass, 1, key, step.units * UNIT_MS);
     else pipeline.del(key);
@@ -104,7 +106,7 @@ export class ScriptPlacement {
 }
 
 function sightOf({ does }: Step, reply: unknown, look: unknown, told: ReadonlySet<string>): Sight {
-  const { holder, holders = holder ? [holder] : [] } = parseKeyState(firstOf(look));
+  const { holder, holders = holder ? [holder] : [] } = parseKeyState(look);
   const isQuestion = does === 'ask' || does === 'renew' || does === 'release';
   const holdings = holders.map(({ owner, leftMs = 0, fencingToken }): Holding => ({
     owner,
@@ -112,13 +114,13 @@ function sightOf({ does }: Step, reply: unknown, look: unknown, told: ReadonlySe
     ...(fencingToken === undefined ? {} : { token: fencingToken }),
   }));
   return {
-    ...(isQuestion ? { answer: firstOf(firstOf(reply)) === 1 } : {}),
+    ...(isQuestion ? { answer: isYes(reply) } : {}),
     holdings,
     wasTold: (owner) => told.has(owner),
   };
 }
 
-/** A script answers a list of calls; some of its answers are lists themselves. */
-function firstOf(reply: unknown): unknown {
-  return Array.isArray(reply) ? reply[0] : reply;
+/** Returns whether a script answers with a token or with 1. */
+function isYes(reply: unknown): boolean {
+  return typeof reply === 'string' || reply === 1;
 }

@@ -187,7 +187,7 @@ export class CommandBatch {
     const onAnswer = (reply: unknown): void => {
       this.listener.onReply(!(Array.isArray(reply) && reply.some(isErrorReply)));
       try {
-        const replies = calls.length > 0 ? asList(reply) : undefined;
+        const replies = isShared ? asList(reply) : undefined;
         for (let i = 0; i < requests.length; i += 1) requests[i]?.onReply(replies ? replies[i] : reply, isShared);
       } catch (error) {
         onFailure(error);

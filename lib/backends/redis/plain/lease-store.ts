@@ -19,7 +19,6 @@ import {
   isLeaseOf,
   leaseKeyOf,
   splitFields,
-  toMicroseconds,
 } from '../scripts/redis-values.js';
 
 /**
@@ -45,16 +44,15 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
       commands: [{ script: SET_IF_FREE, keys: [leaseKey], args: [newLease, Math.ceil(ttlMs)] }],
       confirmation: this.confirmation,
       read: ([reply, replicaCount]) => {
-        const [isSet, time, lease, leftMs] = asList(reply);
-        const grant: LeaseAttempt = { acquired: true, fencingToken: toMicroseconds(time) };
-        if (Number(isSet) === 1) {
+        if (!Array.isArray(reply)) {
           this.assertReplicated(replicaCount);
-          return grant;
+          return grantAt(reply);
         }
+        const [timeMicros, lease, leftMs] = asList(reply);
         const refusal = refusalBy(String(lease), Number(leftMs));
         if (!isLeaseOf(lease, owner)) return refusal;
         // An earlier grant was not received. No caller knows its token, and a newer token serves as well.
-        return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? grant : refusal));
+        return this.renew(key, owner, ttlMs).then((isRenewed) => (isRenewed ? grantAt(timeMicros) : refusal));
       },
       asker,
     });
@@ -97,6 +95,11 @@ function keyHolderOf(lease: string, leftMs: number): KeyHolder {
 function holderOf(lease: string): Holder | undefined {
   const [, metadata = ''] = splitFields(lease, 2);
   return unpackHolder(metadata);
+}
+
+/** @param timeMicros integer reply, which some clients convert to a text */
+function grantAt(timeMicros: unknown): LeaseAttempt {
+  return { acquired: true, fencingToken: BigInt(Number(timeMicros)) };
 }
 
 function refusalBy(lease: string, leftMs: number): LeaseAttempt {

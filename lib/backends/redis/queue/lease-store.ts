@@ -41,7 +41,7 @@ const MAX_INDEX_DELAY_MS = 250;
 /** Maximum number of owners that are remembered as waiters. */
 const MAX_QUEUED_OWNERS = 5_000;
 
-const SCRIPT_COMMANDS = 'SET GET DEL TIME PTTL PEXPIRE LINDEX LPOS LREM RPUSH HGET HSET HDEL'.split(' ');
+const SCRIPT_COMMANDS = 'SET GET DEL EXISTS TIME PTTL PEXPIRE LINDEX LPOS LREM RPUSH HGET HSET HDEL'.split(' ');
 
 type ScriptName = keyof QueueScripts['exclusive'];
 type ClaimKind = 'exclusive' | 'shared';
@@ -194,11 +194,11 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
   }
 
   #readAttempt(leaseKey: string, owner: string, [reply, replicaCount]: readonly unknown[]): LeaseAttempt {
-    const [isAcquired, tokenOrLeftMs, lease, index] = asList(reply);
-    if (Number(isAcquired) === 1) {
+    if (typeof reply === 'string') {
       this.assertReplicated(replicaCount);
-      return { acquired: true, fencingToken: BigInt(String(tokenOrLeftMs)) };
+      return { acquired: true, fencingToken: BigInt(reply) };
     }
+    const [leftMs, lease, index] = asList(reply);
     if (this.#wakeUps.has(owner)) {
       this.#rememberQueued(owner);
       this.channels.open(leaseKey);
@@ -206,7 +206,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     const holder = holderOf(String(lease));
     return {
       acquired: false,
-      retryAfterMs: retryDelayMs(Number(tokenOrLeftMs), Number(index)),
+      retryAfterMs: retryDelayMs(Number(leftMs), Number(index)),
       ...(holder ? { holder } : {}),
     };
   }

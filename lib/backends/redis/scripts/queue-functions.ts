@@ -1,14 +1,9 @@
+import { FENCE_TTL_MS, NEXT_TOKEN } from './next-token.js';
+
 /** Silence after which the queue skips a waiter. Each waiter retries more often, even if it is not woken. */
 export const MAX_WAITER_SILENCE_MS = 4_800;
 /** TTL of a queue and of its entries after the last call of a waiter. */
 export const QUEUE_TTL_MS = 120_000;
-/**
- * Time for which the last token is kept after its lease. Later the server's clock alone makes tokens grow. Redis measures
- * this time by the same clock: one that is set back keeps the token for longer. On other servers a clock may be set back
- * by this time, and tokens still grow.
- */
-const FENCE_TTL_MS = 3_600_000;
-
 /**
  * Publishes a message, and returns whether a process listens. PUBLISH would also count subscribers to a pattern, such as
  * monitoring tools. When NUMSUB is refused, each channel counts as having a listener.
@@ -31,8 +26,8 @@ end
 `;
 
 /**
- * KEYS: lease. On a cluster also queue, fence, waiters and, if the call needs them, shares, in the order of `queueKeysOf`.
- * On a single server the scripts derive the other names from the lease's.
+ * The names of all keys are derived from the lease's. Calls on a cluster name the others as well, in the order of
+ * `queueKeysOf`.
  *
  * lease = `owner|token|metadata`, or `|taken|first_end|` while shares are held. `taken` is the number of permits taken, and
  * no share ends before `first_end`.
@@ -47,15 +42,10 @@ end
 const STATE = `
 local LEASE, QUEUE, FENCE, WAITERS, SHARES
 local lease
-local function read_lease()
-  LEASE = KEYS[1]
+local function read_lease(lease_key)
+  LEASE = lease_key
   QUEUE, FENCE, WAITERS, SHARES = LEASE .. ':q', LEASE .. ':f', LEASE .. ':w', LEASE .. ':s'
   lease = redis.call('GET', LEASE)
-end
-
--- Returns whether the call on a cluster must name the shares, which may be migrating to another node.
-local function needs_shares_key()
-  return #KEYS == 4 and lease and string.sub(lease, 1, 1) == '|'
 end
 
 local function now_ms()
@@ -63,15 +53,7 @@ local function now_ms()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- Returns a token greater than the last one, and not less than the clock in microseconds: it grows even if the fence is
--- lost. Both are below 2^53, where doubles are exact.
-local function next_token(ttl)
-  local time = redis.call('TIME')
-  local last = tonumber(redis.call('GET', FENCE)) or 0
-  local token = string.format('%.0f', math.max(last + 1, time[1] * 1000000 + time[2]))
-  redis.call('SET', FENCE, token, 'PX', ttl + ${FENCE_TTL_MS})
-  return token
-end
+${NEXT_TOKEN}
 `;
 
 /** Functions for a key with several holders. The end of an owner's name says how many permits it takes: see `claim_of`. */
@@ -173,7 +155,7 @@ end
 /** Functions that grant a key, and hand it to waiters. */
 const GRANTING = `
 local function grant(owner, metadata, ttl)
-  local token = next_token(ttl)
+  local token = next_token(FENCE, ttl + ${FENCE_TTL_MS})
   local permits = claim_of(owner)
   if permits then
     add_share(owner, permits, token, metadata, ttl)
@@ -232,7 +214,20 @@ local function grant_to_waiters(caller, max_silence, max_ttl)
 end
 `;
 
+interface QueueFunctionSettings {
+  /** Whether waiters are told on channels that belong to slots of a cluster. */
+  readonly sharded: boolean;
+  /** Whether the calls must name their keys, and do not name the shares. */
+  readonly lacksSharesKey: boolean;
+}
+
 /** Returns the Lua functions for the scripts on one server, or on a cluster. */
-export function queueFunctions({ sharded }: { readonly sharded: boolean }): string {
-  return `${sharded ? SHARDED_PUBLISH : PUBLISH}${STATE}${SHARING}${GRANTING}`;
+export function queueFunctions({ sharded, lacksSharesKey }: QueueFunctionSettings): string {
+  const needsSharesKey = `
+-- Returns whether the call must name the shares, which may be migrating to another node.
+local function needs_shares_key()
+  return ${lacksSharesKey} and lease and string.sub(lease, 1, 1) == '|'
+end
+`;
+  return `${sharded ? SHARDED_PUBLISH : PUBLISH}${STATE}${needsSharesKey}${SHARING}${GRANTING}`;
 }

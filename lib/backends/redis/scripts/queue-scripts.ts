@@ -1,3 +1,4 @@
+import { FENCE_TTL_MS, NEXT_TOKEN } from './next-token.js';
 import { MAX_WAITER_SILENCE_MS, QUEUE_TTL_MS, queueFunctions } from './queue-functions.js';
 import { redisScript } from './redis-script.js';
 
@@ -6,54 +7,86 @@ const GRANT_TTL_MS = 5_000;
 /** TTL of such a grant after a holder that died, or a waiter that did not confirm. */
 const RETRIED_GRANT_TTL_MS = 2_000;
 
+/** Keys that a call on a cluster names, in the order of `queueKeysOf`. */
+const KEYS_BY_KIND = {
+  exclusive: ['lease_key', 'queue_key', 'fence_key', 'waiters_key'],
+  shared: ['lease_key', 'queue_key', 'fence_key', 'waiters_key', 'shares_key'],
+};
+
 /** Reply on a cluster that the key has shares, and that the call must name their key: see `shared`. */
 export const NEEDS_SHARES_KEY = 'shared';
 
+const NO_COMMON_CASE = 'return nil';
+
+/** Number of digits of a TTL of 10,000 s or more. */
+const LONG_TTL_DIGITS = 8;
+const FENCE_TTL_OF_SHORT_LEASES_MS = 10_000_000 + FENCE_TTL_MS;
+
 /**
- * KEYS: see `queueFunctions`. ARGV: owner, ttl in ms, `channel|metadata`. The channel wakes the waiter; '' = do not queue.
- * Returns {1, token} or {0, ms until a lease may end, lease of one holder, index in the queue or -1}.
+ * Acquires a free key that nobody waits for. `FENCE_TTL_OF_SHORT_LEASES_MS` is a text, because Redis takes a microsecond to
+ * convert a number.
+ */
+const ACQUIRE_FREE_KEY = `
+if #ttl >= ${LONG_TTL_DIGITS} or redis.call('EXISTS', lease_key, lease_key .. ':q') > 0 then return nil end
+${NEXT_TOKEN}
+local token = next_token(lease_key .. ':f', '${FENCE_TTL_OF_SHORT_LEASES_MS}')
+redis.call('SET', lease_key, owner .. '|' .. token .. string.match(waiter, '|.*'), 'PX', ttl)
+return token
+`;
+
+/**
+ * `ttl` is in ms. `waiter` is `channel|metadata`: the channel wakes the waiter, and '' = do not queue.
+ * Returns the token, or {ms until a lease may end, lease of one holder, index in the queue or -1}.
  */
 const ACQUIRE = `
-read_lease()
+read_lease(lease_key)
 if needs_shares_key() then return '${NEEDS_SHARES_KEY}' end
-local owner, ttl = ARGV[1], tonumber(ARGV[2])
-local channel, metadata = string.match(ARGV[3], '^([^|]*)|(.*)$')
+local ttl_ms = tonumber(ttl)
+local channel, metadata = string.match(waiter, '^([^|]*)|(.*)$')
 if taken_permits(lease) then
   remove_ended_shares()
   local token, share_metadata = share_of(owner)
   if token then
-    renew_share(owner, token, share_metadata, ttl)
-    return {1, token}
+    renew_share(owner, token, share_metadata, ttl_ms)
+    return token
   end
 end
 if not lease or taken_permits(lease) then
-  if grant_to_waiters(owner, ${MAX_WAITER_SILENCE_MS}, ${RETRIED_GRANT_TTL_MS}) then return {1, grant(owner, metadata, ttl)} end
+  if grant_to_waiters(owner, ${MAX_WAITER_SILENCE_MS}, ${RETRIED_GRANT_TTL_MS}) then return grant(owner, metadata, ttl_ms) end
 end
 local holder, token = string.match(lease, '^([^|]*)|([^|]*)|')
 if holder == owner then
   redis.call('PEXPIRE', LEASE, ttl)
-  return {1, token}
+  return token
 end
 local index = -1
 if channel ~= '' then
   index = redis.call('LPOS', QUEUE, owner) or redis.call('RPUSH', QUEUE, owner) - 1
-  write_waiter(owner, channel, now_ms(), ARGV[2], metadata)
+  write_waiter(owner, channel, now_ms(), ttl, metadata)
   redis.call('PEXPIRE', WAITERS, ${QUEUE_TTL_MS})
 end
 -- Runs without a queue as well: a server that may not write must not name a holder either.
 redis.call('PEXPIRE', QUEUE, ${QUEUE_TTL_MS})
 local left, holder_lease = ms_left_and_holder()
-return {0, left, holder_lease, index}
+return {left, holder_lease, index}
+`;
+
+/** Releases the key of an exclusive owner that nobody waits for. */
+const RELEASE_UNQUEUED_KEY = `
+local lease = redis.call('GET', lease_key)
+if not lease or string.sub(lease, 1, #owner + 1) ~= owner .. '|' then return nil end
+if redis.call('EXISTS', lease_key .. ':q') > 0 then return nil end
+return redis.call('DEL', lease_key)
 `;
 
 /**
- * KEYS: see `queueFunctions`. ARGV: owner. Releases the key, or removes the owner from the queue. Then grants the key to
- * waiters, even if it was free before. Returns 1 if the owner held the key, else 0.
+ * Releases the key, or removes the owner from the queue. Then grants the key to waiters, even if it was free before.
+ * Returns 1 if the owner held the key, else 0.
  */
 const RELEASE = `
-read_lease()
+read_lease(lease_key)
 if needs_shares_key() then return '${NEEDS_SHARES_KEY}' end
-local owner, lease_before = ARGV[1], lease
+local lease_before = lease
 local was_held
 if claim_of(owner) then
   was_held = share_of(owner)
@@ -69,32 +102,31 @@ if lease_before and not lease then redis.call('DEL', LEASE) end
 return was_held and 1 or 0
 `;
 
-/** KEYS: see `shareKeysOf`. ARGV: owner, ttl in ms. Renews a share. Returns 1 if the owner still has it, else 0. */
+/** Renews a share. `ttl` is in ms. Returns 1 if the owner still has the share, else 0. */
 const RENEW_SHARE = `
-read_lease()
-local owner, ttl = ARGV[1], tonumber(ARGV[2])
+read_lease(lease_key)
 local token, metadata = share_of(owner)
 if not token then return 0 end
-renew_share(owner, token, metadata, ttl)
+renew_share(owner, token, metadata, tonumber(ttl))
 return 1
 `;
 
-/** KEYS: see `shareKeysOf`. ARGV: owner. Changes nothing. Returns 1 if the owner has a share of the key, else 0. */
+/** Changes nothing. Returns 1 if the owner has a share of the key, else 0. */
 const HAS_SHARE = `
-read_lease()
-return share_of(ARGV[1]) and 1 or 0
+read_lease(lease_key)
+return share_of(owner) and 1 or 0
 `;
 
 /**
- * KEYS: see `queueFunctions`. ARGV: maximum number of waiters. Changes nothing. Returns {lease, ms left of it, server's time
+ * Changes nothing. Returns {lease, ms left of it, server's time
  * in ms, shares, queue}. `shares` is a list of owner, value, next owner, and so on. `queue` is a list of `owner|waiter`, with
  * the values of `waiters`.
  */
 const LOOK = `
-read_lease()
+read_lease(lease_key)
 if needs_shares_key() then return '${NEEDS_SHARES_KEY}' end
 local queue = {}
-for index = 0, ARGV[1] - 1 do
+for index = 0, max_waiters - 1 do
   local owner = redis.call('LINDEX', QUEUE, index)
   if not owner then break end
   queue[index + 1] = owner .. '|' .. (redis.call('HGET', WAITERS, owner) or '')
@@ -118,14 +150,29 @@ export interface QueueScriptSettings {
  * scripts do not name the shares, which most locks never have.
  */
 export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
-  const functions = queueFunctions({ sharded });
-  const scriptsWithKeys = (keys: number) => ({
-    acquire: redisScript({ keys, args: 3, maxCallsPerCommand: 50 }, ACQUIRE, functions),
-    release: redisScript({ keys, args: 1, maxCallsPerCommand: 50 }, RELEASE, functions),
-    look: redisScript({ keys, args: 1, maxCallsPerCommand: 1 }, LOOK, functions),
-  });
-  const exclusive = scriptsWithKeys(declaresKeys ? 4 : 1);
-  const renew = redisScript({ keys: 2, args: 2, maxCallsPerCommand: 100 }, RENEW_SHARE, functions);
-  const has = redisScript({ keys: 2, args: 1, maxCallsPerCommand: 50 }, HAS_SHARE, functions);
-  return { exclusive, shared: { ...(declaresKeys ? scriptsWithKeys(5) : exclusive), renew, has } };
+  const scriptsOf = (kind: 'exclusive' | 'shared') => {
+    const keys = declaresKeys ? KEYS_BY_KIND[kind] : ['lease_key'];
+    const functions = queueFunctions({ sharded, lacksSharesKey: declaresKeys && kind === 'exclusive' });
+    const commonCase = (body: string): string => (kind === 'exclusive' ? body : NO_COMMON_CASE);
+    const acquire = { keys, args: ['owner', 'ttl', 'waiter'], maxCallsPerCommand: 50 };
+    const release = { keys, args: ['owner'], maxCallsPerCommand: 50 };
+    const look = { keys, args: ['max_waiters'], maxCallsPerCommand: 1 };
+    return {
+      acquire: redisScript(acquire, commonCase(ACQUIRE_FREE_KEY), { functions, body: ACQUIRE }),
+      release: redisScript(release, commonCase(RELEASE_UNQUEUED_KEY), { functions, body: RELEASE }),
+      look: redisScript(look, NO_COMMON_CASE, { functions, body: LOOK }),
+    };
+  };
+  const functions = queueFunctions({ sharded, lacksSharesKey: false });
+  const keys = ['lease_key', 'shares_key'];
+  const renew = { keys, args: ['owner', 'ttl'], maxCallsPerCommand: 100 };
+  const has = { keys, args: ['owner'], maxCallsPerCommand: 50 };
+  return {
+    exclusive: scriptsOf('exclusive'),
+    shared: {
+      ...scriptsOf('shared'),
+      renew: redisScript(renew, NO_COMMON_CASE, { functions, body: RENEW_SHARE }),
+      has: redisScript(has, NO_COMMON_CASE, { functions, body: HAS_SHARE }),
+    },
+  };
 }

@@ -1,15 +1,28 @@
 import { createHash } from 'node:crypto';
 import type { RedisArgument } from '../connection/redis-client.js';
 
-/** Number of keys and arguments of one call, and number of calls that may share a command. */
+/** Keys and arguments of one call, and number of calls that may share a command. */
 interface ScriptShape {
-  readonly keys: number;
-  readonly args: number;
+  /** Lua names of the keys. */
+  readonly keys: readonly string[];
+  /** Lua names of the arguments, which are texts. */
+  readonly args: readonly string[];
   /** Number of calls that block the server for less than a millisecond: it does nothing else while a script runs. */
   readonly maxCallsPerCommand: number;
 }
 
-export interface RedisScript extends ScriptShape {
+/** Lua code for the calls that the common case does not answer. The server creates its functions when one is needed. */
+interface GeneralCase {
+  /** Functions that `body` uses. Several scripts may share them. */
+  readonly functions: string;
+  /** Code that returns the reply to one call. */
+  readonly body: string;
+}
+
+export interface RedisScript {
+  /** Number of keys of one call. */
+  readonly keys: number;
+  readonly maxCallsPerCommand: number;
   readonly source: string;
   /** Name for `EVALSHA` on a server that has run the script. */
   readonly sha1: string;
@@ -22,29 +35,52 @@ export interface ScriptCall {
 }
 
 /**
- * Returns a Lua script that answers many calls in one command. In `body`, `KEYS` and `ARGV` are those of one call. A call
- * that fails does not stop the others. A call that is alone in its command fails as the command.
- * @param functions Lua functions for the body, which several scripts may share
+ * Returns a Lua script that answers many calls in one command, by a list of their replies. The reply to a call that is
+ * alone in its command is the reply to the command. A call that fails does not stop the others.
+ * @param body Lua code that returns the reply to one call, or `nil` to have the general case answer it
  */
-export function redisScript(shape: ScriptShape, body: string, functions = ''): RedisScript {
-  const { keys, args } = shape;
+export function redisScript(
+  { keys, args, maxCallsPerCommand }: ScriptShape,
+  body: string,
+  generalCase?: GeneralCase,
+): RedisScript {
+  const parameters = [...keys, ...args].join(', ');
+  const keyValues = keys.map((_, index) => `KEYS[keys_before + ${index + 1}]`);
+  const argValues = args.map((_, index) => `ARGV[args_before + ${index + 1}]`);
+  const values = [...keyValues, ...argValues].join(', ');
   const source = `
-local all_keys, all_args = KEYS, ARGV
-local KEYS, ARGV = KEYS, ARGV
-${functions}
-local function call()
+local function answer_common_case(${parameters})
 ${body}
 end
-if #all_keys == ${keys} then return {call()} end
+${generalCase ? generalCaseSource(parameters, generalCase) : ''}
+local function answer(keys_before, args_before)
+  local reply = answer_common_case(${values})
+  ${generalCase ? `if reply == nil then reply = answer_general_case(${values}) end` : ''}
+  return reply
+end
+if #KEYS == ${keys.length} then return answer(0, 0) end
 local replies = {}
-for i = 0, #all_keys / ${keys} - 1 do
-  KEYS = {unpack(all_keys, i * ${keys} + 1, (i + 1) * ${keys})}
-  ARGV = {unpack(all_args, i * ${args} + 1, (i + 1) * ${args})}
-  local is_ok, reply = pcall(call)
+for call = 0, #KEYS / ${keys.length} - 1 do
+  local is_ok, reply = pcall(answer, call * ${keys.length}, call * ${args.length})
   if not is_ok then reply = redis.error_reply(type(reply) == 'table' and reply.err or reply) end
-  replies[i + 1] = reply
+  replies[call + 1] = reply
 end
 return replies
 `;
-  return { ...shape, source, sha1: createHash('sha1').update(source).digest('hex') };
+  return { keys: keys.length, maxCallsPerCommand, source, sha1: createHash('sha1').update(source).digest('hex') };
+}
+
+function generalCaseSource(parameters: string, { functions, body }: GeneralCase): string {
+  return `
+local function create_general_case()
+${functions}
+  return function(${parameters})
+${body}
+  end
+end
+local general_case
+local function answer_general_case(...)
+  general_case = general_case or create_general_case()
+  return general_case(...)
+end`;
 }
