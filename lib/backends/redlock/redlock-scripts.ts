@@ -88,8 +88,8 @@ ${voteFor('token')}
 );
 
 /**
- * Deletes the lease of an attempt of the owner's or of an earlier one, never that of a later attempt: the call may arrive
- * at any time. Returns 1 if there was such a lease, else 0.
+ * Deletes the owner's lease of the attempt or of an earlier one. The call may arrive at any time, and never deletes the
+ * lease of a later attempt. Returns 1 if there was such a lease, else 0.
  */
 export const TAKE_BACK = redisScript(
   { keys: ['lease_key'], args: ['owner', 'attempt'], maxCallsPerCommand: 50 },
