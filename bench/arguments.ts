@@ -9,6 +9,8 @@ export interface Plan {
   readonly contestants: readonly string[] | 'all';
   readonly rounds: number;
   readonly pace: Pace;
+  /** Milliseconds by which requests and their replies are delayed, as by a network. */
+  readonly delayMs: number;
   readonly json: boolean;
   readonly save: boolean;
   /** Whether to save only the measured scenarios, and to keep the saved results of the others. */
@@ -22,6 +24,7 @@ export const USAGE = `npm run bench -- [options]
   --who a,b         only contestants whose name contains one of these, and the floor
   --rounds 1..20    how often each is measured (3; 1 with --quick)
   --quick           shorter looks
+  --delay-ms 0..100 how long each request and each reply is under way (0), with redis only
   --profile         also where the processor time of an acquisition goes
   --json            the results as JSON
   --save            writes results/<backend>.json and makes RESULTS.md anew of all that are there
@@ -47,6 +50,7 @@ export function readArguments(argv: readonly string[]): Plan | 'help' {
     scenarios: findScenarios(options.only),
     contestants: options.who?.split(',') ?? 'all',
     rounds: readRounds(options.rounds ?? (quick ? '1' : '3')),
+    delayMs: readDelay(options['delay-ms'] ?? '0'),
     pace: { ...pace, profilesProcessor: options.profile ?? false },
     json: options.json ?? false,
     save: options.save ?? false,
@@ -61,6 +65,7 @@ function parseOptions(argv: readonly string[]) {
     only: textOption,
     who: textOption,
     rounds: textOption,
+    'delay-ms': textOption,
     quick: flagOption,
     profile: flagOption,
     json: flagOption,
@@ -89,6 +94,14 @@ function findScenarios(text: string | undefined): readonly Scenario[] {
     return found;
   });
   return SCENARIOS.filter((scenario) => wanted.includes(scenario));
+}
+
+function readDelay(text: string): number {
+  const delayMs = Number(text);
+  if (!(Number.isInteger(delayMs) && delayMs >= 0 && delayMs <= 100)) {
+    throw new UsageError(`--delay-ms ${text}: a whole number from 0 to 100 was expected, because timers count in ms`);
+  }
+  return delayMs;
 }
 
 function readRounds(text: string): number {

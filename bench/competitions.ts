@@ -52,7 +52,10 @@ const COMPETITIONS = {
     others: [
       libraryContestant('ours, queue'),
       libraryContestant('ours, plain', useRedisMode('plain')),
-      libraryContestant('ours, getset', useRedisMode('getset')),
+      {
+        ...libraryContestant('ours, getset', useRedisMode('getset')),
+        commandsBesideScripts: ['setnx', 'get', 'getset', 'del', 'time'],
+      },
       libraryContestant('ours, queue, release not awaited', useRedisMode('queue'), { awaitRelease: false }),
       libraryContestant('ours, plain, release not awaited', useRedisMode('plain'), { awaitRelease: false }),
       ...BARE_SCRIPTS,

@@ -15,7 +15,7 @@ async function main(): Promise<number> {
     stdout.write(`${USAGE}\n`);
     return 0;
   }
-  await using arena = await Arena.open(plan.backend);
+  await using arena = await Arena.open(plan.backend, plan.delayMs);
   const results = await runChampionship(arena, plan, new Progress(stderr));
   const { backend, pace } = plan;
   const date = new Date().toISOString().slice(0, 10);
@@ -25,6 +25,7 @@ async function main(): Promise<number> {
     machine: describeMachine(),
     versions: await readVersions(backend),
     quick: pace.quick,
+    ...(plan.delayMs > 0 ? { delayMs: plan.delayMs } : {}),
     results,
   };
   if (plan.again) await mergeIntoSavedReport(report);

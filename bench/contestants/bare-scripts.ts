@@ -35,6 +35,7 @@ function bareScriptsContestant(mode: string, callsOf: (scripts: QueueScripts) =>
   return {
     name: `bare scripts of ${mode}`,
     renewsLease: false,
+    commandsBesideScripts: [],
     isUncontendedOnly: true,
     connect: async (to, { ttlMs }) => {
       const redis = new Redis(urlOf(to));

@@ -28,6 +28,8 @@ export interface Contestant {
   readonly isUncontendedOnly?: true;
   /** Whether it differs from another contestant in races only, and takes no part in other scenarios. */
   readonly isRaceVariant?: true;
+  /** Commands of Redis that it sends and that its scripts do not call. @default unknown */
+  readonly commandsBesideScripts?: readonly string[];
   connect(to: Connection, terms: Terms): Promise<Locker>;
 }
 

@@ -17,6 +17,7 @@ export function libraryContestant(
   return {
     name,
     renewsLease: true,
+    commandsBesideScripts: [],
     ...(options ? { isRaceVariant: true } : {}),
     connect: async (to, { ttlMs, waitMs }) => {
       const locks = new LockService(await connectBackend(adaptConnection(to)), {

@@ -10,6 +10,7 @@ const RELEASE_SHA1 = createHash('sha1').update(RELEASE_SCRIPT).digest('hex');
 export const REDIS_FLOOR: Contestant = {
   name: 'floor: SET NX PX + EVALSHA',
   renewsLease: false,
+  commandsBesideScripts: ['set'],
   connect: async (to, terms) => {
     const redis = new Redis(urlOf(to));
     await redis.script('LOAD', RELEASE_SCRIPT);

@@ -13,6 +13,8 @@ export interface Report {
   readonly machine: string;
   readonly versions: Readonly<Record<string, string>>;
   readonly quick: boolean;
+  /** Milliseconds by which requests and their replies were delayed. */
+  readonly delayMs?: number;
   readonly results: readonly Result[];
   /** Scenarios that were measured again in a later run than the rest. */
   readonly again?: readonly string[];
@@ -20,11 +22,12 @@ export interface Report {
 
 /** Returns a report in Markdown. Its headings begin at the second level. */
 export function renderReport(report: Report): string {
-  const { backend, date, machine, versions, quick, again = [] } = report;
+  const { backend, date, machine, versions, quick, delayMs = 0, again = [] } = report;
   const names = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `## ${backend}`,
     `${date}; ${machine}; ${names.join(', ')}${quick ? '; quick: too short to be trusted' : ''}`,
+    ...(delayMs > 0 ? [`Each request and each reply was under way for ${delayMs} ms.`] : []),
     ...(again.length > 0 ? [`Measured again, in later runs than the rest: ${again.join(', ')}.`] : []),
     ...renderTargets(report),
     ...SCENARIOS.filter(({ point }) => point === undefined).flatMap((scenario) => renderScenario(report, scenario)),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WorkerProcess } from '../arena.js';
+import type { ServerClock, WorkerProcess } from '../arena.js';
 import type { Contest, Race } from '../contend.js';
 import { concatenate, countOverlaps, mean, median, percentiles, sum } from '../measures.js';
 import { now } from '../monotonic-clock.js';
@@ -18,6 +18,17 @@ export type Heat = readonly Contest[];
 export interface Pair {
   readonly floor: Heat;
   readonly own: Heat;
+}
+
+/** Time that the server used during one heat. */
+export interface ServerSpending extends ServerClock {
+  readonly served: number;
+}
+
+/** Time that the server used during the two heats of a pair. */
+export interface ServerPair {
+  readonly floor: ServerSpending;
+  readonly own: ServerSpending;
 }
 
 export type RaceRules = Pick<Race, 'keys' | 'callers' | 'rhythm' | 'holdMs'>;
@@ -49,6 +60,10 @@ const perSecond = (heat: Heat): number => sum(heat.map((each) => each.acquisitio
 
 const usEach = (heat: Heat): number => (sum(heat.map(({ cpuMs }) => cpuMs)) * 1_000) / countServed(heat);
 
+const usServer = ({ cpuMs, served }: ServerSpending): number => (cpuMs * 1_000) / served;
+
+const usInCommands = ({ commandMs, served }: ServerSpending): number => (commandMs * 1_000) / served;
+
 const bytesEach = (heat: Heat): number => sum(heat.map(({ bytes }) => bytes)) / countServed(heat);
 
 /**
@@ -58,6 +73,16 @@ export function compareWithFloor(pairs: readonly Pair[]): Figures {
   return {
     timesFloor: median(pairs.map(({ own, floor }) => perSecond(own) / perSecond(floor))),
     usTimesFloor: median(pairs.map(({ own, floor }) => usEach(own) / usEach(floor))),
+  };
+}
+
+/** Returns the time that the server used for an acquisition and its release, and the median ratios to the floor. */
+export function computeServerFigures(pairs: readonly ServerPair[]): Figures {
+  return {
+    usServer: median(pairs.map(({ own }) => usServer(own))),
+    serverTimesFloor: median(pairs.map(({ own, floor }) => usServer(own) / usServer(floor))),
+    usInCommands: median(pairs.map(({ own }) => usInCommands(own))),
+    commandsTimesFloor: median(pairs.map(({ own, floor }) => usInCommands(own) / usInCommands(floor))),
   };
 }
 

@@ -5,12 +5,17 @@ import type { CodeOwner } from '../processor-profile.js';
 import {
   compareWithFloor,
   computeFigures,
+  computeServerFigures,
   countServed,
   createTeam,
+  type Heat,
   type Pair,
   type RaceRules,
+  type ServerPair,
+  type ServerSpending,
   runHeat,
   sumFaults,
+  type Team,
 } from './heat.js';
 import { FAULTS, type Figures, type Measurement, type Metric, type Pace, type Scenario } from './scenario.js';
 
@@ -43,8 +48,15 @@ export function raceScenario(settings: RaceSettings): Scenario {
     measure: async (arena, contestant, pace, floor) => {
       const all = await arena.runWithWorkers(contestant, processes, (own) =>
         sliced && floor
-          ? arena.runWithWorkers(floor, processes, (base) => measureTeams(settings, pace, own, base))
-          : measureTeams(settings, pace, own),
+          ? arena.runWithWorkers(floor, processes, (base) =>
+              measureTeams(
+                settings,
+                pace,
+                { arena, contestant, workers: own },
+                { arena, contestant: floor, workers: base },
+              ),
+            )
+          : measureTeams(settings, pace, { arena, contestant, workers: own }),
       );
       const counts = pace.countsRequests && arena.canCountRequests && metrics.includes('requestsEach');
       const requestsEach = counts ? await countRequestsEach(arena, contestant, settings, pace) : NaN;
@@ -55,18 +67,26 @@ export function raceScenario(settings: RaceSettings): Scenario {
   };
 }
 
-type Workers = readonly WorkerProcess[];
+/** Processes of one contestant in an arena. */
+interface Entrant {
+  readonly arena: Arena;
+  readonly contestant: Contestant;
+  readonly workers: readonly WorkerProcess[];
+}
 
 /**
  * Measures one contestant.
- * @param base processes of the floor, where the contestant is compared with it
+ * @param floor the floor, where the contestant is compared with it
  */
-async function measureTeams(settings: RaceSettings, pace: Pace, own: Workers, base?: Workers): Promise<Measurement> {
+async function measureTeams(settings: RaceSettings, pace: Pace, own: Entrant, floor?: Entrant): Promise<Measurement> {
   const { measurements } = settings;
-  const [ownTeam, floorTeam] = [createTeam(own), base && createTeam(base)];
+  const [ownTeam, floorTeam] = [createTeam(own.workers), floor && createTeam(floor.workers)];
+  const servers: ServerPair[] = [];
   const runPair = async (ms: number): Promise<Pair> => {
-    const floor = floorTeam ? await runHeat(floorTeam, settings, ms) : [];
-    return { own: await runHeat(ownTeam, settings, ms), floor };
+    const base = floor && floorTeam ? await runMeasured(floorTeam, floor, settings, ms) : NO_HEAT;
+    const measured = await runMeasured(ownTeam, own, settings, ms);
+    servers.push({ floor: base.server, own: measured.server });
+    return { floor: base.heat, own: measured.heat };
   };
   const warmUp = await runPair(pace.warmUpMs);
   const pairs: Pair[] = [];
@@ -75,8 +95,26 @@ async function measureTeams(settings: RaceSettings, pace: Pace, own: Workers, ba
   const long = measurements.includes('long') ? [await runHeat(ownTeam, settings, pace.raceMs, pace.warmUpMs)] : [];
   const faults = sumFaults([warmUp.own, ...slices, ...long]);
   const { figures, waitsMs } = computeFigures(long.length > 0 ? long : slices, settings);
-  const compared = base ? compareWithFloor(pairs) : {};
-  return { ...faults, figures: { ...figures, ...compared, ...faults.figures }, waitsMs };
+  const compared = floor ? compareWithFloor(pairs) : {};
+  // The first pair was the warm-up.
+  const server = computeServerFigures(servers.slice(1));
+  return { ...faults, figures: { ...figures, ...compared, ...server, ...faults.figures }, waitsMs };
+}
+
+const NO_HEAT = { heat: [], server: { served: NaN, cpuMs: NaN, commandMs: NaN } };
+
+/** Runs one race, and measures the time that the server uses meanwhile. */
+async function runMeasured(
+  team: Team,
+  { arena, contestant }: Entrant,
+  rules: RaceRules,
+  ms: number,
+): Promise<{ readonly heat: Heat; readonly server: ServerSpending }> {
+  const before = await arena.readServerClock(contestant);
+  const heat = await runHeat(team, rules, ms);
+  const after = await arena.readServerClock(contestant);
+  const [cpuMs, commandMs] = [after.cpuMs - before.cpuMs, after.commandMs - before.commandMs];
+  return { heat, server: { served: countServed(heat), cpuMs, commandMs } };
 }
 
 /** Returns the figures of the given metrics and of all faults. */
@@ -104,11 +142,9 @@ async function countRequestsEach(
 async function profileRace(arena: Arena, contestant: Contestant, settings: RaceSettings, pace: Pace): Promise<Figures> {
   return arena.runWithWorkers(contestant, settings.processes, async (workers) => {
     await runHeat(createTeam(workers), settings, pace.warmUpMs + pace.raceMs);
-    const serverBefore = await arena.readServerCpuMs();
     await Promise.all(workers.map((worker) => worker.call('startProfile')));
     const served = countServed(await runHeat(createTeam(workers), settings, pace.raceMs));
     const profiles = await Promise.all(workers.map((worker) => worker.call('stopProfile')));
-    const serverMs = (await arena.readServerCpuMs()) - serverBefore;
     const each = (ms: number): number => (ms * 1_000) / served;
     const usSpentIn = (owner: CodeOwner): number => each(sum(profiles.map((profile) => profile?.[owner] ?? NaN)));
     return {
@@ -118,7 +154,6 @@ async function profileRace(arena: Arena, contestant: Contestant, settings: RaceS
       usNode: usSpentIn('node'),
       usGarbage: usSpentIn('garbage'),
       usBenchmark: usSpentIn('benchmark'),
-      usServer: each(serverMs),
     };
   });
 }
