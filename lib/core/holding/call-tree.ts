@@ -40,7 +40,7 @@ function outerOf(hold: Hold): Entry | undefined {
  * their callbacks would otherwise run inside the lock of the first caller.
  */
 export function runOutsideLocks<T>(work: () => T): T {
-  return entries.run(undefined, work);
+  return entries.getStore() === undefined ? work() : entries.run(undefined, work);
 }
 
 /** Returns the innermost entry of the current call tree. */
