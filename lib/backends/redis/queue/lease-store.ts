@@ -161,13 +161,15 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     request: Omit<RedisRequest<T>, 'commands'>,
   ): Promise<T> {
     const script = this.#scripts[kind][name];
+    if (this.#declaresKeys === false)
+      return this.servers.send(leaseKey, { ...request, commands: [{ script, keys: [leaseKey], args }] });
     const keys = queueKeysOf(leaseKey).slice(0, script.keys);
     const read = (replies: readonly unknown[]): T | Promise<T> =>
       replies[0] === NEEDS_SHARES_KEY
         ? this.#runScript(name, leaseKey, 'shared', args, request)
         : request.read(replies);
     const answer = this.servers.send(leaseKey, { ...request, commands: [{ script, keys, args }], read });
-    if (this.#declaresKeys !== undefined) return answer;
+    if (this.#declaresKeys) return answer;
     const onAnswer = (value: T): T => {
       this.#declaresKeys ??= false;
       return value;
