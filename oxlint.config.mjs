@@ -27,6 +27,8 @@ NEST.module = [...NEST.leads, 'leads'];
 /** Client libraries, each with the folders of lib/backends that may import it. */
 const CLIENTS = {
   ioredis: ['redis'],
+  // As a pattern the name also matches the folder.
+  redis: ['redis', 'redlock'],
   'node-zookeeper-client': ['zookeeper'],
   typeorm: ['typeorm'],
   pg: ['postgres'],

@@ -76,6 +76,19 @@ export const REGISTRY = {
     leaseStore: true,
     lockStore: true,
   },
+  'redis-queue-node-redis': {
+    harness: () => redisHarness('queue', { clientPackage: 'redis' }),
+    faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'idle', 'idle-in-line', 'network', 'order'],
+    costs: QUEUE,
+    wire: REDIS_WIRE,
+    leaseStore: true,
+  },
+  'redis-queue-given-node-redis': {
+    harness: () => redisHarness('queue', { given: 'redis' }),
+    faults: ['processes', 'history', 'servers', 'costs'],
+    costs: QUEUE,
+    wire: REDIS_WIRE,
+  },
   'redis-plain': {
     harness: () => redisHarness('plain'),
     faults: [

@@ -10,7 +10,7 @@ interface Patience {
 
 /** The settings of each backend: plain data, so that a child process can have them, too. */
 interface Connections {
-  redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisTopology & Patience;
+  redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisTopology & RedisClientKind & Patience;
   redlock: { readonly urls: readonly string[] } & Patience;
   memcached: Pick<MemcachedOptions, 'servers' | 'protocol' | 'requestTimeoutMs'>;
   zookeeper: {
@@ -23,6 +23,14 @@ interface Connections {
   postgres: SqlDatabase;
   mariadb: SqlDatabase;
   mysql: SqlDatabase;
+}
+
+/** Which client library speaks to Redis. */
+export interface RedisClientKind {
+  /** Package that makes the connections. @default ioredis */
+  readonly clientPackage?: 'redis';
+  /** Package whose client is made here, and given to the backend for the server at `url`. */
+  readonly given?: 'redis' | 'redis-5' | 'iovalkey';
 }
 
 /** Where Redis servers are, as `redis()` wants to know it. */
@@ -62,7 +70,12 @@ type WithoutDataSource<Options> = Options extends unknown ? Omit<Options, 'dataS
 export type SqlOptions = WithoutDataSource<TypeOrmOptions>;
 
 const CONNECT: { [Name in keyof Connections]: (place: Connections[Name]) => Promise<LockBackend> } = {
-  redis: async (options) => (await import('nestjs-distributed-lock/redis')).redis(options)(),
+  redis: async ({ given, ...options }) => {
+    const { redis } = await import('nestjs-distributed-lock/redis');
+    if (!given || !('url' in options)) return redis(options)();
+    const { giveClient } = await import('./given-redis-client.js');
+    return giveClient(given, options);
+  },
   redlock: async (options) => (await import('nestjs-distributed-lock/redlock')).redlock(options)(),
   memcached: async (options) => (await import('nestjs-distributed-lock/memcached')).memcached(options)(),
   zookeeper: async (options) => (await import('nestjs-distributed-lock/zookeeper')).zookeeper(options)(),

@@ -15,19 +15,36 @@ export function toLoggableError(error: unknown): Error {
   return typeof code === 'string' ? Object.assign(loggableError, { code }) : loggableError;
 }
 
+/** Messages of ioredis and of node-redis. */
+const LOST_CONNECTION_PATTERN =
+  /^(?:Stream isn't writeable|Socket closed unexpectedly|The client is (?:closed|offline)|The operation was aborted)/u;
+
 function messageOf(error: unknown): string {
   const { name, message, errors }: ErrorFields = Object(error);
   // Node tries localhost as ::1 and as 127.0.0.1, and reports both errors.
   if (message === '' && Array.isArray(errors)) return errors.map(messageOf).join('; ');
-  if (name === 'MaxRetriesPerRequestError') return 'the connection was lost before the answer';
+  if (name === 'MaxRetriesPerRequestError' || message === 'Disconnects client')
+    return 'the connection was lost before the answer';
   if (typeof message !== 'string' || message === '') return 'the client failed without a message';
-  if (message.startsWith("Stream isn't writeable")) return 'the connection is lost';
+  if (LOST_CONNECTION_PATTERN.test(message)) return 'the connection is lost';
   return message.replace(/,? with args beginning with:.*$/su, '');
 }
 
 /** Returns whether the server answered with this error. */
 export function isErrorReply(error: unknown): error is Error {
-  return typeof error === 'object' && error !== null && 'name' in error && error.name === 'ReplyError';
+  if (typeof error !== 'object' || error === null || !('name' in error)) return false;
+  return error.name === 'ReplyError' || isNodeRedisReply(error);
+}
+
+/**
+ * Returns whether the error is a `SimpleError` or `BlobError` of node-redis, which have no names. Their common class is
+ * `ErrorReply`. Where a bundler has shortened that name, the code before the server's message tells.
+ */
+function isNodeRedisReply(error: ErrorFields): boolean {
+  if (error.name !== 'Error' || 'code' in error) return false;
+  const parentClass: unknown = Object.getPrototypeOf(Object.getPrototypeOf(error))?.constructor?.name;
+  if (parentClass === 'Error' || parentClass === 'Object') return false;
+  return parentClass === 'ErrorReply' || /^[A-Z][A-Z0-9]+(?: |$)/u.test(String(error.message));
 }
 
 /** Errors of a healthy server that has to be asked in another way, or refers to another server. */

@@ -5,15 +5,26 @@ import { ClusterWakeUpChannels } from './cluster/cluster-wake-up-channels.js';
 import { ClusterConnection } from './cluster/cluster-connection.js';
 import { ClusterNodes } from './cluster/cluster-nodes.js';
 import { type ClusterSource, createClusterSource, createGivenClusterSource } from './cluster/cluster-source.js';
+import { createGivenNodeRedisClusterSource } from './cluster/node-redis-cluster-source.js';
 import { GetsetLeaseStore } from './getset/lease-store.js';
 import { WakeUpChannel } from './queue/wake-up-channel.js';
 import { PlainLeaseStore } from './plain/lease-store.js';
 import { QueueLeaseStore } from './queue/lease-store.js';
 import type { ClientSource } from './connection/redis-client.js';
 import { RedisConnection } from './connection/redis-connection.js';
-import { isCluster, type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } from './options.js';
+import { isNodeRedisCluster, isNodeRedisSentinel } from './clients/node-redis-types.js';
+import { isCluster } from './clients/given-client.js';
+import { type RedisOptions, type ResolvedRedisOptions, resolveRedisOptions } from './options.js';
+import { createGivenSentinelSource } from './sentinel/given-sentinel-source.js';
 import { createSentinelSource } from './sentinel/sentinel-source.js';
 
+export {
+  type NodeRedisClient,
+  type NodeRedisCluster,
+  type NodeRedisClusterNode,
+  type NodeRedisOptions,
+  type NodeRedisSentinel,
+} from './clients/node-redis-types.js';
 export { type RedisClient, type RedisCluster } from './connection/redis-client.js';
 export {
   type RedisAccessOptions,
@@ -61,14 +72,16 @@ function createBackend(options: ResolvedRedisOptions): LockBackend {
 }
 
 function createServers(options: ResolvedRedisOptions) {
-  if (options.url !== undefined) return createConnection(createUrlSource(options.url, options), options);
-  if (options.host !== undefined) return createConnection(createHostSource(options), options);
-  if (options.sentinels) return createConnection(createSentinelSource(options), options);
-  if (options.cluster) return createClusterConnection(createClusterSource(options), options);
+  const { clientPackage } = options;
+  if (options.url !== undefined) return createConnection(createUrlSource(options.url, options, clientPackage), options);
+  if (options.host !== undefined) return createConnection(createHostSource(options, clientPackage), options);
+  if (options.sentinels) return createConnection(createSentinelSource(options, clientPackage), options);
+  if (options.cluster) return createClusterConnection(createClusterSource(options, clientPackage), options);
   const { client } = options;
-  return isCluster(client)
-    ? createClusterConnection(createGivenClusterSource(client), options)
-    : createConnection(createGivenClientSource(client), options);
+  if (isCluster(client)) return createClusterConnection(createGivenClusterSource(client), options);
+  if (isNodeRedisCluster(client)) return createClusterConnection(createGivenNodeRedisClusterSource(client), options);
+  if (isNodeRedisSentinel(client)) return createConnection(createGivenSentinelSource(client), options);
+  return createConnection(createGivenClientSource(client), options);
 }
 
 function createConnection(source: ClientSource, { prefix, requestTimeoutMs }: ResolvedRedisOptions) {

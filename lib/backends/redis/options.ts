@@ -21,7 +21,8 @@ import {
   type RedisLoginOptions,
   type RedisTls,
 } from './access-options.js';
-import type { RedisClient, RedisCluster } from './connection/redis-client.js';
+import { assertClient, assertSendsNothingLate, type GivenClient, hasSeveralServers } from './clients/given-client.js';
+import { CLIENT_PACKAGES, type ClientPackage } from './clients/own-client.js';
 import { readRedisUrl } from './redis-url.js';
 
 export type RedisMode = 'queue' | 'plain' | 'getset';
@@ -31,7 +32,8 @@ interface CommonOptions {
    * `queue`: waiters queue on the server, which hands them the key. `plain`: only `SET NX PX` on the server,
    * and waiters poll. `getset`: for servers and proxies without scripting. If the network delivers a command late, two
    * owners may hold a key for up to a third of the TTL. In this mode a given client must not send commands late: it needs
-   * `enableOfflineQueue: false`, `maxRetriesPerRequest: 0`. All processes that share a key must use the same mode.
+   * `enableOfflineQueue: false`, `maxRetriesPerRequest: 0`, or `disableOfflineQueue: true` of node-redis. All processes
+   * that share a key must use the same mode.
    * @default 'queue'
    */
   readonly mode?: RedisMode;
@@ -53,6 +55,11 @@ interface CommonOptions {
    * replica. Each grant waits for the replicas, for a quarter of `requestTimeoutMs` at most. @default 0
    */
   readonly minReplicas?: number;
+}
+
+interface PackageOptions {
+  /** Package that makes the connections: `redis` is node-redis. @default the first of them that is installed */
+  readonly clientPackage?: ClientPackage;
 }
 
 /** Options for servers whose addresses other servers tell. */
@@ -81,7 +88,7 @@ export interface RedisClusterOptions extends RedisAccessOptions {
 interface Topologies {
   readonly url: string;
   readonly host: string;
-  readonly client: RedisClient | RedisCluster;
+  readonly client: GivenClient;
   readonly sentinels: readonly RedisAddress[];
   readonly cluster: readonly RedisAddress[];
 }
@@ -93,37 +100,36 @@ type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
 /**
  * Options of `redis`. With `url`, `host`, `sentinels` or `cluster` the backend makes its connections and closes them.
  *
- * `client`: an ioredis client (5 or 6) of the application, for one server or by Sentinel. The backend never disconnects
- * it, and sends it nothing while it is not ready or its server is silent. The subscription uses a duplicate of the
- * client. From a `Cluster` the backend takes the nodes and settings only, and connects to them by duplicates.
+ * `client`: a client of ioredis (5 or 6) of the application, for one server or by Sentinel, or of node-redis (`redis` 5
+ * or 6) for one server. The backend never disconnects it, and sends it nothing while it is not ready or its server is
+ * silent. The subscription uses a duplicate of the client. From a `Cluster` of ioredis, and from `createCluster` and
+ * `createSentinel` of node-redis, the backend takes the nodes and settings only, and connects by duplicates.
  * @interface
  */
 export type RedisOptions = CommonOptions &
   (
-    | (Only<'url'> & RedisLoginOptions)
-    | (Only<'host'> & RedisHostOptions)
-    | Only<'client'>
-    | (Only<'sentinels'> & RedisSentinelOptions)
-    | (Only<'cluster'> & RedisClusterOptions)
+    | (Only<'url'> & RedisLoginOptions & PackageOptions)
+    | (Only<'host'> & RedisHostOptions & PackageOptions)
+    | (Only<'client'> & { readonly clientPackage?: never })
+    | (Only<'sentinels'> & RedisSentinelOptions & PackageOptions)
+    | (Only<'cluster'> & RedisClusterOptions & PackageOptions)
   );
 
 export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
 
 const MODES = ['queue', 'plain', 'getset'] satisfies RedisMode[];
 const COMMON_OPTIONS = ['mode', 'prefix', 'requestTimeoutMs', 'patienceMs', 'minReplicas'];
-const LOGIN_OPTIONS = ['credentials', 'tls'];
+const LOGIN_OPTIONS = ['credentials', 'tls', 'clientPackage'];
 const ACCESS_OPTIONS = [...LOGIN_OPTIONS, 'natMap'];
 /** Further options of each topology. */
 const OPTIONS_BY_TOPOLOGY: Readonly<Record<keyof Topologies, readonly string[]>> = {
   url: LOGIN_OPTIONS,
-  host: ['port', 'username', 'password', 'tls', 'db'],
+  host: ['port', 'username', 'password', 'tls', 'db', 'clientPackage'],
   client: [],
   sentinels: [...ACCESS_OPTIONS, 'name', 'db', 'sentinelCredentials', 'sentinelTls'],
   cluster: ACCESS_OPTIONS,
 };
 const TOPOLOGY_NAMES = ['url', 'host', 'client', 'sentinels', 'cluster'] as const;
-const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
-const CLUSTER_METHODS = ['connect', 'call', 'nodes'];
 /** Longer than a failover takes with the servers' default settings. */
 const FAILOVER_PATIENCE_MS = 30_000;
 
@@ -133,7 +139,7 @@ export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions
   const topology = topologyOf(options);
   assertOptions(options, [topology, ...OPTIONS_BY_TOPOLOGY[topology], ...COMMON_OPTIONS], `redis({ ${topology} })`);
   const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0 } = options;
-  const canFailOver = topology === 'sentinels' || topology === 'cluster' || isCluster(options.client);
+  const canFailOver = topology === 'sentinels' || topology === 'cluster' || hasSeveralServers(options.client);
   const { patienceMs = canFailOver ? FAILOVER_PATIENCE_MS : 2_000 } = options;
   if (options.url !== undefined) {
     readRedisUrl('url', options.url);
@@ -146,6 +152,7 @@ export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions
     assertAddresses('cluster', options.cluster);
     assertAccess(options);
   }
+  if (options.clientPackage !== undefined) assertOneOf('clientPackage', options.clientPackage, CLIENT_PACKAGES);
   assertOneOf('mode', mode, MODES);
   assertPrefix(prefix);
   if (mode === 'getset' && options.client !== undefined) assertSendsNothingLate(options.client);
@@ -164,40 +171,6 @@ function topologyOf(options: object): keyof Topologies {
 
 export function assertPrefix(prefix: unknown): void {
   assertText('prefix', prefix, /^[\w.:-]{1,100}$/u, '1 to 100 letters, digits, "_", ".", ":" or "-"');
-}
-
-function assertClient(client: unknown): void {
-  const missingNames = missingMethods(client, isCluster(client) ? CLUSTER_METHODS : CLIENT_METHODS);
-  if (missingNames.length === 0) return;
-  const problem = Object(client) === client ? `has no ${missingNames.join(', ')}` : `was ${shownOption(client)}`;
-  refuseOption('client', `must be an ioredis client; it ${problem}`);
-}
-
-/** Returns whether the value is an ioredis client of one server. */
-export function isClient(client: unknown): client is RedisClient {
-  return !isCluster(client) && missingMethods(client, CLIENT_METHODS).length === 0;
-}
-
-export function isCluster(client: unknown): client is RedisCluster {
-  return Reflect.get(Object(client), 'isCluster') === true;
-}
-
-function missingMethods(client: unknown, methods: readonly string[]): readonly string[] {
-  return methods.filter((name) => typeof Reflect.get(Object(client), name) !== 'function');
-}
-
-/**
- * Refuses a client that sends commands late, because the commands of `getset` compare no owners. A Cluster is not
- * refused: the backend makes its own connections to the nodes.
- */
-function assertSendsNothingLate(client: RedisClient | RedisCluster): void {
-  if (isCluster(client)) return;
-  const options: Partial<Record<string, unknown>> = Object(client.options);
-  const canResend = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
-  if (options.enableOfflineQueue !== false || canResend) {
-    const remedy = 'make it with { enableOfflineQueue: false, maxRetriesPerRequest: 0 }, or give its url';
-    refuseOption('client', `sends commands late, which lets two hold a key in mode 'getset': ${remedy}`);
-  }
 }
 
 function assertSentinels(options: RedisSentinelOptions): void {

@@ -1,8 +1,10 @@
 import { assertNumber, assertOptions, refuseOption } from '../../core/index.js';
 import { assertHost, assertLogin, type RedisHostOptions, type RedisLoginOptions } from '../redis/access-options.js';
 import { createGivenClientSource, createHostSource, createUrlSource } from '../redis/connection/client-sources.js';
+import type { NodeRedisClient } from '../redis/clients/node-redis-types.js';
 import type { RedisClient } from '../redis/connection/redis-client.js';
-import { assertPrefix, isClient } from '../redis/options.js';
+import { isClient } from '../redis/clients/given-client.js';
+import { assertPrefix } from '../redis/options.js';
 import { readRedisUrl } from '../redis/redis-url.js';
 
 interface CommonOptions {
@@ -25,7 +27,7 @@ interface CommonOptions {
 interface NodeOptions {
   readonly urls: readonly string[];
   readonly nodes: readonly RedisHostOptions[];
-  readonly clients: readonly RedisClient[];
+  readonly clients: readonly (RedisClient | NodeRedisClient)[];
 }
 
 type Only<Option extends keyof NodeOptions> = Pick<NodeOptions, Option> & {
@@ -34,8 +36,8 @@ type Only<Option extends keyof NodeOptions> = Pick<NodeOptions, Option> & {
 
 /**
  * Options of `redlock`. With `urls`, which share `credentials` and `tls`, or with `nodes`, the backend makes its
- * connections and closes them. `clients`: ioredis clients (5 or 6) of the application, which are never disconnected. Each
- * server is a master without replicas. Their number should be odd.
+ * connections and closes them. `clients`: clients of ioredis or node-redis (5 or 6) of the application, which are never
+ * disconnected. Each server is a master without replicas. Their number should be odd.
  * @interface
  */
 export type RedlockOptions = CommonOptions & ((Only<'urls'> & RedisLoginOptions) | Only<'nodes'> | Only<'clients'>);
@@ -89,7 +91,8 @@ function resolveHosts({ nodes }: RedlockOptions) {
 
 function resolveClients({ clients }: RedlockOptions) {
   return requireList('clients', clients).map((client, index) => {
-    if (!isClient(client)) refuseOption('clients', 'must be ioredis clients, each of one server and none of a Cluster');
+    if (!isClient(client))
+      refuseOption('clients', 'must be clients of ioredis or redis, each of one server and none of a Cluster');
     return { name: serverNameOf(client) ?? `node ${index + 1}`, source: createGivenClientSource(client) };
   });
 }
@@ -108,8 +111,9 @@ function assertDifferent(option: string, nodes: readonly { readonly name: string
 }
 
 /** Returns the address of the client's server, or the name of a master under Sentinel. */
-function serverNameOf({ options }: RedisClient): string | undefined {
-  const { host, port, path, sentinels, name }: Partial<Record<string, unknown>> = Object(options);
+function serverNameOf({ options }: RedisClient | NodeRedisClient): string | undefined {
+  const fields: Partial<Record<string, unknown>> = Object(options);
+  const { host, port, path, sentinels, name }: typeof fields = { ...fields, ...Object(fields.socket) };
   if (Array.isArray(sentinels)) return typeof name === 'string' ? name : undefined;
   if (typeof path === 'string') return path;
   return typeof host === 'string' && typeof port === 'number' ? `${host}:${port}` : undefined;

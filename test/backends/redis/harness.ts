@@ -4,7 +4,12 @@ import { scriptsRun } from '../../servers/ask-redis.js';
 import { RedisCluster } from '../../servers/redis-cluster.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 import { RedisServer } from '../../servers/redis-server.js';
-import { connectBackend, type RedisConnection, type RedisTopology } from '../../support/harness-connection.js';
+import {
+  connectBackend,
+  type RedisClientKind,
+  type RedisConnection,
+  type RedisTopology,
+} from '../../support/harness-connection.js';
 import { atLeastMs } from '../../support/machine.js';
 
 type Mode = RedisConnection['mode'];
@@ -28,8 +33,8 @@ interface Servers {
 }
 
 /** A server of its own, which keeps its data, so that it can be restarted both ways. */
-export function redisHarness(mode: Mode): BackendHarness {
-  return harnessOn(mode, async () => {
+export function redisHarness(mode: Mode, kind: RedisClientKind = {}): BackendHarness {
+  return harnessOn(mode, kind, async () => {
     const server = await RedisServer.start({ persistent: true });
     const place = ({ port }: Listener = server): RedisTopology => ({ url: `redis://127.0.0.1:${port}` });
     return Object.assign(server, { place, masters: [server] });
@@ -40,8 +45,8 @@ export function redisHarness(mode: Mode): BackendHarness {
 const FOUND_FIRST = { shortTtlMs: atLeastMs(1_000) };
 
 /** A master and a replica under three Sentinels, who have more patience than any freeze of the contract lasts. */
-export function redisSentinelHarness(mode: Mode): BackendHarness {
-  const harness = harnessOn(mode, async () => {
+export function redisSentinelHarness(mode: Mode, kind: RedisClientKind = {}): BackendHarness {
+  const harness = harnessOn(mode, kind, async () => {
     const set = await RedisSentinels.start({ persistent: true, downAfterMs: 10_000 });
     const master = await set.master();
     const place = ({ port }: Listener = master): RedisTopology => ({
@@ -55,10 +60,10 @@ export function redisSentinelHarness(mode: Mode): BackendHarness {
 }
 
 /** Three masters. Their replicas are tested where they matter; without them the machine has less to do. */
-export function redisClusterHarness(mode: Mode): BackendHarness {
+export function redisClusterHarness(mode: Mode, kind: RedisClientKind = {}): BackendHarness {
   // One proxy would cut off one holder's connections to a third of the keys.
   let masters: readonly Listener[] = [];
-  const { server: _, ...harness } = harnessOn(mode, async () => {
+  const { server: _, ...harness } = harnessOn(mode, kind, async () => {
     const cluster = await RedisCluster.start({ persistent: true, replicas: 0, nodeTimeoutMs: 15_000 });
     masters = cluster.servers;
     return Object.assign(cluster, { place: () => ({ cluster: cluster.addresses }), masters });
@@ -66,10 +71,15 @@ export function redisClusterHarness(mode: Mode): BackendHarness {
   return { ...harness, ...FOUND_FIRST, requests: () => scriptsRun(masters) };
 }
 
-function harnessOn(mode: Mode, startServers: () => Promise<Servers>): BackendHarness {
+function harnessOn(mode: Mode, kind: RedisClientKind, startServers: () => Promise<Servers>): BackendHarness {
   let servers: Servers;
   let operators: Redis[];
-  const connection = (through?: Listener): RedisConnection => ({ backend: 'redis', mode, ...servers.place(through) });
+  const connection = (through?: Listener): RedisConnection => ({
+    backend: 'redis',
+    mode,
+    ...servers.place(through),
+    ...kind,
+  });
   const server = (): Listener => {
     const [master] = servers.masters;
     if (!master) throw new Error('there is a master');

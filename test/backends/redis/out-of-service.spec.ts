@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
-import { OWN_CLIENT_OPTIONS } from '../../../lib/backends/redis/connection/own-client.js';
+import { OWN_CLIENT_OPTIONS } from '../../../lib/backends/redis/clients/ioredis.js';
 import { failureOf, handled } from '../../conformance/contract.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { RedisServer } from '../../servers/redis-server.js';

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis-5';
 import { LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisClient } from 'nestjs-distributed-lock/redis';
-import { OWN_CLIENT_OPTIONS, withDatabaseCheck } from '../../../lib/backends/redis/connection/own-client.js';
+import { OWN_CLIENT_OPTIONS, withDatabaseCheck } from '../../../lib/backends/redis/clients/ioredis.js';
 import { askRedis } from '../../servers/ask-redis.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';

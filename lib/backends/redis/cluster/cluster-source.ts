@@ -1,6 +1,8 @@
 import { splitAddress } from './cluster-slots.js';
 import { createLoginSource } from '../access-options.js';
-import { makeOwnClient, OWN_CLIENT_OPTIONS, tlsOptions, withDatabaseCheck } from '../connection/own-client.js';
+import { tlsOptions } from '../clients/client-settings.js';
+import { OWN_CLIENT_OPTIONS, withDatabaseCheck } from '../clients/ioredis.js';
+import { type ClientPackage, loadClientMaker } from '../clients/own-client.js';
 import type { ClientSource, NatMap, RedisCluster } from '../connection/redis-client.js';
 import type { RedisClusterOptions } from '../options.js';
 
@@ -18,14 +20,18 @@ export interface ClusterSource {
   refreshGivenCluster?(): void;
 }
 
-export function createClusterSource({ cluster, credentials, tls, natMap }: RedisClusterOptions): ClusterSource {
+export function createClusterSource(
+  { cluster, credentials, tls, natMap }: RedisClusterOptions,
+  clientPackage?: ClientPackage,
+): ClusterSource {
   const login = createLoginSource('credentials', credentials);
   return {
     keyPrefix: '',
     seedAddresses: async () => cluster.map(({ host, port = REDIS_PORT }) => `${host}:${port}`),
-    createClientSource: (address) => ({
-      makeClient: () => makeOwnClient({ ...reachableAddress(address, natMap), tls: tlsOptions(tls) }, login, 'cluster'),
-    }),
+    createClientSource: (address) => {
+      const location = { ...reachableAddress(address, natMap), tls: tlsOptions(tls) };
+      return { makeClient: async () => (await loadClientMaker(clientPackage, 'cluster')).makeClient(location, login) };
+    },
   };
 }
 
@@ -61,7 +67,7 @@ export function createGivenClusterSource(givenCluster: RedisCluster): ClusterSou
   };
 }
 
-function reachableAddress(address: string, natMap: NatMap | null | undefined): ReturnType<typeof splitAddress> {
+export function reachableAddress(address: string, natMap: NatMap | null | undefined): ReturnType<typeof splitAddress> {
   const mappedAddress = typeof natMap === 'function' ? natMap(address) : natMap?.[address];
   return mappedAddress ?? splitAddress(address);
 }

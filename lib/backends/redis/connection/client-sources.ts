@@ -4,26 +4,43 @@ import {
   type RedisHostOptions,
   type RedisLoginOptions,
 } from '../access-options.js';
+import { tlsOptions } from '../clients/client-settings.js';
+import { adaptNodeRedis } from '../clients/given-node-redis.js';
+import { OWN_CLIENT_OPTIONS, withDatabaseCheck } from '../clients/ioredis.js';
+import { isNodeRedisClient, type NodeRedisClient } from '../clients/node-redis-types.js';
+import { type ClientPackage, loadClientMaker } from '../clients/own-client.js';
 import { readRedisUrl } from '../redis-url.js';
-import { makeOwnClient, OWN_CLIENT_OPTIONS, tlsOptions, withDatabaseCheck } from './own-client.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 
 /** Returns a source of connections to the server of a URL. */
-export function createUrlSource(url: string, { credentials, tls }: RedisLoginOptions = {}): ClientSource {
-  const { isTls, username, password, ...location } = readRedisUrl('url', url);
+export function createUrlSource(
+  url: string,
+  { credentials, tls }: RedisLoginOptions = {},
+  clientPackage?: ClientPackage,
+): ClientSource {
+  const { isTls, username, password, ...address } = readRedisUrl('url', url);
   const login = createLoginSource('credentials', credentials, { username, password });
-  return { makeClient: () => makeOwnClient({ ...location, tls: tlsOptions(tls ?? isTls) }, login, 'url') };
+  const location = { ...address, tls: tlsOptions(tls ?? isTls) };
+  return { makeClient: async () => (await loadClientMaker(clientPackage, 'url')).makeClient(location, login) };
 }
 
 /** Returns a source of connections to a server that is described by host and port. */
-export function createHostSource({ host, port, db, tls, ...secrets }: RedisHostOptions): ClientSource {
+export function createHostSource(
+  { host, port, db, tls, ...secrets }: RedisHostOptions,
+  clientPackage?: ClientPackage,
+): ClientSource {
   const address = { host, ...(port === undefined ? {} : { port }), ...(db === undefined ? {} : { db }) };
   const login = createSecretLoginSource(secrets);
-  return { makeClient: () => makeOwnClient({ ...address, tls: tlsOptions(tls) }, login, 'host') };
+  const location = { ...address, tls: tlsOptions(tls) };
+  return { makeClient: async () => (await loadClientMaker(clientPackage, 'host')).makeClient(location, login) };
 }
 
 /** Returns a source that uses a given client, and duplicates it for the subscription. */
-export function createGivenClientSource(client: RedisClient): ClientSource {
+export function createGivenClientSource(client: RedisClient | NodeRedisClient): ClientSource {
+  if (isNodeRedisClient(client)) {
+    const givenClient = adaptNodeRedis(client);
+    return { givenClient, makeClient: async () => givenClient, makeSubscriber: async () => givenClient.duplicate() };
+  }
   return {
     givenClient: client,
     makeClient: async () => client,

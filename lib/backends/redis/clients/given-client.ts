@@ -1,0 +1,77 @@
+import { refuseOption, shownOption } from '../../../core/index.js';
+import type { RedisClient, RedisCluster } from '../connection/redis-client.js';
+import {
+  isNodeRedisClient,
+  isNodeRedisCluster,
+  isNodeRedisPool,
+  isNodeRedisSentinel,
+  type NodeRedisClient,
+  type NodeRedisCluster,
+  type NodeRedisOptions,
+  type NodeRedisSentinel,
+} from './node-redis-types.js';
+
+/** A client of the application. */
+export type GivenClient = RedisClient | RedisCluster | NodeRedisClient | NodeRedisCluster | NodeRedisSentinel;
+
+const CLIENT_METHODS = ['call', 'duplicate', 'connect', 'disconnect', 'on', 'off'];
+const CLUSTER_METHODS = ['connect', 'call', 'nodes'];
+
+export function assertClient(client: unknown): void {
+  if (isNodeRedisPool(client))
+    refuseOption('client', 'must not be a pool, whose commands overtake each other: give a client of createClient()');
+  if (isNodeRedis(client)) return;
+  const missingNames = missingMethods(client, isCluster(client) ? CLUSTER_METHODS : CLIENT_METHODS);
+  if (missingNames.length === 0) return;
+  const problem = Object(client) === client ? `has no ${missingNames.join(', ')}` : `was ${shownOption(client)}`;
+  refuseOption('client', `must be a client of ioredis or of redis, version 5 or 6; it ${problem}`);
+}
+
+/** Returns whether the value is a client of one server. */
+export function isClient(client: unknown): client is RedisClient | NodeRedisClient {
+  if (isNodeRedis(client)) return isNodeRedisClient(client);
+  return !isCluster(client) && missingMethods(client, CLIENT_METHODS).length === 0;
+}
+
+function isNodeRedis(client: unknown): client is NodeRedisClient | NodeRedisCluster | NodeRedisSentinel {
+  return isNodeRedisClient(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
+}
+
+/** Returns whether another server may take over, by a cluster or by the Sentinels of node-redis. */
+export function hasSeveralServers(client: unknown): boolean {
+  return isCluster(client) || isNodeRedisCluster(client) || isNodeRedisSentinel(client);
+}
+
+export function isCluster(client: unknown): client is RedisCluster {
+  return Reflect.get(Object(client), 'isCluster') === true;
+}
+
+function missingMethods(client: unknown, methods: readonly string[]): readonly string[] {
+  return methods.filter((name) => typeof Reflect.get(Object(client), name) !== 'function');
+}
+
+/**
+ * Refuses a client that sends commands late, because the commands of `getset` compare no owners. Clients for several
+ * servers are not refused: the backend makes its own connections to them.
+ */
+export function assertSendsNothingLate(client: unknown): void {
+  if (hasSeveralServers(client)) return;
+  const options: Partial<Record<string, unknown>> = Object(Reflect.get(Object(client), 'options'));
+  const [isLate, settings] = isNodeRedisClient(client) ? latenessOfNodeRedis(options) : latenessOfIoredis(options);
+  if (!isLate) return;
+  const remedy = `make it with { ${settings} }, or give its url`;
+  refuseOption('client', `sends commands late, which lets two hold a key in mode 'getset': ${remedy}`);
+}
+
+type Lateness = readonly [isLate: boolean, settingsOfPromptClients: string];
+
+function latenessOfIoredis(options: Partial<Record<string, unknown>>): Lateness {
+  const canResend = options.autoResendUnfulfilledCommands !== false && options.maxRetriesPerRequest !== 0;
+  return [options.enableOfflineQueue !== false || canResend, 'enableOfflineQueue: false, maxRetriesPerRequest: 0'];
+}
+
+/** Returns whether a client of node-redis queues commands, or holds them back during maintenance, as with RESP3. */
+function latenessOfNodeRedis({ disableOfflineQueue, maintNotifications = 'disabled' }: NodeRedisOptions): Lateness {
+  const settings = "disableOfflineQueue: true, maintNotifications: 'disabled'";
+  return [disableOfflineQueue !== true || maintNotifications !== 'disabled', settings];
+}

@@ -1,0 +1,94 @@
+import { EventEmitter } from 'node:events';
+import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
+import { duplicateNodeRedis } from './node-redis.js';
+import { callNodeRedis } from './node-redis-command.js';
+import type { NodeRedisClient } from './node-redis-types.js';
+
+const adapters = new WeakMap<NodeRedisClient, GivenNodeRedis>();
+
+/** Returns the one adapter of a client, so that all lock services together add one listener of each event. */
+export function adaptNodeRedis(client: NodeRedisClient): RedisClient {
+  const adapter = adapters.get(client) ?? new GivenNodeRedis(client);
+  adapters.set(client, adapter);
+  return adapter;
+}
+
+/** A client of node-redis of the application, with the names and events that the backend knows. */
+class GivenNodeRedis extends EventEmitter implements RedisClient {
+  readonly isCluster = false;
+  /** Raw commands of node-redis have no `keyPrefix`. */
+  readonly options = { keyPrefix: '' };
+  readonly #client: NodeRedisClient;
+  #wasReady = false;
+  #hasEnded = false;
+
+  constructor(client: NodeRedisClient) {
+    super();
+    this.#client = client;
+  }
+
+  get status(): string {
+    const { isReady, isOpen, socketEpoch = 0 } = this.#client;
+    if (isReady) return 'ready';
+    if (isOpen) return 'connecting';
+    return this.#hasEnded || this.#wasReady || socketEpoch > 0 ? 'end' : 'wait';
+  }
+
+  call(command: string, ...args: RedisArgument[]): Promise<unknown> {
+    return callNodeRedis(this.#client, command, ...args);
+  }
+
+  duplicate(): RedisClient {
+    return duplicateNodeRedis(async () => this.#client);
+  }
+
+  async connect(): Promise<void> {
+    await this.#client.connect();
+  }
+
+  /** Does nothing: the application ends its client. */
+  disconnect(): void {
+    return undefined;
+  }
+
+  override on(event: string, listener: (...args: unknown[]) => void): this {
+    if (this.eventNames().length === 0) {
+      this.#wasReady = this.#client.isReady;
+      for (const [name, onEvent] of this.#clientListeners) this.#client.on(name, onEvent);
+    }
+    return super.on(event, listener);
+  }
+
+  override off(event: string, listener: (...args: unknown[]) => void): this {
+    super.off(event, listener);
+    if (this.eventNames().length === 0) {
+      for (const [name, onEvent] of this.#clientListeners) this.#client.off(name, onEvent);
+    }
+    return this;
+  }
+
+  readonly #onReady = (): void => {
+    this.#wasReady = true;
+    this.#hasEnded = false;
+    this.emit('ready');
+  };
+
+  /** Tells that the connection is lost. node-redis emits `error` then, and also while the connection works. */
+  readonly #onTrouble = (): void => {
+    if (this.#client.isReady) return;
+    this.emit('close');
+  };
+
+  readonly #onEnd = (): void => {
+    this.#hasEnded = true;
+    this.emit('end');
+  };
+
+  readonly #clientListeners = [
+    ['connect', () => this.emit('connecting')],
+    ['ready', this.#onReady],
+    ['error', this.#onTrouble],
+    ['reconnecting', this.#onTrouble],
+    ['end', this.#onEnd],
+  ] as const;
+}

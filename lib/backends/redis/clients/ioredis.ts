@@ -1,0 +1,141 @@
+import type { RedisOptions } from 'ioredis';
+import type { Login, LoginSource } from '../access-options.js';
+import type { RedisClient } from '../connection/redis-client.js';
+import { isReadOnlyError } from '../error.js';
+import {
+  askForLogin,
+  type ClientMaker,
+  CONNECT_TIMEOUT_MS,
+  CONNECTION_NAME,
+  createConnectionName,
+  KEEP_ALIVE_AFTER_MS,
+  type MasterLocation,
+  reconnectDelayMs,
+  selectDatabase,
+  SENTINEL_TIMEOUT_MS,
+  withServerName,
+} from './client-settings.js';
+
+const DISCONNECT_TIMEOUT_MS = 50;
+
+/**
+ * Options of the backend's own clients. A command is sent now or fails now: one that waited in the client would run
+ * after its caller was told that it failed. Hence the offline queue and retries are off.
+ *
+ * A connection to a server that has become a replica is replaced: the name of the server may lead to the master by now.
+ * Automatic pipelines are off, because they treat `ssubscribe` as an ordinary command. `withDatabaseCheck` replaces the
+ * ready check.
+ */
+export const OWN_CLIENT_OPTIONS = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  enableReadyCheck: true,
+  maxRetriesPerRequest: 0,
+  autoResubscribe: false,
+  enableAutoPipelining: false,
+  keepAlive: KEEP_ALIVE_AFTER_MS,
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+  connectionName: CONNECTION_NAME,
+  retryStrategy: reconnectDelayMs,
+  reconnectOnError: isReadOnlyError,
+};
+
+/** Tells a client of ioredis the `INFO` of the server, or the error that makes the connection useless. */
+type ReadyCheckCallback = (error: unknown, info?: object) => void;
+
+/**
+ * Replaces the ready check of a client: it is ready when its server has selected the client's database. The client is
+ * returned.
+ *
+ * ioredis goes on in database 0 when `SELECT` fails, for example on a busy server. The check of ioredis needs `INFO`,
+ * which some servers do not have. Without any check version 5 treats a connection that ended during its handshake as
+ * ready, and never makes another one: https://github.com/redis/ioredis/issues/2099
+ */
+export function withDatabaseCheck<Client extends RedisClient>(client: Client): Client {
+  const check = async (onChecked: ReadyCheckCallback): Promise<void> => {
+    try {
+      await selectDatabase(client.options?.db ?? 0, (...command) => client.call(...command));
+    } catch (error) {
+      return onChecked(error);
+    }
+    onChecked(undefined, {});
+  };
+  Reflect.set(client, '_readyCheck', (onChecked: ReadyCheckCallback) => void check(onChecked));
+  return client;
+}
+
+type ClientOptions = Omit<RedisOptions, 'replyMapping'>;
+
+export async function importIoredis(): Promise<ClientMaker> {
+  const { Redis } = await import('ioredis');
+
+  /** A client that asks for its login before each attempt to connect. */
+  class LoginRedis extends Redis {
+    #isDisconnected = false;
+
+    constructor(
+      options: ClientOptions,
+      private readonly loginSource: () => Promise<Login>,
+    ) {
+      super(options);
+    }
+
+    override async connect(): Promise<void> {
+      this.#isDisconnected = false;
+      const onError = (error: unknown): void => void this.emit('error', error);
+      const login = await askForLogin(this.loginSource, onError, () => this.#isDisconnected);
+      if (!login) return;
+      Object.assign(this.options, login);
+      await super.connect();
+    }
+
+    override disconnect(reconnect = false): void {
+      this.#isDisconnected = !reconnect;
+      super.disconnect(reconnect);
+    }
+  }
+
+  const makeClient = (location: ClientOptions, login: LoginSource): RedisClient => {
+    const options = { ...OWN_CLIENT_OPTIONS, connectionName: createConnectionName(), ...location };
+    const client = typeof login === 'function' ? new LoginRedis(options, login) : new Redis({ ...options, ...login });
+    return withDatabaseCheck(client);
+  };
+  return {
+    makeClient: ({ tls, ...location }, login) =>
+      makeClient({ ...location, ...(tls && { tls: withServerName(location.host, tls) }) }, login),
+    makeMasterClient: (location, login, sentinelLogin) =>
+      makeClient(masterOptions(location), combineLogins(login, sentinelLogin)),
+  };
+}
+
+function masterOptions({ name, db, natMap, tls, sentinels, sentinelTls }: MasterLocation): ClientOptions {
+  return {
+    name,
+    ...(db === undefined ? {} : { db }),
+    ...(natMap === undefined ? {} : { natMap }),
+    ...(tls === undefined ? {} : { tls }),
+    enableTLSForSentinelMode: tls !== undefined,
+    sentinels: [...sentinels],
+    ...(sentinelTls === undefined ? {} : { sentinelTLS: sentinelTls }),
+    connectTimeout: SENTINEL_TIMEOUT_MS,
+    sentinelCommandTimeout: SENTINEL_TIMEOUT_MS,
+    // The client must always retry: without a delay it would give up for good.
+    sentinelRetryStrategy: reconnectDelayMs,
+  };
+}
+
+/** Returns the logins of a client at the master and at the Sentinels. */
+function combineLogins(login: LoginSource, sentinelLogin: LoginSource): LoginSource {
+  const combine = (masterLogin: Login, { username, password }: Login) => ({
+    ...masterLogin,
+    sentinelUsername: username,
+    sentinelPassword: password,
+  });
+  if (typeof login !== 'function' && typeof sentinelLogin !== 'function') return combine(login, sentinelLogin);
+  return async () => combine(await resolveLogin(login), await resolveLogin(sentinelLogin));
+}
+
+export async function resolveLogin(login: LoginSource): Promise<Login> {
+  return typeof login === 'function' ? login() : login;
+}

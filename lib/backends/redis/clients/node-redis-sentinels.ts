@@ -1,0 +1,58 @@
+import { systemClock, within } from '../../../core/index.js';
+import type { RedisAddress } from '../access-options.js';
+import { toLoggableError } from '../error.js';
+import { type MasterLocation, SENTINEL_TIMEOUT_MS } from './client-settings.js';
+import { callNodeRedis } from './node-redis-command.js';
+import type { NodeRedisClient } from './node-redis-types.js';
+import { endNodeRedis } from './own-node-redis.js';
+
+type SentinelMaker = (address: Required<RedisAddress>, signal: AbortSignal) => Promise<NodeRedisClient>;
+
+/**
+ * Asks the Sentinels for the address of the master, one after the other. Rejects when none of them knows it.
+ * https://redis.io/docs/latest/develop/reference/sentinel-clients/
+ */
+export async function findMaster(
+  { sentinels, name, natMap }: Pick<MasterLocation, 'sentinels' | 'name' | 'natMap'>,
+  makeClient: SentinelMaker,
+): Promise<Required<RedisAddress>> {
+  let lastMessage = `they do not know the master "${name}"`;
+  for (const sentinel of sentinels) {
+    try {
+      const reply = await askSentinel(name, (signal) => makeClient(sentinel, signal));
+      if (!Array.isArray(reply)) continue;
+      const [host, port] = reply.map(String);
+      return natMap?.[`${host}:${port}`] ?? { host: String(host), port: Number(port) };
+    } catch (error) {
+      lastMessage = toLoggableError(error).message;
+    }
+  }
+  throw new Error(`no Sentinel gives the address of the master: ${lastMessage}`);
+}
+
+/** Resolves to host and port, or to `null` when the Sentinel does not know the master. */
+async function askSentinel(name: string, makeClient: (signal: AbortSignal) => Promise<NodeRedisClient>) {
+  const connection = new AbortController();
+  let client: NodeRedisClient | undefined;
+  const ask = async (): Promise<unknown> => {
+    client = await makeClient(connection.signal);
+    const failed = new Promise((_, reject) => client?.on('error', reject));
+    const answered = client
+      .connect()
+      .then(() => client && callNodeRedis(client, 'SENTINEL', 'get-master-addr-by-name', name));
+    return Promise.race([failed, answered]);
+  };
+  try {
+    let reply: unknown;
+    const isAnswered = await within(
+      systemClock,
+      SENTINEL_TIMEOUT_MS,
+      ask().then((answer) => void (reply = answer)),
+    );
+    if (!isAnswered) throw new Error(`no answer within ${SENTINEL_TIMEOUT_MS} ms`);
+    return reply;
+  } finally {
+    if (client) endNodeRedis(client, connection);
+    else connection.abort();
+  }
+}

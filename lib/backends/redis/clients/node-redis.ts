@@ -1,0 +1,117 @@
+import { isIP } from 'node:net';
+import type { Login, LoginSource } from '../access-options.js';
+import type { RedisClient } from '../connection/redis-client.js';
+import {
+  askForLogin,
+  type ClientMaker,
+  CONNECT_TIMEOUT_MS,
+  KEEP_ALIVE_AFTER_MS,
+  type ServerLocation,
+  withServerName,
+} from './client-settings.js';
+import { findMaster } from './node-redis-sentinels.js';
+import type { NodeRedisClient, NodeRedisOptions } from './node-redis-types.js';
+import { OwnNodeRedis } from './own-node-redis.js';
+
+/** Makes a client of node-redis that is not connected yet. */
+export type NodeRedisFactory = (options: ReturnType<typeof clientOptions>) => NodeRedisClient;
+
+/**
+ * Options of the backend's own clients. A command is sent now or fails now, hence no offline queue. RESP2 is what all
+ * servers speak. Notices of maintenance would hold commands back. The information on the client needs a right.
+ */
+const OWN_OPTIONS = {
+  RESP: 2,
+  disableOfflineQueue: true,
+  disableClientInfo: true,
+  maintNotifications: 'disabled',
+} as const;
+
+/** Options that a duplicate does not take over from a given client. */
+const WITHOUT_GIVEN_OPTIONS = {
+  ...OWN_OPTIONS,
+  url: undefined,
+  name: undefined,
+  readonly: false,
+  pingInterval: undefined,
+  commandsQueueMaxLength: undefined,
+  commandOptions: {},
+  clientSideCache: undefined,
+  emitInvalidate: false,
+};
+
+const SOCKET_OPTIONS = {
+  connectTimeout: CONNECT_TIMEOUT_MS,
+  keepAlive: true,
+  keepAliveInitialDelay: KEEP_ALIVE_AFTER_MS,
+  reconnectStrategy: false,
+} as const;
+
+export async function importNodeRedis(): Promise<ClientMaker> {
+  const { createClient } = await import('redis');
+  return nodeRedisMaker((options) => createClient(options));
+}
+
+export function nodeRedisMaker(createClient: NodeRedisFactory): ClientMaker {
+  const makeRawClient = (location: ServerLocation, login: Login, signal: AbortSignal): NodeRedisClient =>
+    createClient(clientOptions(location, login, signal));
+  const makeLoggedIn = async (
+    location: ServerLocation,
+    login: LoginSource,
+    signal: AbortSignal,
+    onError: (error: unknown) => void,
+  ): Promise<NodeRedisClient> =>
+    makeRawClient(location, (await askForLogin(login, onError, () => signal.aborted)) ?? {}, signal);
+  return {
+    makeClient: (location, login): RedisClient =>
+      new OwnNodeRedis((signal, onError) => makeLoggedIn(location, login, signal, onError), location.db),
+    makeMasterClient: ({ db, tls, ...location }, login, sentinelLogin) =>
+      new OwnNodeRedis(async (signal, onError) => {
+        const address = await findMaster(location, (sentinel, aborted) =>
+          makeLoggedIn({ ...sentinel, tls: location.sentinelTls }, sentinelLogin, aborted, onError),
+        );
+        return makeLoggedIn({ ...address, tls }, login, signal, onError);
+      }, db),
+  };
+}
+
+function clientOptions(location: ServerLocation, login: Login, signal: AbortSignal) {
+  const { host, port, family, tls } = location;
+  const { username, password } = login;
+  const address = { host, ...(port === undefined ? {} : { port }), ...(family === undefined ? {} : { family }) };
+  const common = { ...SOCKET_OPTIONS, ...address, signal };
+  return {
+    ...OWN_OPTIONS,
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    socket: tls ? { ...withServerName(host, tls), ...common, tls: true as const } : common,
+  };
+}
+
+/**
+ * Returns a client of the backend's own with the address, login and TLS of a given one.
+ * @param findTemplate returns the given client; called for each connection
+ */
+export function duplicateNodeRedis(
+  findTemplate: () => Promise<NodeRedisClient>,
+  address?: { readonly host: string; readonly port: number },
+): RedisClient {
+  return new OwnNodeRedis(async (signal) => {
+    const template = await findTemplate();
+    return template.duplicate({ ...WITHOUT_GIVEN_OPTIONS, socket: socketOf(template.options, address, signal) });
+  });
+}
+
+function socketOf({ socket }: NodeRedisOptions = {}, address: object = {}, signal: AbortSignal): object {
+  const { host, servername, tls, ...rest }: Partial<Record<string, unknown>> = { ...socket, ...address };
+  const needsServerName = tls === true && typeof host === 'string' && isIP(host) === 0;
+  return {
+    ...rest,
+    ...(host === undefined ? {} : { host }),
+    ...(tls === undefined ? {} : { tls }),
+    ...(servername !== undefined || needsServerName ? { servername: servername ?? host } : {}),
+    ...SOCKET_OPTIONS,
+    socketTimeout: undefined,
+    signal,
+  };
+}

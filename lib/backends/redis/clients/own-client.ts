@@ -1,0 +1,53 @@
+import { importClient } from '../../../core/index.js';
+import type { ClientMaker } from './client-settings.js';
+import { importIoredis } from './ioredis.js';
+import { importNodeRedis } from './node-redis.js';
+
+/** Packages that make connections to Redis, in the order in which they are looked for. */
+export const CLIENT_PACKAGES = ['ioredis', 'redis'] as const;
+
+export type ClientPackage = (typeof CLIENT_PACKAGES)[number];
+
+const IMPORT_BY_PACKAGE = { ioredis: importIoredis, redis: importNodeRedis };
+const NAME_BY_PACKAGE = { ioredis: 'ioredis, version 5 or 6', redis: 'redis, version 5 or 6' };
+
+const loadingMakers = new Map<ClientPackage | undefined, Promise<ClientMaker>>();
+
+/**
+ * Loads the package that makes the backend's own connections, once.
+ * @param clientPackage package to load; `undefined` for the first that is installed
+ * @param option option of the backend that needs the package, for errors
+ * @throws LockConfigurationError when the package is not installed
+ */
+export function loadClientMaker(clientPackage: ClientPackage | undefined, option: string): Promise<ClientMaker> {
+  const names = clientPackage === undefined ? CLIENT_PACKAGES : [clientPackage];
+  return importClient(() => loadOnce(clientPackage), {
+    name: names.map((name) => NAME_BY_PACKAGE[name]).join(', or '),
+    install: clientPackage ?? CLIENT_PACKAGES.join(', or npm install '),
+    neededBy: `redis({ ${option} })`,
+    option,
+  });
+}
+
+/** Rejects when the package is not installed; the next call tries again. */
+function loadOnce(clientPackage: ClientPackage | undefined): Promise<ClientMaker> {
+  const existing = loadingMakers.get(clientPackage);
+  if (existing) return existing;
+  const loading = clientPackage === undefined ? importFirst() : IMPORT_BY_PACKAGE[clientPackage]();
+  loadingMakers.set(clientPackage, loading);
+  loading.catch(() => loadingMakers.delete(clientPackage));
+  return loading;
+}
+
+async function importFirst(): Promise<ClientMaker> {
+  try {
+    return await importIoredis();
+  } catch (error) {
+    if (!isMissing(error)) throw error;
+    return importNodeRedis();
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return String(Reflect.get(Object(error), 'code')).endsWith('MODULE_NOT_FOUND');
+}

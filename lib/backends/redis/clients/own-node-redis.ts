@@ -1,0 +1,179 @@
+import { EventEmitter } from 'node:events';
+import { pause, systemClock } from '../../../core/index.js';
+import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
+import { isErrorReply, isReadOnlyError } from '../error.js';
+import { createConnectionName, reconnectDelayMs, selectDatabase } from './client-settings.js';
+import { callNodeRedis } from './node-redis-command.js';
+import type { NodeRedisClient } from './node-redis-types.js';
+
+/**
+ * Makes a client of node-redis that is not connected yet, and never reconnects.
+ * @param signal ends the client's socket, whatever it does
+ * @param onError takes an error after which the maker tries again
+ */
+export type NodeRedisMaker = (signal: AbortSignal, onError: (error: unknown) => void) => Promise<NodeRedisClient>;
+
+/** Commands of Pub/Sub, which node-redis sends by methods of its own. */
+const PUB_SUB_METHODS = {
+  subscribe: 'subscribe',
+  unsubscribe: 'unsubscribe',
+  ssubscribe: 'sSubscribe',
+  sunsubscribe: 'sUnsubscribe',
+} as const;
+
+type PubSubCommand = keyof typeof PUB_SUB_METHODS;
+
+/**
+ * A client of the backend's own, which has a new client of node-redis for each connection. A client of node-redis that
+ * reconnects keeps its address and login, and sends what was queued meanwhile. Version 5 has also been seen to open two
+ * connections when one ends in its handshake: https://github.com/redis/node-redis/issues/2443
+ */
+export class OwnNodeRedis extends EventEmitter implements RedisClient {
+  readonly isCluster = false;
+  readonly options: { readonly connectionName: string; readonly db: number };
+  /** Private, because printing a service must not print the password that the maker has. */
+  readonly #makeClient: NodeRedisMaker;
+  #status: 'wait' | 'connecting' | 'ready' | 'reconnecting' | 'end' = 'wait';
+  /** Client of the present connection, while it is ready. */
+  #client: NodeRedisClient | undefined;
+  #connection = new AbortController();
+  #endConnection = (): void => undefined;
+  readonly #channels = new Set<string>();
+  #attempts = 0;
+
+  constructor(makeClient: NodeRedisMaker, db = 0) {
+    super();
+    this.#makeClient = makeClient;
+    this.options = { connectionName: createConnectionName(), db };
+  }
+
+  get status(): string {
+    return this.#status;
+  }
+
+  call(command: string, ...args: RedisArgument[]): Promise<unknown> {
+    const client = this.#client;
+    if (!client) return Promise.reject(new Error('the connection is lost'));
+    const name = command.toLowerCase();
+    if (isPubSubCommand(name)) return this.#callPubSub(client, name, String(args[0]));
+    const reply = callNodeRedis(client, command, ...args);
+    reply.catch((error: unknown) => {
+      // The name of the server may lead to the master by now.
+      if (client === this.#client && isErrorReply(error) && isReadOnlyError(error)) this.#endConnection();
+    });
+    return reply;
+  }
+
+  duplicate(): RedisClient {
+    return new OwnNodeRedis(this.#makeClient, this.options.db);
+  }
+
+  async connect(): Promise<void> {
+    if (this.#status === 'wait') void this.#keepConnected();
+  }
+
+  disconnect(): void {
+    this.#status = 'end';
+    this.#client = undefined;
+    this.#endConnection();
+    this.#connection.abort();
+  }
+
+  async #keepConnected(): Promise<void> {
+    while (!this.#isEnded) {
+      this.#status = 'connecting';
+      this.emit('connecting');
+      await this.#connectOnce().then(this.#reportError, this.#reportError);
+      this.#client = undefined;
+      this.#channels.clear();
+      if (this.#isEnded) break;
+      this.#status = 'reconnecting';
+      this.emit('close');
+      this.#attempts += 1;
+      this.#connection = new AbortController();
+      await pause(systemClock, reconnectDelayMs(this.#attempts), { until: this.#connection.signal });
+    }
+    this.emit('end');
+  }
+
+  get #isEnded(): boolean {
+    return this.#status === 'end';
+  }
+
+  /** Connects. Resolves when the connection has ended, to the error that has ended it or to `undefined`. */
+  async #connectOnce(): Promise<unknown> {
+    const connection = this.#connection;
+    const client = await this.#makeClient(connection.signal, this.#reportError);
+    this.#endConnection = () => endNodeRedis(client, connection);
+    const ended = new Promise<unknown>((resolve) => {
+      client.on('end', () => resolve(undefined));
+      // The listener stays, because a closing socket may still fail.
+      client.on('error', (error) => {
+        resolve(error);
+        endNodeRedis(client, connection);
+      });
+    });
+    client.on('sharded-channel-moved', (channel) => this.#channels.delete(String(channel)));
+    try {
+      if (connection.signal.aborted) return undefined;
+      const isReady = await Promise.race([ended.then(() => false), this.#open(client).then(() => true)]);
+      if (isReady) this.#onReady(client);
+      return await ended;
+    } finally {
+      this.#endConnection();
+    }
+  }
+
+  async #open(client: NodeRedisClient): Promise<void> {
+    await client.connect();
+    const { connectionName, db } = this.options;
+    await selectDatabase(db, (command, ...args) => callNodeRedis(client, command, ...args));
+    // As an option the name would end the connection of a user who has no right to set one.
+    callNodeRedis(client, 'CLIENT', 'SETNAME', connectionName).catch(() => undefined);
+  }
+
+  #onReady(client: NodeRedisClient): void {
+    this.#client = client;
+    this.#attempts = 0;
+    this.#status = 'ready';
+    this.emit('ready');
+  }
+
+  async #callPubSub(client: NodeRedisClient, command: PubSubCommand, channel: string): Promise<unknown> {
+    if (command === 'unsubscribe' || command === 'sunsubscribe') {
+      this.#channels.delete(channel);
+      return client[PUB_SUB_METHODS[command]](channel);
+    }
+    // node-redis sends nothing for a channel that it has. Any reply to a PING is a sign of life, also a refusal.
+    if (this.#channels.has(channel))
+      return callNodeRedis(client, 'PING').catch((error: unknown) => {
+        if (!isErrorReply(error)) throw error;
+      });
+    const event = command === 'subscribe' ? 'message' : 'smessage';
+    const onMessage = (message: string): void => void this.emit(event, channel, message);
+    await client[PUB_SUB_METHODS[command]](channel, onMessage);
+    this.#channels.add(channel);
+    return undefined;
+  }
+
+  readonly #reportError = (error: unknown): void => {
+    if (error !== undefined && !this.#isEnded && this.listenerCount('error') > 0) this.emit('error', error);
+  };
+}
+
+function isPubSubCommand(name: string): name is PubSubCommand {
+  return Object.hasOwn(PUB_SUB_METHODS, name);
+}
+
+/**
+ * Ends a client of node-redis at once, and disposes of what it has. The signal of `connection` must be an option of its
+ * socket: `destroy` does not reach a socket that is still connecting.
+ */
+export function endNodeRedis(client: NodeRedisClient, connection: AbortController): void {
+  try {
+    client.destroy();
+  } catch {
+    // Version 5 throws when the client is closed already.
+  }
+  connection.abort();
+}

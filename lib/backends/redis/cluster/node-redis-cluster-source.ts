@@ -1,0 +1,37 @@
+import { duplicateNodeRedis } from '../clients/node-redis.js';
+import type { NodeRedisClient, NodeRedisCluster, NodeRedisClusterNode } from '../clients/node-redis-types.js';
+import type { NatMap } from '../connection/redis-client.js';
+import { type ClusterSource, reachableAddress } from './cluster-source.js';
+
+/** Returns a source that duplicates the connections of a given cluster of node-redis, which is only asked for its nodes. */
+export function createGivenNodeRedisClusterSource(cluster: NodeRedisCluster): ClusterSource {
+  const loadNodes = async (): Promise<[NodeRedisClusterNode, ...NodeRedisClusterNode[]]> => {
+    if (!cluster.isOpen) await cluster.connect();
+    const [first, ...others] = [...cluster.masters, ...cluster.replicas];
+    if (!first) throw new Error('the given cluster is not connected');
+    return [first, ...others];
+  };
+  const findTemplate = async (): Promise<NodeRedisClient> => {
+    const nodes = await loadNodes();
+    const connectedNode = nodes.find(({ client }) => client);
+    return connectedNode?.client ?? cluster.nodeClient(nodes[0]);
+  };
+  let refreshing: Promise<void> | undefined;
+  const onRefreshed = (): void => void (refreshing = undefined);
+  return {
+    keyPrefix: '',
+    seedAddresses: async () => (await loadNodes()).map(({ address }) => address),
+    refreshGivenCluster: () => {
+      // A cluster of node-redis loads its slots when a command fails.
+      refreshing ??= cluster.sendCommand(undefined, true, ['PING']).then(onRefreshed, onRefreshed);
+    },
+    createClientSource: (address) => ({
+      makeClient: async () => duplicateNodeRedis(findTemplate, reachableAddress(address, addressMapOf(cluster))),
+    }),
+  };
+}
+
+function addressMapOf(cluster: NodeRedisCluster): NatMap | undefined {
+  const options: unknown = Reflect.get(cluster, '_options');
+  return Reflect.get(Object(options), 'nodeAddressMap');
+}
