@@ -1,0 +1,3 @@
+import { describeBackend } from '../describe-backend.js';
+
+describeBackend('redis-getset-node-redis');

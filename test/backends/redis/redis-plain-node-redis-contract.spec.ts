@@ -1,0 +1,3 @@
+import { describeBackend } from '../describe-backend.js';
+
+describeBackend('redis-plain-node-redis');

@@ -1,0 +1,3 @@
+import { describeFaults } from '../../faults/describe-faults.js';
+
+describeFaults('redis-plain-node-redis');
