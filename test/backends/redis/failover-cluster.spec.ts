@@ -4,14 +4,19 @@ import { RedisCluster } from '../../servers/redis-cluster.js';
 import type { RedisServer } from '../../servers/redis-server.js';
 import { type FailoverServers, failOver } from '../../faults/failover.js';
 
-for (const name of wantedOf(['redis-cluster'])) {
+for (const name of wantedOf(['redis-cluster', 'redis-cluster-node-redis'])) {
   describe(`${name}: a failover of one shard under load`, () => {
     let cluster: RedisCluster;
     let servers: FailoverServers;
     beforeAll(async () => {
       cluster = await RedisCluster.start({ nodeTimeoutMs: 2_000 });
-      const connection = { backend: 'redis', mode: 'queue', cluster: cluster.addresses } as const;
-      servers = { name, connection, masterOf: (key) => cluster.masterOf(`lock:{${key}}`) };
+      const place = { cluster: cluster.addresses };
+      const kind = name === 'redis-cluster' ? {} : { clientPackage: 'redis' as const };
+      servers = {
+        name,
+        connection: { backend: 'redis', mode: 'queue', ...place, ...kind },
+        masterOf: (key) => cluster.masterOf(`lock:{${key}}`),
+      };
     }, 60_000);
     afterAll(() => cluster.stop());
 

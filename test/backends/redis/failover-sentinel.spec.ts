@@ -3,14 +3,19 @@ import { wantedOf } from '../describe-backend.js';
 import { RedisSentinels } from '../../servers/redis-sentinels.js';
 import { type FailoverServers, failOver } from '../../faults/failover.js';
 
-for (const name of wantedOf(['redis-sentinel'])) {
+for (const name of wantedOf(['redis-sentinel', 'redis-sentinel-node-redis'])) {
   describe(`${name}: a failover under load`, () => {
     let set: RedisSentinels;
     let servers: FailoverServers;
     beforeAll(async () => {
       set = await RedisSentinels.start({ replicas: 2 });
-      const connection = { backend: 'redis', mode: 'queue', sentinels: set.addresses, name: set.name } as const;
-      servers = { name, connection, masterOf: () => set.master() };
+      const place = { sentinels: set.addresses, name: set.name };
+      const kind = name === 'redis-sentinel' ? {} : { clientPackage: 'redis' as const };
+      servers = {
+        name,
+        connection: { backend: 'redis', mode: 'queue', ...place, ...kind },
+        masterOf: () => set.master(),
+      };
     });
     afterAll(() => set.stop());
 
