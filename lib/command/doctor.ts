@@ -1,35 +1,35 @@
 import { randomUUID } from 'node:crypto';
 import { type Guarantee, type LockBackend, LockService } from '../core/index.js';
-import { openBackend, sqlNameOf } from './places.js';
-import { addressIn, type CommandOptions, type Report, urlOf } from './report.js';
+import { openBackend, getSqlDatabaseName } from './places.js';
+import { removeSecrets, type CommandOptions, type Report, getUrl } from './report.js';
 import { checkTables } from './tables.js';
 
-const ROUNDS = 20;
+const ROUND_TRIP_COUNT = 20;
 const TTL_MS = 10_000;
 
-const GUARANTEES: Readonly<Record<Guarantee, string>> = {
+const GUARANTEE_TEXTS: Readonly<Record<Guarantee, string>> = {
   consensus: 'consensus: a majority of a cluster remembers each lock, and no single crash makes two holders',
   durable: "durable: one server's disk remembers each lock, also over a restart",
   'best-effort':
     'best-effort: after a failover, or a restart that forgets, two holders are possible for a moment; fence what must not happen twice',
 };
 
-/** The command `doctor`. */
-export async function examine(options: CommandOptions): Promise<Report> {
-  if (sqlNameOf(options)) await checkTables(options);
+/** Runs the command `doctor`: measures locks on a server, and reports its health, its advice and its guarantee. */
+export async function examineServer(options: CommandOptions): Promise<Report> {
+  if (getSqlDatabaseName(options)) await checkTables(options);
   const service = new LockService(await openBackend(options));
   try {
     await service.start();
-    const roundTrip = await measure(service.backend);
+    const roundTrip = await measureRoundTrips(service.backend);
     const { health } = service;
     const { guarantee } = service.backend.store;
     const advice = health.detail?.split('; ') ?? [];
     const lines = [
-      `${addressIn(urlOf(options))} is ${health.status}`,
-      `a lock and its release take ${roundTrip.medianMs.toFixed(2)} ms (median of ${ROUNDS}), ${roundTrip.longestMs.toFixed(2)} ms at most`,
+      `${removeSecrets(getUrl(options))} is ${health.status}`,
+      `a lock and its release take ${roundTrip.medianMs.toFixed(2)} ms (median of ${ROUND_TRIP_COUNT}), ${roundTrip.longestMs.toFixed(2)} ms at most`,
       ...(roundTrip.aheadMs === undefined ? [] : [`its clock is ${describeSkew(roundTrip.aheadMs)}`]),
       ...advice.map((each) => `advice: ${each}`),
-      `guarantee: ${GUARANTEES[guarantee]}`,
+      `guarantee: ${GUARANTEE_TEXTS[guarantee]}`,
     ];
     const isGood = health.status === 'up' && advice.length === 0;
     return { isGood, lines, data: { status: health.status, guarantee, ...roundTrip, advice } };
@@ -41,30 +41,34 @@ export async function examine(options: CommandOptions): Promise<Report> {
 interface RoundTrip {
   readonly medianMs: number;
   readonly longestMs: number;
-  /** How far the server's clock is ahead of ours; `undefined` where tokens do not follow a clock. */
+  /** Milliseconds by which the server's clock is ahead of this process's; `undefined` where tokens do not follow a clock. */
   readonly aheadMs?: number | undefined;
 }
 
-/** Takes a key of its own, again and again. */
-async function measure({ store }: LockBackend): Promise<RoundTrip> {
+/** Acquires and releases a key that nothing else uses, again and again. */
+async function measureRoundTrips({ store }: LockBackend): Promise<RoundTrip> {
   const owner = randomUUID();
   const key = `nestjs-distributed-lock:doctor:${owner}`;
-  const times: number[] = [];
+  const durationsMs: number[] = [];
   let aheadMs: number | undefined;
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const since = performance.now();
+  for (let round = 0; round < ROUND_TRIP_COUNT; round += 1) {
+    const startMs = performance.now();
     const attempt = await store.tryAcquire(key, owner, TTL_MS, { host: 'doctor', pid: process.pid });
     if (attempt.acquired) await store.release(key, owner);
-    times.push(performance.now() - since);
+    durationsMs.push(performance.now() - startMs);
     if (attempt.acquired) aheadMs = Number(attempt.fencingToken) / 1000 - Date.now();
   }
-  times.sort((a, b) => a - b);
-  const isClock = aheadMs !== undefined && Math.abs(aheadMs) < A_DAY_MS;
-  return { medianMs: times[ROUNDS / 2] ?? 0, longestMs: times.at(-1) ?? 0, aheadMs: isClock ? aheadMs : undefined };
+  durationsMs.sort((a, b) => a - b);
+  const isClockToken = aheadMs !== undefined && Math.abs(aheadMs) < MAX_CLOCK_SKEW_MS;
+  return {
+    medianMs: durationsMs[ROUND_TRIP_COUNT / 2] ?? 0,
+    longestMs: durationsMs.at(-1) ?? 0,
+    aheadMs: isClockToken ? aheadMs : undefined,
+  };
 }
 
-/** Tokens that are further from our clock are counters. */
-const A_DAY_MS = 86_400_000;
+/** Milliseconds by which a token may differ from the clock of this process. Tokens that differ by more are counters. */
+const MAX_CLOCK_SKEW_MS = 86_400_000;
 
 function describeSkew(aheadMs: number): string {
   const ms = Math.round(Math.abs(aheadMs));

@@ -1,10 +1,10 @@
 import { type BackendFactory, LockConfigurationError } from '../core/index.js';
 import type { SqlDatabase } from '../backends/sql/connections/sql-database.js';
-import { beginningOf, type CommandOptions, urlOf } from './report.js';
+import { getUrlBeginning, type CommandOptions, getUrl } from './report.js';
 
 type SqlName = 'postgres' | 'mysql' | 'sqlite';
 
-const DATABASES: Readonly<Record<string, SqlName>> = {
+const DATABASES_BY_SCHEME: Readonly<Record<string, SqlName>> = {
   postgres: 'postgres',
   postgresql: 'postgres',
   mysql: 'mysql',
@@ -12,69 +12,73 @@ const DATABASES: Readonly<Record<string, SqlName>> = {
   sqlite: 'sqlite',
 };
 
-/** Returns the database of a URL; `undefined` for another kind of server. */
-export function sqlNameOf(options: CommandOptions): SqlName | undefined {
-  const scheme = schemeOf(urlOf(options));
-  return Object.hasOwn(DATABASES, scheme) ? DATABASES[scheme] : undefined;
+/** Returns the SQL database that the URL names; `undefined` for another kind of server. */
+export function getSqlDatabaseName(options: CommandOptions): SqlName | undefined {
+  const scheme = getScheme(getUrl(options));
+  return Object.hasOwn(DATABASES_BY_SCHEME, scheme) ? DATABASES_BY_SCHEME[scheme] : undefined;
 }
 
-/** @throws LockConfigurationError for a URL of something else */
+/** @throws LockConfigurationError for a URL of another kind of server */
 export async function openDatabase(options: CommandOptions): Promise<SqlDatabase> {
-  const url = urlOf(options);
-  const name = sqlNameOf(options);
+  const url = getUrl(options);
+  const name = getSqlDatabaseName(options);
   if (name === 'postgres') return (await import('../backends/postgres/postgres.js')).postgresDatabase({ url });
   if (name === 'mysql') return (await import('../backends/mysql/mysql.js')).mysqlDatabase({ url });
-  if (name === 'sqlite') return (await import('../backends/sqlite/sqlite.js')).sqliteDatabase({ file: fileIn(url) });
+  if (name === 'sqlite')
+    return (await import('../backends/sqlite/sqlite.js')).sqliteDatabase({ file: getSqliteFile(url) });
   throw new LockConfigurationError(
-    `only SQL has tables; --url begins with ${beginningOf(url)}, which is no SQL database`,
+    `only SQL has tables; --url begins with ${getUrlBeginning(url)}, which is no SQL database`,
     'url',
   );
 }
 
-/** Makes the backend of a URL, and loads its client alone. @throws LockConfigurationError for an unknown kind of URL */
+/** Makes the backend of a URL, and loads no other client library. @throws LockConfigurationError for an unknown kind of URL */
 export async function openBackend(options: CommandOptions): Promise<BackendFactory> {
-  const url = urlOf(options);
-  const table = options.table === undefined ? {} : { tableName: options.table };
-  switch (schemeOf(url)) {
+  const url = getUrl(options);
+  const tableOption = options.table === undefined ? {} : { tableName: options.table };
+  switch (getScheme(url)) {
     case 'redis':
     case 'rediss':
       return (await import('../backends/redis/index.js')).redis({ url });
     case 'postgres':
     case 'postgresql':
-      return (await import('../backends/postgres/index.js')).postgres({ url, ...table });
+      return (await import('../backends/postgres/index.js')).postgres({ url, ...tableOption });
     case 'mysql':
     case 'mariadb':
-      return (await import('../backends/mysql/index.js')).mysql({ url, ...table });
+      return (await import('../backends/mysql/index.js')).mysql({ url, ...tableOption });
     case 'sqlite':
-      return (await import('../backends/sqlite/index.js')).sqlite({ file: fileIn(url), ...table });
+      return (await import('../backends/sqlite/index.js')).sqlite({ file: getSqliteFile(url), ...tableOption });
     case 'etcd':
       return (await import('../backends/etcd/index.js')).etcd({
-        endpoints: hostsIn(url).map((host) => `http://${host}`),
+        endpoints: getHosts(url).map((host) => `http://${host}`),
       });
     case 'zookeeper':
-      return (await import('../backends/zookeeper/index.js')).zookeeper({ connectString: hostsIn(url).join(',') });
+      return (await import('../backends/zookeeper/index.js')).zookeeper({ connectString: getHosts(url).join(',') });
     case 'memcached':
-      return (await import('../backends/memcached/index.js')).memcached({ servers: hostsIn(url) });
+      return (await import('../backends/memcached/index.js')).memcached({ servers: getHosts(url) });
     default: {
-      const known = 'redis, postgres, mysql, mariadb, sqlite, etcd, zookeeper, memcached';
-      throw new LockConfigurationError(`--url begins with one of ${known}; it began with ${beginningOf(url)}`, 'url');
+      const knownSchemes = 'redis, postgres, mysql, mariadb, sqlite, etcd, zookeeper, memcached';
+      throw new LockConfigurationError(
+        `--url begins with one of ${knownSchemes}; it began with ${getUrlBeginning(url)}`,
+        'url',
+      );
     }
   }
 }
 
-function schemeOf(url: string): string {
+function getScheme(url: string): string {
   return /^([a-z]+):/u.exec(url)?.[1] ?? '';
 }
 
-function fileIn(url: string): string {
+function getSqliteFile(url: string): string {
   return url.replace(/^sqlite:(\/\/)?/u, '');
 }
 
-/** @throws LockConfigurationError for a URL with a user, which these servers do not know as such */
-function hostsIn(url: string): string[] {
+/** @throws LockConfigurationError for a URL with a user: the options of these backends take no user from a URL */
+function getHosts(url: string): string[] {
   if (url.includes('@')) {
     throw new LockConfigurationError(
-      `--url with ${beginningOf(url)} has hosts only, without a user and a password`,
+      `--url with ${getUrlBeginning(url)} has hosts only, without a user and a password`,
       'url',
     );
   }

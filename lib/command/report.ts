@@ -1,6 +1,6 @@
 import { LockConfigurationError } from '../core/index.js';
 
-/** Options of all commands, as they were typed. */
+/** Options of all commands, as the user typed them. */
 export interface CommandOptions {
   readonly database?: string | undefined;
   readonly url?: string | undefined;
@@ -12,25 +12,25 @@ export interface CommandOptions {
 
 /** The findings of a command. */
 export interface Report {
-  /** Whether the command ends with 0. */
+  /** Whether the exit code of the command is 0. */
   readonly isGood: boolean;
   readonly lines: readonly string[];
-  /** The same for `--json`. */
+  /** The findings that `--json` prints. */
   readonly data: unknown;
 }
 
 /** @throws LockConfigurationError without a URL */
-export function urlOf({ url }: CommandOptions): string {
+export function getUrl({ url }: CommandOptions): string {
   if (url !== undefined && url !== '') return url;
   throw new LockConfigurationError('give --url, or the variable LOCK_URL', 'url');
 }
 
-/** Returns the beginning of a URL, for people. Passwords may stand anywhere behind it, above all in a wrong one. */
-export function beginningOf(url: string): string {
+/** Returns the scheme of a URL for messages. Passwords may stand anywhere after the scheme, above all in a wrong URL. */
+export function getUrlBeginning(url: string): string {
   return /^[^:]{0,20}:/u.exec(url)?.[0] ?? 'something else';
 }
 
-/** Returns a URL that has worked, without its user and its parameters, either of which may have a password. */
-export function addressIn(url: string): string {
+/** Returns a URL without its user and its parameters, either of which may have a password. The URL must have worked. */
+export function removeSecrets(url: string): string {
   return url.replace(/\/\/.*@/u, '//').replace(/\?.*$/u, '');
 }

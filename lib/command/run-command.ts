@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { errorText, isLockError } from '../core/index.js';
-import { examine } from './doctor.js';
+import { examineServer } from './doctor.js';
 import type { CommandOptions, Report } from './report.js';
 import { createTables, printStatements } from './tables.js';
 import { readStatus } from './status.js';
@@ -27,7 +27,7 @@ const COMMANDS: Readonly<Record<string, (options: CommandOptions) => Promise<Rep
   sql: printStatements,
   migrate: createTables,
   status: readStatus,
-  doctor: examine,
+  doctor: examineServer,
 };
 
 const OPTIONS = {
@@ -41,35 +41,35 @@ const OPTIONS = {
   help: { type: 'boolean', short: 'h' },
 } as const;
 
-/** How a command ended: its exit code, its standard output, and its standard error. */
-export interface Outcome {
+/** Exit code, standard output and standard error of a command. */
+export interface CommandOutcome {
   readonly code: 0 | 1 | 2;
   readonly output: string;
-  readonly complaint?: string;
+  readonly errorOutput?: string;
 }
 
 /** Runs a command. Never rejects. */
-export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<Outcome> {
+export async function runCommand(args: string[], env: NodeJS.ProcessEnv): Promise<CommandOutcome> {
   try {
     const { values, positionals } = parseArgs({ args, options: OPTIONS, allowPositionals: true });
     const [name = '', ...others] = positionals;
     if (values.help === true) return { code: 0, output: USAGE };
     const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-    if (!command || others.length > 0) return { code: 2, output: '', complaint: USAGE };
-    return await report(await command({ ...values, url: values.url ?? env['LOCK_URL'] }), values.json === true);
+    if (!command || others.length > 0) return { code: 2, output: '', errorOutput: USAGE };
+    return await createOutcome(await command({ ...values, url: values.url ?? env['LOCK_URL'] }), values.json === true);
   } catch (error) {
-    return { code: isWrongCall(error) ? 2 : 1, output: '', complaint: errorText(error) };
+    return { code: isWrongCall(error) ? 2 : 1, output: '', errorOutput: errorText(error) };
   }
 }
 
-async function report({ isGood, lines, data }: Report, asJson: boolean): Promise<Outcome> {
-  const output = asJson
+async function createOutcome({ isGood, lines, data }: Report, isJson: boolean): Promise<CommandOutcome> {
+  const output = isJson
     ? JSON.stringify(data, (_, value) => (typeof value === 'bigint' ? String(value) : value))
     : lines.join('\n');
   return { code: isGood ? 0 : 1, output };
 }
 
-/** Options of the command have the names that they have in the code. */
+/** Returns whether the error is about the options of the command. They have the same names as the options in code. */
 function isWrongCall(error: unknown): boolean {
   if (isLockError(error, 'LOCK_CONFIGURATION')) return ['url', 'database', 'limit', 'file'].includes(error.option);
   const code: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'code') : undefined;

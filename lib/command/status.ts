@@ -1,29 +1,29 @@
 import { type KeyState, LockConfigurationError, LockService } from '../core/index.js';
-import { openBackend, sqlNameOf } from './places.js';
+import { openBackend, getSqlDatabaseName } from './places.js';
 import type { CommandOptions, Report } from './report.js';
 import { checkTables } from './tables.js';
 
 const DEFAULT_LIMIT = 100;
 
-/** The command `status`. */
+/** Runs the command `status`: lists the keys that are held. */
 export async function readStatus(options: CommandOptions): Promise<Report> {
   const limit = Number(options.limit ?? DEFAULT_LIMIT);
   if (!Number.isInteger(limit) || limit < 1)
     throw new LockConfigurationError('--limit is a whole number above 0', 'limit');
-  const isSql = sqlNameOf(options) !== undefined;
+  const isSql = getSqlDatabaseName(options) !== undefined;
   if (isSql) await checkTables(options);
   const service = new LockService(await openBackend(options));
   try {
-    const held = await readHeld(service, options.prefix ?? '', limit);
+    const held = await listHeldKeys(service, options.prefix ?? '', limit);
     const count = `${held.length} keys are held${held.length === limit ? ', or more' : ''}`;
-    const lines = [...(isSql ? ['both tables are there'] : []), count, ...held.map(lineOf)];
+    const lines = [...(isSql ? ['both tables are there'] : []), count, ...held.map(describeKey)];
     return { isGood: true, lines, data: { held } };
   } finally {
     await service.close();
   }
 }
 
-async function readHeld(service: LockService, prefix: string, limit: number): Promise<KeyState[]> {
+async function listHeldKeys(service: LockService, prefix: string, limit: number): Promise<KeyState[]> {
   const { store, name } = service.backend;
   if (!store.keys) throw new LockConfigurationError(`${name} cannot list keys`, 'url');
   const held: KeyState[] = [];
@@ -37,8 +37,8 @@ async function readHeld(service: LockService, prefix: string, limit: number): Pr
   return held;
 }
 
-function lineOf({ key, holder, holders, waiters }: KeyState): string {
-  const each = (holders ?? (holder ? [holder] : [])).map(({ host, pid, label, leftMs, fencingToken }) =>
+function describeKey({ key, holder, holders, waiters }: KeyState): string {
+  const holderTexts = (holders ?? (holder ? [holder] : [])).map(({ host, pid, label, leftMs, fencingToken }) =>
     [
       `${label ?? host ?? 'somebody'}${pid ? ` (pid ${pid})` : ''}`,
       leftMs === undefined ? '' : `for ${(leftMs / 1000).toFixed(1)} s more`,
@@ -47,6 +47,6 @@ function lineOf({ key, holder, holders, waiters }: KeyState): string {
       .filter(Boolean)
       .join(', '),
   );
-  const waiting = waiters && waiters.length > 0 ? `; ${waiters.length} wait` : '';
-  return `  ${JSON.stringify(key)}: ${each.join(' and ')}${waiting}`;
+  const waitersText = waiters && waiters.length > 0 ? `; ${waiters.length} wait` : '';
+  return `  ${JSON.stringify(key)}: ${holderTexts.join(' and ')}${waitersText}`;
 }

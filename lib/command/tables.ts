@@ -16,16 +16,16 @@ import type { CommandOptions, Report } from './report.js';
 
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** The command `sql`. */
+/** Runs the command `sql`: prints the statements that create the tables. */
 export async function printStatements(options: CommandOptions): Promise<Report> {
-  const statements = statementsFor(options, options.database ?? '');
+  const statements = getTableStatements(options, options.database ?? '');
   return { isGood: true, lines: statements.map((statement) => `${statement};`), data: statements };
 }
 
-/** The command `migrate`. @throws LockConfigurationError for a table that is there, and not one of ours */
+/** Runs the command `migrate`: creates the missing tables. @throws LockConfigurationError for a table of other columns */
 export async function createTables(options: CommandOptions): Promise<Report> {
   await withConnection(options, async (query, database) => {
-    const { lock, fence } = tablesOf(options, database);
+    const { lock, fence } = getTableNames(options, database);
     const failures: unknown[] = [];
     for (const statement of [
       createTable(database.dialect, lock, 'lock'),
@@ -33,33 +33,33 @@ export async function createTables(options: CommandOptions): Promise<Report> {
     ]) {
       await query(statement, []).catch((error: unknown) => failures.push(error));
     }
-    // Another process may create them at the same time, or this user may not where they are there already.
-    await check(options, query, database).catch((error: unknown) => {
+    // A statement may fail although the tables exist: another process has created them, or this user may not create any.
+    await checkBothTables(options, query, database).catch((error: unknown) => {
       throw failures[0] ?? error;
     });
   });
   return { isGood: true, lines: ['the tables are there'], data: { tables: 'there' } };
 }
 
-/** Makes sure that both tables are there. @throws LockConfigurationError saying what is wrong with one */
+/** Checks that both tables exist. @throws LockConfigurationError that tells what is wrong with a table */
 export async function checkTables(options: CommandOptions): Promise<void> {
-  await withConnection(options, (query, database) => check(options, query, database));
+  await withConnection(options, (query, database) => checkBothTables(options, query, database));
 }
 
-async function check(options: CommandOptions, query: Query, database: SqlDatabase): Promise<void> {
+async function checkBothTables(options: CommandOptions, query: Query, database: SqlDatabase): Promise<void> {
   const { table } = options;
   await lockTable(database, table === undefined ? {} : { tableName: table }).check(query);
-  await checkFenceTable(query, database, tablesOf(options, database).fence);
+  await checkFenceTable(query, database, getTableNames(options, database).fence);
 }
 
-function tablesOf({ table, fence }: CommandOptions, database: SqlDatabase): Record<'lock' | 'fence', string> {
+function getTableNames({ table, fence }: CommandOptions, database: SqlDatabase): Record<'lock' | 'fence', string> {
   return {
     lock: quotedTable(database, table ?? DEFAULT_LOCK_TABLE),
     fence: quotedTable(database, fence ?? DEFAULT_FENCE_TABLE),
   };
 }
 
-function statementsFor({ table, fence }: CommandOptions, database: string): string[] {
+function getTableStatements({ table, fence }: CommandOptions, database: string): string[] {
   if (database !== 'postgres' && database !== 'mysql' && database !== 'sqlite') {
     throw new LockConfigurationError('--database is postgres, mysql (also for MariaDB) or sqlite', 'database');
   }
@@ -80,7 +80,7 @@ async function withConnection(
   const connection = new OwnConnection(settings, () => undefined);
   await connection.open();
   try {
-    await work(connection.run, database);
+    await work(connection.query, database);
   } finally {
     await connection.close();
   }

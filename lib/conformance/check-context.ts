@@ -54,6 +54,7 @@ export class CheckContext {
 
   private constructor(readonly harness: LeaseStoreHarness) {}
 
+  /** Runs a check with a new context, and releases everything that the check acquired. */
   static async run(harness: LeaseStoreHarness, check: (context: CheckContext) => Promise<void>): Promise<void> {
     const context = new CheckContext(harness);
     try {
@@ -70,12 +71,12 @@ export class CheckContext {
     return store;
   }
 
-  async twoStores(): Promise<[LeaseStore, LeaseStore]> {
+  async openTwoStores(): Promise<[LeaseStore, LeaseStore]> {
     return [await this.openStore(), await this.openStore()];
   }
 
   /** Opens two stores, and returns them with a new key. */
-  async twoStoresAndKey(): Promise<{
+  async openTwoStoresAndKey(): Promise<{
     readonly store: LeaseStore;
     readonly otherStore: LeaseStore;
     readonly key: string;
@@ -119,16 +120,16 @@ export class CheckContext {
 
   /** Acquires a key that has to be free. */
   async acquire(store: LeaseStore, key: string, request?: LeaseRequest): Promise<Grant> {
-    const won = grantOf(await this.tryAcquire(store, key, request));
-    assert.ok(won, `${JSON.stringify(key)} was refused although nobody had it`);
-    return won;
+    const grant = toGrant(await this.tryAcquire(store, key, request));
+    assert.ok(grant, `${JSON.stringify(key)} was refused although nobody had it`);
+    return grant;
   }
 
   /** Acquires a key that has to become free. */
   async acquireEventually(store: LeaseStore, key: string, request?: LeaseRequest): Promise<Grant> {
     const { owner = this.newOwner() } = request ?? {};
     return eventually(`${JSON.stringify(key)} did not become free`, async () =>
-      grantOf(await this.tryAcquire(store, key, { ...request, owner })),
+      toGrant(await this.tryAcquire(store, key, { ...request, owner })),
     );
   }
 
@@ -138,33 +139,33 @@ export class CheckContext {
     assert.ok(!attempt.acquired, `${JSON.stringify(key)} was granted to a second owner`);
   }
 
-  /** Releases all leases and closes all clients. A second release does nothing, and one on a closed client fails. */
+  /** Releases all leases and closes all clients. Ignores errors: a check may have closed the client of a lease. */
   async #end(): Promise<void> {
     await Promise.allSettled(this.#grants.map(({ store, key, owner }) => store.release(key, owner)));
     await Promise.all(this.#openClients.map((client) => client.close()));
   }
 }
 
-export function grantOf({ ttlMs, ...answer }: AttemptRecord & { readonly ttlMs: number }): Grant | undefined {
+export function toGrant({ ttlMs, ...answer }: AttemptRecord & { readonly ttlMs: number }): Grant | undefined {
   const { attempt } = answer;
   if (!attempt.acquired) return undefined;
   return { ...answer, token: attempt.fencingToken, ttlMs: attempt.ttlMs ?? ttlMs };
 }
 
 /** Calls `read` until it returns a value, and returns that value. */
-export async function eventually<T>(failure: string, read: () => Promise<T | undefined>): Promise<T> {
+export async function eventually<T>(failureMessage: string, read: () => Promise<T | undefined>): Promise<T> {
   const deadline = performance.now() + MAX_WAIT_MS;
   for (;;) {
     const value = await read();
     if (value !== undefined) return value;
-    assert.ok(performance.now() < deadline, `${failure} within ${MAX_WAIT_MS} ms`);
+    assert.ok(performance.now() < deadline, `${failureMessage} within ${MAX_WAIT_MS} ms`);
     await pause(systemClock, POLL_MS);
   }
 }
 
-/** Repeats `check` until `end`, by `performance.now()`. */
-export async function repeatUntil(end: number, check: () => Promise<void>): Promise<void> {
-  while (performance.now() < end) {
+/** Repeats `check` until `performance.now()` reaches `endMs`. */
+export async function repeatUntil(endMs: number, check: () => Promise<void>): Promise<void> {
+  while (performance.now() < endMs) {
     await check();
     await pause(systemClock, POLL_MS);
   }
@@ -179,6 +180,7 @@ export async function assertSettlesInTime(
   assert.ok(await within(systemClock, withinMs, promise), `${failure} within ${withinMs} ms`);
 }
 
+/** Returns a promise that resolves when the signal aborts, or at once when it has aborted. */
 export function whenAborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     if (signal.aborted) resolve();

@@ -8,12 +8,12 @@ import {
   repeatUntil,
   type CheckContext,
   type Grant,
-  grantOf,
+  toGrant,
 } from './check-context.js';
 
-const CLIENTS = 5;
-const CONTENDERS = 50;
-const ROUNDS = 5;
+const CLIENT_COUNT = 5;
+const CONTENDER_COUNT = 50;
+const ROUND_COUNT = 5;
 const TOKEN_LIMIT = 2n ** 52n;
 
 export const granting: CheckGroup = {
@@ -24,7 +24,7 @@ export const granting: CheckGroup = {
   },
 
   'refuses a key that another owner has, and says how much of the lease is left, or null': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const { ttlMs } = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
     for (const client of [store, otherStore]) {
       const { attempt } = await context.tryAcquire(client, key);
@@ -39,10 +39,10 @@ export const granting: CheckGroup = {
   },
 
   'grants a key to one of fifty who ask at the same time, over five clients': async (context) => {
-    const stores = await Promise.all(Array.from({ length: CLIENTS }, () => context.openStore()));
+    const stores = await Promise.all(Array.from({ length: CLIENT_COUNT }, () => context.openStore()));
     const key = context.newKey();
     let last = 0n;
-    for (let round = 0; round < ROUNDS; round += 1) {
+    for (let round = 0; round < ROUND_COUNT; round += 1) {
       const { store, owner, token } = await eventually('nobody was granted a free key', () =>
         acquireConcurrently(context, stores, key),
       );
@@ -53,7 +53,7 @@ export const granting: CheckGroup = {
   },
 
   'grants the key again to the owner who has it, with a full time to live and no lesser token': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const first = await context.acquire(store, key);
     const { owner, token, ttlMs } = await context.acquire(store, key, { owner: first.owner, ttlMs: LONG_TTL_MS });
     assert.ok(token >= first.token, `token ${token} came after ${first.token}`);
@@ -68,7 +68,7 @@ export const granting: CheckGroup = {
   },
 
   'gives every acquisition a greater token, whichever client asks': async (context) => {
-    const stores = await context.twoStores();
+    const stores = await context.openTwoStores();
     const key = context.newKey();
     let last = 0n;
     for (const store of Array.from({ length: 10 }, () => stores).flat()) {
@@ -80,20 +80,20 @@ export const granting: CheckGroup = {
   },
 
   'keeps a key for its time to live, frees it when its holder is gone, and raises the token': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
-    const former = await context.acquire(store, key);
-    const present = await acquireAfterDeath(context, former, otherStore);
-    assert.ok(present.token > former.token, `token ${present.token} came after ${former.token}`);
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
+    const formerGrant = await context.acquire(store, key);
+    const presentGrant = await acquireAfterDeath(context, formerGrant, otherStore);
+    assert.ok(presentGrant.token > formerGrant.token, `token ${presentGrant.token} came after ${formerGrant.token}`);
     const third = await context.openStore();
-    assert.equal((await third.isHeldBy?.(key, former.owner)) ?? false, false, 'a former owner has the key');
-    assert.equal(await third.renew(key, former.owner, former.ttlMs), false, 'a former owner renewed');
-    assert.equal(await third.release(key, former.owner), false, 'a former owner released');
+    assert.equal((await third.isHeldBy?.(key, formerGrant.owner)) ?? false, false, 'a former owner has the key');
+    assert.equal(await third.renew(key, formerGrant.owner, formerGrant.ttlMs), false, 'a former owner renewed');
+    assert.equal(await third.release(key, formerGrant.owner), false, 'a former owner released');
     await context.assertRefused(third, key);
-    assert.equal(await otherStore.release(key, present.owner), true, 'the present owner has lost the key');
+    assert.equal(await otherStore.release(key, presentGrant.owner), true, 'the present owner has lost the key');
   },
 
   'takes a time to live in fractions of a millisecond, and the longest that there is': async (context) => {
-    const [store, otherStore] = await context.twoStores();
+    const [store, otherStore] = await context.openTwoStores();
     for (const ttlMs of [LONG_TTL_MS + 0.123_456, 2 ** 31 - 1]) {
       const key = context.newKey();
       const lease = await context.acquire(store, key, { ttlMs });
@@ -110,27 +110,27 @@ async function acquireConcurrently(
   stores: readonly LeaseStore[],
   key: string,
 ): Promise<Grant | undefined> {
-  const contendingStores = Array.from({ length: CONTENDERS / CLIENTS }, () => stores).flat();
+  const contendingStores = Array.from({ length: CONTENDER_COUNT / CLIENT_COUNT }, () => stores).flat();
   const answers = await Promise.all(
     contendingStores.map((store) => context.tryAcquire(store, key, { ttlMs: LONG_TTL_MS })),
   );
-  const grants = answers.map(grantOf).filter((grant) => grant !== undefined);
+  const grants = answers.map(toGrant).filter((grant) => grant !== undefined);
   assert.ok(grants.length <= 1, `${grants.length} owners have the key at the same time`);
   return grants[0];
 }
 
-/** Acquires the key after its holder has died: the holder renews no more, and its session, if any, has ended. */
-async function acquireAfterDeath(context: CheckContext, former: Grant, next: LeaseStore): Promise<Grant> {
-  const { store, key } = former;
+/** Acquires the key after the death of its holder: the holder renews no more, and its session, if any, has ended. */
+async function acquireAfterDeath(context: CheckContext, formerGrant: Grant, next: LeaseStore): Promise<Grant> {
+  const { store, key } = formerGrant;
   const endsWithSession = (store.traits?.endsWith ?? 'ttl') !== 'ttl';
   if (endsWithSession) await store.close();
-  assert.ok(former.ttlMs < MAX_WAIT_MS, `shortTtlMs is ${former.ttlMs}, too long for these checks`);
-  const present = await context.acquireEventually(next, key, { ttlMs: LONG_TTL_MS });
-  if (!endsWithSession) assertKeptForTtl(former, present.answeredAt);
-  return present;
+  assert.ok(formerGrant.ttlMs < MAX_WAIT_MS, `shortTtlMs is ${formerGrant.ttlMs}, too long for these checks`);
+  const presentGrant = await context.acquireEventually(next, key, { ttlMs: LONG_TTL_MS });
+  if (!endsWithSession) assertKeptForTtl(formerGrant, presentGrant.answeredAt);
+  return presentGrant;
 }
 
-/** Asserts that the next owner was granted the key only when the core trusts the former lease no more. */
+/** Asserts that the next owner was granted the key only after the core had ceased to trust the former lease. */
 function assertKeptForTtl({ sentAt, ttlMs }: Grant, nextAt: number): void {
   assert.ok(nextAt >= trustedUntil(sentAt, ttlMs), `a lease of ${ttlMs} ms ended after ${nextAt - sentAt} ms`);
 }

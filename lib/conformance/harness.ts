@@ -21,4 +21,5 @@ export interface LeaseStoreHarness {
   freeze?(): Promise<Thaw> | Thaw;
 }
 
+/** Function that ends the silence of `freeze`. */
 export type Thaw = () => Promise<void> | void;

@@ -8,21 +8,22 @@ export const locking: CheckGroup = {
     const services = await Promise.all(Array.from({ length: 3 }, () => context.openService()));
     const key = context.newKey();
     const tokens: bigint[] = [];
-    let [inside, count] = [0, 0];
+    let insideCount = 0;
+    let visitCount = 0;
     const visit = async (service: LockService): Promise<void> => {
       const work = async ({ fencingToken }: { readonly fencingToken: bigint }): Promise<void> => {
-        inside += 1;
-        assert.equal(inside, 1, 'two callers are inside');
+        insideCount += 1;
+        assert.equal(insideCount, 1, 'two callers are inside');
         tokens.push(fencingToken);
-        const before = count;
+        const countBefore = visitCount;
         await new Promise((resolve) => void setImmediate(resolve));
-        count = before + 1;
-        inside -= 1;
+        visitCount = countBefore + 1;
+        insideCount -= 1;
       };
       await service.withLock(key, work, { ttlMs: LONG_TTL_MS, waitMs: 2 * MAX_WAIT_MS });
     };
     await Promise.all(Array.from({ length: 20 }, () => services.map(visit)).flat());
-    assert.equal(count, 60, 'a visit was overwritten by another');
+    assert.equal(visitCount, 60, 'a visit was overwritten by another');
     const ascending = tokens.every((token, i) => i === 0 || token > (tokens[i - 1] ?? token));
     assert.ok(ascending, `the tokens were ${tokens.join(', ')}`);
   },
@@ -39,13 +40,13 @@ export const locking: CheckGroup = {
   'tells a holder that cannot renew of its loss before it lets the next one in': async (context) => {
     const [service, otherService] = [await context.openService({ watchdog: false }), await context.openService()];
     const key = context.newKey();
-    const former = await service.acquire(key);
-    const told = whenAborted(former.signal);
-    const present = await otherService.acquire(key);
-    assert.equal(former.isHeld, false, 'two holders trust their locks');
-    await told;
-    assert.ok(present.fencingToken > former.fencingToken, 'the token did not grow');
-    await present.release();
+    const formerLock = await service.acquire(key);
+    const lossReport = whenAborted(formerLock.signal);
+    const presentLock = await otherService.acquire(key);
+    assert.equal(formerLock.isHeld, false, 'two holders trust their locks');
+    await lossReport;
+    assert.ok(presentLock.fencingToken > formerLock.fencingToken, 'the token did not grow');
+    await presentLock.release();
   },
 
   'keeps the key of a holder that renews, for longer than its time to live': async (context) => {

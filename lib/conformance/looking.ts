@@ -5,7 +5,7 @@ import { LONG_TTL_MS, type CheckGroup } from './check-context.js';
 /** Promises about reading and evicting from outside, for stores that support them. */
 export const looking: CheckGroup = {
   'tells who has a key, where it can tell, and changes nothing by that': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const { owner, token, ttlMs } = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
     if (!otherStore.look) return;
     const { holder } = await otherStore.look(key);
@@ -20,27 +20,27 @@ export const looking: CheckGroup = {
   },
 
   'evicts the owner that it is told, where it can evict, and no other': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
-    const evict = evictionOf(otherStore);
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
+    const evict = getEviction(otherStore);
     if (!evict) return;
-    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    const formerGrant = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
     assert.equal(await evict(key, context.newOwner()), false, 'an owner was evicted who had nothing');
-    assert.equal(await store.renew(key, former.owner, LONG_TTL_MS), true, 'the holder has lost the key');
-    const evicted = await evict(key, former.owner).catch(toConfigurationError);
-    if (isLockError(evicted, 'LOCK_CONFIGURATION')) {
-      assert.equal(await store.renew(key, former.owner, LONG_TTL_MS), true, 'an eviction was refused and done');
+    assert.equal(await store.renew(key, formerGrant.owner, LONG_TTL_MS), true, 'the holder has lost the key');
+    const evictionResult = await evict(key, formerGrant.owner).catch(toConfigurationError);
+    if (isLockError(evictionResult, 'LOCK_CONFIGURATION')) {
+      assert.equal(await store.renew(key, formerGrant.owner, LONG_TTL_MS), true, 'an eviction was refused and done');
       return;
     }
-    assert.equal(evicted, true, 'the holder was not evicted');
-    const present = await context.acquireEventually(otherStore, key, { ttlMs: LONG_TTL_MS });
-    assert.ok(present.token > former.token, `token ${present.token} came after ${former.token}`);
-    assert.equal(await store.renew(key, former.owner, LONG_TTL_MS), false, 'a former owner renewed');
-    assert.equal(await evict(key, former.owner), false, 'a former owner was evicted again');
-    assert.equal(await otherStore.release(key, present.owner), true, 'the present owner has lost the key');
+    assert.equal(evictionResult, true, 'the holder was not evicted');
+    const presentGrant = await context.acquireEventually(otherStore, key, { ttlMs: LONG_TTL_MS });
+    assert.ok(presentGrant.token > formerGrant.token, `token ${presentGrant.token} came after ${formerGrant.token}`);
+    assert.equal(await store.renew(key, formerGrant.owner, LONG_TTL_MS), false, 'a former owner renewed');
+    assert.equal(await evict(key, formerGrant.owner), false, 'a former owner was evicted again');
+    assert.equal(await otherStore.release(key, presentGrant.owner), true, 'the present owner has lost the key');
   },
 
   'lists the keys that are held, where it can list': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
     if (!otherStore.keys) return;
     const { owner } = await context.acquire(store, `${key} held`, { ttlMs: LONG_TTL_MS });
     assert.deepEqual(await listKeys(otherStore, key), [`${key} held`]);
@@ -57,7 +57,7 @@ function toConfigurationError(error: unknown): LockConfigurationError {
 }
 
 /** Returns the eviction of a store as the core performs it; `undefined` where the core refuses it. */
-function evictionOf(store: LeaseStore): ((key: string, owner: string) => Promise<boolean>) | undefined {
+function getEviction(store: LeaseStore): ((key: string, owner: string) => Promise<boolean>) | undefined {
   if (!store.look) return undefined;
   if (store.evict) return (key, owner) => store.evict?.(key, owner) ?? Promise.resolve(false);
   return (store.traits?.endsWith ?? 'ttl') === 'ttl' ? (key, owner) => store.release(key, owner) : undefined;

@@ -3,14 +3,14 @@ import { assertSettlesInTime, LONG_TTL_MS, type CheckGroup } from './check-conte
 
 export const releasing: CheckGroup = {
   'frees a key for every client as soon as its release is answered': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const { owner } = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
     assert.equal(await store.release(key, owner), true, 'the owner could not release');
     await context.acquire(otherStore, key);
   },
 
   'changes nothing when a stranger releases, and says false': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const { owner, ttlMs } = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
     for (const client of [store, otherStore]) {
       assert.equal(await client.release(key, context.newOwner()), false, 'a stranger released the key');
@@ -25,18 +25,18 @@ export const releasing: CheckGroup = {
   },
 
   'changes nothing when a former owner releases again, and says false': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
-    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
-    await store.release(key, former.owner);
-    assert.equal(await store.release(key, former.owner), false, 'a key was released twice');
-    const present = await context.acquire(otherStore, key, { ttlMs: LONG_TTL_MS });
-    assert.equal(await store.release(key, former.owner), false, 'a former owner released the key');
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
+    const formerGrant = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    await store.release(key, formerGrant.owner);
+    assert.equal(await store.release(key, formerGrant.owner), false, 'a key was released twice');
+    const presentGrant = await context.acquire(otherStore, key, { ttlMs: LONG_TTL_MS });
+    assert.equal(await store.release(key, formerGrant.owner), false, 'a former owner released the key');
     await context.assertRefused(store, key);
-    assert.equal(await otherStore.release(key, present.owner), true, 'the present owner has lost the key');
+    assert.equal(await otherStore.release(key, presentGrant.owner), true, 'the present owner has lost the key');
   },
 
   'closes as often as it is told, and leaves other clients alone': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
     const { owner, ttlMs } = await context.acquire(otherStore, key, { ttlMs: LONG_TTL_MS });
     await Promise.all([store.close(), store.close()]);
     await store.close();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { LeaseStoreHarness } from './harness.js';
 import { whenAborted, assertSettlesInTime, LONG_TTL_MS, MAX_WAIT_MS, type CheckGroup } from './check-context.js';
 
-const MAX_DELAY_MS = 500;
+const MAX_LOSS_DELAY_MS = 500;
 
 /** Promises about a server that keeps its connections, and does not answer. */
 export function silence(freeze: NonNullable<LeaseStoreHarness['freeze']>): CheckGroup {
@@ -33,13 +33,13 @@ export function silence(freeze: NonNullable<LeaseStoreHarness['freeze']>): Check
       const [service, otherService] = [await context.openService(), await context.openService()];
       const key = context.newKey();
       const lock = await service.acquire(key);
-      const told = whenAborted(lock.signal);
+      const lossReport = whenAborted(lock.signal);
       const thaw = await freeze();
       try {
         await assertSettlesInTime(
           'the holder was not told',
-          told,
-          Math.min(context.harness.shortTtlMs + MAX_DELAY_MS, MAX_WAIT_MS),
+          lossReport,
+          Math.min(context.harness.shortTtlMs + MAX_LOSS_DELAY_MS, MAX_WAIT_MS),
         );
         assert.equal(lock.isHeld, false, 'the holder trusts its lock');
       } finally {

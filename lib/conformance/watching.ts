@@ -7,14 +7,14 @@ import {
   type CheckGroup,
   type CheckContext,
   type Grant,
-  grantOf,
+  toGrant,
 } from './check-context.js';
 
 /** Promises about watching. A store without `watch` breaks none of them. */
 export const watching: CheckGroup = {
   'lets in who watches a key, and asks when woken or now and then': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
-    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
+    const formerGrant = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
     const waiters = [new Waiter(context, otherStore, key), new Waiter(context, await context.openStore(), key)];
     for (const waiter of waiters) assert.equal(await waiter.tryAcquire(), undefined, 'two owners have the key');
     const entering = waiters.map(async (waiter) => {
@@ -22,16 +22,16 @@ export const watching: CheckGroup = {
       assert.equal(await grant.store.release(key, grant.owner), true, 'the waiter had lost the key');
       return grant.token;
     });
-    assert.equal(await store.release(key, former.owner), true, 'the holder had lost the key');
+    assert.equal(await store.release(key, formerGrant.owner), true, 'the holder had lost the key');
     const tokens = await Promise.all(entering);
-    assert.equal(new Set([former.token, ...tokens]).size, 3, 'two owners have the same token');
+    assert.equal(new Set([formerGrant.token, ...tokens]).size, 3, 'two owners have the same token');
   },
 
   'grants nothing by a watch alone': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
-    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
+    const formerGrant = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
     const watcher = new Waiter(context, otherStore, key);
-    await store.release(key, former.owner);
+    await store.release(key, formerGrant.owner);
     await context.acquire(await context.openStore(), key, { ttlMs: LONG_TTL_MS });
     assert.equal((await store.isHeldBy?.(key, watcher.owner)) ?? false, false, 'who only watched has the key');
     assert.equal(await otherStore.renew(key, watcher.owner, LONG_TTL_MS), false, 'who only watched has the key');
@@ -39,45 +39,45 @@ export const watching: CheckGroup = {
   },
 
   'wakes who watches a key when it is released just after its lease has ended': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
     if (!otherStore.watch || (store.traits?.endsWith ?? 'ttl') !== 'ttl') return;
-    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
-    // The waiter knows of the long lease, and so does not poll.
+    const formerGrant = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    // The refusal tells the waiter of the long lease. Hence the waiter does not poll.
     const waiter = new Waiter(context, otherStore, key);
     assert.equal(await waiter.tryAcquire(), undefined, 'two owners have the key');
     const { shortTtlMs } = context.harness;
-    assert.equal(await store.renew(key, former.owner, shortTtlMs), true, 'the holder could not renew');
-    await pause(systemClock, shortTtlMs + RELEASE_DELAY_MS);
-    await store.release(key, former.owner);
+    assert.equal(await store.renew(key, formerGrant.owner, shortTtlMs), true, 'the holder could not renew');
+    await pause(systemClock, shortTtlMs + LATE_RELEASE_MS);
+    await store.release(key, formerGrant.owner);
     await assertSettlesInTime('nobody woke the waiter', waiter.waitForWakeUp(), MAX_WAIT_MS / 2);
     await waiter.acquire();
   },
 
   'calls nobody whose watch has ended, and passes such an owner over': async (context) => {
-    const { store, otherStore, key } = await context.twoStoresAndKey();
-    const former = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
-    const departed = new Waiter(context, otherStore, key);
-    await departed.tryAcquire();
-    departed.end();
-    const { wakes } = departed;
+    const { store, otherStore, key } = await context.openTwoStoresAndKey();
+    const formerGrant = await context.acquire(store, key, { ttlMs: LONG_TTL_MS });
+    const departedWaiter = new Waiter(context, otherStore, key);
+    await departedWaiter.tryAcquire();
+    departedWaiter.end();
+    const { wakeUpCount } = departedWaiter;
     // The core does the same when a caller has waited and gives up.
-    assert.equal(await otherStore.release(key, departed.owner), false, 'two owners have the key');
+    assert.equal(await otherStore.release(key, departedWaiter.owner), false, 'two owners have the key');
     const waiter = new Waiter(context, otherStore, key);
     await waiter.tryAcquire();
-    await store.release(key, former.owner);
+    await store.release(key, formerGrant.owner);
     await waiter.acquire();
-    assert.equal(departed.wakes, wakes, 'somebody was woken after the end of the watch');
+    assert.equal(departedWaiter.wakeUpCount, wakeUpCount, 'somebody was woken after the end of the watch');
   },
 };
 
 const RETRY_INTERVAL_MS = 50;
 /** Milliseconds from the end of a lease to a release that still wakes waiters. */
-const RELEASE_DELAY_MS = 20;
+const LATE_RELEASE_MS = 20;
 
 /** Owner that watches a key from the start. */
 class Waiter {
   readonly owner: string;
-  wakes = 0;
+  wakeUpCount = 0;
   #onWake = (): void => undefined;
   readonly #unwatch: () => void;
 
@@ -88,7 +88,7 @@ class Waiter {
   ) {
     this.owner = context.newOwner();
     const wake = (): void => {
-      this.wakes += 1;
+      this.wakeUpCount += 1;
       this.#onWake();
     };
     this.#unwatch = store.watch?.(key, this.owner, wake) ?? (() => undefined);
@@ -96,7 +96,7 @@ class Waiter {
 
   async tryAcquire(): Promise<Grant | undefined> {
     const { owner } = this;
-    return grantOf(await this.context.tryAcquire(this.store, this.key, { owner, ttlMs: LONG_TTL_MS }));
+    return toGrant(await this.context.tryAcquire(this.store, this.key, { owner, ttlMs: LONG_TTL_MS }));
   }
 
   /** Acquires the key as soon as it is free, and ends the watch. */
@@ -121,7 +121,7 @@ class Waiter {
   waitForWakeUp(): Promise<void> {
     return new Promise((resolve) => {
       this.#onWake = resolve;
-      if (this.wakes > 0) resolve();
+      if (this.wakeUpCount > 0) resolve();
     });
   }
 

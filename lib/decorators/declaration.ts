@@ -30,8 +30,8 @@ export function labelOf({ target, name }: Declaration): string {
 
 /** Returns the first prototype in the chain, beginning with `prototype` itself, that declares the method. */
 export function findDeclaringPrototype(prototype: object, name: string | symbol): object | undefined {
-  for (let owner: object | null = prototype; owner; owner = Object.getPrototypeOf(owner)) {
-    if (Object.hasOwn(owner, name)) return owner;
+  for (let candidate: object | null = prototype; candidate; candidate = Object.getPrototypeOf(candidate)) {
+    if (Object.hasOwn(candidate, name)) return candidate;
   }
   return undefined;
 }

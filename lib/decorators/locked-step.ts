@@ -32,7 +32,7 @@ export interface StepInput {
   readonly needed: unknown;
 }
 
-/** Step and `@Locked` of one method, in whichever order they are declared. */
+/** Step of one method, and the listener of its `@Locked`. Either decorator may run first. */
 interface StepSlot {
   step?: LockedStep;
   /** Listener of the method's `@Locked`; `undefined` while the method has no `@Locked`. */
@@ -67,12 +67,12 @@ export function onLockedStep(declaration: Declaration, onStep: (step: LockedStep
 export function assertStepsLocked(prototype: object): void {
   for (let target: object | null = prototype; target; target = Object.getPrototypeOf(target)) {
     for (const [name, { step, onStep }] of slots.get(target) ?? []) {
-      if (step && !onStep) throw withoutLock(step.decorator, { target, name });
+      if (step && !onStep) throw createUnlockedStepError(step.decorator, { target, name });
     }
   }
 }
 
-export function withoutLock(decorator: string, declaration: Declaration): LockConfigurationError {
+export function createUnlockedStepError(decorator: string, declaration: Declaration): LockConfigurationError {
   const label = labelOf(declaration);
   return new LockConfigurationError(
     `${decorator} ${label} has no @Locked beside it, and never runs without one`,

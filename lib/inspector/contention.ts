@@ -6,15 +6,15 @@ const MAX_TEMPLATES = 200;
 const OTHER_TEMPLATES = '(others)';
 const MINUTE_MS = 60_000;
 const WINDOW_MINUTES = 5;
-/** Age up to which events count for the figures and are in the history. */
+/** Maximum age of the events that the figures count and the history shows. */
 export const WINDOW_MS = WINDOW_MINUTES * MINUTE_MS;
 
 class EventCounts {
   acquired = 0;
-  waitMs = 0;
+  totalWaitMs = 0;
   longestWaitMs = 0;
   released = 0;
-  heldMs = 0;
+  totalHeldMs = 0;
   timedOut = 0;
   lost = 0;
 
@@ -23,20 +23,20 @@ class EventCounts {
     else if (event.type === 'lost') this.lost += 1;
     else if (event.type === 'released') {
       this.released += 1;
-      this.heldMs += event.heldMs;
+      this.totalHeldMs += event.heldMs;
     } else if (event.type === 'acquired' && event.from !== 're-entry') {
       this.acquired += 1;
-      this.waitMs += event.waitedMs;
+      this.totalWaitMs += event.waitedMs;
       this.longestWaitMs = Math.max(this.longestWaitMs, event.waitedMs);
     }
   }
 
   addCounts(other: EventCounts): void {
     this.acquired += other.acquired;
-    this.waitMs += other.waitMs;
+    this.totalWaitMs += other.totalWaitMs;
     this.longestWaitMs = Math.max(this.longestWaitMs, other.longestWaitMs);
     this.released += other.released;
-    this.heldMs += other.heldMs;
+    this.totalHeldMs += other.totalHeldMs;
     this.timedOut += other.timedOut;
     this.lost += other.lost;
   }
@@ -46,9 +46,9 @@ class EventCounts {
     return {
       template,
       acquired,
-      meanWaitMs: Math.round(this.waitMs / Math.max(1, acquired)),
+      meanWaitMs: Math.round(this.totalWaitMs / Math.max(1, acquired)),
       longestWaitMs: Math.round(this.longestWaitMs),
-      meanHoldMs: Math.round(this.heldMs / Math.max(1, this.released)),
+      meanHoldMs: Math.round(this.totalHeldMs / Math.max(1, this.released)),
       timedOut,
       lost,
     };
@@ -70,22 +70,22 @@ export class Contention {
   /** Returns the templates of the last minutes, the one with the longest total wait first. */
   listTemplates(nowMs: number): InspectedTemplate[] {
     this.#removeOldMinutes(Math.floor(nowMs / MINUTE_MS));
-    const sums = new Map<string, EventCounts>();
+    const countsSums = new Map<string, EventCounts>();
     for (const { countsByTemplate } of this.#minutes) {
       for (const [template, counts] of countsByTemplate) {
-        const sum = sums.get(template) ?? new EventCounts();
-        sums.set(template, sum);
+        const sum = countsSums.get(template) ?? new EventCounts();
+        countsSums.set(template, sum);
         sum.addCounts(counts);
       }
     }
-    return [...sums]
-      .toSorted(([, one], [, other]) => other.waitMs - one.waitMs || other.acquired - one.acquired)
+    return [...countsSums]
+      .toSorted(([, one], [, other]) => other.totalWaitMs - one.totalWaitMs || other.acquired - one.acquired)
       .map(([template, sum]) => sum.toInspectedTemplate(template));
   }
 
   #getCountsOfMinute(minute: number): Map<string, EventCounts> {
-    const newest = this.#minutes.at(-1);
-    if (newest?.minute === minute) return newest.countsByTemplate;
+    const newestMinute = this.#minutes.at(-1);
+    if (newestMinute?.minute === minute) return newestMinute.countsByTemplate;
     this.#removeOldMinutes(minute);
     const countsByTemplate = new Map<string, EventCounts>();
     this.#minutes.push({ minute, countsByTemplate });

@@ -26,20 +26,21 @@ export class EventHistory {
 
   /** Adds an event. A trouble that repeats the newest one takes its place, and counts it. */
   addEvent(event: InspectedEvent): void {
-    if (!TROUBLE_TYPES.has(event.type)) return pushBounded(this.#ordinaryEvents, event);
-    const last = this.#troubles.at(-1);
-    const isRepeated = last && isSameTrouble(last, event);
+    if (!TROUBLE_TYPES.has(event.type)) return appendEvent(this.#ordinaryEvents, event);
+    const newestTrouble = this.#troubles.at(-1);
+    const isRepeated = newestTrouble && isSameTrouble(newestTrouble, event);
     if (isRepeated) this.#troubles.pop();
-    const trouble = isRepeated ? { ...event, times: last.times + 1 } : event;
-    pushBounded(this.#troubles, trouble);
+    const trouble = isRepeated ? { ...event, times: newestTrouble.times + 1 } : event;
+    appendEvent(this.#troubles, trouble);
     for (const listener of this.#troubleListeners) listener(trouble);
   }
 
   /** Returns the events of the last minutes, the newest first. */
   readEvents(nowMs: number): { readonly history: InspectedEvent[]; readonly troubles: InspectedEvent[] } {
-    const since = new Date(nowMs - WINDOW_MS).toISOString();
-    const newestFirst = (events: readonly InspectedEvent[]) => events.filter(({ at }) => at >= since).toReversed();
-    return { history: newestFirst(this.#ordinaryEvents), troubles: newestFirst(this.#troubles) };
+    const windowStart = new Date(nowMs - WINDOW_MS).toISOString();
+    const selectNewestFirst = (events: readonly InspectedEvent[]) =>
+      events.filter(({ at }) => at >= windowStart).toReversed();
+    return { history: selectNewestFirst(this.#ordinaryEvents), troubles: selectNewestFirst(this.#troubles) };
   }
 }
 
@@ -55,7 +56,7 @@ function isSameTrouble(one: InspectedEvent, other: InspectedEvent): boolean {
 }
 
 /** Appends an event, and removes the oldest one of a full list. */
-function pushBounded(events: InspectedEvent[], event: InspectedEvent): void {
+function appendEvent(events: InspectedEvent[], event: InspectedEvent): void {
   events.push(event);
   if (events.length > MAX_EVENTS) events.shift();
 }
@@ -110,6 +111,6 @@ function describeEvent(event: LockEvent): string | undefined {
 
 /** Returns the names of a process, such as `api-1 (host:42)`. */
 export function describeProcess({ label, host, pid }: { label?: string; host?: string; pid?: number }): string {
-  const process = host === undefined ? 'an unknown process' : `${host}:${pid}`;
-  return label === undefined ? process : `${label} (${process})`;
+  const processName = host === undefined ? 'an unknown process' : `${host}:${pid}`;
+  return label === undefined ? processName : `${label} (${processName})`;
 }

@@ -12,7 +12,7 @@ import { Contention } from './contention.js';
 import { createInspectedEvent, type EventHistory } from './event-history.js';
 import type { InspectedBackend, InspectedHolder, InspectedKey, InspectedParty } from './inspector-state.js';
 
-/** Maximum number of keys on the page. Each costs the server a query, and nobody reads more. */
+/** Maximum number of keys on the page. Each key costs the server a query, and nobody reads a longer list. */
 const MAX_KEYS = 1_000;
 /** Maximum number of keys that a search compares, which bounds its time. A search for a whole key always finds it. */
 const MAX_SCANNED_KEYS = 100_000;
@@ -39,17 +39,17 @@ export class InspectedService {
   async readBackend(search: string): Promise<InspectedBackend> {
     const { locks, name } = this;
     const holds = new Map(locks.inspect().map((hold) => [this.#removeKeyPrefix(hold.key), hold]));
-    const found = await this.#findKeys(search, holds);
-    const read = await this.#readKeys([...found.keys], holds);
-    const error = found.error ?? read.error;
+    const searchResult = await this.#findKeys(search, holds);
+    const readResult = await this.#readKeys([...searchResult.keys], holds);
+    const error = searchResult.error ?? readResult.error;
     return {
       name,
       kind: locks.backend.name,
       guarantee: locks.backend.guarantee,
       health: locks.health,
       lists: locks.backend.store.keys !== undefined,
-      keys: read.keys,
-      more: found.more,
+      keys: readResult.keys,
+      more: searchResult.hasMoreKeys,
       ...(error === undefined ? {} : { error }),
       templates: this.#contention.listTemplates(new Date().getTime()),
     };
@@ -58,20 +58,21 @@ export class InspectedService {
   /** Finds the keys that contain `search`: first those that this process holds, then those that the server lists. */
   async #findKeys(search: string, holds: ReadonlyMap<string, unknown>) {
     const keys = new Set([...holds.keys()].filter((key) => key.includes(search)).slice(0, MAX_KEYS));
-    let more = keys.size < holds.size && search === '';
+    let hasMoreKeys = keys.size < holds.size && search === '';
     if (search !== '') keys.add(search);
-    if (!this.locks.backend.store.keys) return { keys, more };
-    let scanned = 0;
+    if (!this.locks.backend.store.keys) return { keys, hasMoreKeys };
+    let scannedCount = 0;
     try {
       for await (const key of this.locks.keys()) {
-        scanned += 1;
-        more = scanned > MAX_SCANNED_KEYS || (keys.size >= MAX_KEYS && key.includes(search) && !keys.has(key));
-        if (more) break;
+        scannedCount += 1;
+        hasMoreKeys =
+          scannedCount > MAX_SCANNED_KEYS || (keys.size >= MAX_KEYS && key.includes(search) && !keys.has(key));
+        if (hasMoreKeys) break;
         if (key.includes(search)) keys.add(key);
       }
-      return { keys, more };
+      return { keys, hasMoreKeys };
     } catch (error) {
-      return { keys, more: false, error: errorText(error) };
+      return { keys, hasMoreKeys: false, error: errorText(error) };
     }
   }
 
@@ -80,6 +81,7 @@ export class InspectedService {
     const inspectedKeys: InspectedKey[] = [];
     let error: string | undefined;
     const remainingKeys = keys.values();
+    /** Reads keys one after the other. Several calls share the iterator, so that each key is read once. */
     const readKeysOneByOne = async (): Promise<void> => {
       for (const key of remainingKeys) {
         const hold = holds.get(key);

@@ -124,9 +124,9 @@ export function createInspectorController(
       this.#sendAnswer(reply, 'application/json; charset=utf-8', JSON.stringify(value));
     }
 
-    #sendAnswer(reply: Reply, type: string, body: string, more: Record<string, string> = {}): void {
+    #sendAnswer(reply: Reply, type: string, body: string, extraHeaders: Record<string, string> = {}): void {
       const { httpAdapter } = this.host;
-      const headers = { ...HEADERS, 'Content-Type': type, ...more };
+      const headers = { ...HEADERS, 'Content-Type': type, ...extraHeaders };
       for (const [name, value] of Object.entries(headers)) httpAdapter.setHeader(reply, name, value);
       httpAdapter.reply(reply, body, 200);
     }

@@ -16,7 +16,7 @@ export class LockInspector implements OnModuleInit, OnModuleDestroy {
   readonly #history = new EventHistory();
   readonly #services = new Map<string, InspectedService>();
   readonly #endStreams = new Set<() => void>();
-  /** Readings under way, by search: viewers at the same time share one, so that they cost the server no more. */
+  /** Readings under way, by search. Viewers at the same time share a reading, so that they cost the server no more queries. */
   readonly #readings = new Map<string, Promise<InspectorState>>();
 
   constructor(private readonly discovery: DiscoveryService) {}

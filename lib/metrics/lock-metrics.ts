@@ -31,6 +31,7 @@ type Labels = Record<(typeof LABELS)[number], string>;
 /** Metrics of this process, by registry and prefix. */
 const metricsByRegistry = new WeakMap<Registry, Map<string, LockMetrics>>();
 
+/** Service whose locks the gauges count. */
 interface ObservedLocks {
   readonly service: LockService;
   readonly backend: string;
@@ -55,9 +56,9 @@ export class LockMetrics {
   /** Returns the metrics of a registry and prefix. Several applications of a process share them. The first call creates them. */
   static of(options: LockMetricsOptions = {}): LockMetrics {
     const { register = globalRegister, prefix = DEFAULT_PREFIX } = options;
-    const byPrefix = metricsByRegistry.get(register) ?? new Map<string, LockMetrics>();
-    const metrics = byPrefix.get(prefix) ?? new LockMetrics(options);
-    metricsByRegistry.set(register, byPrefix.set(prefix, metrics));
+    const metricsByPrefix = metricsByRegistry.get(register) ?? new Map<string, LockMetrics>();
+    const metrics = metricsByPrefix.get(prefix) ?? new LockMetrics(options);
+    metricsByRegistry.set(register, metricsByPrefix.set(prefix, metrics));
     return metrics;
   }
 
@@ -65,27 +66,27 @@ export class LockMetrics {
     const { register = globalRegister, prefix = DEFAULT_PREFIX } = options;
     const { waitBuckets = DEFAULT_WAIT_BUCKETS, holdBuckets = DEFAULT_HOLD_BUCKETS } = options;
     const registers = [register];
-    const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
+    const createCounter = <Label extends string>(name: string, help: string, labelNames: readonly Label[]) =>
       new Counter({ name: `${prefix}${name}_total`, help, labelNames, registers });
-    const histogram = (name: string, help: string, buckets: readonly number[]) =>
+    const createHistogram = (name: string, help: string, buckets: readonly number[]) =>
       new Histogram({ name: `${prefix}${name}_seconds`, help, labelNames: LABELS, buckets: [...buckets], registers });
-    this.#acquisitions = counter('acquisitions', 'Locks that callers got', [...LABELS, 'from']);
-    this.#waits = histogram('wait', 'How long callers waited for the locks that they got', waitBuckets);
-    this.#holds = histogram('hold', 'How long locks were held', holdBuckets);
-    this.#timeouts = counter('timeouts', 'Callers who waited in vain', LABELS);
-    this.#losses = counter('losses', 'Locks that were lost before their work was done', [...LABELS, 'reason']);
-    this.#lateRenewals = counter('late_renewals', 'Renewals that failed or were late', LABELS);
-    this.#failures = counter('backend_failures', 'Requests that failed', ['backend', 'operation']);
-    const gauge = (name: string, help: string, collect?: (this: Gauge) => void) =>
+    this.#acquisitions = createCounter('acquisitions', 'Locks that callers got', [...LABELS, 'from']);
+    this.#waits = createHistogram('wait', 'How long callers waited for the locks that they got', waitBuckets);
+    this.#holds = createHistogram('hold', 'How long locks were held', holdBuckets);
+    this.#timeouts = createCounter('timeouts', 'Callers who waited in vain', LABELS);
+    this.#losses = createCounter('losses', 'Locks that were lost before their work was done', [...LABELS, 'reason']);
+    this.#lateRenewals = createCounter('late_renewals', 'Renewals that failed or were late', LABELS);
+    this.#failures = createCounter('backend_failures', 'Requests that failed', ['backend', 'operation']);
+    const createGauge = (name: string, help: string, collect?: (this: Gauge) => void) =>
       new Gauge({ name: prefix + name, help, labelNames: LABELS, registers, ...(collect ? { collect } : {}) });
-    this.#waiting = gauge('waiting', 'Callers who wait now');
+    this.#waiting = createGauge('waiting', 'Callers who wait now');
     const observedLocks = this.#observedLocks;
-    gauge('held', 'Locks that are held now', function () {
+    createGauge('held', 'Locks that are held now', function () {
       this.reset();
       for (const { service, labelsOf } of observedLocks)
         for (const { key } of service.inspect()) this.inc(labelsOf(key));
     });
-    gauge('backend_up', '1: the backend answers; 0: it does not, or was not asked yet', function () {
+    createGauge('backend_up', '1: the backend answers; 0: it does not, or was not asked yet', function () {
       for (const { service, backend } of observedLocks) this.set({ backend }, service.health.status === 'up' ? 1 : 0);
     });
   }
@@ -98,12 +99,12 @@ export class LockMetrics {
       backend,
       template: templateLabels.labelFor(key.slice(service.keyPrefix.length)),
     });
-    const entry = { service, backend, labelsOf };
-    const stop = service.observe(this.#createObserver(entry));
-    this.#observedLocks.add(entry);
+    const observedLocks = { service, backend, labelsOf };
+    const stop = service.observe(this.#createObserver(observedLocks));
+    this.#observedLocks.add(observedLocks);
     return () => {
       stop();
-      this.#observedLocks.delete(entry);
+      this.#observedLocks.delete(observedLocks);
     };
   }
 

@@ -10,14 +10,14 @@ import { LockService } from 'nestjs-distributed-lock/core';
 import { postgres } from 'nestjs-distributed-lock/postgres';
 import { redis } from 'nestjs-distributed-lock/redis';
 import { tableStatements } from 'nestjs-distributed-lock/sql';
-import { type Outcome, runCommand } from '../../lib/command/run-command.js';
+import { type CommandOutcome, runCommand } from '../../lib/command/run-command.js';
 import { Client } from 'pg';
 import { openConnection } from '../backends/sql/databases.js';
 import { PostgresServer } from '../servers/postgres-server.js';
 import { RedisServer } from '../servers/redis-server.js';
 
-const run = (...args: string[]): Promise<Outcome> => runCommand(args, {});
-const asJson = ({ output }: Outcome): unknown => JSON.parse(output);
+const run = (...args: string[]): Promise<CommandOutcome> => runCommand(args, {});
+const asJson = ({ output }: CommandOutcome): unknown => JSON.parse(output);
 
 describe('a command that is called wrongly', () => {
   it.each([
@@ -40,10 +40,10 @@ describe('a command that is called wrongly', () => {
     [['status', '--url', 'sqlite::memory:'], /the path of a SQLite file/u],
     [['doctor', '--verbose'], /Unknown option/u],
   ])('ends with 2 and says why: %j', async (args, why) => {
-    const { code, output, complaint } = await run(...args);
+    const { code, output, errorOutput } = await run(...args);
     expect({ code, output }).toEqual({ code: 2, output: '' });
-    expect(complaint).toMatch(why);
-    expect(complaint).not.toContain('secret');
+    expect(errorOutput).toMatch(why);
+    expect(errorOutput).not.toContain('secret');
   });
 
   it('shows its usage to who asks for it', async () => {
@@ -86,7 +86,7 @@ describe('sql', () => {
 
 describe('on PostgreSQL', () => {
   let server: PostgresServer;
-  const on = (...args: string[]): Promise<Outcome> => runCommand(args, { LOCK_URL: server.url });
+  const on = (...args: string[]): Promise<CommandOutcome> => runCommand(args, { LOCK_URL: server.url });
   const ask = async (sql: string): Promise<void> => {
     const connection = await openConnection('postgres', server.url);
     await connection.ask(sql);
@@ -100,9 +100,9 @@ describe('on PostgreSQL', () => {
 
   it('status and doctor say what to do about missing tables; migrate makes them, again and again', async () => {
     for (const command of ['status', 'doctor']) {
-      const { code, complaint } = await on(command);
+      const { code, errorOutput } = await on(command);
       expect(code).toBe(1);
-      expect(complaint).toMatch(/distributed_lock cannot be used.*npx nestjs-distributed-lock migrate/u);
+      expect(errorOutput).toMatch(/distributed_lock cannot be used.*npx nestjs-distributed-lock migrate/u);
     }
     await expect(on('migrate')).resolves.toMatchObject({ code: 0 });
     await expect(on('migrate')).resolves.toMatchObject({ code: 0 });
@@ -115,9 +115,9 @@ describe('on PostgreSQL', () => {
     await client.connect();
     await client.query('create schema other');
     await client.query('create table other.distributed_lock_fence (resource text primary key, token text)');
-    const { code, complaint } = await run('migrate', '--url', url);
+    const { code, errorOutput } = await run('migrate', '--url', url);
     expect(code).toBe(1);
-    expect(complaint).toMatch(/other\.distributed_lock_fence .*token is text, and must be bigint.*Drop it/u);
+    expect(errorOutput).toMatch(/other\.distributed_lock_fence .*token is text, and must be bigint.*Drop it/u);
     await client.query('drop table other.distributed_lock_fence');
     await client.end();
     await expect(run('migrate', '--url', url)).resolves.toMatchObject({ code: 0 });
@@ -127,20 +127,20 @@ describe('on PostgreSQL', () => {
   it('migrate may run in several processes at once, and by a user who may create nothing once the tables are there', async () => {
     const names = ['--table', 'race', '--fence', 'race_fence'];
     const outcomes = await Promise.all(Array.from({ length: 8 }, () => on('migrate', ...names)));
-    expect(outcomes.map(({ code, complaint }) => complaint ?? code)).toEqual(outcomes.map(() => 0));
+    expect(outcomes.map(({ code, errorOutput }) => errorOutput ?? code)).toEqual(outcomes.map(() => 0));
     await ask('create role app login');
     await ask('grant select, insert, update on race, race_fence to app');
     const url = Object.assign(new URL(server.url), { username: 'app' }).href;
     await expect(on('migrate', ...names, '--url', url)).resolves.toMatchObject({ code: 0 });
     const refused = await on('migrate', '--table', 'new', '--url', url);
-    expect(refused).toMatchObject({ code: 1, complaint: expect.stringMatching(/permission denied for schema/u) });
+    expect(refused).toMatchObject({ code: 1, errorOutput: expect.stringMatching(/permission denied for schema/u) });
   });
 
   it('migrate never says that a table is there which is none of ours', async () => {
     await ask('create table alien (n integer)');
-    const { code, complaint } = await on('migrate', '--table', 'alien');
+    const { code, errorOutput } = await on('migrate', '--table', 'alien');
     expect(code).toBe(1);
-    expect(complaint).toMatch(/the table alien cannot be used for locks/u);
+    expect(errorOutput).toMatch(/the table alien cannot be used for locks/u);
   });
 
   it('status tells who has which key, and how many wait', async () => {
@@ -197,10 +197,10 @@ describe('on Redis', () => {
   });
 
   it('ends with 1 where nobody answers, and tells no password', async () => {
-    const { code, output, complaint } = await run('doctor', '--url', 'redis://:secret@localhost:1');
+    const { code, output, errorOutput } = await run('doctor', '--url', 'redis://:secret@localhost:1');
     expect(code).toBe(1);
-    expect(`${output}${complaint}`).toMatch(/ECONNREFUSED/u);
-    expect(`${output}${complaint}`).not.toContain('secret');
+    expect(`${output}${errorOutput}`).toMatch(/ECONNREFUSED/u);
+    expect(`${output}${errorOutput}`).not.toContain('secret');
   });
 });
 
@@ -210,7 +210,7 @@ describe('on SQLite', () => {
     try {
       const outcome = await run('migrate', '--url', `sqlite:${join(directory, 'locks.db')}`);
       if (process.getBuiltinModule('node:sqlite')) expect(outcome).toMatchObject({ code: 0 });
-      else expect(outcome.complaint).toMatch(/npm install better-sqlite3/u);
+      else expect(outcome.errorOutput).toMatch(/npm install better-sqlite3/u);
     } finally {
       await rm(directory, { recursive: true });
     }

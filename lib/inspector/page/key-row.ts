@@ -14,7 +14,7 @@ import {
 
 const MAX_EVENTS = 30;
 
-/** The row of one key, and the row of its details while it is expanded. Lasts as long as the key, to keep the focus. */
+/** The row of one key, and the row of its details while it is expanded. Is kept while the key is listed, to keep the focus. */
 export class KeyRow {
   readonly element: HTMLTableRowElement;
   readonly #keyButton = createElement('button', { type: 'button', className: 'key' });
@@ -48,15 +48,15 @@ export class KeyRow {
   show(state: InspectorState, entry: ListedKey, isExpanded: boolean): HTMLTableRowElement[] {
     const { key, prefix, template, holder, here } = entry;
     const { held, left, token, waiting } = this.#cells;
-    const isUncertain = here !== undefined && here.state !== 'held';
+    const isInDoubt = here !== undefined && here.state !== 'held';
     this.entry = entry;
     setText(this.#keyButton, prefix + shortenKey(key));
     this.#keyButton.title = template;
     this.#keyButton.ariaExpanded = String(isExpanded);
     setText(this.#cells.holder, describeHolders(entry));
     setText(held, formatDuration(measureHold(entry, state.at)));
-    setText(left, isUncertain ? here.state : formatDuration(holder?.leftMs));
-    left.className = isUncertain ? 'bad' : '';
+    setText(left, isInDoubt ? here.state : formatDuration(holder?.leftMs));
+    left.className = isInDoubt ? 'bad' : '';
     setText(token, here?.fencingToken ?? holder?.fencingToken ?? '–');
     setText(waiting, String(countWaiters(entry)));
     waiting.className = countWaiters(entry) > 0 ? 'contended' : 'quiet';
@@ -87,11 +87,11 @@ function createDetails(state: InspectorState, entry: ListedKey): HTMLTableCellEl
   const events = [...state.troubles, ...state.history]
     .filter((event) => event.backend === backend && event.key === key)
     .toSorted((a, b) => (a.at < b.at ? 1 : -1));
-  const about = `template ${shortenKey(template)}${holder ? `, owner ${holder.owner}` : ''}`;
+  const identityText = `template ${shortenKey(template)}${holder ? `, owner ${holder.owner}` : ''}`;
   const cell = createElement('td', { className: 'details', colSpan: 7 });
   if (isLongKey(key))
     cell.append(createElement('p', {}, createElement('code', { className: 'whole' }, escapeKey(key))));
-  cell.append(createElement('p', { className: 'quiet' }, about));
+  cell.append(createElement('p', { className: 'quiet' }, identityText));
   if (holders) {
     const leftTexts = holders.map((one) => `${describeParty(one)}, ${formatDuration(one.leftMs)} left`);
     appendList(cell, 'Held by', leftTexts.map(createLine));

@@ -22,14 +22,14 @@ export class KeysTable {
 
   show(state: InspectorState): void {
     const entries = listKeys(state, this.#search.value, this.#order.value);
-    const shown = new Map<string, KeyRow>();
+    const shownRows = new Map<string, KeyRow>();
     const elements = entries.flatMap((entry) => {
       const id = JSON.stringify([entry.backend, entry.key]);
       const row = this.#rows.get(id) ?? new KeyRow(entry, () => this.#toggle(id), this.onFree);
-      shown.set(id, row);
+      shownRows.set(id, row);
       return row.show(state, entry, this.#expandedIds.has(id));
     });
-    this.#rows = shown;
+    this.#rows = shownRows;
     placeRows(this.#body, elements);
     const hasMore = state.backends.some(({ more }) => more);
     setText(
@@ -49,13 +49,13 @@ export class KeysTable {
 
   /** Returns the reasons why keys may be missing from the table, or an empty text. */
   #describeGaps({ backends }: InspectorState, entryCount: number): string {
-    const unlisted = backends.filter(({ lists }) => !lists).map(({ name }) => name);
+    const backendsWithoutList = backends.filter(({ lists }) => !lists).map(({ name }) => name);
     const notes = [];
     if (entryCount === 0)
       notes.push(this.#search.value === '' ? 'No key is held.' : 'No key that is held contains this.');
     if (backends.some(({ more }) => more)) notes.push('There are more keys: find one by a part of its name.');
-    if (unlisted.length > 0) {
-      notes.push(`No server lists the keys of ${unlisted.join(', ')}: those of this process are shown.`);
+    if (backendsWithoutList.length > 0) {
+      notes.push(`No server lists the keys of ${backendsWithoutList.join(', ')}: those of this process are shown.`);
       notes.push('Find another by its whole name.');
     }
     return notes.join(' ');
@@ -64,11 +64,12 @@ export class KeysTable {
 
 /** Moves only rows that are out of place, and gives the focus back to an element that was moved. */
 function placeRows(body: HTMLElement, rows: readonly HTMLElement[]): void {
-  const focused = document.activeElement;
+  const focusedElement = document.activeElement;
   for (const [index, row] of rows.entries()) {
-    const present = body.children.item(index);
-    if (present !== row) body.insertBefore(row, present);
+    const presentRow = body.children.item(index);
+    if (presentRow !== row) body.insertBefore(row, presentRow);
   }
   while (body.children.length > rows.length) body.lastElementChild?.remove();
-  if (focused instanceof HTMLElement && focused.isConnected && document.activeElement !== focused) focused.focus();
+  if (focusedElement instanceof HTMLElement && focusedElement.isConnected && document.activeElement !== focusedElement)
+    focusedElement.focus();
 }

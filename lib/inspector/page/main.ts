@@ -9,7 +9,7 @@ import { showOverview, showTroubles } from './overview.js';
 import { describeError } from './texts.js';
 
 const REFRESH_MS = 2_000;
-/** Factor by which the rest after an answer is longer than the wait for it, so that a slow server gets less to do. */
+/** Factor by which the pause after an answer is longer than the wait for the answer, so that a slow server gets less to do. */
 const REST_FACTOR = 5;
 /** Milliseconds without a keystroke after which the server is asked for the search. */
 const TYPING_PAUSE_MS = 250;
@@ -18,15 +18,15 @@ const search = getElement('search', HTMLInputElement);
 const connection = getElement('connection', HTMLElement);
 const table = new KeysTable(showKeys, (entry, row) => void freeAndRefresh(entry, row));
 let state: InspectorState | undefined;
-let reading = new AbortController();
+let readingController = new AbortController();
 let refreshTimer: ReturnType<typeof setTimeout> | undefined;
 
 /** Reads and shows the state, and does so again after a while unless nobody sees the page. */
 async function refresh(): Promise<void> {
   clearTimeout(refreshTimer);
-  reading.abort();
-  reading = new AbortController();
-  const { signal } = reading;
+  readingController.abort();
+  readingController = new AbortController();
+  const { signal } = readingController;
   const startMs = performance.now();
   try {
     state = await readState(search.value, signal);
@@ -61,7 +61,7 @@ async function freeAndRefresh(entry: ListedKey, row: HTMLElement): Promise<void>
   await refresh();
 }
 
-/** Adds a trouble, in place of the newest one if it is the same once more. */
+/** Adds a trouble. A repetition takes the place of the newest trouble. */
 function addTrouble(trouble: InspectedEvent): void {
   if (!state) return;
   const others = trouble.times > 1 ? state.troubles.slice(1) : state.troubles;

@@ -2,7 +2,7 @@ import { getElement, setText } from './elements.js';
 
 const notice = getElement('notice', HTMLElement);
 
-/** Shows a text above the keys, of a failure unless it is `good`. */
+/** Shows a text above the keys. The text tells a failure unless `kind` is `good`. */
 export function showNotice(text: string, kind: 'good' | '' = ''): void {
   setText(notice, text);
   notice.className = kind;

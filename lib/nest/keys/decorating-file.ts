@@ -1,22 +1,23 @@
-const THIS_FILE = /nest\/keys\/decorating-file\.[jt]s$/u;
+const THIS_FILE_PATTERN = /nest\/keys\/decorating-file\.[jt]s$/u;
 /** Packages that call decorators on behalf of the class. */
-const DECORATING_PACKAGES = /\/node_modules\/(?:@nestjs\/common|reflect-metadata|tslib)\//u;
-const TYPESCRIPT_FILE = /\.[cm]?tsx?(?:[?#].*)?$/u;
+const DECORATING_PACKAGE_PATTERN = /\/node_modules\/(?:@nestjs\/common|reflect-metadata|tslib)\//u;
+const TYPESCRIPT_FILE_PATTERN = /\.[cm]?tsx?(?:[?#].*)?$/u;
 /** Number of stack frames to read: more than decorators and module loaders put on the stack. */
-const MAX_FRAMES = 50;
+const MAX_STACK_FRAMES = 50;
 
 /**
  * Returns whether the file of the class that is being decorated was compiled while it was loaded, as by tsx. The runtime
- * then names the TypeScript file. No such compiler renames arguments. Source maps do not change these names.
+ * then names the TypeScript file. A compiler of this kind keeps the names of arguments. Source maps do not change the file
+ * names that this function reads.
  */
 export function isDecoratedInTypeScript(): boolean {
   const [thisFile = '', ...callingFiles] = readStackFiles();
-  if (!THIS_FILE.test(thisFile)) return false;
-  const libraryFolder = thisFile.replace(THIS_FILE, '');
+  if (!THIS_FILE_PATTERN.test(thisFile)) return false;
+  const libraryFolder = thisFile.replace(THIS_FILE_PATTERN, '');
   const decoratingFile = callingFiles.find(
-    (file) => !file.startsWith(libraryFolder) && !DECORATING_PACKAGES.test(file),
+    (file) => !file.startsWith(libraryFolder) && !DECORATING_PACKAGE_PATTERN.test(file),
   );
-  return decoratingFile !== undefined && TYPESCRIPT_FILE.test(decoratingFile);
+  return decoratingFile !== undefined && TYPESCRIPT_FILE_PATTERN.test(decoratingFile);
 }
 
 /** Returns the files of the calls on the stack, the last call first. */
@@ -25,7 +26,7 @@ function readStackFiles(): readonly string[] {
   const prepareStackTrace: unknown = Reflect.get(Error, 'prepareStackTrace');
   let files: readonly string[] = [];
   // `Reflect.set` does not throw where the application has frozen `Error`.
-  Reflect.set(Error, 'stackTraceLimit', MAX_FRAMES);
+  Reflect.set(Error, 'stackTraceLimit', MAX_STACK_FRAMES);
   Reflect.set(Error, 'prepareStackTrace', (_error: Error, frames: readonly NodeJS.CallSite[]) => {
     files = frames.map((frame) => (frame.getFileName() ?? '').replaceAll('\\', '/'));
     return '';

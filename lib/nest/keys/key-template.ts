@@ -1,21 +1,22 @@
 import { assertKey, LockConfigurationError, quote } from '../../core/index.js';
 
-/** PlaceholderPath of a placeholder, split at its dots: `['dto', 'sku']` for `:dto.sku`. */
+/** Path of a placeholder, split at its dots: `['dto', 'sku']` for `:dto.sku`. */
 export type PlaceholderPath = readonly [head: string, ...rest: string[]];
 
-const PATH_SOURCE = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[\p{ID_Continue}$]+)*`;
+const PATH_PATTERN_SOURCE = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*(?:\.[\p{ID_Continue}$]+)*`;
 /** Pattern of escapes and placeholders. Without braces, a name ends before trailing underscores: `:a_:b` has two. */
 const TOKEN_PATTERN = new RegExp(
-  String.raw`\\(?<escaped>[\\:])|:\{(?<braced>[^}]*)\}|:(?<bare>${PATH_SOURCE}(?<!_))`,
+  String.raw`\\(?<escaped>[\\:])|:\{(?<braced>[^}]*)\}|:(?<bare>${PATH_PATTERN_SOURCE}(?<!_))`,
   'gu',
 );
-const PATH_PATTERN = new RegExp(`^${PATH_SOURCE}$`, 'u');
+const PATH_PATTERN = new RegExp(`^${PATH_PATTERN_SOURCE}$`, 'u');
 
 /**
  * Template such as `lock_sale_:id`, split at its placeholders. A placeholder is `:id`, `:dto.sku` or, where letters follow,
  * `:{id}st`. `\\:` stands for a colon, `\\\\` for a backslash. A colon that no name follows stands for itself.
  */
 export interface KeyTemplate {
+  /** Template as it is written in the decorator. */
   readonly source: string;
   /** Text before the first placeholder. */
   readonly prefix: string;
@@ -25,18 +26,23 @@ export interface KeyTemplate {
 /** @throws LockConfigurationError with the option `key`: the template can never make a valid key */
 export function parseTemplate(source: string): KeyTemplate {
   if (typeof source !== 'string') assertKey(source);
-  const texts = [''];
   const paths: PlaceholderPath[] = [];
-  let end = 0;
+  let prefix = '';
+  const textsAfter: string[] = [];
+  const appendText = (text: string): void => {
+    if (textsAfter.length === 0) prefix += text;
+    else textsAfter.push(textsAfter.pop() + text);
+  };
+  let matchEnd = 0;
   for (const match of source.matchAll(TOKEN_PATTERN)) {
     const { escaped, braced, bare = '' } = match.groups ?? {};
-    texts.push(texts.pop() + source.slice(end, match.index) + (escaped ?? ''));
-    end = match.index + match[0].length;
+    appendText(source.slice(matchEnd, match.index) + (escaped ?? ''));
+    matchEnd = match.index + match[0].length;
     if (escaped !== undefined) continue;
-    texts.push('');
+    textsAfter.push('');
     paths.push(parsePath(braced ?? bare, source));
   }
-  const [prefix, ...textsAfter] = [...texts.slice(0, -1), texts.at(-1) + source.slice(end)];
+  appendText(source.slice(matchEnd));
   // The text after a placeholder marks the end of its value, which may contain `%` escapes.
   if (textsAfter.slice(0, -1).includes('')) throw templateError('two placeholders need something between them', source);
   if (textsAfter.some((text) => text.startsWith('%'))) throw templateError('a "%" cannot follow a placeholder', source);

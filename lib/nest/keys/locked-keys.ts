@@ -20,8 +20,8 @@ export type KeyFunction<Args extends unknown[] = never[]> = (...args: Args) => s
 /** Key, keys or key function, as `@Locked` takes them. */
 export type KeySource = string | readonly WantedKey[] | KeyFunction;
 
-/** Arguments of a call, and the context of the request that the call handles. */
-type CallInput = Parameters<ValueReader>;
+/** Makes a key from the arguments of a call and the context of the request that the call handles. */
+type KeyRenderer<Key> = (...input: Parameters<ValueReader>) => Key;
 
 /** Maximum length of one value, checked before the value is encoded. It is longer than any key may be. */
 const MAX_VALUE_LENGTH = 4096;
@@ -30,30 +30,30 @@ const PLAIN_TEXT_PATTERN = /^[\p{L}\p{M}\p{N}.@-]*$/u;
 
 /** Makes the keys for the calls of one method, from the templates or the key function of `@Locked`. */
 export class LockedKeys {
-  readonly #makeKeys: (instance: object, ...call: CallInput) => readonly WantedKey[];
+  readonly #makeKeys: (instance: object, ...input: Parameters<ValueReader>) => readonly WantedKey[];
   /** Templates of the keys; empty where a function makes the keys. */
   readonly templates: readonly KeyTemplate[] = [];
   readonly #resolver: PlaceholderResolver;
   readonly #declaredKeys: readonly WantedKey[] = [];
 
-  constructor(source: KeySource, declaration: Declaration, method: Method, owner: string) {
-    const resolver = new PlaceholderResolver(declaration, method, owner);
+  constructor(source: KeySource, declaration: Declaration, method: Method, methodLabel: string) {
+    const resolver = new PlaceholderResolver(declaration, method, methodLabel);
     this.#resolver = resolver;
     if (typeof source === 'function') {
       this.#makeKeys = (instance, args) => toValidKeys(Reflect.apply(source, instance, args));
       return;
     }
     this.#declaredKeys = typeof source === 'string' ? [source] : source;
-    if (this.#declaredKeys.length === 0) throw new LockConfigurationError(`${owner} is locked by no key at all`, 'key');
+    if (this.#declaredKeys.length === 0)
+      throw new LockConfigurationError(`${methodLabel} is locked by no key at all`, 'key');
     this.templates = this.#declaredKeys.map((key) => parseTemplate(isKeyClaim(key) ? key.key : key));
-    const renderers = this.templates.map((template, index) => {
-      const render = compileTemplate(template, owner, (path) => resolver.valueSource(path));
+    const renderers = this.templates.map((template, index): KeyRenderer<WantedKey> => {
+      const render = compileTemplate(template, methodLabel, (path) => resolver.getValueSource(path));
       const declaredKey = this.#declaredKeys[index];
-      return isKeyClaim(declaredKey)
-        ? (...call: CallInput): WantedKey => ({ ...declaredKey, key: render(...call) })
-        : render;
+      if (!isKeyClaim(declaredKey)) return render;
+      return (args, context) => ({ ...declaredKey, key: render(args, context) });
     });
-    this.#makeKeys = (_, ...call) => renderers.map((render) => render(...call));
+    this.#makeKeys = (_instance, args, context) => renderers.map((render) => render(args, context));
   }
 
   /**
@@ -72,8 +72,8 @@ export class LockedKeys {
   }
 
   /** @throws LockConfigurationError when the claim of a key contradicts the other options */
-  assertClaims(options: AcquireOptions, resolve: (options?: AcquireOptions) => Readonly<ResolvedOptions>): void {
-    if (this.#declaredKeys.some(isKeyClaim)) resolveKeys(this.#declaredKeys, options, resolve);
+  assertClaims(options: AcquireOptions, resolveOptions: (options?: AcquireOptions) => Readonly<ResolvedOptions>): void {
+    if (this.#declaredKeys.some(isKeyClaim)) resolveKeys(this.#declaredKeys, options, resolveOptions);
   }
 
   /** Whether the method has several templates. A key function may return several keys all the same. */
@@ -95,13 +95,13 @@ export class LockedKeys {
  */
 export function compileTemplate(
   { source, prefix, placeholders }: KeyTemplate,
-  owner: string,
-  sourceOf: (path: PlaceholderPath) => number | ValueReader,
-): (...call: CallInput) => string {
+  methodLabel: string,
+  getValueSource: (path: PlaceholderPath) => number | ValueReader,
+): KeyRenderer<string> {
   const parts = placeholders.map(({ path, textAfter }) => {
     const [delimiter = ''] = textAfter;
-    const label = `:${path.join('.')} in ${quote(source)} (${owner})`;
-    return { valueSource: sourceOf(path), textAfter, delimiter, label };
+    const label = `:${path.join('.')} in ${quote(source)} (${methodLabel})`;
+    return { valueSource: getValueSource(path), textAfter, delimiter, label };
   });
   return (args, context) => {
     let key = prefix;

@@ -37,16 +37,16 @@ const PLAIN_TYPES: ReadonlySet<unknown> = new Set([String, Number, Boolean, BigI
 export class PlaceholderResolver {
   /** Positions of arguments by name; `ambiguous` where two parameters have the name. */
   readonly #positions: ReadonlyMap<string, number | 'ambiguous'>;
-  readonly #arguments: ArgumentNames;
+  readonly #argumentNames: ArgumentNames;
   readonly #lockPositions: ReadonlySet<number>;
   /** Positions of parameters with `@Param`. */
   readonly #routePositions: ReadonlySet<number>;
-  readonly #types: readonly unknown[] | undefined;
+  readonly #parameterTypes: readonly unknown[] | undefined;
 
   constructor(
     declaration: Declaration,
     method: Method,
-    private readonly owner: string,
+    private readonly methodLabel: string,
   ) {
     const { keyPositions, lockPositions } = getParameterMetadata(declaration);
     // The class still has the original method while decorators below this one have wrapped it already.
@@ -54,11 +54,11 @@ export class PlaceholderResolver {
     const innermostMethod = unwrapMethod(isMethod(originalMethod) ? originalMethod : method);
     const classSource = Function.prototype.toString.call(declaration.target.constructor);
     const keepsNames = (): boolean => showsKeptNames(classSource) || isDecoratedInTypeScript();
-    this.#arguments = readArgumentNames(Function.prototype.toString.call(innermostMethod), keepsNames);
+    this.#argumentNames = readArgumentNames(Function.prototype.toString.call(innermostMethod), keepsNames);
     this.#lockPositions = lockPositions;
     this.#routePositions = getRouteParameterPositions(declaration);
-    this.#types = getParameterTypes(declaration);
-    const argumentPositions = this.#arguments.names.flatMap((name, index): [string, number][] =>
+    this.#parameterTypes = getParameterTypes(declaration);
+    const argumentPositions = this.#argumentNames.names.flatMap((name, index): [string, number][] =>
       name ? [[name, index]] : [],
     );
     this.#positions = new Map([...argumentPositions, ...getNamedParameterPositions(declaration), ...keyPositions]);
@@ -68,7 +68,7 @@ export class PlaceholderResolver {
    * Returns the position of the argument that is the value, or a function that reads the value. The function returns
    * `undefined` when nothing has the name.
    */
-  valueSource([head, ...rest]: PlaceholderPath): number | ValueReader {
+  getValueSource([head, ...rest]: PlaceholderPath): number | ValueReader {
     const position = this.#positions.get(head);
     if (typeof position === 'number') {
       if (this.#routePositions.has(position)) return (args) => joinWildcard(readPath(args[position], rest));
@@ -92,10 +92,13 @@ export class PlaceholderResolver {
     if (position === 'ambiguous') {
       throw this.#keyError(`two parameters are called "${head}"; name the one that is meant by @LockKey('${head}')`);
     }
-    if (position !== undefined) return rest.length === 0 ? this.#assertPlainType(head, position) : undefined;
+    if (position !== undefined) {
+      if (rest.length === 0) this.#assertPlainType(head, position);
+      return;
+    }
     if (REQUEST_PARTS.has(head) && rest.length > 0 && mayBeHandler(method)) return;
     if (rest.length === 0 && routeHasParameter(method, classRef, head, routePrefixes)) return;
-    if (!this.#isDoubtful(head) && (isMessageHandler(method) || this.#mayHaveObjectArgument())) return;
+    if (!this.#mayBeMinified(head) && (isMessageHandler(method) || this.#mayHaveObjectArgument())) return;
     throw this.#keyError(
       `:${[head, ...rest].join('.')} is a placeholder, and there is no @LockKey('${head}'), no parameter, argument or ` +
         `route parameter of that name. ${this.#getAdvice(head)}`,
@@ -104,7 +107,7 @@ export class PlaceholderResolver {
 
   /** @throws LockConfigurationError when the argument's type cannot stand in a key, and has no `toJSON` */
   #assertPlainType(name: string, position: number): void {
-    const type = this.#types?.[position];
+    const type = this.#parameterTypes?.[position];
     if (typeof type !== 'function' || UNKNOWN_TYPES.has(type) || PLAIN_TYPES.has(type)) return;
     if (this.#routePositions.has(position) && type === Array) return;
     const prototype: unknown = type.prototype;
@@ -116,13 +119,13 @@ export class PlaceholderResolver {
   }
 
   /** Returns whether an argument may have had this name before a minifier renamed it. */
-  #isDoubtful(name: string): boolean {
-    const { doubtfulNames, looksMinified } = this.#arguments;
-    return doubtfulNames.has(name) || (looksMinified && !this.#types);
+  #mayBeMinified(name: string): boolean {
+    const { doubtfulNames, looksMinified } = this.#argumentNames;
+    return doubtfulNames.has(name) || (looksMinified && !this.#parameterTypes);
   }
 
   #getAdvice(name: string): string {
-    const { doubtfulNames, looksMinified } = this.#arguments;
+    const { doubtfulNames, looksMinified } = this.#argumentNames;
     const remedy = `write @LockKey('${name}') before it`;
     if (looksMinified) return `This build looks minified, as by esbuild or terser, which renames arguments: ${remedy}`;
     if (doubtfulNames.has(name)) return `An argument of one letter may be named by a minifier: ${remedy}`;
@@ -130,12 +133,12 @@ export class PlaceholderResolver {
   }
 
   #keyError(reason: string): LockConfigurationError {
-    return new LockConfigurationError(`${this.owner}: ${reason}`, 'key');
+    return new LockConfigurationError(`${this.methodLabel}: ${reason}`, 'key');
   }
 
   /** Returns the only declared argument that is an object. Nest passes further ones: the response, a context. */
   #findOnlyObject(args: readonly unknown[]): object | undefined {
-    const count = this.#arguments.hasRestParameter ? args.length : this.#declaredCount;
+    const count = this.#argumentNames.hasRestParameter ? args.length : this.#declaredCount;
     const objects = args.slice(0, count).filter((arg, index) => isObject(arg) && !this.#lockPositions.has(index));
     const [object] = objects;
     return objects.length === 1 && isObject(object) ? object : undefined;
@@ -144,13 +147,13 @@ export class PlaceholderResolver {
   #mayHaveObjectArgument(): boolean {
     const positions = Array.from({ length: this.#declaredCount }, (_, index) => index);
     return (
-      this.#arguments.hasRestParameter ||
-      positions.some((index) => !this.#lockPositions.has(index) && !PLAIN_TYPES.has(this.#types?.[index]))
+      this.#argumentNames.hasRestParameter ||
+      positions.some((index) => !this.#lockPositions.has(index) && !PLAIN_TYPES.has(this.#parameterTypes?.[index]))
     );
   }
 
   /** Number of arguments that the method declares: without a rest parameter, unless the compiler wrote its type. */
   get #declaredCount(): number {
-    return Math.max(this.#arguments.names.length, this.#types?.length ?? 0);
+    return Math.max(this.#argumentNames.names.length, this.#parameterTypes?.length ?? 0);
   }
 }

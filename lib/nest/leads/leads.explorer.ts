@@ -72,8 +72,8 @@ export class LeadsExplorer implements OnModuleInit, OnApplicationBootstrap, OnMo
       if (isTransient || !wrapper.isDependencyTreeStatic()) {
         throw methodError('needs a provider that exists once, and is neither transient nor made for a request');
       }
-      const locked = isObject(prototype) ? getLockedMethods(prototype) : [];
-      if (locked.some((method) => method.declaration.name === declaration.name)) {
+      const lockedMethods = isObject(prototype) ? getLockedMethods(prototype) : [];
+      if (lockedMethods.some((method) => method.declaration.name === declaration.name)) {
         throw methodError('has @Locked, too: its term is a lock already');
       }
     }

@@ -26,6 +26,7 @@ export function exploreLazyModules(
   const explorers = explorersByLoader.get(loader) ?? new Map<Function, ModuleExplorer>();
   if (explorers.has(explorer.constructor)) return;
   explorersByLoader.set(loader, explorers.set(explorer.constructor, explorer));
+  /** Explorations that have begun. The modules of the start count as explored: their hooks explore them. */
   const explorations = new WeakMap<NestModule, Promise<void>>();
   for (const module of modules.values()) explorations.set(module, Promise.resolve());
   const explore = (module: NestModule): Promise<void> =>

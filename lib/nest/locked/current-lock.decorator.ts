@@ -1,7 +1,10 @@
 import type { LockHandle } from '../../core/index.js';
 import { addParameterMetadata } from '../keys/parameter-metadata.js';
 
-/** Type of the parameter's index, or a message where the parameter takes no `LockHandle`. Private methods are unchecked. */
+/**
+ * Type `number` where the parameter can be a `LockHandle`; else a message, which the compiler prints. It is `number` for a
+ * private method, too: the compiler does not show its parameters.
+ */
 type TakesLock<Target, Name, Index extends number> = Name extends keyof Target
   ? Target[Name] extends (...args: infer Args) => unknown
     ? LockHandle extends Args[Index]

@@ -5,7 +5,7 @@ import { getLockedMethods } from './locked-methods.js';
 import { isObject } from '../../decorators/is-object.js';
 
 /** Pattern of an encoded value in a key: see `encodeValue` in `locked-keys.ts`. */
-const VALUE_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
+const VALUE_PATTERN_SOURCE = String.raw`[\p{L}\p{M}\p{N}.@%-]+`;
 
 /** Pattern of a key of two words or more; its group is the first word and the separator after it. */
 const FIRST_WORD_PATTERN = /^([^\p{L}\p{N}]*[\p{L}\p{N}*]+[^\p{L}\p{N}*]).*$/su;
@@ -15,9 +15,9 @@ export class KeyTemplateNames {
   readonly #templates: readonly { readonly name: string; readonly pattern: RegExp }[];
 
   constructor(templates: readonly KeyTemplate[]) {
-    const bySource = new Map(templates.map((template) => [template.source, template]));
+    const templatesBySource = new Map(templates.map((template) => [template.source, template]));
     // The template with the most text comes first, because several templates may match one key.
-    this.#templates = [...bySource.values()]
+    this.#templates = [...templatesBySource.values()]
       .toSorted((one, other) => getLiteralText(other).length - getLiteralText(one).length)
       .map((template) => ({ name: template.source, pattern: createTemplatePattern(template) }));
   }
@@ -67,8 +67,10 @@ function getLiteralText({ prefix, placeholders }: KeyTemplate): string {
 }
 
 function createTemplatePattern({ prefix, placeholders }: KeyTemplate): RegExp {
-  const rest = placeholders.map(({ textAfter }) => VALUE_SOURCE + escapePattern(textAfter)).join('');
-  return new RegExp(`^${escapePattern(prefix)}${rest}$`, 'u');
+  const placeholderSources = placeholders
+    .map(({ textAfter }) => VALUE_PATTERN_SOURCE + escapePattern(textAfter))
+    .join('');
+  return new RegExp(`^${escapePattern(prefix)}${placeholderSources}$`, 'u');
 }
 
 function escapePattern(text: string): string {

@@ -132,11 +132,11 @@ export class LockedMethod {
     args: readonly unknown[],
     callMethod: MethodCall['callMethod'],
   ): Observable<unknown> {
-    const busyStream = (error: LockTimeoutError): Observable<unknown> =>
+    const createBusyStream = (error: LockTimeoutError): Observable<unknown> =>
       this.#onBusy === 'skip' ? EMPTY : toObservable(() => this.#getBusyResult(error, args));
-    return createLockedStream((work, unsubscribed) => {
+    return createLockedStream((work, unsubscribeSignal) => {
       const streamWork: LockedWork<Observable<unknown>> = (locks) => work(locks).then(() => EMPTY);
-      return this.#runLocked(request, streamWork, busyStream, unsubscribed);
+      return this.#runLocked(request, streamWork, createBusyStream, unsubscribeSignal);
     }, callMethod);
   }
 
@@ -147,7 +147,7 @@ export class LockedMethod {
     { callMethod, runStep, writesResponse }: MethodCall,
   ): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const whenReleased = (): Promise<unknown> => run;
+      const whenReleased = (): Promise<unknown> => lockedRun;
       const callAndFollow: LockedWork<unknown> = async (locks) => {
         const returned = await callMethod(locks);
         const result = followLockedResult(returned, {
@@ -167,8 +167,8 @@ export class LockedMethod {
         return result.ended;
       };
       const work: LockedWork<unknown> = runStep ? (locks) => runStep(locks, () => callAndFollow(locks)) : callAndFollow;
-      const run = this.#runLocked(request, work, (error) => this.#getBusyResult(error, args));
-      run.then(resolve, reject);
+      const lockedRun = this.#runLocked(request, work, (error) => this.#getBusyResult(error, args));
+      lockedRun.then(resolve, reject);
     });
   }
 
@@ -191,16 +191,16 @@ export class LockedMethod {
   async #runLocked<T>(
     { service, keys }: LockRequest,
     work: LockedWork<T>,
-    busyResult: (error: LockTimeoutError) => T,
-    unsubscribed?: AbortSignal,
+    getBusyResult: (error: LockTimeoutError) => T,
+    unsubscribeSignal?: AbortSignal,
   ): Promise<T> {
     // Work that runs under a lock goes on when its client has gone. Hence the call waits for its inner locks, too.
-    const departure = this.#outlivesClient || currentLock() ? undefined : currentRequest()?.departure;
-    const signals = [this.#acquireOptions.signal, unsubscribed, departure].filter((signal) => signal !== undefined);
+    const abandonSignal = this.#outlivesClient || currentLock() ? undefined : currentRequest()?.abandonSignal;
+    const signals = [this.#acquireOptions.signal, unsubscribeSignal, abandonSignal].filter((one) => one !== undefined);
     const joinedSignal = signals.length > 1 ? new JoinedSignal(signals) : undefined;
     let hasStarted = false;
     const startWork: LockedWork<T> = (locks) => {
-      departure?.throwIfAborted();
+      abandonSignal?.throwIfAborted();
       hasStarted = true;
       return work(locks);
     };
@@ -217,7 +217,7 @@ export class LockedMethod {
       return result;
     } catch (error) {
       if (hasStarted || this.#onBusy === 'throw' || !isLockError(error, 'LOCK_TIMEOUT')) throw error;
-      return busyResult(error);
+      return getBusyResult(error);
     } finally {
       joinedSignal?.end();
     }

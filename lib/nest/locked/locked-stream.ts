@@ -32,16 +32,16 @@ export function createLockedStream(
   callMethod: (locks: readonly LockHandle[]) => unknown,
 ): Observable<unknown> {
   return new Observable((subscriber) => {
-    const unsubscribed = new AbortController();
+    const unsubscribeController = new AbortController();
     const work = (locks: readonly LockHandle[]): Promise<void> => {
       const source = toObservable(() => callMethod(locks));
-      return forwardWhileHeld(source, locks, (value) => subscriber.next(value), unsubscribed.signal);
+      return forwardWhileHeld(source, locks, (value) => subscriber.next(value), unsubscribeController.signal);
     };
-    runLocked(work, unsubscribed.signal).then(
+    runLocked(work, unsubscribeController.signal).then(
       (ending) => ending.subscribe(subscriber),
       (error: unknown) => subscriber.error(error),
     );
-    return () => unsubscribed.abort();
+    return () => unsubscribeController.abort();
   });
 }
 
@@ -59,13 +59,13 @@ function forwardWhileHeld(
   source: Observable<unknown>,
   locks: readonly LockHandle[],
   next: (value: unknown) => void,
-  unsubscribed: AbortSignal,
+  unsubscribeSignal: AbortSignal,
 ): Promise<void> {
   const losses = locks.map(({ signal }) => fromEvent(signal, 'abort').pipe(tap(() => signal.throwIfAborted())));
   const forwardValue = (value: unknown): void => {
     // After a blocked event loop the `abort` event may be late, while `aborted` is true at once.
     if (locks.every(({ signal }) => !signal.aborted)) next(value);
   };
-  const values = source.pipe(takeUntil(merge(fromEvent(unsubscribed, 'abort'), ...losses)), tap(forwardValue));
+  const values = source.pipe(takeUntil(merge(fromEvent(unsubscribeSignal, 'abort'), ...losses)), tap(forwardValue));
   return lastValueFrom(values.pipe(ignoreElements()), { defaultValue: undefined });
 }

@@ -59,7 +59,10 @@ type FitsKey<Args extends unknown[], Target extends Lockable> = ((...args: Args)
   ? unknown
   : { readonly 'the key function takes other arguments than the method': never };
 
-/** Type `unknown` where the method's return type allows for the busy result, or the options hide it; else a message. */
+/**
+ * Type `unknown` where the method's return type allows for the busy result, or where the type of the options does not tell
+ * `onBusy`; else a message.
+ */
 type FitsBusy<Busy extends OnBusy, Target extends Lockable> = OnBusy extends Busy
   ? unknown
   : [BusyResult<Busy, Target>] extends [ResultValue<ReturnType<Target>>]

@@ -50,21 +50,21 @@ export function Locked(key: KeySource, options: LockedOptions = {}): UncheckedDe
     if (typeof target === 'function' || !descriptor || !isMethod(method)) {
       throw new LockConfigurationError(`@Locked belongs on a method of instances, which ${label} is not`, 'method');
     }
-    const lockedSoFar = getLockedMethods(target);
-    if (lockedSoFar.some((other) => other.declaration.target === target && other.declaration.name === name)) {
+    const existingMethods = getLockedMethods(target);
+    if (existingMethods.some((other) => other.declaration.target === target && other.declaration.name === name)) {
       throw new LockConfigurationError(`${label} has two @Locked; give one of them both keys, in an array`, 'key');
     }
-    const sameBackend = lockedSoFar.find((other) => other.backend === backend);
-    const serviceProperty = sameBackend?.serviceProperty ?? Symbol(createServiceAdvice(label, backend));
-    const locked = new LockedMethod(declaration, method, key, options, serviceProperty);
-    addLockedMethod(locked);
+    const methodOfSameBackend = existingMethods.find((other) => other.backend === backend);
+    const serviceProperty = methodOfSameBackend?.serviceProperty ?? Symbol(createServiceAdvice(label, backend));
+    const lockedMethod = new LockedMethod(declaration, method, key, options, serviceProperty);
+    addLockedMethod(lockedMethod);
     Inject(getLockServiceToken(backend))(target, serviceProperty);
     onLockedStep(declaration, (step) => {
-      locked.step = new MethodStep(step, declaration, method);
-      Inject(step.needs)(target, locked.step.providerProperty);
+      lockedMethod.step = new MethodStep(step, declaration, method);
+      Inject(step.needs)(target, lockedMethod.step.providerProperty);
     });
-    descriptor.value = wrapMethod(method, locked.wrapper);
-    setDeclaration(declaration, locked.wrapper);
+    descriptor.value = wrapMethod(method, lockedMethod.wrapper);
+    setDeclaration(declaration, lockedMethod.wrapper);
   };
 }
 

@@ -126,7 +126,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   #fillStepProvider(instance: object, { providerProperty, step }: MethodStep): void {
-    if (this.#getInjected(instance, providerProperty) !== undefined) return;
+    if (this.#getInjectedProvider(instance, providerProperty) !== undefined) return;
     try {
       Reflect.set(instance, providerProperty, this.moduleRef.get<unknown>(step.needs, { strict: false }));
     } catch {
@@ -135,7 +135,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
   }
 
   /** Returns the provider in the property, unless this class has put it there. */
-  #getInjected(instance: object, property: symbol): unknown {
+  #getInjectedProvider(instance: object, property: symbol): unknown {
     return filledInstances.has(instance) ? undefined : Reflect.get(instance, property);
   }
 
@@ -147,7 +147,7 @@ export class LockedExplorer implements OnModuleInit, OnApplicationBootstrap, Mod
     // Nest finds the service by its token, so that a test can override it.
     const moduleService = this.services.get(backend) && this.moduleRef.get<LockService>(getLockServiceToken(backend));
     const service: unknown =
-      this.#getInjected(instance, serviceProperty) ?? moduleService ?? Reflect.get(instance, serviceProperty);
+      this.#getInjectedProvider(instance, serviceProperty) ?? moduleService ?? Reflect.get(instance, serviceProperty);
     if (service !== undefined) return service;
     const reason = `${label} is locked by the backend "${backend}", and DistributedLockModule has none`;
     throw new LockConfigurationError(reason, 'backend');

@@ -3,7 +3,7 @@ import type { LockedOptions } from './locked-types.js';
 
 /** Minimum `ttlMs` that every backend supports. */
 const MIN_TTL_MS = 2_000;
-/** Period from which on the default `ttlMs` of the service frees the key in time after a crash. */
+/** Shortest period for which the default `ttlMs` of the service frees the key before the next tick after a crash. */
 const MIN_DEFAULT_TTL_PERIOD_MS = 60_000;
 
 /**

@@ -5,8 +5,8 @@ import { isObject } from '../../decorators/is-object.js';
 import type { LockedOptions } from './locked-types.js';
 
 /** Keys of the metadata by which @nestjs/schedule describes a job. The package itself is not imported. */
-const JOB_TYPE = 'SCHEDULER_TYPE';
-const INTERVAL_OPTIONS = 'SCHEDULE_INTERVAL_OPTIONS';
+const JOB_TYPE_KEY = 'SCHEDULER_TYPE';
+const INTERVAL_OPTIONS_KEY = 'SCHEDULE_INTERVAL_OPTIONS';
 const CRON_TYPE = 1;
 /** Minimum share of the period for `minHoldMs`: other processes tick within the period, and must find the key held. */
 const MIN_HELD_SHARE = 0.75;
@@ -19,19 +19,21 @@ const RECOMMENDED_HELD_SHARE = 0.9;
  */
 export function checkSchedule(method: object, label: string, options: LockedOptions): void {
   const { onBusy, waitMs, minHoldMs = 0 } = options;
-  if (Reflect.getMetadata(JOB_TYPE, method) === CRON_TYPE && onBusy === undefined && waitMs === undefined) {
+  const isCronJob = Reflect.getMetadata(JOB_TYPE_KEY, method) === CRON_TYPE;
+  if (isCronJob && onBusy === undefined && waitMs === undefined) {
     new Logger('Locked').warn(
       `${label} is a @Cron job of every process, and each waits for its turn to run it. Where one is enough, say oncePer(periodMs); otherwise onBusy: 'throw'`,
     );
   }
   const periodMs = getIntervalMs(method);
-  if (periodMs === undefined || onBusy !== 'skip' || minHoldMs === 0 || minHoldMs >= MIN_HELD_SHARE * periodMs) return;
+  const runsOncePerPeriod = onBusy === 'skip' && minHoldMs > 0;
+  if (periodMs === undefined || !runsOncePerPeriod || minHoldMs >= MIN_HELD_SHARE * periodMs) return;
   const recommendedMs = Math.ceil(RECOMMENDED_HELD_SHARE * periodMs);
   const reason = `${label} is an @Interval, which every process counts from its own start: a key that is closed for ${minHoldMs} of ${periodMs} ms lets others run it in between. Give { onBusy: 'skip', minHoldMs: ${recommendedMs} }, or use @Cron with oncePer`;
   throw new LockConfigurationError(reason, 'minHoldMs');
 }
 
 function getIntervalMs(method: object): number | undefined {
-  const options: unknown = Reflect.getMetadata(INTERVAL_OPTIONS, method);
+  const options: unknown = Reflect.getMetadata(INTERVAL_OPTIONS_KEY, method);
   return isObject(options) && 'timeout' in options && typeof options.timeout === 'number' ? options.timeout : undefined;
 }

@@ -17,19 +17,16 @@ export function Unlocked(): MethodDecorator {
 export function assertOverridesLocked(prototype: object, methods: readonly LockedMethod[]): void {
   for (const { declaration, label } of methods) {
     const { target, name } = declaration;
-    const owner = findDeclaringPrototype(prototype, name);
-    if (owner === undefined || owner === target) continue;
-    const isLocked = methods.some((other) => other.declaration.target === owner && other.declaration.name === name);
-    const method: unknown = Object.getOwnPropertyDescriptor(owner, name)?.value;
-    if (
-      isLocked ||
-      typeof method !== 'function' ||
-      Reflect.hasMetadata(UNLOCKED_METADATA, method) ||
-      isTestDouble(method)
-    )
-      continue;
+    const declaringPrototype = findDeclaringPrototype(prototype, name);
+    if (declaringPrototype === undefined || declaringPrototype === target) continue;
+    const isLocked = methods.some(
+      (other) => other.declaration.target === declaringPrototype && other.declaration.name === name,
+    );
+    const method: unknown = Object.getOwnPropertyDescriptor(declaringPrototype, name)?.value;
+    if (isLocked || typeof method !== 'function') continue;
+    if (Reflect.hasMetadata(UNLOCKED_METADATA, method) || isTestDouble(method)) continue;
     throw new LockConfigurationError(
-      `${owner.constructor.name}.${String(name)} overrides ${label}, which has @Locked, and would run without a lock: give it ` +
+      `${declaringPrototype.constructor.name}.${String(name)} overrides ${label}, which has @Locked, and would run without a lock: give it ` +
         '@Locked too, or @Unlocked() if it needs no lock or calls super',
       'method',
     );

@@ -59,7 +59,7 @@ export function resolveModuleOptions(
   readonly serviceOptions: LockServiceOptions;
   readonly logger: LoggerService | false | undefined;
   /** Whether all names share one backend. Each name then needs a namespace of its own. */
-  readonly isShared: boolean;
+  readonly sharesBackend: boolean;
 } {
   const { backend, backends, logger, ...serviceOptions }: ModuleOptions & { backend?: unknown; backends?: unknown } =
     isBackend(input) ? { backend: input } : { ...input };
@@ -85,6 +85,6 @@ export function resolveModuleOptions(
     backends: { ...validBackends, default: defaultBackend },
     serviceOptions,
     logger,
-    isShared: backends === undefined,
+    sharesBackend: backends === undefined,
   };
 }

@@ -17,7 +17,7 @@ import { SingletonCheck } from './singleton-check.js';
 import { LockedExplorer } from '../locked/locked.explorer.js';
 import { LockErrorTranslator } from '../requests/lock-error-translator.js';
 
-/** Options beside the factory, and the names of the backends. */
+/** Options that Nest needs before it runs a factory, and the names of the backends. */
 interface Extras extends DistributedLockExtras {
   names?: readonly string[];
 }

@@ -23,7 +23,7 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
 
   /** @throws LockConfigurationError an option is invalid; the backends have other names than `names` */
   constructor(input: GivenBackend | DistributedLockOptions, names: readonly string[], modules: ModulesContainer) {
-    const { backends, serviceOptions, logger, isShared } = resolveModuleOptions(input, names);
+    const { backends, serviceOptions, logger, sharesBackend } = resolveModuleOptions(input, names);
     const actualNames = Object.keys(backends);
     if (actualNames.length !== names.length || !names.every((name) => actualNames.includes(name))) {
       throw new LockConfigurationError(
@@ -36,15 +36,15 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
     if (logger) this.#logger = logger;
     if (serviceOptions.orderWarnings === true) serviceOptions.orderWarnings = createTemplateNamer(modules);
     this.#services = new Map(
-      Object.entries(backends).map(([name, value]) => {
-        const backend = openBackend(value);
+      Object.entries(backends).map(([name, givenBackend]) => {
+        const backend = openBackend(givenBackend);
         const label = name === DEFAULT_BACKEND ? backend.name : `${name} (${backend.name})`;
         const { observers: userObservers = [] } = serviceOptions;
         const needsLogger = logger !== false && !userObservers.some((observer) => observer instanceof LockLogger);
         const lockLogger = new LockLogger({ backend: label, ...(logger ? { logger } : {}) });
         const observers = needsLogger ? [lockLogger, ...userObservers] : userObservers;
-        const namespace = isShared ? getNamespace(name, serviceOptions) : {};
-        return [name, new LockService(backend, { ...serviceOptions, ...namespace, observers })];
+        const namespaceOption = sharesBackend ? getNamespaceOption(name, serviceOptions) : {};
+        return [name, new LockService(backend, { ...serviceOptions, ...namespaceOption, observers })];
       }),
     );
     // Other global modules, such as BullMQ's, may end after this one by the order of imports, and run work until then.
@@ -86,8 +86,8 @@ export class LockServices implements NamedLockServices, BeforeApplicationShutdow
   }
 }
 
-/** Returns a namespace for one of several names that share a backend. The default name keeps the configured one. */
-function getNamespace(name: string, { namespace }: LockServiceOptions): LockServiceOptions {
+/** Returns the option `namespace` for one of several names that share a backend. The default name keeps its namespace. */
+function getNamespaceOption(name: string, { namespace }: LockServiceOptions): LockServiceOptions {
   if (name === DEFAULT_BACKEND) return {};
   const suffix = name.replaceAll(/[^\w.-]/gu, '-');
   return { namespace: namespace === undefined ? suffix : `${namespace}.${suffix}` };

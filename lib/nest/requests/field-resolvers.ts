@@ -4,8 +4,8 @@ import { isLockingError } from './lock-answers.js';
 import { hideDetails } from './lock-exceptions.js';
 import { currentRequest } from './request-scope.js';
 
-/** Wrappers that `wrapFieldResolver` made, which need no further one. */
-const guards = new WeakSet<object>();
+/** Functions that `wrapFieldResolver` made. They are not wrapped again. */
+const fieldResolverWrappers = new WeakSet<object>();
 
 /**
  * Removes keys, hosts and processes from the lock errors that the resolver of a field throws. The resolver may call a
@@ -13,9 +13,9 @@ const guards = new WeakSet<object>();
  * `fieldResolverEnhancers`.
  */
 export function wrapFieldResolver(prototype: object, name: string, resolver: Method): void {
-  const owner = findDeclaringPrototype(prototype, name);
-  if (!owner || guards.has(resolver)) return;
-  const guard = wrapMethod(resolver, function (this: unknown, ...args: unknown[]): unknown {
+  const declaringPrototype = findDeclaringPrototype(prototype, name);
+  if (!declaringPrototype || fieldResolverWrappers.has(resolver)) return;
+  const wrapper = wrapMethod(resolver, function (this: unknown, ...args: unknown[]): unknown {
     try {
       const result: unknown = Reflect.apply(resolver, this, args);
       return result instanceof Promise ? result.catch(throwWithoutDetails) : result;
@@ -23,8 +23,11 @@ export function wrapFieldResolver(prototype: object, name: string, resolver: Met
       return throwWithoutDetails(error);
     }
   });
-  guards.add(guard);
-  Object.defineProperty(owner, name, { ...Object.getOwnPropertyDescriptor(owner, name), value: guard });
+  fieldResolverWrappers.add(wrapper);
+  Object.defineProperty(declaringPrototype, name, {
+    ...Object.getOwnPropertyDescriptor(declaringPrototype, name),
+    value: wrapper,
+  });
 }
 
 /** Throws `error`. Removes its details first when no interceptor will translate it. */

@@ -24,7 +24,7 @@ export type LockAnswers = Readonly<Partial<Record<AnsweredCode, LockAnswer>>>;
 /** Error of this library: of a lock, or of an optimistic update. */
 export type LockingError = LockError | OptimisticConflictError;
 
-/** ErrorAnswer that a client gets for an error. */
+/** Answer that a client gets for an error. */
 export interface ErrorAnswer {
   readonly status: number;
   readonly code: string;
@@ -42,7 +42,7 @@ const ABORTED = 10;
 const INTERNAL_ERROR = 13;
 const UNAVAILABLE = 14;
 
-const ANSWERS: Readonly<Record<AnsweredCode, Omit<ErrorAnswer, 'code'>>> = {
+const DEFAULT_ANSWERS: Readonly<Record<AnsweredCode, Omit<ErrorAnswer, 'code'>>> = {
   LOCK_TIMEOUT: {
     status: 423,
     message: 'Locked by another request, try again later',
@@ -93,11 +93,11 @@ const INTERNAL_ANSWER = {
   grpcStatus: INTERNAL_ERROR,
 };
 
-const clientErrors = sharedState('blamed requests', () => new WeakSet<object>());
+const errorsOfClients = sharedState('blamed requests', () => new WeakSet<object>());
 
 /** Marks `error` as one that the client caused: the client gets the status 400 instead of 500. */
 export function markAsClientError(error: object): void {
-  clientErrors.add(error);
+  errorsOfClients.add(error);
 }
 
 export function isLockingError(error: unknown): error is LockingError {
@@ -106,14 +106,14 @@ export function isLockingError(error: unknown): error is LockingError {
 
 export function getAnswer(error: LockingError, changes: LockAnswers = {}): ErrorAnswer {
   const { code } = error;
-  if (clientErrors.has(error)) return { ...BAD_KEY_ANSWER, code };
-  return isAnsweredCode(code) ? { ...ANSWERS[code], ...changes[code], code } : { ...INTERNAL_ANSWER, code };
+  if (errorsOfClients.has(error)) return { ...BAD_KEY_ANSWER, code };
+  return isAnsweredCode(code) ? { ...DEFAULT_ANSWERS[code], ...changes[code], code } : { ...INTERNAL_ANSWER, code };
 }
 
 /** @throws LockConfigurationError that names the unknown code or option, or the number out of range */
 export function assertAnswers(answers: LockAnswers): void {
   for (const [code, { status, retryAfterSeconds, ...unknownOptions }] of Object.entries(answers)) {
-    if (!isAnsweredCode(code)) throw createAnswerError(`${code} is none of ${Object.keys(ANSWERS).join(', ')}`);
+    if (!isAnsweredCode(code)) throw createAnswerError(`${code} is none of ${Object.keys(DEFAULT_ANSWERS).join(', ')}`);
     for (const option of Object.keys(unknownOptions))
       throw createAnswerError(`${code} takes status and retryAfterSeconds, not ${option}`);
     if (status !== undefined && !(Number.isInteger(status) && status >= 400 && status <= 599))
@@ -126,7 +126,7 @@ export function assertAnswers(answers: LockAnswers): void {
 }
 
 function isAnsweredCode(code: string): code is AnsweredCode {
-  return Object.hasOwn(ANSWERS, code);
+  return Object.hasOwn(DEFAULT_ANSWERS, code);
 }
 
 function createAnswerError(reason: string): LockConfigurationError {

@@ -13,7 +13,7 @@ const scopes = sharedState('requests', () => new AsyncLocalStorage<RequestScope>
 /** Request that a handler answers, available to all code that the handler calls. */
 export class RequestScope {
   readonly response: RawResponse | undefined;
-  #departure: AbortController | undefined;
+  #abandonController: AbortController | undefined;
   #hasEnded = false;
 
   constructor(readonly context: ExecutionContext) {
@@ -22,16 +22,16 @@ export class RequestScope {
 
   /**
    * Signal that aborts with an `HttpException` when the answer is no longer needed. The client has then gone, or an
-   * interceptor has stopped waiting for the handler. `undefined` after the end of the handler: work that still runs then goes on.
+   * interceptor has stopped waiting for the handler. After the end of the handler it is `undefined`, and other work goes on.
    */
-  get departure(): AbortSignal | undefined {
+  get abandonSignal(): AbortSignal | undefined {
     if (this.#hasEnded) return undefined;
-    if (!this.#departure) {
-      this.#departure = new AbortController();
+    if (!this.#abandonController) {
+      this.#abandonController = new AbortController();
       this.response?.once('close', this.#handleClose);
       if (this.response && isClosed(this.response)) this.#handleClose();
     }
-    return this.#departure.signal;
+    return this.#abandonController.signal;
   }
 
   /** Records that the handler has ended by itself. */
@@ -43,16 +43,16 @@ export class RequestScope {
   /** Records that nothing waits for the handler's result any more. Does nothing after `end`. */
   abandon(): void {
     if (this.#hasEnded) return;
-    this.#abortDeparture('The request ended while it waited for a lock');
+    this.#abortWaits('The request ended while it waited for a lock');
     this.end();
   }
 
   readonly #handleClose = (): void => {
-    if (!this.response?.writableEnded) this.#abortDeparture('The client went away while its request waited for a lock');
+    if (!this.response?.writableEnded) this.#abortWaits('The client went away while its request waited for a lock');
   };
 
-  #abortDeparture(message: string): void {
-    this.#departure?.abort(new HttpException(message, CLIENT_CLOSED_REQUEST));
+  #abortWaits(message: string): void {
+    this.#abandonController?.abort(new HttpException(message, CLIENT_CLOSED_REQUEST));
   }
 }
 

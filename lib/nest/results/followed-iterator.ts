@@ -1,14 +1,17 @@
 import { AsyncResource } from 'node:async_hooks';
 import { isObject } from '../../decorators/is-object.js';
-import type { FollowedResult, Follower } from './followed-result.js';
+import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
 type StepResult = IteratorResult<unknown>;
 
-/** Overrides the methods of the iterator itself instead of wrapping it: callers may need its other members. */
-export function followIterator(result: object, follower: Follower): FollowedResult {
+/**
+ * Observes the end of an iterator, or of the iterators of an iterable. Overrides the methods of the result itself instead of
+ * wrapping it: callers may need its other members.
+ */
+export function followIterator(result: object, callbacks: FollowCallbacks): FollowedResult {
   const cancellation = new AbortController();
   const asyncContext = new AsyncResource('LockedResult');
-  const follow = (iterator: object): void => overrideSteps(iterator, follower, asyncContext, cancellation.signal);
+  const follow = (iterator: object): void => overrideSteps(iterator, callbacks, asyncContext, cancellation.signal);
   if ('next' in result) follow(result);
   else {
     const getIterator: unknown = Reflect.get(result, Symbol.asyncIterator);
@@ -23,16 +26,16 @@ export function followIterator(result: object, follower: Follower): FollowedResu
 
 function overrideSteps(
   iterator: object,
-  { onEnd, whenReleased }: Follower,
+  { onEnd, whenReleased }: FollowCallbacks,
   asyncContext: AsyncResource,
-  cancelled: AbortSignal,
+  cancelSignal: AbortSignal,
 ): void {
   for (const name of ['next', 'return', 'throw']) {
     const method: unknown = Reflect.get(iterator, name);
     if (typeof method !== 'function') continue;
     overrideProperty(iterator, name, async (...args: unknown[]): Promise<StepResult> => {
       try {
-        if (name === 'next') cancelled.throwIfAborted();
+        if (name === 'next') cancelSignal.throwIfAborted();
         const stepResult = await asyncContext.runInAsyncScope((): Promise<StepResult> =>
           Reflect.apply(method, iterator, args),
         );

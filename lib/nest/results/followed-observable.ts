@@ -14,10 +14,13 @@ import {
   takeUntil,
   throwError,
 } from 'rxjs';
-import type { FollowedResult, Follower } from './followed-result.js';
+import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
 /** Ends the work when the last subscription ends. Later subscribers get an error, because the lock is released by then. */
-export function followObservable(source: Observable<unknown>, { onEnd, whenReleased }: Follower): FollowedResult {
+export function followObservable(
+  source: Observable<unknown>,
+  { onEnd, whenReleased }: FollowCallbacks,
+): FollowedResult {
   const asyncContext = new AsyncResource('LockedResult');
   const cancellation = new Subject<never>();
   let subscriptionCount = 0;

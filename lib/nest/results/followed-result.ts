@@ -7,7 +7,7 @@ export interface FollowedResult {
 }
 
 /** Callbacks for the end of a followed result. */
-export interface Follower {
+export interface FollowCallbacks {
   /** Reports that the work has ended. May be called more than once. */
   readonly onEnd: () => void;
   /** Returns a promise that resolves when the lock is released, and rejects when the lock was lost before. */

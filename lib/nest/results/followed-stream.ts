@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { finished, type Readable, type Writable } from 'node:stream';
 import { isObject } from '../../decorators/is-object.js';
-import type { FollowedResult, Follower } from './followed-result.js';
+import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 
 /** Returns the stream of a `StreamableFile`, and `undefined` for other objects. */
 export function getFileStream(value: object): unknown {
@@ -13,13 +13,13 @@ export function isNodeStream(value: unknown): value is Readable | Writable {
   return isObject(value) && ['pipe', 'on'].every((name) => typeof Reflect.get(value, name) === 'function');
 }
 
-export function followStream(value: object, stream: Readable | Writable, { onEnd }: Follower): FollowedResult {
+export function followStream(value: object, stream: Readable | Writable, { onEnd }: FollowCallbacks): FollowedResult {
   // A duplex stream has ended when its readable side has: callers read it, and its writable side may stay open.
   finished(stream, 'readable' in stream ? { writable: false } : {}, onEnd);
   return { value, cancel: (reason) => void stream.destroy(reason) };
 }
 
-export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }: Follower) {
+export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }: FollowCallbacks) {
   const asyncContext = new AsyncResource('LockedResult');
   const reader = source.getReader();
   let controller: ReadableStreamDefaultController<Chunk> | undefined;
@@ -54,8 +54,8 @@ export function followWebStream<Chunk>(source: ReadableStream<Chunk>, { onEnd }:
 }
 
 /** Returns `undefined` for a response without a body, whose work has ended. */
-export function followResponse(response: Response, follower: Follower): FollowedResult | undefined {
+export function followResponse(response: Response, callbacks: FollowCallbacks): FollowedResult | undefined {
   if (!response.body) return undefined;
-  const followed = followWebStream(response.body, follower);
+  const followed = followWebStream(response.body, callbacks);
   return { ...followed, value: new Response(followed.value, response) };
 }

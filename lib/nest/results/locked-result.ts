@@ -4,7 +4,7 @@ import { isObject } from '../../decorators/is-object.js';
 import { onResponseEnd } from '../requests/raw-response.js';
 import { currentRequest } from '../requests/request-scope.js';
 import { followIterator } from './followed-iterator.js';
-import type { FollowedResult, Follower } from './followed-result.js';
+import type { FollowedResult, FollowCallbacks } from './followed-result.js';
 import { followObservable } from './followed-observable.js';
 import { followResponse, followStream, followWebStream, isNodeStream, getFileStream } from './followed-stream.js';
 
@@ -56,17 +56,17 @@ export function followLockedResult(result: unknown, call: LockedCall): LockedRes
   return { value: followedResult.value, cancel, ended };
 }
 
-function followResult(result: unknown, label: string, follower: Follower): FollowedResult | undefined {
+function followResult(result: unknown, label: string, callbacks: FollowCallbacks): FollowedResult | undefined {
   if (typeof result === 'function') throw unobservableError(label, 'a function');
   if (!isObject(result)) return undefined;
-  if (isObservable(result)) return followObservable(result, follower);
+  if (isObservable(result)) return followObservable(result, callbacks);
   const stream = getFileStream(result) ?? result;
-  if (isNodeStream(stream)) return followStream(result, stream, follower);
-  if (result instanceof ReadableStream) return followWebStream(result, follower);
-  if (result instanceof Response) return followResponse(result, follower);
+  if (isNodeStream(stream)) return followStream(result, stream, callbacks);
+  if (result instanceof ReadableStream) return followWebStream(result, callbacks);
+  if (result instanceof Response) return followResponse(result, callbacks);
   if (Symbol.asyncIterator in result) {
     if (!Object.isExtensible(result)) throw unobservableError(label, 'a frozen iterable');
-    return followIterator(result, follower);
+    return followIterator(result, callbacks);
   }
   if (isSubscription(result)) throw unobservableError(label, 'a subscription');
   return undefined;

@@ -1,12 +1,12 @@
 import { DataSource } from 'typeorm';
 import { LockConfigurationError } from '../../../core/index.js';
 import { assertLegacyDecorator, isMethod, labelOf } from '../../../decorators/declaration.js';
-import { addLockedStep, type LockedStep, withoutLock } from '../../../decorators/locked-step.js';
+import { addLockedStep, type LockedStep, createUnlockedStepError } from '../../../decorators/locked-step.js';
 import { wrapMethod } from '../../../decorators/wrapped-method.js';
 import { fenced, type FencedOptions } from './fenced.js';
 import { checkFenceTable, DEFAULT_FENCE_TABLE } from '../../sql/tables/lock-table.js';
 import type { PromiseMethodDecorator } from '../optimistic/promise-method.js';
-import { queryOn } from '../../sql/connections/query.js';
+import { createQuery } from '../../sql/connections/query.js';
 import { tableHomeOf } from '../databases.js';
 import { assertTableName, quotedTable } from '../../sql/tables/table-name.js';
 
@@ -56,7 +56,7 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
       },
     });
     descriptor.value = wrapMethod(method, function (this: unknown, ...args: never[]) {
-      return isLocked() ? method.apply(this, args) : Promise.reject(withoutLock('@Fenced', declaration));
+      return isLocked() ? method.apply(this, args) : Promise.reject(createUnlockedStepError('@Fenced', declaration));
     });
   };
 }
@@ -64,7 +64,7 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
 async function assertFenceTable(dataSource: DataSource, tableName: string): Promise<void> {
   if (!dataSource.isInitialized) return;
   const home = tableHomeOf(dataSource.options);
-  await checkFenceTable(queryOn(dataSource), home, quotedTable(home, tableName));
+  await checkFenceTable(createQuery(dataSource), home, quotedTable(home, tableName));
 }
 
 function asDataSource(value: unknown, label: string): DataSource {

@@ -5,7 +5,7 @@ import { type FencedTransaction, openTransaction, runFenced } from './fenced-tra
 import { DEFAULT_FENCE_TABLE } from '../../sql/tables/lock-table.js';
 import { isConflict } from '../optimistic/conflict.js';
 import { inTransaction, isInTransaction } from '../optimistic/transaction-turns.js';
-import { queryOn } from '../../sql/connections/query.js';
+import { createQuery } from '../../sql/connections/query.js';
 import { assertTableName, quotedTable } from '../../sql/tables/table-name.js';
 import { assertToken, type Fencing, raiseFence } from '../../sql/transactions/raise-fence.js';
 import { tableHomeOf } from '../databases.js';
@@ -72,7 +72,7 @@ async function run<T>(
   const home = tableHomeOf(source.options);
   const table = quotedTable(home, tableName);
   if (source.options.type === 'better-sqlite3') await lockForWriting(manager, table);
-  const transaction = { query: queryOn(manager), statements: home.dialect.fence, table, isJoined: !begun, source };
+  const transaction = { query: createQuery(manager), statements: home.dialect.fence, table, isJoined: !begun, source };
   await raiseFence(transaction, resource, lock);
   begun?.();
   return runFenced(fence, () => work(manager));
