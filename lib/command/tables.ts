@@ -3,12 +3,12 @@ import type { SqlDatabase } from '../backends/sql/connections/sql-database.js';
 import type { Query } from '../backends/sql/connections/query.js';
 import {
   checkFenceTable,
-  createTable,
+  createTableSql,
   DEFAULT_FENCE_TABLE,
   DEFAULT_LOCK_TABLE,
-  lockTable,
+  createLockTable,
 } from '../backends/sql/tables/lock-table.js';
-import { quotedTable } from '../backends/sql/tables/table-name.js';
+import { quoteTable } from '../backends/sql/tables/table-name.js';
 import { tableStatements } from '../backends/sql/tables/table-statements.js';
 import { LockConfigurationError } from '../core/index.js';
 import { openDatabase } from './places.js';
@@ -28,8 +28,8 @@ export async function createTables(options: CommandOptions): Promise<Report> {
     const { lock, fence } = getTableNames(options, database);
     const failures: unknown[] = [];
     for (const statement of [
-      createTable(database.dialect, lock, 'lock'),
-      createTable(database.dialect, fence, 'fence'),
+      createTableSql(database.dialect, lock, 'lock'),
+      createTableSql(database.dialect, fence, 'fence'),
     ]) {
       await query(statement, []).catch((error: unknown) => failures.push(error));
     }
@@ -48,14 +48,14 @@ export async function checkTables(options: CommandOptions): Promise<void> {
 
 async function checkBothTables(options: CommandOptions, query: Query, database: SqlDatabase): Promise<void> {
   const { table } = options;
-  await lockTable(database, table === undefined ? {} : { tableName: table }).check(query);
+  await createLockTable(database, table === undefined ? {} : { tableName: table }).check(query);
   await checkFenceTable(query, database, getTableNames(options, database).fence);
 }
 
 function getTableNames({ table, fence }: CommandOptions, database: SqlDatabase): Record<'lock' | 'fence', string> {
   return {
-    lock: quotedTable(database, table ?? DEFAULT_LOCK_TABLE),
-    fence: quotedTable(database, fence ?? DEFAULT_FENCE_TABLE),
+    lock: quoteTable(database, table ?? DEFAULT_LOCK_TABLE),
+    fence: quoteTable(database, fence ?? DEFAULT_FENCE_TABLE),
   };
 }
 

@@ -1,15 +1,15 @@
 import type { Connection, ConnectionOptions } from 'mysql2';
 import { importClient } from '../../core/index.js';
-import { ADDRESS_MS, type Addresses } from '../sql/connections/addresses.js';
-import { DatabaseError, switchOverError } from '../sql/connections/database-error.js';
+import { ADDRESS_TIMEOUT_MS, type Addresses } from '../sql/connections/addresses.js';
+import { DatabaseError, createSwitchOverError } from '../sql/connections/database-error.js';
 import { isTrue, type Query, readRows } from '../sql/connections/query.js';
-import { type Sockets, STREAM_OF_CONNECTION } from '../sql/connections/sockets.js';
-import type { Around, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
+import { type Sockets, CONNECTION_STREAM_SETTING } from '../sql/connections/sockets.js';
+import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
-import { answersAsExpected } from '../sql/mysql/driver.js';
+import { createRowOptions } from '../sql/mysql/driver.js';
 import { READ_ONLY_CONDITION } from '../sql/mysql/read-only.js';
 
-type Connect = (options: ConnectionOptions) => Connection;
+type CreateConnection = (options: ConnectionOptions) => Connection;
 
 /** Options of `mysql2`, whose password may be a function. */
 export interface MysqlConnectionOptions extends Omit<ConnectionOptions, 'password'> {
@@ -17,12 +17,12 @@ export interface MysqlConnectionOptions extends Omit<ConnectionOptions, 'passwor
 }
 
 /** Loads the driver. @throws LockConfigurationError when it is not installed */
-function loadMysql2(): Promise<Connect> {
-  const load = async (): Promise<Connect> => (await import('mysql2')).default.createConnection;
+function loadMysql2(): Promise<CreateConnection> {
+  const load = async (): Promise<CreateConnection> => (await import('mysql2')).default.createConnection;
   return importClient(load, { neededBy: 'mysql()', name: 'mysql2', install: 'mysql2', option: 'connection' });
 }
 
-const BEGINNING = ['set transaction isolation level read committed', 'start transaction'];
+const BEGIN_STATEMENTS = ['set transaction isolation level read committed', 'start transaction'];
 
 /** One connection by the package `mysql2`. */
 export class MysqlConnection implements TransactionConnection {
@@ -37,24 +37,30 @@ export class MysqlConnection implements TransactionConnection {
 
   async connect(): Promise<Connection> {
     const createConnection = await loadMysql2();
-    const connection = await this.addresses.openFirst((url) => this.#open(createConnection, url));
+    const connection = await this.addresses.openFirstWorking((url) => this.#open(createConnection, url));
     this.#connection = connection;
-    if (this.#hasEnded) await endOf(connection);
+    if (this.#hasEnded) await endConnection(connection);
     return connection;
   }
 
-  readonly query: Query = (sql, parameters) => queryOn(this.#connected, sql, parameters);
+  readonly query: Query = (sql, parameters) => runQuery(this.#connected, sql, parameters);
 
-  async lend(around: Around): Promise<DriverTransaction> {
+  async lendTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const client = this.#connected;
-    const send: Query = (sql, parameters) => queryOn(client, sql, parameters);
-    const parts = { client, send, holders: client.promise(), methods: ['query', 'execute'], beginning: BEGINNING };
-    return new StatementTransaction(parts, around);
+    const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
+    const parts = {
+      client,
+      send,
+      driverClient: client.promise(),
+      statementMethods: ['query', 'execute'],
+      beginStatements: BEGIN_STATEMENTS,
+    };
+    return new StatementTransaction(parts, runStatement);
   }
 
   async end(): Promise<void> {
     this.#hasEnded = true;
-    if (this.#connection) await endOf(this.#connection);
+    if (this.#connection) await endConnection(this.#connection);
   }
 
   get #connected(): Connection {
@@ -62,7 +68,7 @@ export class MysqlConnection implements TransactionConnection {
     throw new DatabaseError('the connection is not open', undefined);
   }
 
-  async #open(createConnection: Connect, url: string): Promise<Connection> {
+  async #open(createConnection: CreateConnection, url: string): Promise<Connection> {
     const { password, ...options } = this.options;
     const isOneOfSeveral = this.addresses.count > 1;
     const connection = createConnection({
@@ -70,8 +76,8 @@ export class MysqlConnection implements TransactionConnection {
       ...(url !== '' && { uri: url.replace(/^mariadb:/u, 'mysql:') }),
       ...options,
       ...(password !== undefined && { password: typeof password === 'function' ? await password() : password }),
-      ...(isOneOfSeveral && { connectTimeout: ADDRESS_MS }),
-      ...answersAsExpected(this.sockets, options, STREAM_OF_CONNECTION),
+      ...(isOneOfSeveral && { connectTimeout: ADDRESS_TIMEOUT_MS }),
+      ...createRowOptions(this.sockets, options, CONNECTION_STREAM_SETTING),
     });
     // An 'error' without a listener ends the process. The end of the socket reports the loss.
     connection.on('error', () => undefined);
@@ -79,19 +85,19 @@ export class MysqlConnection implements TransactionConnection {
       connection.connect((error) => (error ? reject(error) : resolve()));
     });
     if (!isOneOfSeveral) return connection;
-    const [row] = await queryOn(connection, `select ${READ_ONLY_CONDITION} as is_read_only`, []);
+    const [row] = await runQuery(connection, `select ${READ_ONLY_CONDITION} as is_read_only`, []);
     if (!isTrue(row?.['is_read_only'])) return connection;
-    await endOf(connection);
-    throw switchOverError();
+    await endConnection(connection);
+    throw createSwitchOverError();
   }
 }
 
-function queryOn(connection: Connection, sql: string, parameters: readonly unknown[]): ReturnType<Query> {
+function runQuery(connection: Connection, sql: string, parameters: readonly unknown[]): ReturnType<Query> {
   return new Promise((resolve, reject) => {
     connection.query(sql, [...parameters], (error, result) => (error ? reject(error) : resolve(readRows(result))));
   });
 }
 
-function endOf(connection: Connection): Promise<void> {
+function endConnection(connection: Connection): Promise<void> {
   return new Promise((resolve) => connection.end(() => resolve()));
 }

@@ -1,12 +1,12 @@
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
-import { addressesOf, assertDecodable, type ServerAddress } from '../sql/connections/server-address.js';
+import { parseAddresses, assertDecodable, type ServerAddress } from '../sql/connections/server-address.js';
 import type { Sockets } from '../sql/connections/sockets.js';
 import type { SqlDatabase } from '../sql/connections/sql-database.js';
 import { mysqlDialect } from '../sql/mysql/dialect.js';
-import { sqlBackend, type StrategyOptions } from '../sql/strategies.js';
+import { createSqlBackend, type StrategyOptions } from '../sql/strategies.js';
 import { MysqlConnection, type MysqlConnectionOptions } from './mysql-connection.js';
 
-/** The server, and how to connect to it. */
+/** Address and options of the server. */
 export interface MysqlServer extends ServerAddress {
   /**
    * Options of `mysql2`, such as `ssl` or `socketPath`. `password` may be a function, which is called for each new
@@ -28,7 +28,7 @@ const CONNECT_TIMEOUT_MS = 2_000;
  *   missing
  */
 export function mysql(options: MysqlOptions): BackendFactory {
-  return sqlBackend(mysqlDatabase(options), options, ['url', 'connection']);
+  return createSqlBackend(mysqlDatabase(options), options, ['url', 'connection']);
 }
 
 /** @throws LockConfigurationError for options that can never work */
@@ -38,7 +38,7 @@ export function mysqlDatabase(server: MysqlServer): SqlDatabase {
     throw new LockConfigurationError('mysql() needs url, or connection with options of mysql2', 'url');
   }
   const { connectTimeout = 0, ...options } = connection ?? {};
-  const addresses = addressesOf(server, ['mysql:', 'mariadb:']);
+  const addresses = parseAddresses(server, ['mysql:', 'mariadb:']);
   assertDecodable(server);
   const open = (sockets: Sockets): MysqlConnection => new MysqlConnection(options, addresses, sockets);
   return {
@@ -46,9 +46,9 @@ export function mysqlDatabase(server: MysqlServer): SqlDatabase {
     dialect: mysqlDialect,
     schema: undefined,
     connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, connectTimeout),
-    howToCreate: 'Run npx nestjs-distributed-lock migrate',
-    synchronizing: 'mysql({ url, synchronize: true })',
-    connection: open,
-    transactions: open,
+    creationAdvice: 'Run npx nestjs-distributed-lock migrate',
+    synchronizeExample: 'mysql({ url, synchronize: true })',
+    createConnection: open,
+    createTransactionConnection: open,
   };
 }

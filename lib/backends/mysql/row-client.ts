@@ -1,5 +1,5 @@
 import type { Connection } from 'mysql2/promise';
-import { heldClientOf } from '../sql/connections/held-client.js';
+import { getHolderClient } from '../sql/connections/held-client.js';
 
 /**
  * Returns the connection whose transaction has the key's row, for a holder of strategy `row`. Writes through `query`
@@ -11,5 +11,5 @@ import { heldClientOf } from '../sql/connections/held-client.js';
 export function rowClient(lock: { readonly attachment?: unknown }): Connection {
   // The attachment was made of a connection by `MysqlConnection`.
   // eslint-disable-next-line typescript/no-unsafe-type-assertion
-  return heldClientOf(lock, 'mysql') as Connection;
+  return getHolderClient(lock, 'mysql') as Connection;
 }

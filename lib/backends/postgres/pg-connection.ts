@@ -1,11 +1,11 @@
 import type { Duplex } from 'node:stream';
 import type { Client, ClientConfig } from 'pg';
 import { importClient } from '../../core/index.js';
-import { ADDRESS_MS, type Addresses } from '../sql/connections/addresses.js';
-import { DatabaseError, switchOverError } from '../sql/connections/database-error.js';
+import { ADDRESS_TIMEOUT_MS, type Addresses } from '../sql/connections/addresses.js';
+import { DatabaseError, createSwitchOverError } from '../sql/connections/database-error.js';
 import { isTrue, type Query, readRows } from '../sql/connections/query.js';
-import { type Sockets, STREAM_OF_CONNECTION, streamIn } from '../sql/connections/sockets.js';
-import type { Around, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
+import { type Sockets, CONNECTION_STREAM_SETTING, getStreamFactory } from '../sql/connections/sockets.js';
+import type { StatementRunner, DriverTransaction, TransactionConnection } from '../sql/connections/sql-database.js';
 import { StatementTransaction } from '../sql/connections/statement-transaction.js';
 
 type PgClient = new (config: ClientConfig) => Client;
@@ -16,7 +16,7 @@ function loadPg(): Promise<PgClient> {
   return importClient(load, { neededBy: 'postgres()', name: 'pg', install: 'pg', option: 'connection' });
 }
 
-const BEGINNING = ['begin isolation level read committed'];
+const BEGIN_STATEMENTS = ['begin isolation level read committed'];
 
 /** One connection by the package `pg`. */
 export class PgConnection implements TransactionConnection {
@@ -31,19 +31,25 @@ export class PgConnection implements TransactionConnection {
 
   async connect(): Promise<Client> {
     const PgClient = await loadPg();
-    const client = await this.addresses.openFirst((url) => this.#open(PgClient, url));
+    const client = await this.addresses.openFirstWorking((url) => this.#open(PgClient, url));
     this.#client = client;
     if (this.#hasEnded) await client.end();
     return client;
   }
 
-  readonly query: Query = (sql, parameters) => queryOn(this.#connected, sql, parameters);
+  readonly query: Query = (sql, parameters) => runQuery(this.#connected, sql, parameters);
 
-  async lend(around: Around): Promise<DriverTransaction> {
+  async lendTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const client = this.#connected;
-    const send: Query = (sql, parameters) => queryOn(client, sql, parameters);
-    const parts = { client, send, holders: client, methods: ['query'], beginning: BEGINNING };
-    return new StatementTransaction(parts, around);
+    const send: Query = (sql, parameters) => runQuery(client, sql, parameters);
+    const parts = {
+      client,
+      send,
+      driverClient: client,
+      statementMethods: ['query'],
+      beginStatements: BEGIN_STATEMENTS,
+    };
+    return new StatementTransaction(parts, runStatement);
   }
 
   async end(): Promise<void> {
@@ -57,50 +63,52 @@ export class PgConnection implements TransactionConnection {
   }
 
   async #open(PgClient: PgClient, url: string): Promise<Client> {
-    const given = streamIn(this.options);
+    const streamFactory = getStreamFactory(this.options);
     const isOneOfSeveral = this.addresses.count > 1;
-    // The driver calls it with its options.
+    // The driver calls `stream` with its options.
     const stream = (...[config]: unknown[]): Duplex =>
-      given ? this.sockets.adopt(given(config), STREAM_OF_CONNECTION) : this.sockets.create();
+      streamFactory
+        ? this.sockets.watchStream(streamFactory(config), CONNECTION_STREAM_SETTING)
+        : this.sockets.create();
     const config: ClientConfig = {
       fallback_application_name: 'nestjs-distributed-lock',
-      ...(url !== '' && { connectionString: besideOptions(url, this.options) }),
+      ...(url !== '' && { connectionString: prepareUrl(url, this.options) }),
       ...this.options,
-      ...(isOneOfSeveral && { connectionTimeoutMillis: ADDRESS_MS }),
+      ...(isOneOfSeveral && { connectionTimeoutMillis: ADDRESS_TIMEOUT_MS }),
       stream,
     };
     const client = new PgClient(config);
     const { password } = this.options;
-    if (password !== undefined && !says(url, 'password')) Object.assign(client, { password });
+    if (password !== undefined && !hasUrlPart(url, 'password')) Object.assign(client, { password });
     // An 'error' without a listener ends the process. The end of the socket reports the loss.
     client.on('error', () => undefined);
     await client.connect();
     if (!isOneOfSeveral) return client;
-    const [row] = await queryOn(client, `select current_setting('transaction_read_only') = 'on' as is_read_only`, []);
+    const [row] = await runQuery(client, `select current_setting('transaction_read_only') = 'on' as is_read_only`, []);
     if (!isTrue(row?.['is_read_only'])) return client;
     await client.end();
-    throw switchOverError();
+    throw createSwitchOverError();
   }
 }
 
-/** The driver believes the URL alone, also in what it does not say. */
-function says(url: string, part: 'username' | 'password'): boolean {
+/** Returns whether the URL contains the part. For a part that it lacks, the driver would ignore the options. */
+function hasUrlPart(url: string, part: 'username' | 'password'): boolean {
   if (url === '') return false;
-  const { [part]: said, searchParams } = new URL(url);
-  return said !== '' || searchParams.has(part === 'username' ? 'user' : part);
+  const { [part]: urlPart, searchParams } = new URL(url);
+  return urlPart !== '' || searchParams.has(part === 'username' ? 'user' : part);
 }
 
-/** The URL, so that it takes nothing from the options: neither the user, nor certificates, which it cannot say. */
-function besideOptions(url: string, { user, ssl }: ClientConfig): string {
+/** Returns the URL with the user of the options, and without SSL parameters that would replace `ssl` of the options. */
+function prepareUrl(url: string, { user, ssl }: ClientConfig): string {
   const address = new URL(url);
-  if (user !== undefined && !says(url, 'username')) address.searchParams.set('user', user);
+  if (user !== undefined && !hasUrlPart(url, 'username')) address.searchParams.set('user', user);
   if (typeof ssl === 'object' && Boolean(ssl)) for (const name of ['ssl', 'sslmode']) address.searchParams.delete(name);
   return address.href;
 }
 
-async function queryOn(client: Client, sql: string, parameters: readonly unknown[]): ReturnType<Query> {
+async function runQuery(client: Client, sql: string, parameters: readonly unknown[]): ReturnType<Query> {
   const result: unknown = await client.query(sql, [...parameters]);
-  // Several statements have several results.
-  const last: unknown = Array.isArray(result) ? result.at(-1) : result;
-  return readRows(typeof last === 'object' && last !== null && 'rows' in last ? last.rows : []);
+  // For several statements in one text, the driver returns an array of results.
+  const lastResult: unknown = Array.isArray(result) ? result.at(-1) : result;
+  return readRows(typeof lastResult === 'object' && lastResult !== null && 'rows' in lastResult ? lastResult.rows : []);
 }

@@ -7,18 +7,18 @@ export interface Pglite {
   query(sql: string, parameters?: unknown[]): Promise<{ rows: unknown[] }>;
 }
 
-/** Its one connection is the application's own. It has no sessions of the locks', and nobody can listen on it. */
-const { line: _line, rowLocks: _rowLocks, sessionLocks: _sessionLocks, ...DIALECT } = postgresDialect;
+/** Dialect without sessions and notifications: PGlite has one connection, which is the application's own. */
+const { waitingLine: _line, rowLocks: _rowLocks, sessionLocks: _sessionLocks, ...DIALECT } = postgresDialect;
 
 export function pgliteDatabase(pglite: Pglite, schema: string | undefined): SqlDatabase {
   return {
     name: 'pglite',
-    dialect: { ...DIALECT, connections: 1 },
+    dialect: { ...DIALECT, connectionCount: 1 },
     schema,
     connectTimeoutMs: 2_000,
-    howToCreate: 'Create it with the statements of npx nestjs-distributed-lock sql --database postgres',
-    synchronizing: 'postgres({ pglite, synchronize: true })',
-    connection: () => new PgliteConnection(pglite),
+    creationAdvice: 'Create it with the statements of npx nestjs-distributed-lock sql --database postgres',
+    synchronizeExample: 'postgres({ pglite, synchronize: true })',
+    createConnection: () => new PgliteConnection(pglite),
   };
 }
 
@@ -31,6 +31,6 @@ class PgliteConnection implements DriverConnection {
 
   readonly query: Query = async (sql, parameters) => readRows((await this.pglite.query(sql, [...parameters])).rows);
 
-  /** The application closes it. */
+  /** Does nothing: the application closes its PGlite. */
   async end(): Promise<void> {}
 }

@@ -1,14 +1,14 @@
 import type { ClientConfig } from 'pg';
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
-import { addressesOf, type ServerAddress } from '../sql/connections/server-address.js';
+import { parseAddresses, type ServerAddress } from '../sql/connections/server-address.js';
 import type { Sockets } from '../sql/connections/sockets.js';
 import type { SqlDatabase } from '../sql/connections/sql-database.js';
 import { postgresDialect } from '../sql/postgres/dialect.js';
-import { sqlBackend, type StrategyOptions } from '../sql/strategies.js';
+import { createSqlBackend, type StrategyOptions } from '../sql/strategies.js';
 import { PgConnection } from './pg-connection.js';
 import { type Pglite, pgliteDatabase } from './pglite.js';
 
-/** The server, and how to connect to it. Without `url` and `connection`, PostgreSQL's environment variables say it. */
+/** Address and options of the server. Without `url` and `connection`, PostgreSQL's environment variables tell them. */
 export interface PostgresServer extends ServerAddress {
   /**
    * Options of `pg`, such as `ssl`, or `password` as a function, which is called for each new connection.
@@ -35,35 +35,35 @@ const CONNECT_TIMEOUT_MS = 2_000;
  * @throws LockConfigurationError for options that can never work. The first request rejects with one where `pg` is missing
  */
 export function postgres(options: PostgresOptions): BackendFactory {
-  return sqlBackend(postgresDatabase(options), options, ['url', 'connection', 'schema', 'pglite']);
+  return createSqlBackend(postgresDatabase(options), options, ['url', 'connection', 'schema', 'pglite']);
 }
 
 /** @throws LockConfigurationError for options that can never work */
 export function postgresDatabase(server: PostgresServer): SqlDatabase {
   const { connection = {}, pglite } = server;
-  const schema = server.schema ?? schemaIn(server.url);
+  const schema = server.schema ?? getSchema(server.url);
   if (pglite) return pgliteDatabase(pglite, schema);
   if (typeof connection !== 'object') {
     throw new LockConfigurationError('connection must be an object with options of pg', 'connection');
   }
-  const addresses = addressesOf(server, ['postgres:', 'postgresql:']);
+  const addresses = parseAddresses(server, ['postgres:', 'postgresql:']);
   const open = (sockets: Sockets): PgConnection => new PgConnection(connection, addresses, sockets);
   return {
     name: 'postgres',
     dialect: postgresDialect,
     schema,
     connectTimeoutMs: Math.max(CONNECT_TIMEOUT_MS, connection.connectionTimeoutMillis ?? 0),
-    howToCreate: 'Run npx nestjs-distributed-lock migrate',
-    synchronizing: 'postgres({ url, synchronize: true })',
-    connection: open,
-    transactions: open,
+    creationAdvice: 'Run npx nestjs-distributed-lock migrate',
+    synchronizeExample: 'postgres({ url, synchronize: true })',
+    createConnection: open,
+    createTransactionConnection: open,
   };
 }
 
-/** Prisma's addresses have it there. */
-function schemaIn(url: PostgresServer['url']): string | undefined {
-  const [first] = [url].flat();
-  return first !== undefined && URL.canParse(first)
-    ? (new URL(first).searchParams.get('schema') ?? undefined)
+/** Returns the schema in the query of the URL, as in URLs for Prisma. */
+function getSchema(url: PostgresServer['url']): string | undefined {
+  const [firstUrl] = [url].flat();
+  return firstUrl !== undefined && URL.canParse(firstUrl)
+    ? (new URL(firstUrl).searchParams.get('schema') ?? undefined)
     : undefined;
 }

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { heldClientOf } from '../sql/connections/held-client.js';
+import { getHolderClient } from '../sql/connections/held-client.js';
 
 /**
  * Returns the connection whose transaction has the key's row, for a holder of strategy `row`. Writes through `query`
@@ -10,5 +10,5 @@ import { heldClientOf } from '../sql/connections/held-client.js';
 export function rowClient(lock: { readonly attachment?: unknown }): Client {
   // The attachment was made of a client by `PgConnection`.
   // eslint-disable-next-line typescript/no-unsafe-type-assertion
-  return heldClientOf(lock, 'postgres') as Client;
+  return getHolderClient(lock, 'postgres') as Client;
 }

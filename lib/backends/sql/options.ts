@@ -22,48 +22,61 @@ export interface CommonOptions extends Pick<PollingOptions, 'patienceMs'> {
   requestTimeoutMs?: number;
 }
 
-interface Kind {
-  readonly words: string;
-  readonly fits: (value: number) => boolean;
+interface NumberRange {
+  readonly description: string;
+  readonly includes: (value: number) => boolean;
 }
 
-const ABOVE_0: Kind = { words: 'above 0', fits: (value) => value > 0 };
-const FROM_0: Kind = { words: 'of 0 or more', fits: (value) => value >= 0 };
-const WHOLE: Kind = { words: 'above 0, and whole', fits: (value) => Number.isInteger(value) && value > 0 };
-/** Servers count in these. */
-const INT_32: Kind = { words: 'from 1 to 2147483647', fits: (value) => value >= 1 && value <= 2 ** 31 - 1 };
-/** Checked where it is used. */
-const ANY = undefined;
+const ABOVE_0: NumberRange = { description: 'above 0', includes: (value) => value > 0 };
+const FROM_0: NumberRange = { description: 'of 0 or more', includes: (value) => value >= 0 };
+const WHOLE: NumberRange = {
+  description: 'above 0, and whole',
+  includes: (value) => Number.isInteger(value) && value > 0,
+};
+/** Range of the servers' own settings. */
+const INT_32: NumberRange = {
+  description: 'from 1 to 2147483647',
+  includes: (value) => value >= 1 && value <= 2 ** 31 - 1,
+};
+/** Value of options that are checked where they are used. */
+const UNCHECKED = undefined;
 
-const COMMON = { strategy: ANY, tableName: ANY, synchronize: ANY, patienceMs: FROM_0 };
-const TIMEOUTS = { requestTimeoutMs: ABOVE_0, connectTimeoutMs: ABOVE_0 };
+const COMMON_OPTIONS = { strategy: UNCHECKED, tableName: UNCHECKED, synchronize: UNCHECKED, patienceMs: FROM_0 };
+const TIMEOUT_OPTIONS = { requestTimeoutMs: ABOVE_0, connectTimeoutMs: ABOVE_0 };
 
-const STRATEGIES: Readonly<Record<string, Readonly<Record<string, Kind | undefined>>>> = {
-  lease: { ...COMMON, ...TIMEOUTS, reapIdleAfterMs: ABOVE_0, pollMs: ABOVE_0, columns: ANY, abandonedAfterMs: ABOVE_0 },
-  row: { ...COMMON, ...TIMEOUTS, poolSize: WHOLE },
-  session: { ...COMMON, requestTimeoutMs: INT_32, sessionTtlMs: INT_32, pollMs: ABOVE_0 },
+const OPTIONS_BY_STRATEGY: Readonly<Record<string, Readonly<Record<string, NumberRange | undefined>>>> = {
+  lease: {
+    ...COMMON_OPTIONS,
+    ...TIMEOUT_OPTIONS,
+    reapIdleAfterMs: ABOVE_0,
+    pollMs: ABOVE_0,
+    columns: UNCHECKED,
+    abandonedAfterMs: ABOVE_0,
+  },
+  row: { ...COMMON_OPTIONS, ...TIMEOUT_OPTIONS, poolSize: WHOLE },
+  session: { ...COMMON_OPTIONS, requestTimeoutMs: INT_32, sessionTtlMs: INT_32, pollMs: ABOVE_0 },
 };
 
 /**
- * @param ofConnection names of the options that say how to connect
+ * @param connectionOptions names of the options that say how to connect
  * @throws LockConfigurationError for an unknown strategy or option, and for a number out of range
  */
-export function assertOptions(strategy: string, options: object, ofConnection: readonly string[]): void {
-  assertOneOf('strategy', strategy, Object.keys(STRATEGIES));
-  const known = STRATEGIES[strategy] ?? {};
+export function assertOptions(strategy: string, options: object, connectionOptions: readonly string[]): void {
+  assertOneOf('strategy', strategy, Object.keys(OPTIONS_BY_STRATEGY));
+  const knownOptions = OPTIONS_BY_STRATEGY[strategy] ?? {};
   for (const [option, value] of Object.entries(options)) {
-    if (ofConnection.includes(option)) continue;
-    if (!Object.hasOwn(known, option)) {
-      const names = [...ofConnection, ...Object.keys(known)].join(', ');
+    if (connectionOptions.includes(option)) continue;
+    if (!Object.hasOwn(knownOptions, option)) {
+      const names = [...connectionOptions, ...Object.keys(knownOptions)].join(', ');
       refuseOption(option, `is no option of strategy ${strategy}; it has ${names}`);
     }
-    const kind = known[option];
-    if (!kind || value === undefined || (typeof value === 'number' && kind.fits(value))) continue;
-    refuseOption(option, `must be a number ${kind.words}; it was ${shownOption(value)}`);
+    const range = knownOptions[option];
+    if (!range || value === undefined || (typeof value === 'number' && range.includes(value))) continue;
+    refuseOption(option, `must be a number ${range.description}; it was ${shownOption(value)}`);
   }
 }
 
-/** @throws LockConfigurationError naming the databases that have the strategy */
+/** @throws LockConfigurationError that names the databases with this strategy */
 export function refuseStrategy(strategy: 'row' | 'session', why: string): never {
   throw new LockConfigurationError(`strategy '${strategy}' needs PostgreSQL, MySQL or MariaDB; ${why}`, 'strategy');
 }

@@ -1,9 +1,9 @@
 import type { BackendFactory } from '../../core/index.js';
 import type { SqlDatabase } from './connections/sql-database.js';
-import { leaseBackend, type LeaseBackendOptions } from './lease/lease-backend.js';
+import { createLeaseBackend, type LeaseBackendOptions } from './lease/lease-backend.js';
 import { assertOptions } from './options.js';
-import { rowBackend, type RowBackendOptions } from './row/row-backend.js';
-import { sessionBackend, type SessionBackendOptions } from './session/session-backend.js';
+import { createRowBackend, type RowBackendOptions } from './row/row-backend.js';
+import { createSessionBackend, type SessionBackendOptions } from './session/session-backend.js';
 
 export type LeaseStrategy = { strategy?: 'lease' } & LeaseBackendOptions;
 export type RowStrategy = { strategy: 'row' } & RowBackendOptions;
@@ -14,16 +14,16 @@ export type StrategyOptions = LeaseStrategy | RowStrategy | SessionStrategy;
 
 /**
  * Makes the backend of a strategy.
- * @param ofConnection names of the options that say how to connect
+ * @param connectionOptions names of the options that say how to connect
  * @throws LockConfigurationError for options that can never work
  */
-export function sqlBackend(
+export function createSqlBackend(
   database: SqlDatabase,
   options: StrategyOptions,
-  ofConnection: readonly string[],
+  connectionOptions: readonly string[],
 ): BackendFactory {
-  assertOptions(options.strategy ?? 'lease', options, ofConnection);
-  if (options.strategy === 'row') return rowBackend(database, options);
-  if (options.strategy === 'session') return sessionBackend(database, options);
-  return leaseBackend(database, options);
+  assertOptions(options.strategy ?? 'lease', options, connectionOptions);
+  if (options.strategy === 'row') return createRowBackend(database, options);
+  if (options.strategy === 'session') return createSessionBackend(database, options);
+  return createLeaseBackend(database, options);
 }

@@ -8,7 +8,7 @@ export interface NodeDatabase {
 }
 
 /** Names of SQLite's result codes, as other drivers have them. https://sqlite.org/rescode.html */
-const CODES: Readonly<Record<number, string>> = {
+const CODE_NAMES: Readonly<Record<number, string>> = {
   1: 'SQLITE_ERROR',
   5: 'SQLITE_BUSY',
   6: 'SQLITE_LOCKED',
@@ -23,16 +23,16 @@ export class NodeSqliteDatabase implements SqliteDatabase {
   private constructor(private readonly database: NodeDatabase) {}
 
   static open(open: () => NodeDatabase): NodeSqliteDatabase {
-    return new NodeSqliteDatabase(withCodes(open));
+    return new NodeSqliteDatabase(addErrorCode(open));
   }
 
   exec(sql: string): void {
-    withCodes(() => this.database.exec(sql));
+    addErrorCode(() => this.database.exec(sql));
   }
 
   prepare(sql: string): ReturnType<SqliteDatabase['prepare']> {
-    const statement = withCodes(() => this.database.prepare(sql));
-    const all = (...values: unknown[]): readonly unknown[] => withCodes(() => statement.all(...values));
+    const statement = addErrorCode(() => this.database.prepare(sql));
+    const all = (...values: unknown[]): readonly unknown[] => addErrorCode(() => statement.all(...values));
     return { all, run: all };
   }
 
@@ -41,16 +41,17 @@ export class NodeSqliteDatabase implements SqliteDatabase {
   }
 }
 
-function withCodes<T>(statement: () => T): T {
+function addErrorCode<T>(statement: () => T): T {
   try {
     return statement();
   } catch (error) {
-    if (error instanceof Error && 'errcode' in error) Object.assign(error, { code: nameOf(Number(error.errcode)) });
+    if (error instanceof Error && 'errcode' in error)
+      Object.assign(error, { code: getCodeName(Number(error.errcode)) });
     throw error;
   }
 }
 
-/** The lowest byte of an extended code is the code that it belongs to. */
-function nameOf(code: number): string {
-  return CODES[code & 0xff] ?? `SQLITE_ERROR_${code}`;
+/** Returns the name of a code. The lowest byte of an extended code is its primary code. */
+function getCodeName(code: number): string {
+  return CODE_NAMES[code & 0xff] ?? `SQLITE_ERROR_${code}`;
 }

@@ -5,18 +5,19 @@ import { type NodeDatabase, NodeSqliteDatabase } from './node-sqlite.js';
 /** The class of a driver such as `better-sqlite3`. */
 export type SqliteDriver = new (file: string, options: { readonly timeout: number }) => SqliteDatabase;
 
-const OPTIONS = { timeout: BUSY_TIMEOUT_MS };
+const DATABASE_OPTIONS = { timeout: BUSY_TIMEOUT_MS };
 
 /**
- * Opens a file. An application that has `better-sqlite3` uses it, and two copies of SQLite in one process do not see
- * each other's locks: so `node:sqlite` comes second. https://sqlite.org/howtocorrupt.html
- * @throws LockConfigurationError when no driver is there; what the driver throws
+ * Opens a file. Prefers `better-sqlite3` where it is installed: the application then uses it, and two copies of SQLite in
+ * one process do not see each other's locks. https://sqlite.org/howtocorrupt.html
+ * @throws LockConfigurationError when there is no driver; the driver's error
  */
 export async function openDatabase(file: string, driver: SqliteDriver | undefined): Promise<SqliteDatabase> {
   const Driver = driver ?? (await findBetterSqlite3());
-  if (Driver) return new Driver(file, OPTIONS);
-  const ofNode: unknown = process.getBuiltinModule?.('node:sqlite');
-  if (hasDatabaseSync(ofNode)) return NodeSqliteDatabase.open(() => new ofNode.DatabaseSync(file, OPTIONS));
+  if (Driver) return new Driver(file, DATABASE_OPTIONS);
+  const nodeSqlite: unknown = process.getBuiltinModule?.('node:sqlite');
+  if (hasDatabaseSync(nodeSqlite))
+    return NodeSqliteDatabase.open(() => new nodeSqlite.DatabaseSync(file, DATABASE_OPTIONS));
   const why = 'this version of Node has no node:sqlite: npm install better-sqlite3, or give a driver';
   throw new LockConfigurationError(`sqlite() needs a driver, and ${why}`, 'driver');
 }

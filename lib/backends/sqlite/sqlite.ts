@@ -3,8 +3,8 @@ import { DatabaseError } from '../sql/connections/database-error.js';
 import type { Query } from '../sql/connections/query.js';
 import type { DriverConnection, SqlDatabase } from '../sql/connections/sql-database.js';
 import { sqliteDialect } from '../sql/sqlite/dialect.js';
-import { isInMemory, runAlone, type SqliteDatabase } from '../sql/sqlite/driver.js';
-import { type LeaseStrategy, sqlBackend } from '../sql/strategies.js';
+import { isInMemory, runInWriteTransaction, type SqliteDatabase } from '../sql/sqlite/driver.js';
+import { type LeaseStrategy, createSqlBackend } from '../sql/strategies.js';
 import { openDatabase, type SqliteDriver } from './open-database.js';
 
 export interface SqliteOptions extends LeaseStrategy {
@@ -26,7 +26,7 @@ export interface SqliteOptions extends LeaseStrategy {
  *   there
  */
 export function sqlite(options: SqliteOptions): BackendFactory {
-  return sqlBackend(sqliteDatabase(options), options, ['file', 'driver']);
+  return createSqlBackend(sqliteDatabase(options), options, ['file', 'driver']);
 }
 
 /** @throws LockConfigurationError for options that can never work */
@@ -43,9 +43,9 @@ export function sqliteDatabase({ file, driver }: Pick<SqliteOptions, 'file' | 'd
     dialect: sqliteDialect,
     schema: undefined,
     connectTimeoutMs: CONNECT_TIMEOUT_MS,
-    howToCreate: 'Run npx nestjs-distributed-lock migrate',
-    synchronizing: 'sqlite({ file, synchronize: true })',
-    connection: () => new SqliteConnection(file, driver),
+    creationAdvice: 'Run npx nestjs-distributed-lock migrate',
+    synchronizeExample: 'sqlite({ file, synchronize: true })',
+    createConnection: () => new SqliteConnection(file, driver),
   };
 }
 
@@ -63,7 +63,7 @@ class SqliteConnection implements DriverConnection {
   async connect(): Promise<SqliteDatabase> {
     const database = await openDatabase(this.file, this.driver);
     this.#database = database;
-    // Readers and one writer do not block each other then.
+    // In WAL mode, readers and one writer do not block each other.
     if (!this.#hasEnded) database.exec('pragma journal_mode = wal');
     else database.close();
     return database;
@@ -71,7 +71,7 @@ class SqliteConnection implements DriverConnection {
 
   readonly query: Query = async (sql, parameters) => {
     if (!this.#database) throw new DatabaseError('the connection is not open', undefined);
-    return runAlone(this.#database, sql, parameters);
+    return runInWriteTransaction(this.#database, sql, parameters);
   };
 
   async end(): Promise<void> {

@@ -1,19 +1,23 @@
 import type { QueryRunner } from 'typeorm';
-import { queryOn } from '../sql/connections/query.js';
+import { createQuery } from '../sql/connections/query.js';
 import type { ExistingTableColumns } from '../sql/dialect/existing-table-types.js';
 import { addMissingColumns } from '../sql/existing-table/add-missing-columns.js';
-import { existingTable } from '../sql/existing-table/existing-table.js';
-import { tableHomeOf } from './databases.js';
+import { createExistingTable } from '../sql/existing-table/existing-table.js';
+import { getTableContext } from './databases.js';
 
 /**
  * Adds the columns that an older table of locks lacks, empty and not required, so that older programs go on as before.
- * For the `up` of a migration of yours; again = nothing. What is there already is left alone.
- * @throws LockConfigurationError for a name that is more than a name
+ * Call it in the `up` of a migration of yours. A second call does nothing. Columns that exist are left alone.
+ * @throws LockConfigurationError for a table or column that is no plain identifier
  */
 export async function addLockColumns(
   queryRunner: QueryRunner,
   { tableName, columns }: { readonly tableName: string; readonly columns: ExistingTableColumns },
 ): Promise<void> {
-  const home = tableHomeOf(queryRunner.connection.options);
-  await addMissingColumns(queryOn(queryRunner), home.dialect, existingTable(home, { tableName, columns }));
+  const tableContext = getTableContext(queryRunner.connection.options);
+  await addMissingColumns(
+    createQuery(queryRunner),
+    tableContext.dialect,
+    createExistingTable(tableContext, { tableName, columns }),
+  );
 }

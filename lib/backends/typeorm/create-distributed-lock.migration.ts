@@ -1,22 +1,24 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { tableHomeOf } from './databases.js';
-import { createTable, DEFAULT_FENCE_TABLE, DEFAULT_LOCK_TABLE } from '../sql/tables/lock-table.js';
-import { quotedTable } from '../sql/tables/table-name.js';
+import { getTableContext } from './databases.js';
+import { createTableSql, DEFAULT_FENCE_TABLE, DEFAULT_LOCK_TABLE } from '../sql/tables/lock-table.js';
+import { quoteTable } from '../sql/tables/table-name.js';
 
 /** Creates the lock table and the fence table under their default names. Put it into `migrations`. */
 export class CreateDistributedLock1760000000000 implements MigrationInterface {
   readonly name = 'CreateDistributedLock1760000000000';
 
   async up(queryRunner: QueryRunner): Promise<void> {
-    const home = tableHomeOf(queryRunner.connection.options);
-    await queryRunner.query(createTable(home.dialect, quotedTable(home, DEFAULT_LOCK_TABLE), 'lock'));
-    await queryRunner.query(createTable(home.dialect, quotedTable(home, DEFAULT_FENCE_TABLE), 'fence'));
+    const tableContext = getTableContext(queryRunner.connection.options);
+    await queryRunner.query(createTableSql(tableContext.dialect, quoteTable(tableContext, DEFAULT_LOCK_TABLE), 'lock'));
+    await queryRunner.query(
+      createTableSql(tableContext.dialect, quoteTable(tableContext, DEFAULT_FENCE_TABLE), 'fence'),
+    );
   }
 
-  /** Tokens start again afterwards: run it only when nothing compares them any more. */
+  /** Drops the tables. Tokens start again afterwards: run it only when nothing compares them any more. */
   async down(queryRunner: QueryRunner): Promise<void> {
-    const home = tableHomeOf(queryRunner.connection.options);
-    await queryRunner.query(`drop table ${quotedTable(home, DEFAULT_FENCE_TABLE)}`);
-    await queryRunner.query(`drop table ${quotedTable(home, DEFAULT_LOCK_TABLE)}`);
+    const home = getTableContext(queryRunner.connection.options);
+    await queryRunner.query(`drop table ${quoteTable(home, DEFAULT_FENCE_TABLE)}`);
+    await queryRunner.query(`drop table ${quoteTable(home, DEFAULT_LOCK_TABLE)}`);
   }
 }

@@ -1,37 +1,43 @@
 import { DataSource, type DataSourceOptions, EntityManager, type QueryRunner } from 'typeorm';
-import { type Query, queryOn } from '../sql/connections/query.js';
+import { type Query, createQuery } from '../sql/connections/query.js';
 import { Sockets } from '../sql/connections/sockets.js';
 import type {
-  Around,
+  StatementRunner,
   DriverConnection,
   DriverTransaction,
   SqlDatabase,
   TransactionConnection,
 } from '../sql/connections/sql-database.js';
-import { defaultConnectTimeoutMs } from './connect-timeout.js';
-import { makeDataSource } from './data-source.js';
-import { tableHomeOf } from './databases.js';
-import { ownOptions } from './own-options.js';
-import { loggerOfOthers, SILENT_LOGGER } from './silent-logger.js';
+import { getDefaultConnectTimeoutMs } from './connect-timeout.js';
+import { createDataSource } from './data-source.js';
+import { getTableContext } from './databases.js';
+import { createOwnOptions } from './own-options.js';
+import { hideLockStatements, SILENT_LOGGER } from './silent-logger.js';
 
 /**
  * Makes the database of an application's data source. Its connections are made like the application's.
  * @throws LockConfigurationError for options that can never work
  */
-export function dataSourceDatabase(options: DataSourceOptions): SqlDatabase {
-  const home = tableHomeOf(options);
-  ownOptions(options, new Sockets(() => undefined));
+export function createDataSourceDatabase(options: DataSourceOptions): SqlDatabase {
+  const tableContext = getTableContext(options);
+  createOwnOptions(options, new Sockets(() => undefined));
   return {
-    ...home,
+    ...tableContext,
     name: `typeorm:${options.type}`,
-    connectTimeoutMs: defaultConnectTimeoutMs(options),
-    connection: (sockets) => new LocksConnection(ownOptions(options, sockets)),
-    transactions: (sockets) => new HoldersConnection(ownOptions(options, sockets)),
+    connectTimeoutMs: getDefaultConnectTimeoutMs(options),
+    createConnection: (sockets) => new LocksConnection(createOwnOptions(options, sockets)),
+    createTransactionConnection: (sockets) => new HoldersConnection(createOwnOptions(options, sockets)),
   };
 }
 
-/** Nothing of the application's takes part in the statements of the locks. 0: no statement is logged as a slow one. */
-const LOCKS_ONLY = { entities: [], subscribers: [], logging: false, maxQueryExecutionTime: 0, logger: SILENT_LOGGER };
+/** Options without the application's entities, subscribers and logger. 0: no statement is logged as a slow one. */
+const LOCK_CONNECTION_OPTIONS = {
+  entities: [],
+  subscribers: [],
+  logging: false,
+  maxQueryExecutionTime: 0,
+  logger: SILENT_LOGGER,
+};
 
 /** A connection for the statements of the locks alone. */
 class LocksConnection implements DriverConnection {
@@ -42,7 +48,7 @@ class LocksConnection implements DriverConnection {
   #hasEnded = false;
 
   constructor(options: DataSourceOptions) {
-    this.#dataSource = makeDataSource(options, LOCKS_ONLY);
+    this.#dataSource = createDataSource(options, LOCK_CONNECTION_OPTIONS);
   }
 
   async connect(): Promise<unknown> {
@@ -55,9 +61,9 @@ class LocksConnection implements DriverConnection {
     return client;
   }
 
-  readonly query: Query = (sql, parameters) => queryOn(this.#runner ?? this.#dataSource)(sql, parameters);
+  readonly query: Query = (sql, parameters) => createQuery(this.#runner ?? this.#dataSource)(sql, parameters);
 
-  /** A runner that is released while it connects would keep its connection, and the pool could never end. */
+  /** Waits for the connection first: a runner released while it connects would keep it, and the pool could never end. */
   async end(): Promise<void> {
     this.#hasEnded = true;
     await this.#connecting;
@@ -72,8 +78,8 @@ class HoldersConnection implements TransactionConnection {
   #hasEnded = false;
 
   constructor(options: DataSourceOptions) {
-    this.#dataSource = makeDataSource(options);
-    this.#dataSource.logger = loggerOfOthers(this.#dataSource.logger);
+    this.#dataSource = createDataSource(options);
+    this.#dataSource.logger = hideLockStatements(this.#dataSource.logger);
   }
 
   async connect(): Promise<void> {
@@ -81,12 +87,12 @@ class HoldersConnection implements TransactionConnection {
     if (this.#hasEnded) await this.end();
   }
 
-  readonly query: Query = (sql, parameters) => queryOn(this.#dataSource)(sql, parameters);
+  readonly query: Query = (sql, parameters) => createQuery(this.#dataSource)(sql, parameters);
 
-  async lend(around: Around): Promise<DriverTransaction> {
+  async lendTransaction(runStatement: StatementRunner): Promise<DriverTransaction> {
     const runner = this.#dataSource.createQueryRunner('master');
     const client: unknown = await runner.connect();
-    return new RunnerTransaction(runner, client, around);
+    return new RunnerTransaction(runner, client, runStatement);
   }
 
   async end(): Promise<void> {
@@ -97,18 +103,18 @@ class HoldersConnection implements TransactionConnection {
 
 class RunnerTransaction implements DriverTransaction {
   readonly query: Query;
-  readonly send: Query;
+  readonly sendAtOnce: Query;
 
   constructor(
     private readonly runner: QueryRunner,
     readonly client: unknown,
-    around: Around,
+    around: StatementRunner,
   ) {
-    const direct = runner.query.bind(runner);
-    const query = (...args: Parameters<typeof direct>): Promise<unknown> => around(() => direct(...args));
+    const sendDirectly = runner.query.bind(runner);
+    const query = (...args: Parameters<typeof sendDirectly>): Promise<unknown> => around(() => sendDirectly(...args));
     Object.defineProperty(runner, 'query', { value: query, configurable: true });
-    this.query = queryOn(runner);
-    this.send = queryOn({ query: direct });
+    this.query = createQuery(runner);
+    this.sendAtOnce = createQuery({ query: sendDirectly });
   }
 
   get attachment(): EntityManager {

@@ -12,14 +12,14 @@ export const SILENT_LOGGER: Logger = {
 };
 
 /** Returns the application's logger without the statements of the locks. */
-export function loggerOfOthers(logger: Logger): Logger {
-  const current = (): Logger => (isUnlogged() ? SILENT_LOGGER : logger);
+export function hideLockStatements(logger: Logger): Logger {
+  const getLogger = (): Logger => (isUnlogged() ? SILENT_LOGGER : logger);
   return {
-    logQuery: (...args) => current().logQuery(...args),
-    logQueryError: (...args) => current().logQueryError(...args),
-    logQuerySlow: (...args) => current().logQuerySlow(...args),
-    logSchemaBuild: (...args) => current().logSchemaBuild(...args),
-    logMigration: (...args) => current().logMigration(...args),
-    log: (...args) => current().log(...args),
+    logQuery: (...args) => getLogger().logQuery(...args),
+    logQueryError: (...args) => getLogger().logQueryError(...args),
+    logQuerySlow: (...args) => getLogger().logQuerySlow(...args),
+    logSchemaBuild: (...args) => getLogger().logSchemaBuild(...args),
+    logMigration: (...args) => getLogger().logMigration(...args),
+    log: (...args) => getLogger().log(...args),
   };
 }

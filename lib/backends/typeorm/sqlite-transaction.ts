@@ -4,8 +4,8 @@ import { asSqliteDatabase, type SqliteDatabase } from '../sql/sqlite/driver.js';
 /**
  * Takes the write lock for the transaction that `manager` is in. @throws QueryFailedError when another process has it
  */
-export async function lockForWriting(manager: EntityManager, table: string): Promise<void> {
-  execute(asSqliteDatabase(await manager.queryRunner?.connect()), `delete from ${table} where 0`);
+export async function takeWriteLock(manager: EntityManager, table: string): Promise<void> {
+  executeAsTypeOrm(asSqliteDatabase(await manager.queryRunner?.connect()), `delete from ${table} where 0`);
 }
 
 /** Makes the new transaction of `manager` one that writes. @throws QueryFailedError when another process writes */
@@ -13,7 +13,7 @@ export async function beginImmediately(manager: EntityManager): Promise<void> {
   const database = asSqliteDatabase(await manager.queryRunner?.connect());
   database.exec('rollback');
   try {
-    execute(database, 'begin immediate');
+    executeAsTypeOrm(database, 'begin immediate');
   } catch (error) {
     // TypeORM rolls back now, and must find something: else it takes every later transaction for a nested one.
     database.exec('begin');
@@ -21,7 +21,7 @@ export async function beginImmediately(manager: EntityManager): Promise<void> {
   }
 }
 
-function execute(database: SqliteDatabase, sql: string): void {
+function executeAsTypeOrm(database: SqliteDatabase, sql: string): void {
   try {
     database.exec(sql);
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { DataSource, DataSourceOptions } from 'typeorm';
 import { type BackendFactory, LockConfigurationError } from '../../core/index.js';
-import { sqlBackend, type StrategyOptions } from '../sql/strategies.js';
-import { dataSourceDatabase } from './data-source-database.js';
+import { createSqlBackend, type StrategyOptions } from '../sql/strategies.js';
+import { createDataSourceDatabase } from './data-source-database.js';
 
 interface Where {
   /** The application's data source. Only its options are used: the locks have connections of their own. */
@@ -22,5 +22,5 @@ export function typeorm(options: TypeOrmOptions): BackendFactory {
   if (dataSource?.options?.type === undefined) {
     throw new LockConfigurationError('dataSource must be a TypeORM DataSource', 'dataSource');
   }
-  return sqlBackend(dataSourceDatabase(dataSource.options), options, ['dataSource']);
+  return createSqlBackend(createDataSourceDatabase(dataSource.options), options, ['dataSource']);
 }

@@ -7,8 +7,8 @@ import { typeorm } from 'nestjs-distributed-lock/typeorm';
 import Database from 'libsql';
 import { DataSource } from 'typeorm';
 import { sqliteLeases } from '../../../lib/backends/sql/sqlite/leases.js';
-import { ownColumns } from '../../../lib/backends/sql/dialect/lease-statements.js';
-import { queryOn } from '../../../lib/backends/sql/connections/query.js';
+import { createOwnColumns } from '../../../lib/backends/sql/dialect/lease-statements.js';
+import { createQuery } from '../../../lib/backends/sql/connections/query.js';
 import { wantedOf } from '../describe-backend.js';
 import { describeServers, SqlWorld } from './sql-world.js';
 
@@ -49,14 +49,14 @@ describe.each(wantedOf(['sqlite']))('a table of many rows, %s', () => {
 
   it('is reaped in rounds of some thousand rows, between which others have their turn', async () => {
     const dataSource = await new DataSource(options()).initialize();
-    const query = queryOn(dataSource);
+    const query = createQuery(dataSource);
     await query(
       `insert into distributed_lock (lock_key, token, expires_at, acquired_at)
        with recursive n(i) as (select 1 union all select i + 1 from n where i < 5000)
        select 'old' || i, 1, 0, 0 from n`,
       [],
     );
-    const leases = sqliteLeases(ownColumns('distributed_lock'));
+    const leases = sqliteLeases(createOwnColumns('distributed_lock'));
     const counts: unknown[] = [];
     const count = async (): Promise<void> => {
       const [row] = await query(`select count(*) as n from distributed_lock where lock_key like 'old%'`, []);

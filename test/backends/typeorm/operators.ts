@@ -1,6 +1,6 @@
 import { mysqlKeyRow } from '../../../lib/backends/sql/mysql/key-row.js';
 import { postgresKeyRow } from '../../../lib/backends/sql/postgres/key-row.js';
-import { advisoryLockId, userLockName } from '../../../lib/backends/sql/tables/session-lock-name.js';
+import { getAdvisoryLockId, getUserLockName } from '../../../lib/backends/sql/tables/session-lock-name.js';
 import type { SqlConnection } from '../../support/harness-connection.js';
 import { eventually } from '../../support/eventually.js';
 
@@ -18,7 +18,7 @@ export interface SqlOperator {
 export const LIST_MS = 120;
 
 const columnOf = (type: SqlConnection['backend'], key: string): unknown =>
-  (type === 'postgres' ? postgresKeyRow : mysqlKeyRow).columnOf(key);
+  (type === 'postgres' ? postgresKeyRow : mysqlKeyRow).toColumnValue(key);
 
 function lease(type: SqlConnection['backend']): SqlOperator {
   const ofKey = `lock_key = ${type === 'postgres' ? '$1' : '?'}`;
@@ -76,13 +76,13 @@ function row(type: SqlConnection['backend']): SqlOperator {
 const SESSIONS = {
   postgres: (key: string) =>
     `select pid as id from pg_locks where locktype = 'advisory' and granted and objsubid = 1
-     and ((classid::bigint << 32) | objid::bigint) = ${advisoryLockId('public\0distributed_lock', key)}`,
+     and ((classid::bigint << 32) | objid::bigint) = ${getAdvisoryLockId('public\0distributed_lock', key)}`,
   mariadb: usersOf,
   mysql: usersOf,
 };
 
 function usersOf(key: string): string {
-  return `select id from (select is_used_lock('${userLockName('test\0distributed_lock', key)}') as id) as used where id is not null`;
+  return `select id from (select is_used_lock('${getUserLockName('test\0distributed_lock', key)}') as id) as used where id is not null`;
 }
 
 function session(type: SqlConnection['backend']): SqlOperator {

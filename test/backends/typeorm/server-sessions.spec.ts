@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { DataSource, type QueryRunner } from 'typeorm';
-import { queryOn } from '../../../lib/backends/sql/connections/query.js';
+import { createQuery } from '../../../lib/backends/sql/connections/query.js';
 import { UnansweredSessions } from '../../../lib/backends/sql/connections/unanswered-sessions.js';
 import { mysqlServerSessions } from '../../../lib/backends/sql/mysql/server-sessions.js';
 import { postgresServerSessions } from '../../../lib/backends/sql/postgres/server-sessions.js';
@@ -39,7 +39,8 @@ describeServers('the sessions of a server', (type) => {
   it('are at work during a statement, and not between two or after their end', async () => {
     const runner = dataSource.createQueryRunner();
     const id = serverSessions.handshakeId(await runner.connect()) ?? '';
-    const isAtWork = (): Promise<boolean> => serverSessions.isAnyAtWork(queryOn({ query: ask }), [id, '2147483647'], 0);
+    const isAtWork = (): Promise<boolean> =>
+      serverSessions.isAnyAtWork(createQuery({ query: ask }), [id, '2147483647'], 0);
     expect(await isAtWork()).toBe(false);
     const statement = startStatement(runner);
     await eventually(isAtWork);
@@ -50,23 +51,23 @@ describeServers('the sessions of a server', (type) => {
 
   it('are others of the same ids when the server was restarted: the one that asks', async () => {
     const runner = dataSource.createQueryRunner();
-    const sessions = new UnansweredSessions(serverSessions, queryOn(runner));
-    sessions.add('k', await idOf(runner));
+    const sessions = new UnansweredSessions(serverSessions, createQuery(runner));
+    sessions.rememberSession('k', await idOf(runner));
     await sessions.assertAnswered('k');
     await runner.release();
   });
 
   it('are others of the same ids when the server was restarted: one whose statement began later', async () => {
     const [cut, asking] = [dataSource.createQueryRunner(), dataSource.createQueryRunner()];
-    const sessions = new UnansweredSessions(serverSessions, queryOn(asking));
+    const sessions = new UnansweredSessions(serverSessions, createQuery(asking));
     const early = startStatement(cut);
-    await eventually(async () => await serverSessions.isAnyAtWork(queryOn(asking), [await idOf(cut)], 0));
-    sessions.add('k', await idOf(cut));
+    await eventually(async () => await serverSessions.isAnyAtWork(createQuery(asking), [await idOf(cut)], 0));
+    sessions.rememberSession('k', await idOf(cut));
     await expect(sessions.assertAnswered('k')).rejects.toThrow('still has the key');
     await early.end();
     await new Promise((resolve) => setTimeout(resolve, 2_100));
     const late = startStatement(cut);
-    await eventually(async () => await serverSessions.isAnyAtWork(queryOn(asking), [await idOf(cut)], 0));
+    await eventually(async () => await serverSessions.isAnyAtWork(createQuery(asking), [await idOf(cut)], 0));
     await sessions.assertAnswered('k');
     await late.end();
     await Promise.all([cut.release(), asking.release()]);

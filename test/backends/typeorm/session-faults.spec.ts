@@ -7,10 +7,10 @@ import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
 import { DatabaseError } from '../../../lib/backends/sql/connections/database-error.js';
 import { OwnConnection } from '../../../lib/backends/sql/connections/own-connection.js';
-import { dataSourceDatabase } from '../../../lib/backends/typeorm/data-source-database.js';
+import { createDataSourceDatabase } from '../../../lib/backends/typeorm/data-source-database.js';
 import { sqlHarness } from './harness.js';
 import type { SessionBackendOptions } from '../../../lib/backends/sql/session/session-backend.js';
-import { advisoryLockId } from '../../../lib/backends/sql/tables/session-lock-name.js';
+import { getAdvisoryLockId } from '../../../lib/backends/sql/tables/session-lock-name.js';
 import { wantedOf } from '../describe-backend.js';
 
 const BUSY = {
@@ -86,11 +86,11 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
     });
 
     it('S2: takes no database that is busy for one that is silent, and so keeps the session', async () => {
-      const settings = { database: dataSourceDatabase(harness.dataSource()), connectTimeoutMs: 20_000 };
+      const settings = { database: createDataSourceDatabase(harness.dataSource()), connectTimeoutMs: 20_000 };
       const onOpen = (): Promise<void> => Promise.resolve();
       const connection = new OwnConnection({ ...settings, requestTimeoutMs: 100, onOpen }, () => undefined);
       await connection.open();
-      await expect(connection.run(BUSY[type], [])).rejects.toBeInstanceOf(DatabaseError);
+      await expect(connection.query(BUSY[type], [])).rejects.toBeInstanceOf(DatabaseError);
       const { idleMs } = connection;
       await connection.close();
       expect(idleMs).toBeLessThan(100);
@@ -111,7 +111,7 @@ wantedOf(['postgres-session', 'mariadb-session']).forEach((name) =>
 describe('keys of sessions', () => {
   it('S7: a million names have a million 64-bit ids', () => {
     const ids = new Set<bigint>();
-    for (let i = 0; i < 1_000_000; i += 1) ids.add(advisoryLockId('scope', `lock_sale_${i}`));
+    for (let i = 0; i < 1_000_000; i += 1) ids.add(getAdvisoryLockId('scope', `lock_sale_${i}`));
     expect(ids.size).toBe(1_000_000);
   });
 });

@@ -1,29 +1,29 @@
-/** Time in milliseconds for one of several addresses, so that the next one has its time, too. */
-export const ADDRESS_MS = 700;
+/** Milliseconds that one of several addresses may take to answer. A longer time would leave none for the next address. */
+export const ADDRESS_TIMEOUT_MS = 700;
 
-/** The addresses of one database, in the order in which they are tried: the one that was good last comes first. */
+/** The addresses of one database. The address that worked last is tried first. */
 export class Addresses {
-  #lastGood = 0;
+  #lastGoodIndex = 0;
 
-  constructor(private readonly all: readonly string[]) {}
+  constructor(private readonly addresses: readonly string[]) {}
 
   get count(): number {
-    return this.all.length;
+    return this.addresses.length;
   }
 
   /**
    * Opens the first address that works.
    * @param open rejects when the address does not answer, or leads to a server that takes no writes
-   * @throws what `open` threw for the last address
+   * @throws the error that `open` threw for the last address
    */
-  async openFirst<T>(open: (address: string) => Promise<T>): Promise<T> {
+  async openFirstWorking<T>(open: (address: string) => Promise<T>): Promise<T> {
     let failure: unknown;
-    for (let tried = 0; tried < this.all.length; tried += 1) {
-      const index = (this.#lastGood + tried) % this.all.length;
+    for (let triedCount = 0; triedCount < this.addresses.length; triedCount += 1) {
+      const index = (this.#lastGoodIndex + triedCount) % this.addresses.length;
       try {
-        const opened = await open(this.all[index] ?? '');
-        this.#lastGood = index;
-        return opened;
+        const connection = await open(this.addresses[index] ?? '');
+        this.#lastGoodIndex = index;
+        return connection;
       } catch (error) {
         failure = error;
       }

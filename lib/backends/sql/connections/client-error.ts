@@ -1,12 +1,17 @@
-/** Where clients keep the error of the driver: TypeORM, Drizzle, Sequelize, and Prisma by way of its driver adapters. */
-const WRAPPED_IN = ['driverError', 'cause', 'original', 'meta', 'driverAdapterError'];
+/** Properties in which TypeORM, Drizzle, Sequelize and Prisma's driver adapters keep the error of the driver. */
+const WRAPPED_ERROR_PROPERTIES = ['driverError', 'cause', 'original', 'meta', 'driverAdapterError'];
 
-/** Drivers have a text, a number, or both. `node:sqlite` has `errcode`. */
-const CODES = ['code', 'errno', 'errcode', 'originalCode'];
+/** Properties in which drivers keep an error's code: a text, a number, or both. `errcode` is that of `node:sqlite`. */
+const CODE_PROPERTIES = ['code', 'errno', 'errcode', 'originalCode'];
 
-/** The codes in the error of any client, and in the errors that it wraps. */
-export function codesIn(error: unknown, depth = 0): string[] {
-  if (typeof error !== 'object' || error === null || depth > WRAPPED_IN.length) return [];
-  const own = CODES.map((name): unknown => Reflect.get(error, name)).filter((code) => code !== undefined);
-  return [...own.map(String), ...WRAPPED_IN.flatMap((name) => codesIn(Reflect.get(error, name), depth + 1))];
+/** Returns the codes in an error of any client, and in the errors that it wraps. */
+export function findErrorCodes(error: unknown, depth = 0): string[] {
+  if (typeof error !== 'object' || error === null || depth > WRAPPED_ERROR_PROPERTIES.length) return [];
+  const ownCodes = CODE_PROPERTIES.map((name): unknown => Reflect.get(error, name)).filter(
+    (code) => code !== undefined,
+  );
+  return [
+    ...ownCodes.map(String),
+    ...WRAPPED_ERROR_PROPERTIES.flatMap((name) => findErrorCodes(Reflect.get(error, name), depth + 1)),
+  ];
 }

@@ -6,16 +6,16 @@ import {
   type LockError,
 } from '../../../core/index.js';
 
-/** The words of a database or its driver, without the statement: statements carry owner ids, which are secrets. */
+/** Error of a database or its driver, without the statement: statements carry owner ids, which are secrets. */
 export class DatabaseError extends Error {
-  /** Whether a server said this about a statement, over a connection that goes on: the server is there, whatever it refuses. */
-  isAnswer = false;
+  /** Whether a server refused a statement over a connection that still works. The server can then be reached. */
+  isServerAnswer = false;
 
   constructor(
     message: string,
-    /** As the driver has it: an SQLSTATE, `ER_LOCK_DEADLOCK`, `SQLITE_BUSY`, `ECONNREFUSED`. */
+    /** Code that the driver reports: an SQLSTATE, `ER_LOCK_DEADLOCK`, `SQLITE_BUSY`, `ECONNREFUSED`. */
     readonly code: string | undefined,
-    /** As the server has it; `undefined` where driver or database have none. */
+    /** SQLSTATE of the server; `undefined` where the driver or the database has none. */
     readonly sqlState?: string,
   ) {
     super(message);
@@ -29,100 +29,107 @@ export class DatabaseError extends Error {
   }
 }
 
-/** Keeps the message and the code only: the errors of TypeORM and of drivers show values of the statement. */
-export function cleanError(error: unknown): DatabaseError | LockError {
+/** Returns an error with the message and the code only: errors of TypeORM and of drivers show values of the statement. */
+export function removeStatement(error: unknown): DatabaseError | LockError {
   if (error instanceof DatabaseError || isLockError(error)) return error;
   // TypeORM and others wrap the error of the driver.
   const cause: unknown = error instanceof Error && 'driverError' in error ? error.driverError : error;
-  // libsql throws objects, too.
-  const code = textIn(cause, 'code');
-  const advice = adviceOn(code ?? '');
-  return new DatabaseError(errorText(cause) + advice, code, sqlStateOf(cause) ?? code);
+  // libsql also throws objects that are no errors.
+  const code = getTextProperty(cause, 'code');
+  const advice = getAdvice(code ?? '');
+  return new DatabaseError(errorText(cause) + advice, code, getSqlState(cause) ?? code);
 }
 
-function adviceOn(code: string): string {
-  if (READ_ONLY.test(code)) return `: ${WRITABLE}`;
-  return /^SQLITE_(BUSY|LOCKED)$/u.test(code) ? `: ${ONE_WRITER}` : '';
+function getAdvice(code: string): string {
+  if (READ_ONLY_CODE_PATTERN.test(code)) return `: ${WRITABLE_ADVICE}`;
+  return /^SQLITE_(BUSY|LOCKED)$/u.test(code) ? `: ${ONE_WRITER_ADVICE}` : '';
 }
 
-/** SQLite lets one connection of a file write at a time, until the end of its transaction. */
-const ONE_WRITER =
+/** Advice for a busy file: SQLite lets one connection of a file write at a time, until the end of its transaction. */
+const ONE_WRITER_ADVICE =
   'another connection is in a transaction that writes to this SQLite file, such as one of the application; take the ' +
   'lock before it begins, or give the locks a data source with a file of their own';
 
-/** The field of mysql2; `pg` has it as the code. */
-function sqlStateOf(cause: unknown): string | undefined {
-  return textIn(cause, 'sqlState');
+/** Returns the SQLSTATE in the field of mysql2. The code of an error of `pg` is its SQLSTATE. */
+function getSqlState(cause: unknown): string | undefined {
+  return getTextProperty(cause, 'sqlState');
 }
 
-function textIn(cause: unknown, property: string): string | undefined {
+function getTextProperty(cause: unknown, property: string): string | undefined {
   const text: unknown = typeof cause === 'object' && cause !== null ? Reflect.get(cause, property) : undefined;
   return typeof text === 'string' ? text : undefined;
 }
 
-/** Whether the database answered with one of these codes. */
-export function isAnswer(error: unknown, codes: RegExp | undefined): boolean {
+/** Returns whether the error has a code that matches. */
+export function hasErrorCode(error: unknown, codes: RegExp | undefined): boolean {
   return error instanceof DatabaseError && codes?.test(error.code ?? '') === true;
 }
 
-export const WRITABLE = 'locks need a database that takes writes, and not a replica or one that is read-only';
+export const WRITABLE_ADVICE = 'locks need a database that takes writes, and not a replica or one that is read-only';
 
-/** Codes of PostgreSQL, of MySQL and MariaDB, of SQLite, and the last one again as libsql has it. */
-const READ_ONLY =
+/** Codes of PostgreSQL, of MySQL and MariaDB, of SQLite, and of libsql for SQLite's code. */
+const READ_ONLY_CODE_PATTERN =
   /^(25006|ER_(OPTION_PREVENTS_STATEMENT|READ_ONLY_MODE|CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)|SQLITE_READONLY(_DBMOVED|_DIRECTORY)?|UNKNOWN_SQLITE_ERROR_1544)$/u;
 
-/** Whether a healthy server refused this statement for its values, or for what the caller may do with them. */
+/** Returns whether a healthy server refused the statement for its values, or for a right that the role does not have. */
 export function isRefusedValueError(error: unknown): error is DatabaseError {
-  return error instanceof DatabaseError && (VALUE_STATES.test(error.sqlState ?? '') || isAnswer(error, VALUE_CODES));
+  return (
+    error instanceof DatabaseError &&
+    (REFUSED_VALUE_SQLSTATE_PATTERN.test(error.sqlState ?? '') || hasErrorCode(error, REFUSED_VALUE_CODE_PATTERN))
+  );
 }
 
-/** Tells a caller at once: the same statement never succeeds, and others do, unless nobody has the right to it. */
-export function refusedValueError(error: DatabaseError): LockConfigurationError {
-  const isAboutRole = RIGHTS.test(error.code ?? '') && !error.message.includes('row-level security');
+/** Returns an error that the core does not retry: the same statement never succeeds, while statements on other keys may. */
+export function createRefusedValueError(error: DatabaseError): LockConfigurationError {
+  const isAboutRole =
+    MISSING_RIGHT_CODE_PATTERN.test(error.code ?? '') && !error.message.includes('row-level security');
   if (isAboutRole) return new LockConfigurationError(`the database refuses locks: ${error.message}`, 'tableName');
   return new LockConfigurationError(`the database refuses this key: ${error.message}`, 'key');
 }
 
-/** Codes for a right that the role does not have. Policies of row-level security, which look at the key, share one. */
-const RIGHTS = /^(42501|ER_(TABLE|COLUMN)ACCESS_DENIED_ERROR)$/u;
+/** Codes for a right that the role does not have. 42501 may also come from a policy of row-level security for the key. */
+const MISSING_RIGHT_CODE_PATTERN = /^(42501|ER_(TABLE|COLUMN)ACCESS_DENIED_ERROR)$/u;
 
-/** SQLSTATEs: data exceptions, constraints, insufficient privilege, and what triggers raise. */
-const VALUE_STATES = /^(2[23][0-9A-Z]{3}|42501|45000|P0001)$/u;
+/** SQLSTATEs of data exceptions, constraints, insufficient privilege, and errors that triggers raise. */
+const REFUSED_VALUE_SQLSTATE_PATTERN = /^(2[23][0-9A-Z]{3}|42501|45000|P0001)$/u;
 
-/** Codes of the same kind whose SQLSTATE says less, and of SQLite, which has none. */
-const VALUE_CODES =
+/** Codes of refused values for errors of MySQL with an unspecific SQLSTATE, and for errors of SQLite, which have none. */
+const REFUSED_VALUE_CODE_PATTERN =
   /^(ER_((TABLE|COLUMN)ACCESS_DENIED_ERROR|TRUNCATED_WRONG_VALUE_FOR_FIELD|CHECK_CONSTRAINT_VIOLATED)|SQLITE_(CONSTRAINT|MISMATCH|TOOBIG).*)$/u;
 
-/** The error of a server that took writes before, and takes none now: the locks have moved to another one. */
-export function switchOverError(): DatabaseError {
-  return new DatabaseError(`the server no longer takes writes: ${WRITABLE}`, '25006');
+/** Returns the error for a server that took writes before and takes none now: the locks have moved to another server. */
+export function createSwitchOverError(): DatabaseError {
+  return new DatabaseError(`the server no longer takes writes: ${WRITABLE_ADVICE}`, '25006');
 }
 
-/** Whether the server takes no writes. */
+/** Returns whether the error says that the server takes no writes. */
 export function isReadOnlyError(error: unknown): error is DatabaseError {
-  return isAnswer(error, READ_ONLY);
+  return hasErrorCode(error, READ_ONLY_CODE_PATTERN);
 }
 
-/** Whether the connection is over, by what the server said at its end or by what the driver says since. */
+/** Returns whether the error says that the connection has ended: an error of the server at the end, or of the driver since. */
 export function isConnectionGone(error: unknown): boolean {
   if (!(error instanceof DatabaseError)) return false;
-  return isAnswer(error, CONNECTION_GONE) || (error.code === undefined && CONNECTION_GONE_TEXT.test(error.message));
+  return (
+    hasErrorCode(error, CONNECTION_GONE_CODE_PATTERN) ||
+    (error.code === undefined && CONNECTION_GONE_MESSAGE_PATTERN.test(error.message))
+  );
 }
 
 /** Codes of PostgreSQL, of MySQL and MariaDB, of Node, of mysql2. */
-const CONNECTION_GONE =
+const CONNECTION_GONE_CODE_PATTERN =
   /^(08...|57P0[1235]|ER_(SERVER_SHUTDOWN|CONNECTION_KILLED|CLIENT_INTERACTION_TIMEOUT|(NEW_)?ABORTING_CONNECTION)|E(CONNRESET|PIPE|NOTCONN)|ERR_STREAM_(DESTROYED|WRITE_AFTER_END)|PROTOCOL_(CONNECTION_LOST|UNEXPECTED_PACKET|ENQUEUE_AFTER_.*))$/u;
 
-/** The words of pg, pg-native, mysql2 and TypeORM, which have no code for it. */
-const CONNECTION_GONE_TEXT =
+/** Messages of pg, pg-native, mysql2 and TypeORM for a connection that has ended. These errors have no code. */
+const CONNECTION_GONE_MESSAGE_PATTERN =
   /not queryable|query runner already released|connection (terminated|(is|was) (closed|lost)|not open)|in closed state|closed the connection|no connection to the server/iu;
 
-/** The error of `promise`, if it rejects. */
-export async function failureOf(promise: Promise<unknown>): Promise<DatabaseError | LockError | undefined> {
+/** Resolves to the error with which `promise` rejects, or to `undefined`. */
+export async function catchFailure(promise: Promise<unknown>): Promise<DatabaseError | LockError | undefined> {
   try {
     await promise;
     return undefined;
   } catch (error) {
-    return cleanError(error);
+    return removeStatement(error);
   }
 }

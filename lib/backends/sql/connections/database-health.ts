@@ -7,7 +7,7 @@ import {
   systemClock,
   type Timer,
 } from '../../../core/index.js';
-import { DatabaseError, failureOf, isRefusedValueError, refusedValueError } from './database-error.js';
+import { DatabaseError, catchFailure, isRefusedValueError, createRefusedValueError } from './database-error.js';
 
 /** Time for which `health` names a connection that died silently. */
 const ADVICE_MS = 600_000;
@@ -47,35 +47,38 @@ export class DatabaseHealth extends ReportedHealth {
       (error: unknown) => {
         if (isRefusedValueError(error)) {
           this.report('up');
-          throw refusedValueError(error);
+          throw createRefusedValueError(error);
         }
         const saysNothing = isLockError(error, 'LOCK_CONFIGURATION') || error instanceof NotSentError;
-        const isAnswer = error instanceof DatabaseError && error.isAnswer;
-        if (!saysNothing && !isAnswer) this.down(String(error));
+        const isServerAnswer = error instanceof DatabaseError && error.isServerAnswer;
+        if (!saysNothing && !isServerAnswer) this.reportDown(String(error));
         throw error;
       },
     );
   }
 
-  down(trouble: string): void {
+  reportDown(trouble: string): void {
     this.report('down', trouble);
     this.probeUntilAnswered();
   }
 
   /** Reports that a new connection has replaced one that died silently. `health` shows that for a while. */
   reportReplacement(connection: string): void {
-    const times = (this.#replacementCounts.get(connection) ?? 0) + 1;
-    this.#replacementCounts.set(connection, times);
-    const how = `${connection} was silent and has been replaced${times === 1 ? '' : ` (${times} times)`}`;
-    this.setAdvice(connection, `${how}: something on the way to the database may be forgetting idle connections`);
+    const replacementCount = (this.#replacementCounts.get(connection) ?? 0) + 1;
+    this.#replacementCounts.set(connection, replacementCount);
+    const replacementText = `${connection} was silent and has been replaced${replacementCount === 1 ? '' : ` (${replacementCount} times)`}`;
+    this.setAdvice(
+      connection,
+      `${replacementText}: something on the way to the database may be forgetting idle connections`,
+    );
     this.#adviceTimer?.cancel();
-    this.#adviceTimer = systemClock.schedule(ADVICE_MS, () => this.#forget(), { background: true });
+    this.#adviceTimer = systemClock.schedule(ADVICE_MS, () => this.#clearReplacements(), { background: true });
   }
 
   probeUntilAnswered(): void {
     if (this.#isProbing) return;
     this.#isProbing = true;
-    const isAnswering = async (): Promise<boolean> => (await failureOf(this.probe())) === undefined;
+    const isAnswering = async (): Promise<boolean> => (await catchFailure(this.probe())) === undefined;
     void retryUntilAnswered(isAnswering, () => !this.#hasEnded).then(() => (this.#isProbing = false));
   }
 
@@ -84,7 +87,7 @@ export class DatabaseHealth extends ReportedHealth {
     this.#adviceTimer?.cancel();
   }
 
-  #forget(): void {
+  #clearReplacements(): void {
     for (const connection of this.#replacementCounts.keys()) this.setAdvice(connection, undefined);
     this.#replacementCounts.clear();
   }

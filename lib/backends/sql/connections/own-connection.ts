@@ -2,27 +2,27 @@ import { randomInt } from 'node:crypto';
 import { EventEmitter } from 'node:events';
 import { Deadline, pause, systemClock } from '../../../core/index.js';
 import {
-  cleanError,
+  removeStatement,
   DatabaseError,
   isRefusedValueError,
-  isAnswer,
+  hasErrorCode,
   isConnectionGone,
   isReadOnlyError,
 } from './database-error.js';
 import type { Query, Rows } from './query.js';
 import { Sockets } from './sockets.js';
 import type { DriverConnection, SqlDatabase } from './sql-database.js';
-import { TimeoutError, within } from './timeout.js';
+import { TimeoutError, settleByDeadline } from './timeout.js';
 
 const BUSY_PAUSE_MS = 10;
 
-/** The longest time for an orderly end. */
-const CLOSE_MS = 200;
+/** Maximum milliseconds for an orderly end. */
+const CLOSE_TIMEOUT_MS = 200;
 
 export interface ConnectionSettings {
   readonly database: SqlDatabase;
   readonly connectTimeoutMs: number;
-  /** The option that `connectTimeoutMs` comes from, for errors. */
+  /** The option that sets `connectTimeoutMs`, for error messages. */
   readonly connectTimeoutOption?: 'connectTimeoutMs' | 'sessionTtlMs';
   readonly requestTimeoutMs: number;
   /** Runs on each new connection before anything else. */
@@ -30,91 +30,98 @@ export interface ConnectionSettings {
 }
 
 /**
- * One connection of the locks' own, made like the application's. A lock on the application's connection could end up
- * inside one of its transactions, where a rollback would undo it. SQLite has a single connection for all of them. The
- * lock would also wait for its turn in a pool that those who wait for locks have exhausted.
+ * One connection for the locks alone, with the settings of the application's connections. A rollback of the application
+ * could undo a lock that was taken on one of its connections. A request could also wait for a pool that callers who wait
+ * for locks have exhausted.
  */
 export class OwnConnection {
   readonly #sockets = new Sockets(() => this.#onSocketClosed());
   readonly #connection: DriverConnection;
   #isOpen = false;
   client: unknown;
-  #ended = false;
+  #hasEnded = false;
   #keepsPlans = false;
-  #answeredAt = systemClock.now();
+  #lastAnswerAt = systemClock.now();
 
   constructor(
     private readonly settings: ConnectionSettings,
     /** Called when the connection ends and this class did not end it. */
     private readonly onLost: () => void,
   ) {
-    this.#connection = settings.database.connection(this.#sockets);
+    this.#connection = settings.database.createConnection(this.#sockets);
   }
 
   /** @throws LockConfigurationError when the end of this connection would not be noticed */
-  assertWatched(strategy: 'row' | 'session'): void {
-    this.#sockets.assertUsed(strategy);
+  assertEndIsNoticed(strategy: 'row' | 'session'): void {
+    this.#sockets.assertSocketOpen(strategy);
   }
 
-  /** Time since the last answer; 0 where there is no network that could forget the connection. */
+  /** Milliseconds since the last answer; 0 for SQLite, where no network can forget the connection. */
   get idleMs(): number {
-    return this.settings.database.dialect.runAlone ? 0 : systemClock.now() - this.#answeredAt;
+    return this.settings.database.dialect.runSafely ? 0 : systemClock.now() - this.#lastAnswerAt;
   }
 
-  /** Within `connectTimeoutMs`, or nothing stays open. */
+  /** Opens the connection. Leaves nothing open when it fails, or takes longer than `connectTimeoutMs`. */
   async open(connectTimeoutMs = this.settings.connectTimeoutMs): Promise<void> {
     const { database, requestTimeoutMs, onOpen, connectTimeoutOption } = this.settings;
-    const setting = connectTimeoutOption && `${connectTimeoutOption}: ${connectTimeoutMs}`;
+    const timeoutOption = connectTimeoutOption && `${connectTimeoutOption}: ${connectTimeoutMs}`;
     try {
-      await within(Deadline.after(connectTimeoutMs), 'the database accepted no connection', this.#connect(), setting);
-      this.#keepsPlans = await database.dialect.prepare(this.run, requestTimeoutMs, this.client);
-      await onOpen(this.run);
+      await settleByDeadline(
+        Deadline.after(connectTimeoutMs),
+        'the database accepted no connection',
+        this.#connect(),
+        timeoutOption,
+      );
+      this.#keepsPlans = await database.dialect.prepareConnection(this.query, requestTimeoutMs, this.client);
+      await onOpen(this.query);
     } catch (error) {
       this.destroy();
-      throw cleanError(error);
+      throw removeStatement(error);
     }
   }
 
-  /** One statement at a time. Repeats it while the database is too busy, and ends a connection that is silent. */
-  readonly run: Query = async (sql, parameters) => {
-    const retries = Deadline.after(this.settings.requestTimeoutMs);
+  /** Runs one statement. Repeats it while the database is too busy, and ends the connection when no answer comes. */
+  readonly query: Query = async (sql, parameters) => {
+    const retryDeadline = Deadline.after(this.settings.requestTimeoutMs);
     for (;;) {
       try {
-        const rows = await this.#ask(sql, parameters);
-        this.#answeredAt = systemClock.now();
+        const rows = await this.#send(sql, parameters);
+        this.#lastAnswerAt = systemClock.now();
         return rows;
       } catch (error) {
         if (error instanceof TimeoutError) this.destroy();
-        const cause = cleanError(error);
-        if (cause instanceof DatabaseError) cause.isAnswer = isAnswerOfServer(cause);
-        if (isRefusedValueError(cause)) this.#answeredAt = systemClock.now();
+        const cause = removeStatement(error);
+        if (cause instanceof DatabaseError) cause.isServerAnswer = isAnswerOfServer(cause);
+        if (isRefusedValueError(cause)) this.#lastAnswerAt = systemClock.now();
         if (!this.#isBusy(cause)) throw cause;
-        this.#answeredAt = systemClock.now();
-        if (retries.passed) throw cause;
+        this.#lastAnswerAt = systemClock.now();
+        if (retryDeadline.passed) throw cause;
         await pause(systemClock, randomInt(BUSY_PAUSE_MS, 2 * BUSY_PAUSE_MS));
       }
     }
   };
 
-  /** Whether the connection is as good as before after this failure of `run`. */
-  isGoodAfter(error: unknown): boolean {
+  /** Returns whether the connection can still be used after `query` has failed with this error. */
+  isUsableAfter(error: unknown): boolean {
     return this.#isBusy(error) || isRefusedValueError(error);
   }
 
   #isBusy(error: unknown): boolean {
-    return isAnswer(error, this.settings.database.dialect.busy);
+    return hasErrorCode(error, this.settings.database.dialect.busyCodes);
   }
 
-  /** Ends in good order, or cuts the connection when the server does not answer. */
+  /** Ends the connection in good order, or destroys its sockets when the server does not answer. */
   async close(): Promise<void> {
-    if (this.#ended) return;
-    this.#ended = true;
-    await within(Deadline.after(CLOSE_MS), 'no goodbye', this.#connection.end()).catch(() => undefined);
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    await settleByDeadline(Deadline.after(CLOSE_TIMEOUT_MS), 'no goodbye', this.#connection.end()).catch(
+      () => undefined,
+    );
     this.#sockets.destroy();
   }
 
   destroy(): void {
-    this.#ended = true;
+    this.#hasEnded = true;
     this.#sockets.destroy();
     this.#connection.end().catch(() => undefined);
   }
@@ -127,21 +134,21 @@ export class OwnConnection {
     this.#isOpen = true;
   }
 
-  #ask(sql: string, parameters: readonly unknown[]): Promise<Rows> | Rows {
-    if (!this.#isOpen || this.#ended) throw new DatabaseError('the connection is closed', undefined);
+  #send(sql: string, parameters: readonly unknown[]): Promise<Rows> | Rows {
+    if (!this.#isOpen || this.#hasEnded) throw new DatabaseError('the connection is closed', undefined);
     const { requestTimeoutMs, database } = this.settings;
     const { dialect } = database;
-    if (dialect.runAlone) return dialect.runAlone(this.client, sql, parameters);
+    if (dialect.runSafely) return dialect.runSafely(this.client, sql, parameters);
     const answer =
       this.#keepsPlans && dialect.runPrepared
         ? dialect.runPrepared(this.client, sql, parameters)
         : this.#connection.query(sql, parameters);
-    return within(Deadline.after(requestTimeoutMs), 'the database gave no answer', answer);
+    return settleByDeadline(Deadline.after(requestTimeoutMs), 'the database gave no answer', answer);
   }
 
   #onSocketClosed(): void {
-    if (this.#ended) return;
-    this.#ended = true;
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
     this.#connection.end().catch(() => undefined);
     this.onLost();
   }

@@ -5,130 +5,131 @@ import { type ConnectionSettings, OwnConnection } from './own-connection.js';
 import type { Query } from './query.js';
 import { TimeoutError } from './timeout.js';
 
-/** A connection that was idle for longer is replaced before its next use, since the network may have forgotten it. */
-export const LONGEST_IDLE_MS = 30_000;
+/** Maximum idle milliseconds of a connection that is used again. The network may have forgotten an older one. */
+export const MAX_IDLE_MS = 30_000;
 
-/** The few connections that all statements of the locks share. Opened when needed, and again when lost. */
+/** The few connections that all statements of the locks share. They are opened when needed, and replaced when lost. */
 export class OwnConnections {
-  readonly #all = new Set<OwnConnection>();
-  readonly #idle: OwnConnection[] = [];
+  readonly #connections = new Set<OwnConnection>();
+  readonly #idleConnections: OwnConnection[] = [];
   readonly #semaphore: Semaphore;
   readonly health = new DatabaseHealth(() => this.query('select 1', []));
-  #answeredAt = -Infinity;
-  #closed = false;
+  #lastAnswerAt = -Infinity;
+  #isClosed = false;
 
   constructor(private readonly settings: ConnectionSettings) {
-    this.#semaphore = new Semaphore(settings.database.dialect.connections);
+    this.#semaphore = new Semaphore(settings.database.dialect.connectionCount);
   }
 
-  /** Settles within a few times its time-outs, or later behind others while the server answers. */
-  readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#ask(sql, parameters, false));
+  /** Runs a statement of a caller who asks for a lock. It may wait behind others for as long as the server answers them. */
+  readonly query: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#queryWithin(sql, parameters, false));
 
-  /** For holders: goes before all who ask for a lock. */
-  readonly urgent: Query = (sql, parameters) => this.health.reportOutcomeOf(this.#ask(sql, parameters, true));
+  /** Runs a statement of a holder, before those of callers who ask for a lock. */
+  readonly urgentQuery: Query = (sql, parameters) =>
+    this.health.reportOutcomeOf(this.#queryWithin(sql, parameters, true));
 
-  /** The next statements find new ones. */
-  retireIdle(): void {
-    for (const connection of this.#idle.splice(0)) this.#retire(connection);
+  /** Closes the idle connections. The next statements open new ones. */
+  closeIdleConnections(): void {
+    for (const connection of this.#idleConnections.splice(0)) this.#closeConnection(connection);
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     this.health.end();
-    await Promise.all(Array.from(this.#all, (connection) => connection.close()));
+    await Promise.all(Array.from(this.#connections, (connection) => connection.close()));
   }
 
-  async #ask(sql: string, parameters: readonly unknown[], inHurry: boolean): ReturnType<Query> {
-    if (!this.#semaphore.enterAtOnce()) await this.#wait(inHurry);
+  async #queryWithin(sql: string, parameters: readonly unknown[], inHurry: boolean): ReturnType<Query> {
+    if (!this.#semaphore.enterAtOnce()) await this.#waitForConnection(inHurry);
     try {
-      return await this.#onSome(sql, parameters);
+      return await this.#queryOnAnyConnection(sql, parameters);
     } finally {
       this.#semaphore.leave();
     }
   }
 
-  async #wait(inHurry: boolean): Promise<void> {
+  async #waitForConnection(inHurry: boolean): Promise<void> {
     const calledAt = systemClock.now();
     const deadline = (): Deadline =>
-      Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#answeredAt));
-    const entered = await this.#semaphore.enter({ deadline, inHurry });
-    if (!entered) throw new TimeoutError('the locks had no connection free');
+      Deadline.after(this.settings.connectTimeoutMs, systemClock, Math.max(calledAt, this.#lastAnswerAt));
+    const hasEntered = await this.#semaphore.enter({ deadline, inHurry });
+    if (!hasEntered) throw new TimeoutError('the locks had no connection free');
   }
 
-  /** An idle connection may be dead, or lead to a replica. Every statement may be sent twice. */
-  async #onSome(...statement: Parameters<Query>): ReturnType<Query> {
+  /** Runs a statement on an idle connection, and on others after a failure: an idle one may be dead, or lead to a replica. */
+  async #queryOnAnyConnection(...statement: Parameters<Query>): ReturnType<Query> {
     const deadline = Deadline.after(this.settings.requestTimeoutMs);
-    for (let used = this.#takeIdle(); used; used = this.#takeIdle()) {
+    for (let idleConnection = this.#takeIdle(); idleConnection; idleConnection = this.#takeIdle()) {
       try {
-        return await this.#on(used, statement);
+        return await this.#queryOn(idleConnection, statement);
       } catch (error) {
-        if (this.#closed || used.isGoodAfter(error)) throw error;
-        if (error instanceof TimeoutError) return this.#afterSilence(statement);
+        if (this.#isClosed || idleConnection.isUsableAfter(error)) throw error;
+        if (error instanceof TimeoutError) return this.#queryOnNewConnection(statement);
         if (deadline.passed) throw error;
       }
     }
-    return this.#on(await this.#open(this.settings.connectTimeoutMs), statement);
+    return this.#queryOn(await this.#open(this.settings.connectTimeoutMs), statement);
   }
 
-  /** Tries once on a new connection: the idle ones slept as long as the one that died. */
-  async #afterSilence(statement: Parameters<Query>): ReturnType<Query> {
+  /** Runs the statement once more on a new connection. The other idle ones may be dead like the one that was silent. */
+  async #queryOnNewConnection(statement: Parameters<Query>): ReturnType<Query> {
     const { connectTimeoutMs, requestTimeoutMs } = this.settings;
-    this.retireIdle();
-    const rows = await this.#on(await this.#open(Math.min(connectTimeoutMs, requestTimeoutMs)), statement);
+    this.closeIdleConnections();
+    const rows = await this.#queryOn(await this.#open(Math.min(connectTimeoutMs, requestTimeoutMs)), statement);
     this.health.reportReplacement('a connection that was used before');
     return rows;
   }
 
-  async #on(connection: OwnConnection, statement: Parameters<Query>): ReturnType<Query> {
+  async #queryOn(connection: OwnConnection, statement: Parameters<Query>): ReturnType<Query> {
     try {
-      const rows = await connection.run(...statement);
-      this.#answeredAt = systemClock.now();
-      if (this.#all.has(connection)) this.#idle.push(connection);
+      const rows = await connection.query(...statement);
+      this.#lastAnswerAt = systemClock.now();
+      if (this.#connections.has(connection)) this.#idleConnections.push(connection);
       return rows;
     } catch (error) {
-      if (connection.isGoodAfter(error) && this.#all.has(connection)) this.#idle.push(connection);
-      else this.#drop(connection);
+      if (connection.isUsableAfter(error) && this.#connections.has(connection)) this.#idleConnections.push(connection);
+      else this.#destroyConnection(connection);
       throw error;
     }
   }
 
-  /** The one that was used last, and none that has slept for too long. */
+  /** Returns the idle connection that was used last, unless it was idle for too long. All older ones were idle for longer. */
   #takeIdle(): OwnConnection | undefined {
-    const connection = this.#idle.pop();
-    if (!connection || connection.idleMs < LONGEST_IDLE_MS) return connection;
-    this.#retire(connection);
-    this.retireIdle();
+    const connection = this.#idleConnections.pop();
+    if (!connection || connection.idleMs < MAX_IDLE_MS) return connection;
+    this.#closeConnection(connection);
+    this.closeIdleConnections();
     return undefined;
   }
 
-  async #open(withinMs: number): Promise<OwnConnection> {
-    if (this.#closed) throw new DatabaseError('the lock connection is closed', undefined);
-    const connection = new OwnConnection(this.settings, () => this.#onLost(connection));
-    this.#all.add(connection);
+  async #open(connectTimeoutMs: number): Promise<OwnConnection> {
+    if (this.#isClosed) throw new DatabaseError('the lock connection is closed', undefined);
+    const connection = new OwnConnection(this.settings, () => this.#handleLoss(connection));
+    this.#connections.add(connection);
     try {
-      await connection.open(withinMs);
+      await connection.open(connectTimeoutMs);
       return connection;
     } catch (error) {
-      this.#all.delete(connection);
+      this.#connections.delete(connection);
       throw error;
     }
   }
 
-  #retire(connection: OwnConnection): void {
-    this.#all.delete(connection);
+  #closeConnection(connection: OwnConnection): void {
+    this.#connections.delete(connection);
     void connection.close();
   }
 
-  #drop(connection: OwnConnection): void {
-    this.#all.delete(connection);
+  #destroyConnection(connection: OwnConnection): void {
+    this.#connections.delete(connection);
     connection.destroy();
     this.health.probeUntilAnswered();
   }
 
-  #onLost(connection: OwnConnection): void {
-    this.#all.delete(connection);
-    const place = this.#idle.indexOf(connection);
-    if (place >= 0) this.#idle.splice(place, 1);
-    this.health.down('the connection was lost');
+  #handleLoss(connection: OwnConnection): void {
+    this.#connections.delete(connection);
+    const index = this.#idleConnections.indexOf(connection);
+    if (index >= 0) this.#idleConnections.splice(index, 1);
+    this.health.reportDown('the connection was lost');
   }
 }

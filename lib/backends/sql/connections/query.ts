@@ -3,24 +3,24 @@ type Row = Readonly<Record<string, unknown>>;
 export type Rows = readonly Row[];
 
 /**
- * One statement on the backend's own connection, outside of every transaction. Values are parameters, never text. Where
- * the driver answers with counters instead of rows, these are the only row.
+ * Runs one statement. Values are parameters, never text. Where the driver answers with counters instead of rows, the
+ * object of counters is the only row.
  */
 export type Query = (sql: string, parameters: readonly unknown[]) => Promise<Rows>;
 
-/** The statements of a data source, a query runner or a manager. */
-export function queryOn(source: { query(sql: string, parameters?: unknown[]): Promise<unknown> }): Query {
+/** Returns a `Query` on a data source, a query runner or a manager of TypeORM. */
+export function createQuery(source: { query(sql: string, parameters?: unknown[]): Promise<unknown> }): Query {
   return async (sql, parameters) => readRows(await source.query(sql, [...parameters]));
 }
 
-/** The rows in what TypeORM's drivers answer: rows, or rows and their number, or an object of counters. */
+/** Returns the rows in an answer of a driver: an array of rows, rows with their number, or an object of counters. */
 export function readRows(result: unknown): Rows {
   if (!Array.isArray(result)) return isRow(result) ? [result] : [];
-  const [first]: unknown[] = result;
-  return (Array.isArray(first) ? first : result).filter(isRow);
+  const [firstElement]: unknown[] = result;
+  return (Array.isArray(firstElement) ? firstElement : result).filter(isRow);
 }
 
-/** A boolean, or a number, or one as text, as the driver has it. PostgreSQL's own text is there with a parser that keeps it. */
+/** Returns whether a column is true. Drivers have a boolean, a number, a number as text, or PostgreSQL's text `t`. */
 export function isTrue(flag: unknown): boolean {
   return flag === true || flag === 't' || Number(flag) === 1;
 }

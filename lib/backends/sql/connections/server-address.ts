@@ -1,7 +1,7 @@
 import { LockConfigurationError } from '../../../core/index.js';
 import { Addresses } from './addresses.js';
 
-/** Where a server is, for backends that open connections by its driver. */
+/** Address of a server, for backends that open connections by its driver. */
 export interface ServerAddress {
   /**
    * The server's address, such as `postgres://user:password@host:5432/database`. Of several addresses, each new
@@ -10,14 +10,14 @@ export interface ServerAddress {
   url?: string | readonly string[];
 }
 
-/** @throws LockConfigurationError for what is no URL of one of the protocols */
-export function addressesOf({ url }: ServerAddress, protocols: readonly string[]): Addresses {
+/** @throws LockConfigurationError for a value that is no URL of one of the protocols */
+export function parseAddresses({ url }: ServerAddress, protocols: readonly string[]): Addresses {
   const urls = url === undefined ? [''] : [url].flat();
   if (url !== undefined && (urls.length === 0 || !urls.every((one) => isUrl(one, protocols)))) {
     // The URL may have a password.
-    const expected = protocols.map((protocol) => `${protocol}//user:password@host/database`).join(' or ');
+    const expectedForms = protocols.map((protocol) => `${protocol}//user:password@host/database`).join(' or ');
     throw new LockConfigurationError(
-      `url must be ${expected}, or a list of these; a password with characters such as # or / has to be written as ` +
+      `url must be ${expectedForms}, or a list of these; a password with characters such as # or / has to be written as ` +
         "encodeURIComponent('…') gives it",
       'url',
     );

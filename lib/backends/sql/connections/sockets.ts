@@ -8,26 +8,26 @@ export interface Address {
   readonly socketPath?: string | undefined;
 }
 
-/** Where the application gives a function that makes streams. */
+/** Setting by which the application gives a function that makes streams. */
 export interface StreamSetting {
   readonly name: string;
   readonly option: 'dataSource' | 'connection';
 }
 
-/** The one among the options of a driver. */
-export const STREAM_OF_CONNECTION: StreamSetting = { name: 'stream of connection', option: 'connection' };
+/** The setting among the options of a driver. */
+export const CONNECTION_STREAM_SETTING: StreamSetting = { name: 'stream of connection', option: 'connection' };
 
-/** The pause before TCP keep-alive probes. Routers forget connections later. */
-const KEEP_ALIVE_MS = 10_000;
+/** Idle milliseconds before TCP keep-alive probes. Routers forget idle connections only after a longer time. */
+const KEEP_ALIVE_DELAY_MS = 10_000;
 
-/** The sockets of one connection. Ends them whatever the driver does: it may wait for a frozen server for ever. */
+/** The sockets of one connection. They can be destroyed even while the driver waits for a frozen server. */
 export class Sockets {
-  readonly #open = new Set<Duplex>();
+  readonly #openSockets = new Set<Duplex>();
 
-  /** @param onClose called for each socket that closes, whoever closed it */
+  /** @param onClose called for each socket that closes, also after `destroy` */
   constructor(private readonly onClose: () => void) {}
 
-  /** One that the driver connects itself. */
+  /** Returns a new socket, which the driver connects itself. */
   create(): Socket {
     return this.#watch(new Socket());
   }
@@ -42,7 +42,7 @@ export class Sockets {
    * @param setting the name of that function, and the option that it belongs to
    * @throws LockConfigurationError when that is no stream
    */
-  adopt(stream: unknown, setting: StreamSetting): Duplex {
+  watchStream(stream: unknown, setting: StreamSetting): Duplex {
     if (isStream(stream)) return this.#watch(stream);
     throw new LockConfigurationError(
       `${setting.name} must be a function that returns a new stream each time; it returned ${typeof stream}`,
@@ -51,12 +51,11 @@ export class Sockets {
   }
 
   /**
-   * Called once the connection is open.
-   * @throws LockConfigurationError when the driver made a socket of its own. Nobody would notice its end, with which
-   *   the server gives the locks of the connection away
+   * Checks an open connection: the server gives its locks away at its end, which only a watched socket reports.
+   * @throws LockConfigurationError when the driver made a socket of its own
    */
-  assertUsed(strategy: 'row' | 'session'): void {
-    if (this.#open.size > 0) return;
+  assertSocketOpen(strategy: 'row' | 'session'): void {
+    if (this.#openSockets.size > 0) return;
     throw new LockConfigurationError(
       `strategy '${strategy}' must notice the end of its connection, and the driver makes sockets of its own, ` +
         "as pg-native and mysql do: use pg or mysql2, or strategy 'lease'",
@@ -65,27 +64,27 @@ export class Sockets {
   }
 
   destroy(): void {
-    for (const socket of this.#open) socket.destroy();
+    for (const socket of this.#openSockets) socket.destroy();
   }
 
   #watch<T extends Duplex>(socket: T): T {
-    this.#open.add(socket);
-    if (socket instanceof Socket) socket.setKeepAlive(true, KEEP_ALIVE_MS);
+    this.#openSockets.add(socket);
+    if (socket instanceof Socket) socket.setKeepAlive(true, KEEP_ALIVE_DELAY_MS);
     return socket.once('close', () => {
-      this.#open.delete(socket);
+      this.#openSockets.delete(socket);
       this.onClose();
     });
   }
 }
 
-/** The `stream` among the driver's own options, where it makes the connections. */
-export function streamIn(extra: unknown): ((config: unknown) => unknown) | undefined {
-  const given: unknown = typeof extra === 'object' && extra ? Reflect.get(extra, 'stream') : undefined;
-  return typeof given === 'function' ? (config) => Reflect.apply(given, extra, [config]) : undefined;
+/** Returns the function `stream` among the driver's own options, which makes its connections. */
+export function getStreamFactory(extra: unknown): ((config: unknown) => unknown) | undefined {
+  const streamFactory: unknown = typeof extra === 'object' && extra ? Reflect.get(extra, 'stream') : undefined;
+  return typeof streamFactory === 'function' ? (config) => Reflect.apply(streamFactory, extra, [config]) : undefined;
 }
 
-/** A number that a driver keeps about its connection, as text; `undefined` where it keeps none. */
-export function idIn(client: unknown, property: string): string | undefined {
+/** Returns the id that a driver keeps for its connection, as text; `undefined` where it keeps none. */
+export function getConnectionId(client: unknown, property: string): string | undefined {
   const id: unknown = typeof client === 'object' && client ? Reflect.get(client, property) : undefined;
   return typeof id === 'number' ? String(id) : undefined;
 }

@@ -3,26 +3,26 @@ import type { Query } from './query.js';
 import type { Sockets } from './sockets.js';
 
 /** A database, and how a driver opens connections to it. */
-export interface SqlDatabase extends TableHome {
+export interface SqlDatabase extends TableContext {
   /** The name of the backend, such as `typeorm:postgres` or `postgres`. */
   readonly name: string;
   /** Default of the option `connectTimeoutMs`. */
   readonly connectTimeoutMs: number;
   /** Makes a connection for statements of the locks, which is not open yet. */
-  readonly connection: (sockets: Sockets) => DriverConnection;
+  readonly createConnection: (sockets: Sockets) => DriverConnection;
   /** Makes a connection for transactions of holders, which is not open yet. Absent where no rows can be locked. */
-  readonly transactions?: (sockets: Sockets) => TransactionConnection;
+  readonly createTransactionConnection?: (sockets: Sockets) => TransactionConnection;
 }
 
 /** The part of a database that the names of tables, and the advice about them, depend on. */
-export interface TableHome {
+export interface TableContext {
   readonly dialect: SqlDialect;
   /** The schema of a table whose name has none. `undefined`: the database's own search path decides. */
   readonly schema: string | undefined;
   /** Tells a person how to create the tables, as the beginning of a sentence. */
-  readonly howToCreate: string;
+  readonly creationAdvice: string;
   /** Shows a person the factory with the option that creates the table of the locks. */
-  readonly synchronizing: string;
+  readonly synchronizeExample: string;
 }
 
 /** One connection of a driver. */
@@ -34,13 +34,13 @@ export interface DriverConnection {
   end(): Promise<void>;
 }
 
-/** Runs each statement of a transaction, so that a caller can put statements in order and see their failures. */
-export type Around = <T>(statement: () => Promise<T>) => Promise<T>;
+/** Runs each statement of a transaction. It can put the statements in order and see their failures. */
+export type StatementRunner = <T>(statement: () => Promise<T>) => Promise<T>;
 
 /** One connection of a driver that serves one transaction after the other. */
 export interface TransactionConnection extends DriverConnection {
-  /** @param around runs all statements of the transaction but those of `send` */
-  lend(around: Around): Promise<DriverTransaction>;
+  /** @param runStatement runs all statements of the transaction but those of `sendAtOnce` */
+  lendTransaction(around: StatementRunner): Promise<DriverTransaction>;
 }
 
 /** A transaction on a connection that serves nobody else meanwhile. */
@@ -56,7 +56,7 @@ export interface DriverTransaction {
   commit(): Promise<void>;
   rollback(): Promise<void>;
   readonly query: Query;
-  /** Sends a statement at once, and not by way of `around`. */
-  readonly send: Query;
+  /** Sends a statement at once, without `runStatement`. */
+  readonly sendAtOnce: Query;
   release(): Promise<void>;
 }

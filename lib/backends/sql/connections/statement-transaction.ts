@@ -1,35 +1,35 @@
-import { heldClient } from './held-client.js';
+import { createHolderClient } from './held-client.js';
 import type { Query } from './query.js';
-import type { Around, DriverTransaction } from './sql-database.js';
+import type { StatementRunner, DriverTransaction } from './sql-database.js';
 
 /** A driver's connection, and what transactions on it need. */
 interface StatementClient {
   readonly client: object;
   readonly send: Query;
   /** The object that holders write through, and those of its methods that send statements. */
-  readonly holders: object;
-  readonly methods: readonly string[];
+  readonly driverClient: object;
+  readonly statementMethods: readonly string[];
   /** The statements that begin a transaction with the isolation level READ COMMITTED. */
-  readonly beginning: readonly string[];
+  readonly beginStatements: readonly string[];
 }
 
 /** A transaction that statements begin and end. */
 export class StatementTransaction implements DriverTransaction {
   readonly client: object;
-  readonly send: Query;
+  readonly sendAtOnce: Query;
   readonly attachment: object;
   isActive = false;
   readonly #beginning: readonly string[];
   #isReleased = false;
 
   constructor(
-    { client, send, holders, methods, beginning }: StatementClient,
-    private readonly around: Around,
+    { client, send, driverClient, statementMethods, beginStatements }: StatementClient,
+    private readonly runStatement: StatementRunner,
   ) {
     this.client = client;
-    this.send = send;
-    this.#beginning = beginning;
-    this.attachment = heldClient(holders, methods, around, () => this.#isReleased);
+    this.sendAtOnce = send;
+    this.#beginning = beginStatements;
+    this.attachment = createHolderClient(driverClient, statementMethods, runStatement, () => this.#isReleased);
   }
 
   async begin(): Promise<void> {
@@ -47,7 +47,7 @@ export class StatementTransaction implements DriverTransaction {
     this.isActive = false;
   }
 
-  readonly query: Query = (sql, parameters) => this.around(() => this.send(sql, parameters));
+  readonly query: Query = (sql, parameters) => this.runStatement(() => this.sendAtOnce(sql, parameters));
 
   async release(): Promise<void> {
     this.#isReleased = true;

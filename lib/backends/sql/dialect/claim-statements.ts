@@ -1,16 +1,16 @@
 import type { Query } from '../connections/query.js';
 
-/** The owner of a row whose `metadata` is a line of claims. No owner has that name, so every other statement finds it held. */
+/** Owner of a row whose `metadata` is a line of claims. No caller has this owner id, so other statements find the row held. */
 export const LINE_OWNER = '|';
 
-/** A row as it was seen: a swap compares all of it. */
+/** Row of a key that several owners may hold. A swap compares all of its values. */
 export interface ClaimRow {
   readonly owner: string | null;
   readonly token: bigint;
   readonly metadata: string | null;
-  /** How much longer the row has an owner. */
+  /** Milliseconds until the lease of the row's owner ends. */
   readonly leftMs: number;
-  /** Where those who wait stand in the row: as it has them, and the owners who were seen of late. */
+  /** Column of the waiters, where there is one: its raw value, and the owners who were seen lately. */
   readonly waiting?: { readonly raw: unknown; readonly owners: readonly string[] };
 }
 
@@ -24,30 +24,33 @@ export interface NextRow {
   readonly owner: string | null;
   readonly token: bigint;
   readonly metadata: string | null;
-  /** In milliseconds since 1970, by the database's clock. */
+  /** End of the lease, in milliseconds since 1970 by the database's clock. */
   readonly untilMs: number;
-  /** Whom to notify, where the server can. */
-  readonly ready: readonly string[];
+  /** Waiters to notify, where the server can. */
+  readonly ownersToNotify: readonly string[];
 }
 
 /** The statements on a row that several owners hold. */
 export interface ClaimStatements {
-  /** The largest limit: the row keeps all claims in one text. */
+  /** Maximum number of permits, because the row keeps all claims in one text. */
   readonly maxPermits: number;
   read(query: Query, key: string): Promise<ClaimReading>;
-  /** Writes the row unless it is another one by now, or one is there that was missing. */
-  swap(query: Query, key: string, seen: ClaimRow | undefined, next: NextRow): Promise<boolean>;
+  /** Writes the row. Resolves to false, and writes nothing, when the row is no longer `expectedRow`. */
+  swap(query: Query, key: string, expectedRow: ClaimRow | undefined, nextRow: NextRow): Promise<boolean>;
 }
 
-/** Out of a row that has a `now` in any case, and the rest where the key has one. */
-export function readingOf(found: Record<string, unknown> | undefined, usPerNow: bigint): ClaimReading {
-  const { now, owner, token, metadata, remaining } = found ?? {};
-  const nowUs = BigInt(typeof now === 'string' ? now : 0) * usPerNow;
+/** Returns a reading from the columns of a query: `now` is always there, the others only where the key has a row. */
+export function parseClaimReading(
+  columns: Record<string, unknown> | undefined,
+  microsecondsPerUnit: bigint,
+): ClaimReading {
+  const { now, owner, token, metadata, remaining } = columns ?? {};
+  const nowUs = BigInt(typeof now === 'string' ? now : 0) * microsecondsPerUnit;
   if (typeof token !== 'string') return { nowUs, row: undefined };
-  const texts = { owner: textOrNull(owner), metadata: textOrNull(metadata) };
+  const texts = { owner: getTextOrNull(owner), metadata: getTextOrNull(metadata) };
   return { nowUs, row: { ...texts, token: BigInt(token), leftMs: Math.max(0, Number(remaining)) } };
 }
 
-function textOrNull(value: unknown): string | null {
+function getTextOrNull(value: unknown): string | null {
   return typeof value === 'string' ? value : null;
 }

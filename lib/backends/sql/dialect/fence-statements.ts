@@ -7,28 +7,28 @@ export interface FenceStatements {
   raise(query: Query, table: string, resource: string, token: bigint): Promise<boolean>;
   /**
    * Reads the newest token.
-   * @param isShared whether others must not raise it until the transaction ends, which writers of SQLite and MySQL
-   *   cannot anyway
+   * @param isShared whether others must not raise the fence until the transaction ends. On SQLite and MySQL no writer can
+   *   do so in any case
    */
-  newest(query: Query, table: string, resource: string, isShared?: boolean): Promise<bigint | undefined>;
+  readNewestToken(query: Query, table: string, resource: string, isShared?: boolean): Promise<bigint | undefined>;
   /**
-   * For a transaction that may have read before. Returns statements that lock rows as they are now, where the database
-   * may be set to roll the transaction back instead. Sends one statement.
+   * Returns a `Query` whose locking statements work in a transaction that has read before. Only MariaDB needs this: a
+   * setting of it rolls such a transaction back. Sends one statement.
    */
-  seeingPresent?(query: Query): Promise<Query>;
+  prepareCurrentReads?(query: Query): Promise<Query>;
   /**
-   * Tells, before the fence is raised, whether the transaction's reads show the resource as it was before somebody else
-   * raised the fence. Waits for the row, and keeps it locked. Absent where the database refuses such a transaction by
-   * itself. Sends three statements.
+   * Resolves to whether the transaction's reads show the resource as it was before somebody else raised the fence. Called
+   * before the fence is raised. Waits for the row, and keeps it locked. Absent where the database refuses such a transaction
+   * by itself. Sends three statements.
    */
-  isSnapshotOlder?(query: Query, table: string, resource: string): Promise<boolean>;
+  isSnapshotStale?(query: Query, table: string, resource: string): Promise<boolean>;
 }
 
 /**
- * The token in a row, which some clients have as bytes; `undefined` without a row.
- * @throws LockConfigurationError for a row without one: a fence that cannot be read must not pass for a good one
+ * Returns the token in a row, which some clients return as bytes; `undefined` without a row.
+ * @throws LockConfigurationError for a row without a token: a fence that cannot be read must not pass for a good one
  */
-export function tokenIn(row: Awaited<ReturnType<Query>>[number] | undefined): bigint | undefined {
+export function parseFenceToken(row: Awaited<ReturnType<Query>>[number] | undefined): bigint | undefined {
   if (!row) return undefined;
   const token = String(row['token']);
   if (/^\d+$/u.test(token)) return BigInt(token);

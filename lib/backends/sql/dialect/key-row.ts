@@ -2,19 +2,19 @@ import type { HolderMetadata } from '../../../core/index.js';
 import { DatabaseError } from '../connections/database-error.js';
 import type { Query } from '../connections/query.js';
 
-/** The row of a key for strategies whose lock is another one: it counts tokens and names the holder. */
-export interface KeyRow {
-  /** The key as the column has it. */
-  columnOf(key: string): unknown;
-  /** Rounded up to what the server can count. */
-  ttlMs(askedMs: number): number;
-  /** Makes the row where it is missing. Changes nothing else. */
+/** Statements on a key's row, for strategies whose lock is no row: the row only counts tokens and names the holder. */
+export interface KeyRowStatements {
+  /** Returns the value of the key's column. */
+  toColumnValue(key: string): unknown;
+  /** Rounds a TTL up to the unit in which the server counts. */
+  roundUpTtl(requestedMs: number): number;
+  /** Inserts the row where it is missing. Does not change an existing row. */
   create(query: Query, table: string, key: string): Promise<void>;
-  /** One row at most: `owner`, `token`, `metadata` and `since` are of whoever had the key last. */
+  /** Reads the row, if there is one: `owner`, `token`, `metadata` and `since` of the last holder. */
   read(query: Query, table: string, key: string): ReturnType<Query>;
   /**
-   * A new fencing token, `max(previous + 1, the server's clock in µs)`, and who asked for it; `undefined` without a
-   * row. The caller has the key. The row shows the `owner`, where that is given.
+   * Writes a new fencing token and the holder into the row. The token is `max(previous + 1, the server's clock in µs)`.
+   * Resolves to the token, or to `undefined` without a row. The caller must have the key.
    */
   raise(
     query: Query,
@@ -25,9 +25,9 @@ export interface KeyRow {
   ): Promise<bigint | undefined>;
 }
 
-/** Raises the token of a row, and makes the row first where it is missing. */
+/** Raises the token of a key's row, and inserts the row first where it is missing. */
 export async function raiseToken(
-  row: KeyRow,
+  row: KeyRowStatements,
   query: Query,
   table: string,
   key: string,
@@ -37,7 +37,7 @@ export async function raiseToken(
   const token = await row.raise(query, table, key, metadata, owner);
   if (token !== undefined) return token;
   await row.create(query, table, key);
-  const first = await row.raise(query, table, key, metadata, owner);
-  if (first === undefined) throw new DatabaseError('the row of the key vanished', undefined);
-  return first;
+  const firstToken = await row.raise(query, table, key, metadata, owner);
+  if (firstToken === undefined) throw new DatabaseError('the row of the key vanished', undefined);
+  return firstToken;
 }

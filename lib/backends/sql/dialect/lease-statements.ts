@@ -1,25 +1,26 @@
 import type { HolderMetadata, LeaseAttempt, LeaseState } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
 
-export const REAPED_AT_ONCE = 1_000;
+/** Maximum number of rows that one `reap` deletes. */
+export const MAX_REAPED_ROWS = 1_000;
 
-/** Whether a refusal says that several owners hold the key, see `ClaimCell`. */
-export interface MeetsLine {
-  readonly meetsLine?: boolean;
+export interface LineRefusal {
+  /** Whether several owners hold the key, whose claims are a line in the row: see `ClaimCell`. */
+  readonly isHeldByLine?: boolean;
 }
 
 /** The statements on a row of the lease strategy. Each compares owners and reads the database's clock. */
 export interface LeaseStatements {
-  tryAcquire(query: Query, lease: LeaseRow): Promise<LeaseAttempt & MeetsLine>;
+  tryAcquire(query: Query, lease: LeaseRow): Promise<LeaseAttempt & LineRefusal>;
   renew(query: Query, lease: Omit<LeaseRow, 'metadata'>): Promise<boolean>;
   release(query: Query, lease: OwnedKey): Promise<boolean>;
   isHeldBy(query: Query, lease: OwnedKey): Promise<boolean>;
   look(query: Query, key: string): Promise<LeaseState>;
-  /** The keys that are held and begin with `prefix`, by pages. */
+  /** Yields the held keys that begin with `prefix`, page by page. */
   keys(query: Query, prefix: string): AsyncGenerator<readonly string[]>;
   /**
-   * Deletes rows that were free for longer, `REAPED_AT_ONCE` at most; resolves to whether there may be more. Their
-   * keys' tokens go on growing, by the clock.
+   * Deletes rows that were free for longer than `idleMs`, `MAX_REAPED_ROWS` at most. Resolves to whether there may be more.
+   * The tokens of the keys still grow afterwards, because they follow the clock.
    */
   reap(query: Query, idleMs: number): Promise<boolean>;
 }
@@ -34,9 +35,9 @@ export interface LeaseRow extends OwnedKey {
   readonly metadata: HolderMetadata;
 }
 
-/** The table of the leases, and its columns, quoted where that is needed. */
+/** The table of the leases and its columns, as statements name them. */
 export interface LeaseColumns {
-  readonly rows: string;
+  readonly table: string;
   readonly key: string;
   readonly owner: string;
   readonly token: string;
@@ -44,19 +45,27 @@ export interface LeaseColumns {
   readonly metadata: string;
   readonly updatedAt: string | undefined;
   /**
-   * The table was there before. A release deletes the row, as older programs take any row for a lock. Rows without an
-   * expiry are theirs, and end this long after `updatedAt`.
+   * Set for a table that older programs use, too. A release deletes the row, because older programs take any row for a
+   * lock. Rows without an expiry are those of older programs, and end `abandonedAfterMs` after `updatedAt`.
    */
   readonly existing: { readonly abandonedAfterMs: number } | undefined;
 }
 
-/** A table of the migration's. A release leaves the row, without an owner, so that its token is not forgotten. */
-export function ownColumns(rows: string): LeaseColumns {
-  const times = { expiresAt: 'expires_at', updatedAt: 'acquired_at' };
-  return { rows, key: 'lock_key', owner: 'owner', token: 'token', metadata: 'metadata', ...times, existing: undefined };
+/** Returns the columns of a table that this library created. A release keeps the row and its token, without an owner. */
+export function createOwnColumns(table: string): LeaseColumns {
+  const timeColumns = { expiresAt: 'expires_at', updatedAt: 'acquired_at' };
+  return {
+    table,
+    key: 'lock_key',
+    owner: 'owner',
+    token: 'token',
+    metadata: 'metadata',
+    ...timeColumns,
+    existing: undefined,
+  };
 }
 
-/** The columns of an insert, in order. */
-export function namesOf({ key, owner, token, expiresAt, metadata, updatedAt }: LeaseColumns): string {
+/** Returns the columns of an insert: key, owner, token, expiry, metadata and, where there is one, `updatedAt`. */
+export function listColumnNames({ key, owner, token, expiresAt, metadata, updatedAt }: LeaseColumns): string {
   return [key, owner, token, expiresAt, metadata, ...(updatedAt === undefined ? [] : [updatedAt])].join(', ');
 }

@@ -1,10 +1,10 @@
 import type { HolderMetadata } from '../../../core/index.js';
 import type { Query } from '../connections/query.js';
-import type { KeyRow } from './key-row.js';
+import type { KeyRowStatements } from './key-row.js';
 import type { OwnedKey } from './lease-statements.js';
 import type { ServerSessions } from './server-sessions.js';
 
-/** Where the holder's writes begin. */
+/** Savepoint at which the holder's writes begin. */
 export const SAVEPOINT = 'lock_taken';
 
 export interface TokenOfRow {
@@ -13,51 +13,51 @@ export interface TokenOfRow {
 }
 
 /**
- * The statements of databases that lock rows. All but `isHeldBy` run within the transaction. The answers to `create` and
- * `lock` may have the id of the server's session, `session_id`.
+ * The statements of databases that lock rows. All but `isHeldBy` run within the transaction. The answers to `createRow` and
+ * `tryLockRow` may have the id of the server's session, `session_id`.
  */
 export interface RowLocks {
-  readonly row: KeyRow;
+  readonly row: KeyRowStatements;
   readonly serverSessions: ServerSessions;
-  /** The key's token as text, and whether the server `is_read_only`; its one parameter is the key's column. */
-  token(table: string): string;
-  /** Makes the key's row where it is missing. False, or fails as `held`: another process is just making it. */
-  create(query: Query, table: string, key: string): Promise<boolean>;
+  /** Returns a query of the key's `token` as text, and of `is_read_only` of the server. Its parameter is the key's column. */
+  selectTokenSql(table: string): string;
+  /** Inserts the key's row where it is missing. False, or an error of `heldCodes`: another process is inserting it. */
+  createRow(query: Query, table: string, key: string): Promise<boolean>;
   /**
-   * Locks the row at once or not at all. Resolves to the columns of `token`, to nothing where the row is missing, and to
-   * `is_held` where somebody else has it. Others fail as `held` then.
+   * Locks the row at once or not at all. Resolves to the columns of `selectTokenSql`, or to no row where the row is missing.
+   * When somebody else has the row, it resolves to `is_held`, or fails with an error of `heldCodes`.
    */
-  lock(query: Query, table: string, key: string): ReturnType<Query>;
-  /** As `lock`, after a wait in the database's own line as `limit` has set it. */
-  lockInLine(query: Query, table: string, key: string): ReturnType<Query>;
+  tryLockRow(query: Query, table: string, key: string): ReturnType<Query>;
+  /** Locks the row as `tryLockRow` does, after a wait in the database's own queue that `setLimits` has limited. */
+  lockRowInLine(query: Query, table: string, key: string): ReturnType<Query>;
   /**
-   * Has the server end the connection, and the transaction with it, when it hears nothing from it for `ttlMs`. This
-   * begins before the row is asked for, since the row may be granted to a process that is frozen by then. Also bounds
-   * the wait for the row, until `settle`. No limit of the application's ends the transaction sooner.
+   * Has the server end the connection, and the transaction with it, after `ttlMs` without a statement. It is sent before
+   * the row is requested, because the process may be frozen by the time it gets the row. Also limits the wait for the row,
+   * until `restoreLimits`. Lifts limits of the application that would end the transaction sooner.
    */
-  limit(query: Query, times: { readonly ttlMs: number; readonly waitMs: number }): Promise<unknown>;
-  /** The row is ours after a wait: gives back the application's own limits of waits and statements. */
-  settle(query: Query): Promise<unknown>;
-  /** The row's new token, `undefined` if it vanished. Shows `isHeldBy` whose the row is, and sets the savepoint. */
-  take(query: Query, table: string, lock: OwnedKey, metadata: HolderMetadata): Promise<bigint | undefined>;
-  /** The last statement before a commit: ends what `isHeldBy` sees. Whether the row still has this token. */
-  leave?(query: Query, table: string, grant: TokenOfRow): Promise<boolean>;
-  /** Instead of a commit: undoes what was written since the savepoint, and ends the transaction. */
-  undo(query: Query, table: string, grant: TokenOfRow): Promise<void>;
-  /** Readies a new connection for transactions, whatever its session begins with. */
+  setLimits(query: Query, limits: { readonly ttlMs: number; readonly waitMs: number }): Promise<unknown>;
+  /** Restores the application's own limits of waits and statements. Called when the row is locked after a wait. */
+  restoreLimits(query: Query): Promise<unknown>;
+  /** Raises the row's token, makes the owner visible to `isHeldBy`, and sets the savepoint. `undefined`: the row is gone. */
+  recordHolder(query: Query, table: string, lock: OwnedKey, metadata: HolderMetadata): Promise<bigint | undefined>;
+  /** Hides the owner from `isHeldBy` before a commit. Resolves to whether the row still has this token. */
+  prepareCommit?(query: Query, table: string, tokenOfRow: TokenOfRow): Promise<boolean>;
+  /** Undoes all writes since the savepoint, and ends the transaction. The token stays raised. */
+  undoWrites(query: Query, table: string, grant: TokenOfRow): Promise<void>;
+  /** Prepares a new connection for transactions, whatever the defaults of its session are. */
   prepare?(query: Query): Promise<unknown>;
-  /** Readies a connection for `isHeldBy`, where a plain one does not see enough. */
-  prepareToLook?(query: Query): Promise<void>;
-  /** Whether a transaction that took the row for this owner is under way. */
+  /** Prepares a connection for `isHeldBy`, where its default isolation level shows too little. */
+  prepareIsHeldBy?(query: Query): Promise<void>;
+  /** Resolves to whether a transaction is open that has locked the row for this owner. */
   isHeldBy(query: Query, table: string, lock: OwnedKey): Promise<boolean>;
-  /** Codes that say that somebody else has the row. */
-  readonly held: RegExp;
-  /** Codes of a database that gave the transaction up for the sake of others: it did nothing, and may be tried again. */
-  readonly busy: RegExp;
-  /** Codes of a database that has rolled the whole transaction back, and freed the row with it. */
-  readonly rolledBack?: RegExp;
-  /** Codes of a database that may be set to do so. */
-  readonly mayRollBack?: RegExp;
-  /** Codes for a transaction that is there, but takes nothing more than its end. */
-  readonly aborted?: RegExp;
+  /** Codes for a row that somebody else has locked. */
+  readonly heldCodes: RegExp;
+  /** Codes for a transaction that the database has rolled back in favour of another one, and that may be repeated. */
+  readonly busyCodes: RegExp;
+  /** Codes for a statement with which the whole transaction was rolled back: the row is free. */
+  readonly rolledBackCodes?: RegExp;
+  /** Codes for a statement with which some servers, by a setting, roll the whole transaction back. */
+  readonly mayRollBackCodes?: RegExp;
+  /** Codes for an open transaction that accepts nothing but its end. */
+  readonly abortedCodes?: RegExp;
 }

@@ -1,34 +1,34 @@
 import type { Query } from '../connections/query.js';
-import type { KeyRow } from './key-row.js';
+import type { KeyRowStatements } from './key-row.js';
 import type { ServerSessions } from './server-sessions.js';
 
-/** Names on the server: of the lock, and of its present owner's mark. */
+/** Names on the server: of the lock of a key, and of a second lock that marks its current owner. */
 export interface LockNames {
   readonly lock: string;
-  readonly mark: string;
+  readonly ownerMark: string;
 }
 
 /** Locks that a server keeps for as long as a session lasts. */
 export interface SessionLocks {
-  readonly row: KeyRow;
+  readonly row: KeyRowStatements;
   readonly serverSessions: ServerSessions;
-  /** The server ends a session that is silent for longer. */
+  /** Has the server end the session after `ttlMs` without a statement. */
   limitSilence(query: Query, ttlMs: number): Promise<void>;
-  /** The scope of a table's lock names: the same however a process names the table. */
-  scopeOf(query: Query, table: string): Promise<string>;
-  /** The session's id, as the server itself has it, and whether that server no longer takes writes. */
-  session(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
-  nameOf(scope: string, key: string): string;
+  /** Reads the scope of a table's lock names: the same, however a process names the table. */
+  readScope(query: Query, table: string): Promise<string>;
+  /** Reads the id of the session on the server, and whether the server no longer takes writes. */
+  readSession(query: Query): Promise<{ readonly id: string; readonly isReadOnly: boolean }>;
+  toLockName(scope: string, key: string): string;
   /**
-   * One row: `locked` is whether this session has the lock now, `metadata` and `since` are of whoever had it last. Where
-   * the server `is_read_only`, the lock is worth nothing, and the session has to end. With the lock goes its owner's
-   * mark, another lock, by which everybody sees whether it is still that owner's.
+   * Takes the lock and its owner's mark, if they are free. Resolves to one row: `locked` tells whether this session has the
+   * lock now, `metadata` and `since` describe the last holder. Where the server `is_read_only`, the lock is worthless and
+   * the session must end. Other sessions see by the mark which owner has the lock.
    */
-  tryLock(query: Query, table: string, names: LockNames, column: unknown): ReturnType<Query>;
-  /** The mark first: it is never there without the lock. */
+  tryLock(query: Query, table: string, names: LockNames, keyColumnValue: unknown): ReturnType<Query>;
+  /** Frees the mark first, then the lock, so that a mark never exists without its lock. */
   unlock(query: Query, names: LockNames): Promise<void>;
-  /** The id of the session that has the lock of this name. */
-  sessionWith(query: Query, name: string): Promise<string | undefined>;
-  /** The statement by which an operator ends a session. */
-  endOf(sessionId: string): string;
+  /** Resolves to the id of the session that has the lock of this name. */
+  findSessionHolding(query: Query, name: string): Promise<string | undefined>;
+  /** Returns the statement by which an operator ends a session. */
+  terminateSessionSql(sessionId: string): string;
 }

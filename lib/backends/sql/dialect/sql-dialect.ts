@@ -6,26 +6,31 @@ import type { LeaseColumns, LeaseStatements } from './lease-statements.js';
 import type { RowLocks } from './row-locks.js';
 import type { SessionLocks } from './session-locks.js';
 
-/** A column's type, as `create table` has it and as `describe` shows it. */
-export type ColumnType = readonly [sql: string, pattern: RegExp];
+/** Type of a column in our tables. */
+export interface ColumnType {
+  /** The type in `create table`. */
+  readonly sql: string;
+  /** Pattern of the type that `describeColumns` reads. */
+  readonly pattern: RegExp;
+}
 
-/** A database as the locks see it. */
+/** Statements and properties of a database that the locks need. */
 export interface SqlDialect {
-  /** How many connections make sense for the locks alone. */
-  readonly connections: number;
+  /** Number of connections that the locks share. */
+  readonly connectionCount: number;
   /** Whether a table's name may begin with a schema, on MySQL a database. */
   readonly hasSchemas: boolean;
   /**
-   * Readies a connection for its first statement; `client` is the driver's own. Resolves to whether the session is ours
-   * for as long as the connection, so that `runPrepared` may leave something in it.
+   * Prepares a connection for its first statement. `client` is the driver's own object. Resolves to whether `runPrepared` may
+   * keep statements in the session: behind a pooler, the session belongs to others, too.
    */
-  prepare(query: Query, requestTimeoutMs: number, client: unknown): Promise<boolean>;
+  prepareConnection(query: Query, requestTimeoutMs: number, client: unknown): Promise<boolean>;
   quote(name: string): string;
-  /** The types of our tables' columns; `waiting` where there is a `line`. */
-  readonly types: Readonly<Record<'key' | 'owner' | 'token' | 'time' | 'metadata', ColumnType>> & {
+  /** Types of the columns of our tables. `waiting` is there where the dialect has a `waitingLine`. */
+  readonly columnTypes: Readonly<Record<'key' | 'owner' | 'token' | 'time' | 'metadata', ColumnType>> & {
     readonly waiting?: ColumnType;
   };
-  /** Follow `create table (…)`. */
+  /** SQL that follows `create table (…)`. */
   readonly tableOptions: { readonly lock: string; readonly fence: string };
   /**
    * Describes the columns of a table, a row each:
@@ -36,51 +41,51 @@ export interface SqlDialect {
    * - `unique`: whether it has a unique index of its own
    * - `charset`: the character set of its text, where there are several
    */
-  describe(query: Query, table: string): ReturnType<Query>;
-  /** For servers on which a user with many rights may write to a replica, where no other process would see the lock. */
+  describeColumns(query: Query, table: string): ReturnType<Query>;
+  /** Throws on a replica to which a user with many rights may write: no other process would see the lock there. */
   assertPrimary?(query: Query): Promise<void>;
-  /** The reason why a crash could undo what the server has confirmed in this table, and what to change; else `undefined`. */
+  /** Resolves to the reason why a crash may undo confirmed writes to this table, with advice; else to `undefined`. */
   durabilityWarning?(query: Query, table: string): Promise<string | undefined>;
-  /** The storage engine of the table when it has no transactions or locks no rows, hence cannot keep our tables. */
-  unfitEngine?(query: Query, table: string): Promise<string | undefined>;
-  /** The reason why the rows of the table are out of reach for us, by the database's own rules for rows. */
-  hiddenRows?(query: Query, table: string): Promise<string | undefined>;
-  /** The name of the kind of cluster whose servers take writes without asking each other for locks; else `undefined`. */
-  clusterOfPrimaries?(query: Query): Promise<string | undefined>;
+  /** Resolves to the storage engine of the table when it has no transactions or locks no rows; else to `undefined`. */
+  findUnfitEngine?(query: Query, table: string): Promise<string | undefined>;
+  /** Resolves to the reason why row-level security hides the rows of the table from this user; else to `undefined`. */
+  hiddenRowsWarning?(query: Query, table: string): Promise<string | undefined>;
+  /** Resolves to the name of a cluster in which several servers take writes and do not share locks; else to `undefined`. */
+  findMultiPrimaryCluster?(query: Query): Promise<string | undefined>;
   readonly fence: FenceStatements;
-  /** Runs one statement where the driver's own way is not safe. */
-  runAlone?(client: unknown, sql: string, values: readonly unknown[]): Awaited<ReturnType<Query>>;
-  /** Runs one statement whose plan the session keeps. */
+  /** Runs one statement instead of the driver, where the driver's own way is not safe. Present on SQLite only. */
+  runSafely?(client: unknown, sql: string, values: readonly unknown[]): Awaited<ReturnType<Query>>;
+  /** Runs one statement as a prepared statement, whose plan the session keeps. */
   runPrepared?(client: unknown, sql: string, values: readonly unknown[]): ReturnType<Query>;
-  /** Codes of a database that was only too busy for a statement, which did nothing and may be sent again. */
-  readonly busy: RegExp;
-  /** Codes for a table that is missing, of another shape, or forbidden to us. */
-  readonly aboutTable: RegExp;
+  /** Codes for a statement that the database was too busy for. The statement did nothing and may be repeated. */
+  readonly busyCodes: RegExp;
+  /** Codes for a table that is missing, has other columns, or may not be used by this user. */
+  readonly tableErrorCodes: RegExp;
   leases(columns: LeaseColumns): LeaseStatements;
-  /** On a table of the migration's. */
+  /** Returns the statements for several holders of a key, on a table that this library created. */
   claims(table: string): ClaimStatements;
   readonly existingTable: ExistingTableTypes;
-  /** Where it locks single rows. */
+  /** Absent where the database locks no single rows. */
   readonly rowLocks?: RowLocks;
   readonly sessionLocks?: SessionLocks;
-  /** Where the server can push. */
-  readonly line?: WaitingLine;
+  /** Absent where the server cannot notify clients. */
+  readonly waitingLine?: WaitingLine;
 }
 
 /**
- * The callers who wait for a row's key, on the row. A release hands the key to the first of them, who has it for a
- * moment and confirms by asking. Messages are those of `WakeUps`.
+ * Statements on the line of callers who wait for a key, which is kept in the key's row. A release hands the key to the first
+ * of them. That waiter has the key for a moment, and must confirm by requesting it. Messages are those of `WakeUps`.
  */
 export interface WaitingLine {
   /**
-   * Puts the owner at the end, or notes that it is still there. A key that is free goes to the first who was seen of
-   * late. Resolves to how many milliseconds the present holder may keep the key: 0 when it is the owner's turn to ask.
+   * Adds the owner to the end of the line, or records that the owner still waits. A free key goes to the first waiter who
+   * was seen lately. Resolves to the milliseconds that the holder may still keep the key: 0 when the owner should ask now.
    */
-  join(query: Query, table: string, key: string, owner: string): Promise<number>;
-  /** The owner's name in messages. An owner's id is a secret, and anybody who may connect hears messages. */
-  nameOf(owner: string): string;
-  /** Notes that they wait. Resolves to the messages that they missed: their turn, or their lost place. */
-  look(query: Query, table: string, keys: ReadonlyMap<string, string>): Promise<readonly string[]>;
-  /** From now on calls `deliver` with the messages of the connection; false where none would ever arrive. */
+  joinLine(query: Query, table: string, key: string, owner: string): Promise<number>;
+  /** Returns the owner's name in messages. The id itself is a secret, and every client of the database can hear messages. */
+  toMessageName(owner: string): string;
+  /** Records that these owners still wait. Resolves to messages for owners who should ask now, or have lost their place. */
+  confirmWaiters(query: Query, table: string, keys: ReadonlyMap<string, string>): Promise<readonly string[]>;
+  /** Calls `deliver` for each message on the connection from now on. Resolves to false where no message can arrive. */
   listen(query: Query, client: unknown, table: string, deliver: (message: string) => void): Promise<boolean>;
 }

@@ -2,25 +2,29 @@ import type { Query } from '../connections/query.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import type { ExistingTable } from './existing-table.js';
 
-/** Adds what is not there yet. */
+/** Adds the columns for expiry, token and metadata that the table lacks. */
 export async function addMissingColumns(
   query: Query,
   dialect: SqlDialect,
-  { columns: { rows }, names }: ExistingTable,
+  { columns: { table }, columnNames }: ExistingTable,
 ): Promise<void> {
-  const present = async (): Promise<ReadonlySet<unknown>> =>
-    new Set((await dialect.describe(query, rows)).map(({ name }) => name));
-  const found = await present();
-  const { time, token, metadata } = dialect.types;
-  const wanted = [[names.expiresAt, time] as const, [names.token, token] as const, [names.metadata, metadata] as const];
-  for (const [column, [type]] of wanted) {
-    if (found.has(column)) continue;
-    const change = `add column ${dialect.quote(column)} ${type} null`;
+  const readColumnNames = async (): Promise<ReadonlySet<unknown>> =>
+    new Set((await dialect.describeColumns(query, table)).map(({ name }) => name));
+  const existingNames = await readColumnNames();
+  const { time, token, metadata } = dialect.columnTypes;
+  const lockColumns = [
+    { column: columnNames.expiresAt, type: time },
+    { column: columnNames.token, type: token },
+    { column: columnNames.metadata, type: metadata },
+  ];
+  for (const { column, type } of lockColumns) {
+    if (existingNames.has(column)) continue;
+    const change = `add column ${dialect.quote(column)} ${type.sql} null`;
     try {
-      await query(`alter table ${rows} ${change}`, []);
+      await query(`alter table ${table} ${change}`, []);
     } catch (error) {
-      // Another process may have been faster.
-      if (!(await present()).has(column)) throw error;
+      // Another process may have added the column meanwhile.
+      if (!(await readColumnNames()).has(column)) throw error;
     }
   }
 }

@@ -1,72 +1,85 @@
 import { LockConfigurationError } from '../../../core/index.js';
-import { failureOf } from '../connections/database-error.js';
+import { catchFailure } from '../connections/database-error.js';
 import { isTrue, type Query } from '../connections/query.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { assertWritable } from '../tables/lock-table.js';
 import { addMissingColumns } from './add-missing-columns.js';
 import type { ExistingTable } from './existing-table.js';
 
-/** The length of an owner's id. */
+/** Length of an owner's id. */
 const OWNER_CHARACTERS = 36;
 
 /**
- * Makes sure that the table can keep our locks, and learns what its columns can keep. With `create`, adds what it lacks
- * first.
- * @throws LockConfigurationError naming the column
+ * Checks that the table can keep our locks, and records the limits of its columns in `table.limits`. Adds missing columns
+ * first where `addsMissingColumns` is set.
+ * @throws LockConfigurationError that names the column
  */
 export async function checkExistingTable(
   query: Query,
   dialect: SqlDialect,
   table: ExistingTable,
-  create: boolean,
+  addsMissingColumns: boolean,
 ): Promise<void> {
-  // Another process may be doing the same, or this one may not be allowed to where nothing is missing.
-  const failure = create ? (await failureOf(addMissingColumns(query, dialect, table)))?.message : undefined;
-  const { columns, names } = table;
-  const found = new Map(
-    (await dialect.describe(query, columns.rows)).map((column) => [String(column['name']), column]),
+  // A failure matters only if columns are missing: another process may have added them, or this user may not alter tables.
+  const failure = addsMissingColumns
+    ? (await catchFailure(addMissingColumns(query, dialect, table)))?.message
+    : undefined;
+  const { columns, columnNames } = table;
+  const foundColumns = new Map(
+    (await dialect.describeColumns(query, columns.table)).map((column) => [String(column['name']), column]),
   );
-  if (found.size === 0) throw unusable(table, 'columns.key', failure ?? 'it is missing, or not visible to us');
-  const ours = new Set<string>();
-  for (const [part, pattern, types] of patternsOf(dialect)) {
-    const name = names[part];
+  if (foundColumns.size === 0)
+    throw createUnusableTableError(table, 'columns.key', failure ?? 'it is missing, or not visible to us');
+  const lockColumnNames = new Set<string>();
+  for (const { part, pattern, expectedType } of getColumnPatterns(dialect)) {
+    const name = columnNames[part];
     if (name === undefined) continue;
-    ours.add(name);
-    const type: unknown = found.get(name)?.['type'];
-    if (typeof type !== 'string') throw unusable(table, `columns.${part}`, failure ?? `its column ${name} is missing`);
+    lockColumnNames.add(name);
+    const type: unknown = foundColumns.get(name)?.['type'];
+    if (typeof type !== 'string')
+      throw createUnusableTableError(table, `columns.${part}`, failure ?? `its column ${name} is missing`);
     if (pattern.test(type)) continue;
-    throw unusable(table, `columns.${part}`, `its column ${name} is ${type}, and must be ${types}`);
+    throw createUnusableTableError(
+      table,
+      `columns.${part}`,
+      `its column ${name} is ${type}, and must be ${expectedType}`,
+    );
   }
-  const key = found.get(names.key);
+  const key = foundColumns.get(columnNames.key);
   if (!isTrue(key?.['unique'])) {
-    throw unusable(table, 'columns.key', `its column ${names.key} has no unique index of its own`);
+    throw createUnusableTableError(
+      table,
+      'columns.key',
+      `its column ${columnNames.key} has no unique index of its own`,
+    );
   }
-  for (const [name, { required }] of found) {
-    if (isTrue(required) && !ours.has(name)) throw unusable(table, 'columns', `its column ${name} needs a default`);
+  for (const [name, { required }] of foundColumns) {
+    if (isTrue(required) && !lockColumnNames.has(name))
+      throw createUnusableTableError(table, 'columns', `its column ${name} needs a default`);
   }
-  const ownerCharacters = charactersOf(found.get(names.owner));
+  const ownerCharacters = getMaxCharacters(foundColumns.get(columnNames.owner));
   if (ownerCharacters < OWNER_CHARACTERS) {
-    const why = `its column ${names.owner} has room for ${ownerCharacters} characters, and needs ${OWNER_CHARACTERS}`;
-    throw unusable(table, 'columns.owner', why);
+    const reason = `its column ${columnNames.owner} has room for ${ownerCharacters} characters, and needs ${OWNER_CHARACTERS}`;
+    throw createUnusableTableError(table, 'columns.owner', reason);
   }
-  const change = `update ${columns.rows} set ${columns.token} = ${columns.token} where 1 = 0`;
-  await assertWritable(query, dialect, change, (why) => unusable(table, 'tableName', why));
-  const writes = dialect.existingTable.writes(key?.['charset']);
-  table.limits = { keyCharacters: charactersOf(key), ownerCharacters, writes };
+  const noOpUpdateSql = `update ${columns.table} set ${columns.token} = ${columns.token} where 1 = 0`;
+  await assertWritable(query, dialect, noOpUpdateSql, (why) => createUnusableTableError(table, 'tableName', why));
+  const storablePattern = dialect.existingTable.getStorablePattern(key?.['charset']);
+  table.limits = { keyCharacters: getMaxCharacters(key), ownerCharacters, storablePattern };
 }
 
-function patternsOf({ types, existingTable: { text, updatedAt } }: SqlDialect) {
+function getColumnPatterns({ columnTypes, existingTable: { textTypePattern, updatedAt } }: SqlDialect) {
   return [
-    ['key', text, 'text'],
-    ['owner', text, 'text'],
-    ['expiresAt', types.time[1], types.time[0]],
-    ['token', types.token[1], types.token[0]],
-    ['metadata', types.metadata[1], types.metadata[0]],
-    ['updatedAt', updatedAt, 'a date and time'],
+    { part: 'key', pattern: textTypePattern, expectedType: 'text' },
+    { part: 'owner', pattern: textTypePattern, expectedType: 'text' },
+    { part: 'expiresAt', pattern: columnTypes.time.pattern, expectedType: columnTypes.time.sql },
+    { part: 'token', pattern: columnTypes.token.pattern, expectedType: columnTypes.token.sql },
+    { part: 'metadata', pattern: columnTypes.metadata.pattern, expectedType: columnTypes.metadata.sql },
+    { part: 'updatedAt', pattern: updatedAt, expectedType: 'a date and time' },
   ] as const;
 }
 
-function unusable({ name }: ExistingTable, option: string, why: string): LockConfigurationError {
+function createUnusableTableError({ name }: ExistingTable, option: string, why: string): LockConfigurationError {
   return new LockConfigurationError(
     `the table ${name} cannot be used for locks (${why}). addLockColumns() of nestjs-distributed-lock/typeorm adds, in a ` +
       'migration, what such a table lacks; so does synchronize: true',
@@ -74,8 +87,8 @@ function unusable({ name }: ExistingTable, option: string, why: string): LockCon
   );
 }
 
-/** `varchar(64)` holds 64. */
-function charactersOf(column: Readonly<Record<string, unknown>> | undefined): number {
+/** Returns the number of characters that a column can keep: 64 for `varchar(64)`. */
+function getMaxCharacters(column: Readonly<Record<string, unknown>> | undefined): number {
   const size = /\((?<size>\d+)\)/u.exec(String(column?.['type']))?.groups?.['size'];
   return size === undefined ? Infinity : Number(size);
 }

@@ -1,101 +1,109 @@
 import { LockConfigurationError, quote } from '../../../core/index.js';
 import type { ExistingTableColumns } from '../dialect/existing-table-types.js';
 import type { LeaseColumns, LeaseStatements } from '../dialect/lease-statements.js';
-import type { TableHome } from '../connections/sql-database.js';
+import type { TableContext } from '../connections/sql-database.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
-import { assertIdentifier, quotedTable } from '../tables/table-name.js';
+import { assertIdentifier, quoteTable } from '../tables/table-name.js';
 
-const DEFAULTS = { expiresAt: 'expires_at', token: 'token', metadata: 'metadata' };
-const PARTS: ReadonlySet<string> = new Set(['key', 'owner', 'updatedAt', ...Object.keys(DEFAULTS)]);
+const DEFAULT_COLUMN_NAMES = { expiresAt: 'expires_at', token: 'token', metadata: 'metadata' };
+const COLUMN_OPTIONS: ReadonlySet<string> = new Set([
+  'key',
+  'owner',
+  'updatedAt',
+  ...Object.keys(DEFAULT_COLUMN_NAMES),
+]);
 
-/** A table of locks that was there before. */
+/** A table of locks that older programs use, too. */
 export interface ExistingTable {
-  /** As it was given, for people; and so are the names of the columns. */
+  /** Name of the table in the options, for messages. */
   readonly name: string;
-  readonly names: ExistingTableColumns & typeof DEFAULTS;
-  /** As statements have it. */
+  /** Names of the columns in the options, for messages. */
+  readonly columnNames: ExistingTableColumns & typeof DEFAULT_COLUMN_NAMES;
+  /** Quoted names of the table and its columns, for statements. */
   readonly columns: LeaseColumns;
-  /** Known once the table was looked at. */
+  /** `undefined` until the first connection has read the columns of the table. */
   limits: TableLimits | undefined;
 }
 
-/** Keys beyond these limits would be stored as other keys. */
+/** Limits of the columns. The database would store keys beyond these limits as other keys. */
 interface TableLimits {
   readonly keyCharacters: number;
   readonly ownerCharacters: number;
-  /** Text that the column's character set can keep. */
-  readonly writes: RegExp;
+  /** Pattern of the text that the character set of the key's column can keep. */
+  readonly storablePattern: RegExp;
 }
 
-/** @throws LockConfigurationError naming the option */
-export function existingTable(
-  home: TableHome,
-  given: {
+/** @throws LockConfigurationError that names the option */
+export function createExistingTable(
+  tableContext: TableContext,
+  options: {
     readonly tableName?: string | undefined;
     readonly columns: ExistingTableColumns;
     readonly abandonedAfterMs?: number | undefined;
   },
 ): ExistingTable {
-  const { tableName, abandonedAfterMs = Infinity } = given;
+  const { tableName, abandonedAfterMs = Infinity } = options;
   if (tableName === undefined) {
     throw new LockConfigurationError('columns are those of a table of yours: give its tableName too', 'tableName');
   }
-  const { dialect } = home;
-  const rows = quotedTable(home, tableName);
-  const names = { ...DEFAULTS, ...given.columns };
-  assertColumns(names);
-  if (abandonedAfterMs !== Infinity && names.updatedAt === undefined) {
+  const { dialect } = tableContext;
+  const table = quoteTable(tableContext, tableName);
+  const columnNames = { ...DEFAULT_COLUMN_NAMES, ...options.columns };
+  assertColumns(columnNames);
+  if (abandonedAfterMs !== Infinity && columnNames.updatedAt === undefined) {
     const why = 'abandonedAfterMs is counted from columns.updatedAt, which is missing';
     throw new LockConfigurationError(why, 'columns.updatedAt');
   }
   const columns: LeaseColumns = {
-    rows,
-    key: dialect.quote(names.key),
-    owner: dialect.quote(names.owner),
-    token: dialect.quote(names.token),
-    expiresAt: dialect.quote(names.expiresAt),
-    metadata: dialect.quote(names.metadata),
-    updatedAt: names.updatedAt === undefined ? undefined : dialect.quote(names.updatedAt),
+    table,
+    key: dialect.quote(columnNames.key),
+    owner: dialect.quote(columnNames.owner),
+    token: dialect.quote(columnNames.token),
+    expiresAt: dialect.quote(columnNames.expiresAt),
+    metadata: dialect.quote(columnNames.metadata),
+    updatedAt: columnNames.updatedAt === undefined ? undefined : dialect.quote(columnNames.updatedAt),
     existing: { abandonedAfterMs },
   };
-  return { name: tableName, names, columns, limits: undefined };
+  return { name: tableName, columnNames, columns, limits: undefined };
 }
 
 function assertColumns(columns: ExistingTableColumns): void {
   assertIdentifier('columns.key', columns.key);
   assertIdentifier('columns.owner', columns.owner);
   for (const [part, name] of Object.entries(columns)) {
-    if (!PARTS.has(part)) refuse(`columns has no ${part}; it has ${[...PARTS].join(', ')}`);
+    if (!COLUMN_OPTIONS.has(part))
+      throwColumnsError(`columns has no ${part}; it has ${[...COLUMN_OPTIONS].join(', ')}`);
     assertIdentifier(`columns.${part}`, name);
   }
   const names = new Set(Object.values(columns).map((name: string) => name.toLowerCase()));
   if (names.size === Object.keys(columns).length) return;
-  refuse(`columns must differ from each other; they were ${JSON.stringify(columns)}`);
+  throwColumnsError(`columns must differ from each other; they were ${JSON.stringify(columns)}`);
 }
 
-function refuse(why: string): never {
+function throwColumnsError(why: string): never {
   throw new LockConfigurationError(why, 'columns');
 }
 
-/** @throws LockConfigurationError when the column would keep another key than this one, or none */
-function assertStorable({ names, limits }: ExistingTable, key: string, owner: string): void {
+/** @throws LockConfigurationError when the database would store this key as another key, or not at all */
+function assertStorable({ columnNames, limits }: ExistingTable, key: string, owner: string): void {
   if (!limits) return;
-  const refused = (why: string): LockConfigurationError =>
-    new LockConfigurationError(`${quote(key)} does not fit into the column ${names.key}: ${why}`, 'key', key);
+  const createKeyError = (why: string): LockConfigurationError =>
+    new LockConfigurationError(`${quote(key)} does not fit into the column ${columnNames.key}: ${why}`, 'key', key);
   const length = Array.from(key).length;
   if (length > limits.keyCharacters)
-    throw refused(`it has ${length} characters, and room is for ${limits.keyCharacters}`);
-  if (!limits.writes.test(key)) throw refused('it has characters that the column cannot keep');
-  if (owner.length > limits.ownerCharacters) throw refused(`${names.owner} is too short for the owner's id`);
+    throw createKeyError(`it has ${length} characters, and room is for ${limits.keyCharacters}`);
+  if (!limits.storablePattern.test(key)) throw createKeyError('it has characters that the column cannot keep');
+  if (owner.length > limits.ownerCharacters)
+    throw createKeyError(`${columnNames.owner} is too short for the owner's id`);
 }
 
-/** The statements of a lease in the table, for keys that it can keep. */
-export function existingTableStatements(dialect: SqlDialect, table: ExistingTable): LeaseStatements {
+/** Returns the statements on the table. They refuse keys that the table cannot keep. */
+export function createExistingTableStatements(dialect: SqlDialect, table: ExistingTable): LeaseStatements {
   const statements = dialect.leases(table.columns);
   return {
     ...statements,
     async tryAcquire(query, lease) {
-      // The first connection looks at the table when it is opened.
+      // A statement opens the first connection, which reads the limits of the table.
       if (!table.limits) await query('select 1', []);
       assertStorable(table, lease.key, lease.owner);
       return statements.tryAcquire(query, lease);

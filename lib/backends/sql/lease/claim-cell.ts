@@ -11,8 +11,8 @@ import {
 import type { Query } from '../connections/query.js';
 import { type ClaimReading, type ClaimRow, type ClaimStatements, LINE_OWNER } from '../dialect/claim-statements.js';
 
-/** One who waited in the row, or was handed it, has so long to ask for its place in the line. */
-const MOVED_MS = 5_000;
+/** Milliseconds in which an owner must claim its place in the line. It waited in the row's column, or was handed the row. */
+const MOVED_CLAIM_MS = 5_000;
 
 /** The line of claims to a key, in the key's row. */
 export class ClaimCell implements LineCell<ClaimReading> {
@@ -22,18 +22,18 @@ export class ClaimCell implements LineCell<ClaimReading> {
   ) {}
 
   async read(key: string): Promise<CellReading<ClaimReading>> {
-    const place = await this.statements.read(this.query, key);
-    const { row, nowUs } = place;
+    const reading = await this.statements.read(this.query, key);
+    const { row, nowUs } = reading;
     const now = Number(nowUs / 1_000n);
     const nextToken = row && row.token >= nowUs ? row.token + 1n : nowUs;
-    const sight = { line: [], now, nextToken, place };
-    if (!row) return sight;
+    const emptyReading = { line: [], now, nextToken, place: reading };
+    if (!row) return emptyReading;
     const { owner, metadata, leftMs } = row;
     if (owner !== null && owner !== LINE_OWNER && leftMs > 0 && isExclusive(owner)) {
       const holder = unpackHolder(metadata ?? '');
-      return { ...sight, lease: { owner, leftMs, ...(holder ? { holder } : {}) } };
+      return { ...emptyReading, lease: { owner, leftMs, ...(holder ? { holder } : {}) } };
     }
-    return { ...sight, line: lineIn(row, now) };
+    return { ...emptyReading, line: buildLine(row, now) };
   }
 
   swap(key: string, { row, nowUs }: ClaimReading, { line, token, ready }: CellUpdate): Promise<boolean> {
@@ -42,20 +42,23 @@ export class ClaimCell implements LineCell<ClaimReading> {
       owner: isEmpty ? null : LINE_OWNER,
       metadata: isEmpty ? null : packLine(line),
       token: token ?? row?.token ?? nowUs,
-      // As long as one who waits, so that nobody comes before it who finds the row over.
+      // The lease lasts as long as the last entry waits. Otherwise a newcomer could take the expired row before it.
       untilMs: Math.max(Number(nowUs / 1_000n), ...line.map(({ until }) => until)),
-      ready,
+      ownersToNotify: ready,
     });
   }
 }
 
-/** With those who wait in the row itself behind it, and first one who was handed the row to share it. */
-function lineIn({ owner, metadata, leftMs, waiting }: ClaimRow, now: number): LineEntry[] {
+/**
+ * Returns the line of the row. An owner to whom the row was handed comes behind the line in the metadata, and then the
+ * waiters in the row's own column.
+ */
+function buildLine({ owner, metadata, leftMs, waiting }: ClaimRow, now: number): LineEntry[] {
   const entries = [...(owner === LINE_OWNER ? unpackLine(metadata ?? '') : [])];
-  const handed = owner !== null && owner !== LINE_OWNER && leftMs > 0 ? [owner] : [];
-  for (const moved of [...handed, ...(waiting?.owners ?? [])]) {
-    if (!entries.some((entry) => entry.owner === moved))
-      entries.push({ owner: moved, until: now + MOVED_MS, description: '' });
+  const handedOwners = owner !== null && owner !== LINE_OWNER && leftMs > 0 ? [owner] : [];
+  for (const movedOwner of [...handedOwners, ...(waiting?.owners ?? [])]) {
+    if (!entries.some((entry) => entry.owner === movedOwner))
+      entries.push({ owner: movedOwner, until: now + MOVED_CLAIM_MS, description: '' });
   }
   return entries;
 }

@@ -1,35 +1,35 @@
 import { systemClock, retryUntilAnswered, type WakeUps } from '../../../core/index.js';
-import { cleanError } from '../connections/database-error.js';
+import { removeStatement } from '../connections/database-error.js';
 import { type ConnectionSettings, OwnConnection } from '../connections/own-connection.js';
 import type { OwnConnections } from '../connections/own-connections.js';
 import { TimeoutError } from '../connections/timeout.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
-import { LookOut } from './look-out.js';
+import { WaiterWatch } from './look-out.js';
 
-/** The longest wait for an answer on the listening connection. After it the connection is replaced. */
-const LONGEST_SILENCE_MS = 1_000;
+/** Maximum milliseconds to wait for an answer on the listening connection, which is then replaced. */
+const MAX_SILENCE_MS = 1_000;
 
-/** One look after 10,000 waiters took longer than the server may be silent. */
-const LOOKED_AT_AT_ONCE = 1_000;
+/** Number of waiters that one statement confirms. A statement for 10,000 waiters took longer than `MAX_SILENCE_MS`. */
+const CONFIRMED_PER_STATEMENT = 1_000;
 
-/** A connection that was quiet for longer is probed before the next waiter relies on it. */
-const TRUSTED_QUIET_MS = 3_000;
+/** Maximum milliseconds without a message after which a waiter relies on the connection without a probe. */
+const MAX_TRUSTED_QUIET_MS = 3_000;
 
-/** The connection on which the server notifies waiters of their turn. Opened when the first caller has to wait. */
+/** The connection on which the server notifies waiters that they should ask. Opened when the first caller has to wait. */
 export class NotificationListener {
-  /** Each waiter registers here. */
-  readonly lookOut: LookOut;
+  /** The waiters of this process. */
+  readonly waiterWatch: WaiterWatch;
   readonly #settings: ConnectionSettings;
   #connection: OwnConnection | undefined;
-  #listening = false;
-  /** No notification can arrive, as behind a pooler. */
-  #deaf = false;
-  #opening = false;
-  #looking = false;
-  /** Some waiters may sleep until a notification. */
-  #relied = false;
-  #closed = false;
-  #heardAt = 0;
+  #isListening = false;
+  /** Whether no notification can ever arrive, as behind a pooler. */
+  #canNeverHear = false;
+  #isOpening = false;
+  #isConfirming = false;
+  /** Whether waiters may sleep until a notification. */
+  #mayWaitersSleep = false;
+  #isClosed = false;
+  #lastHeardAt = 0;
 
   constructor(
     settings: ConnectionSettings,
@@ -38,104 +38,107 @@ export class NotificationListener {
     private readonly line: WaitingLine,
     private readonly wakeUps: WakeUps,
   ) {
-    this.lookOut = new LookOut(() => void this.#look());
-    this.#settings = { ...settings, requestTimeoutMs: Math.min(settings.requestTimeoutMs, LONGEST_SILENCE_MS) };
+    this.waiterWatch = new WaiterWatch(() => void this.#confirmWaiters());
+    this.#settings = { ...settings, requestTimeoutMs: Math.min(settings.requestTimeoutMs, MAX_SILENCE_MS) };
   }
 
-  /** Whether notifications arrive. Until they do, waiters must ask. */
-  listen(): boolean {
-    if (!this.#listening && !this.#deaf) void this.#listen();
-    return this.#listening;
+  /** Returns whether notifications arrive. Starts to listen otherwise; until then, waiters must poll. */
+  ensureListening(): boolean {
+    if (!this.#isListening && !this.#canNeverHear) void this.#openUntilListening();
+    return this.#isListening;
   }
 
-  /** A waiter begins to rely on notifications. */
-  trust(): void {
-    if (systemClock.now() - this.#heardAt > TRUSTED_QUIET_MS) void this.#look();
+  /** Probes a connection that was quiet for long, because a waiter begins to rely on its notifications. */
+  probeIfQuiet(): void {
+    if (systemClock.now() - this.#lastHeardAt > MAX_TRUSTED_QUIET_MS) void this.#confirmWaiters();
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     await this.#connection?.close();
   }
 
   /**
-   * Wakes waiters whose turn has come without their hearing of it. An answer is a sign of life, too. A connection
-   * without one is replaced, since the network may have forgotten it without saying so.
+   * Tells the server that the waiters still wait, and wakes waiters that have missed a notification. A connection without an
+   * answer is replaced, because the network may have forgotten it.
    */
-  async #look(): Promise<void> {
-    const { line } = this.lookOut;
+  async #confirmWaiters(): Promise<void> {
+    const { keysInLine } = this.waiterWatch;
     const connection = this.#connection;
-    if (line.size === 0 || !connection || !this.#listening || this.#looking) return;
-    this.#looking = true;
+    if (keysInLine.size === 0 || !connection || !this.#isListening || this.#isConfirming) return;
+    this.#isConfirming = true;
     try {
-      const waiting = [...line];
-      for (let from = 0; from < waiting.length; from += LOOKED_AT_AT_ONCE) {
-        const some = new Map(waiting.slice(from, from + LOOKED_AT_AT_ONCE));
-        for (const message of await this.line.look(connection.run, this.table, some)) this.wakeUps.deliver(message);
-        this.#heardAt = systemClock.now();
+      const waiters = [...keysInLine];
+      for (let start = 0; start < waiters.length; start += CONFIRMED_PER_STATEMENT) {
+        const keysOfStatement = new Map(waiters.slice(start, start + CONFIRMED_PER_STATEMENT));
+        for (const message of await this.line.confirmWaiters(connection.query, this.table, keysOfStatement))
+          this.wakeUps.deliver(message);
+        this.#lastHeardAt = systemClock.now();
       }
     } catch (error) {
       connection.destroy();
       if (error instanceof TimeoutError) {
         // The network may have forgotten the other connections, too.
         this.connections.health.reportReplacement('the connection that listens for releases');
-        this.connections.retireIdle();
+        this.connections.closeIdleConnections();
       }
-      this.#onLost(connection);
+      this.#handleLoss(connection);
     } finally {
-      this.#looking = false;
+      this.#isConfirming = false;
     }
   }
 
-  async #listen(): Promise<void> {
-    if (this.#opening) return;
-    this.#opening = true;
+  async #openUntilListening(): Promise<void> {
+    if (this.#isOpening) return;
+    this.#isOpening = true;
     await retryUntilAnswered(
       () => this.#open(),
-      () => !this.#closed && this.wakeUps.isAnyWaiting,
+      () => !this.#isClosed && this.wakeUps.isAnyWaiting,
     );
-    this.#opening = false;
+    this.#isOpening = false;
     this.connections.health.setAdvice('listener', undefined);
   }
 
   async #open(): Promise<boolean> {
-    const connection = new OwnConnection(this.#settings, () => this.#onLost(connection));
+    const connection = new OwnConnection(this.#settings, () => this.#handleLoss(connection));
     this.#connection = connection;
     try {
       await connection.open();
-      const { run, client } = connection;
-      this.#deaf = !(await this.line.listen(run, client, this.table, (message) => this.#hear(message)));
+      const { query, client } = connection;
+      this.#canNeverHear = !(await this.line.listen(query, client, this.table, (message) =>
+        this.#deliverMessage(message),
+      ));
     } catch (error) {
       connection.destroy();
-      // Waiters ask by themselves until the next connection listens.
-      if (this.#relied) this.wakeUps.wakeAll();
-      this.#relied = false;
-      const why = `nobody listens for releases, so those who wait ask again and again: ${cleanError(error).message}`;
-      this.connections.health.setAdvice('listener', why);
+      // Waiters are woken, and poll until the next connection listens.
+      if (this.#mayWaitersSleep) this.wakeUps.wakeAll();
+      this.#mayWaitersSleep = false;
+      const advice = `nobody listens for releases, so those who wait ask again and again: ${removeStatement(error).message}`;
+      this.connections.health.setAdvice('listener', advice);
       return false;
     }
-    if (this.#deaf) {
+    if (this.#canNeverHear) {
       await connection.close();
       return true;
     }
     if (this.#connection !== connection) return false;
-    this.#listening = true;
-    this.#relied = true;
-    this.#heardAt = systemClock.now();
+    this.#isListening = true;
+    this.#mayWaitersSleep = true;
+    this.#lastHeardAt = systemClock.now();
     // Earlier notifications are lost.
-    void this.#look();
+    void this.#confirmWaiters();
     return true;
   }
 
-  #hear(message: string): void {
-    this.#heardAt = systemClock.now();
+  #deliverMessage(message: string): void {
+    this.#lastHeardAt = systemClock.now();
     this.wakeUps.deliver(message);
   }
 
-  #onLost(connection: OwnConnection): void {
+  #handleLoss(connection: OwnConnection): void {
     if (this.#connection !== connection) return;
     this.#connection = undefined;
-    this.#listening = false;
-    void this.#listen();
+    this.#isListening = false;
+    void this.#openUntilListening();
   }
 }

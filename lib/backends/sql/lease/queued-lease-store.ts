@@ -5,32 +5,32 @@ import type { WaitingLine } from '../dialect/sql-dialect.js';
 import { NotificationListener } from './notification-listener.js';
 import { POLL_MS_PER_WAITER, type LeaseTable, SqlLeaseStore } from './sql-lease-store.js';
 
-/** The pause between two questions as long as no notifications arrive. */
-const DEAF_POLL_MS = 50;
-/** With jitter it is less than the time after which a waiter loses its place. */
-const LONGEST_POLL_MS = 3_000;
+/** Minimum milliseconds between two polls of a waiter while no notifications arrive. */
+const MIN_POLL_MS = 50;
+/** Maximum milliseconds between two polls. With jitter, it is less than the time after which a waiter loses its place. */
+const MAX_POLL_MS = 3_000;
 
 /** A caller of this process who may have to wait. */
 interface Waiter {
   readonly wake: () => void;
-  /** Set once it waits. */
-  leave?: () => void;
+  /** Function that ends the wait; `undefined` while the caller does not wait. */
+  stopWaiting?: () => void;
 }
 
-/** A lease store whose server keeps those who wait in line, on the row, and hands the key to the first of them. */
+/** A lease store whose server keeps the waiters of a key in line, in the key's row. A release hands the key to the first. */
 export class QueuedLeaseStore extends SqlLeaseStore {
   readonly #wakeUps = new WakeUps();
-  /** By owner. */
+  /** Callers that may wait, by owner. */
   readonly #waiters = new Map<string, Waiter>();
   readonly #listener: NotificationListener;
 
   constructor(
-    rows: LeaseTable,
+    leaseTable: LeaseTable,
     private readonly line: WaitingLine,
     settings: ConnectionSettings,
   ) {
-    super(rows, settings);
-    this.#listener = new NotificationListener(this.settings, this.connections, rows.table, line, this.#wakeUps);
+    super(leaseTable, settings);
+    this.#listener = new NotificationListener(this.settings, this.connections, leaseTable.table, line, this.#wakeUps);
   }
 
   override async tryAcquire(
@@ -43,17 +43,19 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     const attempt = await super.tryAcquire(key, owner, ttlMs, metadata, asker);
     const waiter = this.#waiters.get(owner);
     if (attempt.acquired || !waiter) return attempt;
-    waiter.leave ??= this.#enter(owner, waiter.wake);
-    const hears = this.#listener.listen();
-    // Among several who share the key, or wait to.
+    waiter.stopWaiting ??= this.#startWaiting(owner, waiter.wake);
+    const isNotified = this.#listener.ensureListening();
+    // The owner stands in the line of claims, which has its own places for waiters.
     if (attempt.staysInLine === true) {
-      return hears ? attempt : { ...attempt, retryAfterMs: Math.min(attempt.retryAfterMs ?? Infinity, this.#pollMs()) };
+      return isNotified
+        ? attempt
+        : { ...attempt, retryAfterMs: Math.min(attempt.retryAfterMs ?? Infinity, this.#randomPollMs()) };
     }
-    const retryAfterMs = await this.line.join(this.connections.query, this.rows.table, key, owner);
+    const retryAfterMs = await this.line.joinLine(this.connections.query, this.leaseTable.table, key, owner);
     if (retryAfterMs === 0) return { ...attempt, retryAfterMs };
-    this.#listener.lookOut.joined(key, owner);
-    if (hears) this.#listener.trust();
-    return { ...attempt, retryAfterMs: hears ? retryAfterMs : Math.min(retryAfterMs, this.#pollMs()) };
+    this.#listener.waiterWatch.recordInLine(key, owner);
+    if (isNotified) this.#listener.probeIfQuiet();
+    return { ...attempt, retryAfterMs: isNotified ? retryAfterMs : Math.min(retryAfterMs, this.#randomPollMs()) };
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -61,7 +63,7 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     this.#waiters.set(owner, waiter);
     return () => {
       this.#waiters.delete(owner);
-      waiter.leave?.();
+      waiter.stopWaiting?.();
     };
   }
 
@@ -69,19 +71,19 @@ export class QueuedLeaseStore extends SqlLeaseStore {
     await Promise.all([super.close(), this.#listener.close()]);
   }
 
-  #enter(owner: string, wake: () => void): () => void {
-    const unwatch = this.#wakeUps.watch(this.line.nameOf(owner), wake);
-    const leave = this.#listener.lookOut.watch(owner);
+  #startWaiting(owner: string, wake: () => void): () => void {
+    const unwatch = this.#wakeUps.watch(this.line.toMessageName(owner), wake);
+    const leave = this.#listener.waiterWatch.watch(owner);
     return () => {
       unwatch();
       leave();
     };
   }
 
-  /** Grows with the number of waiters, as for every polled store. */
-  #pollMs(): number {
-    const shared = this.#listener.lookOut.size * POLL_MS_PER_WAITER;
-    const pollMs = Math.min(LONGEST_POLL_MS, Math.max(DEAF_POLL_MS, shared));
+  /** Returns random milliseconds until the next poll. They grow with the number of waiters, as for every polled store. */
+  #randomPollMs(): number {
+    const sharedPollMs = this.#listener.waiterWatch.waiterCount * POLL_MS_PER_WAITER;
+    const pollMs = Math.min(MAX_POLL_MS, Math.max(MIN_POLL_MS, sharedPollMs));
     return pollMs / 2 + randomInt(pollMs);
   }
 }

@@ -18,19 +18,22 @@ import type { LeaseStatements } from '../dialect/lease-statements.js';
 import { ClaimCell } from './claim-cell.js';
 import { reapRegularly } from './reaper.js';
 
-/** Where the leases are, and what is done to them. */
+/** Table of the leases, and the statements on it. */
 export interface LeaseTable {
   readonly table: string;
   readonly statements: LeaseStatements;
-  /** Where several may hold a key. */
+  /** Statements for several holders of a key; absent for tables that older programs use. */
   readonly claims?: ClaimStatements;
   readonly reapIdleAfterMs: number;
 }
 
-/** With it all waiters together ask about 200 times a second, and leave the connections to the holders. */
+/** Poll interval for each waiter. All waiters together then ask about 200 times a second, and leave time for holders. */
 export const POLL_MS_PER_WAITER = 5;
 
-/** One row a key, one statement a step. Rows stay after release: the owner goes, the token stays and keeps growing. */
+/**
+ * Leases in a table: one row for each key, one statement for each request. A row stays after the release. It then has no
+ * owner, and its token, which the next lease raises.
+ */
 export class SqlLeaseStore implements LeaseStore {
   readonly name: string;
   readonly traits: StoreTraits;
@@ -41,35 +44,38 @@ export class SqlLeaseStore implements LeaseStore {
   #guarantee: Guarantee = 'best-effort';
 
   constructor(
-    protected readonly rows: LeaseTable,
-    given: ConnectionSettings,
+    protected readonly leaseTable: LeaseTable,
+    connectionSettings: ConnectionSettings,
   ) {
-    this.name = given.database.name;
+    this.name = connectionSettings.database.name;
     const onOpen = async (query: Query): Promise<void> => {
-      await given.onOpen(query);
-      this.#onDurabilityWarning(await given.database.dialect.durabilityWarning?.(query, rows.table));
+      await connectionSettings.onOpen(query);
+      this.#recordDurability(await connectionSettings.database.dialect.durabilityWarning?.(query, leaseTable.table));
     };
-    this.settings = { ...given, onOpen };
+    this.settings = { ...connectionSettings, onOpen };
     this.connections = new OwnConnections(this.settings);
-    this.traits = { pollMsPerWaiter: POLL_MS_PER_WAITER, ...(rows.claims && { maxPermits: rows.claims.maxPermits }) };
-    if (rows.claims) {
-      // Beside the holders there is room for half as many who wait; others wait outside of the line.
-      const mostInLine = rows.claims.maxPermits * 1.5;
-      this.#claims = new ClaimLeases(new ClaimCell(rows.claims, this.connections.urgent), mostInLine);
+    this.traits = {
+      pollMsPerWaiter: POLL_MS_PER_WAITER,
+      ...(leaseTable.claims && { maxPermits: leaseTable.claims.maxPermits }),
+    };
+    if (leaseTable.claims) {
+      // The line has room for half as many waiters as there may be holders. Further waiters wait outside of the line.
+      const maxInLine = leaseTable.claims.maxPermits * 1.5;
+      this.#claims = new ClaimLeases(new ClaimCell(leaseTable.claims, this.connections.urgentQuery), maxInLine);
     }
-    const reap = (idleMs: number): Promise<boolean> => rows.statements.reap(this.connections.query, idleMs);
-    this.#stopReaper = reapRegularly(reap, rows.reapIdleAfterMs);
+    const reap = (idleMs: number): Promise<boolean> => leaseTable.statements.reap(this.connections.query, idleMs);
+    this.#stopReaper = reapRegularly(reap, leaseTable.reapIdleAfterMs);
   }
 
   /**
-   * A server that does not flush, or a table that a crash empties, gives no more than `best-effort`. Nobody knows before
-   * there is a connection, and until then no more is promised.
+   * The guarantee: `best-effort` for a server that does not flush, or a table that a crash empties. It is also
+   * `best-effort` until the first connection has read these settings.
    */
   get guarantee(): Guarantee {
     return this.#guarantee;
   }
 
-  #onDurabilityWarning(warning: string | undefined): void {
+  #recordDurability(warning: string | undefined): void {
     this.#guarantee = warning === undefined ? 'durable' : 'best-effort';
     this.connections.health.setAdvice('durability', warning);
   }
@@ -83,23 +89,26 @@ export class SqlLeaseStore implements LeaseStore {
   ): Promise<LeaseAttempt> {
     const lease = { key, owner, ttlMs: Math.ceil(ttlMs), metadata };
     if (this.#claims?.has(owner) !== true) {
-      const attempt = await this.rows.statements.tryAcquire(this.connections.query, lease);
-      if (attempt.acquired || attempt.meetsLine !== true || !this.#claims) return attempt;
+      const attempt = await this.leaseTable.statements.tryAcquire(this.connections.query, lease);
+      if (attempt.acquired || attempt.isHeldByLine !== true || !this.#claims) return attempt;
     }
-    const waits = asker !== undefined && !asker.deadline.passed;
-    return this.#claims.tryAcquire(key, owner, lease.ttlMs, metadata, waits);
+    const mayWait = asker !== undefined && !asker.deadline.passed;
+    return this.#claims.tryAcquire(key, owner, lease.ttlMs, metadata, mayWait);
   }
 
   async renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     const lease = { key, owner, ttlMs: Math.ceil(ttlMs) };
     if (this.#claims?.has(owner) === true) return this.#claims.renew(key, owner, lease.ttlMs);
-    return this.rows.statements.renew(this.connections.urgent, lease);
+    return this.leaseTable.statements.renew(this.connections.urgentQuery, lease);
   }
 
-  /** A line may have taken an owner along who never asked there. */
+  /** Releases the lease in the row or in the line of claims. A swap may have moved the owner from the row into the line. */
   async release(key: string, owner: string): Promise<boolean> {
     const claims = this.#claims;
-    if (claims?.has(owner) !== true && (await this.rows.statements.release(this.connections.urgent, { key, owner }))) {
+    if (
+      claims?.has(owner) !== true &&
+      (await this.leaseTable.statements.release(this.connections.urgentQuery, { key, owner }))
+    ) {
       return true;
     }
     return (await claims?.release(key, owner)) ?? false;
@@ -107,14 +116,17 @@ export class SqlLeaseStore implements LeaseStore {
 
   async isHeldBy(key: string, owner: string): Promise<boolean> {
     const claims = this.#claims;
-    if (claims?.has(owner) !== true && (await this.rows.statements.isHeldBy(this.connections.query, { key, owner }))) {
+    if (
+      claims?.has(owner) !== true &&
+      (await this.leaseTable.statements.isHeldBy(this.connections.query, { key, owner }))
+    ) {
       return true;
     }
     return (await claims?.isHeldBy(key, owner)) ?? false;
   }
 
   async look(key: string): Promise<LeaseState> {
-    const state = await this.rows.statements.look(this.connections.query, key);
+    const state = await this.leaseTable.statements.look(this.connections.query, key);
     return (state.holder?.owner === LINE_OWNER ? await this.#claims?.look(key) : undefined) ?? state;
   }
 
@@ -128,7 +140,7 @@ export class SqlLeaseStore implements LeaseStore {
   }
 
   keys(prefix: string): AsyncGenerator<readonly string[]> {
-    return this.rows.statements.keys(this.connections.query, prefix);
+    return this.leaseTable.statements.keys(this.connections.query, prefix);
   }
 
   async start(): Promise<void> {

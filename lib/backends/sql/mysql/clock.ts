@@ -1,9 +1,9 @@
 export const NOW = 'utc_timestamp(6)';
 
-export const usSince1970 = (time: string): string => `timestampdiff(microsecond, '1970-01-01', ${time})`;
+export const microsecondsSince1970Sql = (time: string): string => `timestampdiff(microsecond, '1970-01-01', ${time})`;
 
-/** For fencing tokens. */
-export const NOW_US = usSince1970(NOW);
+/** The server's clock in microseconds since 1970, for fencing tokens. */
+export const NOW_MICROSECONDS = microsecondsSince1970Sql(NOW);
 
-/** Its parameter is in microseconds. */
-export const IN_US = `${NOW} + interval ? microsecond`;
+/** Time that lies a number of microseconds ahead. The number is the parameter of the statement. */
+export const IN_MICROSECONDS = `${NOW} + interval ? microsecond`;

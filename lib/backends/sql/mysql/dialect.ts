@@ -1,10 +1,10 @@
-import { DatabaseError, WRITABLE } from '../connections/database-error.js';
+import { DatabaseError, WRITABLE_ADVICE } from '../connections/database-error.js';
 import { isTrue } from '../connections/query.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 import { STORED_KEY_BYTES } from '../tables/stored-key.js';
-import { backQuoted, partsOf } from '../tables/table-name.js';
+import { backQuote, splitTableName } from '../tables/table-name.js';
 import { mysqlClaims } from './claims.js';
-import { handshakeId } from './driver.js';
+import { getHandshakeId } from './driver.js';
 import { mysqlFence } from './fence.js';
 import { mysqlLeases } from './leases.js';
 import { READ_ONLY_CONDITION } from './read-only.js';
@@ -13,17 +13,17 @@ import { mysqlSessionLocks } from './session-locks.js';
 
 /** MySQL and MariaDB. */
 export const mysqlDialect: SqlDialect = {
-  connections: 2,
+  connectionCount: 2,
 
   hasSchemas: true,
 
   /**
-   * The server gives up statements that we no longer wait for: a late one would lock a key without a holder. It keeps
-   * idle connections for eight hours, since each one that it ends puts the locks in doubt for a moment.
-   * Without an id of the session a pooler may be there, and these settings would stay for the application's next one.
+   * Has the server give up statements that this process no longer waits for: a late one would lock a key without a holder.
+   * The server keeps idle connections for eight hours, because each end of one puts the locks in doubt for a moment.
+   * Without a session id, a pooler may be there, and these settings would stay for other sessions of the application.
    */
-  async prepare(query, requestTimeoutMs, client) {
-    if (handshakeId(client) === undefined) return false;
+  async prepareConnection(query, requestTimeoutMs, client) {
+    if (getHandshakeId(client) === undefined) return false;
     const seconds = Math.max(1, Math.floor(requestTimeoutMs / 1000));
     await query(
       `set session autocommit = 1, session wait_timeout = 28800,
@@ -33,20 +33,23 @@ export const mysqlDialect: SqlDialect = {
     return false;
   },
 
-  quote: backQuoted,
+  quote: backQuote,
 
-  types: {
-    key: [`varbinary(${STORED_KEY_BYTES})`, new RegExp(`^varbinary\\(${STORED_KEY_BYTES}\\) primary key$`, 'u')],
-    owner: ['varbinary(255)', /^varbinary\(255\)$/u],
-    token: ['bigint', /^bigint/u],
-    time: ['datetime(6)', /^datetime\(6\)$/u],
-    metadata: ['text character set utf8mb4', /text$/u],
+  columnTypes: {
+    key: {
+      sql: `varbinary(${STORED_KEY_BYTES})`,
+      pattern: new RegExp(`^varbinary\\(${STORED_KEY_BYTES}\\) primary key$`, 'u'),
+    },
+    owner: { sql: 'varbinary(255)', pattern: /^varbinary\(255\)$/u },
+    token: { sql: 'bigint', pattern: /^bigint/u },
+    time: { sql: 'datetime(6)', pattern: /^datetime\(6\)$/u },
+    metadata: { sql: 'text character set utf8mb4', pattern: /text$/u },
   },
 
   tableOptions: { lock: ' engine = InnoDB', fence: ' engine = InnoDB' },
 
-  describe(query, table) {
-    const { schema, name } = partsOf(table);
+  describeColumns(query, table) {
+    const { schema, name } = splitTableName(table);
     return query(
       `select column_name as name, column_type as type, column_key = 'PRI' as primary_key, character_set_name as charset,
          is_nullable = 'NO' and column_default is null and extra not like '%auto_increment%' as required,
@@ -63,23 +66,23 @@ export const mysqlDialect: SqlDialect = {
   async assertPrimary(query) {
     const [row] = await query(`select ${READ_ONLY_CONDITION} as is_read_only`, []);
     if (!isTrue(row?.['is_read_only'])) return;
-    const message = `the server is running with read_only, as replicas do: ${WRITABLE}`;
+    const message = `the server is running with read_only, as replicas do: ${WRITABLE_ADVICE}`;
     throw new DatabaseError(message, 'ER_OPTION_PREVENTS_STATEMENT');
   },
 
-  async unfitEngine(query, table) {
-    const { schema, name } = partsOf(table);
+  async findUnfitEngine(query, table) {
+    const { schema, name } = splitTableName(table);
     const [row] = await query(
       `select engine from information_schema.tables where table_schema = coalesce(?, database()) and table_name = ?`,
       [schema, name],
     );
-    // A view has none.
+    // A view has no engine.
     const engine = row?.['engine'] ?? row?.['ENGINE'];
     return typeof engine === 'string' && engine !== 'InnoDB' ? engine : undefined;
   },
 
-  /** Each variable is there only on a server that could be in such a cluster. */
-  async clusterOfPrimaries(query) {
+  /** Reads variables that exist only on servers that can be in such a cluster. */
+  async findMultiPrimaryCluster(query) {
     const rows = await query(
       `show global variables where variable_name in ('wsrep_on', 'group_replication_single_primary_mode')`,
       [],
@@ -91,13 +94,13 @@ export const mysqlDialect: SqlDialect = {
   },
 
   async durabilityWarning(query, table) {
-    const engine = await this.unfitEngine?.(query, table);
+    const engine = await this.findUnfitEngine?.(query, table);
     if (engine !== undefined) return `a crash can undo grants: the table's engine is ${engine}, make it InnoDB`;
     const settings =
       'innodb_flush_log_at_trx_commit as flush, @@global.log_bin as log_bin, @@global.sync_binlog as sync';
     const [row] = await query(`select @@global.${settings}`, []);
     const { flush, log_bin: logs, sync } = row ?? {};
-    // MariaDB has a 3, which flushes more than once.
+    // The value 3 of MariaDB flushes more often than 1.
     if (flush !== undefined && ![1, 3].includes(Number(flush))) {
       return `a crash can undo grants: innodb_flush_log_at_trx_commit is ${Number(flush)}, set it to 1`;
     }
@@ -106,15 +109,15 @@ export const mysqlDialect: SqlDialect = {
   },
 
   fence: mysqlFence,
-  busy: /^ER_(LOCK_DEADLOCK|LOCK_WAIT_TIMEOUT|CHECKREAD)$/u,
-  aboutTable: /^ER_(NO_SUCH_TABLE|BAD_FIELD_ERROR|TABLEACCESS_DENIED_ERROR|COLUMNACCESS_DENIED_ERROR)$/u,
+  busyCodes: /^ER_(LOCK_DEADLOCK|LOCK_WAIT_TIMEOUT|CHECKREAD)$/u,
+  tableErrorCodes: /^ER_(NO_SUCH_TABLE|BAD_FIELD_ERROR|TABLEACCESS_DENIED_ERROR|COLUMNACCESS_DENIED_ERROR)$/u,
   leases: mysqlLeases,
   claims: mysqlClaims,
 
   existingTable: {
-    text: /^(varchar|char|tinytext|text).*$/u,
+    textTypePattern: /^(varchar|char|tinytext|text).*$/u,
     updatedAt: /^(timestamp|datetime|date\b).*$/u,
-    writes(charset) {
+    getStorablePattern(charset) {
       if (charset === 'utf8mb4') return /^[^]*$/u;
       return charset === 'utf8mb3' || charset === 'utf8' ? /^[\0-\uffff]*$/u : /^[\0-\x7f]*$/u;
     },

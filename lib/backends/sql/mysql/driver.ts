@@ -1,35 +1,41 @@
 import type { Query } from '../connections/query.js';
-import { type Address, idIn, type Sockets, streamIn, type StreamSetting } from '../connections/sockets.js';
+import {
+  type Address,
+  getConnectionId,
+  type Sockets,
+  getStreamFactory,
+  type StreamSetting,
+} from '../connections/sockets.js';
 
 type Answer = Awaited<ReturnType<Query>>;
 
-/** The driver writes bytes in hexadecimal: safe in every SQL mode, the same in every character set of the connection. */
-export const bytesOf = (text: string): Buffer => Buffer.from(text);
+/** Returns a text as bytes, which the driver writes in hexadecimal: safe in every SQL mode and every character set. */
+export const toBytes = (text: string): Buffer => Buffer.from(text);
 
-/** Whether the statement changed its one row. */
-export function changed([answer]: Answer): boolean {
+/** Returns whether the statement changed its one row. */
+export function hasChangedRow([answer]: Answer): boolean {
   return Number(answer?.['affectedRows']) === 1;
 }
 
-/** The value of `last_insert_id(…)` in a statement that changed its row. */
-export function insertedId(answer: Answer): bigint | undefined {
-  return changed(answer) ? BigInt(String(answer[0]?.['insertId'])) : undefined;
+/** Returns the value of `last_insert_id(…)` in a statement; `undefined` when it changed no row. */
+export function getInsertedId(answer: Answer): bigint | undefined {
+  return hasChangedRow(answer) ? BigInt(String(answer[0]?.['insertId'])) : undefined;
 }
 
-/** The session's id, as we were told in the handshake. */
-export const handshakeId = (client: unknown): string | undefined => idIn(client, 'threadId');
+/** Returns the session's id that the server told in the handshake. */
+export const getHandshakeId = (client: unknown): string | undefined => getConnectionId(client, 'threadId');
 
 /**
- * Returns the options of a driver whose rows are as our statements expect them, whatever the application told its own.
+ * Returns driver options for rows in the form that the statements of the locks expect, whatever the application has set.
  */
-export function answersAsExpected(sockets: Sockets, extra: unknown, setting: StreamSetting): object {
-  const given = streamIn(extra);
+export function createRowOptions(sockets: Sockets, extra: unknown, setting: StreamSetting): object {
+  const streamFactory = getStreamFactory(extra);
   return {
     rowsAsArray: false,
     nestTables: false,
     namedPlaceholders: false,
     typeCast: true,
     stream: (options: { readonly config: Address }) =>
-      given ? sockets.adopt(given(options), setting) : sockets.connect(options.config),
+      streamFactory ? sockets.watchStream(streamFactory(options), setting) : sockets.connect(options.config),
   };
 }

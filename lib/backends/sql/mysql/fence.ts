@@ -1,45 +1,49 @@
-import { type FenceStatements, tokenIn } from '../dialect/fence-statements.js';
-import { storedBytes } from '../tables/stored-key.js';
+import { type FenceStatements, parseFenceToken } from '../dialect/fence-statements.js';
+import { toStoredBytes } from '../tables/stored-key.js';
 import { lockFenceRow } from './fence-row.js';
 
-/** With this MariaDB does not lock a row that has changed since the transaction's first read, and rolls that back. */
-const REFUSES_CHANGED = 'innodb_snapshot_isolation';
+/** Setting of MariaDB with which a locking read of a row that changed after the first read rolls the transaction back. */
+const SNAPSHOT_SETTING = 'innodb_snapshot_isolation';
 
 export const mysqlFence: FenceStatements = {
-  /** Since 11.6.2 by default. 10.6.18, 10.11.8 and later ones can be told to, which their version does not show. */
-  async seeingPresent(query) {
-    const [refuses] = await query(`show variables where variable_name = '${REFUSES_CHANGED}' and value = 'ON'`, []);
-    if (!refuses) return query;
-    return (sql, parameters) => query(`set statement ${REFUSES_CHANGED} = 0 for ${sql}`, parameters);
+  /** Reads the setting, because the version does not tell: it is on by default since 11.6.2, and optional since 10.6.18. */
+  async prepareCurrentReads(query) {
+    const [isSettingOn] = await query(
+      `show variables where variable_name = '${SNAPSHOT_SETTING}' and value = 'ON'`,
+      [],
+    );
+    if (!isSettingOn) return query;
+    return (sql, parameters) => query(`set statement ${SNAPSHOT_SETTING} = 0 for ${sql}`, parameters);
   },
 
   /**
-   * One statement that takes the row's lock at once: to update first and to insert then makes two newcomers deadlock.
+   * Raises the fence by one statement, which takes the row's lock at once. An update followed by an insert would make two
+   * newcomers deadlock.
    */
   async raise(query, table, resource, token) {
     await query(
       `insert into ${table} (resource, token) values (?, cast(? as signed))
        on duplicate key update token = greatest(token, cast(? as signed))`,
-      [storedBytes(resource), String(token), String(token)],
+      [toStoredBytes(resource), String(token), String(token)],
     );
-    return (await this.newest(query, table, resource)) === token;
+    return (await this.readNewestToken(query, table, resource)) === token;
   },
 
-  /** Locking reads see what is there now, not what was there when the caller's transaction began. */
-  async newest(query, table, resource) {
+  /** Reads the token with a locking read, which sees the latest commit and not the snapshot of the transaction. */
+  async readNewestToken(query, table, resource) {
     const [row] = await query(`select cast(token as char) as token from ${table} where resource = ? for update`, [
-      storedBytes(resource),
+      toStoredBytes(resource),
     ]);
-    return tokenIn(row);
+    return parseFenceToken(row);
   },
 
-  /** The row is locked first: the look, if it is the first one, must not take its snapshot before the wait. */
-  async isSnapshotOlder(query, table, resource) {
+  /** Locks the row before it reads the snapshot: a first read must not take its snapshot before the wait for the row. */
+  async isSnapshotStale(query, table, resource) {
     await lockFenceRow(query, table, resource);
-    const [seen] = await query(`select cast(token as char) as token from ${table} where resource = ?`, [
-      storedBytes(resource),
+    const [snapshotRow] = await query(`select cast(token as char) as token from ${table} where resource = ?`, [
+      toStoredBytes(resource),
     ]);
-    const newest = await this.newest(query, table, resource);
-    return seen === undefined || tokenIn(seen) !== newest;
+    const newestToken = await this.readNewestToken(query, table, resource);
+    return snapshotRow === undefined || parseFenceToken(snapshotRow) !== newestToken;
   },
 };

@@ -1,17 +1,17 @@
 import { packMetadata } from '../../../core/index.js';
-import type { KeyRow } from '../dialect/key-row.js';
-import { storedBytes } from '../tables/stored-key.js';
-import { NOW, NOW_US } from './clock.js';
-import { bytesOf, insertedId } from './driver.js';
+import type { KeyRowStatements } from '../dialect/key-row.js';
+import { toStoredBytes } from '../tables/stored-key.js';
+import { NOW, NOW_MICROSECONDS } from './clock.js';
+import { toBytes, getInsertedId } from './driver.js';
 
-export const mysqlKeyRow: KeyRow = {
-  columnOf: storedBytes,
-  ttlMs: (askedMs) => Math.ceil(askedMs / 1000) * 1000,
+export const mysqlKeyRow: KeyRowStatements = {
+  toColumnValue: toStoredBytes,
+  roundUpTtl: (requestedMs) => Math.ceil(requestedMs / 1000) * 1000,
 
   async create(query, table, key) {
     await query(
       `insert ignore into ${table} (lock_key, token, expires_at, acquired_at) values (?, 0, ${NOW}, ${NOW})`,
-      [storedBytes(key)],
+      [toStoredBytes(key)],
     );
   },
 
@@ -20,16 +20,16 @@ export const mysqlKeyRow: KeyRow = {
       `select cast(owner as char) as owner, cast(token as char) as token, cast(metadata as char) as metadata,
           timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since
        from ${table} where lock_key = ?`,
-      [storedBytes(key)],
+      [toStoredBytes(key)],
     ),
 
   async raise(query, table, key, metadata, owner) {
     const answer = await query(
-      `update ${table} set token = last_insert_id(greatest(token + 1, ${NOW_US})), expires_at = ${NOW},
+      `update ${table} set token = last_insert_id(greatest(token + 1, ${NOW_MICROSECONDS})), expires_at = ${NOW},
          acquired_at = ${NOW}, metadata = ?, owner = ?
        where lock_key = ?`,
-      [bytesOf(packMetadata(metadata)), owner === undefined ? null : bytesOf(owner), storedBytes(key)],
+      [toBytes(packMetadata(metadata)), owner === undefined ? null : toBytes(owner), toStoredBytes(key)],
     );
-    return insertedId(answer);
+    return getInsertedId(answer);
   },
 };

@@ -5,151 +5,164 @@ import {
   type LeaseColumns,
   type LeaseRow,
   type LeaseStatements,
-  namesOf,
-  REAPED_AT_ONCE,
+  listColumnNames,
+  MAX_REAPED_ROWS,
 } from '../dialect/lease-statements.js';
-import { KEYS_A_PAGE, keyPages } from '../dialect/key-pages.js';
-import { readRefusal, readState } from '../dialect/refusal.js';
-import { keyInStored, storedBytes } from '../tables/stored-key.js';
-import { IN_US, NOW, NOW_US, usSince1970 } from './clock.js';
-import { bytesOf, changed, insertedId } from './driver.js';
+import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
+import { parseRefusal, parseState } from '../dialect/refusal.js';
+import { fromStoredKey, toStoredBytes } from '../tables/stored-key.js';
+import { IN_MICROSECONDS, NOW, NOW_MICROSECONDS, microsecondsSince1970Sql } from './clock.js';
+import { toBytes, hasChangedRow, getInsertedId } from './driver.js';
 
-/** How often a step starts again because the row came or went meanwhile. */
-const ROUNDS = 5;
+/** Maximum number of rounds of an attempt. A new round starts when the row was inserted or deleted meanwhile. */
+const MAX_ROUNDS = 5;
 
-/** Each statement is a transaction on one row by its primary key: every isolation level does. */
+/** Returns the statements on the table. Each is a transaction on one row by its primary key, at any isolation level. */
 export function mysqlLeases(columns: LeaseColumns): LeaseStatements {
-  const { rows, updatedAt, existing, ...its } = columns;
-  const { text, keyOf, now, since, over } = existing
-    ? ofOlderPrograms(columns, existing.abandonedAfterMs)
-    : ofOurs(columns);
-  const written = updatedAt === undefined ? '' : `, ${updatedAt} = ${now}`;
-  const ours = `${its.key} = ${text} and ${its.owner} = ${text}`;
+  const { table, updatedAt, existing, ...columnNames } = columns;
+  const { textPlaceholder, toKeyValue, nowSql, sinceSql, isOverSql } = existing
+    ? createExistingTableSql(columns, existing.abandonedAfterMs)
+    : createOwnTableSql(columns);
+  const setUpdatedAtSql = updatedAt === undefined ? '' : `, ${updatedAt} = ${nowSql}`;
+  const isOwnRowSql = `${columnNames.key} = ${textPlaceholder} and ${columnNames.owner} = ${textPlaceholder}`;
 
-  /** Assignments run from left to right: only that of the token needs the old owner. */
-  const take = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
-    const us = bytesOf(owner);
+  /** Gives the row to the owner. MySQL assigns from left to right, so the token, which depends on the old owner, is first. */
+  const takeRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
+    const ownerBytes = toBytes(owner);
     const answer = await query(
-      `update ${rows} set
-         ${its.token} = last_insert_id(if(${its.owner} = ${text} and ${its.expiresAt} > ${NOW}, ${its.token}, greatest(coalesce(${its.token}, 0) + 1, ${NOW_US}))),
-         ${its.owner} = ${text}, ${its.expiresAt} = ${IN_US}, ${its.metadata} = ${text} ${written}
-       where ${its.key} = ${text} and (${its.owner} = ${text} or ${over})`,
-      [us, us, ttlMs * 1000, bytesOf(packMetadata(metadata)), keyOf(key), us],
+      `update ${table} set
+         ${columnNames.token} = last_insert_id(if(${columnNames.owner} = ${textPlaceholder} and ${columnNames.expiresAt} > ${NOW}, ${columnNames.token}, greatest(coalesce(${columnNames.token}, 0) + 1, ${NOW_MICROSECONDS}))),
+         ${columnNames.owner} = ${textPlaceholder}, ${columnNames.expiresAt} = ${IN_MICROSECONDS}, ${columnNames.metadata} = ${textPlaceholder} ${setUpdatedAtSql}
+       where ${columnNames.key} = ${textPlaceholder} and (${columnNames.owner} = ${textPlaceholder} or ${isOverSql})`,
+      [ownerBytes, ownerBytes, ttlMs * 1000, toBytes(packMetadata(metadata)), toKeyValue(key), ownerBytes],
     );
-    return insertedId(answer);
+    return getInsertedId(answer);
   };
 
-  /** In an existing table the driver may tell a row's id for its token, which is read then. */
-  const create = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
+  /** Inserts the row. Reads the token of an existing table, where the driver may return the row's own counter instead. */
+  const insertRow = async (query: Query, { key, owner, ttlMs, metadata }: LeaseRow) => {
     const answer = await query(
-      `insert ignore into ${rows} (${namesOf(columns)})
-       values (${text}, ${text}, last_insert_id(${NOW_US}), ${IN_US}, ${text} ${updatedAt === undefined ? '' : `, ${now}`})`,
-      [keyOf(key), bytesOf(owner), ttlMs * 1000, bytesOf(packMetadata(metadata))],
+      `insert ignore into ${table} (${listColumnNames(columns)})
+       values (${textPlaceholder}, ${textPlaceholder}, last_insert_id(${NOW_MICROSECONDS}), ${IN_MICROSECONDS}, ${textPlaceholder} ${updatedAt === undefined ? '' : `, ${nowSql}`})`,
+      [toKeyValue(key), toBytes(owner), ttlMs * 1000, toBytes(packMetadata(metadata))],
     );
-    if (!existing) return insertedId(answer);
-    const token = `select cast(${its.token} as char) as token from ${rows} where ${ours}`;
-    const [row] = await query(token, [keyOf(key), bytesOf(owner)]);
+    if (!existing) return getInsertedId(answer);
+    const selectTokenSql = `select cast(${columnNames.token} as char) as token from ${table} where ${isOwnRowSql}`;
+    const [row] = await query(selectTokenSql, [toKeyValue(key), toBytes(owner)]);
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   };
 
   return {
-    /** Looks first in an existing table: each insert that conflicts would use up a number of the row's counter. */
+    /** Reads an existing table before it inserts: each insert that conflicts would use up a number of the row's counter. */
     async tryAcquire(query, lease) {
       let holder: Record<string, unknown> | undefined;
-      for (let round = 0; round < ROUNDS; round += 1) {
-        const taken = holder || !existing ? await take(query, lease) : undefined;
-        if (taken !== undefined) return { acquired: true, fencingToken: taken };
+      for (let round = 0; round < MAX_ROUNDS; round += 1) {
+        const takenToken = holder || !existing ? await takeRow(query, lease) : undefined;
+        if (takenToken !== undefined) return { acquired: true, fencingToken: takenToken };
         [holder] = await query(
-          `select ${its.owner} = ${text} or ${over} as is_free, cast(${its.metadata} as char) as metadata, ${since} as since,
-             if(${its.expiresAt} is null, cast(${its.owner} as char), null) as stranger,
-             greatest(timestampdiff(microsecond, ${NOW}, ${its.expiresAt}) / 1000, 0) as remaining
-           from ${rows} where ${its.key} = ${text}`,
-          [bytesOf(lease.owner), keyOf(lease.key)],
+          `select ${columnNames.owner} = ${textPlaceholder} or ${isOverSql} as is_free, cast(${columnNames.metadata} as char) as metadata, ${sinceSql} as since,
+             if(${columnNames.expiresAt} is null, cast(${columnNames.owner} as char), null) as stranger,
+             greatest(timestampdiff(microsecond, ${NOW}, ${columnNames.expiresAt}) / 1000, 0) as remaining
+           from ${table} where ${columnNames.key} = ${textPlaceholder}`,
+          [toBytes(lease.owner), toKeyValue(lease.key)],
         );
-        if (holder && Number(holder['is_free']) === 0) return readRefusal(holder);
-        const created = holder ? undefined : await create(query, lease);
-        if (created !== undefined) return { acquired: true, fencingToken: created };
+        if (holder && Number(holder['is_free']) === 0) return parseRefusal(holder);
+        const insertedToken = holder ? undefined : await insertRow(query, lease);
+        if (insertedToken !== undefined) return { acquired: true, fencingToken: insertedToken };
       }
-      // `insert ignore` keeps to itself what it did not like.
+      // `insert ignore` reports no error for a row that it did not insert.
       if (!holder) throw new DatabaseError('the server did not insert a row for the key', undefined);
-      return readRefusal(holder);
+      return parseRefusal(holder);
     },
 
     async renew(query, { key, owner, ttlMs }) {
       const answer = await query(
-        `update ${rows} set ${its.expiresAt} = ${IN_US} ${existing ? written : ''} where ${ours} and ${its.expiresAt} > ${NOW}`,
-        [ttlMs * 1000, keyOf(key), bytesOf(owner)],
+        `update ${table} set ${columnNames.expiresAt} = ${IN_MICROSECONDS} ${existing ? setUpdatedAtSql : ''} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`,
+        [ttlMs * 1000, toKeyValue(key), toBytes(owner)],
       );
-      return changed(answer);
+      return hasChangedRow(answer);
     },
 
     async release(query, { key, owner }) {
-      const values = [keyOf(key), bytesOf(owner)];
-      const gone = `delete from ${rows} where ${ours} and ${its.token} < ${NOW_US}`;
-      if (existing && changed(await query(gone, values))) return true;
-      const free = existing ? '' : `, ${its.owner} = null, ${its.metadata} = null`;
-      return changed(await query(`update ${rows} set ${its.expiresAt} = ${NOW} ${free} where ${ours}`, values));
+      const values = [toKeyValue(key), toBytes(owner)];
+      const deleteSql = `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW_MICROSECONDS}`;
+      if (existing && hasChangedRow(await query(deleteSql, values))) return true;
+      const clearOwnerSql = existing ? '' : `, ${columnNames.owner} = null, ${columnNames.metadata} = null`;
+      return hasChangedRow(
+        await query(
+          `update ${table} set ${columnNames.expiresAt} = ${NOW} ${clearOwnerSql} where ${isOwnRowSql}`,
+          values,
+        ),
+      );
     },
 
     async isHeldBy(query, { key, owner }) {
-      const held = `select 1 from ${rows} where ${ours} and ${its.expiresAt} > ${NOW}`;
-      return (await query(held, [keyOf(key), bytesOf(owner)])).length === 1;
+      const selectHeldSql = `select 1 from ${table} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`;
+      return (await query(selectHeldSql, [toKeyValue(key), toBytes(owner)])).length === 1;
     },
 
     async look(query, key) {
       const [row] = await query(
-        `select cast(${its.owner} as char) as owner, cast(${its.token} as char) as token,
-           cast(${its.metadata} as char) as metadata, ${since} as since,
-           if(${its.expiresAt} is null, cast(${its.owner} as char), null) as stranger,
-           greatest(timestampdiff(microsecond, ${NOW}, ${its.expiresAt}) / 1000, 0) as remaining
-         from ${rows} where ${its.key} = ${text} and not (${over})`,
-        [keyOf(key)],
+        `select cast(${columnNames.owner} as char) as owner, cast(${columnNames.token} as char) as token,
+           cast(${columnNames.metadata} as char) as metadata, ${sinceSql} as since,
+           if(${columnNames.expiresAt} is null, cast(${columnNames.owner} as char), null) as stranger,
+           greatest(timestampdiff(microsecond, ${NOW}, ${columnNames.expiresAt}) / 1000, 0) as remaining
+         from ${table} where ${columnNames.key} = ${textPlaceholder} and not (${isOverSql})`,
+        [toKeyValue(key)],
       );
-      return readState(row);
+      return parseState(row);
     },
 
     keys(query, prefix) {
-      const page = (comparison: string): string => `select ${its.key} as name from ${rows}
-        where ${its.key} ${comparison} ${text} and left(${its.key}, char_length(${text})) = ${text} and not (${over})
-        order by ${its.key} limit ${KEYS_A_PAGE}`;
-      const beginning = bytesOf(prefix);
-      const pageFrom = (comparison: string, name: string) =>
-        query(page(comparison), [bytesOf(name), beginning, beginning]);
-      return keyPages(prefix, pageFrom, existing ? (name) => name : keyInStored);
+      const selectPageSql = (comparison: string): string => `select ${columnNames.key} as name from ${table}
+        where ${columnNames.key} ${comparison} ${textPlaceholder} and left(${columnNames.key}, char_length(${textPlaceholder})) = ${textPlaceholder} and not (${isOverSql})
+        order by ${columnNames.key} limit ${KEYS_PER_PAGE}`;
+      const prefixBytes = toBytes(prefix);
+      const readPage = (comparison: string, name: string) =>
+        query(selectPageSql(comparison), [toBytes(name), prefixBytes, prefixBytes]);
+      return readKeyPages(prefix, readPage, existing ? (name) => name : fromStoredKey);
     },
 
-    /** Looks without locking first: a `delete` by time alone would lock every row that it passes. */
+    /** Reads the keys without locks before it deletes: a `delete` by time alone would lock every row that it passes. */
     async reap(query, idleMs) {
-      const idle = `${its.expiresAt} < ${NOW} - interval ? microsecond`;
-      const found = await query(`select ${its.key} as k from ${rows} where ${idle} limit ${REAPED_AT_ONCE}`, [
-        idleMs * 1000,
-      ]);
-      const keys = found.map(({ k: key }) => (typeof key === 'string' ? bytesOf(key) : key));
+      const isIdleSql = `${columnNames.expiresAt} < ${NOW} - interval ? microsecond`;
+      const idleRows = await query(
+        `select ${columnNames.key} as k from ${table} where ${isIdleSql} limit ${MAX_REAPED_ROWS}`,
+        [idleMs * 1000],
+      );
+      const keys = idleRows.map(({ k: key }) => (typeof key === 'string' ? toBytes(key) : key));
       if (keys.length === 0) return false;
-      const among = `${its.key} in (${keys.map(() => text).join(', ')})`;
-      await query(`delete from ${rows} where ${among} and ${idle}`, [...keys, idleMs * 1000]);
-      return keys.length === REAPED_AT_ONCE;
+      const isAmongKeysSql = `${columnNames.key} in (${keys.map(() => textPlaceholder).join(', ')})`;
+      await query(`delete from ${table} where ${isAmongKeysSql} and ${isIdleSql}`, [...keys, idleMs * 1000]);
+      return keys.length === MAX_REAPED_ROWS;
     },
   };
 }
 
-/** How texts are written, `updatedAt` is written and read, and when another owner's row counts no more. */
-function ofOurs({ owner, expiresAt, updatedAt = '' }: LeaseColumns) {
-  const over = `${owner} is null or ${expiresAt} <= ${NOW}`;
-  return { text: '?', keyOf: storedBytes, now: NOW, since: `${usSince1970(updatedAt)} / 1000`, over };
+/** Returns the SQL of a table that this library created: its texts, its times, and the condition for an expired lease. */
+function createOwnTableSql({ owner, expiresAt, updatedAt = '' }: LeaseColumns) {
+  const isOverSql = `${owner} is null or ${expiresAt} <= ${NOW}`;
+  return {
+    textPlaceholder: '?',
+    toKeyValue: toStoredBytes,
+    nowSql: NOW,
+    sinceSql: `${microsecondsSince1970Sql(updatedAt)} / 1000`,
+    isOverSql,
+  };
 }
 
-function ofOlderPrograms({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
-  const isAbandoned =
+/** Returns the SQL of a table that older programs use, too. */
+function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
+  const isAbandonedSql =
     Number.isFinite(abandonedAfterMs) && updatedAt !== undefined
       ? `${updatedAt} < current_timestamp(6) - interval ${Math.ceil(abandonedAfterMs * 1000)} microsecond`
       : 'false';
   return {
-    // Bytes, which are safe in every SQL mode, said to be text, which takes on the column's character set and collation.
-    text: '_utf8mb4 ?',
-    keyOf: bytesOf,
-    now: 'current_timestamp(6)',
-    since: updatedAt === undefined ? 'null' : `unix_timestamp(${updatedAt}) * 1000`,
-    over: `coalesce(${expiresAt} <= ${NOW}, ${isAbandoned}, false)`,
+    // Bytes are safe in every SQL mode. Declared as text, they take on the column's character set and collation.
+    textPlaceholder: '_utf8mb4 ?',
+    toKeyValue: toBytes,
+    nowSql: 'current_timestamp(6)',
+    sinceSql: updatedAt === undefined ? 'null' : `unix_timestamp(${updatedAt}) * 1000`,
+    isOverSql: `coalesce(${expiresAt} <= ${NOW}, ${isAbandonedSql}, false)`,
   };
 }

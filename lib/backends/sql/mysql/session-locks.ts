@@ -2,12 +2,13 @@ import { isTrue } from '../connections/query.js';
 import { mysqlKeyRow } from './key-row.js';
 import { READ_ONLY_CONDITION } from './read-only.js';
 import { mysqlServerSessions } from './server-sessions.js';
-import { partsOf } from '../tables/table-name.js';
+import { splitTableName } from '../tables/table-name.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
-import { userLockName } from '../tables/session-lock-name.js';
+import { getUserLockName } from '../tables/session-lock-name.js';
 
 /**
- * `GET_LOCK`, whose names belong to the whole server, so the database's name is hashed too. Each server of a cluster has its own.
+ * Locks by `GET_LOCK`. Their names belong to the whole server, so the database's name is hashed, too. The servers of a
+ * cluster do not share these locks.
  */
 export const mysqlSessionLocks: SessionLocks = {
   row: mysqlKeyRow,
@@ -17,33 +18,33 @@ export const mysqlSessionLocks: SessionLocks = {
     await query(`set session wait_timeout = ${ttlMs / 1000}`, []);
   },
 
-  async scopeOf(query, table) {
-    const { schema, name } = partsOf(table);
+  async readScope(query, table) {
+    const { schema, name } = splitTableName(table);
     const [row] = await query('select coalesce(?, database()) as scope', [schema]);
     return `${String(row?.['scope'])}\0${name}`;
   },
 
-  async session(query) {
+  async readSession(query) {
     const [row] = await query(`select connection_id() as id, ${READ_ONLY_CONDITION} as is_read_only`, []);
     return { id: String(row?.['id']), isReadOnly: isTrue(row?.['is_read_only']) };
   },
-  nameOf: userLockName,
+  toLockName: getUserLockName,
 
-  tryLock: (query, table, { lock, mark }, column) =>
+  tryLock: (query, table, { lock, ownerMark }, column) =>
     query(
       `select case get_lock(?, 0) when 1 then get_lock(?, 0) when 0 then 0 end as locked, cast(metadata as char) as metadata,
          timestampdiff(microsecond, '1970-01-01', acquired_at) / 1000 as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select 1) as once left join ${table} on lock_key = ?`,
-      [lock, mark, column],
+      [lock, ownerMark, column],
     ),
 
-  async unlock(query, { lock, mark }) {
-    await query('select release_lock(?), release_lock(?)', [mark, lock]);
+  async unlock(query, { lock, ownerMark }) {
+    await query('select release_lock(?), release_lock(?)', [ownerMark, lock]);
   },
 
-  async sessionWith(query, name) {
+  async findSessionHolding(query, name) {
     const [row] = await query('select is_used_lock(?) as id', [name]);
     return (row?.['id'] ?? null) === null ? undefined : String(row?.['id']);
   },
-  endOf: (id) => `kill ${id}`,
+  terminateSessionSql: (id) => `kill ${id}`,
 };

@@ -1,10 +1,10 @@
-import { codesIn } from '../connections/client-error.js';
+import { findErrorCodes } from '../connections/client-error.js';
 import type { Query } from '../connections/query.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
 import { lockFenceRow } from './fence-row.js';
 
-/** The server's answer to a wait that was too long, by name or number. */
-const TIMED_OUT = /^(ER_LOCK_WAIT_TIMEOUT|1205)$/u;
+/** Codes of a wait for a lock that was too long: a name or a number. */
+const LOCK_TIMEOUT_CODE_PATTERN = /^(ER_LOCK_WAIT_TIMEOUT|1205)$/u;
 
 export const mysqlTransactionLocks: TransactionLocks = {
   async lock(query, table, key, waitMs) {
@@ -14,11 +14,11 @@ export const mysqlTransactionLocks: TransactionLocks = {
   },
 };
 
-/** MySQL takes 0 seconds for 1, and MariaDB does not wait then. */
+/** Waits for the lock at most `seconds`. With 0, MySQL waits for a second and MariaDB does not wait. */
 async function lockWithin(query: Query, table: string, key: string, seconds: number): Promise<boolean> {
-  const limit = 'session innodb_lock_wait_timeout';
-  await query(`set @nestjs_distributed_lock = @@${limit.replace(' ', '.')}, ${limit} = ${seconds}`, []);
-  const restore = () => query(`set ${limit} = @nestjs_distributed_lock`, []);
+  const settingName = 'session innodb_lock_wait_timeout';
+  await query(`set @nestjs_distributed_lock = @@${settingName.replace(' ', '.')}, ${settingName} = ${seconds}`, []);
+  const restore = () => query(`set ${settingName} = @nestjs_distributed_lock`, []);
   let isOurs: boolean;
   try {
     isOurs = await lockRow(query, table, key);
@@ -32,23 +32,23 @@ async function lockWithin(query: Query, table: string, key: string, seconds: num
 }
 
 /**
- * Resolves to false when the wait took longer than the session allows, and the transaction goes on.
- * @throws what the server says, also to such a wait where that ends the transaction: a lock would end at once then
+ * Locks the row. Resolves to false when the wait took longer than the session allows and the transaction can go on.
+ * @throws the server's error, also of a wait that was too long where this rolls the transaction back
  */
 async function lockRow(query: Query, table: string, key: string): Promise<boolean> {
   try {
     await lockFenceRow(query, table, key);
     return true;
   } catch (error) {
-    const isTimeout = codesIn(error).some((code) => TIMED_OUT.test(code));
-    if (isTimeout && (await keepsTransactions(query))) return false;
+    const isTimeout = findErrorCodes(error).some((code) => LOCK_TIMEOUT_CODE_PATTERN.test(code));
+    if (isTimeout && (await keepsTransactionAfterTimeout(query))) return false;
     throw error;
   }
 }
 
-/** Some servers are set to roll the whole transaction back after a wait that was too long. */
-async function keepsTransactions(query: Query): Promise<boolean> {
+/** Resolves to whether a transaction can go on after a wait that was too long: a setting may roll it back as a whole. */
+async function keepsTransactionAfterTimeout(query: Query): Promise<boolean> {
   const [row] = await query('select @@innodb_rollback_on_timeout as undoes', []);
-  // A client may have rows of a shape that we do not know.
+  // Some clients return rows without names. The setting is then unknown.
   return row?.['undoes'] !== undefined && Number(row['undoes']) === 0;
 }

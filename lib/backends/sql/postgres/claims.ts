@@ -1,42 +1,48 @@
-import { type ClaimStatements, readingOf } from '../dialect/claim-statements.js';
-import { storedText } from '../tables/stored-key.js';
-import { NOW, NOW_US } from './clock.js';
-import { ownersInLine, postgresLine, tellAll } from './waiting-line.js';
+import { type ClaimStatements, parseClaimReading } from '../dialect/claim-statements.js';
+import { toStoredText } from '../tables/stored-key.js';
+import { NOW, NOW_MICROSECONDS } from './clock.js';
+import { selectOwnersInLineSql, postgresWaitingLine, notifyAllSql } from './waiting-line.js';
 
-/** In a table of the migration's. Whoever waits in the row moves to the line with the first swap. */
+/** Returns the statements on a table that this library created. The first swap moves the row's waiters into the line. */
 export function postgresClaims(table: string): ClaimStatements {
   return {
     maxPermits: 1_000,
 
     async read(query, key) {
-      const [found] = await query(
-        `select ${NOW_US}::text as now, owner, token::text as token, metadata, waiting, ${ownersInLine('waiting')} as owners,
+      const [columns] = await query(
+        `select ${NOW_MICROSECONDS}::text as now, owner, token::text as token, metadata, waiting, ${selectOwnersInLineSql('waiting')} as owners,
            extract(epoch from expires_at - ${NOW}) * 1000 as remaining
          from (select) as one left join ${table} on lock_key = $1`,
-        [storedText(key)],
+        [toStoredText(key)],
       );
-      const { nowUs, row } = readingOf(found, 1n);
-      const owners: readonly unknown[] = Array.isArray(found?.['owners']) ? found['owners'] : [];
-      return { nowUs, row: row && { ...row, waiting: { raw: found?.['waiting'], owners: owners.map(String) } } };
+      const { nowUs, row } = parseClaimReading(columns, 1n);
+      const owners: readonly unknown[] = Array.isArray(columns?.['owners']) ? columns['owners'] : [];
+      return { nowUs, row: row && { ...row, waiting: { raw: columns?.['waiting'], owners: owners.map(String) } } };
     },
 
-    async swap(query, key, seen, { owner, token, metadata, untilMs, ready }) {
-      const names = ready.map((waiter) => postgresLine.nameOf(waiter));
-      const next = [storedText(key), owner, String(token), untilMs, metadata, names];
-      const end = `to_timestamp($4::double precision / 1000)`;
-      const written = seen
+    async swap(query, key, expectedRow, { owner, token, metadata, untilMs, ownersToNotify }) {
+      const names = ownersToNotify.map((waiter) => postgresWaitingLine.toMessageName(waiter));
+      const newValues = [toStoredText(key), owner, String(token), untilMs, metadata, names];
+      const expiresAtSql = `to_timestamp($4::double precision / 1000)`;
+      const writtenRows = expectedRow
         ? await query(
-            `update ${table} set owner = $2, token = $3::bigint, expires_at = ${end}, metadata = $5, acquired_at = ${NOW}, waiting = '{}'
+            `update ${table} set owner = $2, token = $3::bigint, expires_at = ${expiresAtSql}, metadata = $5, acquired_at = ${NOW}, waiting = '{}'
              where lock_key = $1 and owner is not distinct from $7 and token = $8::bigint
-               and metadata is not distinct from $9 and waiting = $10::text[] returning ${tellAll(table, '$6')}`,
-            [...next, seen.owner, String(seen.token), seen.metadata, seen.waiting?.raw],
+               and metadata is not distinct from $9 and waiting = $10::text[] returning ${notifyAllSql(table, '$6')}`,
+            [
+              ...newValues,
+              expectedRow.owner,
+              String(expectedRow.token),
+              expectedRow.metadata,
+              expectedRow.waiting?.raw,
+            ],
           )
         : await query(
             `insert into ${table} (lock_key, owner, token, expires_at, metadata, acquired_at)
-             values ($1, $2, $3::bigint, ${end}, $5, ${NOW}) on conflict (lock_key) do nothing returning ${tellAll(table, '$6')}`,
-            next,
+             values ($1, $2, $3::bigint, ${expiresAtSql}, $5, ${NOW}) on conflict (lock_key) do nothing returning ${notifyAllSql(table, '$6')}`,
+            newValues,
           );
-      return written.length === 1;
+      return writtenRows.length === 1;
     },
   };
 }

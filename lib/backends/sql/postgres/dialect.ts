@@ -1,51 +1,50 @@
 import type { SqlDialect } from '../dialect/sql-dialect.js';
-import { doubleQuoted } from '../tables/table-name.js';
+import { doubleQuote } from '../tables/table-name.js';
 import { postgresClaims } from './claims.js';
-import { handshakePid, IS_OUR_SESSION, isPostgresClient, runPrepared } from './driver.js';
+import { getHandshakePid, isSameSessionSql, isPostgresClient, runPrepared } from './driver.js';
 import { postgresFence } from './fence.js';
 import { postgresLeases } from './leases.js';
 import { postgresRowLocks } from './row-locks.js';
 import { postgresSessionLocks } from './session-locks.js';
-import { postgresLine } from './waiting-line.js';
+import { postgresWaitingLine } from './waiting-line.js';
 
 export const postgresDialect: SqlDialect = {
-  connections: 2,
+  connectionCount: 2,
 
   hasSchemas: true,
 
   /**
-   * The server ends statements that we no longer wait for: a late one would lock a key without a holder. A commit that
-   * a crash can undo would let a second holder in. An idle connection that the server ends puts the locks in doubt for
-   * a moment. Behind a pooler these settings would stay for the application's next session: there the server's own
-   * hold.
+   * Sets a time limit for statements: a late one would lock a key without a holder. Switches `synchronous_commit` on: a
+   * commit that a crash can undo would let a second holder in. Switches off the limit for idle sessions: each end of one
+   * puts the locks in doubt for a moment. Behind a pooler it sets nothing, because the next session would inherit it.
    */
-  async prepare(query, requestTimeoutMs, client) {
+  async prepareConnection(query, requestTimeoutMs, client) {
     const settings = await query(
       `select set_config('statement_timeout', $1, false), set_config('default_transaction_isolation', 'read committed', false),
          case current_setting('synchronous_commit') when 'off' then set_config('synchronous_commit', 'on', false) end,
          (select set_config(name, '0', false) from pg_settings where name = 'idle_session_timeout')
-       where ${IS_OUR_SESSION('$2')}`,
-      [String(Math.ceil(requestTimeoutMs)), handshakePid(client)],
+       where ${isSameSessionSql('$2')}`,
+      [String(Math.ceil(requestTimeoutMs)), getHandshakePid(client)],
     );
-    return settings.length > 0 && handshakePid(client) !== null && isPostgresClient(client);
+    return settings.length > 0 && getHandshakePid(client) !== null && isPostgresClient(client);
   },
 
   runPrepared,
-  quote: doubleQuoted,
+  quote: doubleQuote,
 
-  types: {
-    key: ['text collate "C"', /^text primary key$/u],
-    owner: ['text', /^text$/u],
-    token: ['bigint', /^bigint$/u],
-    time: ['timestamptz', /^timestamp(\(6\))? with time zone$/u],
-    metadata: ['text', /^text$/u],
-    waiting: [`text[] default '{}'`, /^text\[\]$/u],
+  columnTypes: {
+    key: { sql: 'text collate "C"', pattern: /^text primary key$/u },
+    owner: { sql: 'text', pattern: /^text$/u },
+    token: { sql: 'bigint', pattern: /^bigint$/u },
+    time: { sql: 'timestamptz', pattern: /^timestamp(\(6\))? with time zone$/u },
+    metadata: { sql: 'text', pattern: /^text$/u },
+    waiting: { sql: `text[] default '{}'`, pattern: /^text\[\]$/u },
   },
 
-  // No index covers what changes, so with room on its page a row is updated in place.
+  // No index covers the columns that change. With free space on the page, PostgreSQL updates a row without index entries.
   tableOptions: { lock: ' with (fillfactor = 50)', fence: '' },
 
-  describe: (query, table) =>
+  describeColumns: (query, table) =>
     query(
       `select attname as name, format_type(atttypid, atttypmod) as type,
          exists (select from pg_index where indrelid = attrelid and indisprimary and indkey::text = attnum::text) as primary_key,
@@ -56,8 +55,8 @@ export const postgresDialect: SqlDialect = {
       [table],
     ),
 
-  /** The server tells what a policy says only when a statement meets it. Without a policy a statement finds nothing. */
-  async hiddenRows(query, table) {
+  /** Looks for commands without a policy: such a statement finds no row, and reports no error. */
+  async hiddenRowsWarning(query, table) {
     const [row] = await query(
       `select current_user as role, string_agg(command, ', ') as commands
        from (values ('r', 'select'), ('a', 'insert'), ('w', 'update')) as needed (code, command)
@@ -78,25 +77,27 @@ export const postgresDialect: SqlDialect = {
       [table],
     );
     if (row?.['persistence'] === 'u') return 'a crash empties the table, which is UNLOGGED: alter table … set logged';
-    const off = ['fsync', 'synchronous_commit'].find((name) => row?.[name] === 'off');
-    return off === undefined ? undefined : `a crash can undo grants: ${off} is off, switch it on`;
+    const disabledSetting = ['fsync', 'synchronous_commit'].find((name) => row?.[name] === 'off');
+    return disabledSetting === undefined
+      ? undefined
+      : `a crash can undo grants: ${disabledSetting} is off, switch it on`;
   },
 
   fence: postgresFence,
   // serialization_failure, deadlock_detected, lock_not_available
-  busy: /^(40001|40P01|55P03)$/u,
+  busyCodes: /^(40001|40P01|55P03)$/u,
   // undefined_table, undefined_column, insufficient_privilege, invalid_schema_name
-  aboutTable: /^(42P01|42703|42501|3F000)$/u,
+  tableErrorCodes: /^(42P01|42703|42501|3F000)$/u,
   leases: postgresLeases,
   claims: postgresClaims,
 
   existingTable: {
-    text: /^(text|character varying.*)$/u,
+    textTypePattern: /^(text|character varying.*)$/u,
     updatedAt: /^(timestamp.*|date)$/u,
-    writes: () => /^[^\0]*$/u,
+    getStorablePattern: () => /^[^\0]*$/u,
   },
 
   rowLocks: postgresRowLocks,
   sessionLocks: postgresSessionLocks,
-  line: postgresLine,
+  waitingLine: postgresWaitingLine,
 };

@@ -1,8 +1,9 @@
 import { EventEmitter } from 'node:events';
-import { idIn } from '../connections/sockets.js';
+import { getConnectionId } from '../connections/sockets.js';
 
 type Row = Record<string, unknown>;
 
+/** The used part of a client of `pg`. */
 interface PostgresClient {
   query(
     statement: { readonly name: string; readonly text: string; readonly values: readonly unknown[] },
@@ -10,19 +11,19 @@ interface PostgresClient {
   ): void;
 }
 
-/** Statement names by text: at most 63 characters, legible in `pg_prepared_statements`. */
-const names = new Map<string, string>();
+/** Names of prepared statements by their text: at most 63 characters, legible in `pg_prepared_statements`. */
+const statementNames = new Map<string, string>();
 
 /**
- * Runs a statement under a name, so that the server parses and plans it once for each connection. Planning our
- * statements takes several times as long as running them.
+ * Runs a statement under a name, so that the server parses and plans it once for each connection. The plan of a statement
+ * takes several times as long as its execution.
  * https://node-postgres.com/features/queries#prepared-statements
  */
 export function runPrepared(client: unknown, text: string, values: readonly unknown[]): Promise<readonly Row[]> {
   return new Promise((resolve, reject) => {
     if (!isPostgresClient(client)) throw new TypeError('the driver is not pg');
-    const name = names.get(text) ?? `${text.replace(/\W+/gu, '_').slice(0, 50)}_${names.size}`;
-    names.set(text, name);
+    const name = statementNames.get(text) ?? `${text.replace(/\W+/gu, '_').slice(0, 50)}_${statementNames.size}`;
+    statementNames.set(text, name);
     client.query({ name, text, values }, (error, answer) => {
       if (error) reject(error);
       else resolve(answer.rows);
@@ -35,24 +36,24 @@ export function isPostgresClient(client: unknown): client is EventEmitter & Post
 }
 
 /**
- * The driver's own options, with a listener for the errors of each client. `pg` removes its listener when it hands out
- * a new client, and ours comes later. A server may end the session in between, in the same packet as its greeting, and
- * an 'error' without a listener ends the process. The end of the socket reports the loss.
+ * Returns the driver's options with a listener for the errors of each client. Between the removal of the pool's listener
+ * and the return of the client there would be none. A server may end the session just then, and an 'error' without a
+ * listener ends the process. The end of the socket reports the loss.
  */
-export function heard(extra: unknown): object {
-  const given: object = typeof extra === 'object' && extra ? extra : {};
-  const theirs: unknown = Reflect.get(given, 'verify');
+export function addErrorListener(extra: unknown): object {
+  const driverOptions: object = typeof extra === 'object' && extra ? extra : {};
+  const applicationVerify: unknown = Reflect.get(driverOptions, 'verify');
   const verify = (client: unknown, done: (error?: unknown) => void): void => {
     if (client instanceof EventEmitter) client.on('error', () => undefined);
-    if (typeof theirs === 'function') Reflect.apply(theirs, given, [client, done]);
+    if (typeof applicationVerify === 'function') Reflect.apply(applicationVerify, driverOptions, [client, done]);
     else done();
   };
-  return { ...given, verify };
+  return { ...driverOptions, verify };
 }
 
 /**
- * Whether the server that answers is the one that greeted us. A pooler introduces itself, with an id of its own. Without
- * an id, nobody knows.
+ * Returns a condition that the session is the one of the handshake. A pooler tells an id of its own in the handshake. The
+ * condition is not true for an unknown id.
  */
-export const IS_OUR_SESSION = (parameter: string): string => `pg_backend_pid() = ${parameter}::int`;
-export const handshakePid = (client: unknown): string | null => idIn(client, 'processID') ?? null;
+export const isSameSessionSql = (parameter: string): string => `pg_backend_pid() = ${parameter}::int`;
+export const getHandshakePid = (client: unknown): string | null => getConnectionId(client, 'processID') ?? null;

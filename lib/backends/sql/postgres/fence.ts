@@ -1,22 +1,22 @@
-import { type FenceStatements, tokenIn } from '../dialect/fence-statements.js';
-import { storedText } from '../tables/stored-key.js';
+import { type FenceStatements, parseFenceToken } from '../dialect/fence-statements.js';
+import { toStoredText } from '../tables/stored-key.js';
 
-/** Each parameter is text, whatever the client takes it for: some clients bind values by the type of the column. */
+/** Statements on fences. Parameters are cast from text, because some clients bind values by the type of the column. */
 export const postgresFence: FenceStatements = {
   async raise(query, table, resource, token) {
     const rows = await query(
       `insert into ${table} as fence (resource, token) values (cast($1 as text), cast(cast($2 as text) as bigint))
        on conflict (resource) do update set token = excluded.token where excluded.token >= fence.token returning 1 as raised`,
-      [storedText(resource), String(token)],
+      [toStoredText(resource), String(token)],
     );
     return rows.length === 1;
   },
 
-  async newest(query, table, resource, isShared = false) {
+  async readNewestToken(query, table, resource, isShared = false) {
     const [row] = await query(
       `select token::text as token from ${table} where resource = cast($1 as text)${isShared ? ' for share' : ''}`,
-      [storedText(resource)],
+      [toStoredText(resource)],
     );
-    return tokenIn(row);
+    return parseFenceToken(row);
   },
 };

@@ -1,31 +1,31 @@
 import { packMetadata } from '../../../core/index.js';
-import { NOW, NOW_US } from './clock.js';
-import { storedText } from '../tables/stored-key.js';
-import type { KeyRow } from '../dialect/key-row.js';
+import { NOW, NOW_MICROSECONDS } from './clock.js';
+import { toStoredText } from '../tables/stored-key.js';
+import type { KeyRowStatements } from '../dialect/key-row.js';
 
-export const postgresKeyRow: KeyRow = {
-  columnOf: storedText,
-  ttlMs: Math.ceil,
+export const postgresKeyRow: KeyRowStatements = {
+  toColumnValue: toStoredText,
+  roundUpTtl: Math.ceil,
 
   async create(query, table, key) {
     await query(
       `insert into ${table} (lock_key, token, expires_at, acquired_at) values ($1, 0, ${NOW}, ${NOW})
        on conflict (lock_key) do nothing`,
-      [storedText(key)],
+      [toStoredText(key)],
     );
   },
 
   read: (query, table, key) =>
     query(
       `select owner, token::text as token, metadata, (extract(epoch from acquired_at) * 1000)::text as since from ${table} where lock_key = $1`,
-      [storedText(key)],
+      [toStoredText(key)],
     ),
 
   async raise(query, table, key, metadata, owner) {
     const [row] = await query(
-      `update ${table} set token = greatest(token + 1, ${NOW_US}), expires_at = ${NOW}, acquired_at = ${NOW}, metadata = $2, owner = $3
+      `update ${table} set token = greatest(token + 1, ${NOW_MICROSECONDS}), expires_at = ${NOW}, acquired_at = ${NOW}, metadata = $2, owner = $3
        where lock_key = $1 returning token::text as token`,
-      [storedText(key), packMetadata(metadata), owner ?? null],
+      [toStoredText(key), packMetadata(metadata), owner ?? null],
     );
     return typeof row?.['token'] === 'string' ? BigInt(row['token']) : undefined;
   },

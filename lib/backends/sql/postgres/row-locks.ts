@@ -1,90 +1,95 @@
 import { postgresSessionLocks } from './session-locks.js';
-import { advisoryLockId } from '../tables/session-lock-name.js';
+import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 import { postgresKeyRow } from './key-row.js';
 import { isTrue } from '../connections/query.js';
-import { storedText } from '../tables/stored-key.js';
-import { quotedText } from '../tables/table-name.js';
+import { toStoredText } from '../tables/stored-key.js';
+import { quoteText } from '../tables/table-name.js';
 import { NOW } from './clock.js';
-import { IS_READ_ONLY } from './read-only.js';
+import { READ_ONLY_CONDITION } from './read-only.js';
 import { postgresServerSessions } from './server-sessions.js';
 import type { OwnedKey } from '../dialect/lease-statements.js';
 import { type RowLocks, SAVEPOINT } from '../dialect/row-locks.js';
 
-/** A pooler that lends sessions for a transaction told an id of its own in the handshake. */
-const SESSION_ID = 'pg_backend_pid()::text as session_id';
+/** Column with the session's id. The id of the handshake would be that of a pooler that lends sessions for transactions. */
+const SESSION_ID_SQL = 'pg_backend_pid()::text as session_id';
 
-/** PostgreSQL 17 can end a transaction for its age alone; those before it do not know the setting. */
-const NO_OTHER_LIMIT = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
+/** Lifts the limit by which PostgreSQL 17 can end a transaction for its age. Earlier versions do not know the setting. */
+const NO_AGE_LIMIT_SQL = `select set_config('transaction_timeout', '0', true) where current_setting('transaction_timeout', true) is not null`;
 
 export const postgresRowLocks: RowLocks = {
   row: postgresKeyRow,
   serverSessions: postgresServerSessions,
-  token: (table) => `select token::text as token, ${IS_READ_ONLY} as is_read_only from ${table} where lock_key = $1`,
+  selectTokenSql: (table) =>
+    `select token::text as token, ${READ_ONLY_CONDITION} as is_read_only from ${table} where lock_key = $1`,
 
-  /** Asks for the right to make it first: a wait for another process that just does would end as an error. */
-  async create(query, table, key) {
+  /**
+   * Inserts the row if an advisory lock is free. A conflict with another process that is inserting it would be an error.
+   * A wait of 1 ms is the shortest limit: 0 would mean no limit.
+   */
+  async createRow(query, table, key) {
     await query('set local lock_timeout = 1', []);
     const [row] = await query(
-      `with turn as (select pg_try_advisory_xact_lock(${advisoryLockId(`make\0${table}`, key)}) as is_ours),
+      `with turn as (select pg_try_advisory_xact_lock(${getAdvisoryLockId(`make\0${table}`, key)}) as is_ours),
          made as (
            insert into ${table} (lock_key, token, expires_at, acquired_at) select $1, 0, ${NOW}, ${NOW} from turn
            where is_ours on conflict (lock_key) do nothing
          )
-       select is_ours, ${SESSION_ID} from turn`,
-      [storedText(key)],
+       select is_ours, ${SESSION_ID_SQL} from turn`,
+      [toStoredText(key)],
     );
     return isTrue(row?.['is_ours']);
   },
 
-  /** With `nowait` the server would write an error into its log for each refusal. */
-  lock(query, table, key) {
+  /** Skips a locked row, because `nowait` would write an error into the server's log for each refusal. */
+  tryLockRow(query, table, key) {
     return query(
-      `with ours as (${this.token(table)} for update skip locked)
-       select token, is_read_only, false as is_held, ${SESSION_ID} from ours
+      `with ours as (${this.selectTokenSql(table)} for update skip locked)
+       select token, is_read_only, false as is_held, ${SESSION_ID_SQL} from ours
        union all select null, false, true, null from ${table} where lock_key = $1 and not exists (select from ours)`,
-      [storedText(key)],
+      [toStoredText(key)],
     );
   },
 
-  /** A wait that ends without the row is an error, which the server writes into its log unless a block there handles it. */
-  async lockInLine(query, table, key) {
-    await query(`select set_config('${KEY_SETTING}', $1, true)`, [storedText(key)]);
-    await query(`do ${quotedText(waitFor(table))}`, []);
-    return this.lock(query, table, key);
+  /** Waits for the row in a `do` block, which handles the error of a wait that ends without it: logs would fill otherwise. */
+  async lockRowInLine(query, table, key) {
+    await query(`select set_config('${KEY_SETTING}', $1, true)`, [toStoredText(key)]);
+    await query(`do ${quoteText(waitForRowSql(table))}`, []);
+    return this.tryLockRow(query, table, key);
   },
 
-  limit: (query, { ttlMs, waitMs }) => {
-    const wait = waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}; set local statement_timeout = 0` : '';
-    return query(`set local idle_in_transaction_session_timeout = ${ttlMs}; ${NO_OTHER_LIMIT}${wait}`, []);
+  setLimits: (query, { ttlMs, waitMs }) => {
+    const waitLimitSql =
+      waitMs > 0 ? `; set local lock_timeout = ${Math.ceil(waitMs)}; set local statement_timeout = 0` : '';
+    return query(`set local idle_in_transaction_session_timeout = ${ttlMs}; ${NO_AGE_LIMIT_SQL}${waitLimitSql}`, []);
   },
-  settle: (query) => query('set local lock_timeout to default; set local statement_timeout to default', []),
+  restoreLimits: (query) => query('set local lock_timeout to default; set local statement_timeout to default', []),
 
-  async take(query, table, lock, metadata) {
+  async recordHolder(query, table, lock, metadata) {
     const token = await postgresKeyRow.raise(query, table, lock.key, metadata);
-    await query(`select pg_advisory_xact_lock(${markOf(table, lock)}); savepoint ${SAVEPOINT}`, []);
+    await query(`select pg_advisory_xact_lock(${getOwnerLockId(table, lock)}); savepoint ${SAVEPOINT}`, []);
     return token;
   },
-  async undo(query) {
+  async undoWrites(query) {
     await query(`rollback to savepoint ${SAVEPOINT}; commit`, []);
   },
 
   isHeldBy: async (query, table, lock) =>
-    (await postgresSessionLocks.sessionWith(query, String(markOf(table, lock)))) !== undefined,
+    (await postgresSessionLocks.findSessionHolding(query, String(getOwnerLockId(table, lock)))) !== undefined,
 
-  held: /^55P03$/u,
-  busy: /^(40001|40P01)$/u,
-  aborted: /^25P02$/u,
+  heldCodes: /^55P03$/u,
+  busyCodes: /^(40001|40P01)$/u,
+  abortedCodes: /^25P02$/u,
 };
 
-/** A `do` has no parameters, so it finds the key here. */
+/** Setting that has the key for a `do` block, which has no parameters. */
 const KEY_SETTING = 'nestjs_distributed_lock.key';
 
-/** A row that is there and cannot be locked would be waited for without a pause. */
-function waitFor(table: string): string {
-  const ofKey = `from ${table} where lock_key = current_setting('${KEY_SETTING}')`;
+/** Returns a block that waits for the row. It raises an error for a row that cannot be locked, which could not wait. */
+function waitForRowSql(table: string): string {
+  const fromRowSql = `from ${table} where lock_key = current_setting('${KEY_SETTING}')`;
   return `begin
-    perform 1 ${ofKey} for update;
-    if not found and exists (select ${ofKey}) then
+    perform 1 ${fromRowSql} for update;
+    if not found and exists (select ${fromRowSql}) then
       raise insufficient_privilege using message = 'a policy of row-level security hides the row from updates';
     end if;
   exception when lock_not_available then null;
@@ -92,9 +97,9 @@ function waitFor(table: string): string {
 }
 
 /**
- * The advisory lock of a transaction, which ends with it. Everybody sees it, and nobody sees the row that the
- * transaction has.
+ * Returns the id of an advisory lock that marks the transaction of an owner and ends with it. Other sessions see this lock,
+ * while they cannot see who has locked a row.
  */
-function markOf(table: string, { key, owner }: OwnedKey): bigint {
-  return advisoryLockId(`row\0${table}\0${owner}`, key);
+function getOwnerLockId(table: string, { key, owner }: OwnedKey): bigint {
+  return getAdvisoryLockId(`row\0${table}\0${owner}`, key);
 }

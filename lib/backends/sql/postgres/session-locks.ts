@@ -1,11 +1,11 @@
 import { isTrue } from '../connections/query.js';
 import { postgresKeyRow } from './key-row.js';
-import { IS_READ_ONLY } from './read-only.js';
+import { READ_ONLY_CONDITION } from './read-only.js';
 import { postgresServerSessions } from './server-sessions.js';
 import type { SessionLocks } from '../dialect/session-locks.js';
-import { advisoryLockId } from '../tables/session-lock-name.js';
+import { getAdvisoryLockId } from '../tables/session-lock-name.js';
 
-/** Advisory locks, which belong to one database. `idle_session_timeout` came with PostgreSQL 14. */
+/** Locks by advisory locks, which belong to one database. Needs `idle_session_timeout` of PostgreSQL 14. */
 export const postgresSessionLocks: SessionLocks = {
   row: postgresKeyRow,
   serverSessions: postgresServerSessions,
@@ -14,7 +14,7 @@ export const postgresSessionLocks: SessionLocks = {
     await query(`select set_config('idle_session_timeout', $1, false)`, [String(ttlMs)]);
   },
 
-  async scopeOf(query, table) {
+  async readScope(query, table) {
     const [row] = await query(
       `select nspname as schema, relname as name from pg_class join pg_namespace on pg_namespace.oid = relnamespace
        where pg_class.oid = to_regclass($1)`,
@@ -23,25 +23,25 @@ export const postgresSessionLocks: SessionLocks = {
     return `${String(row?.['schema'])}\0${String(row?.['name'])}`;
   },
 
-  async session(query) {
-    const [row] = await query(`select pg_backend_pid() as id, ${IS_READ_ONLY} as is_read_only`, []);
+  async readSession(query) {
+    const [row] = await query(`select pg_backend_pid() as id, ${READ_ONLY_CONDITION} as is_read_only`, []);
     return { id: String(row?.['id']), isReadOnly: isTrue(row?.['is_read_only']) };
   },
-  nameOf: (scope, key) => String(advisoryLockId(scope, key)),
+  toLockName: (scope, key) => String(getAdvisoryLockId(scope, key)),
 
-  tryLock: (query, table, { lock, mark }, column) =>
+  tryLock: (query, table, { lock, ownerMark }, column) =>
     query(
       `select case when pg_try_advisory_lock($1::bigint) then pg_try_advisory_lock($3::bigint) else false end::int as locked, metadata,
-         (extract(epoch from acquired_at) * 1000)::text as since, ${IS_READ_ONLY} as is_read_only
+         (extract(epoch from acquired_at) * 1000)::text as since, ${READ_ONLY_CONDITION} as is_read_only
        from (select) as once left join ${table} on lock_key = $2`,
-      [lock, column, mark],
+      [lock, column, ownerMark],
     ),
 
-  async unlock(query, { lock, mark }) {
-    await query('select pg_advisory_unlock($1::bigint), pg_advisory_unlock($2::bigint)', [mark, lock]);
+  async unlock(query, { lock, ownerMark }) {
+    await query('select pg_advisory_unlock($1::bigint), pg_advisory_unlock($2::bigint)', [ownerMark, lock]);
   },
 
-  async sessionWith(query, name) {
+  async findSessionHolding(query, name) {
     const [lock] = await query(
       `select pid from pg_locks where locktype = 'advisory' and objsubid = 1 and granted
          and database = (select oid from pg_database where datname = current_database())
@@ -50,5 +50,5 @@ export const postgresSessionLocks: SessionLocks = {
     );
     return lock && String(lock['pid']);
   },
-  endOf: (id) => `select pg_terminate_backend(${id})`,
+  terminateSessionSql: (id) => `select pg_terminate_backend(${id})`,
 };

@@ -3,19 +3,19 @@ import { type CommonOptions, refuseStrategy } from '../options.js';
 import { OwnConnections } from '../connections/own-connections.js';
 import type { SqlDatabase } from '../connections/sql-database.js';
 import type { Query } from '../connections/query.js';
-import { assertOnePrimary, lockTable } from '../tables/lock-table.js';
+import { assertOnePrimary, createLockTable } from '../tables/lock-table.js';
 import { RowLeaseStore } from './row-lease-store.js';
 import { RowPool } from './row-pool.js';
 
 export interface RowBackendOptions extends CommonOptions {
   /**
-   * How many connections of their own row locks may use: one for each lock held, and for each waited for. Up to
-   * two more serve `checkSequencer`. @default 10
+   * Maximum number of connections for row locks: one for each lock that is held, and one for each that is waited for. Up
+   * to two more serve `checkSequencer`. @default 10
    */
   poolSize?: number;
   /**
-   * How long a new connection may take, until it is ready for statements. @default 2_000, or the data source's own
-   * time-out for connections where that is longer
+   * Maximum milliseconds until a new connection is ready for statements. @default 2_000, or the data source's own time-out
+   * for connections where that is longer
    */
   connectTimeoutMs?: number;
 }
@@ -29,31 +29,31 @@ export interface RowBackendOptions extends CommonOptions {
  * a higher token. Only a clock that was set back meanwhile could repeat one.
  * @throws LockConfigurationError
  */
-export function rowBackend(database: SqlDatabase, options: RowBackendOptions = {}): BackendFactory {
+export function createRowBackend(database: SqlDatabase, options: RowBackendOptions = {}): BackendFactory {
   const { poolSize = 10, requestTimeoutMs = 1_000, patienceMs = 2_000 } = options;
   const { connectTimeoutMs = database.connectTimeoutMs } = options;
   const { dialect } = database;
   const { rowLocks: locks } = dialect;
-  const openTransactions = database.transactions;
+  const openTransactions = database.createTransactionConnection;
   if (!locks || !openTransactions) refuseStrategy('row', `${database.name} locks no single rows`);
-  const { table, check } = lockTable(database, options);
-  const times = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
-  const common = { database, ...times };
+  const { table, check } = createLockTable(database, options);
+  const timeouts = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
+  const connectionSettings = { database, ...timeouts };
   const onOpen = async (query: Query): Promise<void> => {
     await locks.prepare?.(query);
     await assertOnePrimary(query, dialect, 'row');
     await check(query);
   };
-  const onLookoutOpen = async (query: Query): Promise<void> => locks.prepareToLook?.(query);
+  const onLookConnectionOpen = async (query: Query): Promise<void> => locks.prepareIsHeldBy?.(query);
   return () => {
     const target = {
       table,
       locks,
-      pool: new RowPool({ ...common, onOpen, openTransactions }, poolSize),
+      pool: new RowPool({ ...connectionSettings, onOpen, openTransactions }, poolSize),
       requestTimeoutMs,
     };
-    const lookouts = new OwnConnections({ ...common, onOpen: onLookoutOpen });
-    const store = new RowLeaseStore(`${database.name}-row`, target, lookouts);
+    const lookConnections = new OwnConnections({ ...connectionSettings, onOpen: onLookConnectionOpen });
+    const store = new RowLeaseStore(`${database.name}-row`, target, lookConnections);
     return new LockBackend(store, { patienceMs });
   };
 }

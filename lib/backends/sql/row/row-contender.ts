@@ -1,12 +1,12 @@
 import type { Deadline, RefusedLease } from '../../../core/index.js';
 import { TimeoutError } from '../connections/timeout.js';
 import type { RowConnection } from './row-connection.js';
-import type { PoolLine } from './row-pool.js';
-import { LONGEST_WAIT_MS, type RowTarget, RowTransaction } from './row-transaction.js';
+import type { PoolWait } from './row-pool.js';
+import { MAX_ROW_WAIT_MS, type RowTarget, RowTransaction } from './row-transaction.js';
 
-const HELD: RefusedLease = { acquired: false, retryAfterMs: null };
+const HELD_REFUSAL: RefusedLease = { acquired: false, retryAfterMs: null };
 
-export type RowNews = RowTransaction | RefusedLease;
+export type RowOutcome = RowTransaction | RefusedLease;
 
 /** A caller who waits for a row. */
 export interface RowWaiter {
@@ -15,108 +15,105 @@ export interface RowWaiter {
 }
 
 /**
- * One owner's way to the row: over a connection of the pool, and through the database's own line. It goes on in the
- * background for as long as somebody waits.
+ * One owner's request for the row: waits for a connection of the pool, and then in the database's own queue for the row. It
+ * goes on in the background, over several calls of `tryAcquire`, for as long as the owner waits.
  */
 export class RowContender {
-  /** The latest news. Pending until there are some. A row and a failure are the last ones. */
-  news: Promise<RowNews>;
-  /** Settles when nothing of it is under way any more: whether the owner has a row, or a failure, to hear of. */
-  readonly over: Promise<boolean>;
-  #last: RowNews | undefined;
-  #tellFirst: ((news: Promise<RowNews>) => void) | undefined;
-  #refused = false;
-  #isGivenUp = false;
-  #inLine: AbortController | undefined;
+  /** The latest outcome. Pending until there is one. A row or a failure is the last outcome; a refusal is not. */
+  outcome: Promise<RowOutcome>;
+  /** Resolves when the request has ended: to whether the outcome is a row or a failure, which the owner must learn of. */
+  readonly ended: Promise<boolean>;
+  #lastOutcome: RowOutcome | undefined;
+  #resolveFirstOutcome: ((news: Promise<RowOutcome>) => void) | undefined;
+  #wasRefused = false;
+  #isAbandoned = false;
+  #poolWait: AbortController | undefined;
 
-  /** @param waiter who waits now, and is woken by all news but the first; `undefined`: nobody does */
+  /** @param getWaiter returns the owner's waiter, which each outcome but the first wakes; `undefined`: nobody waits */
   constructor(
     private readonly target: RowTarget,
-    private readonly waiter: () => RowWaiter | undefined,
+    private readonly getWaiter: () => RowWaiter | undefined,
   ) {
-    this.news = new Promise((resolve) => (this.#tellFirst = resolve));
-    this.over = this.#run();
+    this.outcome = new Promise((resolve) => (this.#resolveFirstOutcome = resolve));
+    this.ended = this.#run();
   }
 
-  /**
-   * Ends this contender. A wait for a row cannot be called off: it ends by itself, and a row that it brings is given
-   * back.
-   */
+  /** Ends this contender. A wait in the database's queue cannot be cancelled: it ends by itself, and its row is released. */
   async abandon(): Promise<void> {
-    this.#isGivenUp = true;
-    this.#inLine?.abort();
-    if (this.#last instanceof RowTransaction) await this.#last.end();
+    this.#isAbandoned = true;
+    this.#poolWait?.abort();
+    if (this.#lastOutcome instanceof RowTransaction) await this.#lastOutcome.end();
   }
 
   async #run(): Promise<boolean> {
     try {
-      const row = await this.#onSomeConnection();
-      if (row && this.#isGivenUp) await row.end();
-      else this.#tell(row ?? HELD);
+      const row = await this.#contendOnAnyConnection();
+      if (row && this.#isAbandoned) await row.end();
+      else this.#reportOutcome(row ?? HELD_REFUSAL);
       return row !== null;
     } catch (error) {
       const failure = Promise.reject(error);
-      // The owner may be gone.
+      // Without a listener, the rejection would end the process when the owner has given up.
       failure.catch(() => undefined);
-      this.#publish(failure);
+      this.#publishOutcome(failure);
       return true;
     }
   }
 
-  /** One that served before may have died in its sleep, and our transaction with it: another one is as good. */
-  async #onSomeConnection(): Promise<RowTransaction | null> {
+  /** Requests the row on a connection of the pool, and on another one when an idle connection turns out to be dead. */
+  async #contendOnAnyConnection(): Promise<RowTransaction | null> {
     const { pool } = this.target;
     for (;;) {
-      const connection = await pool.take(this.waiter() && this.#waitInLine);
-      const { served } = connection;
+      const connection = await pool.take(this.getWaiter() && this.#startPoolWait);
+      const { wasUsedBefore } = connection;
       let row: RowTransaction | null = null;
       try {
-        row = await this.#insist(connection);
+        row = await this.#contendOn(connection);
         return row;
       } catch (error) {
-        if (!served || !connection.ended.aborted || this.#isGivenUp) throw error;
-        if (error instanceof TimeoutError) pool.replaceIdle();
+        if (!wasUsedBefore || !connection.ended.aborted || this.#isAbandoned) throw error;
+        if (error instanceof TimeoutError) pool.closeIdleAfterSilence();
       } finally {
         if (!row) pool.release(connection);
       }
     }
   }
 
-  /** Asks without waiting first, which shows that the server is there. Then waits in line, a while at a time. */
-  async #insist(connection: RowConnection): Promise<RowTransaction | null> {
-    let waitMs = this.#refused ? this.#waitMs : 0;
+  /** Requests the row without waiting, which shows that the server answers. Then waits in its queue, for short times. */
+  async #contendOn(connection: RowConnection): Promise<RowTransaction | null> {
+    let waitMs = this.#wasRefused ? this.#waitMs : 0;
     for (;;) {
-      if (this.#isGivenUp) return null;
-      if (this.#refused) this.#tell(HELD);
+      if (this.#isAbandoned) return null;
+      if (this.#wasRefused) this.#reportOutcome(HELD_REFUSAL);
       const row = await RowTransaction.begin(this.target, connection, waitMs);
       waitMs = this.#waitMs;
       if (row || waitMs === 0) return row;
-      this.#refused = true;
+      this.#wasRefused = true;
     }
   }
 
   get #waitMs(): number {
-    return Math.min(LONGEST_WAIT_MS, this.waiter()?.deadline.remainingMs ?? 0);
+    return Math.min(MAX_ROW_WAIT_MS, this.getWaiter()?.deadline.remainingMs ?? 0);
   }
 
-  readonly #waitInLine: PoolLine = (obstacle) => {
-    this.#inLine = new AbortController();
-    this.#tell({ ...HELD, obstacle });
-    return this.#inLine.signal;
+  readonly #startPoolWait: PoolWait = (obstacle) => {
+    this.#poolWait = new AbortController();
+    this.#reportOutcome({ ...HELD_REFUSAL, obstacle });
+    return this.#poolWait.signal;
   };
 
-  #tell(news: RowNews): void {
-    if (news === this.#last) return;
-    this.#last = news;
-    this.#publish(Promise.resolve(news));
+  #reportOutcome(news: RowOutcome): void {
+    if (news === this.#lastOutcome) return;
+    this.#lastOutcome = news;
+    this.#publishOutcome(Promise.resolve(news));
   }
 
-  #publish(news: Promise<RowNews>): void {
-    if (this.#tellFirst) this.#tellFirst(news);
+  #publishOutcome(news: Promise<RowOutcome>): void {
+    if (this.#resolveFirstOutcome) this.#resolveFirstOutcome(news);
     else {
-      this.news = news;
-      this.waiter()?.wake();
+      this.outcome = news;
+      this.getWaiter()?.wake();
     }
-    this.#tellFirst = undefined;
+    this.#resolveFirstOutcome = undefined;
   }
 }

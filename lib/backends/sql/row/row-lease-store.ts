@@ -10,42 +10,42 @@ import {
   pause,
   systemClock,
 } from '../../../core/index.js';
-import { isRefusedValueError, isAnswer, refusedValueError } from '../connections/database-error.js';
+import { isRefusedValueError, hasErrorCode, createRefusedValueError } from '../connections/database-error.js';
 import type { OwnConnections } from '../connections/own-connections.js';
 import { UnansweredSessions } from '../connections/unanswered-sessions.js';
-import { RowContender, type RowNews, type RowWaiter } from './row-contender.js';
+import { RowContender, type RowOutcome, type RowWaiter } from './row-contender.js';
 import { RowLease } from './row-lease.js';
 import { type RowTarget, RowTransaction } from './row-transaction.js';
 
-const RETRY_MS = 50;
+const MAX_RETRY_PAUSE_MS = 50;
 
 /**
- * Row locks as leases. A watched owner stands in the database's own line for the row, in the background and over
- * several questions, which tell what was learnt last. Any other owner asks once, and does not wait.
+ * Row locks as leases. A watched owner waits in the database's own queue for the row, in the background. Each
+ * `tryAcquire` of it returns the latest outcome. Any other owner requests the row once, and does not wait.
  */
 export class RowLeaseStore implements LeaseStore {
   readonly guarantee = 'best-effort';
   readonly traits = { endsWith: 'connection' } as const;
   readonly #waiters = new Map<string, RowWaiter>();
-  /** By owner, from the first question until it is known how it ended. */
+  /** Contenders by owner, until the owner has learnt the last outcome. */
   readonly #contenders = new Map<string, RowContender>();
   readonly #leases = new Map<string, RowLease>();
-  /** Contenders that have not ended, also those who gave up. */
-  readonly #underWay = new Set<Promise<unknown>>();
+  /** Ends of the contenders that still run, also of abandoned ones. */
+  readonly #endsOfContenders = new Set<Promise<unknown>>();
 
   private readonly target: Omit<RowTarget, 'key' | 'ttlMs'>;
 
   constructor(
     readonly name: string,
-    target: Omit<RowTarget, 'key' | 'ttlMs' | 'unanswered'>,
-    /** For those who only look: holders may have all of the pool's. Opened with the first look. */
-    private readonly lookouts: OwnConnections,
+    target: Omit<RowTarget, 'key' | 'ttlMs' | 'unansweredSessions'>,
+    /** Connections for `isHeldBy`, because holders may use all of the pool. */
+    private readonly lookConnections: OwnConnections,
   ) {
-    const unanswered = new UnansweredSessions(target.locks.serverSessions, lookouts.query);
-    this.target = { ...target, unanswered };
+    const unansweredSessions = new UnansweredSessions(target.locks.serverSessions, lookConnections.query);
+    this.target = { ...target, unansweredSessions };
   }
 
-  /** Opens a connection, which looks at the table. */
+  /** Opens a connection, which checks the table. */
   async start(): Promise<void> {
     const { pool } = this.target;
     pool.release(await pool.take());
@@ -64,11 +64,11 @@ export class RowLeaseStore implements LeaseStore {
   ): Promise<LeaseAttempt> {
     const waiter = this.#waiters.get(owner);
     if (waiter && asker) waiter.deadline = asker.deadline;
-    const known = await this.#again(key, owner, asker);
-    if (known) return known;
-    return this.#insist(owner, async () => {
-      const news = await this.#newsOf(key, owner, ttlMs);
-      return news instanceof RowTransaction ? this.#take(news, owner, metadata, asker) : news;
+    const existingLease = await this.#renewExisting(key, owner, asker);
+    if (existingLease) return existingLease;
+    return this.#retryWhileBusy(owner, async () => {
+      const outcome = await this.#getOutcome(key, owner, ttlMs);
+      return outcome instanceof RowTransaction ? this.#createLease(outcome, owner, metadata, asker) : outcome;
     });
   }
 
@@ -76,7 +76,7 @@ export class RowLeaseStore implements LeaseStore {
     return (await this.#leases.get(owner)?.renew()) === true;
   }
 
-  /** A row that the wait still brings is given back then. */
+  /** Releases the owner's row. A row that the owner's contender gets later is released, too. */
   async release(_key: string, owner: string): Promise<boolean> {
     const [contender, lease] = [this.#contenders.get(owner), this.#leases.get(owner)];
     this.#contenders.delete(owner);
@@ -87,7 +87,7 @@ export class RowLeaseStore implements LeaseStore {
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
     const { locks, table } = this.target;
-    return locks.isHeldBy(this.lookouts.query, table, { key, owner });
+    return locks.isHeldBy(this.lookConnections.query, table, { key, owner });
   }
 
   watch(_key: string, owner: string, wake: () => void): () => void {
@@ -97,12 +97,12 @@ export class RowLeaseStore implements LeaseStore {
 
   async close(): Promise<void> {
     const ends = Array.from(this.#contenders.values(), (contender) => contender.abandon());
-    await Promise.all([this.target.pool.close(), this.lookouts.close(), ...ends]);
-    await Promise.all(this.#underWay);
+    await Promise.all([this.target.pool.close(), this.lookConnections.close(), ...ends]);
+    await Promise.all(this.#endsOfContenders);
   }
 
-  /** The lease that the owner has already, if it is still good. */
-  async #again(key: string, owner: string, asker: Asker | undefined): Promise<RowLease | undefined> {
+  /** Returns the lease that the owner already has, if the server confirms it. */
+  async #renewExisting(key: string, owner: string, asker: Asker | undefined): Promise<RowLease | undefined> {
     const lease = this.#leases.get(owner);
     if (!lease) return undefined;
     asker?.onSend();
@@ -111,26 +111,26 @@ export class RowLeaseStore implements LeaseStore {
     return undefined;
   }
 
-  /** The core asks again for an owner who waits. For others a busy database is asked again here, for a while. */
-  async #insist(owner: string, ask: () => Promise<LeaseAttempt>): Promise<LeaseAttempt> {
+  /** Repeats a request while the database is busy. Owners who wait are not repeated: the core calls `tryAcquire` again. */
+  async #retryWhileBusy(owner: string, attempt: () => Promise<LeaseAttempt>): Promise<LeaseAttempt> {
     const { locks, requestTimeoutMs } = this.target;
-    const patience = Deadline.after(this.#waiters.has(owner) ? 0 : requestTimeoutMs);
+    const retryDeadline = Deadline.after(this.#waiters.has(owner) ? 0 : requestTimeoutMs);
     for (;;) {
       try {
-        return await ask();
+        return await attempt();
       } catch (error) {
-        if (isRefusedValueError(error)) throw refusedValueError(error);
-        if (patience.passed || !isAnswer(error, locks.busy)) throw error;
+        if (isRefusedValueError(error)) throw createRefusedValueError(error);
+        if (retryDeadline.passed || !hasErrorCode(error, locks.busyCodes)) throw error;
       }
-      await pause(systemClock, randomInt(RETRY_MS));
+      await pause(systemClock, randomInt(MAX_RETRY_PAUSE_MS));
     }
   }
 
-  /** The row and a failure are the last news of a contender. The next question begins anew. */
-  async #newsOf(key: string, owner: string, ttlMs: number): Promise<RowNews> {
-    const contender = this.#contenders.get(owner) ?? this.#contend(key, owner, ttlMs);
+  /** Returns the outcome of the owner's contender. Removes the contender after a row or a failure, its last outcome. */
+  async #getOutcome(key: string, owner: string, ttlMs: number): Promise<RowOutcome> {
+    const contender = this.#contenders.get(owner) ?? this.#startContender(key, owner, ttlMs);
     try {
-      const news = await contender.news;
+      const news = await contender.outcome;
       if (news instanceof RowTransaction) this.#contenders.delete(owner);
       return news;
     } catch (error) {
@@ -139,27 +139,25 @@ export class RowLeaseStore implements LeaseStore {
     }
   }
 
-  #contend(key: string, owner: string, askedTtlMs: number): RowContender {
-    const target = { ...this.target, key, ttlMs: this.target.locks.row.ttlMs(askedTtlMs) };
+  #startContender(key: string, owner: string, requestedTtlMs: number): RowContender {
+    const target = { ...this.target, key, ttlMs: this.target.locks.row.roundUpTtl(requestedTtlMs) };
     const contender = new RowContender(target, () => this.#waiters.get(owner));
     this.#contenders.set(owner, contender);
-    this.#underWay.add(contender.over);
-    void this.#onEnd(owner, contender);
+    this.#endsOfContenders.add(contender.ended);
+    void this.#removeWhenEnded(owner, contender);
     return contender;
   }
 
-  /**
-   * A contender without news is forgotten. An owner who asked in that moment was told to wait for it, and asks anew.
-   */
-  async #onEnd(owner: string, contender: RowContender): Promise<void> {
-    const hasNews = await contender.over;
-    this.#underWay.delete(contender.over);
-    if (hasNews || this.#contenders.get(owner) !== contender) return;
+  /** Removes a contender that has ended with a refusal, and wakes the owner: it may have been told to wait meanwhile. */
+  async #removeWhenEnded(owner: string, contender: RowContender): Promise<void> {
+    const hasOutcome = await contender.ended;
+    this.#endsOfContenders.delete(contender.ended);
+    if (hasOutcome || this.#contenders.get(owner) !== contender) return;
     this.#contenders.delete(owner);
     this.#waiters.get(owner)?.wake();
   }
 
-  async #take(
+  async #createLease(
     row: RowTransaction,
     owner: string,
     metadata: HolderMetadata,
@@ -169,7 +167,7 @@ export class RowLeaseStore implements LeaseStore {
       await row.end();
       throw new NotSentError();
     }
-    const lease = await RowLease.take(row, owner, metadata);
+    const lease = await RowLease.grant(row, owner, metadata);
     this.#leases.set(owner, lease);
     return lease;
   }

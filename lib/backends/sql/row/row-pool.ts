@@ -1,31 +1,31 @@
 import { Semaphore, systemClock } from '../../../core/index.js';
-import { cleanError, DatabaseError } from '../connections/database-error.js';
+import { removeStatement, DatabaseError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
-import { LONGEST_IDLE_MS } from '../connections/own-connections.js';
+import { MAX_IDLE_MS } from '../connections/own-connections.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
-/** Called before a caller waits until a connection is free. The signal aborts when it does no longer. */
-export type PoolLine = (why: Error) => AbortSignal;
+/** Called before a caller waits for a free connection. Returns a signal that aborts when the caller stops waiting. */
+export type PoolWait = (why: Error) => AbortSignal;
 
-/** Connections of the locks' own, opened when needed. Each one serves one holder, or one who waits for a row. */
+/** Connections for row locks, opened when needed. Each serves one holder, or one contender for a row. */
 export class RowPool {
-  readonly #all = new Set<RowConnection>();
-  readonly #idle: { readonly connection: RowConnection; readonly since: number }[] = [];
+  readonly #connections = new Set<RowConnection>();
+  readonly #idleConnections: { readonly connection: RowConnection; readonly idleSince: number }[] = [];
   readonly #semaphore: Semaphore;
-  /** Whether connections can be opened; those that are open speak for themselves. */
+  /** Health as new connections show it: `down` when none can be opened. */
   readonly health = new DatabaseHealth(async () => this.release(await this.take()));
-  #closed = false;
+  #isClosed = false;
 
   constructor(
     private readonly settings: RowConnectionSettings,
-    private readonly size: number,
+    private readonly maxConnections: number,
   ) {
-    this.#semaphore = new Semaphore(size);
+    this.#semaphore = new Semaphore(maxConnections);
   }
 
-  /** Rejects when all are in use and there is no line to wait in, saying so. */
-  async take(line?: PoolLine): Promise<RowConnection> {
-    if (!this.#semaphore.enterAtOnce()) await this.#waitInLine(line);
+  /** Returns a connection. When all are in use, waits if `startPoolWait` is given, and rejects otherwise. */
+  async take(startPoolWait?: PoolWait): Promise<RowConnection> {
+    if (!this.#semaphore.enterAtOnce()) await this.#waitForConnection(startPoolWait);
     try {
       return this.#takeIdle() ?? (await this.#open());
     } catch (error) {
@@ -35,81 +35,82 @@ export class RowPool {
   }
 
   release(connection: RowConnection): void {
-    if (this.#all.has(connection) && !this.#closed) this.#idle.push({ connection, since: systemClock.now() });
-    else connection.cut();
+    if (this.#connections.has(connection) && !this.#isClosed)
+      this.#idleConnections.push({ connection, idleSince: systemClock.now() });
+    else connection.destroy();
     this.#semaphore.leave();
   }
 
-  /** The server of one of them locks no more rows: the others lead to the same one. */
-  endIdle(why: DatabaseError): void {
-    this.#retireIdle();
-    this.health.down(why.message);
+  /** Closes the idle connections: they lead to the same server, which no longer takes writes. */
+  closeIdleAfterSwitchOver(why: DatabaseError): void {
+    this.#closeIdleConnections();
+    this.health.reportDown(why.message);
   }
 
-  /** One of them was silent when it was used. The others have slept too, and may be forgotten as well. */
-  replaceIdle(): void {
-    this.#retireIdle();
+  /** Closes the idle connections after one was silent at its next use: the network may have forgotten the others, too. */
+  closeIdleAfterSilence(): void {
+    this.#closeIdleConnections();
     this.health.reportReplacement('a connection that was used before');
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     this.health.end();
-    await Promise.all(Array.from(this.#all, (connection) => connection.close()));
+    await Promise.all(Array.from(this.#connections, (connection) => connection.close()));
   }
 
-  async #waitInLine(line: PoolLine | undefined): Promise<void> {
+  async #waitForConnection(line: PoolWait | undefined): Promise<void> {
     const advice = 'raise poolSize, or hold fewer locks at a time';
-    const why = `all ${this.size} connections for row locks are in use: ${advice}`;
-    const full = new DatabaseError(why, 'ETIMEDOUT');
-    if (!line || !(await this.#semaphore.enter({ signal: line(full) }))) throw full;
+    const why = `all ${this.maxConnections} connections for row locks are in use: ${advice}`;
+    const poolExhaustedError = new DatabaseError(why, 'ETIMEDOUT');
+    if (!line || !(await this.#semaphore.enter({ signal: line(poolExhaustedError) }))) throw poolExhaustedError;
   }
 
-  /** The one that was used last, and none that has slept for too long. */
+  /** Returns the idle connection that was used last, unless it was idle for too long. All older ones were idle for longer. */
   #takeIdle(): RowConnection | undefined {
-    const last = this.#idle.pop();
-    if (!last || systemClock.now() - last.since < LONGEST_IDLE_MS) return last?.connection;
-    for (const { connection } of [last, ...this.#idle.splice(0)]) this.#retire(connection);
+    const lastUsed = this.#idleConnections.pop();
+    if (!lastUsed || systemClock.now() - lastUsed.idleSince < MAX_IDLE_MS) return lastUsed?.connection;
+    for (const { connection } of [lastUsed, ...this.#idleConnections.splice(0)]) this.#closeConnection(connection);
     return undefined;
   }
 
-  #retireIdle(): void {
-    for (const { connection } of this.#idle.splice(0)) this.#retire(connection);
+  #closeIdleConnections(): void {
+    for (const { connection } of this.#idleConnections.splice(0)) this.#closeConnection(connection);
   }
 
-  #retire(connection: RowConnection): void {
-    this.#all.delete(connection);
+  #closeConnection(connection: RowConnection): void {
+    this.#connections.delete(connection);
     void connection.close();
   }
 
   async #open(): Promise<RowConnection> {
-    if (this.#closed) throw new DatabaseError('the row locks are closed', undefined);
-    const connection = await this.#openNoted();
-    this.#all.add(connection);
-    connection.ended.addEventListener('abort', () => this.#forget(connection), { once: true });
-    if (connection.ended.aborted || this.#closed) this.#forget(connection);
+    if (this.#isClosed) throw new DatabaseError('the row locks are closed', undefined);
+    const connection = await this.#openAndReport();
+    this.#connections.add(connection);
+    connection.ended.addEventListener('abort', () => this.#removeConnection(connection), { once: true });
+    if (connection.ended.aborted || this.#isClosed) this.#removeConnection(connection);
     return connection;
   }
 
-  /** While others are open, the database serves: that there can be no more of them is for the operator to know. */
-  async #openNoted(): Promise<RowConnection> {
+  /** Opens a connection. A failure while other connections are open becomes advice in `health`, which stays `up`. */
+  async #openAndReport(): Promise<RowConnection> {
     try {
       const connection = await RowConnection.open(this.settings);
       this.health.report('up');
       this.health.setAdvice('pool', undefined);
       return connection;
     } catch (error) {
-      if (this.#all.size === 0) return await this.health.reportOutcomeOf(Promise.reject(error));
-      const why = `the pool for row locks stays at ${this.#all.size} connections: ${cleanError(error).message}`;
+      if (this.#connections.size === 0) return await this.health.reportOutcomeOf(Promise.reject(error));
+      const why = `the pool for row locks stays at ${this.#connections.size} connections: ${removeStatement(error).message}`;
       this.health.setAdvice('pool', why);
       throw error;
     }
   }
 
-  #forget(connection: RowConnection): void {
-    connection.cut();
-    this.#all.delete(connection);
-    const place = this.#idle.findIndex((idle) => idle.connection === connection);
-    if (place >= 0) this.#idle.splice(place, 1);
+  #removeConnection(connection: RowConnection): void {
+    connection.destroy();
+    this.#connections.delete(connection);
+    const index = this.#idleConnections.findIndex((idle) => idle.connection === connection);
+    if (index >= 0) this.#idleConnections.splice(index, 1);
   }
 }

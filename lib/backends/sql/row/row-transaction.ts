@@ -1,57 +1,57 @@
 import { Deadline } from '../../../core/index.js';
 import {
-  cleanError,
+  removeStatement,
   DatabaseError,
-  isAnswer,
+  hasErrorCode,
   isReadOnlyError,
-  switchOverError,
+  createSwitchOverError,
 } from '../connections/database-error.js';
 import { isTrue, type Query } from '../connections/query.js';
 import type { DriverTransaction } from '../connections/sql-database.js';
 import { runUnlogged } from '../connections/unlogged.js';
-import { TimeoutError, within } from '../connections/timeout.js';
+import { TimeoutError, settleByDeadline } from '../connections/timeout.js';
 import type { UnansweredSessions } from '../connections/unanswered-sessions.js';
 import type { RowConnection } from './row-connection.js';
 import type { RowLocks } from '../dialect/row-locks.js';
 import type { RowPool } from './row-pool.js';
 
-/** InnoDB counts whole seconds. A caller that gives up leaves a wait of at most this length behind. */
-export const LONGEST_WAIT_MS = 1_000;
+/** Maximum milliseconds of one wait in the database's queue, which goes on after a caller gives up. InnoDB counts seconds. */
+export const MAX_ROW_WAIT_MS = 1_000;
 
-/** Two are enough, unless others delete rows. */
-const MOST_ROUNDS = 5;
+/** Maximum number of rounds. Two are needed where the row is missing, more only where others delete rows. */
+const MAX_ROUNDS = 5;
 
-type Found = 'ours' | 'held' | 'missing';
+type RowState = 'ours' | 'held' | 'missing';
 
-/** Where a row is, and how it is asked for. */
+/** A key's row, and the statements and connections by which it is locked. */
 export interface RowTarget {
   readonly key: string;
   readonly table: string;
   readonly locks: RowLocks;
   readonly pool: RowPool;
-  readonly unanswered: UnansweredSessions;
+  readonly unansweredSessions: UnansweredSessions;
   readonly requestTimeoutMs: number;
   readonly ttlMs: number;
 }
 
-/** A transaction that has the key's row. `RowLease` is one that has a token, too. */
+/** A transaction that has locked the key's row. A `RowLease` has raised the row's token, too. */
 export class RowTransaction {
-  /** The server's session, where it has told its id. */
+  /** Id of the server's session; `undefined` where the server has not told it. */
   #sessionId: string | undefined;
 
   private constructor(
     readonly target: RowTarget,
     readonly connection: RowConnection,
-    readonly driver: DriverTransaction,
+    readonly driverTransaction: DriverTransaction,
   ) {}
 
-  /** `null` when somebody else has the row. @param waitMs how long it stands in the database's line; 0: not at all */
+  /** Locks the row. Resolves to `null` when somebody else has it. @param waitMs wait in the database's queue; 0: none */
   static async begin(target: RowTarget, connection: RowConnection, waitMs: number): Promise<RowTransaction | null> {
-    for (let round = 0; round < MOST_ROUNDS; round += 1) {
-      const transaction = new RowTransaction(target, connection, await connection.lend());
-      const found = await transaction.#lockOrCreate(waitMs);
-      if (found === 'ours') return transaction;
-      if (found === 'held') return null;
+    for (let round = 0; round < MAX_ROUNDS; round += 1) {
+      const transaction = new RowTransaction(target, connection, await connection.lendTransaction());
+      const rowState = await transaction.#lockOrCreate(waitMs);
+      if (rowState === 'ours') return transaction;
+      if (rowState === 'held') return null;
     }
     throw new DatabaseError(
       'the row of the key is not to be seen after it was made: a trigger, or a policy of row-level security, may hide it',
@@ -59,84 +59,89 @@ export class RowTransaction {
     );
   }
 
-  /** The row is free, and the connection serves the next one. Never rejects. */
+  /** Ends the transaction, which frees the row, and returns the connection to the pool. Never rejects. */
   async end(cause?: unknown): Promise<void> {
     await this.#end(cause);
     this.target.pool.release(this.connection);
   }
 
-  /** The transaction goes on with a row that is `ours`, and is over otherwise. */
-  async #lockOrCreate(waitMs: number): Promise<Found> {
-    const { key, locks, unanswered } = this.target;
+  /** Locks the row, or inserts a missing one. Ends the transaction unless the row is `ours`. */
+  async #lockOrCreate(waitMs: number): Promise<RowState> {
+    const { key, locks, unansweredSessions } = this.target;
     try {
-      const found = await this.#lock(waitMs);
+      const found = await this.#lockRow(waitMs);
       if (found === 'ours') return found;
-      if (found === 'missing' && (await this.#create())) return found;
+      if (found === 'missing' && (await this.#createRow())) return found;
       await this.#end(undefined);
     } catch (error) {
-      const cause = cleanError(error);
+      const cause = removeStatement(error);
       await this.#end(cause);
-      if (!isAnswer(cause, locks.held)) throw cause;
+      if (!hasErrorCode(cause, locks.heldCodes)) throw cause;
     }
-    await unanswered.assertAnswered(key);
+    await unansweredSessions.assertAnswered(key);
     return 'held';
   }
 
-  async #lock(waitMs: number): Promise<Found> {
+  async #lockRow(waitMs: number): Promise<RowState> {
     const { key, table, locks, ttlMs } = this.target;
-    await this.#inTime(() => this.driver.begin());
-    await locks.limit(this.query, { ttlMs, waitMs });
+    await this.#runInTime(() => this.driverTransaction.begin());
+    await locks.setLimits(this.query, { ttlMs, waitMs });
     const [row] =
-      waitMs > 0 ? await locks.lockInLine(this.#patientQuery, table, key) : await locks.lock(this.query, table, key);
+      waitMs > 0
+        ? await locks.lockRowInLine(this.#patientQuery, table, key)
+        : await locks.tryLockRow(this.query, table, key);
     if (!row) return 'missing';
-    if (isTrue(row['is_read_only'])) throw switchOverError();
+    if (isTrue(row['is_read_only'])) throw createSwitchOverError();
     if (isTrue(row['is_held'])) return 'held';
-    if (waitMs > 0) await locks.settle(this.query);
+    if (waitMs > 0) await locks.restoreLimits(this.query);
     return 'ours';
   }
 
-  /** Committed before anybody locks it, as those who wait for a row must see it. False: another process makes it. */
-  async #create(): Promise<boolean> {
+  /** Inserts and commits the row, so that other waiters see it. Resolves to false when another process is inserting it. */
+  async #createRow(): Promise<boolean> {
     const { key, table, locks } = this.target;
-    if (!(await locks.create(this.query, table, key))) return false;
-    await this.#inTime(() => this.driver.commit());
-    await this.driver.release();
+    if (!(await locks.createRow(this.query, table, key))) return false;
+    await this.#runInTime(() => this.driverTransaction.commit());
+    await this.driverTransaction.release();
     return true;
   }
 
   async #end(cause: unknown): Promise<void> {
     try {
       if (cause instanceof TimeoutError) this.rememberSession();
-      if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.cut();
-      else if (this.driver.isActive) await this.#inTime(() => this.driver.rollback());
+      if (cause instanceof TimeoutError || isReadOnlyError(cause)) this.connection.destroy();
+      else if (this.driverTransaction.isActive) await this.#runInTime(() => this.driverTransaction.rollback());
     } catch {
-      this.connection.cut();
+      this.connection.destroy();
     }
-    await this.driver.release().catch(() => undefined);
+    await this.driverTransaction.release().catch(() => undefined);
   }
 
-  /** Before its connection is cut: the server may still carry out what it has not answered. */
+  /** Remembers the session before its connection is cut: the server may still carry out the unanswered statement. */
   rememberSession(): void {
-    const { key, locks, unanswered } = this.target;
-    unanswered.add(key, this.#sessionId ?? locks.serverSessions.handshakeId(this.connection.client));
+    const { key, locks, unansweredSessions } = this.target;
+    unansweredSessions.rememberSession(
+      key,
+      this.#sessionId ?? locks.serverSessions.handshakeId(this.connection.client),
+    );
   }
 
-  /** Each in its time. */
-  readonly query: Query = (...statement) => this.#ask(this.target.requestTimeoutMs, ...statement);
+  /** Sends a statement, with `requestTimeoutMs` for its answer. */
+  readonly query: Query = (...statement) => this.#sendInOrder(this.target.requestTimeoutMs, ...statement);
 
-  /** For one that may stand in line. */
+  /** Sends a statement that may wait in the database's queue. */
   readonly #patientQuery: Query = (...statement) =>
-    this.#ask(this.target.requestTimeoutMs + LONGEST_WAIT_MS, ...statement);
+    this.#sendInOrder(this.target.requestTimeoutMs + MAX_ROW_WAIT_MS, ...statement);
 
-  async #ask(limitMs: number, ...statement: Parameters<Query>): ReturnType<Query> {
-    const rows = await this.connection.ask(limitMs, ...statement);
+  async #sendInOrder(timeoutMs: number, ...statement: Parameters<Query>): ReturnType<Query> {
+    const rows = await this.connection.sendInOrder(timeoutMs, ...statement);
     const id = rows[0]?.['session_id'];
     if (typeof id === 'string') this.#sessionId = id;
     return rows;
   }
 
-  #inTime<T>(statement: () => Promise<T>): Promise<T> {
+  #runInTime<T>(statement: () => Promise<T>): Promise<T> {
     const answer = runUnlogged(statement);
-    return within(Deadline.after(this.target.requestTimeoutMs), 'the database gave no answer', answer);
+    return settleByDeadline(Deadline.after(this.target.requestTimeoutMs), 'the database gave no answer', answer);
   }
 }

@@ -9,7 +9,7 @@ export class CurrentSession {
   #opening: Promise<LockSession> | undefined;
   #isClosed = false;
 
-  /** @param onEnd runs before the leases of a session learn of its end */
+  /** @param onEnd called when a session ends, before its leases learn of it */
   constructor(
     private readonly settings: SessionSettings,
     private readonly onEnd: (session: LockSession) => void,
@@ -20,7 +20,7 @@ export class CurrentSession {
   }
 
   /** The open session, if there is one. */
-  get opened(): LockSession | undefined {
+  get openSession(): LockSession | undefined {
     return this.#session;
   }
 
@@ -41,7 +41,7 @@ export class CurrentSession {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#candidate?.cut();
+    this.#candidate?.destroy();
     await this.#session?.close();
   }
 
@@ -50,13 +50,13 @@ export class CurrentSession {
     const session = new LockSession(this.settings);
     this.#candidate = session;
     await session.open();
-    session.ended.addEventListener('abort', () => this.#endBy(session), { once: true });
+    session.ended.addEventListener('abort', () => this.#handleEnd(session), { once: true });
     if (session.ended.aborted) throw new DatabaseError('the connection was lost', undefined);
     this.#session = session;
     return session;
   }
 
-  #endBy(session: LockSession): void {
+  #handleEnd(session: LockSession): void {
     if (this.#session === session) this.#session = undefined;
     this.onEnd(session);
   }

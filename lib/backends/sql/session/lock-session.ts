@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { LockConfigurationError, systemClock } from '../../../core/index.js';
-import { type DatabaseError, isConnectionGone, switchOverError } from '../connections/database-error.js';
+import { type DatabaseError, isConnectionGone, createSwitchOverError } from '../connections/database-error.js';
 import { OwnConnection } from '../connections/own-connection.js';
 import type { Query } from '../connections/query.js';
 import type { SqlDatabase } from '../connections/sql-database.js';
@@ -10,17 +10,17 @@ export interface SessionSettings {
   readonly database: SqlDatabase;
   readonly locks: SessionLocks;
   readonly table: string;
-  readonly check: (query: Query) => Promise<void>;
-  /** How long the server keeps the locks of a session that it hears nothing from. */
+  readonly checkTable: (query: Query) => Promise<void>;
+  /** Milliseconds for which the server keeps the locks of a session that sends nothing. */
   readonly ttlMs: number;
 }
 
-/** One connection whose end is the end of every lock taken on it. Used until it ends, and never again. */
+/** One connection and the locks that were taken on it, which end with it. A new session has a new connection. */
 export class LockSession {
   readonly #connection: OwnConnection;
-  readonly #end = new AbortController();
-  /** Aborts as soon as we know that the server has freed, or will free, all that was locked here. */
-  readonly ended: AbortSignal = this.#end.signal;
+  readonly #endController = new AbortController();
+  /** Aborts when the session ends: the server has freed, or will free, all locks of the session. */
+  readonly ended: AbortSignal = this.#endController.signal;
   #scope = '';
   #id: string | undefined;
   #lastStatement: Promise<unknown> = Promise.resolve();
@@ -28,20 +28,20 @@ export class LockSession {
 
   constructor(private readonly settings: SessionSettings) {
     const { database, ttlMs } = settings;
-    // Every lease listens to it: many are no leak.
+    // Every lease listens to the signal. Hence many listeners are no leak.
     setMaxListeners(0, this.ended);
     const onOpen = (query: Query): Promise<void> => this.#prepare(query);
-    // A statement without an answer for a whole TTL is the end: by then nobody trusts a lock of this session any more.
+    // A statement without an answer for a whole TTL ends the session: no lock of it is trusted by then.
     const timeouts = {
       connectTimeoutMs: ttlMs,
       connectTimeoutOption: 'sessionTtlMs' as const,
       requestTimeoutMs: ttlMs,
     };
-    const connection = { database, ...timeouts, onOpen };
-    this.#connection = new OwnConnection(connection, () => this.#end.abort());
+    const connectionSettings = { database, ...timeouts, onOpen };
+    this.#connection = new OwnConnection(connectionSettings, () => this.#endController.abort());
   }
 
-  /** Within the TTL, or nothing stays open. */
+  /** Opens the session. Leaves nothing open when it fails, or takes longer than the TTL. */
   open(): Promise<void> {
     return this.#connection.open();
   }
@@ -51,24 +51,27 @@ export class LockSession {
     return this.#connection.client;
   }
 
-  /** For how long the server has said nothing. */
+  /** Milliseconds since the last answer of the server. */
   get quietMs(): number {
     return this.#connection.idleMs;
   }
 
-  namesOf(key: string, owner: string): LockNames {
+  getLockNames(key: string, owner: string): LockNames {
     const { locks } = this.settings;
-    return { lock: locks.nameOf(this.#scope, key), mark: locks.nameOf(`${this.#scope}\0${owner}`, key) };
+    return { lock: locks.toLockName(this.#scope, key), ownerMark: locks.toLockName(`${this.#scope}\0${owner}`, key) };
   }
 
-  /** One statement after the other: drivers no longer queue them. */
+  /** Sends statements one after the other, because newer drivers do not queue them. */
   readonly query: Query = (sql, parameters) => {
-    const answer = this.#lastStatement.then(() => this.#ask(sql, parameters));
+    const answer = this.#lastStatement.then(() => this.#send(sql, parameters));
     this.#lastStatement = answer.catch(() => undefined);
     return answer;
   };
 
-  /** Proves that this session took the locks, and that its server is still the one that takes writes. All calls of one turn share a statement. */
+  /**
+   * Checks that the server still has this session, and still takes writes. All calls of one iteration of the event loop
+   * share a statement.
+   */
   heartbeat(): Promise<void> {
     this.#nextHeartbeat ??= Promise.resolve().then(() => {
       this.#nextHeartbeat = undefined;
@@ -79,50 +82,50 @@ export class LockSession {
 
   async close(): Promise<void> {
     await this.#connection.close();
-    this.#end.abort();
+    this.#endController.abort();
   }
 
-  /** @param why what `health` tells, as the `reason` of `ended` */
-  cut(why?: DatabaseError): void {
+  /** Ends the session at once. @param why the `reason` of `ended`, which `health` reports */
+  destroy(why?: DatabaseError): void {
     this.#connection.destroy();
-    this.#end.abort(why);
+    this.#endController.abort(why);
   }
 
-  async #ask(sql: string, parameters: readonly unknown[]): Promise<readonly Record<string, unknown>[]> {
+  async #send(sql: string, parameters: readonly unknown[]): Promise<readonly Record<string, unknown>[]> {
     const sentAt = systemClock.now();
     try {
-      return await this.#connection.run(sql, parameters);
+      return await this.#connection.query(sql, parameters);
     } catch (error) {
-      if (systemClock.now() - sentAt >= this.settings.ttlMs || isConnectionGone(error)) this.cut();
+      if (systemClock.now() - sentAt >= this.settings.ttlMs || isConnectionGone(error)) this.destroy();
       throw error;
     }
   }
 
   async #assertSameSession(): Promise<void> {
-    const { id, isReadOnly } = await this.settings.locks.session(this.query);
-    if (id !== this.#id) this.cut();
+    const { id, isReadOnly } = await this.settings.locks.readSession(this.query);
+    if (id !== this.#id) this.destroy();
     if (!isReadOnly) return;
-    // The other processes may have turned to another server already.
-    const error = switchOverError();
-    this.cut(error);
+    // Other processes may already use the new primary server.
+    const error = createSwitchOverError();
+    this.destroy(error);
     throw error;
   }
 
   async #prepare(query: Query): Promise<void> {
-    const { locks, table, check, ttlMs } = this.settings;
-    this.#connection.assertWatched('session');
-    this.#id = (await locks.session(query)).id;
-    const promised = locks.serverSessions.handshakeId(this.client);
-    if (promised === undefined) throw unknownSession();
-    if (promised !== this.#id) throw behindPooler();
+    const { locks, table, checkTable, ttlMs } = this.settings;
+    this.#connection.assertEndIsNoticed('session');
+    this.#id = (await locks.readSession(query)).id;
+    const handshakeId = locks.serverSessions.handshakeId(this.client);
+    if (handshakeId === undefined) throw createUnknownSessionError();
+    if (handshakeId !== this.#id) throw createPoolerError();
     await locks.limitSilence(query, ttlMs);
-    await check(query);
-    this.#scope = await locks.scopeOf(query, table);
+    await checkTable(query);
+    this.#scope = await locks.readScope(query, table);
   }
 }
 
-/** Nothing shows then whether a pooler is there. */
-function unknownSession(): LockConfigurationError {
+/** Returns the error for a driver without session ids. Without an id, a pooler cannot be noticed. */
+function createUnknownSessionError(): LockConfigurationError {
   return new LockConfigurationError(
     "strategy 'session' needs a driver that tells the session's id, as pg and mysql2 do, and this one tells none: " +
       "use one of these, or strategy 'lease'",
@@ -130,8 +133,8 @@ function unknownSession(): LockConfigurationError {
   );
 }
 
-/** A pooler has an id of its own. In transaction mode it would unlock in other sessions than it locked in. */
-function behindPooler(): LockConfigurationError {
+/** Returns the error for a pooler, which tells an id of its own. It may send the unlock to another session than the lock. */
+function createPoolerError(): LockConfigurationError {
   return new LockConfigurationError(
     "strategy 'session' needs a connection to the database itself, not to a pooler such as PgBouncer, which may run each " +
       "statement in another session: give it a direct address, or use strategy 'lease'",

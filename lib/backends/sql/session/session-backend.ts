@@ -2,13 +2,13 @@ import { type BackendFactory, LockBackend, type PollingOptions } from '../../../
 import { type CommonOptions, refuseStrategy } from '../options.js';
 import type { Query } from '../connections/query.js';
 import type { SqlDatabase } from '../connections/sql-database.js';
-import { assertOnePrimary, lockTable } from '../tables/lock-table.js';
+import { assertOnePrimary, createLockTable } from '../tables/lock-table.js';
 import { SessionLeaseStore } from './session-lease-store.js';
 
 export interface SessionBackendOptions extends CommonOptions, Pick<PollingOptions, 'pollMs'> {
   /**
-   * How long the server keeps all locks of this process without a sign of life from it. This is the TTL of every lease,
-   * whatever `ttlMs` a caller asks for. The heartbeat is a third of it. MySQL and MariaDB count whole seconds.
+   * Milliseconds for which the server keeps all locks of this process while it sends nothing. This is the TTL of every
+   * lease, whatever `ttlMs` a caller requests. A heartbeat is sent every third of it. MySQL and MariaDB count seconds.
    * @default 10_000
    */
   sessionTtlMs?: number;
@@ -23,17 +23,17 @@ export interface SessionBackendOptions extends CommonOptions, Pick<PollingOption
  * the former one is told: hence `best-effort`. Nobody can wait on a connection that all share, so waiters poll.
  * @throws LockConfigurationError; when a pooler answers instead of the database, the first `acquire` does
  */
-export function sessionBackend(database: SqlDatabase, options: SessionBackendOptions = {}): BackendFactory {
+export function createSessionBackend(database: SqlDatabase, options: SessionBackendOptions = {}): BackendFactory {
   const { requestTimeoutMs = 1_000, sessionTtlMs = 10_000 } = options;
   const { dialect } = database;
   const locks = dialect.sessionLocks ?? refuseStrategy('session', `${database.name} has no locks of sessions`);
-  const ttlMs = locks.row.ttlMs(sessionTtlMs);
-  const { table, check: checkTable } = lockTable(database, options);
-  const check = async (query: Query): Promise<void> => {
+  const ttlMs = locks.row.roundUpTtl(sessionTtlMs);
+  const { table, check } = createLockTable(database, options);
+  const checkTable = async (query: Query): Promise<void> => {
     await assertOnePrimary(query, dialect, 'session');
-    await checkTable(query);
+    await check(query);
   };
-  const settings = { database, locks, ttlMs, table, check };
+  const settings = { database, locks, ttlMs, table, checkTable };
   const answerTimeoutMs = Math.min(requestTimeoutMs, ttlMs);
   return () => new LockBackend(new SessionLeaseStore(settings, answerTimeoutMs), options);
 }

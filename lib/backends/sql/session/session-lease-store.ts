@@ -8,36 +8,36 @@ import {
   LockConfigurationError,
   NotSentError,
 } from '../../../core/index.js';
-import { DatabaseError, isReadOnlyError, switchOverError } from '../connections/database-error.js';
+import { DatabaseError, isReadOnlyError, createSwitchOverError } from '../connections/database-error.js';
 import { DatabaseHealth } from '../connections/database-health.js';
 import { isTrue, type Query } from '../connections/query.js';
 import { raiseToken } from '../dialect/key-row.js';
-import { readRefusal, readState } from '../dialect/refusal.js';
-import { TimeoutError, within } from '../connections/timeout.js';
+import { parseRefusal, parseState } from '../dialect/refusal.js';
+import { TimeoutError, settleByDeadline } from '../connections/timeout.js';
 import { UnansweredSessions } from '../connections/unanswered-sessions.js';
 import { CurrentSession } from './current-session.js';
 import type { LockSession, SessionSettings } from './lock-session.js';
 
-/** The owner of this process that has a key, or is asking for it. The session itself would let everybody of us in. */
+/** The owner in this process that has a key, or requests it. The server grants a lock to one session any number of times. */
 interface Claim {
   readonly owner: string;
   readonly metadata: HolderMetadata;
   readonly session: LockSession;
   readonly attempt: Promise<LeaseAttempt>;
   /** Time at which an attempt without an answer counts as a silence of the database. */
-  readonly overdue: Deadline;
-  acquired: boolean;
+  readonly answerDeadline: Deadline;
+  isAcquired: boolean;
 }
 
-/** The locks of one session at a time. A statement that we stopped waiting for keeps its claim until it is answered. */
+/** Locks of a database session as leases. A request that timed out keeps its claim until the server answers. */
 export class SessionLeaseStore implements LeaseStore {
   readonly name: string;
   readonly guarantee = 'best-effort';
   /** One connection serves all waiters. */
   readonly traits = { endsWith: 'connection', pollMsPerWaiter: 5 } as const;
   readonly #claims = new Map<string, Claim>();
-  readonly #session: CurrentSession;
-  readonly #unanswered: UnansweredSessions;
+  readonly #currentSession: CurrentSession;
+  readonly #unansweredSessions: UnansweredSessions;
   readonly health = new DatabaseHealth(() => this.start());
 
   constructor(
@@ -45,13 +45,13 @@ export class SessionLeaseStore implements LeaseStore {
     private readonly requestTimeoutMs: number,
   ) {
     this.name = `${settings.database.name}-session`;
-    this.#session = new CurrentSession(settings, (session) => this.#onEnd(session));
-    const query: Query = async (...statement) => (await this.#connected()).query(...statement);
-    this.#unanswered = new UnansweredSessions(settings.locks.serverSessions, query);
+    this.#currentSession = new CurrentSession(settings, (session) => this.#handleSessionEnd(session));
+    const query: Query = async (...statement) => (await this.#getSession()).query(...statement);
+    this.#unansweredSessions = new UnansweredSessions(settings.locks.serverSessions, query);
   }
 
   async start(): Promise<void> {
-    await this.#inTime(async () => (await this.#connected()).heartbeat());
+    await this.#reportInTime(async () => (await this.#getSession()).heartbeat());
   }
 
   tryAcquire(
@@ -64,28 +64,28 @@ export class SessionLeaseStore implements LeaseStore {
     let isFromDatabase = true;
     const attempt = async (): Promise<LeaseAttempt> => {
       isFromDatabase = true;
-      const session = await this.#connected();
-      // The release of one who gave up meanwhile has found no claim, and nobody would give this lock back.
+      const session = await this.#getSession();
+      // A caller that gave up meanwhile found no claim to release. Hence no later call would release this lock.
       if (asker?.onSend() === false) throw new NotSentError();
       const claim = this.#claims.get(key);
       if (claim && claim.owner !== owner) {
-        if (!claim.acquired && claim.overdue.passed) throw new TimeoutError('the database gave no answer');
+        if (!claim.isAcquired && claim.answerDeadline.passed) throw new TimeoutError('the database gave no answer');
         isFromDatabase = false;
         return { acquired: false, retryAfterMs: null, holder: claim.metadata };
       }
-      return claim ? this.#again(key, claim) : this.#ask(session, key, owner, metadata);
+      return claim ? this.#confirmClaim(key, claim) : this.#claimKey(session, key, owner, metadata);
     };
-    return this.health.reportOutcomeOf(this.#onSome(attempt), () => isFromDatabase);
+    return this.health.reportOutcomeOf(this.#retryOnNewSession(attempt), () => isFromDatabase);
   }
 
   async renew(key: string, owner: string): Promise<boolean> {
     const claim = this.#claims.get(key);
     if (claim?.owner !== owner) return false;
-    return this.#inTime(async () => {
+    return this.#reportInTime(async () => {
       try {
         await claim.session.heartbeat();
       } catch (error) {
-        // Its locks are over with the session.
+        // The locks of the session have ended with it.
         if (!claim.session.ended.aborted) throw error;
       }
       return this.#claims.get(key) === claim;
@@ -95,150 +95,153 @@ export class SessionLeaseStore implements LeaseStore {
   async release(key: string, owner: string): Promise<boolean> {
     const claim = this.#claims.get(key);
     if (claim?.owner !== owner) return false;
-    const { acquired } = await this.#limited(() => claim.attempt.catch(() => ({ acquired: false })));
+    const { acquired } = await this.#runInTime(() => claim.attempt.catch(() => ({ acquired: false })));
     if (!acquired || this.#claims.get(key) !== claim) return false;
-    return this.#inTime(async () => {
-      await this.settings.locks.unlock(claim.session.query, claim.session.namesOf(key, owner));
-      this.#drop(key, claim);
+    return this.#reportInTime(async () => {
+      await this.settings.locks.unlock(claim.session.query, claim.session.getLockNames(key, owner));
+      this.#removeClaim(key, claim);
       return true;
     });
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
-    return this.#inTime(async () => (await this.#sessionOf(key, owner)) !== undefined);
+    return this.#reportInTime(async () => (await this.#findSessionHolding(key, owner)) !== undefined);
   }
 
   look(key: string): Promise<LeaseState> {
-    return this.#inTime(async () => {
-      const { query } = await this.#connected();
+    return this.#reportInTime(async () => {
+      const { query } = await this.#getSession();
       const [row] = await this.settings.locks.row.read(query, this.settings.table, key);
       const owner = row?.['owner'];
-      return typeof owner === 'string' && (await this.#sessionOf(key, owner)) !== undefined ? readState(row) : {};
+      return typeof owner === 'string' && (await this.#findSessionHolding(key, owner)) !== undefined
+        ? parseState(row)
+        : {};
     });
   }
 
-  /** All locks of a process end with its session: that is for a person to decide. */
+  /** Rejects with the statement that ends the session: all locks of the process end with it, which a person must decide. */
   evict(key: string, owner: string): Promise<boolean> {
-    return this.#inTime(async () => {
-      const id = await this.#sessionOf(key, owner);
+    return this.#reportInTime(async () => {
+      const id = await this.#findSessionHolding(key, owner);
       if (id === undefined) return false;
       const why = `${this.name} cannot evict, for all locks of a process end with its session`;
-      throw new LockConfigurationError(`${why}: ${this.settings.locks.endOf(id)}`, 'strategy', key);
+      throw new LockConfigurationError(`${why}: ${this.settings.locks.terminateSessionSql(id)}`, 'strategy', key);
     });
   }
 
   async close(): Promise<void> {
     this.health.end();
-    await this.#session.close();
+    await this.#currentSession.close();
   }
 
-  /** By the owner's mark, which the session that has the key has too, and gives back first. */
-  async #sessionOf(key: string, owner: string): Promise<string | undefined> {
-    const session = await this.#connected();
-    return this.settings.locks.sessionWith(session.query, session.namesOf(key, owner).mark);
+  /** Resolves to the id of the session that has the owner's mark, and with it the key. */
+  async #findSessionHolding(key: string, owner: string): Promise<string | undefined> {
+    const session = await this.#getSession();
+    return this.settings.locks.findSessionHolding(session.query, session.getLockNames(key, owner).ownerMark);
   }
 
-  /** Whether another session would do better. One that is silent is ended if nobody has a lock in it. */
-  #hasEnded(session: LockSession, error: unknown): boolean {
-    const silent = error instanceof TimeoutError && session.quietMs >= this.requestTimeoutMs;
-    if (silent && !session.ended.aborted && !this.#holds(session)) {
-      session.cut();
+  /** Ends a session that is silent and has no locks. Returns whether the session has ended, so that a new one may help. */
+  #endIfSilent(session: LockSession, error: unknown): boolean {
+    const isSilent = error instanceof TimeoutError && session.quietMs >= this.requestTimeoutMs;
+    if (isSilent && !session.ended.aborted && !this.#hasLocks(session)) {
+      session.destroy();
       this.health.reportReplacement('the connection for the locks');
     }
-    return session.ended.aborted && !this.#session.isClosed;
+    return session.ended.aborted && !this.#currentSession.isClosed;
   }
 
-  #holds(session: LockSession): boolean {
-    return [...this.#claims.values()].some((claim) => claim.session === session && claim.acquired);
+  #hasLocks(session: LockSession): boolean {
+    return [...this.#claims.values()].some((claim) => claim.session === session && claim.isAcquired);
   }
 
-  async #ask(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
-    const attempt = this.#lock(session, key, owner, metadata);
-    const overdue = Deadline.after(this.requestTimeoutMs);
-    const claim: Claim = { owner, metadata, session, attempt, overdue, acquired: false };
+  async #claimKey(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
+    const attempt = this.#lockKey(session, key, owner, metadata);
+    const answerDeadline = Deadline.after(this.requestTimeoutMs);
+    const claim: Claim = { owner, metadata, session, attempt, answerDeadline, isAcquired: false };
     this.#claims.set(key, claim);
     try {
       const { acquired } = await attempt;
-      claim.acquired = acquired;
+      claim.isAcquired = acquired;
       if (!acquired) {
-        this.#drop(key, claim);
-        await this.#unanswered.assertAnswered(key);
+        this.#removeClaim(key, claim);
+        await this.#unansweredSessions.assertAnswered(key);
       }
       return await attempt;
     } catch (error) {
-      this.#drop(key, claim);
+      this.#removeClaim(key, claim);
       throw error;
     }
   }
 
-  /** The time of the lease starts with this question, so the server has to hear it. */
-  async #again(key: string, claim: Claim): Promise<LeaseAttempt> {
+  /** Confirms the lease of an owner that requests its key again: the TTL starts anew, so the server must answer. */
+  async #confirmClaim(key: string, claim: Claim): Promise<LeaseAttempt> {
     const attempt = await claim.attempt;
     if (attempt.acquired) await claim.session.heartbeat();
     return this.#claims.get(key) === claim ? attempt : { acquired: false, retryAfterMs: 0 };
   }
 
-  async #lock(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
+  async #lockKey(session: LockSession, key: string, owner: string, metadata: HolderMetadata): Promise<LeaseAttempt> {
     const { query } = session;
     const { locks, table } = this.settings;
-    const names = session.namesOf(key, owner);
+    const names = session.getLockNames(key, owner);
     try {
-      const [answer] = await locks.tryLock(query, table, names, locks.row.columnOf(key));
-      // A boolean, or a number, or one as text; `GET_LOCK` answers NULL when it failed.
-      if (isTrue(answer?.['is_read_only'])) throw switchOverError();
-      const locked = String(Number(answer?.['locked'] ?? Number.NaN));
-      if (locked === '0') return { ...readRefusal(answer), acquired: false, retryAfterMs: null };
-      if (locked !== '1') throw new DatabaseError('the server could not lock', undefined);
+      const [answer] = await locks.tryLock(query, table, names, locks.row.toColumnValue(key));
+      // Drivers return a boolean, a number or a text; `GET_LOCK` returns NULL when it failed.
+      if (isTrue(answer?.['is_read_only'])) throw createSwitchOverError();
+      const lockResult = String(Number(answer?.['locked'] ?? Number.NaN));
+      if (lockResult === '0') return { ...parseRefusal(answer), acquired: false, retryAfterMs: null };
+      if (lockResult !== '1') throw new DatabaseError('the server could not lock', undefined);
       const fencingToken = await raiseToken(locks.row, query, table, key, metadata, owner);
       return { acquired: true, fencingToken, ttlMs: this.settings.ttlMs, revoked: session.ended };
     } catch (error) {
-      // Without a token nobody has the lock. A session that cannot even unlock ends, and the lock with it.
-      if (isReadOnlyError(error)) session.cut(error);
-      else await locks.unlock(query, names).catch(() => session.cut());
+      // Without a token, the lock is released. A session that cannot unlock is ended, and the lock with it.
+      if (isReadOnlyError(error)) session.destroy(error);
+      else await locks.unlock(query, names).catch(() => session.destroy());
       throw error;
     }
   }
 
-  #drop(key: string, claim: Claim): void {
+  #removeClaim(key: string, claim: Claim): void {
     if (this.#claims.get(key) === claim) this.#claims.delete(key);
   }
 
-  #connected(): Promise<LockSession> {
-    return this.#session.get(this.#claims.size > 0);
+  #getSession(): Promise<LockSession> {
+    return this.#currentSession.get(this.#claims.size > 0);
   }
 
-  /** Runs before the leases learn of it: their holders ask here. */
-  #onEnd(session: LockSession): void {
-    let lost = 0;
+  /** Removes the claims of a session that has ended. Runs before its leases learn of the end. */
+  #handleSessionEnd(session: LockSession): void {
+    let lostLockCount = 0;
     for (const [key, claim] of this.#claims) {
       if (claim.session !== session) continue;
       this.#claims.delete(key);
-      if (claim.acquired) lost += 1;
-      else this.#unanswered.add(key, this.settings.locks.serverSessions.handshakeId(session.client));
+      if (claim.isAcquired) lostLockCount += 1;
+      else
+        this.#unansweredSessions.rememberSession(key, this.settings.locks.serverSessions.handshakeId(session.client));
     }
     const { reason } = session.ended;
     const why = reason instanceof DatabaseError ? reason.message : 'the connection with the locks was lost';
-    if (lost > 0) this.health.down(why);
+    if (lostLockCount > 0) this.health.reportDown(why);
     else this.health.report('idle');
   }
 
-  /** The session may have ended unnoticed: tries once on a new one. */
-  async #onSome<T>(step: () => Promise<T>): Promise<T> {
-    const used = this.#session.opened;
+  /** Runs the step, and once more on a new session when the old one has ended unnoticed. */
+  async #retryOnNewSession<T>(step: () => Promise<T>): Promise<T> {
+    const usedSession = this.#currentSession.openSession;
     try {
-      return await this.#limited(step);
+      return await this.#runInTime(step);
     } catch (error) {
-      if (!used || !this.#hasEnded(used, error)) throw error;
-      return this.#limited(step);
+      if (!usedSession || !this.#endIfSilent(usedSession, error)) throw error;
+      return this.#runInTime(step);
     }
   }
 
-  #inTime<T>(step: () => Promise<T>): Promise<T> {
-    return this.health.reportOutcomeOf(this.#limited(step));
+  #reportInTime<T>(step: () => Promise<T>): Promise<T> {
+    return this.health.reportOutcomeOf(this.#runInTime(step));
   }
 
-  /** Within `requestTimeoutMs`, whatever the server does. */
-  #limited<T>(step: () => Promise<T>): Promise<T> {
-    return within(Deadline.after(this.requestTimeoutMs), 'the database gave no answer', step());
+  /** Runs the step, and rejects when it takes longer than `requestTimeoutMs`. */
+  #runInTime<T>(step: () => Promise<T>): Promise<T> {
+    return settleByDeadline(Deadline.after(this.requestTimeoutMs), 'the database gave no answer', step());
   }
 }

@@ -1,4 +1,4 @@
-import { type ClaimStatements, readingOf } from '../dialect/claim-statements.js';
+import { type ClaimStatements, parseClaimReading } from '../dialect/claim-statements.js';
 import { NOW } from './clock.js';
 
 export function sqliteClaims(table: string): ClaimStatements {
@@ -6,28 +6,28 @@ export function sqliteClaims(table: string): ClaimStatements {
     maxPermits: 1_000,
 
     async read(query, key) {
-      const [found] = await query(
+      const [columns] = await query(
         `select cast(${NOW} as text) as now, owner, cast(token as text) as token, metadata, expires_at - ${NOW} as remaining
          from (select 1) left join ${table} on lock_key = ?`,
         [key],
       );
-      return readingOf(found, 1_000n);
+      return parseClaimReading(columns, 1_000n);
     },
 
-    async swap(query, key, seen, { owner, token, metadata, untilMs }) {
-      const next = [owner, String(token), untilMs, metadata];
-      const written = seen
+    async swap(query, key, expectedRow, { owner, token, metadata, untilMs }) {
+      const newValues = [owner, String(token), untilMs, metadata];
+      const writtenRows = expectedRow
         ? await query(
             `update ${table} set owner = ?, token = cast(? as integer), expires_at = ?, metadata = ?, acquired_at = ${NOW}
              where lock_key = ? and owner is ? and token = cast(? as integer) and metadata is ? returning 1`,
-            [...next, key, seen.owner, String(seen.token), seen.metadata],
+            [...newValues, key, expectedRow.owner, String(expectedRow.token), expectedRow.metadata],
           )
         : await query(
             `insert into ${table} (owner, token, expires_at, metadata, lock_key, acquired_at)
              values (?, cast(? as integer), ?, ?, ?, ${NOW}) on conflict (lock_key) do nothing returning 1`,
-            [...next, key],
+            [...newValues, key],
           );
-      return written.length === 1;
+      return writtenRows.length === 1;
     },
   };
 }

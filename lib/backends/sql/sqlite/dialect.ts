@@ -1,36 +1,36 @@
 import type { SqlDialect } from '../dialect/sql-dialect.js';
-import { doubleQuoted, partsOf } from '../tables/table-name.js';
+import { doubleQuote, splitTableName } from '../tables/table-name.js';
 import { sqliteClaims } from './claims.js';
-import { BUSY_TIMEOUT_MS, runAlone } from './driver.js';
+import { BUSY_TIMEOUT_MS, runInWriteTransaction } from './driver.js';
 import { sqliteFence } from './fence.js';
 import { sqliteLeases } from './leases.js';
 
 /** SQLite in a file, also shared by several processes of one host (never over a network file system). */
 export const sqliteDialect: SqlDialect = {
-  connections: 1,
+  connectionCount: 1,
 
   hasSchemas: false,
 
-  async prepare(query) {
+  async prepareConnection(query) {
     await query(`pragma busy_timeout = ${BUSY_TIMEOUT_MS}`, []);
     return false;
   },
 
-  quote: doubleQuoted,
+  quote: doubleQuote,
 
-  types: {
-    key: ['text', /^text primary key$/u],
-    owner: ['text', /^text$/u],
+  columnTypes: {
+    key: { sql: 'text', pattern: /^text primary key$/u },
+    owner: { sql: 'text', pattern: /^text$/u },
     // Any type with these letters has the same affinity.
-    token: ['integer', /int/u],
-    time: ['integer', /int/u],
-    metadata: ['text', /text/u],
+    token: { sql: 'integer', pattern: /int/u },
+    time: { sql: 'integer', pattern: /int/u },
+    metadata: { sql: 'text', pattern: /text/u },
   },
 
   tableOptions: { lock: '', fence: '' },
 
-  describe(query, table) {
-    const { name } = partsOf(table);
+  describeColumns(query, table) {
+    const { name } = splitTableName(table);
     return query(
       `select name, lower(type) as type, pk = 1 as primary_key,
          "notnull" and dflt_value is null and not (pk = 1 and lower(type) = 'integer') as required,
@@ -42,15 +42,15 @@ export const sqliteDialect: SqlDialect = {
   },
 
   fence: sqliteFence,
-  runAlone,
-  busy: /^SQLITE_(BUSY|LOCKED)/u,
-  aboutTable: /^SQLITE_ERROR$/u,
+  runSafely: runInWriteTransaction,
+  busyCodes: /^SQLITE_(BUSY|LOCKED)/u,
+  tableErrorCodes: /^SQLITE_ERROR$/u,
   leases: sqliteLeases,
   claims: sqliteClaims,
 
   existingTable: {
-    text: /char|text|clob/u,
+    textTypePattern: /char|text|clob/u,
     updatedAt: /date|time|text/u,
-    writes: () => /^[^]*$/u,
+    getStorablePattern: () => /^[^]*$/u,
   },
 };

@@ -1,6 +1,6 @@
 import { readRows, type Rows } from '../connections/query.js';
 
-/** The driver blocks the event loop while it waits for another process's write lock. The store asks again. */
+/** Milliseconds for which the driver waits for the write lock, blocking the event loop. The store repeats the statement. */
 export const BUSY_TIMEOUT_MS = 1;
 
 /** Returns whether a file's name stands for a database in memory, which belongs to one connection. */
@@ -24,7 +24,7 @@ export interface SqliteDatabase {
  * and then never lets go of the write lock of its next write. Every other process would wait for good. `exec` cleans up
  * behind itself, so it takes the write lock first. Nothing else runs between the steps.
  */
-export function runAlone(client: unknown, sql: string, values: readonly unknown[]): Rows {
+export function runInWriteTransaction(client: unknown, sql: string, values: readonly unknown[]): Rows {
   const database = asSqliteDatabase(client);
   if (/^\s*(select|pragma)\b/iu.test(sql)) return runStatement(database, sql, values);
   database.exec('begin immediate');

@@ -1,7 +1,7 @@
-import { type FenceStatements, tokenIn } from '../dialect/fence-statements.js';
+import { type FenceStatements, parseFenceToken } from '../dialect/fence-statements.js';
 
 export const sqliteFence: FenceStatements = {
-  /** Without values a client may take the write lock in its safest way. */
+  /** Takes the write lock by a `delete` without values, for which a client may use the method that is safest for locks. */
   async raise(query, table, resource, token) {
     await query(`delete from ${table} where 0`, []);
     const rows = await query(
@@ -12,8 +12,8 @@ export const sqliteFence: FenceStatements = {
     return rows.length === 1;
   },
 
-  async newest(query, table, resource) {
+  async readNewestToken(query, table, resource) {
     const [row] = await query(`select cast(token as text) as token from ${table} where resource = ?`, [resource]);
-    return tokenIn(row);
+    return parseFenceToken(row);
   },
 };

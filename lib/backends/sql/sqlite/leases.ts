@@ -1,128 +1,139 @@
 import { packMetadata, pause, systemClock } from '../../../core/index.js';
-import { KEYS_A_PAGE, keyPages } from '../dialect/key-pages.js';
-import { readRefusal, readState } from '../dialect/refusal.js';
-import { type LeaseColumns, type LeaseStatements, namesOf } from '../dialect/lease-statements.js';
+import { KEYS_PER_PAGE, readKeyPages } from '../dialect/key-pages.js';
+import { parseRefusal, parseState } from '../dialect/refusal.js';
+import { type LeaseColumns, type LeaseStatements, listColumnNames } from '../dialect/lease-statements.js';
 import { NOW } from './clock.js';
 
-/** Number of rows that the reaper looks at in one round: a few milliseconds. */
-const LOOKED_AT_ONCE = 2_000;
+/** Number of rows that the reaper reads in one round, which takes a few milliseconds. */
+const REAPED_SLICE_SIZE = 2_000;
 
-const TICK_MS = 1;
-/** Ticks of the clock to wait for, before it is taken for one that was set back. */
-const TICKS = 3;
+const CLOCK_TICK_MS = 1;
+/** Maximum number of ticks to wait for the clock to pass a token. A clock that has not passed it then was set back. */
+const MAX_CLOCK_TICKS = 3;
 
 export function sqliteLeases(columns: LeaseColumns): LeaseStatements {
-  const { rows, updatedAt, existing, ...its } = columns;
-  const isOurs = `${its.key} = ? and ${its.owner} = ?`;
-  const { now, since, isOver } = existing ? ofOlderPrograms(columns, existing.abandonedAfterMs) : ofOurs(columns);
-  const written = updatedAt === undefined ? [] : [updatedAt];
-  let reapedUpTo = '';
+  const { table, updatedAt, existing, ...columnNames } = columns;
+  const isOwnRowSql = `${columnNames.key} = ? and ${columnNames.owner} = ?`;
+  const { nowSql, sinceSql, isOverSql } = existing
+    ? createExistingTableSql(columns, existing.abandonedAfterMs)
+    : createOwnTableSql(columns);
+  const updatedAtColumns = updatedAt === undefined ? [] : [updatedAt];
+  let lastReapedKey = '';
   return {
-    /** Not even tried where somebody has the key: each insert that conflicts may use up a number of the row's. */
+    /** Does not insert a held key: each insert that conflicts may use up a number of the row's counter. */
     async tryAcquire(query, { key, owner, ttlMs, metadata }) {
       const [granted] = await query(
-        `insert into ${rows} as held (${namesOf(columns)})
-         select ?, ?, ${NOW} * 1000, ${NOW} + ?, ? ${written.map(() => `, ${now}`).join('')}
-         where not exists (select 1 from ${rows} as other where ${its.key} = ? and not (other.${its.owner} = ? or ${isOver('other')}))
-         on conflict (${its.key}) do update set
-           ${its.token} = case when held.${its.owner} = excluded.${its.owner} and held.${its.expiresAt} > ${NOW} then held.${its.token} else max(coalesce(held.${its.token}, 0) + 1, excluded.${its.token}) end,
-           ${[its.owner, its.expiresAt, its.metadata, ...written].map((column) => `${column} = excluded.${column}`).join(', ')}
-         where held.${its.owner} = excluded.${its.owner} or ${isOver('held')}
-         returning cast(${its.token} as text) as token`,
+        `insert into ${table} as held (${listColumnNames(columns)})
+         select ?, ?, ${NOW} * 1000, ${NOW} + ?, ? ${updatedAtColumns.map(() => `, ${nowSql}`).join('')}
+         where not exists (select 1 from ${table} as other where ${columnNames.key} = ? and not (other.${columnNames.owner} = ? or ${isOverSql('other')}))
+         on conflict (${columnNames.key}) do update set
+           ${columnNames.token} = case when held.${columnNames.owner} = excluded.${columnNames.owner} and held.${columnNames.expiresAt} > ${NOW} then held.${columnNames.token} else max(coalesce(held.${columnNames.token}, 0) + 1, excluded.${columnNames.token}) end,
+           ${[columnNames.owner, columnNames.expiresAt, columnNames.metadata, ...updatedAtColumns].map((column) => `${column} = excluded.${column}`).join(', ')}
+         where held.${columnNames.owner} = excluded.${columnNames.owner} or ${isOverSql('held')}
+         returning cast(${columnNames.token} as text) as token`,
         [key, owner, ttlMs, packMetadata(metadata), key, owner],
       );
       const token = granted?.['token'];
       if (typeof token === 'string') return { acquired: true, fencingToken: BigInt(token) };
       const [row] = await query(
-        `select ${its.metadata} as metadata, iif(${its.expiresAt} is null, ${its.owner}, null) as stranger,
-           max(${its.expiresAt} - ${NOW}, 0) as remaining, ${since} as since
-         from ${rows} where ${its.key} = ?`,
+        `select ${columnNames.metadata} as metadata, iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as stranger,
+           max(${columnNames.expiresAt} - ${NOW}, 0) as remaining, ${sinceSql} as since
+         from ${table} where ${columnNames.key} = ?`,
         [key],
       );
-      return readRefusal(row);
+      return parseRefusal(row);
     },
 
     async renew(query, { key, owner, ttlMs }) {
-      const touched = existing ? written.map((column) => `, ${column} = ${now}`).join('') : '';
-      const renewed = await query(
-        `update ${rows} set ${its.expiresAt} = ${NOW} + ? ${touched} where ${isOurs} and ${its.expiresAt} > ${NOW} returning 1`,
+      const setUpdatedAtSql = existing ? updatedAtColumns.map((column) => `, ${column} = ${nowSql}`).join('') : '';
+      const renewedRows = await query(
+        `update ${table} set ${columnNames.expiresAt} = ${NOW} + ? ${setUpdatedAtSql} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW} returning 1`,
         [ttlMs, key, owner],
       );
-      return renewed.length === 1;
+      return renewedRows.length === 1;
     },
 
-    /** The clock counts milliseconds: within the same one, the next token could be that of a deleted row again. */
+    /** Deletes a row only after the clock has passed its token: the next token could otherwise be the same one again. */
     async release(query, { key, owner }) {
-      for (let tick = 0; tick < (existing ? TICKS : 0); tick += 1) {
-        const gone = await query(`delete from ${rows} where ${isOurs} and ${its.token} < ${NOW} * 1000 returning 1`, [
-          key,
-          owner,
-        ]);
-        if (gone.length === 1) return true;
-        const [row] = await query(`select 1 as held from ${rows} where ${isOurs}`, [key, owner]);
+      for (let tick = 0; tick < (existing ? MAX_CLOCK_TICKS : 0); tick += 1) {
+        const deletedRows = await query(
+          `delete from ${table} where ${isOwnRowSql} and ${columnNames.token} < ${NOW} * 1000 returning 1`,
+          [key, owner],
+        );
+        if (deletedRows.length === 1) return true;
+        const [row] = await query(`select 1 as held from ${table} where ${isOwnRowSql}`, [key, owner]);
         if (!row) return false;
-        await pause(systemClock, TICK_MS);
+        await pause(systemClock, CLOCK_TICK_MS);
       }
-      const free = existing ? '' : `, ${its.owner} = null, ${its.metadata} = null`;
-      const freed = await query(`update ${rows} set ${its.expiresAt} = ${NOW} ${free} where ${isOurs} returning 1`, [
-        key,
-        owner,
-      ]);
-      return freed.length === 1;
+      const clearOwnerSql = existing ? '' : `, ${columnNames.owner} = null, ${columnNames.metadata} = null`;
+      const freedRows = await query(
+        `update ${table} set ${columnNames.expiresAt} = ${NOW} ${clearOwnerSql} where ${isOwnRowSql} returning 1`,
+        [key, owner],
+      );
+      return freedRows.length === 1;
     },
 
     async isHeldBy(query, { key, owner }) {
-      const held = await query(`select 1 from ${rows} where ${isOurs} and ${its.expiresAt} > ${NOW}`, [key, owner]);
-      return held.length === 1;
+      const heldRows = await query(
+        `select 1 from ${table} where ${isOwnRowSql} and ${columnNames.expiresAt} > ${NOW}`,
+        [key, owner],
+      );
+      return heldRows.length === 1;
     },
 
     async look(query, key) {
       const [row] = await query(
-        `select ${its.owner} as owner, cast(${its.token} as text) as token, ${its.metadata} as metadata, ${since} as since,
-           iif(${its.expiresAt} is null, ${its.owner}, null) as stranger, max(${its.expiresAt} - ${NOW}, 0) as remaining
-         from ${rows} as held where ${its.key} = ? and not (${isOver('held')})`,
+        `select ${columnNames.owner} as owner, cast(${columnNames.token} as text) as token, ${columnNames.metadata} as metadata, ${sinceSql} as since,
+           iif(${columnNames.expiresAt} is null, ${columnNames.owner}, null) as stranger, max(${columnNames.expiresAt} - ${NOW}, 0) as remaining
+         from ${table} as held where ${columnNames.key} = ? and not (${isOverSql('held')})`,
         [key],
       );
-      return readState(row);
+      return parseState(row);
     },
 
     keys(query, prefix) {
-      const page = (comparison: string): string => `select ${its.key} as name from ${rows} as held
-        where ${its.key} ${comparison} ? and substr(${its.key}, 1, length(?)) = ? and not (${isOver('held')})
-        order by ${its.key} limit ${KEYS_A_PAGE}`;
-      return keyPages(
+      const selectPageSql = (comparison: string): string => `select ${columnNames.key} as name from ${table} as held
+        where ${columnNames.key} ${comparison} ? and substr(${columnNames.key}, 1, length(?)) = ? and not (${isOverSql('held')})
+        order by ${columnNames.key} limit ${KEYS_PER_PAGE}`;
+      return readKeyPages(
         prefix,
-        (comparison, name) => query(page(comparison), [name, prefix, prefix]),
+        (comparison, name) => query(selectPageSql(comparison), [name, prefix, prefix]),
         (name) => name,
       );
     },
 
-    /** The driver blocks the event loop, so each round looks at some rows only, and the next one goes on behind them. */
+    /** Reads one slice of the rows in each round, because the driver blocks the event loop. The next round goes on behind it. */
     async reap(query, idleMs) {
-      const slice = `select ${its.key} as name from ${rows} where ${its.key} > ? order by ${its.key} limit 1 offset ${LOOKED_AT_ONCE}`;
-      const from = reapedUpTo;
-      const [next] = await query(slice, [from]);
-      const isIdle = `${its.key} > ? and ${its.expiresAt} < ${NOW} - ?`;
-      if (next) await query(`delete from ${rows} where ${isIdle} and ${its.key} <= ?`, [from, idleMs, next['name']]);
-      else await query(`delete from ${rows} where ${isIdle}`, [from, idleMs]);
-      reapedUpTo = typeof next?.['name'] === 'string' ? next['name'] : '';
-      return next !== undefined;
+      const selectSliceEndSql = `select ${columnNames.key} as name from ${table} where ${columnNames.key} > ? order by ${columnNames.key} limit 1 offset ${REAPED_SLICE_SIZE}`;
+      const startKey = lastReapedKey;
+      const [sliceEnd] = await query(selectSliceEndSql, [startKey]);
+      const isIdleSql = `${columnNames.key} > ? and ${columnNames.expiresAt} < ${NOW} - ?`;
+      if (sliceEnd)
+        await query(`delete from ${table} where ${isIdleSql} and ${columnNames.key} <= ?`, [
+          startKey,
+          idleMs,
+          sliceEnd['name'],
+        ]);
+      else await query(`delete from ${table} where ${isIdleSql}`, [startKey, idleMs]);
+      lastReapedKey = typeof sliceEnd?.['name'] === 'string' ? sliceEnd['name'] : '';
+      return sliceEnd !== undefined;
     },
   };
 }
 
-/** The present time in `updatedAt`, how it is read, and whether a row counts no more. */
-function ofOurs({ owner, expiresAt }: LeaseColumns) {
-  const isOver = (row: string): string => `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW}`;
-  return { now: NOW, since: 'acquired_at', isOver };
+/** Returns the SQL of a table that this library created: its times, and the condition for an expired lease. */
+function createOwnTableSql({ owner, expiresAt }: LeaseColumns) {
+  const isOverSql = (row: string): string => `${row}.${owner} is null or ${row}.${expiresAt} <= ${NOW}`;
+  return { nowSql: NOW, sinceSql: 'acquired_at', isOverSql };
 }
 
-function ofOlderPrograms({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
-  const isAbandoned = (row: string): string =>
+/** Returns the SQL of a table that older programs use, too. */
+function createExistingTableSql({ expiresAt, updatedAt }: LeaseColumns, abandonedAfterMs: number) {
+  const isAbandonedSql = (row: string): string =>
     Number.isFinite(abandonedAfterMs) && updatedAt !== undefined
       ? `julianday(${row}.${updatedAt}) < julianday('now') - ${abandonedAfterMs} / 86400000.0`
       : '0';
-  const isOver = (row: string): string => `coalesce(${row}.${expiresAt} <= ${NOW}, ${isAbandoned(row)}, 0)`;
-  const since = updatedAt === undefined ? 'null' : `(julianday(${updatedAt}) - 2440587.5) * 86400000`;
-  return { now: 'current_timestamp', since, isOver };
+  const isOverSql = (row: string): string => `coalesce(${row}.${expiresAt} <= ${NOW}, ${isAbandonedSql(row)}, 0)`;
+  const sinceSql = updatedAt === undefined ? 'null' : `(julianday(${updatedAt}) - 2440587.5) * 86400000`;
+  return { nowSql: 'current_timestamp', sinceSql, isOverSql };
 }

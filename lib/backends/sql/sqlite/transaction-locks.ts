@@ -1,23 +1,26 @@
 import { pause, systemClock } from '../../../core/index.js';
-import { codesIn } from '../connections/client-error.js';
+import { findErrorCodes } from '../connections/client-error.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
 
 const RETRY_MS = 10;
 
-/** By name or number. A transaction that has read before another one wrote can never write, and has a code of its own. */
-const BUSY = /^(SQLITE_(BUSY|LOCKED)|[56])$/u;
+/**
+ * Codes for a file that another connection writes: a name or a number. They exclude the code for a transaction that has
+ * read before another one wrote, and that can never write.
+ */
+const BUSY_CODE_PATTERN = /^(SQLITE_(BUSY|LOCKED)|[56])$/u;
 
 export const sqliteTransactionLocks: TransactionLocks = {
   async lock(query, table, _key, waitMs) {
-    const endsAt = systemClock.now() + waitMs;
+    const deadlineMs = systemClock.now() + waitMs;
     for (;;) {
       try {
         await query(`delete from ${table} where 0`, []);
         return true;
       } catch (error) {
-        if (!codesIn(error).some((code) => BUSY.test(code))) throw error;
+        if (!findErrorCodes(error).some((code) => BUSY_CODE_PATTERN.test(code))) throw error;
       }
-      if (systemClock.now() >= endsAt) return false;
+      if (systemClock.now() >= deadlineMs) return false;
       await pause(systemClock, RETRY_MS);
     }
   },

@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 
 /**
- * A key's name in the server's own table of locks: SHA-256 of its scope and of the key. Any shorter hash, such
- * as PostgreSQL's 32-bit `hashtext`, has collisions after tens of thousands of keys.
+ * Returns the SHA-256 of a scope and a key, for the name of a lock on the server. A short hash, such as PostgreSQL's 32-bit
+ * `hashtext`, has collisions after tens of thousands of keys.
  */
-function digest(scope: string, key: string): Buffer {
+function hashKey(scope: string, key: string): Buffer {
   return createHash('sha256').update(`${scope}\0${key}`).digest();
 }
 
-/** For `pg_try_advisory_lock(bigint)`: the first 64 bits, signed. */
-export function advisoryLockId(scope: string, key: string): bigint {
-  return digest(scope, key).readBigInt64BE();
+/** Returns the id of an advisory lock of PostgreSQL: the first 64 bits of the hash, as a signed number. */
+export function getAdvisoryLockId(scope: string, key: string): bigint {
+  return hashKey(scope, key).readBigInt64BE();
 }
 
-/** For `GET_LOCK`, whose names have at most 64 characters and ignore case. */
-export function userLockName(scope: string, key: string): string {
-  return `ndl:${digest(scope, key).toString('hex').slice(0, 60)}`;
+/** Returns a name for `GET_LOCK`, which takes at most 64 characters and ignores case. */
+export function getUserLockName(scope: string, key: string): string {
+  return `ndl:${hashKey(scope, key).toString('hex').slice(0, 60)}`;
 }

@@ -1,34 +1,37 @@
 import { refuseOption } from '../../../core/index.js';
 import type { SqlDialect } from '../dialect/sql-dialect.js';
 
-const IDENTIFIER = /^[A-Za-z_][\w$]{0,62}$/u;
-const PLAIN = 'a plain identifier (letters, digits, "_", at most 63)';
+const IDENTIFIER_PATTERN = /^[A-Za-z_][\w$]{0,62}$/u;
+const IDENTIFIER_DESCRIPTION = 'a plain identifier (letters, digits, "_", at most 63)';
 
-/** How a database names tables. */
+/** Naming of tables in a database. */
 interface TableNaming {
   readonly dialect: Pick<SqlDialect, 'quote' | 'hasSchemas'>;
   readonly schema: string | undefined;
 }
 
-/** @throws LockConfigurationError for what may be no name, or another one for another server */
+/** @throws LockConfigurationError for a value that is no plain identifier, which all servers read in the same way */
 export function assertIdentifier(option: string, name: unknown): asserts name is string {
-  if (typeof name === 'string' && IDENTIFIER.test(name)) return;
-  refuseOption(option, `must be ${PLAIN}; it was ${JSON.stringify(name)}`);
+  if (typeof name === 'string' && IDENTIFIER_PATTERN.test(name)) return;
+  refuseOption(option, `must be ${IDENTIFIER_DESCRIPTION}; it was ${JSON.stringify(name)}`);
 }
 
 /** The name may begin with a schema (on MySQL: a database): `app.locks`. */
 export function assertTableName(name: unknown): asserts name is string {
   const parts = typeof name === 'string' ? name.split('.') : [];
-  if (parts.length > 0 && parts.length <= 2 && parts.every((part) => IDENTIFIER.test(part))) return;
-  refuseOption('tableName', `must be ${PLAIN}, or a schema's, a dot and one in it; it was ${JSON.stringify(name)}`);
+  if (parts.length > 0 && parts.length <= 2 && parts.every((part) => IDENTIFIER_PATTERN.test(part))) return;
+  refuseOption(
+    'tableName',
+    `must be ${IDENTIFIER_DESCRIPTION}, or a schema's, a dot and one in it; it was ${JSON.stringify(name)}`,
+  );
 }
 
 /**
- * The table as statements have it: quoted as it is written, in the schema that it names, or else in the default one.
- * @throws LockConfigurationError for what is no name, and for a schema on SQLite, where each connection has names of its
- * own for other files
+ * Returns the table's quoted name, in the schema that the name contains, or else in the default schema.
+ * @throws LockConfigurationError for a value that is no name, and for a schema on SQLite, where each connection has schemas
+ * of its own
  */
-export function quotedTable({ dialect, schema: defaultSchema }: TableNaming, name: string): string {
+export function quoteTable({ dialect, schema: defaultSchema }: TableNaming, name: string): string {
   assertTableName(name);
   const [first = name, second] = name.split('.');
   if (second !== undefined && !dialect.hasSchemas) {
@@ -39,28 +42,28 @@ export function quotedTable({ dialect, schema: defaultSchema }: TableNaming, nam
   return schema === undefined ? table : `${dialect.quote(schema)}.${table}`;
 }
 
-/** As the standard quotes a name. */
-export function doubleQuoted(name: string): string {
+/** Quotes a name as the SQL standard does. */
+export function doubleQuote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** As MySQL quotes a name, in every SQL mode. */
-export function backQuoted(name: string): string {
+/** Quotes a name as MySQL does in every SQL mode. */
+export function backQuote(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``;
 }
 
-/** A text in a statement of PostgreSQL, whatever the session takes a backslash for. */
-export function quotedText(text: string): string {
+/** Quotes a text for a statement of PostgreSQL, whatever a backslash means in the session. */
+export function quoteText(text: string): string {
   return `E'${text.replaceAll('\\', '\\\\').replaceAll("'", "''")}'`;
 }
 
-/** As people write it, of a quoted table. */
-export function plainTable(table: string): string {
+/** Returns the name of a quoted table without quotes, for messages. */
+export function unquoteTable(table: string): string {
   return table.replaceAll(/["`]/gu, '');
 }
 
-/** The parts of a quoted table, where no schema but a plain identifier is possible. */
-export function partsOf(table: string): { readonly schema: string | null; readonly name: string } {
-  const [first = '', second] = plainTable(table).split('.');
+/** Returns schema and name of a quoted table whose schema is a plain identifier. */
+export function splitTableName(table: string): { readonly schema: string | null; readonly name: string } {
+  const [first = '', second] = unquoteTable(table).split('.');
   return second === undefined ? { schema: null, name: first } : { schema: first, name: second };
 }

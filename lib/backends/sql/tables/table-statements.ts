@@ -2,8 +2,8 @@ import { LockConfigurationError, shownOption } from '../../../core/index.js';
 import { mysqlDialect } from '../mysql/dialect.js';
 import { postgresDialect } from '../postgres/dialect.js';
 import { sqliteDialect } from '../sqlite/dialect.js';
-import { createTable, DEFAULT_FENCE_TABLE, DEFAULT_LOCK_TABLE } from './lock-table.js';
-import { quotedTable } from './table-name.js';
+import { createTableSql, DEFAULT_FENCE_TABLE, DEFAULT_LOCK_TABLE } from './lock-table.js';
+import { quoteTable } from './table-name.js';
 
 const DIALECTS = { postgres: postgresDialect, mysql: mysqlDialect, sqlite: sqliteDialect };
 
@@ -26,10 +26,13 @@ export function tableStatements(
 ): string[] {
   const dialect = Object.hasOwn(DIALECTS, database) ? DIALECTS[database] : undefined;
   if (!dialect) {
-    const known = Object.keys(DIALECTS).join(', ');
-    throw new LockConfigurationError(`database must be one of ${known}; it was ${shownOption(database)}`, 'database');
+    const knownDatabases = Object.keys(DIALECTS).join(', ');
+    throw new LockConfigurationError(
+      `database must be one of ${knownDatabases}; it was ${shownOption(database)}`,
+      'database',
+    );
   }
-  const home = { dialect, schema: undefined };
+  const tableContext = { dialect, schema: undefined };
   const schemas = new Set(
     [lock, fence].filter((name) => name.includes('.')).map((name) => name.split('.', 1)[0] ?? ''),
   );
@@ -37,7 +40,7 @@ export function tableStatements(
     ...(database === 'postgres'
       ? Array.from(schemas, (name) => `create schema if not exists ${dialect.quote(name)}`)
       : []),
-    createTable(dialect, quotedTable(home, lock), 'lock'),
-    createTable(dialect, quotedTable(home, fence), 'fence'),
+    createTableSql(dialect, quoteTable(tableContext, lock), 'lock'),
+    createTableSql(dialect, quoteTable(tableContext, fence), 'fence'),
   ];
 }

@@ -1,4 +1,4 @@
-import { codesIn } from '../connections/client-error.js';
+import { findErrorCodes } from '../connections/client-error.js';
 import { readRows } from '../connections/query.js';
 import { runStatement, type SqliteDatabase } from '../sqlite/driver.js';
 import type { SqlTransaction } from './sql-transaction.js';
@@ -9,7 +9,7 @@ interface PgClient {
   getTransactionStatus?(): string | null;
 }
 
-/** The transaction of a client of `pg`, after `begin`. A pool's `query` is none: each statement has another connection. */
+/** Returns the transaction of a client of `pg`, after `begin`. A pool has none: each statement has another connection. */
 export function fromPg(client: PgClient): SqlTransaction {
   const query: SqlTransaction['query'] = async (sql, values) => readRows((await client.query(sql, [...values])).rows);
   const isActive = async (): Promise<boolean> => {
@@ -23,7 +23,7 @@ interface Mysql2Connection {
   query(sql: string, values?: unknown[]): Promise<unknown>;
 }
 
-/** The transaction of a connection of `mysql2/promise`, after `beginTransaction`. */
+/** Returns the transaction of a connection of `mysql2/promise`, after `beginTransaction`. */
 export function fromMysql2(connection: Mysql2Connection): SqlTransaction {
   const query: SqlTransaction['query'] = async (sql, values) => readRows(await connection.query(sql, [...values]));
   return { database: 'mysql', query, isActive: () => canSetSavepoint(query) };
@@ -37,14 +37,14 @@ interface OpenSqlite extends Omit<SqliteDatabase, 'close'> {
 }
 
 /**
- * The transaction of a database of `better-sqlite3`, `libsql` or `node:sqlite`, after `begin`. With `begin immediate` it
- * has the file's only write lock already.
+ * Returns the transaction of a database of `better-sqlite3`, `libsql` or `node:sqlite`, after `begin`. After `begin
+ * immediate`, the transaction has the file's only write lock already.
  */
 export function fromSqlite(database: OpenSqlite): SqlTransaction {
   return {
     database: 'sqlite',
     async query(sql, values) {
-      // A prepared statement of libsql 0.5 that meets another process's lock stays unfinished: see `runAlone`.
+      // A prepared statement of libsql 0.5 that meets another process's lock stays unfinished: see `runInWriteTransaction`.
       if (values.length > 0 || /^\s*select\b/iu.test(sql)) return runStatement(database, sql, values);
       database.exec(sql);
       return [];
@@ -53,14 +53,14 @@ export function fromSqlite(database: OpenSqlite): SqlTransaction {
   };
 }
 
-/** Outside of a transaction PostgreSQL refuses a savepoint, and MySQL forgets it at once. */
+/** Resolves to whether a transaction is open: without one, PostgreSQL refuses a savepoint, and MySQL forgets it at once. */
 async function canSetSavepoint(query: SqlTransaction['query']): Promise<boolean> {
   try {
     await query('savepoint nestjs_distributed_lock', []);
     await query('release savepoint nestjs_distributed_lock', []);
     return true;
   } catch (error) {
-    if (codesIn(error).some((code) => /^(25P01|3B001|ER_SP_DOES_NOT_EXIST)$/u.test(code))) return false;
+    if (findErrorCodes(error).some((code) => /^(25P01|3B001|ER_SP_DOES_NOT_EXIST)$/u.test(code))) return false;
     throw error;
   }
 }

@@ -8,8 +8,8 @@ export interface FenceOptions {
   tableName?: string;
 }
 
-/** Stale reads are warned of once in a process. */
-const SOURCE = {};
+/** Source of warnings of stale reads: there is one warning in a process. */
+const WARNING_SOURCE = {};
 
 /**
  * Raises the fence of a resource to the lock's token, in a transaction that the application has begun. A former holder of
@@ -33,5 +33,5 @@ export async function fence(
   assertKey(resource);
   assertToken('fence()', lock);
   const { query, fence: statements, table } = await openTransaction('fence()', tx, tableName);
-  await raiseFence({ query, statements, table, isJoined: true, source: SOURCE }, resource, lock);
+  await raiseFence({ query, statements, table, isJoined: true, source: WARNING_SOURCE }, resource, lock);
 }

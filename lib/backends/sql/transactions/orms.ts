@@ -10,10 +10,10 @@ interface TypeOrmManager {
   readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined;
 }
 
-/** The transaction of an `EntityManager` of TypeORM, inside of `dataSource.transaction`. */
+/** Returns the transaction of an `EntityManager` of TypeORM, inside of `dataSource.transaction`. */
 export function fromTypeOrm(manager: TypeOrmManager): SqlTransaction {
   return {
-    database: sqlNameOf(manager.connection.options.type),
+    database: getSqlName(manager.connection.options.type),
     query: async (sql, values) => readRows(await manager.query(sql, [...values])),
     isActive: () => manager.queryRunner?.isTransactionActive === true,
   };
@@ -23,7 +23,7 @@ interface PrismaTransaction {
   $queryRawUnsafe(sql: string, ...values: unknown[]): Promise<unknown>;
 }
 
-/** The interactive transaction of Prisma: the `tx` of `prisma.$transaction(async (tx) => …)`. */
+/** Returns the interactive transaction of Prisma: the `tx` of `prisma.$transaction(async (tx) => …)`. */
 export function fromPrisma(tx: PrismaTransaction, database: SqlName): SqlTransaction {
   return {
     database,
@@ -42,8 +42,8 @@ interface KyselyTransaction {
 }
 
 /**
- * The transaction of Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. Kysely does not tell when it is
- * over, unless it is a controlled one.
+ * Returns the transaction of Kysely: the `trx` of `db.transaction().execute(async (trx) => …)`. Kysely tells only of a
+ * controlled transaction when it is over.
  */
 export function fromKysely(trx: KyselyTransaction, database: SqlName): SqlTransaction {
   return {
@@ -56,7 +56,7 @@ export function fromKysely(trx: KyselyTransaction, database: SqlName): SqlTransa
         queryId,
         query: { kind: 'RawNode', sqlFragments: [sql], parameters: [] },
       };
-      return rowsIn(await callMethod(trx, 'executeQuery', compiled));
+      return getRows(await callMethod(trx, 'executeQuery', compiled));
     },
     isActive: () => trx.isTransaction && trx.isCommitted !== true && trx.isRolledBack !== true,
   };
@@ -69,13 +69,13 @@ interface KnexTransaction {
   raw(sql: string, bindings: never): PromiseLike<unknown>;
 }
 
-/** The transaction of Knex: the `trx` of `knex.transaction(async (trx) => …)`. */
+/** Returns the transaction of Knex: the `trx` of `knex.transaction(async (trx) => …)`. */
 export function fromKnex(trx: KnexTransaction): SqlTransaction {
   return {
-    database: sqlNameOf(String(trx.client.dialect)),
+    database: getSqlName(String(trx.client.dialect)),
     async query(text, parameters) {
-      const { texts, values } = partsOf(text, parameters);
-      return rowsIn(await callMethod(trx, 'raw', texts.join('?'), values));
+      const { texts, values } = splitAtPlaceholders(text, parameters);
+      return getRows(await callMethod(trx, 'raw', texts.join('?'), values));
     },
     isActive: () => trx.isTransaction === true && trx.isCompleted?.() !== true,
   };
@@ -91,26 +91,26 @@ interface Sequelize {
   getDialect(): string;
 }
 
-/** Statements that begin as a query does, and those for which MariaDB changes a setting. */
-const READS = /^[^(]*\b(select|show)\b/u;
+/** Pattern of queries, also behind `set statement … for` of MariaDB. */
+const QUERY_PATTERN = /^[^(]*\b(select|show)\b/u;
 
-/** The managed transaction of Sequelize: that of `sequelize.transaction(async (transaction) => …)`. */
+/** Returns the managed transaction of Sequelize: that of `sequelize.transaction(async (transaction) => …)`. */
 export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransaction): SqlTransaction {
   return {
-    database: sqlNameOf(sequelize.getDialect()),
+    database: getSqlName(sequelize.getDialect()),
     async query(text, parameters) {
-      const { texts, values } = partsOf(text, parameters);
+      const { texts, values } = splitAtPlaceholders(text, parameters);
       const sql = texts.reduce((before, after, index) => `${before}$${index}${after}`);
       const options = {
         ...(values.length > 0 && { bind: values }),
-        // The newer versions of the driver `mariadb` freeze the rows of what Sequelize does not know for a query.
-        ...(READS.test(text) && { type: 'SELECT' }),
+        // Newer versions of the driver `mariadb` freeze the rows of statements that Sequelize does not take for queries.
+        ...(QUERY_PATTERN.test(text) && { type: 'SELECT' }),
         transaction,
         logging: false,
       };
       return readRows(await callMethod(sequelize, 'query', sql, options));
     },
-    // Its types lack the field.
+    // Sequelize's types lack the field `finished`.
     isActive: () => Reflect.get(transaction, 'finished') === undefined,
   };
 }
@@ -119,37 +119,40 @@ export function fromSequelize(sequelize: Sequelize, transaction: SequelizeTransa
 type SqlTag = (strings: TemplateStringsArray, ...values: never[]) => unknown;
 
 /**
- * The transaction of Drizzle: the `tx` of `db.transaction(async (tx) => …)`. Drizzle does not tell when it is over.
+ * Returns the transaction of Drizzle: the `tx` of `db.transaction(async (tx) => …)`. Drizzle does not tell when it is over.
  * @param sql the tag that `drizzle-orm` exports
  */
 export function fromDrizzle(tx: object, sql: SqlTag, database: SqlName): SqlTransaction {
   return {
     database,
     async query(text, parameters) {
-      const { texts, values } = partsOf(text, parameters);
+      const { texts, values } = splitAtPlaceholders(text, parameters);
       const statement: unknown = Reflect.apply(sql, undefined, [Object.assign([...texts], { raw: texts }), ...values]);
-      return rowsIn(await callMethod(tx, 'execute' in tx ? 'execute' : 'all', statement));
+      return getRows(await callMethod(tx, 'execute' in tx ? 'execute' : 'all', statement));
     },
     isActive: () => typeof Reflect.get(tx, 'rollback') === 'function',
   };
 }
 
-/** Calls a method of a client, whose own types would make the client's package a dependency. */
+/** Calls a method of a client by its name, because the client's types would make its package a dependency. */
 async function callMethod(client: object, name: string, ...args: readonly unknown[]): Promise<unknown> {
   const method: unknown = Reflect.get(client, name);
   if (typeof method === 'function') return Reflect.apply(method, client, args);
   throw new LockConfigurationError(`the client of this transaction has no method ${name}`, 'tx');
 }
 
-/** Takes a statement apart at its placeholders. The name of a table may have a `$` within. */
-function partsOf(sql: string, values: readonly unknown[]): { readonly texts: string[]; readonly values: unknown[] } {
+/** Splits a statement at its placeholders, and puts the values in their order. Names of tables may contain a `$`. */
+function splitAtPlaceholders(
+  sql: string,
+  values: readonly unknown[],
+): { readonly texts: string[]; readonly values: unknown[] } {
   const texts = sql.split(/(?<![\w$])\$\d+|\?/u);
   const numbers = [...sql.matchAll(/(?<![\w$])\$(\d+)/gu)].map(([, number]) => Number(number) - 1);
   return { texts, values: numbers.length > 0 ? numbers.map((index) => values[index]) : [...values] };
 }
 
-/** `pg` answers with an object that has rows, and others with the rows. */
-function rowsIn(result: unknown): Rows {
+/** Returns the rows in a client's answer: `pg` returns an object with rows, other clients return the rows. */
+function getRows(result: unknown): Rows {
   const isObject = typeof result === 'object' && result !== null && !Array.isArray(result);
   return readRows(isObject && 'rows' in result ? result.rows : result);
 }
@@ -158,7 +161,7 @@ function rowsIn(result: unknown): Rows {
  * Finds the database by the name that a client has for it.
  * @throws LockConfigurationError for an unknown one
  */
-function sqlNameOf(name: string): SqlName {
+function getSqlName(name: string): SqlName {
   if (/^(postgres|pg)/u.test(name)) return 'postgres';
   if (/^(mysql|mariadb)/u.test(name)) return 'mysql';
   if (/sqlite/u.test(name)) return 'sqlite';

@@ -3,21 +3,21 @@ import type { Query } from '../connections/query.js';
 import type { FenceStatements } from '../dialect/fence-statements.js';
 import { hasWarnedOfSnapshots, warnOfStaleSnapshot } from './stale-snapshot.js';
 
-/** A lock, or what another process sent of one. */
+/** A lock, or the token of a lock that another process sent. */
 export interface Fencing {
   readonly fencingToken: bigint;
-  /** See `LockHandle.share`. */
+  /** Share of the key; absent for an exclusive lock. See `LockHandle.share`. */
   readonly share?: Share | undefined;
 }
 
-/** A transaction, and where its fences are. */
+/** A transaction, and the table and statements of its fences. */
 export interface FenceTransaction {
   readonly query: Query;
   readonly statements: FenceStatements;
   readonly table: string;
   /** Whether the application began the transaction, and may have read in it before its lock was acquired. */
   readonly isJoined: boolean;
-  /** Stale reads are warned of once for each of these. */
+  /** Object for which a warning of stale reads is given once, such as a data source. */
   readonly source: object;
 }
 
@@ -28,26 +28,28 @@ export interface FenceTransaction {
  */
 export async function raiseFence(transaction: FenceTransaction, resource: string, lock: Fencing): Promise<void> {
   const { statements, table, isJoined, source } = transaction;
-  const query = (isJoined && (await statements.seeingPresent?.(transaction.query))) || transaction.query;
-  const isLooking = isJoined && !hasWarnedOfSnapshots(source);
-  const isSnapshotOlder = isLooking && (await statements.isSnapshotOlder?.(query, table, resource));
-  // Without a row there would be nothing to keep others from raising.
+  const query = (isJoined && (await statements.prepareCurrentReads?.(transaction.query))) || transaction.query;
+  const checksSnapshot = isJoined && !hasWarnedOfSnapshots(source);
+  const isSnapshotStale = checksSnapshot && (await statements.isSnapshotStale?.(query, table, resource));
+  // A share raises the fence to 0, which inserts a missing row: only a row can keep others from raising the fence.
   const isRaised = await statements.raise(query, table, resource, lock.share ? 0n : lock.fencingToken);
-  const newest = isRaised ? undefined : await statements.newest(query, table, resource, lock.share !== undefined);
-  const isStale = lock.share && newest !== undefined ? newest > lock.fencingToken : !isRaised;
-  if (isStale) throw new StaleFenceError(resource, { token: lock.fencingToken, newest });
-  if (isSnapshotOlder === true) warnOfStaleSnapshot(source, resource);
+  const newestToken = isRaised
+    ? undefined
+    : await statements.readNewestToken(query, table, resource, lock.share !== undefined);
+  const isStale = lock.share && newestToken !== undefined ? newestToken > lock.fencingToken : !isRaised;
+  if (isStale) throw new StaleFenceError(resource, { token: lock.fencingToken, newest: newestToken });
+  if (isSnapshotStale === true) warnOfStaleSnapshot(source, resource);
 }
 
-const LARGEST_TOKEN = 2n ** 63n - 1n;
+const MAX_TOKEN = 2n ** 63n - 1n;
 
 /**
- * Not every caller has a compiler, and a missing token must not pass for an old one.
- * @throws LockConfigurationError for what is no lock
+ * Checks the token also for callers without a compiler: a missing token must not pass for an old one.
+ * @throws LockConfigurationError for a value that is no lock
  */
 export function assertToken(caller: string, lock: { readonly fencingToken?: unknown } | undefined): void {
   const token = lock?.fencingToken;
-  if (typeof token === 'bigint' && token >= 0n && token <= LARGEST_TOKEN) return;
+  if (typeof token === 'bigint' && token >= 0n && token <= MAX_TOKEN) return;
   throw new LockConfigurationError(
     `${caller} needs a lock with its fencingToken, a bigint; it was ${String(token)}`,
     'lock',

@@ -1,5 +1,5 @@
 import { errorText, LockConfigurationError } from '../../../core/index.js';
-import { codesIn } from '../connections/client-error.js';
+import { findErrorCodes } from '../connections/client-error.js';
 import type { Query } from '../connections/query.js';
 import type { FenceStatements } from '../dialect/fence-statements.js';
 import type { TransactionLocks } from '../dialect/transaction-locks.js';
@@ -9,7 +9,7 @@ import { postgresFence } from '../postgres/fence.js';
 import { postgresTransactionLocks } from '../postgres/transaction-locks.js';
 import { sqliteFence } from '../sqlite/fence.js';
 import { sqliteTransactionLocks } from '../sqlite/transaction-locks.js';
-import { backQuoted, doubleQuoted, plainTable, quotedTable } from '../tables/table-name.js';
+import { backQuote, doubleQuote, unquoteTable, quoteTable } from '../tables/table-name.js';
 
 /** A database by the SQL that it speaks. MariaDB speaks that of MySQL. */
 export type SqlName = 'postgres' | 'mysql' | 'sqlite';
@@ -30,30 +30,31 @@ export interface SqlTransaction {
   isActive?(): boolean | Promise<boolean>;
 }
 
-interface Sql {
+interface SqlStatements {
   readonly fence: FenceStatements;
   readonly locks: TransactionLocks;
-  readonly home: Parameters<typeof quotedTable>[0];
+  readonly tableNaming: Parameters<typeof quoteTable>[0];
 }
 
-const SQL: Readonly<Record<SqlName, Sql>> = {
-  postgres: { fence: postgresFence, locks: postgresTransactionLocks, home: homeWith(doubleQuoted) },
-  mysql: { fence: mysqlFence, locks: mysqlTransactionLocks, home: homeWith(backQuoted) },
-  sqlite: { fence: sqliteFence, locks: sqliteTransactionLocks, home: homeWith(doubleQuoted, false) },
+const STATEMENTS_BY_DATABASE: Readonly<Record<SqlName, SqlStatements>> = {
+  postgres: { fence: postgresFence, locks: postgresTransactionLocks, tableNaming: createTableNaming(doubleQuote) },
+  mysql: { fence: mysqlFence, locks: mysqlTransactionLocks, tableNaming: createTableNaming(backQuote) },
+  sqlite: { fence: sqliteFence, locks: sqliteTransactionLocks, tableNaming: createTableNaming(doubleQuote, false) },
 };
 
-/** A transaction that was looked at, and what its database needs. */
-export interface OpenTransaction extends Sql {
+/** A checked transaction, and the statements of its database. */
+export interface OpenTransaction extends SqlStatements {
   readonly query: Query;
   readonly table: string;
 }
 
 /**
+ * Checks a transaction of the application.
  * @param caller the function that needs the transaction
- * @throws LockConfigurationError for what is no transaction, and when it is not under way
+ * @throws LockConfigurationError for a value that is no transaction, and when it is not under way
  */
 export async function openTransaction(caller: string, tx: SqlTransaction, tableName: string): Promise<OpenTransaction> {
-  const sql = Object.hasOwn(SQL, tx?.database) ? SQL[tx.database] : undefined;
+  const sql = Object.hasOwn(STATEMENTS_BY_DATABASE, tx?.database) ? STATEMENTS_BY_DATABASE[tx.database] : undefined;
   if (!sql || typeof tx.query !== 'function') {
     throw new LockConfigurationError(
       `${caller} needs a transaction as fromPg, fromPrisma and so on make it, of postgres, mysql or sqlite`,
@@ -66,32 +67,35 @@ export async function openTransaction(caller: string, tx: SqlTransaction, tableN
       'tx',
     );
   }
-  const table = quotedTable(sql.home, tableName);
+  const table = quoteTable(sql.tableNaming, tableName);
   const query: Query = async (text, values) => {
     try {
       return await tx.query(text, values);
     } catch (error) {
-      throw isAboutMissingTable(error) ? missingTable(table, error) : error;
+      throw isMissingTableError(error) ? createMissingTableError(table, error) : error;
     }
   };
   return { ...sql, query, table };
 }
 
-/** By the codes of PostgreSQL, of MySQL and MariaDB, and by SQLite's words. */
-function isAboutMissingTable(error: unknown): boolean {
-  return codesIn(error).some((code) => MISSING_TABLE.test(code)) || /no such table/u.test(errorText(error));
+/** Returns whether a table is missing: by the codes of PostgreSQL, MySQL and MariaDB, and by SQLite's message. */
+function isMissingTableError(error: unknown): boolean {
+  return (
+    findErrorCodes(error).some((code) => MISSING_TABLE_CODE_PATTERN.test(code)) ||
+    /no such table/u.test(errorText(error))
+  );
 }
 
-const MISSING_TABLE = /^(42P01|ER_NO_SUCH_TABLE|1146)$/u;
+const MISSING_TABLE_CODE_PATTERN = /^(42P01|ER_NO_SUCH_TABLE|1146)$/u;
 
-function missingTable(table: string, error: unknown): LockConfigurationError {
+function createMissingTableError(table: string, error: unknown): LockConfigurationError {
   return new LockConfigurationError(
-    `the table ${plainTable(table)} is missing, or in another schema (${errorText(error)}): run npx ` +
+    `the table ${unquoteTable(table)} is missing, or in another schema (${errorText(error)}): run npx ` +
       'nestjs-distributed-lock migrate, or give its tableName',
     'tableName',
   );
 }
 
-function homeWith(quote: (name: string) => string, hasSchemas = true): Sql['home'] {
+function createTableNaming(quote: (name: string) => string, hasSchemas = true): SqlStatements['tableNaming'] {
   return { dialect: { quote, hasSchemas }, schema: undefined };
 }

@@ -7,8 +7,8 @@ import { fenced, type FencedOptions } from './fenced.js';
 import { checkFenceTable, DEFAULT_FENCE_TABLE } from '../../sql/tables/lock-table.js';
 import type { PromiseMethodDecorator } from '../optimistic/promise-method.js';
 import { createQuery } from '../../sql/connections/query.js';
-import { tableHomeOf } from '../databases.js';
-import { assertTableName, quotedTable } from '../../sql/tables/table-name.js';
+import { getTableContext } from '../databases.js';
+import { assertTableName, quoteTable } from '../../sql/tables/table-name.js';
 
 export interface FencedMethodOptions extends FencedOptions {
   /** The token of the data source's provider, for `getDataSourceToken('ledger')` and the like. @default DataSource */
@@ -46,13 +46,13 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
       start: (needed) => assertFenceTable(asDataSource(needed, label), tableName),
       run: (work, { resource: resolved, lock, needed }) => {
         const { manager } = asDataSource(needed, label);
-        const stillHeld = async (): ReturnType<typeof work> => {
+        const runWhileHeld = async (): ReturnType<typeof work> => {
           const result = await work();
           // A commit after the loss would stand, though it is reported as lost.
           lock.throwIfLost();
           return result;
         };
-        return fenced(manager, resolved, lock, stillHeld, { tableName });
+        return fenced(manager, resolved, lock, runWhileHeld, { tableName });
       },
     });
     descriptor.value = wrapMethod(method, function (this: unknown, ...args: never[]) {
@@ -63,8 +63,8 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
 
 async function assertFenceTable(dataSource: DataSource, tableName: string): Promise<void> {
   if (!dataSource.isInitialized) return;
-  const home = tableHomeOf(dataSource.options);
-  await checkFenceTable(createQuery(dataSource), home, quotedTable(home, tableName));
+  const tableContext = getTableContext(dataSource.options);
+  await checkFenceTable(createQuery(dataSource), tableContext, quoteTable(tableContext, tableName));
 }
 
 function asDataSource(value: unknown, label: string): DataSource {

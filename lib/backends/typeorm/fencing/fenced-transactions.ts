@@ -9,44 +9,44 @@ export interface FencedTransaction {
   readonly resource: string;
 }
 
-interface Entry extends FencedTransaction {
-  readonly outer: Entry | undefined;
-  over: boolean;
+interface TransactionEntry extends FencedTransaction {
+  readonly outer: TransactionEntry | undefined;
+  isOver: boolean;
 }
 
-const entries = new AsyncLocalStorage<Entry>();
+const entries = new AsyncLocalStorage<TransactionEntry>();
 
 /** Runs `work` as the call tree that is in the transaction. */
 export async function runFenced<T>(transaction: FencedTransaction, work: () => Promise<T>): Promise<T> {
-  const entry: Entry = { ...transaction, outer: entries.getStore(), over: false };
+  const entry: TransactionEntry = { ...transaction, outer: entries.getStore(), isOver: false };
   try {
     return await entries.run(entry, work);
   } finally {
-    entry.over = true;
+    entry.isOver = true;
   }
 }
 
-/** The transaction in which this call tree has raised the same fence. Another one would wait for it for ever. */
-export function openTransaction(wanted: FencedTransaction): EntityManager | undefined {
+/** Returns the open transaction in which this call tree has raised the same fence. A second one would wait for it forever. */
+export function findOpenTransaction(transaction: FencedTransaction): EntityManager | undefined {
   for (let entry = entries.getStore(); entry; entry = entry.outer) {
-    const { manager, tableName, resource, over } = entry;
-    const same = tableName === wanted.tableName && resource === wanted.resource;
-    if (same && !over && manager.connection === wanted.manager.connection) return manager;
+    const { manager, tableName, resource, isOver } = entry;
+    const hasSameFence = tableName === transaction.tableName && resource === transaction.resource;
+    if (hasSameFence && !isOver && manager.connection === transaction.manager.connection) return manager;
   }
   return undefined;
 }
 
 /**
- * The transaction of the `@Fenced` method, or of the work of `fenced()`, that this call runs in: the innermost one.
- * Writes by any other way are not fenced, and are not rolled back.
- * @throws LockConfigurationError outside of one, and when it is over
+ * Returns the transaction of the innermost `@Fenced` method, or work of `fenced()`, that this call runs in. Writes by any
+ * other manager are not fenced, and are not rolled back.
+ * @throws LockConfigurationError outside of such a transaction, and when it is over
  */
 export function fencedManager(): EntityManager {
   const entry = entries.getStore();
-  if (entry?.over === false) return entry.manager;
-  const why = entry ? 'its transaction is over: await all that the method starts' : 'this call runs in none';
+  if (entry?.isOver === false) return entry.manager;
+  const reason = entry ? 'its transaction is over: await all that the method starts' : 'this call runs in none';
   throw new LockConfigurationError(
-    `fencedManager() belongs into a @Fenced method or the work of fenced(); ${why}`,
+    `fencedManager() belongs into a @Fenced method or the work of fenced(); ${reason}`,
     'method',
   );
 }

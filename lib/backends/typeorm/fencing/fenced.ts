@@ -1,24 +1,24 @@
 import { randomInt } from 'node:crypto';
 import type { EntityManager } from 'typeorm';
 import { assertKey, Deadline, pause, systemClock } from '../../../core/index.js';
-import { type FencedTransaction, openTransaction, runFenced } from './fenced-transactions.js';
+import { type FencedTransaction, findOpenTransaction, runFenced } from './fenced-transactions.js';
 import { DEFAULT_FENCE_TABLE } from '../../sql/tables/lock-table.js';
 import { isConflict } from '../optimistic/conflict.js';
-import { inTransaction, isInTransaction } from '../optimistic/transaction-turns.js';
+import { runInTransaction, isInTransaction } from '../optimistic/transaction-turns.js';
 import { createQuery } from '../../sql/connections/query.js';
-import { assertTableName, quotedTable } from '../../sql/tables/table-name.js';
+import { assertTableName, quoteTable } from '../../sql/tables/table-name.js';
 import { assertToken, type Fencing, raiseFence } from '../../sql/transactions/raise-fence.js';
-import { tableHomeOf } from '../databases.js';
-import { lockForWriting } from '../sqlite-transaction.js';
+import { getTableContext } from '../databases.js';
+import { takeWriteLock } from '../sqlite-transaction.js';
 
 export interface FencedOptions {
   /** `schema.name` is in another schema than that of the data source. @default 'distributed_lock_fence' */
   tableName?: string;
 }
 
-/** How long a busy or deadlocked database is asked again for a transaction. */
-const PATIENCE_MS = 2_000;
-const RETRY_MS = 20;
+/** Maximum milliseconds for which a transaction is repeated in a busy database, or after a deadlock. */
+const MAX_RETRY_TIME_MS = 2_000;
+const MAX_RETRY_PAUSE_MS = 20;
 
 /**
  * Runs `work` in a transaction that a former holder cannot commit. Before anything else the transaction raises the
@@ -55,13 +55,16 @@ export async function fenced<T>(
   assertKey(resource);
   assertToken('fenced()', lock);
   const fence = { manager, tableName, resource };
-  const inside = isInTransaction(manager) ? manager : openTransaction(fence);
-  if (!inside) return inOwnTransaction(manager, (own, begun) => run({ ...fence, manager: own }, lock, work, begun));
-  return run({ ...fence, manager: inside }, lock, work);
+  const openManager = isInTransaction(manager) ? manager : findOpenTransaction(fence);
+  if (!openManager)
+    return retryInOwnTransaction(manager, (own, begun) =>
+      runBehindFence({ ...fence, manager: own }, lock, work, begun),
+    );
+  return runBehindFence({ ...fence, manager: openManager }, lock, work);
 }
 
-/** Raises the fence, then tells `begun`, then does the work. */
-async function run<T>(
+/** Raises the fence, then calls `begun`, then runs the work. */
+async function runBehindFence<T>(
   fence: FencedTransaction,
   lock: Fencing,
   work: (manager: EntityManager) => Promise<T>,
@@ -69,28 +72,34 @@ async function run<T>(
 ): Promise<T> {
   const { manager, tableName, resource } = fence;
   const { connection: source } = manager;
-  const home = tableHomeOf(source.options);
-  const table = quotedTable(home, tableName);
-  if (source.options.type === 'better-sqlite3') await lockForWriting(manager, table);
-  const transaction = { query: createQuery(manager), statements: home.dialect.fence, table, isJoined: !begun, source };
+  const tableContext = getTableContext(source.options);
+  const table = quoteTable(tableContext, tableName);
+  if (source.options.type === 'better-sqlite3') await takeWriteLock(manager, table);
+  const transaction = {
+    query: createQuery(manager),
+    statements: tableContext.dialect.fence,
+    table,
+    isJoined: !begun,
+    source,
+  };
   await raiseFence(transaction, resource, lock);
   begun?.();
   return runFenced(fence, () => work(manager));
 }
 
-/** Tries again where that may help, as long as `work` has not begun. */
-async function inOwnTransaction<T>(
+/** Opens a transaction for the attempt. Repeats it after a conflict, as long as `work` has not begun. */
+async function retryInOwnTransaction<T>(
   manager: EntityManager,
   attempt: (own: EntityManager, begun: () => void) => Promise<T>,
 ): Promise<T> {
-  const patience = Deadline.after(PATIENCE_MS);
+  const retryDeadline = Deadline.after(MAX_RETRY_TIME_MS);
   for (;;) {
     let begun = false;
     try {
-      return await inTransaction(manager, (own) => attempt(own, () => (begun = true)));
+      return await runInTransaction(manager, (own) => attempt(own, () => (begun = true)));
     } catch (error) {
-      if (begun || patience.passed || !isConflict(error)) throw error;
-      await pause(systemClock, randomInt(RETRY_MS));
+      if (begun || retryDeadline.passed || !isConflict(error)) throw error;
+      await pause(systemClock, randomInt(MAX_RETRY_PAUSE_MS));
     }
   }
 }

@@ -15,7 +15,7 @@ import type { PromiseMethodDecorator } from './promise-method.js';
  *   repetitions
  */
 export function Optimistic(options: OptimisticOptions = {}): PromiseMethodDecorator {
-  const resolved = resolveOptimisticOptions(options);
+  const resolvedOptions = resolveOptimisticOptions(options);
   return (_target: object, name: string | symbol, descriptor?: PropertyDescriptor) => {
     assertLegacyDecorator('@Optimistic', name);
     const method: unknown = descriptor?.value;
@@ -23,7 +23,7 @@ export function Optimistic(options: OptimisticOptions = {}): PromiseMethodDecora
       throw new LockConfigurationError(`@Optimistic belongs on a method, which ${String(name)} is not`, 'method');
     }
     descriptor.value = wrapMethod(method, function (this: unknown, ...args: never[]) {
-      return repeatOnConflict(async () => method.apply(this, args), resolved);
+      return repeatOnConflict(async () => method.apply(this, args), resolvedOptions);
     });
   };
 }

@@ -4,18 +4,19 @@ import { isConflict } from './conflict.js';
 
 export interface OptimisticOptions {
   /**
-   * How often work that met a conflict is run again. Contenders for one row need about as many as they are. @default 10
+   * Maximum number of repetitions after conflicts. Contenders for one row need about as many as there are contenders.
+   * @default 10
    */
   retries?: number;
   /**
-   * The longest pause before the first repetition. It doubles with each further one, up to half a second. @default 5
+   * Maximum pause before the first repetition. It doubles with each further repetition, up to half a second. @default 5
    */
   baseDelayMs?: number;
 }
 
-const LONGEST_DELAY_MS = 500;
+const MAX_DELAY_MS = 500;
 
-/** Runs `work` until it meets no conflict. Pauses are random from nothing to their limit, so that rivals come apart. */
+/** Runs `work` until it meets no conflict. Pauses are random between 0 and their maximum, so that contenders come apart. */
 export async function repeatOnConflict<T>(work: () => Promise<T>, options: Required<OptimisticOptions>): Promise<T> {
   const { retries, baseDelayMs } = options;
   for (let attempt = 1; ; attempt += 1) {
@@ -23,9 +24,9 @@ export async function repeatOnConflict<T>(work: () => Promise<T>, options: Requi
       return await work();
     } catch (error) {
       if (!isConflict(error)) throw error;
-      if (attempt > retries) throw exhausted(attempt, error);
-      const longest = Math.min(baseDelayMs * 2 ** (attempt - 1), LONGEST_DELAY_MS);
-      await pause(systemClock, randomInt(Math.ceil(longest) + 1));
+      if (attempt > retries) throw createConflictError(attempt, error);
+      const maxPauseMs = Math.min(baseDelayMs * 2 ** (attempt - 1), MAX_DELAY_MS);
+      await pause(systemClock, randomInt(Math.ceil(maxPauseMs) + 1));
     }
   }
 }
@@ -40,7 +41,7 @@ export function resolveOptimisticOptions({
   return { retries, baseDelayMs };
 }
 
-function exhausted(attempts: number, cause: unknown): OptimisticConflictError {
+function createConflictError(attempts: number, cause: unknown): OptimisticConflictError {
   const reason = cause instanceof Error ? cause.message : String(cause);
   const message = `gave up after ${attempts} attempts, the last one: ${reason}`;
   return new OptimisticConflictError(message, attempts, { cause });

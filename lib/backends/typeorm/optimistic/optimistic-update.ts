@@ -1,6 +1,6 @@
 import type { EntityManager, EntityTarget, ObjectLiteral, UpdateQueryBuilder } from 'typeorm';
 import { LockConfigurationError, OptimisticConflictError } from '../../../core/index.js';
-import { hasChangedSince } from './conflict.js';
+import { isChangedRowError } from './conflict.js';
 
 /** The values of TypeORM's `update`. TypeORM 0.3.20 does not export a name for them. */
 type Changes<Row extends ObjectLiteral> = Parameters<UpdateQueryBuilder<Row>['set']>[0];
@@ -20,26 +20,27 @@ export async function updateVersioned<Row extends ObjectLiteral>(
 ): Promise<void> {
   const metadata = manager.connection.getMetadata(entity);
   const { versionColumn, name } = metadata;
-  if (!versionColumn) throw misuse(`${name} needs a column with @VersionColumn()`);
+  if (!versionColumn) throw createEntityError(`${name} needs a column with @VersionColumn()`);
   const id = metadata.getEntityIdMap(row);
   const version: unknown = versionColumn.getEntityValue(row);
-  if (!id || typeof version !== 'number') throw misuse(`the row of ${name} must be read with its id and version`);
+  if (!id || typeof version !== 'number')
+    throw createEntityError(`the row of ${name} must be read with its id and version`);
 
   // Without a value of its own TypeORM counts the version up; `{ ...row, stock }` must not write the old one back.
   const values = { ...changes };
   Reflect.deleteProperty(values, versionColumn.propertyName);
   const update = manager.createQueryBuilder().update(entity).set(values);
-  const conflict = (options?: { readonly cause: unknown }): OptimisticConflictError =>
+  const createConflictError = (options?: { readonly cause: unknown }): OptimisticConflictError =>
     new OptimisticConflictError(`${name} ${JSON.stringify(id)} is no longer at version ${version}`, 1, options);
   const result = await update
     .where({ ...id, ...versionColumn.createValueMap(version) })
     .execute()
     .catch((cause: unknown) => {
-      throw hasChangedSince(cause) ? conflict({ cause }) : cause;
+      throw isChangedRowError(cause) ? createConflictError({ cause }) : cause;
     });
-  if (result.affected !== 1) throw conflict();
+  if (result.affected !== 1) throw createConflictError();
 }
 
-function misuse(message: string): LockConfigurationError {
+function createEntityError(message: string): LockConfigurationError {
   return new LockConfigurationError(message, 'entity');
 }

@@ -1,6 +1,6 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import { repeatOnConflict, resolveOptimisticOptions, type OptimisticOptions } from './optimistic-retries.js';
-import { inTransaction, isInTransaction, isInTurn } from './transaction-turns.js';
+import { runInTransaction, isInTransaction, isInTurn } from './transaction-turns.js';
 
 /**
  * Runs `work` in a transaction, and all of it again in a new one when others were faster. That is so when
@@ -20,9 +20,9 @@ export async function optimistic<T>(
   work: (manager: EntityManager) => Promise<T>,
   options: OptimisticOptions = {},
 ): Promise<T> {
-  const resolved = resolveOptimisticOptions(options);
+  const resolvedOptions = resolveOptimisticOptions(options);
   const manager = 'manager' in source ? source.manager : source;
   if (isInTransaction(manager)) return work(manager);
-  if (isInTurn(manager.connection)) return inTransaction(manager, work);
-  return repeatOnConflict(() => inTransaction(manager, work), resolved);
+  if (isInTurn(manager.connection)) return runInTransaction(manager, work);
+  return repeatOnConflict(() => runInTransaction(manager, work), resolvedOptions);
 }

@@ -2,40 +2,43 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { DataSource, EntityManager } from 'typeorm';
 import { beginImmediately } from '../sqlite-transaction.js';
 
-/** Its query runners all are one and the same, on one connection. */
-const ONE_CONNECTION = 'better-sqlite3';
+/** Type of data sources with one connection, which all query runners share. */
+const ONE_CONNECTION_TYPE = 'better-sqlite3';
 
-interface Turn {
+interface TransactionTurn {
   readonly dataSource: DataSource;
-  over: boolean;
+  isOver: boolean;
 }
 
-const current = new AsyncLocalStorage<Turn>();
+const currentTurn = new AsyncLocalStorage<TransactionTurn>();
 const lastTurns = new WeakMap<DataSource, Promise<unknown>>();
 
-/** Whether the caller has opened a transaction for it. */
+/** Returns whether the manager's transaction is open. */
 export function isInTransaction(manager: EntityManager): boolean {
   return manager.queryRunner?.isTransactionActive === true;
 }
 
-/** Whether this call tree has the data source's turn: waiting for another one would never end. */
+/** Returns whether this call tree has the data source's turn. A wait for a second turn would never end. */
 export function isInTurn(dataSource: DataSource): boolean {
-  const turn = current.getStore();
-  return turn?.dataSource === dataSource && !turn.over;
+  const turn = currentTurn.getStore();
+  return turn?.dataSource === dataSource && !turn.isOver;
 }
 
 /**
- * Runs `work` in a transaction of its own: at once, or after those before it where the data source has one connection.
- * Inside of its own call tree's turn it is a part of that transaction.
+ * Runs `work` in a transaction of its own: at once, or after earlier transactions where the data source has one connection.
+ * A call inside of a turn runs as a part of the turn's transaction.
  */
-export async function inTransaction<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
+export async function runInTransaction<T>(
+  manager: EntityManager,
+  work: (inner: EntityManager) => Promise<T>,
+): Promise<T> {
   const { connection: dataSource } = manager;
-  if (dataSource.options.type !== ONE_CONNECTION || isInTurn(dataSource)) return manager.transaction(work);
-  const turn: Turn = { dataSource, over: false };
-  const before = lastTurns.get(dataSource) ?? Promise.resolve();
-  const result = before
-    .then(() => current.run(turn, () => immediately(manager, work)))
-    .finally(() => (turn.over = true));
+  if (dataSource.options.type !== ONE_CONNECTION_TYPE || isInTurn(dataSource)) return manager.transaction(work);
+  const turn: TransactionTurn = { dataSource, isOver: false };
+  const previousTurn = lastTurns.get(dataSource) ?? Promise.resolve();
+  const result = previousTurn
+    .then(() => currentTurn.run(turn, () => runWriteTransaction(manager, work)))
+    .finally(() => (turn.isOver = true));
   lastTurns.set(
     dataSource,
     result.catch(() => undefined),
@@ -44,10 +47,10 @@ export async function inTransaction<T>(manager: EntityManager, work: (inner: Ent
 }
 
 /**
- * Writes from the beginning, which TypeORM cannot say. SQLite refuses a write in a transaction that read before another
- * process wrote. With libsql the connection then stays in the past until the failed statement is garbage.
+ * Runs `work` in a transaction that has the write lock from its beginning, for which TypeORM has no option. SQLite refuses a
+ * write in a transaction that read before another process wrote. With libsql, reads of the connection then stay stale.
  */
-function immediately<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
+function runWriteTransaction<T>(manager: EntityManager, work: (inner: EntityManager) => Promise<T>): Promise<T> {
   return manager.transaction(async (inner) => {
     await beginImmediately(inner);
     return work(inner);
