@@ -5,7 +5,7 @@ import {
   createParents,
   deleteZnode,
   type ZnodeState,
-  parentPath,
+  getParentPath,
   readZnode,
 } from '../../lib/backends/zookeeper/znodes.js';
 import { EnsembleClient } from '../../lib/backends/zookeeper/ensemble-client.js';
@@ -42,7 +42,7 @@ export class ZookeeperOperator {
 
   async create(path: string, data: string, acl = EVERYBODY): Promise<void> {
     const connection = await this.#upToDate();
-    if (parentPath(path) !== '/') await createParents(connection, parentPath(path), EVERYBODY, PERSISTENT);
+    if (getParentPath(path) !== '/') await createParents(connection, getParentPath(path), EVERYBODY, PERSISTENT);
     await createZnode(connection, path, { data: Buffer.from(data), acl, flags: PERSISTENT });
   }
 
@@ -55,7 +55,7 @@ export class ZookeeperOperator {
   }
 
   async #upToDate(): Promise<ZooKeeperConnection> {
-    const { connection } = await eventually(() => this.#ensemble.connectedSession(), { withinMs: SESSION_MS });
+    const { connection } = await eventually(() => this.#ensemble.getConnectedSession(), { withinMs: SESSION_MS });
     await connection.send('sync', { path: '/' });
     return connection;
   }

@@ -31,7 +31,7 @@ export class DatabaseSize {
     try {
       const status = await this.client.call(METHOD.status, Buffer.alloc(0));
       const isFull = status.texts(8).some((error) => error.includes('NOSPACE'));
-      const advice = adviceForSize(Number(status.integer(3)), Number(status.integer(12)), isFull);
+      const advice = getSizeAdvice(Number(status.integer(3)), Number(status.integer(12)), isFull);
       this.#hasWarned = advice !== undefined;
       this.client.health.setAdvice('size', advice);
     } catch {
@@ -44,7 +44,7 @@ export class DatabaseSize {
  * Returns advice for an operator; `undefined` when there is enough space.
  * @param quotaBytes 0 when it is unknown
  */
-export function adviceForSize(sizeBytes: number, quotaBytes: number, isFull: boolean): string | undefined {
+export function getSizeAdvice(sizeBytes: number, quotaBytes: number, isFull: boolean): string | undefined {
   const limitBytes = quotaBytes > 0 ? quotaBytes : DEFAULT_QUOTA_BYTES;
   if (!isFull && sizeBytes < limitBytes * WARNING_SHARE) return undefined;
   const quotaText = quotaBytes > 0 ? ` of ${formatGib(quotaBytes)} GiB` : ', which is 2 GiB unless it was set';

@@ -22,9 +22,9 @@ export class ExclusiveEntry extends QueueEntry {
       otherwise: [{ get: oldest }, { get: this.name }, { get: sessionName }],
     });
     if (succeeded) {
-      const [first, predecessor, , tokenOrigin] = results;
+      const [oldestEntry, predecessor, , tokenOrigin] = results;
       this.createdAt = revision;
-      if (first && predecessor) return this.#refuseBehind(first, predecessor, revision, wake);
+      if (oldestEntry && predecessor) return this.#refuseBehind(oldestEntry, predecessor, revision, wake);
       return this.grant(revision, tokenOrigin);
     }
     const [first, ownEntry, sessionKey] = results;

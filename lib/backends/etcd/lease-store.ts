@@ -137,8 +137,8 @@ export class EtcdLeaseStore implements LeaseStore {
     // The value is JSON for operators: the owner, and the fields for `unpackHolder`.
     const value = `${valuePrefix(owner)},${packHolder(metadata).slice(1)}`;
     const share = isExclusive(owner) ? '' : owner.slice(owner.lastIndexOf('~'));
-    const Entry = share ? ShareEntry : ExclusiveEntry;
-    return new Entry(this.#context, session, key, value, share);
+    const EntryClass = share ? ShareEntry : ExclusiveEntry;
+    return new EntryClass(this.#context, session, key, value, share);
   }
 
   #currentSession(): Promise<EtcdSession> | EtcdSession {

@@ -34,7 +34,7 @@ export class ClaimCell implements LineCell<ItemVersion> {
 
   read(key: string, mayNeedToken: boolean): Promise<CellReading<ItemVersion>> {
     const names = itemNames(this.prefix, key);
-    return this.ring.nodeOf(key).run(async (connection) => {
+    return this.ring.getNode(key).run(async (connection) => {
       const { dialect, clock } = connection;
       const firstToken = clock.microsecondsAt(systemClock.now());
       const [item, nextToken] = await Promise.all([
@@ -44,18 +44,18 @@ export class ClaimCell implements LineCell<ItemVersion> {
       // The lower bound of the server's time keeps the line from ending a claim too early.
       const { nowMs: now, aheadMs } = clock.boundsAt(systemClock.now());
       const value = item?.value ?? '';
-      const sight = { now, aheadMs, nextToken, place: { connection, item } };
-      if (value === '' || isLine(value)) return { ...sight, line: unpackLine(value.slice(LINE_PREFIX.length)) };
+      const emptyReading = { now, aheadMs, nextToken, place: { connection, item } };
+      if (value === '' || isLine(value)) return { ...emptyReading, line: unpackLine(value.slice(LINE_PREFIX.length)) };
       const { owner, leftMs = null, ...holder } = readKeyHolder(value, clock.microsecondsAt(systemClock.now()));
       const { host, pid } = holder;
       const holderField = host === undefined || pid === undefined ? {} : { holder: { ...holder, host, pid } };
-      return { ...sight, line: [], lease: { owner, leftMs, ...holderField } };
+      return { ...emptyReading, line: [], lease: { owner, leftMs, ...holderField } };
     });
   }
 
   swap(key: string, { connection: readingConnection, item }: ItemVersion, { line }: CellUpdate): Promise<boolean> {
     const names = itemNames(this.prefix, key);
-    return this.ring.nodeOf(key).run(async (connection) => {
+    return this.ring.getNode(key).run(async (connection) => {
       const { dialect, clock } = connection;
       if (connection !== readingConnection) return false;
       if (line.length === 0) return item === null || dialect.deleteItem(names.lease, item.cas);

@@ -11,7 +11,7 @@ import {
 import { ClaimCell, isLine } from './claim-cell.js';
 import type { StoredItem } from './dialect.js';
 import { type ItemNames, itemNames } from './item-names.js';
-import { withExptime, readHolder, isLeaseOf, readKeyHolder, packLease } from './lease-value.js';
+import { replaceExptime, readHolder, isLeaseOf, readKeyHolder, packLease } from './lease-value.js';
 import { MemcachedError } from './error.js';
 import type { MemcachedRing } from './ring.js';
 import type { VerifiedConnection } from './verified-connection.js';
@@ -76,7 +76,7 @@ export class MemcachedLeaseStore implements LeaseStore {
     if (!this.#claims.has(owner)) {
       const names = itemNames(this.prefix, key);
       const acquire = (connection: VerifiedConnection) => this.#acquire(connection, names, { owner, ttlMs, metadata });
-      const outcome = await this.ring.nodeOf(key).run(acquire, () => this.#markInDoubt(owner, ttlMs));
+      const outcome = await this.ring.getNode(key).run(acquire, () => this.#markInDoubt(owner, ttlMs));
       if (outcome !== 'is a line') return outcome;
     }
     const waits = asker !== undefined && !asker.deadline.passed;
@@ -91,7 +91,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.renew(key, owner, ttlMs);
     const names = itemNames(this.prefix, key);
-    return this.ring.nodeOf(key).run((connection) => this.#renew(connection, names, owner, ttlMs));
+    return this.ring.getNode(key).run((connection) => this.#renew(connection, names, owner, ttlMs));
   }
 
   async release(key: string, owner: string): Promise<boolean> {
@@ -128,7 +128,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   /** @param interpret reads the value of the key's item, which is empty where there is none */
   #read<T>(key: string, interpret: (value: string, connection: VerifiedConnection) => T): Promise<T> {
     const { lease } = itemNames(this.prefix, key);
-    return this.ring.nodeOf(key).run(async (connection) => {
+    return this.ring.getNode(key).run(async (connection) => {
       const item = await connection.dialect.getItem(lease);
       return interpret(item?.value ?? '', connection);
     });
@@ -137,7 +137,7 @@ export class MemcachedLeaseStore implements LeaseStore {
   async #release(key: string, owner: string): Promise<boolean> {
     if (this.#claims.has(owner)) return this.#claims.release(key, owner);
     const { lease } = itemNames(this.prefix, key);
-    const outcome = await this.ring.nodeOf(key).run((connection) => release(connection, lease, owner));
+    const outcome = await this.ring.getNode(key).run((connection) => release(connection, lease, owner));
     return outcome === 'is a line' ? this.#claims.release(key, owner) : outcome;
   }
 
@@ -182,7 +182,7 @@ export class MemcachedLeaseStore implements LeaseStore {
       if (readings === MAX_READINGS) throw changingLeaseError();
       const sentAt = systemClock.now();
       const exptime = connection.clock.exptimeAfter(ttlMs, sentAt);
-      const value = withExptime(item.value, owner, exptime);
+      const value = replaceExptime(item.value, owner, exptime);
       item = await connection.dialect.renewLease({ names, value, exptime }, item.cas);
       if (item?.value !== value) continue;
       connection.leases.set(owner, item);

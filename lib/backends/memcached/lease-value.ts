@@ -5,7 +5,7 @@ export function packLease(owner: string, exptime: number, metadata: HolderMetada
   return `${owner}|${exptime}|${packHolder(metadata)}`;
 }
 
-export function withExptime(value: string, owner: string, exptime: number): string {
+export function replaceExptime(value: string, owner: string, exptime: number): string {
   return `${owner}|${exptime}${value.slice(value.indexOf('|', owner.length + 1))}`;
 }
 

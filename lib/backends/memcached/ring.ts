@@ -18,20 +18,24 @@ export class MemcachedRing {
     // The name of a single server does not matter, and may differ between processes.
     const servers = names.length === 1 ? 'one server' : names.join(',');
     this.#nodes = options.servers.map(
-      ({ name, host, port }) => new MemcachedNode(name, { ...options, host, port, servers }, () => this.#report()),
+      ({ name, host, port }) =>
+        new MemcachedNode(name, { ...options, host, port, servers }, () => this.#reportHealth()),
     );
   }
 
-  nodeOf(key: string): MemcachedNode {
+  getNode(key: string): MemcachedNode {
     const [only, second] = this.#nodes;
     if (only && !second) return only;
-    let [best, highest] = [only, -1];
+    let heaviestNode = only;
+    let maxWeight = -1;
     for (const node of this.#nodes) {
       const weight = createHash('sha256').update(`${node.name}\n${key}`).digest().readUIntBE(0, 6);
-      if (weight > highest) [best, highest] = [node, weight];
+      if (weight <= maxWeight) continue;
+      heaviestNode = node;
+      maxWeight = weight;
     }
-    if (!best) throw new TypeError('there is no server');
-    return best;
+    if (!heaviestNode) throw new TypeError('there is no server');
+    return heaviestNode;
   }
 
   /**
@@ -67,7 +71,7 @@ export class MemcachedRing {
     for (const node of this.#nodes) node.close();
   }
 
-  #report(): void {
+  #reportHealth(): void {
     for (const { name, advice } of this.#nodes) this.health.setAdvice(name, advice && `${name}: ${advice}`);
     const failures = this.#nodes.flatMap(({ failure }) => failure?.message ?? []);
     if (failures.length > 0) this.health.report('down', failures.join('; '));

@@ -17,7 +17,7 @@ const MAX_DATE_S = 2 ** 31 - 1 - MIN_DATE_S;
 export class ServerClock {
   /** Seconds of the server's clock minus those of this process, by the last reading and the one before. */
   #offsetS: number;
-  #formerOffsetS = -Infinity;
+  #previousOffsetS = -Infinity;
 
   /**
    * Takes the first reading, which must come from a server that has just accepted a connection: that advances its
@@ -28,12 +28,12 @@ export class ServerClock {
     seconds: number,
     public readAt: number,
   ) {
-    this.#offsetS = offsetOf(seconds, readAt);
+    this.#offsetS = computeOffset(seconds, readAt);
   }
 
   record(seconds: number, sentAt: number): void {
-    this.#formerOffsetS = this.#offsetS;
-    this.#offsetS = offsetOf(seconds, sentAt);
+    this.#previousOffsetS = this.#offsetS;
+    this.#offsetS = computeOffset(seconds, sentAt);
     this.readAt = sentAt;
   }
 
@@ -64,11 +64,11 @@ export class ServerClock {
 
   /** Returns the server's time in seconds, or up to `MAX_LAG_S` less, never more. */
   #lowerBoundS(now: number): number {
-    return Math.max(this.#offsetS, this.#formerOffsetS) + now / 1_000;
+    return Math.max(this.#offsetS, this.#previousOffsetS) + now / 1_000;
   }
 }
 
-function offsetOf(seconds: number, sentAt: number): number {
+function computeOffset(seconds: number, sentAt: number): number {
   if (seconds >= MIN_DATE_S && seconds <= MAX_DATE_S) return seconds - sentAt / 1_000;
   throw new MemcachedError('protocol', `the server's clock shows ${seconds} seconds since 1970`);
 }

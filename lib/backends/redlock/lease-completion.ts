@@ -67,21 +67,21 @@ export class LeaseCompletion {
 
 /** The completions under way, by the owners of their leases. */
 export class LeaseCompletions {
-  readonly #byOwner = new Map<string, Set<LeaseCompletion>>();
+  readonly #completionsByOwner = new Map<string, Set<LeaseCompletion>>();
 
   add(owner: string, completion: LeaseCompletion): void {
-    const completions = this.#byOwner.get(owner) ?? new Set();
-    this.#byOwner.set(owner, completions.add(completion));
+    const completions = this.#completionsByOwner.get(owner) ?? new Set();
+    this.#completionsByOwner.set(owner, completions.add(completion));
   }
 
   delete(owner: string, completion: LeaseCompletion): void {
-    const completions = this.#byOwner.get(owner);
+    const completions = this.#completionsByOwner.get(owner);
     completions?.delete(completion);
-    if (completions?.size === 0) this.#byOwner.delete(owner);
+    if (completions?.size === 0) this.#completionsByOwner.delete(owner);
   }
 
   stopAll(owner: string): void {
-    for (const completion of this.#byOwner.get(owner) ?? []) completion.stop();
-    this.#byOwner.delete(owner);
+    for (const completion of this.#completionsByOwner.get(owner) ?? []) completion.stop();
+    this.#completionsByOwner.delete(owner);
   }
 }

@@ -1,6 +1,6 @@
 import type { RedlockNode } from './redlock-node.js';
 
-export function majorityOf(count: number): number {
+export function getMajority(count: number): number {
   return Math.floor(count / 2) + 1;
 }
 
@@ -19,7 +19,7 @@ export class QuorumCall<Answer> {
   readonly #notAwaited: ReadonlySet<RedlockNode>;
 
   constructor(readonly nodes: readonly RedlockNode[]) {
-    this.quorum = majorityOf(nodes.length);
+    this.quorum = getMajority(nodes.length);
     this.maxFailures = nodes.length - this.quorum;
     const downNodes = nodes.filter((node) => node.isDown);
     this.#notAwaited = new Set(downNodes.length > this.maxFailures ? [] : downNodes);

@@ -1,6 +1,6 @@
 import type { BackendHealth, NodeHealth } from '../../core/index.js';
-import { detailsOfNode } from '../redis/cluster/cluster-health.js';
-import { majorityOf } from './quorum-call.js';
+import { getDetails } from '../redis/cluster/cluster-health.js';
+import { getMajority } from './quorum-call.js';
 import type { RedlockNode } from './redlock-node.js';
 
 /** The health of several nodes. A failing minority does not change the status, but listeners are told of each node. */
@@ -15,8 +15,8 @@ export class QuorumHealth {
 
   get current(): BackendHealth & { readonly nodes: readonly NodeHealth[] } {
     const nodes = this.nodes.map(({ name, health }) => ({ name, ...health.current }));
-    const details = [...evenCountAdvice(nodes.length), ...nodes.flatMap(detailsOfNode)];
-    return { status: statusOf(nodes), nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
+    const details = [...getEvenCountAdvice(nodes.length), ...nodes.flatMap(getDetails)];
+    return { status: getStatus(nodes), nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
   onChange(listener: (health: BackendHealth) => void): () => void {
@@ -33,8 +33,8 @@ export class QuorumHealth {
   }
 }
 
-function statusOf(nodes: readonly NodeHealth[]): BackendHealth['status'] {
-  const quorum = majorityOf(nodes.length);
+function getStatus(nodes: readonly NodeHealth[]): BackendHealth['status'] {
+  const quorum = getMajority(nodes.length);
   if (nodes.filter(({ status }) => status === 'up').length >= quorum) return 'up';
   return nodes.filter(({ status }) => status === 'down').length > nodes.length - quorum ? 'down' : 'idle';
 }
@@ -45,7 +45,7 @@ function summarize({ status, nodes = [] }: BackendHealth): string {
   return [status, ...namesOfDown].join();
 }
 
-function evenCountAdvice(count: number): string[] {
+function getEvenCountAdvice(count: number): string[] {
   if (count % 2 === 1) return [];
   return [`${count} nodes outlive no more failures than ${count - 1}, and split votes more often: use an odd number`];
 }

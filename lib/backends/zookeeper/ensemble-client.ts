@@ -58,8 +58,8 @@ export class EnsembleClient {
    * refused it.
    * @throws ConnectionLostError, SessionRefusedError, LockConfigurationError when the client library is missing
    */
-  async connectedSession(): Promise<ZooKeeperSession> {
-    if (this.#closing) throw closedError();
+  async getConnectedSession(): Promise<ZooKeeperSession> {
+    if (this.#closing) throw createClosedError();
     if (this.#session && this.#establishedConnection) return this.#session;
     if (!this.#hasStarted) void this.#keepConnected();
     return new Promise((resolve, reject) => {
@@ -87,11 +87,11 @@ export class EnsembleClient {
   }
 
   async #close(): Promise<void> {
-    this.#settleWaiters(closedError());
+    this.#settleWaiters(createClosedError());
     const maxCloseMs = Math.min(this.options.sessionTtlMs / 3, MAX_CLOSE_MS);
     if (this.#session) await within(systemClock, maxCloseMs, this.#closeSession(systemClock.now() + maxCloseMs));
     this.#isClosed = true;
-    this.#connection?.end(closedError());
+    this.#connection?.end(createClosedError());
     this.#session?.end();
   }
 
@@ -137,7 +137,7 @@ export class EnsembleClient {
   async #connect(): Promise<Error> {
     this.#wire ??= ZooKeeperWire.load();
     const handshake = this.#handshake(await this.#wire);
-    if (this.#isClosed) throw closedError();
+    if (this.#isClosed) throw createClosedError();
     const connection = new ZooKeeperConnection(handshake, this.#handshakeMs);
     this.#connection = connection;
     await this.#awaitHandshake(connection);
@@ -202,7 +202,7 @@ export class EnsembleClient {
   }
 }
 
-function closedError(): Error {
+function createClosedError(): Error {
   return new SessionRefusedError('the backend is closed');
 }
 

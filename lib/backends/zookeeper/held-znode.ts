@@ -18,7 +18,7 @@ export class HeldZnode {
     private readonly session: ZooKeeperSession,
     readonly znode: OwnZnode,
   ) {
-    this.#sessionEndListener = new AbortListener(session.endSignal, this.#onGone);
+    this.#sessionEndListener = new AbortListener(session.endSignal, this.#revoke);
   }
 
   get revoked(): AbortSignal {
@@ -53,14 +53,14 @@ export class HeldZnode {
   async #checkZnode(connection: ZooKeeperConnection): Promise<void> {
     if (this.#watch.isOn(connection)) return;
     const state = await this.#watch.read(connection, this.znode.path, this.#onEvent);
-    if (state?.czxid !== this.znode.czxid) this.#onGone();
+    if (state?.czxid !== this.znode.czxid) this.#revoke();
   }
 
   readonly #onEvent = (event: ZnodeEvent): void => {
-    if (event === 'deleted') this.#onGone();
+    if (event === 'deleted') this.#revoke();
   };
 
-  readonly #onGone = (): void => {
+  readonly #revoke = (): void => {
     this.end();
     this.#revocation.abort();
   };

@@ -63,7 +63,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   }
 
   async start(): Promise<void> {
-    await this.#ensemble.connectedSession();
+    await this.#ensemble.getConnectedSession();
   }
 
   async tryAcquire(
@@ -140,7 +140,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
   /** Returns a connection to read from, after a sync: a follower may lag behind its leader. */
   async #syncedReader() {
     const { base, mode } = this.options;
-    const { connection } = await this.#ensemble.connectedSession();
+    const { connection } = await this.#ensemble.getConnectedSession();
     await connection.send('sync', { path: base });
     return { base, connection, EntryClass: ENTRY_CLASSES[mode] };
   }
@@ -177,7 +177,7 @@ export class ZooKeeperLeaseStore implements LeaseStore {
    */
   #connectedSession(wake: Wake): Promise<ZooKeeperSession> {
     const { failure } = this.#ensemble;
-    if (!wake || !failure) return this.#ensemble.connectedSession();
+    if (!wake || !failure) return this.#ensemble.getConnectedSession();
     this.#wakesOnReconnect.add(wake);
     return Promise.reject(failure);
   }

@@ -11,7 +11,15 @@ import {
   obstacleOf,
 } from '../../core/index.js';
 import { readClaim, contenderPrefix, encodeData, readHolder, encodeKey, readOwner } from './znode-name.js';
-import { listChildren, createParents, deleteZnode, znodeName, type OwnZnode, readZnode, writeZnode } from './znodes.js';
+import {
+  listChildren,
+  createParents,
+  deleteZnode,
+  getZnodeName,
+  type OwnZnode,
+  readZnode,
+  writeZnode,
+} from './znodes.js';
 import { QueueEntry, type QueuePosition, type Wake } from './queue-entry.js';
 import { sortBySequence, areSequencesExhausted } from './queue-order.js';
 import type { ZooKeeperConnection } from './transport/connection.js';
@@ -88,16 +96,16 @@ export class SequentialEntry extends QueueEntry {
   }
 
   #positionIn(contenders: readonly string[]) {
-    const index = this.znode ? contenders.indexOf(znodeName(this.znode.path)) : -1;
+    const index = this.znode ? contenders.indexOf(getZnodeName(this.znode.path)) : -1;
     if (!this.znode || index === -1) return {};
-    return { znode: this.znode, index, obstacle: this.#obstacleBehind(contenders.slice(0, index)) };
+    return { znode: this.znode, index, obstacle: this.#findObstacle(contenders.slice(0, index)) };
   }
 
   /**
    * Returns the event to wait for; `undefined` if the key is granted. A mutex waits for its predecessor, whatever
    * stands before that.
    */
-  #obstacleBehind(older: readonly string[]): Obstacle | undefined {
+  #findObstacle(older: readonly string[]): Obstacle | undefined {
     if (!isExclusive(this.settings.owner)) return obstacleOf(this.#claim, older.map(readClaim));
     return older.length > 0 ? { until: 'end', at: older.length - 1 } : undefined;
   }

@@ -87,13 +87,13 @@ export class ZooKeeperSession {
 
   readonly #onLeaderAnswer = (sentAt: number): void => {
     const { lagMs } = this.times;
-    const proven = this.#answeredSentAt.findLast((earlier) => earlier <= sentAt - lagMs) ?? this.#provenAt;
-    if (proven > this.#provenAt) {
-      this.#provenAt = proven;
-      this.#answeredSentAt = this.#answeredSentAt.filter((earlier) => earlier > proven);
+    const newProvenAt = this.#answeredSentAt.findLast((earlier) => earlier <= sentAt - lagMs) ?? this.#provenAt;
+    if (newProvenAt > this.#provenAt) {
+      this.#provenAt = newProvenAt;
+      this.#answeredSentAt = this.#answeredSentAt.filter((earlier) => earlier > newProvenAt);
     }
-    const last = this.#answeredSentAt.at(-1) ?? this.#provenAt;
-    if (sentAt - last >= lagMs / 5) this.#answeredSentAt.push(sentAt);
+    const lastAnsweredSentAt = this.#answeredSentAt.at(-1) ?? this.#provenAt;
+    if (sentAt - lastAnsweredSentAt >= lagMs / 5) this.#answeredSentAt.push(sentAt);
   };
 
   get #heartbeatDueAt(): number {

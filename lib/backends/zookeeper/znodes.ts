@@ -24,7 +24,7 @@ export async function createZnode(
   path: string,
   newZnode: NewZnode,
 ): Promise<OwnZnode> {
-  const answer = await connection.send('create', { path, ...newZnode }, `create a node in ${parentPath(path)}`);
+  const answer = await connection.send('create', { path, ...newZnode }, `create a node in ${getParentPath(path)}`);
   return { path: answer.data?.toString() ?? path, czxid: answer.stat.czxid.readBigInt64BE() };
 }
 
@@ -40,8 +40,8 @@ export async function createParents(
     await connection.send(name, { path, acl, flags, data: Buffer.alloc(0) }, `create ${path}`);
   } catch (error) {
     if (isRefusal(error, NODE_EXISTS)) return;
-    if (!isRefusal(error, NO_NODE) || parentPath(path) === '/') throw error;
-    await createParents(connection, parentPath(path), acl, PERSISTENT);
+    if (!isRefusal(error, NO_NODE) || getParentPath(path) === '/') throw error;
+    await createParents(connection, getParentPath(path), acl, PERSISTENT);
     await createParents(connection, path, acl, flags);
   }
 }
@@ -52,8 +52,8 @@ export async function readZnode(
   path: string,
   watch = false,
 ): Promise<ZnodeState | null> {
-  const request = connection.send('read', { path, watch }, `read a node in ${parentPath(path)}`);
-  const answer = await unlessMissing(request, null);
+  const request = connection.send('read', { path, watch }, `read a node in ${getParentPath(path)}`);
+  const answer = await resolveUnlessMissing(request, null);
   if (!answer) return null;
   const { data, stat } = answer;
   return { czxid: stat.czxid.readBigInt64BE(), ctime: stat.ctime, data, session: stat.ephemeralOwner };
@@ -65,25 +65,25 @@ export async function listChildren(
   path: string,
   watch = false,
 ): Promise<readonly string[]> {
-  const answer = await unlessMissing(connection.send('children', { path, watch }, `list ${path}`), null);
+  const answer = await resolveUnlessMissing(connection.send('children', { path, watch }, `list ${path}`), null);
   return answer?.children ?? [];
 }
 
 /** Overwrites the data. @throws ServerRefusalError if the znode is missing, or without permission to write */
 export async function writeZnode(connection: ZooKeeperConnection, { path }: OwnZnode, data: Buffer): Promise<void> {
-  await connection.send('write', { path, data, version: -1 }, `write a node in ${parentPath(path)}`);
+  await connection.send('write', { path, data, version: -1 }, `write a node in ${getParentPath(path)}`);
 }
 
 /** Deletes a znode. Returns whether it existed. */
 export function deleteZnode(connection: ZooKeeperConnection, path: string): Promise<boolean> {
-  const request = connection.send('delete', { path, version: -1 }, `delete a node in ${parentPath(path)}`);
-  return unlessMissing(
+  const request = connection.send('delete', { path, version: -1 }, `delete a node in ${getParentPath(path)}`);
+  return resolveUnlessMissing(
     request.then(() => true),
     false,
   );
 }
 
-async function unlessMissing<T, Otherwise>(request: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
+async function resolveUnlessMissing<T, Otherwise>(request: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
   try {
     return await request;
   } catch (error) {
@@ -92,10 +92,10 @@ async function unlessMissing<T, Otherwise>(request: Promise<T>, otherwise: Other
   }
 }
 
-export function parentPath(path: string): string {
+export function getParentPath(path: string): string {
   return path.slice(0, path.lastIndexOf('/')) || '/';
 }
 
-export function znodeName(path: string): string {
+export function getZnodeName(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }

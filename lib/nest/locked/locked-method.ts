@@ -187,7 +187,7 @@ export class LockedMethod {
     return typeof this.#onBusy === 'function' ? this.#onBusy({ error, args }) : undefined;
   }
 
-  /** Runs the work under the locks. Returns `busyResult` when a lock stays held, unless `onBusy` is `throw`. */
+  /** Runs the work under the locks. Returns the busy result when a lock stays held, unless `onBusy` is `throw`. */
   async #runLocked<T>(
     { service, keys }: LockRequest,
     work: LockedWork<T>,

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { LockBackendError, LockService, LockShutdownError } from 'nestjs-distributed-lock/core';
 import { etcd } from 'nestjs-distributed-lock/etcd';
-import { adviceForSize } from '../../../lib/backends/etcd/database-size.js';
+import { getSizeAdvice } from '../../../lib/backends/etcd/database-size.js';
 import { aborted, failureOf, handled, SLACK_MS } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
 import { wantedOf } from '../describe-backend.js';
@@ -78,11 +78,11 @@ wantedOf(['etcd']).forEach(() =>
 
     it('a database that nears its quota: health says so before it is full', () => {
       const GIB = 1024 ** 3;
-      expect(adviceForSize(1.5 * GIB, 0, false)).toBeUndefined();
-      expect(adviceForSize(1.7 * GIB, 0, false)).toMatch(/1\.70 GiB .* 2 GiB unless .*--auto-compaction-retention/u);
-      expect(adviceForSize(1.7 * GIB, 8 * GIB, false)).toBeUndefined();
-      expect(adviceForSize(7 * GIB, 8 * GIB, false)).toMatch(/7\.00 GiB .* quota of 8\.00 GiB/u);
-      expect(adviceForSize(0.1 * GIB, 8 * GIB, true)).toContain('is full');
+      expect(getSizeAdvice(1.5 * GIB, 0, false)).toBeUndefined();
+      expect(getSizeAdvice(1.7 * GIB, 0, false)).toMatch(/1\.70 GiB .* 2 GiB unless .*--auto-compaction-retention/u);
+      expect(getSizeAdvice(1.7 * GIB, 8 * GIB, false)).toBeUndefined();
+      expect(getSizeAdvice(7 * GIB, 8 * GIB, false)).toMatch(/7\.00 GiB .* quota of 8\.00 GiB/u);
+      expect(getSizeAdvice(0.1 * GIB, 8 * GIB, true)).toContain('is full');
     });
 
     it('nobody listening when an application starts: health says so at once', async () => {

@@ -20,7 +20,7 @@ export class ClusterHealth {
     const hasNodeThatIs = (status: BackendHealth['status']): boolean => nodes.some((node) => node.status === status);
     const isDown = this.#trouble !== undefined || hasNodeThatIs('down');
     const status = hasNodeThatIs('up') ? 'up' : isDown ? 'down' : 'idle';
-    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(detailsOfNode)];
+    const details = [...(this.#trouble === undefined ? [] : [this.#trouble]), ...nodes.flatMap(getDetails)];
     return { status, nodes, ...(details.length > 0 ? { detail: details.join('; ') } : {}) };
   }
 
@@ -71,7 +71,7 @@ export class ClusterHealth {
 }
 
 /** Returns the trouble of one node, for the detail of a health of several nodes. */
-export function detailsOfNode({ name, status, detail }: NodeHealth): string[] {
+export function getDetails({ name, status, detail }: NodeHealth): string[] {
   if (status === 'down') return [`${name} is down: ${detail ?? 'no reason is known'}`];
   return detail === undefined ? [] : [`${name}: ${detail}`];
 }

@@ -18,22 +18,22 @@ export function toStoredKey(key: string): string {
   return `${beginning}… sha256:${createHash('sha256').update(key).digest('hex')}`;
 }
 
-/** The key that `storedKey` made this of; `undefined` where it kept only the beginning. */
+/** Returns the key of a stored key; `undefined` where only its beginning is stored. */
 export function fromStoredKey(stored: string): string | undefined {
   return Buffer.byteLength(stored) <= MAX_VERBATIM_BYTES ? stored : undefined;
 }
 
-/** For PostgreSQL, whose text holds everything but NUL: that is written `\0` here, and the backslash therefore `\\`. */
+/** Returns a key as text of PostgreSQL, which keeps everything but NUL: NUL is written `\0`, and a backslash `\\`. */
 export function toStoredText(key: string): string {
   return toStoredKey(/[\\\0]/u.test(key) ? key.replaceAll('\\', '\\\\').replaceAll('\0', '\\0') : key);
 }
 
-/** The key that `storedText` made this of. */
+/** Returns the key of a stored text; `undefined` where only its beginning is stored. */
 export function fromStoredText(stored: string): string | undefined {
   return fromStoredKey(stored)?.replaceAll(/\\[\\0]/gu, (escaped) => (escaped === '\\0' ? '\0' : '\\'));
 }
 
-/** For MySQL, as bytes: safe in every SQL mode, the same in every character set of the connection. */
+/** Returns a key as bytes for MySQL: safe in every SQL mode, and the same in every character set of the connection. */
 export function toStoredBytes(key: string): Buffer {
   return Buffer.from(toStoredKey(key));
 }
