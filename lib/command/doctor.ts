@@ -28,7 +28,7 @@ export async function examineServer(options: CommandOptions): Promise<Report> {
       `${removeSecrets(getUrl(options))} is ${health.status}`,
       `a lock and its release take ${roundTrip.medianMs.toFixed(2)} ms (median of ${ROUND_TRIP_COUNT}), ${roundTrip.longestMs.toFixed(2)} ms at most`,
       ...(roundTrip.aheadMs === undefined ? [] : [`its clock is ${describeSkew(roundTrip.aheadMs)}`]),
-      ...advice.map((each) => `advice: ${each}`),
+      ...advice.map((text) => `advice: ${text}`),
       `guarantee: ${GUARANTEE_TEXTS[guarantee]}`,
     ];
     const isGood = health.status === 'up' && advice.length === 0;

@@ -26,15 +26,15 @@ export async function readStatus(options: CommandOptions): Promise<Report> {
 async function listHeldKeys(service: LockService, prefix: string, limit: number): Promise<KeyState[]> {
   const { store, name } = service.backend;
   if (!store.keys) throw new LockConfigurationError(`${name} cannot list keys`, 'url');
-  const held: KeyState[] = [];
+  const heldKeys: KeyState[] = [];
   for await (const page of store.keys(prefix)) {
     for (const key of page) {
       const state = await service.look(key);
-      if (state.holder ?? state.holders) held.push(state);
-      if (held.length === limit) return held;
+      if (state.holder ?? state.holders) heldKeys.push(state);
+      if (heldKeys.length === limit) return heldKeys;
     }
   }
-  return held;
+  return heldKeys;
 }
 
 function describeKey({ key, holder, holders, waiters }: KeyState): string {

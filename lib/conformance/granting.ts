@@ -41,13 +41,13 @@ export const granting: CheckGroup = {
   'grants a key to one of fifty who ask at the same time, over five clients': async (context) => {
     const stores = await Promise.all(Array.from({ length: CLIENT_COUNT }, () => context.openStore()));
     const key = context.newKey();
-    let last = 0n;
+    let lastToken = 0n;
     for (let round = 0; round < ROUND_COUNT; round += 1) {
       const { store, owner, token } = await eventually('nobody was granted a free key', () =>
         acquireConcurrently(context, stores, key),
       );
-      assert.ok(token > last, `token ${token} came after ${last}`);
-      last = token;
+      assert.ok(token > lastToken, `token ${token} came after ${lastToken}`);
+      lastToken = token;
       assert.equal(await store.release(key, owner), true, 'the winner could not release');
     }
   },
@@ -70,11 +70,11 @@ export const granting: CheckGroup = {
   'gives every acquisition a greater token, whichever client asks': async (context) => {
     const stores = await context.openTwoStores();
     const key = context.newKey();
-    let last = 0n;
+    let lastToken = 0n;
     for (const store of Array.from({ length: 10 }, () => stores).flat()) {
       const { owner, token } = await context.acquire(store, key);
-      assert.ok(token > last, `token ${token} came after ${last}`);
-      last = token;
+      assert.ok(token > lastToken, `token ${token} came after ${lastToken}`);
+      lastToken = token;
       await store.release(key, owner);
     }
   },
@@ -120,12 +120,12 @@ async function acquireConcurrently(
 }
 
 /** Acquires the key after the death of its holder: the holder renews no more, and its session, if any, has ended. */
-async function acquireAfterDeath(context: CheckContext, formerGrant: Grant, next: LeaseStore): Promise<Grant> {
+async function acquireAfterDeath(context: CheckContext, formerGrant: Grant, nextStore: LeaseStore): Promise<Grant> {
   const { store, key } = formerGrant;
   const endsWithSession = (store.traits?.endsWith ?? 'ttl') !== 'ttl';
   if (endsWithSession) await store.close();
   assert.ok(formerGrant.ttlMs < MAX_WAIT_MS, `shortTtlMs is ${formerGrant.ttlMs}, too long for these checks`);
-  const presentGrant = await context.acquireEventually(next, key, { ttlMs: LONG_TTL_MS });
+  const presentGrant = await context.acquireEventually(nextStore, key, { ttlMs: LONG_TTL_MS });
   if (!endsWithSession) assertKeptForTtl(formerGrant, presentGrant.answeredAt);
   return presentGrant;
 }

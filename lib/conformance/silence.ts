@@ -45,9 +45,9 @@ export function silence(freeze: NonNullable<LeaseStoreHarness['freeze']>): Check
       } finally {
         await thaw();
       }
-      const next = await otherService.acquire(key);
-      assert.ok(next.fencingToken > lock.fencingToken, 'the token did not grow');
-      await next.release();
+      const nextLock = await otherService.acquire(key);
+      assert.ok(nextLock.fencingToken > lock.fencingToken, 'the token did not grow');
+      await nextLock.release();
     },
   };
 }

@@ -26,21 +26,22 @@ export const META_NOOP_COMMAND: Command<true> = {
   },
 };
 
-export function adviceFor(
+export function getServerAdvice(
   entries: ReadonlyMap<string, string>,
   settings: ReadonlyMap<string, string>,
 ): string | undefined {
-  const numberOf = (name: string): number => Number(entries.get(name) ?? 0);
-  const [usedBytes, limitBytes] = [numberOf('bytes'), numberOf('limit_maxbytes')];
-  const memory = `${formatMebibytes(usedBytes)} of ${formatMebibytes(limitBytes)} MB in use, ${numberOf('evictions')} evictions so far`;
+  const getNumber = (name: string): number => Number(entries.get(name) ?? 0);
+  const usedBytes = getNumber('bytes');
+  const limitBytes = getNumber('limit_maxbytes');
+  const memoryText = `${formatMebibytes(usedBytes)} of ${formatMebibytes(limitBytes)} MB in use, ${getNumber('evictions')} evictions so far`;
   if (settings.get('proxy_enabled') === 'yes') {
     return 'it is a proxy: when a server behind it restarts without its locks, nobody here is told, and two may have one';
   }
   if (settings.get('evictions') === 'on') {
-    return `it was not started with -M, so when it is full it deletes locks that are held (${memory})`;
+    return `it was not started with -M, so when it is full it deletes locks that are held (${memoryText})`;
   }
   return usedBytes > limitBytes * WARNING_SHARE
-    ? `it is nearly full, and then it refuses locks (${memory})`
+    ? `it is nearly full, and then it refuses locks (${memoryText})`
     : undefined;
 }
 

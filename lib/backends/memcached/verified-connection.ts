@@ -8,7 +8,7 @@ import { serverListName } from './item-names.js';
 import { MetaDialect } from './meta-dialect.js';
 import type { ResolvedMemcachedOptions } from './options.js';
 import { ServerClock } from './server-clock.js';
-import { adviceFor, META_NOOP_COMMAND, statisticsCommand } from './server-statistics.js';
+import { getServerAdvice, META_NOOP_COMMAND, statisticsCommand } from './server-statistics.js';
 import { MemcachedConnection, type MemcachedConnectionOptions } from './transport/connection.js';
 
 export interface VerifiedConnectionOptions
@@ -65,7 +65,7 @@ export class VerifiedConnection {
     const sentAt = this.localClock.now();
     const [entries] = await this.transport.exchange(statisticsCommand(''));
     this.clock.record(Number(entries.get('time')), sentAt);
-    this.advice = adviceFor(entries, this.settings);
+    this.advice = getServerAdvice(entries, this.settings);
   }
 }
 
@@ -85,7 +85,7 @@ async function connect(options: VerifiedConnectionOptions, protocol: 'meta' | 'c
       probeCapabilities(dialect, options.prefix, clock, sentAt),
       assertSameServerList(dialect, options),
     ]);
-    return new VerifiedConnection(transport, dialect, clock, settings, adviceFor(entries, settings));
+    return new VerifiedConnection(transport, dialect, clock, settings, getServerAdvice(entries, settings));
   } catch (error) {
     transport.end(new MemcachedError('not-sent', 'the connection was of no use'));
     throw error;

@@ -57,10 +57,10 @@ export class LeaseCompletion {
     for (let round = 1; round <= MAX_PROPOSALS && !this.#isStopped; round += 1) {
       const vote = await node.requestJoin(candidacy, proposal);
       if (vote.kind !== 'refused') return;
-      const next = findSoonestToken([vote], 1, proposal);
-      if (!next || next.delayMs > this.maxPauseMs) return;
-      if (next.delayMs > 0) await pause(systemClock, next.delayMs, { background: true });
-      proposal = next.token;
+      const nextProposal = findSoonestToken([vote], 1, proposal);
+      if (!nextProposal || nextProposal.delayMs > this.maxPauseMs) return;
+      if (nextProposal.delayMs > 0) await pause(systemClock, nextProposal.delayMs, { background: true });
+      proposal = nextProposal.token;
     }
   }
 }

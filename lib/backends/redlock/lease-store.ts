@@ -205,11 +205,11 @@ export class RedlockLeaseStore implements LeaseStore {
       await call.askAll((node) => node.requestVote(candidacy, proposal), isVoteDecided);
       const tally = new VoteTally(call, proposal, systemClock.now() - startedAt, this.settings);
       const nowUs = tally.medianUs(this.#tokenClock.nowUs());
-      const next = tally.isWon || round === MAX_ROUNDS ? undefined : tally.nextProposal(nowUs);
-      if (!next) return tally;
+      const nextProposal = tally.isWon || round === MAX_ROUNDS ? undefined : tally.nextProposal(nowUs);
+      if (!nextProposal) return tally;
       this.#tokenClock.adjustTo(nowUs);
-      if (next.delayMs > 0) await pause(systemClock, next.delayMs);
-      ({ token } = next);
+      if (nextProposal.delayMs > 0) await pause(systemClock, nextProposal.delayMs);
+      ({ token } = nextProposal);
     }
   }
 

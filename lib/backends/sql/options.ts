@@ -77,6 +77,6 @@ export function assertOptions(strategy: string, options: object, connectionOptio
 }
 
 /** @throws LockConfigurationError that names the databases with this strategy */
-export function refuseStrategy(strategy: 'row' | 'session', why: string): never {
-  throw new LockConfigurationError(`strategy '${strategy}' needs PostgreSQL, MySQL or MariaDB; ${why}`, 'strategy');
+export function refuseStrategy(strategy: 'row' | 'session', reason: string): never {
+  throw new LockConfigurationError(`strategy '${strategy}' needs PostgreSQL, MySQL or MariaDB; ${reason}`, 'strategy');
 }

@@ -18,8 +18,8 @@ export async function openDatabase(file: string, driver: SqliteDriver | undefine
   const nodeSqlite: unknown = process.getBuiltinModule?.('node:sqlite');
   if (hasDatabaseSync(nodeSqlite))
     return NodeSqliteDatabase.open(() => new nodeSqlite.DatabaseSync(file, DATABASE_OPTIONS));
-  const why = 'this version of Node has no node:sqlite: npm install better-sqlite3, or give a driver';
-  throw new LockConfigurationError(`sqlite() needs a driver, and ${why}`, 'driver');
+  const advice = 'this version of Node has no node:sqlite: npm install better-sqlite3, or give a driver';
+  throw new LockConfigurationError(`sqlite() needs a driver, and ${advice}`, 'driver');
 }
 
 async function findBetterSqlite3(): Promise<SqliteDriver | undefined> {

@@ -17,8 +17,8 @@ export class CreateDistributedLock1760000000000 implements MigrationInterface {
 
   /** Drops the tables. Tokens start again afterwards: run it only when nothing compares them any more. */
   async down(queryRunner: QueryRunner): Promise<void> {
-    const home = getTableContext(queryRunner.connection.options);
-    await queryRunner.query(`drop table ${quoteTable(home, DEFAULT_FENCE_TABLE)}`);
-    await queryRunner.query(`drop table ${quoteTable(home, DEFAULT_LOCK_TABLE)}`);
+    const tableContext = getTableContext(queryRunner.connection.options);
+    await queryRunner.query(`drop table ${quoteTable(tableContext, DEFAULT_FENCE_TABLE)}`);
+    await queryRunner.query(`drop table ${quoteTable(tableContext, DEFAULT_LOCK_TABLE)}`);
   }
 }

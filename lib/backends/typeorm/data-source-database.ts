@@ -108,10 +108,11 @@ class RunnerTransaction implements DriverTransaction {
   constructor(
     private readonly runner: QueryRunner,
     readonly client: unknown,
-    around: StatementRunner,
+    runStatement: StatementRunner,
   ) {
     const sendDirectly = runner.query.bind(runner);
-    const query = (...args: Parameters<typeof sendDirectly>): Promise<unknown> => around(() => sendDirectly(...args));
+    const query = (...args: Parameters<typeof sendDirectly>): Promise<unknown> =>
+      runStatement(() => sendDirectly(...args));
     Object.defineProperty(runner, 'query', { value: query, configurable: true });
     this.query = createQuery(runner);
     this.sendAtOnce = createQuery({ query: sendDirectly });

@@ -43,12 +43,12 @@ function createMysqlOptions(
   { replication, extra, ...rest }: OptionsOf<'mysql' | 'mariadb'>,
   sockets: Sockets,
 ): DataSourceOptions {
-  const ours = {
+  const oneConnectionOptions = {
     poolSize: 1,
     extra: { ...extra, ...ONE_CONNECTION_POOL, ...createRowOptions(sockets, extra, STREAM_SETTING) },
   };
   // TypeORM 0.3 takes the package `mysql` where that is installed too, which makes its own sockets.
-  return Object.assign({ ...rest, ...replication?.master, ...ours }, { connectorPackage: 'mysql2' });
+  return Object.assign({ ...rest, ...replication?.master, ...oneConnectionOptions }, { connectorPackage: 'mysql2' });
 }
 
 function createSqliteOptions(options: OptionsOf<'better-sqlite3'>): DataSourceOptions {

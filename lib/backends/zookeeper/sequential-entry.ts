@@ -154,11 +154,11 @@ export class SequentialEntry extends QueueEntry {
   async #enterQueue(connection: ZooKeeperConnection, wake: Wake): Promise<readonly string[]> {
     const { acl, metadata } = this.settings;
     const newZnode = { acl, data: encodeData(metadata), flags: EPHEMERAL_SEQUENTIAL };
-    const created = this.createOwnZnode(connection, `${this.#parent}/${this.#prefix}`, newZnode);
-    const listed = this.#listChildren(connection, wake);
-    listed.catch(() => undefined);
+    const creation = this.createOwnZnode(connection, `${this.#parent}/${this.#prefix}`, newZnode);
+    const listing = this.#listChildren(connection, wake);
+    listing.catch(() => undefined);
     try {
-      await created;
+      await creation;
     } catch (error) {
       if (isRefusal(error, NO_CHILDREN_FOR_EPHEMERALS)) throw this.mixedModesError('simple');
       if (!isRefusal(error, NO_NODE)) throw error;
@@ -166,7 +166,7 @@ export class SequentialEntry extends QueueEntry {
       await createParents(connection, this.#parent, acl, CONTAINER);
       return this.#enterQueue(connection, wake);
     }
-    return listed;
+    return listing;
   }
 
   /**

@@ -58,13 +58,13 @@ export function toObservable(getResult: () => unknown): Observable<unknown> {
 function forwardWhileHeld(
   source: Observable<unknown>,
   locks: readonly LockHandle[],
-  next: (value: unknown) => void,
+  forward: (value: unknown) => void,
   unsubscribeSignal: AbortSignal,
 ): Promise<void> {
   const losses = locks.map(({ signal }) => fromEvent(signal, 'abort').pipe(tap(() => signal.throwIfAborted())));
   const forwardValue = (value: unknown): void => {
     // After a blocked event loop the `abort` event may be late, while `aborted` is true at once.
-    if (locks.every(({ signal }) => !signal.aborted)) next(value);
+    if (locks.every(({ signal }) => !signal.aborted)) forward(value);
   };
   const values = source.pipe(takeUntil(merge(fromEvent(unsubscribeSignal, 'abort'), ...losses)), tap(forwardValue));
   return lastValueFrom(values.pipe(ignoreElements()), { defaultValue: undefined });

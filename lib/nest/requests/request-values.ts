@@ -5,25 +5,25 @@ import { isObject } from '../../decorators/is-object.js';
 export const REQUEST_PARTS: ReadonlySet<string> = new Set(['params', 'query', 'body', 'user', 'data']);
 
 /** Reads a part of the request by its path, or a route parameter or a property of the message by its name alone. */
-export function readRequestValue(context: ExecutionContext, head: string, rest: readonly string[]): unknown {
+export function readRequestValue(context: ExecutionContext, head: string, restOfPath: readonly string[]): unknown {
   switch (context.getType<string>()) {
     case 'http':
-      return readHttpValue(context.switchToHttp().getRequest(), head, rest);
+      return readHttpValue(context.switchToHttp().getRequest(), head, restOfPath);
     case 'graphql':
-      return readHttpValue(context.getArgByIndex<{ req?: unknown } | undefined>(2)?.req, head, rest);
+      return readHttpValue(context.getArgByIndex<{ req?: unknown } | undefined>(2)?.req, head, restOfPath);
     case 'ws':
-      return readMessageValue(context.switchToWs().getData(), head, rest);
+      return readMessageValue(context.switchToWs().getData(), head, restOfPath);
     case 'rpc':
-      return readMessageValue(context.switchToRpc().getData(), head, rest);
+      return readMessageValue(context.switchToRpc().getData(), head, restOfPath);
     default:
       return undefined;
   }
 }
 
-function readHttpValue(request: unknown, head: string, rest: readonly string[]): unknown {
+function readHttpValue(request: unknown, head: string, restOfPath: readonly string[]): unknown {
   if (!isObject(request)) return undefined;
-  if (rest.length === 0) return joinWildcard(readPath(Reflect.get(request, 'params'), [head]));
-  const value = REQUEST_PARTS.has(head) ? readPath(Reflect.get(request, head), rest) : undefined;
+  if (restOfPath.length === 0) return joinWildcard(readPath(Reflect.get(request, 'params'), [head]));
+  const value = REQUEST_PARTS.has(head) ? readPath(Reflect.get(request, head), restOfPath) : undefined;
   return head === 'params' ? joinWildcard(value) : value;
 }
 
@@ -32,8 +32,8 @@ export function joinWildcard(value: unknown): unknown {
   return Array.isArray(value) ? value.join('/') : value;
 }
 
-function readMessageValue(data: unknown, head: string, rest: readonly string[]): unknown {
-  return head === 'data' && rest.length > 0 ? readPath(data, rest) : readPath(data, [head, ...rest]);
+function readMessageValue(data: unknown, head: string, restOfPath: readonly string[]): unknown {
+  return head === 'data' && restOfPath.length > 0 ? readPath(data, restOfPath) : readPath(data, [head, ...restOfPath]);
 }
 
 /** Returns the value at the end of the path, or `undefined` where a name on the path is no property. */

@@ -8,7 +8,7 @@ import type { Commands } from '../../../lib/backends/memcached/transport/pipelin
 import type { MemcachedConnection } from '../../../lib/backends/memcached/transport/connection.js';
 import { MetaDialect } from '../../../lib/backends/memcached/meta-dialect.js';
 import { ServerClock } from '../../../lib/backends/memcached/server-clock.js';
-import { adviceFor } from '../../../lib/backends/memcached/server-statistics.js';
+import { getServerAdvice } from '../../../lib/backends/memcached/server-statistics.js';
 import { VerifiedConnection } from '../../../lib/backends/memcached/verified-connection.js';
 import { aborted } from '../../conformance/contract.js';
 import { eventually } from '../../support/eventually.js';
@@ -109,7 +109,7 @@ for (const name of wantedOf(['memcached'])) {
     });
 
     it('says that it is a proxy, as memcached 1.6.45 tells it', () => {
-      expect(adviceFor(new Map(), new Map([['proxy_enabled', 'yes']]))).toContain('it is a proxy');
+      expect(getServerAdvice(new Map(), new Map([['proxy_enabled', 'yes']]))).toContain('it is a proxy');
     });
 
     it('reads the server’s clock again after half a minute, once for all who ask', async () => {

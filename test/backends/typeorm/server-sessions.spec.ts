@@ -40,7 +40,7 @@ describeServers('the sessions of a server', (type) => {
     const runner = dataSource.createQueryRunner();
     const id = serverSessions.handshakeId(await runner.connect()) ?? '';
     const isAtWork = (): Promise<boolean> =>
-      serverSessions.isAnyAtWork(createQuery({ query: ask }), [id, '2147483647'], 0);
+      serverSessions.isAnySessionWorking(createQuery({ query: ask }), [id, '2147483647'], 0);
     expect(await isAtWork()).toBe(false);
     const statement = startStatement(runner);
     await eventually(isAtWork);
@@ -61,13 +61,13 @@ describeServers('the sessions of a server', (type) => {
     const [cut, asking] = [dataSource.createQueryRunner(), dataSource.createQueryRunner()];
     const sessions = new UnansweredSessions(serverSessions, createQuery(asking));
     const early = startStatement(cut);
-    await eventually(async () => await serverSessions.isAnyAtWork(createQuery(asking), [await idOf(cut)], 0));
+    await eventually(async () => await serverSessions.isAnySessionWorking(createQuery(asking), [await idOf(cut)], 0));
     sessions.rememberSession('k', await idOf(cut));
     await expect(sessions.assertAnswered('k')).rejects.toThrow('still has the key');
     await early.end();
     await new Promise((resolve) => setTimeout(resolve, 2_100));
     const late = startStatement(cut);
-    await eventually(async () => await serverSessions.isAnyAtWork(createQuery(asking), [await idOf(cut)], 0));
+    await eventually(async () => await serverSessions.isAnySessionWorking(createQuery(asking), [await idOf(cut)], 0));
     await sessions.assertAnswered('k');
     await late.end();
     await Promise.all([cut.release(), asking.release()]);

@@ -108,8 +108,8 @@ class Reader {
   take(length: number): Buffer {
     const end = this.#position + length;
     if (end > this.bytes.length) throw new Error('etcd sent a message that ends too early');
-    const taken = this.bytes.subarray(this.#position, end);
+    const field = this.bytes.subarray(this.#position, end);
     this.#position = end;
-    return taken;
+    return field;
   }
 }

@@ -51,8 +51,8 @@ export class MemcachedConnection {
     // The socket may report errors after nobody waits for it.
     socket.on('error', () => undefined);
     try {
-      const inTime = await within(systemClock, connectTimeoutMs, once(socket, tls ? 'secureConnect' : 'connect'));
-      if (!inTime) throw new Error(`no connection within ${connectTimeoutMs} ms`);
+      const isConnected = await within(systemClock, connectTimeoutMs, once(socket, tls ? 'secureConnect' : 'connect'));
+      if (!isConnected) throw new Error(`no connection within ${connectTimeoutMs} ms`);
       return new MemcachedConnection(socket, options);
     } catch (error) {
       socket.destroy();

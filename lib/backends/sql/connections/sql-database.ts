@@ -40,7 +40,7 @@ export type StatementRunner = <T>(statement: () => Promise<T>) => Promise<T>;
 /** One connection of a driver that serves one transaction after the other. */
 export interface TransactionConnection extends DriverConnection {
   /** @param runStatement runs all statements of the transaction but those of `sendAtOnce` */
-  lendTransaction(around: StatementRunner): Promise<DriverTransaction>;
+  lendTransaction(runStatement: StatementRunner): Promise<DriverTransaction>;
 }
 
 /** A transaction on a connection that serves nobody else meanwhile. */

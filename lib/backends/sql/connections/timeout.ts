@@ -14,22 +14,22 @@ export class TimeoutError extends DatabaseError {
  */
 export function settleByDeadline<T>(
   deadline: Deadline,
-  what: string,
+  failureText: string,
   promise: Promise<T>,
-  setting?: string,
+  optionText?: string,
 ): Promise<T> {
   const { clock } = deadline;
   return new Promise<T>((resolve, reject) => {
-    const rejectLate = (): void => reject(new TimeoutError(what, setting));
+    const rejectLate = (): void => reject(new TimeoutError(failureText, optionText));
     let timer = clock.schedule(deadline.remainingMs, () => {
       timer = clock.schedule(clock.now() - deadline.at, rejectLate);
     });
-    const end =
+    const settleWith =
       <A>(settle: (answer: A) => void) =>
       (answer: A): void => {
         timer.cancel();
         settle(answer);
       };
-    promise.then(end(resolve), end<unknown>(reject));
+    promise.then(settleWith(resolve), settleWith<unknown>(reject));
   });
 }

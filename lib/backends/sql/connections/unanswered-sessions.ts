@@ -17,14 +17,14 @@ interface CutSessions {
 
 /**
  * Server sessions whose connections were cut before a statement about a key was answered. The server may carry the
- * statement out all the same, and keep the key for that session. A commit that waits for a lost standby does so. Nobody holds
+ * statement out all the same, and keep the key for that session. An example is a commit that waits for a lost standby. Nobody holds
  * the key then. A refusal of it counts as missing answer of the database, not as a key that is held.
  */
 export class UnansweredSessions {
   readonly #sessionsByKey = new Map<string, CutSessions>();
 
   constructor(
-    private readonly sessions: Pick<ServerSessions, 'isAnyAtWork'>,
+    private readonly sessions: Pick<ServerSessions, 'isAnySessionWorking'>,
     private readonly query: Query,
   ) {}
 
@@ -50,7 +50,7 @@ export class UnansweredSessions {
     const error: DatabaseError = new TimeoutError(
       `a session of ours (${ids.join(', ')}) still has the key, for the database did not end its statement`,
     );
-    if (await this.sessions.isAnyAtWork(this.query, ids, systemClock.now() - cutSessions.cutAt)) throw error;
+    if (await this.sessions.isAnySessionWorking(this.query, ids, systemClock.now() - cutSessions.cutAt)) throw error;
     this.#sessionsByKey.delete(key);
   }
 }

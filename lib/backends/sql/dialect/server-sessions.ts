@@ -9,5 +9,5 @@ export interface ServerSessions {
    * server that counts whole seconds may report one second less. After a restart or a failover, other sessions may have
    * the same ids, also the one that asks.
    */
-  isAnyAtWork(query: Query, sessionIds: readonly string[], minWorkMs: number): Promise<boolean>;
+  isAnySessionWorking(query: Query, sessionIds: readonly string[], minWorkMs: number): Promise<boolean>;
 }

@@ -31,17 +31,17 @@ export async function checkExistingTable(
   if (foundColumns.size === 0)
     throw createUnusableTableError(table, 'columns.key', failure ?? 'it is missing, or not visible to us');
   const lockColumnNames = new Set<string>();
-  for (const { part, pattern, expectedType } of getColumnPatterns(dialect)) {
-    const name = columnNames[part];
+  for (const { columnOption, pattern, expectedType } of getColumnPatterns(dialect)) {
+    const name = columnNames[columnOption];
     if (name === undefined) continue;
     lockColumnNames.add(name);
     const type: unknown = foundColumns.get(name)?.['type'];
     if (typeof type !== 'string')
-      throw createUnusableTableError(table, `columns.${part}`, failure ?? `its column ${name} is missing`);
+      throw createUnusableTableError(table, `columns.${columnOption}`, failure ?? `its column ${name} is missing`);
     if (pattern.test(type)) continue;
     throw createUnusableTableError(
       table,
-      `columns.${part}`,
+      `columns.${columnOption}`,
       `its column ${name} is ${type}, and must be ${expectedType}`,
     );
   }
@@ -63,25 +63,25 @@ export async function checkExistingTable(
     throw createUnusableTableError(table, 'columns.owner', reason);
   }
   const noOpUpdateSql = `update ${columns.table} set ${columns.token} = ${columns.token} where 1 = 0`;
-  await assertWritable(query, dialect, noOpUpdateSql, (why) => createUnusableTableError(table, 'tableName', why));
+  await assertWritable(query, dialect, noOpUpdateSql, (reason) => createUnusableTableError(table, 'tableName', reason));
   const storablePattern = dialect.existingTable.getStorablePattern(key?.['charset']);
   table.limits = { keyCharacters: getMaxCharacters(key), ownerCharacters, storablePattern };
 }
 
 function getColumnPatterns({ columnTypes, existingTable: { textTypePattern, updatedAt } }: SqlDialect) {
   return [
-    { part: 'key', pattern: textTypePattern, expectedType: 'text' },
-    { part: 'owner', pattern: textTypePattern, expectedType: 'text' },
-    { part: 'expiresAt', pattern: columnTypes.time.pattern, expectedType: columnTypes.time.sql },
-    { part: 'token', pattern: columnTypes.token.pattern, expectedType: columnTypes.token.sql },
-    { part: 'metadata', pattern: columnTypes.metadata.pattern, expectedType: columnTypes.metadata.sql },
-    { part: 'updatedAt', pattern: updatedAt, expectedType: 'a date and time' },
+    { columnOption: 'key', pattern: textTypePattern, expectedType: 'text' },
+    { columnOption: 'owner', pattern: textTypePattern, expectedType: 'text' },
+    { columnOption: 'expiresAt', pattern: columnTypes.time.pattern, expectedType: columnTypes.time.sql },
+    { columnOption: 'token', pattern: columnTypes.token.pattern, expectedType: columnTypes.token.sql },
+    { columnOption: 'metadata', pattern: columnTypes.metadata.pattern, expectedType: columnTypes.metadata.sql },
+    { columnOption: 'updatedAt', pattern: updatedAt, expectedType: 'a date and time' },
   ] as const;
 }
 
-function createUnusableTableError({ name }: ExistingTable, option: string, why: string): LockConfigurationError {
+function createUnusableTableError({ name }: ExistingTable, option: string, reason: string): LockConfigurationError {
   return new LockConfigurationError(
-    `the table ${name} cannot be used for locks (${why}). addLockColumns() of nestjs-distributed-lock/typeorm adds, in a ` +
+    `the table ${name} cannot be used for locks (${reason}). addLockColumns() of nestjs-distributed-lock/typeorm adds, in a ` +
       'migration, what such a table lacks; so does synchronize: true',
     option,
   );

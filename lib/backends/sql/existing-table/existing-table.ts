@@ -51,8 +51,8 @@ export function createExistingTable(
   const columnNames = { ...DEFAULT_COLUMN_NAMES, ...options.columns };
   assertColumns(columnNames);
   if (abandonedAfterMs !== Infinity && columnNames.updatedAt === undefined) {
-    const why = 'abandonedAfterMs is counted from columns.updatedAt, which is missing';
-    throw new LockConfigurationError(why, 'columns.updatedAt');
+    const reason = 'abandonedAfterMs is counted from columns.updatedAt, which is missing';
+    throw new LockConfigurationError(reason, 'columns.updatedAt');
   }
   const columns: LeaseColumns = {
     table,
@@ -70,25 +70,25 @@ export function createExistingTable(
 function assertColumns(columns: ExistingTableColumns): void {
   assertIdentifier('columns.key', columns.key);
   assertIdentifier('columns.owner', columns.owner);
-  for (const [part, name] of Object.entries(columns)) {
-    if (!COLUMN_OPTIONS.has(part))
-      throwColumnsError(`columns has no ${part}; it has ${[...COLUMN_OPTIONS].join(', ')}`);
-    assertIdentifier(`columns.${part}`, name);
+  for (const [columnOption, name] of Object.entries(columns)) {
+    if (!COLUMN_OPTIONS.has(columnOption))
+      throwColumnsError(`columns has no ${columnOption}; it has ${[...COLUMN_OPTIONS].join(', ')}`);
+    assertIdentifier(`columns.${columnOption}`, name);
   }
   const names = new Set(Object.values(columns).map((name: string) => name.toLowerCase()));
   if (names.size === Object.keys(columns).length) return;
   throwColumnsError(`columns must differ from each other; they were ${JSON.stringify(columns)}`);
 }
 
-function throwColumnsError(why: string): never {
-  throw new LockConfigurationError(why, 'columns');
+function throwColumnsError(reason: string): never {
+  throw new LockConfigurationError(reason, 'columns');
 }
 
 /** @throws LockConfigurationError when the database would store this key as another key, or not at all */
 function assertStorable({ columnNames, limits }: ExistingTable, key: string, owner: string): void {
   if (!limits) return;
-  const createKeyError = (why: string): LockConfigurationError =>
-    new LockConfigurationError(`${quote(key)} does not fit into the column ${columnNames.key}: ${why}`, 'key', key);
+  const createKeyError = (reason: string): LockConfigurationError =>
+    new LockConfigurationError(`${quote(key)} does not fit into the column ${columnNames.key}: ${reason}`, 'key', key);
   const length = Array.from(key).length;
   if (length > limits.keyCharacters)
     throw createKeyError(`it has ${length} characters, and room is for ${limits.keyCharacters}`);

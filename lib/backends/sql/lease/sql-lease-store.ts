@@ -133,8 +133,8 @@ export class SqlLeaseStore implements LeaseStore {
   async evict(key: string, owner: string): Promise<boolean> {
     const { holder } = await this.look(key);
     if (holder?.owner === owner && holder.leftMs === undefined) {
-      const why = `the row of ${owner} is an older program's, which nobody can tell: stop it, and delete the row`;
-      throw new LockConfigurationError(why, 'columns', key);
+      const reason = `the row of ${owner} is an older program's, which nobody can tell: stop it, and delete the row`;
+      throw new LockConfigurationError(reason, 'columns', key);
     }
     return this.release(key, owner);
   }

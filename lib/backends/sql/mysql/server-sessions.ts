@@ -3,7 +3,7 @@ import { getHandshakeId } from './driver.js';
 
 export const mysqlServerSessions: ServerSessions = {
   handshakeId: getHandshakeId,
-  async isAnyAtWork(query, sessionIds, minWorkMs) {
+  async isAnySessionWorking(query, sessionIds, minWorkMs) {
     const ids = sessionIds.map(() => '?').join(', ');
     const rows = await query(
       `select 1 from information_schema.processlist

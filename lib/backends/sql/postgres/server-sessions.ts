@@ -3,7 +3,7 @@ import { getHandshakePid } from './driver.js';
 
 export const postgresServerSessions: ServerSessions = {
   handshakeId: (client) => getHandshakePid(client) ?? undefined,
-  async isAnyAtWork(query, sessionIds, minWorkMs) {
+  async isAnySessionWorking(query, sessionIds, minWorkMs) {
     const rows = await query(
       `select 1 from pg_stat_activity where pid = any($1::int[]) and pid <> pg_backend_pid() and state = 'active'
          and query_start <= clock_timestamp() - $2::int * interval '1 millisecond'`,

@@ -34,8 +34,8 @@ export function createRowBackend(database: SqlDatabase, options: RowBackendOptio
   const { connectTimeoutMs = database.connectTimeoutMs } = options;
   const { dialect } = database;
   const { rowLocks: locks } = dialect;
-  const openTransactions = database.createTransactionConnection;
-  if (!locks || !openTransactions) refuseStrategy('row', `${database.name} locks no single rows`);
+  const { createTransactionConnection } = database;
+  if (!locks || !createTransactionConnection) refuseStrategy('row', `${database.name} locks no single rows`);
   const { table, check } = createLockTable(database, options);
   const timeouts = { connectTimeoutMs, connectTimeoutOption: 'connectTimeoutMs' as const, requestTimeoutMs };
   const connectionSettings = { database, ...timeouts };
@@ -49,7 +49,7 @@ export function createRowBackend(database: SqlDatabase, options: RowBackendOptio
     const target = {
       table,
       locks,
-      pool: new RowPool({ ...connectionSettings, onOpen, openTransactions }, poolSize),
+      pool: new RowPool({ ...connectionSettings, onOpen, createTransactionConnection }, poolSize),
       requestTimeoutMs,
     };
     const lookConnections = new OwnConnections({ ...connectionSettings, onOpen: onLookConnectionOpen });

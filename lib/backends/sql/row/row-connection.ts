@@ -12,7 +12,7 @@ import { runUnlogged } from '../connections/unlogged.js';
 const CLOSE_TIMEOUT_MS = 200;
 
 export type RowConnectionSettings = ConnectionSettings & {
-  readonly openTransactions: (sockets: Sockets) => TransactionConnection;
+  readonly createTransactionConnection: (sockets: Sockets) => TransactionConnection;
 };
 
 /** One connection that serves one transaction after the other. */
@@ -29,16 +29,16 @@ export class RowConnection {
   /** Whether it has served a transaction before. Such a connection may have ended meanwhile without a sign. */
   wasUsedBefore = false;
   /**
-   * Promise that each further statement of the holder waits for. Its rejection refuses the statement, which the server would
-   * commit at once if it has ended the transaction.
+   * Promise that each further statement of the holder waits for, while it is in doubt whether the transaction is still open.
+   * A rejection refuses the statement: outside of a transaction, the server would commit it at once.
    */
   statementGate: Promise<void> | undefined;
   /** Called with the error of each statement of the transaction that failed. */
   onStatementFailure: ((error: unknown) => void) | undefined;
   readonly #sockets = new Sockets(() => this.#endController.abort());
 
-  private constructor({ openTransactions }: RowConnectionSettings) {
-    this.#connection = openTransactions(this.#sockets);
+  private constructor({ createTransactionConnection }: RowConnectionSettings) {
+    this.#connection = createTransactionConnection(this.#sockets);
   }
 
   /** Opens a connection. Leaves nothing open when it fails, or takes longer than `connectTimeoutMs`. */
@@ -76,9 +76,10 @@ export class RowConnection {
 
   /** Sends a statement of the locks. Its time-out begins when all earlier statements, also the holder's, are answered. */
   async sendInOrder(timeoutMs: number, ...statement: Parameters<Query>): ReturnType<Query> {
-    const [transaction, turn] = [this.#transaction, this.#lastAnswer];
+    const transaction = this.#transaction;
+    const previousAnswer = this.#lastAnswer;
     const answer = runUnlogged(() => this.#runInOrder(async () => transaction?.sendAtOnce(...statement) ?? []));
-    await turn;
+    await previousAnswer;
     return settleByDeadline(Deadline.after(timeoutMs), 'the database gave no answer', answer);
   }
 

@@ -5,7 +5,7 @@ import { MAX_IDLE_MS } from '../connections/own-connections.js';
 import { RowConnection, type RowConnectionSettings } from './row-connection.js';
 
 /** Called before a caller waits for a free connection. Returns a signal that aborts when the caller stops waiting. */
-export type PoolWait = (why: Error) => AbortSignal;
+export type PoolWait = (obstacle: Error) => AbortSignal;
 
 /** Connections for row locks, opened when needed. Each serves one holder, or one contender for a row. */
 export class RowPool {
@@ -42,9 +42,9 @@ export class RowPool {
   }
 
   /** Closes the idle connections: they lead to the same server, which no longer takes writes. */
-  closeIdleAfterSwitchOver(why: DatabaseError): void {
+  closeIdleAfterSwitchOver(error: DatabaseError): void {
     this.#closeIdleConnections();
-    this.health.reportDown(why.message);
+    this.health.reportDown(error.message);
   }
 
   /** Closes the idle connections after one was silent at its next use: the network may have forgotten the others, too. */
@@ -61,8 +61,8 @@ export class RowPool {
 
   async #waitForConnection(line: PoolWait | undefined): Promise<void> {
     const advice = 'raise poolSize, or hold fewer locks at a time';
-    const why = `all ${this.maxConnections} connections for row locks are in use: ${advice}`;
-    const poolExhaustedError = new DatabaseError(why, 'ETIMEDOUT');
+    const message = `all ${this.maxConnections} connections for row locks are in use: ${advice}`;
+    const poolExhaustedError = new DatabaseError(message, 'ETIMEDOUT');
     if (!line || !(await this.#semaphore.enter({ signal: line(poolExhaustedError) }))) throw poolExhaustedError;
   }
 
@@ -101,8 +101,8 @@ export class RowPool {
       return connection;
     } catch (error) {
       if (this.#connections.size === 0) return await this.health.reportOutcomeOf(Promise.reject(error));
-      const why = `the pool for row locks stays at ${this.#connections.size} connections: ${removeStatement(error).message}`;
-      this.health.setAdvice('pool', why);
+      const advice = `the pool for row locks stays at ${this.#connections.size} connections: ${removeStatement(error).message}`;
+      this.health.setAdvice('pool', advice);
       throw error;
     }
   }

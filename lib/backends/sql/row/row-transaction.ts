@@ -69,9 +69,9 @@ export class RowTransaction {
   async #lockOrCreate(waitMs: number): Promise<RowState> {
     const { key, locks, unansweredSessions } = this.target;
     try {
-      const found = await this.#lockRow(waitMs);
-      if (found === 'ours') return found;
-      if (found === 'missing' && (await this.#createRow())) return found;
+      const rowState = await this.#lockRow(waitMs);
+      if (rowState === 'ours') return rowState;
+      if (rowState === 'missing' && (await this.#createRow())) return rowState;
       await this.#end(undefined);
     } catch (error) {
       const cause = removeStatement(error);

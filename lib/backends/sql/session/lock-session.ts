@@ -85,10 +85,10 @@ export class LockSession {
     this.#endController.abort();
   }
 
-  /** Ends the session at once. @param why the `reason` of `ended`, which `health` reports */
-  destroy(why?: DatabaseError): void {
+  /** Ends the session at once. @param reason the `reason` of `ended`, which `health` reports */
+  destroy(reason?: DatabaseError): void {
     this.#connection.destroy();
-    this.#endController.abort(why);
+    this.#endController.abort(reason);
   }
 
   async #send(sql: string, parameters: readonly unknown[]): Promise<readonly Record<string, unknown>[]> {

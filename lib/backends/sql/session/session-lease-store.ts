@@ -124,8 +124,8 @@ export class SessionLeaseStore implements LeaseStore {
     return this.#reportInTime(async () => {
       const id = await this.#findSessionHolding(key, owner);
       if (id === undefined) return false;
-      const why = `${this.name} cannot evict, for all locks of a process end with its session`;
-      throw new LockConfigurationError(`${why}: ${this.settings.locks.terminateSessionSql(id)}`, 'strategy', key);
+      const message = `${this.name} cannot evict, for all locks of a process end with its session`;
+      throw new LockConfigurationError(`${message}: ${this.settings.locks.terminateSessionSql(id)}`, 'strategy', key);
     });
   }
 
@@ -220,8 +220,8 @@ export class SessionLeaseStore implements LeaseStore {
         this.#unansweredSessions.rememberSession(key, this.settings.locks.serverSessions.handshakeId(session.client));
     }
     const { reason } = session.ended;
-    const why = reason instanceof DatabaseError ? reason.message : 'the connection with the locks was lost';
-    if (lostLockCount > 0) this.health.reportDown(why);
+    const message = reason instanceof DatabaseError ? reason.message : 'the connection with the locks was lost';
+    if (lostLockCount > 0) this.health.reportDown(message);
     else this.health.report('idle');
   }
 

@@ -64,20 +64,27 @@ export async function assertOnePrimary(query: Query, dialect: SqlDialect, strate
 }
 
 /** Checks the table of the locks. Creates a missing table first where `createsTable` is set. */
-async function checkLockTable(query: Query, home: TableContext, table: string, createsTable: boolean): Promise<void> {
-  const { dialect } = home;
+async function checkLockTable(
+  query: Query,
+  tableContext: TableContext,
+  table: string,
+  createsTable: boolean,
+): Promise<void> {
+  const { dialect } = tableContext;
   // A failure matters only if the table is missing: another process may create it, or this user may not create tables.
   const failure = createsTable ? await catchFailure(query(createTableSql(dialect, table, 'lock'), [])) : undefined;
-  await checkColumns(query, home, table, 'lock', failure);
+  await checkColumns(query, tableContext, table, 'lock', failure);
   const hiddenRowsReason = await dialect.hiddenRowsWarning?.(query, table);
   if (hiddenRowsReason !== undefined) throw createHiddenRowsError(table, hiddenRowsReason);
   const noOpUpdateSql = `update ${table} set token = token where 1 = 0`;
-  await assertWritable(query, dialect, noOpUpdateSql, (why) => createUnusableTableError(home, table, 'lock', why));
+  await assertWritable(query, dialect, noOpUpdateSql, (reason) =>
+    createUnusableTableError(tableContext, table, 'lock', reason),
+  );
 }
 
 /** @throws LockConfigurationError when the table of the fences is missing, or of another shape */
-export function checkFenceTable(query: Query, home: TableContext, table: string): Promise<void> {
-  return checkColumns(query, home, table, 'fence');
+export function checkFenceTable(query: Query, tableContext: TableContext, table: string): Promise<void> {
+  return checkColumns(query, tableContext, table, 'fence');
 }
 
 /**
@@ -88,7 +95,7 @@ export async function assertWritable(
   query: Query,
   dialect: SqlDialect,
   change: string,
-  createError: (why: string) => LockConfigurationError,
+  createError: (reason: string) => LockConfigurationError,
 ): Promise<void> {
   const failure = await catchFailure(query(change, []));
   if (failure) throw hasErrorCode(failure, dialect.tableErrorCodes) ? createError(failure.message) : failure;
@@ -98,23 +105,23 @@ export async function assertWritable(
 /** Checks the columns of a table. @param failure the error of the attempt to create the table, told when it is missing */
 async function checkColumns(
   query: Query,
-  home: TableContext,
+  tableContext: TableContext,
   table: string,
   kind: TableKind,
   failure?: Error,
 ): Promise<void> {
-  const { dialect } = home;
+  const { dialect } = tableContext;
   const expectedColumns = getColumns(dialect, kind);
   const names = expectedColumns.map(({ name }) => name).join(', ');
   const failureOfSelect = await catchFailure(query(`select ${names} from ${table} where 1 = 0`, []));
   if (failureOfSelect && hasErrorCode(failureOfSelect, dialect.tableErrorCodes))
-    throw createUnusableTableError(home, table, kind, (failure ?? failureOfSelect).message);
+    throw createUnusableTableError(tableContext, table, kind, (failure ?? failureOfSelect).message);
   if (failureOfSelect) throw failureOfSelect;
   const engine = await dialect.findUnfitEngine?.(query, table);
   if (engine !== undefined) throw createWrongShapeError(table, kind, `its engine is ${engine}, and locks need InnoDB`);
-  const found = new Map((await dialect.describeColumns(query, table)).map((column) => [column['name'], column]));
+  const foundColumns = new Map((await dialect.describeColumns(query, table)).map((column) => [column['name'], column]));
   for (const { name, type: expectedType } of expectedColumns) {
-    const type = describeType(found.get(name));
+    const type = describeType(foundColumns.get(name));
     if (!expectedType.pattern.test(type))
       throw createWrongShapeError(table, kind, `its column ${name} is ${type}, and must be ${expectedType.sql}`);
   }
@@ -125,19 +132,19 @@ function describeType(column: Awaited<ReturnType<Query>>[number] | undefined): s
   return isTrue(column['primary_key']) ? `${String(column['type'])} primary key` : String(column['type']);
 }
 
-function createHiddenRowsError(table: string, why: string): LockConfigurationError {
+function createHiddenRowsError(table: string, reason: string): LockConfigurationError {
   const advice = `create policy locks on ${unquoteTable(table)} using (true)`;
   return new LockConfigurationError(
-    `the table ${unquoteTable(table)} cannot be used for locks (${why}): ${advice}`,
+    `the table ${unquoteTable(table)} cannot be used for locks (${reason}): ${advice}`,
     'tableName',
   );
 }
 
 /** Returns an error that asks a person to drop the table: only a person can tell whether its rows still matter. */
-function createWrongShapeError(table: string, kind: TableKind, why: string): LockConfigurationError {
+function createWrongShapeError(table: string, kind: TableKind, reason: string): LockConfigurationError {
   const advice = 'Drop it and create it again, or give another tableName';
   return new LockConfigurationError(
-    `the table ${unquoteTable(table)} cannot be used for ${kind}s (${why}). ${advice}`,
+    `the table ${unquoteTable(table)} cannot be used for ${kind}s (${reason}). ${advice}`,
     'tableName',
   );
 }
@@ -146,11 +153,11 @@ function createUnusableTableError(
   { creationAdvice, synchronizeExample }: TableContext,
   table: string,
   kind: TableKind,
-  why: string,
+  reason: string,
 ): LockConfigurationError {
   const advice = kind === 'lock' ? `${creationAdvice}, or set ${synchronizeExample}` : creationAdvice;
   return new LockConfigurationError(
-    `the table ${unquoteTable(table)} cannot be used for ${kind}s (${why}). ${advice}`,
+    `the table ${unquoteTable(table)} cannot be used for ${kind}s (${reason}). ${advice}`,
     'tableName',
   );
 }

@@ -54,8 +54,10 @@ export interface OpenTransaction extends SqlStatements {
  * @throws LockConfigurationError for a value that is no transaction, and when it is not under way
  */
 export async function openTransaction(caller: string, tx: SqlTransaction, tableName: string): Promise<OpenTransaction> {
-  const sql = Object.hasOwn(STATEMENTS_BY_DATABASE, tx?.database) ? STATEMENTS_BY_DATABASE[tx.database] : undefined;
-  if (!sql || typeof tx.query !== 'function') {
+  const statements = Object.hasOwn(STATEMENTS_BY_DATABASE, tx?.database)
+    ? STATEMENTS_BY_DATABASE[tx.database]
+    : undefined;
+  if (!statements || typeof tx.query !== 'function') {
     throw new LockConfigurationError(
       `${caller} needs a transaction as fromPg, fromPrisma and so on make it, of postgres, mysql or sqlite`,
       'tx',
@@ -67,7 +69,7 @@ export async function openTransaction(caller: string, tx: SqlTransaction, tableN
       'tx',
     );
   }
-  const table = quoteTable(sql.tableNaming, tableName);
+  const table = quoteTable(statements.tableNaming, tableName);
   const query: Query = async (text, values) => {
     try {
       return await tx.query(text, values);
@@ -75,7 +77,7 @@ export async function openTransaction(caller: string, tx: SqlTransaction, tableN
       throw isMissingTableError(error) ? createMissingTableError(table, error) : error;
     }
   };
-  return { ...sql, query, table };
+  return { ...statements, query, table };
 }
 
 /** Returns whether a table is missing: by the codes of PostgreSQL, MySQL and MariaDB, and by SQLite's message. */

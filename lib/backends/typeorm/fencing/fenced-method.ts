@@ -43,7 +43,7 @@ export function Fenced(resource: string, options: FencedMethodOptions = {}): Pro
       resource,
       needs: dataSource,
       advice: `DataSource of @Fenced ${label}: import TypeOrmModule.forRoot(…), or name its provider, @Fenced('…', { dataSource: token })`,
-      start: (needed) => assertFenceTable(asDataSource(needed, label), tableName),
+      start: (provider) => assertFenceTable(asDataSource(provider, label), tableName),
       run: (work, { resource: resolved, lock, needed }) => {
         const { manager } = asDataSource(needed, label);
         const runWhileHeld = async (): ReturnType<typeof work> => {

@@ -57,8 +57,8 @@ export async function fenced<T>(
   const fence = { manager, tableName, resource };
   const openManager = isInTransaction(manager) ? manager : findOpenTransaction(fence);
   if (!openManager)
-    return retryInOwnTransaction(manager, (own, begun) =>
-      runBehindFence({ ...fence, manager: own }, lock, work, begun),
+    return retryInOwnTransaction(manager, (ownManager, onBegin) =>
+      runBehindFence({ ...fence, manager: ownManager }, lock, work, onBegin),
     );
   return runBehindFence({ ...fence, manager: openManager }, lock, work);
 }
@@ -68,7 +68,7 @@ async function runBehindFence<T>(
   fence: FencedTransaction,
   lock: Fencing,
   work: (manager: EntityManager) => Promise<T>,
-  begun?: () => void,
+  onBegin?: () => void,
 ): Promise<T> {
   const { manager, tableName, resource } = fence;
   const { connection: source } = manager;
@@ -79,26 +79,26 @@ async function runBehindFence<T>(
     query: createQuery(manager),
     statements: tableContext.dialect.fence,
     table,
-    isJoined: !begun,
+    isJoined: !onBegin,
     source,
   };
   await raiseFence(transaction, resource, lock);
-  begun?.();
+  onBegin?.();
   return runFenced(fence, () => work(manager));
 }
 
 /** Opens a transaction for the attempt. Repeats it after a conflict, as long as `work` has not begun. */
 async function retryInOwnTransaction<T>(
   manager: EntityManager,
-  attempt: (own: EntityManager, begun: () => void) => Promise<T>,
+  attempt: (ownManager: EntityManager, onBegin: () => void) => Promise<T>,
 ): Promise<T> {
   const retryDeadline = Deadline.after(MAX_RETRY_TIME_MS);
   for (;;) {
-    let begun = false;
+    let hasBegun = false;
     try {
-      return await runInTransaction(manager, (own) => attempt(own, () => (begun = true)));
+      return await runInTransaction(manager, (ownManager) => attempt(ownManager, () => (hasBegun = true)));
     } catch (error) {
-      if (begun || retryDeadline.passed || !isConflict(error)) throw error;
+      if (hasBegun || retryDeadline.passed || !isConflict(error)) throw error;
       await pause(systemClock, randomInt(MAX_RETRY_PAUSE_MS));
     }
   }
