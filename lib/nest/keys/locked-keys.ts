@@ -123,13 +123,14 @@ export function compileTemplate(
 function encodeValue(value: unknown, delimiter: string, label: string): string {
   const text = toText(value);
   if (text === undefined) {
-    const error = keyError(`${label} is ${describeKind(value)}, which names no lock`);
+    const error = createKeyError(`${label} is ${describeKind(value)}, which names no lock`);
     if (isInstance(value)) instanceErrors.add(error);
     throw error;
   }
-  if (text === '') throw keyError(`${label} is empty: all such callers would share one lock`);
-  if (text.length > MAX_VALUE_LENGTH) throw keyError(`${label} has ${text.length} characters: too long for a key`);
-  if (!text.isWellFormed()) throw keyError(`${label} is no well-formed Unicode: ${quote(text)}`);
+  if (text === '') throw createKeyError(`${label} is empty: all such callers would share one lock`);
+  if (text.length > MAX_VALUE_LENGTH)
+    throw createKeyError(`${label} has ${text.length} characters: too long for a key`);
+  if (!text.isWellFormed()) throw createKeyError(`${label} is no well-formed Unicode: ${quote(text)}`);
   if (PLAIN_TEXT_PATTERN.test(text) && (delimiter === '' || !text.includes(delimiter))) return text;
   return Array.from(text, (char) =>
     char !== delimiter && PLAIN_TEXT_PATTERN.test(char) ? char : percentEncode(char),
@@ -168,7 +169,7 @@ function describeKind(value: unknown): string {
   return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
 }
 
-function keyError(message: string): LockConfigurationError {
+function createKeyError(message: string): LockConfigurationError {
   return new LockConfigurationError(message, 'key');
 }
 

@@ -13,8 +13,8 @@ export interface ServerAddress {
 /** @throws LockConfigurationError for a value that is no URL of one of the protocols */
 export function parseAddresses({ url }: ServerAddress, protocols: readonly string[]): Addresses {
   const urls = url === undefined ? [''] : [url].flat();
-  if (url !== undefined && (urls.length === 0 || !urls.every((one) => isUrl(one, protocols)))) {
-    // The URL may have a password.
+  if (url !== undefined && (urls.length === 0 || !urls.every((value) => isUrl(value, protocols)))) {
+    // The message does not repeat the URL, which may have a password.
     const expectedForms = protocols.map((protocol) => `${protocol}//user:password@host/database`).join(' or ');
     throw new LockConfigurationError(
       `url must be ${expectedForms}, or a list of these; a password with characters such as # or / has to be written as ` +
@@ -31,9 +31,9 @@ function isUrl(url: unknown, protocols: readonly string[]): boolean {
 
 /** @throws LockConfigurationError for a user or password that the driver could not decode */
 export function assertDecodable({ url }: ServerAddress): void {
-  for (const one of [url ?? []].flat()) {
+  for (const address of [url ?? []].flat()) {
     try {
-      const { username, password } = new URL(one);
+      const { username, password } = new URL(address);
       decodeURIComponent(`${username}:${password}`);
     } catch {
       const advice = 'write the user and the password by encodeURIComponent';

@@ -4,7 +4,7 @@ import { type ConnectionSettings, OwnConnection } from '../connections/own-conne
 import type { OwnConnections } from '../connections/own-connections.js';
 import { TimeoutError } from '../connections/timeout.js';
 import type { WaitingLine } from '../dialect/sql-dialect.js';
-import { WaiterWatch } from './look-out.js';
+import { WaiterWatch } from './waiter-watch.js';
 
 /** Maximum milliseconds to wait for an answer on the listening connection, which is then replaced. */
 const MAX_SILENCE_MS = 1_000;

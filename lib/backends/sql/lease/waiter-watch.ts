@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { systemClock, type Timer } from '../../../core/index.js';
 
 /** Milliseconds between two checks for lost notifications, before the jitter is added or subtracted. */
-const LOOK_INTERVAL_MS = 3_000;
+const CONFIRM_INTERVAL_MS = 3_000;
 const JITTER_MS = 500;
 
 /** The waiters of this process. A check of all of them every few seconds finds lost notifications and dead holders. */
@@ -38,7 +38,7 @@ export class WaiterWatch {
   }
 
   #schedule(): Timer {
-    const delayMs = LOOK_INTERVAL_MS - JITTER_MS + randomInt(2 * JITTER_MS);
+    const delayMs = CONFIRM_INTERVAL_MS - JITTER_MS + randomInt(2 * JITTER_MS);
     return systemClock.schedule(delayMs, () => {
       this.#timer = this.#schedule();
       this.confirmWaiters();
