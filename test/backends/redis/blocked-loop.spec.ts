@@ -9,9 +9,21 @@ import { RedisWorld } from './redis-world.js';
 /** Beyond what the server may need on a busy machine. */
 const COMMAND_TIMEOUT_MS = atLeastMs(100);
 
-const MODES = { 'redis-queue': 'queue', 'redis-plain': 'plain', 'redis-getset': 'getset' } as const;
+const OPTIONS = {
+  'redis-queue': { mode: 'queue' },
+  'redis-plain': { mode: 'plain' },
+  'redis-getset': { mode: 'getset' },
+  'redis-queue-node-redis': { mode: 'queue', clientPackage: 'redis' },
+  'redis-plain-node-redis': { mode: 'plain', clientPackage: 'redis' },
+} as const;
 
-wantedOf(['redis-queue', 'redis-plain', 'redis-getset'] as const).forEach((name) =>
+wantedOf([
+  'redis-queue',
+  'redis-plain',
+  'redis-getset',
+  'redis-queue-node-redis',
+  'redis-plain-node-redis',
+] as const).forEach((name) =>
   describe(name, () => {
     let world: RedisWorld;
     beforeAll(async () => (world = await RedisWorld.start()));
@@ -22,7 +34,7 @@ wantedOf(['redis-queue', 'redis-plain', 'redis-getset'] as const).forEach((name)
       const states: string[] = [];
       const failures: string[] = [];
       const locks = world.closing(
-        new LockService(world.backend({ mode: MODES[name], requestTimeoutMs: COMMAND_TIMEOUT_MS }), {
+        new LockService(world.backend({ ...OPTIONS[name], requestTimeoutMs: COMMAND_TIMEOUT_MS }), {
           observers: [
             {
               healthChanged: ({ status }) => states.push(status),

@@ -14,6 +14,8 @@ export interface WorldOptions {
   readonly mode?: RedisMode;
   readonly requestTimeoutMs?: number;
   readonly patienceMs?: number;
+  /** @default ioredis */
+  readonly clientPackage?: 'redis';
 }
 
 /** One server, an operator who looks at it from outside, and what a test opened. */

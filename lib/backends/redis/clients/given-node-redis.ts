@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
 import { duplicateNodeRedis } from './node-redis.js';
-import { callNodeRedis } from './node-redis-command.js';
+import { callNodeRedis, WriteDelays } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
 const adapters = new WeakMap<NodeRedisClient, GivenNodeRedis>();
@@ -19,6 +19,7 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
   /** Raw commands of node-redis have no `keyPrefix`. */
   readonly options = { keyPrefix: '' };
   readonly #client: NodeRedisClient;
+  readonly #writeDelays = new WriteDelays();
   #wasReady = false;
   #hasEnded = false;
 
@@ -34,8 +35,14 @@ class GivenNodeRedis extends EventEmitter implements RedisClient {
     return this.#hasEnded || this.#wasReady || socketEpoch > 0 ? 'end' : 'wait';
   }
 
+  get stream(): RedisClient['stream'] {
+    return this.#writeDelays.stream;
+  }
+
   call(command: string, ...args: RedisArgument[]): Promise<unknown> {
-    return callNodeRedis(this.#client, command, ...args);
+    const reply = callNodeRedis(this.#client, command, ...args);
+    this.#writeDelays.onCall();
+    return reply;
   }
 
   duplicate(): RedisClient {

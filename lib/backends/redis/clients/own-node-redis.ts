@@ -3,7 +3,7 @@ import { pause, systemClock } from '../../../core/index.js';
 import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
 import { isErrorReply, isReadOnlyError } from '../error.js';
 import { createConnectionName, reconnectDelayMs, selectDatabase } from './client-settings.js';
-import { callNodeRedis } from './node-redis-command.js';
+import { callNodeRedis, WriteDelays } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
 
 /**
@@ -38,6 +38,7 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
   #client: NodeRedisClient | undefined;
   #connection = new AbortController();
   #endConnection = (): void => undefined;
+  readonly #writeDelays = new WriteDelays();
   readonly #channels = new Set<string>();
   #attempts = 0;
 
@@ -51,12 +52,17 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
     return this.#status;
   }
 
+  get stream(): RedisClient['stream'] {
+    return this.#writeDelays.stream;
+  }
+
   call(command: string, ...args: RedisArgument[]): Promise<unknown> {
     const client = this.#client;
     if (!client) return Promise.reject(new Error('the connection is lost'));
     const name = command.toLowerCase();
     if (isPubSubCommand(name)) return this.#callPubSub(client, name, String(args[0]));
     const reply = callNodeRedis(client, command, ...args);
+    this.#writeDelays.onCall();
     reply.catch((error: unknown) => {
       // The name of the server may lead to the master by now.
       if (client === this.#client && isErrorReply(error) && isReadOnlyError(error)) this.#endConnection();
