@@ -1,4 +1,5 @@
 import type { LockBackend } from 'nestjs-distributed-lock/core';
+import type { RedisClientPackage } from 'nestjs-distributed-lock/redis';
 import type { MemcachedOptions } from 'nestjs-distributed-lock/memcached';
 import type { TypeOrmOptions } from 'nestjs-distributed-lock/typeorm';
 import type { DataSourceOptions } from 'typeorm';
@@ -28,7 +29,7 @@ interface Connections {
 /** Which client library speaks to Redis. */
 export interface RedisClientKind {
   /** Package that makes the connections. @default ioredis */
-  readonly clientPackage?: 'redis';
+  readonly clientPackage?: RedisClientPackage;
   /** Package whose client is made here, and given to the backend for the server at `url`. */
   readonly given?: 'redis' | 'redis-5' | 'iovalkey';
 }

@@ -25,6 +25,7 @@ export {
   type NodeRedisOptions,
   type NodeRedisSentinel,
 } from './clients/node-redis-types.js';
+export { type RedisClientPackage } from './clients/own-client.js';
 export { type RedisClient, type RedisCluster } from './connection/redis-client.js';
 export {
   type RedisAccessOptions,

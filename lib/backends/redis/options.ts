@@ -22,7 +22,7 @@ import {
   type RedisTls,
 } from './access-options.js';
 import { assertClient, assertSendsNothingLate, type GivenClient, hasSeveralServers } from './clients/given-client.js';
-import { CLIENT_PACKAGES, type ClientPackage } from './clients/own-client.js';
+import { CLIENT_PACKAGES, type RedisClientPackage } from './clients/own-client.js';
 import { readRedisUrl } from './redis-url.js';
 
 export type RedisMode = 'queue' | 'plain' | 'getset';
@@ -59,7 +59,7 @@ interface CommonOptions {
 
 interface PackageOptions {
   /** Package that makes the connections: `redis` is node-redis. @default the first of them that is installed */
-  readonly clientPackage?: ClientPackage;
+  readonly clientPackage?: RedisClientPackage;
 }
 
 /** Options for servers whose addresses other servers tell. */

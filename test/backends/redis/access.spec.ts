@@ -10,7 +10,7 @@ import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 
-describe('how own connections get in', () => {
+describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s', (clientPackage) => {
   const directory = mkdtempSync(join(tmpdir(), 'redis-tls-'));
   const [key, cert] = [join(directory, 'server.key'), join(directory, 'server.crt')];
   let world: RedisWorld;
@@ -32,7 +32,8 @@ describe('how own connections get in', () => {
     rmSync(directory, { recursive: true });
   });
 
-  const locksBy = (options: RedisOptions): LockService => world.closing(new LockService(redis(options)));
+  const locksBy = (options: RedisOptions): LockService =>
+    world.closing(new LockService(redis(Object.assign(options, { clientPackage }))));
   const lockBy = (options: RedisOptions): Promise<unknown> => locksBy(options).withLock('key', () => 'in');
 
   it('is by host and port, with a user, a password and a database', async () => {

@@ -9,7 +9,7 @@ import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
-describe('connections of our own', () => {
+describe.each(['ioredis', 'redis'] as const)('connections of our own, by %s', (clientPackage) => {
   let world: RedisWorld;
   beforeAll(async () => {
     world = await RedisWorld.start();
@@ -19,7 +19,7 @@ describe('connections of our own', () => {
 
   it.each(MODES)('a server that is down at the start is an error in time, and then it is up (%s)', async (mode) => {
     const port = await freePort();
-    const service = world.closing(new LockService(redis({ url: `redis://127.0.0.1:${port}`, mode })));
+    const service = world.closing(new LockService(redis({ url: `redis://127.0.0.1:${port}`, mode, clientPackage })));
     const since = performance.now();
     await expect(service.acquire('key', { waitMs: 60_000 })).rejects.toThrow(/ECONNREFUSED/);
     expect(performance.now() - since).toBeLessThan(4_000);
@@ -35,7 +35,7 @@ describe('connections of our own', () => {
   });
 
   it.each(MODES)('everything settles on a frozen server, and nothing runs late (%s)', async (mode) => {
-    const service = world.service({ mode, requestTimeoutMs: 150 });
+    const service = world.service({ mode, requestTimeoutMs: 150, clientPackage });
     const lock = await service.acquire('held', { ttlMs: 1_000 });
     const told = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
     world.server.freeze();
@@ -56,7 +56,7 @@ describe('connections of our own', () => {
   it('are replaced when an answer is overdue, so that nothing that was given up runs late', async () => {
     const ours = async () =>
       /id=(\d+) .*name=nestjs-distributed-lock/.exec(String(await world.operator.client('LIST')))?.[1];
-    const service = world.service({ requestTimeoutMs: 100 });
+    const service = world.service({ requestTimeoutMs: 100, clientPackage });
     await service.withLock('key', () => undefined);
     const before = await ours();
     world.server.freeze();
@@ -68,7 +68,7 @@ describe('connections of our own', () => {
   });
 
   it('a restart that lost everything is told within a round trip after the reconnect (A26)', async () => {
-    const service = world.service();
+    const service = world.service({ clientPackage });
     const lock = await service.acquire('key', { ttlMs: 60_000 });
     const told = new Promise((resolve) => lock.signal.addEventListener('abort', resolve, { once: true }));
     await world.server.restart({ empty: true });
@@ -81,7 +81,7 @@ describe('connections of our own', () => {
   it('a partition that heals leaves the waiter in line', async () => {
     const proxy = await world.proxy();
     const holder = await world.service().acquire('key');
-    const waiter = world.service({ url: proxy.url, requestTimeoutMs: 200 });
+    const waiter = world.service({ url: proxy.url, requestTimeoutMs: 200, clientPackage });
     const waiting = waiter.acquire('key', { waitMs: 30_000 });
     await world.untilWaiting('key', 1);
     proxy.reset();
@@ -92,12 +92,13 @@ describe('connections of our own', () => {
 
   it.each(MODES)('leave a process that can exit, whatever the server does (%s)', async (mode) => {
     const { url } = world.server;
-    await using idle = await Holder.start({ backend: 'redis', url, mode });
+    const connection = { backend: 'redis', url, mode, clientPackage } as const;
+    await using idle = await Holder.start(connection);
     await idle.acquire('key', { ttlMs: 1_000 });
     await idle.close();
     await expect(idle.exit()).resolves.toEqual({ code: 0, signal: null });
 
-    await using unlucky = await Holder.start({ backend: 'redis', url, mode });
+    await using unlucky = await Holder.start(connection);
     await unlucky.acquire('other', { ttlMs: 1_000 });
     world.server.freeze();
     try {
@@ -112,7 +113,7 @@ describe('connections of our own', () => {
   it('R9: say so when the server may delete locks for want of memory', async () => {
     await world.operator.config('SET', 'maxmemory-policy', 'allkeys-lru');
     try {
-      const service = world.service();
+      const service = world.service({ clientPackage });
       await service.withLock('key', () => undefined);
       await eventually(() => expect(service.health.detail).toMatch(/allkeys-lru.*noeviction/));
       expect(service.health.status).toBe('up');

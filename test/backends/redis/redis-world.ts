@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { Deadline, type LockBackend, LockService } from 'nestjs-distributed-lock/core';
 import type { AcquireRequest } from '../../../lib/core/leasing/lease-request.js';
 import type { Lease } from '../../../lib/core/leasing/lease.js';
-import { redis, type RedisMode } from 'nestjs-distributed-lock/redis';
+import { type RedisClientPackage, redis, type RedisMode } from 'nestjs-distributed-lock/redis';
 import { RedisServer, type RedisServerOptions } from '../../servers/redis-server.js';
 import { eventually } from '../../support/eventually.js';
 import { FaultProxy } from '../../support/fault-proxy.js';
@@ -15,7 +15,7 @@ export interface WorldOptions {
   readonly requestTimeoutMs?: number;
   readonly patienceMs?: number;
   /** @default ioredis */
-  readonly clientPackage?: 'redis';
+  readonly clientPackage?: RedisClientPackage;
 }
 
 /** One server, an operator who looks at it from outside, and what a test opened. */

@@ -9,7 +9,7 @@ import { RedisWorld } from './redis-world.js';
 
 const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
 
-describe('rights and secrets', () => {
+describe.each(['ioredis', 'redis'] as const)('rights and secrets, by %s', (clientPackage) => {
   const password = 'c4n4ry-p4ssw0rd';
   let world: RedisWorld;
   beforeAll(async () => {
@@ -32,7 +32,7 @@ describe('rights and secrets', () => {
   it.each(MODES)('the rights in the documentation are enough (%s)', async (mode) => {
     await allow('app', ...RIGHTS[mode].split(' '));
     await world.operator.acl('LOG', 'RESET');
-    const options = { mode, url: urlOf('app') };
+    const options = { mode, url: urlOf('app'), clientPackage };
     const [a, b] = [world.service(options), world.service(options)];
     const lock = await a.acquire('key', { ttlMs: 600 });
     const waiting = b.acquire('key');
@@ -63,7 +63,8 @@ describe('rights and secrets', () => {
 
   /** Everything that needs a right: acquire, share, renew, wait, hand over, give up waiting, release, list. */
   async function toil(url: string): Promise<void> {
-    const [a, b, c] = [world.service({ url }), world.service({ url }), world.service({ url })];
+    const options = { url, clientPackage };
+    const [a, b, c] = [world.service(options), world.service(options), world.service(options)];
     const lock = await a.acquire('key', { ttlMs: 600, waitMs: 1_000 });
     const reader = await a.acquire('page', { mode: 'shared', ttlMs: 300, waitMs: 1_000 });
     const leaving = c.acquire('key', { waitMs: 200 }).catch(() => undefined);
@@ -97,7 +98,9 @@ describe('rights and secrets', () => {
       },
     ];
     const failing = async (url: string, before?: () => unknown, after?: () => unknown) => {
-      const service = world.closing(new LockService(redis({ url, requestTimeoutMs: 150 }), { observers }));
+      const service = world.closing(
+        new LockService(redis({ url, requestTimeoutMs: 150, clientPackage }), { observers }),
+      );
       await before?.();
       await service.tryAcquire('key').catch((error: unknown) => show(error));
       show(service, service.backend, service.health);

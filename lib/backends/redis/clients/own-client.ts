@@ -6,12 +6,12 @@ import { importNodeRedis } from './node-redis.js';
 /** Packages that make connections to Redis, in the order in which they are looked for. */
 export const CLIENT_PACKAGES = ['ioredis', 'redis'] as const;
 
-export type ClientPackage = (typeof CLIENT_PACKAGES)[number];
+export type RedisClientPackage = (typeof CLIENT_PACKAGES)[number];
 
 const IMPORT_BY_PACKAGE = { ioredis: importIoredis, redis: importNodeRedis };
 const NAME_BY_PACKAGE = { ioredis: 'ioredis, version 5 or 6', redis: 'redis, version 5 or 6' };
 
-const loadingMakers = new Map<ClientPackage | undefined, Promise<ClientMaker>>();
+const loadingMakers = new Map<RedisClientPackage | undefined, Promise<ClientMaker>>();
 
 /**
  * Loads the package that makes the backend's own connections, once.
@@ -19,7 +19,7 @@ const loadingMakers = new Map<ClientPackage | undefined, Promise<ClientMaker>>()
  * @param option option of the backend that needs the package, for errors
  * @throws LockConfigurationError when the package is not installed
  */
-export function loadClientMaker(clientPackage: ClientPackage | undefined, option: string): Promise<ClientMaker> {
+export function loadClientMaker(clientPackage: RedisClientPackage | undefined, option: string): Promise<ClientMaker> {
   const names = clientPackage === undefined ? CLIENT_PACKAGES : [clientPackage];
   return importClient(() => loadOnce(clientPackage), {
     name: names.map((name) => NAME_BY_PACKAGE[name]).join(', or '),
@@ -30,7 +30,7 @@ export function loadClientMaker(clientPackage: ClientPackage | undefined, option
 }
 
 /** Rejects when the package is not installed; the next call tries again. */
-function loadOnce(clientPackage: ClientPackage | undefined): Promise<ClientMaker> {
+function loadOnce(clientPackage: RedisClientPackage | undefined): Promise<ClientMaker> {
   const existing = loadingMakers.get(clientPackage);
   if (existing) return existing;
   const loading = clientPackage === undefined ? importFirst() : IMPORT_BY_PACKAGE[clientPackage]();

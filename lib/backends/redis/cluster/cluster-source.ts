@@ -2,7 +2,7 @@ import { splitAddress } from './cluster-slots.js';
 import { createLoginSource } from '../access-options.js';
 import { tlsOptions } from '../clients/client-settings.js';
 import { OWN_CLIENT_OPTIONS, withDatabaseCheck } from '../clients/ioredis.js';
-import { type ClientPackage, loadClientMaker } from '../clients/own-client.js';
+import { type RedisClientPackage, loadClientMaker } from '../clients/own-client.js';
 import type { ClientSource, NatMap, RedisCluster } from '../connection/redis-client.js';
 import type { RedisClusterOptions } from '../options.js';
 
@@ -22,7 +22,7 @@ export interface ClusterSource {
 
 export function createClusterSource(
   { cluster, credentials, tls, natMap }: RedisClusterOptions,
-  clientPackage?: ClientPackage,
+  clientPackage?: RedisClientPackage,
 ): ClusterSource {
   const login = createLoginSource('credentials', credentials);
   return {

@@ -8,7 +8,7 @@ import { tlsOptions } from '../clients/client-settings.js';
 import { adaptNodeRedis } from '../clients/given-node-redis.js';
 import { OWN_CLIENT_OPTIONS, withDatabaseCheck } from '../clients/ioredis.js';
 import { isNodeRedisClient, type NodeRedisClient } from '../clients/node-redis-types.js';
-import { type ClientPackage, loadClientMaker } from '../clients/own-client.js';
+import { type RedisClientPackage, loadClientMaker } from '../clients/own-client.js';
 import { readRedisUrl } from '../redis-url.js';
 import type { ClientSource, RedisClient } from './redis-client.js';
 
@@ -16,7 +16,7 @@ import type { ClientSource, RedisClient } from './redis-client.js';
 export function createUrlSource(
   url: string,
   { credentials, tls }: RedisLoginOptions = {},
-  clientPackage?: ClientPackage,
+  clientPackage?: RedisClientPackage,
 ): ClientSource {
   const { isTls, username, password, ...address } = readRedisUrl('url', url);
   const login = createLoginSource('credentials', credentials, { username, password });
@@ -27,7 +27,7 @@ export function createUrlSource(
 /** Returns a source of connections to a server that is described by host and port. */
 export function createHostSource(
   { host, port, db, tls, ...secrets }: RedisHostOptions,
-  clientPackage?: ClientPackage,
+  clientPackage?: RedisClientPackage,
 ): ClientSource {
   const address = { host, ...(port === undefined ? {} : { port }), ...(db === undefined ? {} : { db }) };
   const login = createSecretLoginSource(secrets);

@@ -1,7 +1,7 @@
 import type { ReportedHealth } from '../../../core/index.js';
 import { createLoginSource, type RedisAddress } from '../access-options.js';
 import { tlsOptions } from '../clients/client-settings.js';
-import { type ClientPackage, loadClientMaker } from '../clients/own-client.js';
+import { type RedisClientPackage, loadClientMaker } from '../clients/own-client.js';
 import type { ClientSource, RedisClient } from '../connection/redis-client.js';
 import { toLoggableError } from '../error.js';
 import type { RedisSentinelOptions } from '../options.js';
@@ -9,7 +9,7 @@ import type { RedisSentinelOptions } from '../options.js';
 const SENTINEL_PORT = 26_379;
 
 /** Returns a source of connections to the Sentinels' master: https://redis.io/docs/latest/develop/reference/sentinel-clients/ */
-export function createSentinelSource(options: RedisSentinelOptions, clientPackage?: ClientPackage): ClientSource {
+export function createSentinelSource(options: RedisSentinelOptions, clientPackage?: RedisClientPackage): ClientSource {
   const { name, db, natMap, tls, sentinelTls } = options;
   const sentinels = options.sentinels.map(({ host, port = SENTINEL_PORT }) => ({ host, port }));
   const location = { name, db, natMap, tls: tlsOptions(tls), sentinels, sentinelTls: tlsOptions(sentinelTls) };

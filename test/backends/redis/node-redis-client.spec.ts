@@ -1,0 +1,166 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { Redis as Valkey } from 'iovalkey';
+import { LockBackendError, LockService } from 'nestjs-distributed-lock/core';
+import { type NodeRedisClient, redis, type RedisMode } from 'nestjs-distributed-lock/redis';
+import { redlock } from 'nestjs-distributed-lock/redlock';
+import { createClient, createClientPool, RESP_TYPES } from 'redis';
+import { createClient as createClient5, RESP_TYPES as RESP_TYPES5 } from 'redis-5';
+import { SLACK_MS } from '../../conformance/contract.js';
+import { eventually } from '../../support/eventually.js';
+import { RedisWorld } from './redis-world.js';
+
+const MODES: readonly RedisMode[] = ['queue', 'plain', 'getset'];
+/** The demand of `getset` on a client: to send nothing late. */
+const PROMPT = { disableOfflineQueue: true, maintNotifications: 'disabled' } as const;
+const EVENTS = ['connect', 'ready', 'reconnecting', 'end', 'error'];
+const BUFFERS = { [RESP_TYPES.BLOB_STRING]: Buffer, [RESP_TYPES.SIMPLE_STRING]: Buffer, [RESP_TYPES.NUMBER]: String };
+const BUFFERS5 = { [RESP_TYPES5.BLOB_STRING]: Buffer, [RESP_TYPES5.NUMBER]: String };
+
+type Client = NodeRedisClient & { listenerCount(event: string): number };
+type Options = { readonly url: string } & Partial<typeof PROMPT>;
+
+describe('a client of node-redis that was given', () => {
+  let world: RedisWorld;
+  beforeAll(async () => {
+    world = await RedisWorld.start();
+  });
+  afterEach(() => world.endTest());
+  afterAll(() => world.stop());
+
+  /** Ends with the test. */
+  const ending = <C extends Client>(client: C): C => {
+    world.closing({ close: async () => client.isOpen && client.destroy() });
+    client.on('error', () => undefined);
+    return client;
+  };
+  const makers: readonly [string, (options: Options) => Client][] = [
+    ['6', (options) => createClient(options)],
+    ['6, RESP2', (options) => createClient({ ...options, RESP: 2 })],
+    ['6, Buffers', (options) => createClient({ ...options, commandOptions: { typeMapping: BUFFERS } })],
+    ['6, Buffers of a proxy', (options) => createClient(options).withTypeMapping(BUFFERS)],
+    ['6, key prefix', (options) => createClient({ ...options, keyPrefix: 'app:' })],
+    ['6, short queue', (options) => createClient({ ...options, commandsQueueMaxLength: 50 })],
+    ['5', (options) => createClient5(options)],
+    ['5, RESP3', (options) => createClient5({ ...options, RESP: 3 })],
+    ['5, Buffers', (options) => createClient5({ ...options, commandOptions: { typeMapping: BUFFERS5 } })],
+  ];
+
+  describe.each(makers)('version %s', (_version, make) => {
+    it.each(MODES)('locks, waits, renews, and stays as it was (%s)', async (mode) => {
+      const client = ending(make({ url: world.server.url, ...(mode === 'getset' ? PROMPT : {}) }));
+      await client.connect();
+      const listeners = EVENTS.map((event) => client.listenerCount(event));
+      const [a, b] = [new LockService(redis({ client, mode })), new LockService(redis({ client, mode }))];
+      const first = await a.acquire('key', { ttlMs: 600 });
+      const waiting = b.acquire('key');
+      await expect(b.tryAcquire('other')).resolves.not.toBeNull();
+      expect(await world.operator.exists('lock:{key}')).toBe(1);
+      await expect(a.keys().next()).resolves.toMatchObject({ done: false });
+      await eventually(async () => expect((await a.look('key')).holder).toMatchObject({ pid: process.pid }));
+      await new Promise((resolve) => setTimeout(resolve, 900));
+      expect(first.isHeld).toBe(true);
+      const since = performance.now();
+      await first.release();
+      const second = await waiting;
+      expect(performance.now() - since).toBeLessThan(SLACK_MS);
+      expect(second.fencingToken).toBeGreaterThan(first.fencingToken);
+      await Promise.all([a.close(), b.close()]);
+      expect(client.isReady).toBe(true);
+      expect(String(await client.sendCommand(['PING']))).toBe('PONG');
+      expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(listeners);
+    });
+  });
+
+  describe.each<[string, (options: object) => Client]>([
+    ['6', (options) => createClient({ url: world.server.url, ...options })],
+    ['5', (options) => createClient5({ url: world.server.url, ...options })],
+  ])('version %s', (_version, make) => {
+    it('is never cut, also when an answer is overdue', async () => {
+      const client = ending(make({}));
+      await client.connect();
+      const id = await client.sendCommand(['CLIENT', 'ID']);
+      const service = world.closing(new LockService(redis({ client, requestTimeoutMs: 100 })));
+      await service.withLock('warm', () => undefined);
+      world.server.freeze();
+      try {
+        await expect(service.acquire('key', { waitMs: 300 })).rejects.toBeInstanceOf(LockBackendError);
+        expect(service.health).toMatchObject({ status: 'down', detail: 'no answer within 100 ms' });
+      } finally {
+        world.server.thaw();
+      }
+      await eventually(async () => expect(await service.withLock('other', () => 'in')).toBe('in'));
+      await expect(client.sendCommand(['CLIENT', 'ID'])).resolves.toBe(id);
+      await eventually(async () => expect(await world.operator.exists('lock:{key}')).toBe(0));
+    });
+
+    it('that has not connected yet is idle, and is connected by the first request', async () => {
+      const client = ending(make({}));
+      const service = world.closing(new LockService(redis({ client })));
+      expect(service.health).toEqual({ status: 'idle' });
+      await service.withLock('key', () => undefined);
+      expect([service.health.status, client.isReady]).toEqual(['up', true]);
+    });
+
+    it('that was ended is an error at once, until the application connects it again', async () => {
+      const client = ending(make({}));
+      await client.connect();
+      const service = world.closing(new LockService(redis({ client })));
+      await service.withLock('key', () => undefined);
+      client.destroy();
+      await expect(service.tryAcquire('key')).rejects.toThrow(/Connection is closed/u);
+      expect(service.health.status).toBe('down');
+      await client.connect();
+      await eventually(() => expect(service.health.status).toBe('up'));
+      await expect(service.withLock('key', () => 'in')).resolves.toBe('in');
+    });
+
+    it('loses its server without an error that nobody hears, and serves again when it is back', async () => {
+      const client = make({ socket: { reconnectStrategy: 20 } });
+      world.closing({ close: async () => client.isOpen && client.destroy() });
+      const service = world.closing(new LockService(redis({ client })));
+      const lock = await service.acquire('held', { ttlMs: 60_000 });
+      await world.server.restart({ empty: true });
+      await once(lock.signal, 'abort');
+      await eventually(async () => expect(await service.withLock('key', () => 'in')).toBe('in'));
+    });
+
+    it('is refused in mode getset while it sends commands late', () => {
+      const client = make({});
+      expect(() => redis({ client, mode: 'getset' })).toThrow(/sends commands late.*disableOfflineQueue: true/u);
+    });
+
+    it('has one listener of each event, however many services share it', async () => {
+      const client = ending(make({}));
+      await client.connect();
+      const before = EVENTS.map((event) => client.listenerCount(event));
+      const services = Array.from({ length: 15 }, () => new LockService(redis({ client, mode: 'plain' })));
+      for (const [i, service] of services.entries()) await service.withLock(`key-${i}`, () => undefined);
+      expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(before.map((count) => count + 1));
+      await Promise.all(services.map((service) => service.close()));
+      expect(EVENTS.map((event) => client.listenerCount(event))).toEqual(before);
+    });
+
+    it('votes in Redlock', async () => {
+      const locks = world.closing(new LockService(redlock({ clients: [ending(make({}))] })));
+      await expect(locks.withLock('key', () => 'in')).resolves.toBe('in');
+      expect(JSON.stringify(locks.health)).toContain(String(world.server.port));
+    });
+  });
+
+  it('of iovalkey is a client of ioredis under another name', async () => {
+    const client = world.disconnecting(new Valkey(world.server.url));
+    const service = world.closing(new LockService(redis({ client })));
+    await using lock = await service.acquire('key');
+    expect(lock.isHeld).toBe(true);
+  });
+
+  it.each<[string, () => unknown, RegExp]>([
+    ['a pool', () => createClientPool(), /must not be a pool.*createClient\(\)/u],
+    ['a legacy client', () => createClient().legacy(), /must be a client of ioredis or of redis, version 5 or 6/u],
+    ['a client that holds commands back', () => createClient({ disableOfflineQueue: true }), /maintNotifications/u],
+  ])('is refused when it is %s', (_what, make, message) => {
+    const options = { client: make() as NodeRedisClient, mode: 'getset' } as const;
+    expect(() => redis(options)).toThrow(message);
+  });
+});
