@@ -2,26 +2,18 @@ import { etcdHarness } from './etcd/harness.js';
 import { memcachedHarness } from './memcached/harness.js';
 import { memoryHarness } from './memory/harness.js';
 import { redisClusterHarness, redisHarness, redisSentinelHarness } from './redis/harness.js';
+import { NODE_REDIS_BACKENDS } from './redis/node-redis-backends.js';
 import { redlockHarness } from './redlock/harness.js';
 import { type SqlBackendName, sqlHarness } from './typeorm/harness.js';
 import { sqliteHarness } from './typeorm/sqlite-harness.js';
 import { zookeeperHarness } from './zookeeper/harness.js';
+import { POLLS, COMMON, REDIS_WIRE, ONE_ROUND_TRIP, QUEUE, POLLING } from './registry-parts.js';
 import type { FaultName, RegisteredBackend, Wire } from './registered-backend.js';
 
-/** Twenty questions a second, give or take half; a busy machine asks less often. */
-const POLLS = [5, 61] as const;
-
-/** The themes for every kind of backend. */
-const COMMON = ['callers', 'jobs', 'outcomes', 'processes', 'history', 'leaders'] as const;
 const SQL = [...COMMON, 'servers', 'costs', 'fence', 'hammer', 'idle', 'network', 'order'] as const;
 
-const REDIS_WIRE: Wire = { acquire: 'EVALSHA', release: 'EVALSHA' };
 const ZOOKEEPER_WIRE: Wire = { acquire: '/locks/', release: '/locks/' };
 
-const ONE_ROUND_TRIP = { acquire: 1, release: 1, renew: 1, refused: 1 };
-const QUEUE = { ...ONE_ROUND_TRIP, wait: 1, handOver: 2 };
-/** Fewer requests hand a key over where a question was on its way already. */
-const POLLING = { ...ONE_ROUND_TRIP, wait: POLLS, handOver: [1, 3] } as const;
 /** A transaction with a savepoint, and a waiter that sleeps on the server. */
 const ROW = { acquire: 6, renew: 1, refused: 5, wait: [3, 30], handOver: [2, 15] } as const;
 const SESSION = { acquire: 2, release: 1, renew: 1, refused: 1, wait: POLLS, handOver: [2, 4] } as const;
@@ -76,19 +68,6 @@ export const REGISTRY = {
     leaseStore: true,
     lockStore: true,
   },
-  'redis-queue-node-redis': {
-    harness: () => redisHarness('queue', { clientPackage: 'redis' }),
-    faults: [...COMMON, 'history-of-shares', 'servers', 'costs', 'idle', 'idle-in-line', 'network', 'order'],
-    costs: QUEUE,
-    wire: REDIS_WIRE,
-    leaseStore: true,
-  },
-  'redis-queue-given-node-redis': {
-    harness: () => redisHarness('queue', { given: 'redis' }),
-    faults: ['processes', 'history', 'servers', 'costs'],
-    costs: QUEUE,
-    wire: REDIS_WIRE,
-  },
   'redis-plain': {
     harness: () => redisHarness('plain'),
     faults: [
@@ -125,40 +104,7 @@ export const REGISTRY = {
     faults: [...COMMON, 'history-of-shares', 'servers', 'costs'],
     costs: QUEUE,
   },
-  'redis-plain-node-redis': {
-    harness: () => redisHarness('plain', { clientPackage: 'redis' }),
-    faults: ['servers', 'costs', 'network'],
-    costs: POLLING,
-    wire: REDIS_WIRE,
-  },
-  'redis-getset-node-redis': {
-    harness: () => redisHarness('getset', { clientPackage: 'redis' }),
-    faults: ['history-of-kills', 'servers', 'order'],
-  },
-  'redis-getset-given-node-redis': {
-    harness: () => redisHarness('getset', { given: 'redis-5' }),
-    faults: ['history-of-kills', 'servers'],
-  },
-  'redis-queue-given-node-redis-5': {
-    harness: () => redisHarness('queue', { given: 'redis-5' }),
-    faults: ['processes', 'history', 'servers', 'costs'],
-    costs: QUEUE,
-  },
-  'redis-queue-given-iovalkey': {
-    harness: () => redisHarness('queue', { given: 'iovalkey' }),
-    faults: ['history', 'servers'],
-  },
-  'redis-sentinel-node-redis': {
-    harness: () => redisSentinelHarness('queue', { clientPackage: 'redis' }),
-    faults: ['outcomes', 'processes', 'history', 'servers', 'costs', 'network', 'order'],
-    costs: QUEUE,
-    wire: REDIS_WIRE,
-  },
-  'redis-cluster-node-redis': {
-    harness: () => redisClusterHarness('queue', { clientPackage: 'redis' }),
-    faults: ['outcomes', 'processes', 'history', 'history-of-shares', 'servers', 'costs'],
-    costs: QUEUE,
-  },
+  ...NODE_REDIS_BACKENDS,
   redlock: {
     harness: () => redlockHarness(),
     faults: [...COMMON, 'servers', 'costs', 'hammer'],
