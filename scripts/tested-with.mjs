@@ -21,6 +21,7 @@ const PACKAGES = {
   Nest: '@nestjs/common',
   TypeScript: 'typescript',
   ioredis: 'ioredis',
+  'node-redis': 'redis',
   TypeORM: 'typeorm',
   Prisma: '@prisma/client',
   Drizzle: 'drizzle-orm',

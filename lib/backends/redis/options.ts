@@ -100,10 +100,10 @@ type Only<Topology extends keyof Topologies> = Pick<Topologies, Topology> & {
 /**
  * Options of `redis`. With `url`, `host`, `sentinels` or `cluster` the backend makes its connections and closes them.
  *
- * `client`: a client of ioredis (5 or 6) of the application, for one server or by Sentinel, or of node-redis (`redis` 5
- * or 6) for one server. The backend never disconnects it, and sends it nothing while it is not ready or its server is
- * silent. The subscription uses a duplicate of the client. From a `Cluster` of ioredis, and from `createCluster` and
- * `createSentinel` of node-redis, the backend takes the nodes and settings only, and connects by duplicates.
+ * `client`: a client of the application, by ioredis or by node-redis (`redis`), version 5 or 6 of either. The backend
+ * never disconnects it, and sends it nothing while it is not ready or its server is silent. The subscription uses a
+ * duplicate of the client. From a `Cluster` of ioredis, and from `createCluster` and `createSentinel` of node-redis, the
+ * backend takes the nodes and settings only, and connects by duplicates.
  * @interface
  */
 export type RedisOptions = CommonOptions &

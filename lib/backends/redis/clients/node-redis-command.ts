@@ -7,8 +7,8 @@ import type { NodeRedisClient } from './node-redis-types.js';
 const MAX_WRITE_DELAY_MS = 100;
 
 /**
- * Replaces the options that a given client has for all its commands: replies are texts and numbers, whatever its
- * `typeMapping` says, and its signal and time-out do not end commands of the locks.
+ * Options that replace those of a given client. Replies are texts and numbers, whatever its `typeMapping` says. Its
+ * signal and its time-out do not end commands of the locks.
  */
 const COMMAND_OPTIONS = { typeMapping: undefined, timeout: undefined, abortSignal: undefined, asap: false };
 

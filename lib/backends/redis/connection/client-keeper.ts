@@ -3,7 +3,7 @@ import type { RedisClient, RedisCommand } from './redis-client.js';
 /** Keeps the client of one connection: connects it, and reacts to a server that does not answer. */
 export interface ClientKeeper {
   readonly client: RedisClient | undefined;
-  /** Begins to connect. @throws LockConfigurationError when ioredis is not installed */
+  /** Begins to connect. @throws LockConfigurationError when no client is installed */
   startConnecting(): Promise<void>;
   /** Begins to connect, for requests that wait. Returns the error for them when no client can become usable. */
   ensureConnecting(): Error | undefined;

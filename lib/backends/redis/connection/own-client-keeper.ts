@@ -117,7 +117,7 @@ export class OwnClientKeeper implements ClientKeeper {
     if (this.state.isClosed) throw closedError();
     const client = await this.source.makeClient();
     if (this.state.isClosed) throw closedError();
-    // Loading ioredis may take long, which is no silence of the server: the time-outs of waiting requests begin anew.
+    // Loading a client may take long, which is no silence of the server: the time-outs of waiting requests begin anew.
     if (!this.state.isUsable) this.state.becomeUnusable();
     const onNewMaster = (): void => this.#replace('another server has been made master');
     this.#stopWatchingMaster ??= this.source.watchMaster?.(this.state.health, onNewMaster);

@@ -1,10 +1,13 @@
 import type { ReportedHealth } from '../../../core/index.js';
 
-/** The part of an ioredis client that the backend uses. Clients of ioredis 5 and 6 fit, whichever copy of the package made them. */
+/**
+ * The part of a client that the backend uses, in the names of ioredis. Clients of ioredis 5 and 6 fit, whichever copy of
+ * the package made them. `clients/` has adapters of node-redis.
+ */
 export interface RedisClient {
   readonly status: string;
   readonly isCluster: boolean;
-  /** The client's socket, while it has one. */
+  /** The client's socket, while it has one. `bytesRead` changes with each sign of life. */
   readonly stream?: { readonly bytesRead?: number; cork(): void; uncork(): void } | undefined;
   readonly options?: {
     readonly keyPrefix?: string | undefined;

@@ -21,7 +21,7 @@ export interface RedisServers {
   /** Text that clients put before every key. */
   readonly keyPrefix: string;
   readonly health: Pick<ReportedHealth, 'current' | 'onChange' | 'report'>;
-  /** Begins to connect, so that loading a client does not count as silence. @throws LockConfigurationError ioredis is missing */
+  /** Begins to connect, so that loading a client does not count as silence. @throws LockConfigurationError no client is installed */
   startConnecting(): Promise<void>;
   /**
    * Sends the request to the server of `leaseKey`. Settles within a bounded time, even if the server does not answer.
