@@ -97,7 +97,11 @@ describe('the package', () => {
       await locks.start().catch((error) => console.log(error.name, error.message));
       await locks.close();`;
     expect(node(home, 'redis.js', withoutClient)).toMatch(
-      /LockConfigurationError .*ioredis, version 5 or 6, or redis, version 5 or 6/u,
+      /LockConfigurationError .*ioredis, version 5 or 6, or redis, version 5 or 6: npm install/u,
+    );
+    const withoutNodeRedis = withoutClient.replace("127.0.0.1:1'", "127.0.0.1:1', clientPackage: 'redis'");
+    expect(node(home, 'node-redis.js', withoutNodeRedis)).toMatch(
+      /LockConfigurationError .*package redis, version 5 or 6: npm install redis$/mu,
     );
   });
 

@@ -3,9 +3,11 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { type Given, LockService } from 'nestjs-distributed-lock/core';
 import { redis, type RedisCredentials, type RedisOptions } from 'nestjs-distributed-lock/redis';
 import { redlock } from 'nestjs-distributed-lock/redlock';
+import { createClient } from 'redis';
 import { freePort } from '../../servers/free-port.js';
 import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
@@ -54,6 +56,21 @@ describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s'
     ['host, unverified', () => ({ host: '127.0.0.1', port: tlsPort, tls: { rejectUnauthorized: false } })],
   ])('is by TLS with a certificate of its own (%s)', async (_how, options) => {
     await expect(lockBy(options())).resolves.toBe('in');
+  });
+
+  it('is by TLS for the subscription of a client that was given', async () => {
+    const url = `rediss://localhost:${tlsPort}`;
+    const tls = { ca: readFileSync(cert) };
+    const given =
+      clientPackage === 'redis' ? createClient({ url, socket: { tls: true, ...tls } }) : new Redis(url, { tls });
+    world.closing({ close: async () => void (given instanceof Redis ? given.disconnect() : given.destroy()) });
+    const [a, b] = [given, given].map((client) => world.closing(new LockService(redis({ client }))));
+    const lock = await a?.acquire('key');
+    const waiting = b?.acquire('key');
+    await world.untilWaiting('key', 1);
+    await eventually(async () => expect(await world.operator.pubsub('CHANNELS', 'lock:*')).toHaveLength(1));
+    await lock?.release();
+    await (await waiting)?.release();
   });
 
   it('fails by TLS for a certificate that nobody knows', async () => {

@@ -125,6 +125,18 @@ describe('a client of node-redis that was given', () => {
       await eventually(async () => expect(await service.withLock('key', () => 'in')).toBe('in'));
     });
 
+    it('A8: repeats nothing that got no answer: one grant, and nothing of it stays', async () => {
+      const proxy = await world.proxy();
+      const client = ending(make({ url: proxy.url, socket: { reconnectStrategy: 20 } }));
+      const service = world.closing(new LockService(redis({ client })));
+      await service.withLock('warm', () => undefined);
+      const lost = proxy.dropReplyAfter('EVALSHA');
+      const acquiring = service.acquire('key', { ttlMs: 20_000, waitMs: 5_000 });
+      await lost;
+      await (await acquiring).release();
+      await eventually(async () => expect(await world.operator.keys('lock:{key}')).toEqual([]));
+    });
+
     it('is refused in mode getset while it sends commands late', () => {
       const client = make({});
       expect(() => redis({ client, mode: 'getset' })).toThrow(/sends commands late.*disableOfflineQueue: true/u);
