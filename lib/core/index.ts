@@ -33,6 +33,7 @@ export {
   type Guarantee,
   type LeaseAttempt,
   type LeaseStore,
+  type LeaseWatch,
   type RefusedLease,
   type StoreTraits,
   type TtlLimits,

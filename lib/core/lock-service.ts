@@ -67,8 +67,8 @@ export class LockService implements AsyncDisposable {
   }
 
   /**
-   * Takes `key` from all its holders, or from `owner` alone. A holder learns of it with its next renewal, and the next
-   * holder has a greater token. Resolves to the first evicted holder, or to `undefined` where there was none.
+   * Takes `key` from all its holders, or from `owner` alone. A holder learns of it at once or with its next renewal, as the
+   * backend can tell, and the next holder has a greater token. Resolves to the first evicted holder, or to `undefined` where there was none.
    * @throws as `look` does
    */
   async evict(key: string, owner?: string): Promise<KeyHolder | undefined> {

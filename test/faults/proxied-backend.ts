@@ -1,7 +1,7 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import type { Contract } from '../conformance/contract.js';
 import { FaultProxy } from '../support/fault-proxy.js';
-import { connectBackend, withPatience } from '../support/harness-connection.js';
+import { type Connection, connectBackend, withPatience } from '../support/harness-connection.js';
 
 /** A proxy in front of the backend under test: who goes through it suffers, who does not (`contract.service()`) sees the truth. */
 export class ProxiedBackend implements AsyncDisposable {
@@ -10,12 +10,13 @@ export class ProxiedBackend implements AsyncDisposable {
   private constructor(
     readonly proxy: FaultProxy,
     private readonly contract: Contract,
+    private readonly adaptConnection: (to: Connection) => Connection,
   ) {}
 
-  static async start(contract: Contract): Promise<ProxiedBackend> {
+  static async start(contract: Contract, adaptConnection = (to: Connection) => to): Promise<ProxiedBackend> {
     const { server } = contract.harness;
     if (!server) throw new Error('there is no network between this backend and its server');
-    return new ProxiedBackend(await FaultProxy.start(server()), contract);
+    return new ProxiedBackend(await FaultProxy.start(server()), contract, adaptConnection);
   }
 
   /**
@@ -30,7 +31,7 @@ export class ProxiedBackend implements AsyncDisposable {
   ): Promise<LockService> {
     const { connection, shortTtlMs } = this.contract.harness;
     if (!connection) throw new Error('only this process can connect to this backend');
-    const through = connection(this.proxy);
+    const through = this.adaptConnection(connection(this.proxy));
     const backend = await connectBackend(patienceMs === undefined ? through : withPatience(through, patienceMs));
     const service = new LockService(backend, { ...options, defaults: { ttlMs: shortTtlMs, ...options.defaults } });
     this.#services.push(service);

@@ -1,5 +1,6 @@
 import { LockService, type LockServiceOptions } from 'nestjs-distributed-lock/core';
 import type { Contract } from '../conformance/contract.js';
+import { connectBackend, withoutTracking } from '../support/harness-connection.js';
 import { ProxiedBackend } from './proxied-backend.js';
 
 /** Services that stand for processes, and how many requests their backend has had from them so far. */
@@ -12,15 +13,24 @@ export async function counted(contract: Contract): Promise<CountedBackend> {
   const { requests } = contract.harness;
   if (!requests) return overheard(contract);
   return {
-    service: (options) => contract.service(options),
+    service: (options) => startService(contract, options),
     requests,
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }
 
+async function startService(contract: Contract, options: LockServiceOptions): Promise<LockService> {
+  const { harness } = contract;
+  const connection = harness.connection?.();
+  const backend = connection ? await connectBackend(withoutTracking(connection)) : await harness.connect();
+  const service = contract.closing(new LockService(backend, options));
+  await service.start();
+  return service;
+}
+
 /** Each write is one request on its way, however many commands it has. */
 async function overheard(contract: Contract): Promise<CountedBackend> {
-  const world = await ProxiedBackend.start(contract);
+  const world = await ProxiedBackend.start(contract, withoutTracking);
   let writes = 0;
   world.proxy.onRequest(() => (writes += 1));
   return {

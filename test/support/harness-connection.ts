@@ -11,7 +11,12 @@ interface Patience {
 
 /** The settings of each backend: plain data, so that a child process can have them, too. */
 interface Connections {
-  redis: { readonly mode: 'queue' | 'plain' | 'getset' } & RedisTopology & RedisClientKind & Patience;
+  redis: {
+    readonly mode: 'queue' | 'plain' | 'getset';
+    readonly tracking?: 'auto' | 'off';
+  } & RedisTopology &
+    RedisClientKind &
+    Patience;
   redlock: { readonly urls: readonly string[] } & Patience;
   memcached: Pick<MemcachedOptions, 'servers' | 'protocol' | 'requestTimeoutMs'>;
   zookeeper: {
@@ -24,6 +29,11 @@ interface Connections {
   postgres: SqlDatabase;
   mariadb: SqlDatabase;
   mysql: SqlDatabase;
+}
+
+/** The same connection, on which no command is sent but what a lock needs. */
+export function withoutTracking(to: Connection): Connection {
+  return to.backend === 'redis' ? { ...to, tracking: 'off' } : to;
 }
 
 /** Which client library speaks to Redis. */

@@ -51,7 +51,8 @@ export {
  * first. The command of an acquisition that its caller has abandoned is never sent.
  *
  * A user of the server needs only
- * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +exists +lindex +lpos +lrem +rpush +hget +hset +hdel +info`;
+ * `~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +publish +pubsub|numsub +subscribe +unsubscribe +exists +lindex +lpos +lrem +rpush +hget +hset +hdel +info`,
+ * with `&__redis__:invalidate +client|id +client|tracking +client|caching` for `tracking`;
  * `getset` needs `~lock:* +get +setnx +getset +del +time +info`. `+info` is optional, and so are `+select` with database 0 and
  * `+client|id +client|list +client|kill`, by which a replaced connection is ended; `keys()` needs `+scan`.
  * @throws LockConfigurationError
@@ -62,12 +63,12 @@ export function redis(options: RedisOptions): BackendFactory {
 }
 
 function createBackend(options: ResolvedRedisOptions): LockBackend {
-  const { mode, prefix, patienceMs, minReplicas } = options;
-  const { servers, createWakeUpChannels } = createServers(options);
+  const { mode, patienceMs } = options;
+  const { servers, createChannels } = createServers(options);
   const storeByMode: Record<typeof mode, () => LeaseStore> = {
-    queue: () => new QueueLeaseStore(servers, prefix, minReplicas, createWakeUpChannels()),
-    plain: () => new PlainLeaseStore(servers, prefix, minReplicas),
-    getset: () => new GetsetLeaseStore(servers, prefix, minReplicas),
+    queue: () => new QueueLeaseStore(servers, options, createChannels({ wakesWaiters: true })),
+    plain: () => new PlainLeaseStore(servers, options, createChannels({ wakesWaiters: false })),
+    getset: () => new GetsetLeaseStore(servers, options),
   };
   return new LockBackend(storeByMode[mode](), { patienceMs });
 }
@@ -85,14 +86,20 @@ function createServers(options: ResolvedRedisOptions) {
   return createConnection(createGivenClientSource(client), options);
 }
 
+interface ChannelSettings {
+  readonly wakesWaiters: boolean;
+}
+
 function createConnection(source: ClientSource, { prefix, requestTimeoutMs }: ResolvedRedisOptions) {
   const servers = new RedisConnection(source, requestTimeoutMs);
-  const channelName = `${prefix}:${randomUUID()}`;
-  return { servers, createWakeUpChannels: () => new WakeUpChannel(servers, channelName, new WakeUps(), false) };
+  const createChannels = ({ wakesWaiters }: ChannelSettings) =>
+    new WakeUpChannel(servers, wakesWaiters ? `${prefix}:${randomUUID()}` : undefined, new WakeUps(), false);
+  return { servers, createChannels };
 }
 
 function createClusterConnection(source: ClusterSource, { prefix, requestTimeoutMs }: ResolvedRedisOptions) {
   const nodes = new ClusterNodes(source, requestTimeoutMs);
   const servers = new ClusterConnection(nodes, requestTimeoutMs);
-  return { servers, createWakeUpChannels: () => new ClusterWakeUpChannels(nodes, prefix) };
+  const createChannels = ({ wakesWaiters }: ChannelSettings) => new ClusterWakeUpChannels(nodes, prefix, wakesWaiters);
+  return { servers, createChannels };
 }

@@ -1,30 +1,41 @@
-import type { HealthSource, LeaseState, LeaseStore, StoreTraits } from '../../core/index.js';
+import type { HealthSource, LeaseState, LeaseStore, LeaseWatch, StoreTraits } from '../../core/index.js';
 import type { RedisCommand } from './connection/redis-client.js';
 import type { RedisServers } from './connection/redis-servers.js';
 import { toLoggableError } from './error.js';
 import { scanKeys } from './key-scan.js';
 import { explainStartError } from './missing-commands.js';
+import type { ResolvedRedisOptions } from './options.js';
 import { RENEW } from './scripts/lease-scripts.js';
-import { isLeaseOf, leaseKeyOf } from './scripts/redis-values.js';
+import { isLeaseOf, keyOfLease, leaseKeyOf } from './scripts/redis-values.js';
+import type { WakeUpChannels } from './queue/wake-up-channel.js';
 import type { RedisScript } from './scripts/redis-script.js';
 
 /** TTL of the key that is locked at the start, which thus never stays. */
 export const PROBE_TTL_MS = 5_000;
+
+/** Options of the backend that its stores need. */
+export type StoreOptions = Pick<ResolvedRedisOptions, 'prefix' | 'minReplicas' | 'tracking'>;
 
 /** A lease store whose leases begin with their owner. */
 export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> {
   readonly name = 'redis';
   readonly guarantee = 'best-effort';
   readonly traits: StoreTraits = { keepsOrder: true };
+  protected readonly prefix: string;
+  /** Whether the servers are to tell when a key changes that this process has renewed. */
+  protected readonly tracksKeys: boolean;
 
   /** Command that waits for replicas. The server answers nothing else meanwhile: https://redis.io/docs/latest/commands/wait/ */
   protected readonly confirmation: RedisCommand | undefined;
 
   constructor(
     protected readonly servers: RedisServers,
-    protected readonly prefix: string,
-    minReplicas: number,
+    { prefix, minReplicas, tracking }: StoreOptions,
+    /** Subscriptions to the servers, where the mode has any. */
+    private readonly subscriptions?: WakeUpChannels,
   ) {
+    this.prefix = prefix;
+    this.tracksKeys = tracking === 'auto' && subscriptions !== undefined;
     if (minReplicas > 0) this.confirmation = ['WAIT', minReplicas, Math.ceil(servers.timeoutMs / 4)];
   }
 
@@ -50,8 +61,8 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
   abstract release(key: string, owner: string): Promise<boolean>;
 
   renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
-    const leaseKey = leaseKeyOf(this.prefix, key);
-    return this.renewByScript(RENEW, [leaseKey], owner, ttlMs);
+    if (this.tracksKeys) this.subscriptions?.track(leaseKeyOf(this.prefix, key));
+    return this.renewOnce(key, owner, ttlMs);
   }
 
   isHeldBy(key: string, owner: string): Promise<boolean> {
@@ -61,16 +72,35 @@ export abstract class RedisLeaseStore implements Omit<LeaseStore, 'tryAcquire'> 
 
   abstract look(key: string): Promise<LeaseState>;
 
+  watchLeases(onChange: (key: string | undefined) => void): LeaseWatch {
+    const { servers, prefix } = this;
+    if (this.tracksKeys) {
+      servers.trackKeys((name) =>
+        onChange(name === undefined ? undefined : keyOfLease(servers.keyPrefix + prefix, name)),
+      );
+    }
+    return {
+      get isActive() {
+        return servers.canTrackKeys;
+      },
+    };
+  }
+
   keys(prefix: string): AsyncGenerator<readonly string[]> {
     return scanKeys(this.servers, this.prefix, prefix);
   }
 
-  close(): Promise<void> {
-    return this.servers.close();
+  async close(): Promise<void> {
+    await Promise.all([this.subscriptions?.close(), this.servers.close()]);
   }
 
   /** Sends each command that a lock needs. Leaves nothing on the server. */
   protected abstract probeServer(): Promise<unknown>;
+
+  /** Renews a lease without a subscription. */
+  protected renewOnce(key: string, owner: string, ttlMs: number): Promise<boolean> {
+    return this.renewByScript(RENEW, [leaseKeyOf(this.prefix, key)], owner, ttlMs);
+  }
 
   /** @param keys keys of the script, first that of the lease */
   protected renewByScript(

@@ -55,6 +55,13 @@ interface CommonOptions {
    * replica. Each grant waits for the replicas, for a quarter of `requestTimeoutMs` at most. @default 0
    */
   readonly minReplicas?: number;
+  /**
+   * `auto`: a holder learns within a round trip that its key was deleted, evicted or flushed, by `CLIENT TRACKING` of Redis
+   * 6 or newer. Locks that are held for longer than some 30 ms are renewed once more for it, and the process has a
+   * second connection. Where the server or a right is missing, `health` says so, and the holder learns of it with its
+   * next renewal. `off`: always with the next renewal. The mode `getset` has no tracking. @default 'auto'
+   */
+  readonly tracking?: 'auto' | 'off';
 }
 
 interface PackageOptions {
@@ -118,7 +125,7 @@ export type RedisOptions = CommonOptions &
 export type ResolvedRedisOptions = RedisOptions & Required<CommonOptions>;
 
 const MODES = ['queue', 'plain', 'getset'] satisfies RedisMode[];
-const COMMON_OPTIONS = ['mode', 'prefix', 'requestTimeoutMs', 'patienceMs', 'minReplicas'];
+const COMMON_OPTIONS = ['mode', 'prefix', 'requestTimeoutMs', 'patienceMs', 'minReplicas', 'tracking'];
 const LOGIN_OPTIONS = ['credentials', 'tls', 'clientPackage'];
 const ACCESS_OPTIONS = [...LOGIN_OPTIONS, 'natMap'];
 /** Further options of each topology. */
@@ -138,7 +145,7 @@ export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions
   assertOptions(options, Object.keys(Object(options)), 'redis');
   const topology = topologyOf(options);
   assertOptions(options, [topology, ...OPTIONS_BY_TOPOLOGY[topology], ...COMMON_OPTIONS], `redis({ ${topology} })`);
-  const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0 } = options;
+  const { mode = 'queue', prefix = 'lock', requestTimeoutMs = 1_000, minReplicas = 0, tracking = 'auto' } = options;
   const canFailOver = topology === 'sentinels' || topology === 'cluster' || hasSeveralServers(options.client);
   const { patienceMs = canFailOver ? FAILOVER_PATIENCE_MS : 2_000 } = options;
   if (options.url !== undefined) {
@@ -159,7 +166,8 @@ export function resolveRedisOptions(options: RedisOptions): ResolvedRedisOptions
   assertNumber('requestTimeoutMs', requestTimeoutMs, 1, 60_000);
   assertNumber('patienceMs', patienceMs, 0, Infinity);
   assertWhole('minReplicas', minReplicas, 0, 100);
-  return { ...options, mode, prefix, requestTimeoutMs, patienceMs, minReplicas };
+  assertOneOf('tracking', tracking, ['auto', 'off']);
+  return { ...options, mode, prefix, requestTimeoutMs, patienceMs, minReplicas, tracking };
 }
 
 function topologyOf(options: object): keyof Topologies {

@@ -95,6 +95,11 @@ export interface LeaseStore {
    * hint: a lost one costs latency, never safety. A store that queues lets watched owners queue in `tryAcquire`.
    */
   watch?(key: string, owner: string, wake: () => void): () => void;
+  /**
+   * Calls `onChange` with a held key that may have been taken away by somebody else, or with `undefined` for any held key.
+   * That is a hint: the core then asks `isHeldBy`, or renews. A store whose leases tell by `revoked` needs none.
+   */
+  watchLeases?(onChange: (key: string | undefined) => void): LeaseWatch;
   /** Closes the sessions, subscriptions and clients that it opened, never a client that it was given. Idempotent. */
   close(): Promise<void>;
   readonly health?: HealthSource;
@@ -109,6 +114,12 @@ export interface Asker {
    * up, and the store rejects with `NotSentError` instead.
    */
   onSend(): boolean;
+}
+
+/** Watch over the leases of a store. */
+export interface LeaseWatch {
+  /** Whether the store watches a lease from its first renewal on. The core then sends that renewal soon after the grant. */
+  readonly isActive: boolean;
 }
 
 export type LeaseAttempt = GrantedLease | RefusedLease;

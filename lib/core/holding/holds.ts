@@ -1,4 +1,5 @@
 import { shareProperty } from '../contract/claim.js';
+import type { LeaseWatch } from '../contract/lease-store.js';
 import type { LossReason } from '../contract/errors.js';
 import type { Lease } from '../leasing/lease.js';
 import type { HandOffOptions } from '../options/hand-off-options.js';
@@ -12,6 +13,7 @@ import { Hold, type HoldListener } from './hold.js';
 import { JoinableHolds } from './joinable-holds.js';
 import { LeaseReleases } from './lease-releases.js';
 import type { ServiceContext } from './service-context.js';
+import { watchLeases } from './watch-leases.js';
 import { Watchdog } from './watchdog.js';
 
 /** Entry in the server's queue. A caller who gives up leaves it to the next caller of this process. */
@@ -33,6 +35,7 @@ export class Holds {
   readonly #byId = new Map<string, Hold>();
   /** Holds that a shutdown has given up while the work under them goes on. The next caller waits until that work ends. */
   readonly #abandoned = new Set<Hold>();
+  readonly #leaseWatch: LeaseWatch | undefined;
   /** Age at which a hold is abandoned. It is limited once a shutdown has begun. */
   #maxAgeMs = Infinity;
 
@@ -45,6 +48,7 @@ export class Holds {
     this.#wheel = TimerWheel.of(clock);
     this.#releases = new LeaseReleases(service);
     this.#joinable = new JoinableHolds(handOffLimits);
+    this.#leaseWatch = watchLeases(service, this);
     this.#listener = {
       service,
       jeopardy: (hold, cause) => observers.notify('jeopardy', () => ({ ...hold.observedState, cause })),
@@ -64,7 +68,8 @@ export class Holds {
 
   /** Begins the hold of a lease that the backend has just granted. Waiters who may share the key join it. */
   begin(key: string, options: ResolvedOptions, lease: Lease): Hold {
-    const watchdog = new Watchdog(lease, options.watchdog, this.service.clock, this.#wheel);
+    const { clock } = this.service;
+    const watchdog = new Watchdog(lease, options.watchdog, clock, this.#wheel, this.#leaseWatch?.isActive);
     const hold = new Hold(key, options, this.#listener, watchdog);
     if (hold.isShared) {
       this.#joinable.offer(hold);

@@ -12,6 +12,8 @@ export interface WatchdogListener {
   onLost(reason: LossReason): void;
 }
 
+/** Time after a grant by which the lease is renewed if its store watches renewed leases. Most locks are released earlier. */
+const FIRST_RENEWAL_MS = 15;
 const MIN_RETRY_MS = 10;
 const MAX_RETRY_MS = 1_000;
 
@@ -30,6 +32,8 @@ export class Watchdog {
   /** Time at which the renewal under way was sent. */
   #renewalSentAt: number | undefined;
   #onRenewalOver: (() => void) | undefined;
+  /** Whether the server must be asked once more, because the answer under way may be older than the doubt. */
+  #mustRenewAgain = false;
   /** Timer for the next renewal, or for the check whether one under way is late. Many locks share its times. */
   readonly #timer: WheelTimer;
   #endOfTrust: Timer | undefined;
@@ -40,6 +44,8 @@ export class Watchdog {
     private readonly renews: boolean,
     private readonly clock: Clock,
     grid: TimerWheel,
+    /** Whether the store watches the lease from its first renewal on. */
+    isWatchedOnceRenewed = false,
   ) {
     this.since = clock.now();
     this.#timer = new WheelTimer(grid, () => this.#onTime());
@@ -48,7 +54,8 @@ export class Watchdog {
     const { revoked } = lease;
     lease.onEnd = () => this.#endWithLease();
     if (revoked?.aborted === false) this.#revocation = new AbortListener(revoked, () => this.#lose('revoked'));
-    if (renews) this.#scheduleRenewal();
+    if (renews && isWatchedOnceRenewed) this.#timer.setFrom(this.since + FIRST_RENEWAL_MS, FIRST_RENEWAL_MS);
+    else if (renews) this.#scheduleRenewal();
     else this.#scheduleEndOfTrust();
   }
 
@@ -89,6 +96,17 @@ export class Watchdog {
     }
   }
 
+  /** Renews the lease at once, and once more after a renewal that is under way. */
+  renewAnew(): void {
+    this.#mustRenewAgain = this.#renewalSentAt !== undefined;
+    this.renewNow();
+  }
+
+  /** Ends the trust in the lease at once: its server says that it has ended. */
+  revoke(): void {
+    this.#lose('revoked');
+  }
+
   /** Ends the watch. Resolves when the renewal under way, if any, is over, or at the end of trust. */
   stop(): Promise<void> | undefined {
     this.#end();
@@ -115,7 +133,8 @@ export class Watchdog {
       else this.#scheduleEndOfTrust();
       this.listener?.onSafe();
     }
-    this.#scheduleRenewal();
+    if (this.#mustRenewAgain) this.renewAnew();
+    else this.#scheduleRenewal();
   }
 
   #onFailure(error: unknown): void {

@@ -63,7 +63,12 @@ describe.each(['ioredis', 'redis'] as const)('how own connections get in, by %s'
     const tls = { ca: readFileSync(cert) };
     const given =
       clientPackage === 'redis' ? createClient({ url, socket: { tls: true, ...tls } }) : new Redis(url, { tls });
-    world.closing({ close: async () => (given instanceof Redis ? given.disconnect() : given.destroy()) });
+    world.closing({
+      close: async () => {
+        if (given instanceof Redis) given.disconnect();
+        else given.destroy();
+      },
+    });
     const [a, b] = [given, given].map((client) => world.closing(new LockService(redis({ client }))));
     const lock = await a?.acquire('key');
     const waiting = b?.acquire('key');

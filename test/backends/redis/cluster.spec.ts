@@ -164,7 +164,7 @@ describe('a cluster', () => {
   describe('rights and secrets', () => {
     const password = 'c4n4ry-p4ssw0rd';
     const RIGHTS =
-      '~lock:* &lock:* +eval +evalsha +get +set +del +pttl +pexpire +time +spublish +ssubscribe +sunsubscribe +exists +lindex +lpos +lrem +rpush +hget +hset +hdel +info +cluster|slots +asking +wait';
+      '~lock:* &lock:* &__redis__:invalidate +subscribe +client|id +client|tracking +client|caching +eval +evalsha +get +set +del +pttl +pexpire +time +spublish +ssubscribe +sunsubscribe +exists +lindex +lpos +lrem +rpush +hget +hset +hdel +info +cluster|slots +asking +wait';
 
     it('the rights in the documentation are enough', async () => {
       await everywhere(`ACL SETUSER app reset on >${password} ${RIGHTS}`);

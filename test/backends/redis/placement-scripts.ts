@@ -24,8 +24,13 @@ export function lineScripts(): LineScripts {
 export const PASS = `
 local lease, by, shares = redis.call('GET', KEYS[1]), tonumber(ARGV[1]), KEYS[1] .. ':s'
 if not lease then return end
+local seen_end = tonumber(redis.call('HGET', KEYS[1] .. ':w', '') or nil)
+if seen_end then redis.call('HSET', KEYS[1] .. ':w', '', string.format('%.0f', seen_end - by)) end
 local left = redis.call('PTTL', KEYS[1]) - by
-if left <= 0 then return redis.call('DEL', KEYS[1], shares) end
+if left <= 0 then
+  redis.call('HDEL', KEYS[1] .. ':w', '')
+  return redis.call('DEL', KEYS[1], shares)
+end
 local taken, first_end = string.match(lease, '^|(%d+)|(%d+)|')
 if taken then
   redis.call('SET', KEYS[1], string.format('|%d|%.0f|', taken, math.max(first_end - by, 1)))
@@ -38,11 +43,18 @@ end
 redis.call('PEXPIRE', KEYS[1], left)
 `;
 
+/** KEYS: lease. Somebody has deleted it, so long ago that the key is no longer kept closed. */
+export const DELETE = `
+redis.call('HDEL', KEYS[1] .. ':w', '')
+return redis.call('DEL', KEYS[1])
+`;
+
 /** KEYS: lease. ARGV: owner. Its process is dead, and the time of its lease, or of its place in line, is over. */
 export const DIE = `
 local lease, owner, shares = redis.call('GET', KEYS[1]), ARGV[1], KEYS[1] .. ':s'
 local share, entry = redis.call('HGET', shares, owner), redis.call('HGET', KEYS[1] .. ':w', owner)
 if lease and string.sub(lease, 1, #owner + 1) == owner .. '|' then redis.call('DEL', KEYS[1]) end
+redis.call('HDEL', KEYS[1] .. ':w', '')
 if lease and string.sub(lease, 1, 1) == '|' and share then
   redis.call('SET', KEYS[1], string.gsub(lease, '|%d+|$', '|1|'), 'KEEPTTL')
   redis.call('HSET', shares, owner, (string.gsub(share, '^%d+', '1')))

@@ -53,6 +53,9 @@ describe('redis, mode queue', () => {
       const ttlMs = 1_500;
       const locks = Array.from({ length: 1_000 }, (_, i) => service.acquire(`key-${i}`, { ttlMs }));
       const held = await Promise.all(locks);
+      // The first renewals have the server track the keys, and come soon.
+      await eventually(async () => expect(await world.operator.info('clients')).toMatch(/^tracking_clients:1/mu));
+      await new Promise((resolve) => setTimeout(resolve, ttlMs / 3));
       const periods = 4;
       const commands = await world.commandsDuring(
         () => new Promise((resolve) => setTimeout(resolve, (periods * ttlMs) / 3)),

@@ -14,6 +14,7 @@ export interface WorldOptions {
   readonly mode?: RedisMode;
   readonly requestTimeoutMs?: number;
   readonly patienceMs?: number;
+  readonly tracking?: 'auto' | 'off';
   /** @default ioredis */
   readonly clientPackage?: RedisClientPackage;
 }

@@ -51,8 +51,8 @@ export const SCRIPT_MUTANTS: readonly ScriptMutant[] = [
   },
   {
     mistake: 'pass nothing on while others share the key',
-    from: 'if lease and not taken_permits(lease) then return 0 end\ngrant_to_waiters',
-    to: 'if lease then return 0 end\ngrant_to_waiters',
+    from: 'if lease and not taken_permits(lease) then return 0 end\nif was_waiting',
+    to: 'if lease then return 0 end\nif was_waiting',
   },
   {
     mistake: 'forget the first end when somebody renews',
@@ -66,8 +66,8 @@ export const SCRIPT_MUTANTS: readonly ScriptMutant[] = [
   },
   {
     mistake: 'hand the key to one who has left the line',
-    from: 'if not was_held then remove_waiter(owner) end',
-    to: '',
+    from: 'local was_waiting = not was_held and remove_waiter(owner)',
+    to: 'local was_waiting = false',
   },
 ];
 

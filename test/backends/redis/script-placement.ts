@@ -2,7 +2,7 @@ import { type ChainableCommander, Redis } from 'ioredis';
 import { isExclusive } from 'nestjs-distributed-lock/core';
 import { parseKeyState } from '../../../lib/backends/redis/queue/key-state.js';
 import type { Holding, Schedule, Sight, Step } from '../../simulation/claims/moments.js';
-import { DIE, type LineScripts, PASS, SILENCE } from './placement-scripts.js';
+import { DELETE, DIE, type LineScripts, PASS, SILENCE } from './placement-scripts.js';
 
 /** A unit of the time of schedules is so long that none passes meanwhile. */
 const UNIT_MS = 1_000_000;
@@ -64,9 +64,9 @@ export class ScriptPlacement {
   async #run(schedules: readonly Schedule[]): Promise<Sight[][]> {
     this.#runs += 1;
     const pipeline = this.redis.pipeline();
-    for (const { seed, moments } of schedules) {
-      for (const { step } of moments) this.#send(pipeline, `line:${this.#runs}:${seed}`, step);
-    }
+    const positions = schedules.map(({ seed, moments }) =>
+      moments.map(({ step }) => this.#send(pipeline, `line:${this.#runs}:${seed}`, step)),
+    );
     const replies = ((await pipeline.flushall().exec()) ?? []).map(([error, reply]) => {
       if (error) throw error;
       return reply;
@@ -74,9 +74,12 @@ export class ScriptPlacement {
     await this.#allTold();
     const told = new Set(this.#told);
     this.#told.clear();
-    let at = 0;
-    const next = (): unknown => replies[at++];
-    return schedules.map(({ moments }) => moments.map(({ step }) => sightOf(step, next(), next(), told)));
+    return schedules.map(({ moments }, index) =>
+      moments.map(({ step }, place) => {
+        const position = positions[index]?.[place] ?? NaN;
+        return sightOf(step, replies[position], replies[position + 1], told);
+      }),
+    );
   }
 
   /** Messages come in the order in which they are sent. */
@@ -86,13 +89,16 @@ export class ScriptPlacement {
     await marker;
   }
 
-  #send(pipeline: ChainableCommander, key: string, step: Step): void {
+  /** Returns the position of the reply to the step, which the reply to a look follows. */
+  #send(pipeline: ChainableCommander, key: string, step: Step): number {
     const { names } = this;
     if (step.does === 'ask') {
       const address = step.waits ? CHANNEL : '';
       const name = isExclusive(step.owner) ? names.acquire : names.acquireShare;
       pipeline.evalsha(name, 1, key, step.owner, step.lasts * UNIT_MS, `${address}|${METADATA}`);
     } else if (step.does === 'renew') {
+      // A renewal that shortens a lease, which no holder asks for, would let the lease vanish before its end.
+      pipeline.hdel(`${key}:w`, '');
       const [name, ...keys] = isExclusive(step.owner) ? [names.renew, key] : [names.renewShare, key, `${key}:s`];
       pipeline.evalsha(name, keys.length, ...keys, step.owner, step.lasts * UNIT_MS);
     } else if (step.does === 'release') {
@@ -100,8 +106,9 @@ export class ScriptPlacement {
     } else if (step.does === 'die') pipeline.evalsha(names.die, 1, key, step.owner);
     else if (step.does === 'silence') pipeline.evalsha(names.silence, 1, key, step.owner, SILENT_MS);
     else if (step.does === 'pass') pipeline.evalsha(names.pass, 1, key, step.units * UNIT_MS);
-    else pipeline.del(key);
+    else pipeline.eval(DELETE, 1, key);
     pipeline.evalsha(names.look, 1, key, 100);
+    return pipeline.length - 2;
   }
 }
 

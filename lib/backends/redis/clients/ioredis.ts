@@ -24,7 +24,7 @@ const DISCONNECT_TIMEOUT_MS = 50;
  *
  * A connection to a server that has become a replica is replaced: the name of the server may lead to the master by now.
  * Automatic pipelines are off, because they treat `ssubscribe` as an ordinary command. `withDatabaseCheck` replaces the
- * ready check.
+ * ready check. RESP2 is what all servers speak, and `KeyTracking` listens by it.
  */
 export const OWN_CLIENT_OPTIONS = {
   lazyConnect: true,
@@ -33,13 +33,14 @@ export const OWN_CLIENT_OPTIONS = {
   maxRetriesPerRequest: 0,
   autoResubscribe: false,
   enableAutoPipelining: false,
+  protocol: 2,
   keepAlive: KEEP_ALIVE_AFTER_MS,
   connectTimeout: CONNECT_TIMEOUT_MS,
   disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   connectionName: CONNECTION_NAME,
   retryStrategy: reconnectDelayMs,
   reconnectOnError: isReadOnlyError,
-};
+} as const;
 
 /** Tells a client of ioredis the `INFO` of the server, or the error that makes the connection useless. */
 type ReadyCheckCallback = (error: unknown, info?: object) => void;

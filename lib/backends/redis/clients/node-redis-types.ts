@@ -16,8 +16,8 @@ export interface NodeRedisClient {
   readonly socketEpoch?: number;
   readonly options?: NodeRedisOptions | undefined;
   sendCommand(args: readonly string[], options?: object): Promise<unknown>;
-  subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<unknown>;
-  sSubscribe(channel: string, listener: (message: string, channel: string) => void): Promise<unknown>;
+  subscribe(channel: string, listener: (message: unknown, channel: string) => void): Promise<unknown>;
+  sSubscribe(channel: string, listener: (message: unknown, channel: string) => void): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
   sUnsubscribe(channel: string): Promise<unknown>;
   duplicate(overrides?: object): NodeRedisClient;

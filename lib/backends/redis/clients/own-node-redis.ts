@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import { pause, systemClock } from '../../../core/index.js';
 import type { RedisArgument, RedisClient } from '../connection/redis-client.js';
 import { isErrorReply, isReadOnlyError } from '../error.js';
+import { CHANGES_CHANNEL } from '../connection/key-tracking.js';
 import { createConnectionName, reconnectDelayMs, selectDatabase } from './client-settings.js';
 import { callNodeRedis, WriteDelays } from './node-redis-command.js';
 import type { NodeRedisClient } from './node-redis-types.js';
@@ -155,8 +156,8 @@ export class OwnNodeRedis extends EventEmitter implements RedisClient {
       return callNodeRedis(client, 'PING').catch((error: unknown) => {
         if (!isErrorReply(error)) throw error;
       });
-    const event = command === 'subscribe' ? 'message' : 'smessage';
-    const onMessage = (message: string): void => void this.emit(event, channel, message);
+    const event = channel === CHANGES_CHANNEL ? 'messageBuffer' : command === 'subscribe' ? 'message' : 'smessage';
+    const onMessage = (message: unknown): void => void this.emit(event, channel, message);
     await client[PUB_SUB_METHODS[command]](channel, onMessage);
     this.#channels.add(channel);
     return undefined;

@@ -27,6 +27,14 @@ export class ClusterConnection implements RedisServers {
     return this.nodes.keyPrefix;
   }
 
+  trackKeys(onChange: (name: string | undefined) => void): void {
+    this.nodes.trackKeys(onChange);
+  }
+
+  get canTrackKeys(): boolean {
+    return this.nodes.canTrackKeys;
+  }
+
   async loadShards(): Promise<readonly RedisServers[]> {
     const { masters } = await this.nodes.loadSlots();
     return Array.from(masters, (address) => this.nodes.connectionTo(address));

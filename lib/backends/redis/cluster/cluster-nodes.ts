@@ -30,6 +30,7 @@ export class ClusterNodes {
   #retries = 0;
   #loadedAt = -Infinity;
   #isClosed = false;
+  #onKeyChange: ((name: string | undefined) => void) | undefined;
 
   constructor(
     private readonly source: ClusterSource,
@@ -51,8 +52,18 @@ export class ClusterNodes {
     if (existing) return existing;
     const source = this.source.createClientSource(address);
     const connection = new RedisConnection(source, this.timeoutMs, systemClock, this.slotOf);
+    if (this.#onKeyChange) connection.trackKeys(this.#onKeyChange);
     this.#connections.set(address, connection);
     return connection;
+  }
+
+  trackKeys(onChange: (name: string | undefined) => void): void {
+    this.#onKeyChange = onChange;
+    for (const connection of this.#connections.values()) connection.trackKeys(onChange);
+  }
+
+  get canTrackKeys(): boolean {
+    return [...this.#connections.values()].some((connection) => connection.canTrackKeys);
   }
 
   /** Loads the slots. Calls during a load share its answer. Rejects when no node answers. */

@@ -20,6 +20,8 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
   constructor(
     private readonly nodes: ClusterNodes,
     private readonly prefix: string,
+    /** Whether waiters are woken; else the subscriptions only tell of keys that have changed. */
+    private readonly wakesWaiters: boolean,
   ) {
     nodes.onSlotsMoved = () => this.#onSlotsMoved();
   }
@@ -35,6 +37,11 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
     channel?.open();
   }
 
+  track(leaseKey: string): void {
+    const node = this.#nodeOf(leaseKey);
+    if (node !== undefined) (this.#channelByNode.get(node) ?? this.#createChannel(node))?.track();
+  }
+
   async close(): Promise<void> {
     for (const [node] of this.#channelByNode) this.#closeChannel(node);
     await Promise.all(this.#closing);
@@ -46,8 +53,8 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
 
   /** Returns `undefined` when no name in a slot of the node was found. */
   #createChannel(node: string): WakeUpChannel | undefined {
-    const name = this.#findChannelName(node);
-    if (name === undefined) return undefined;
+    const name = this.wakesWaiters ? this.#findChannelName(node) : undefined;
+    if (this.wakesWaiters && name === undefined) return undefined;
     const channel = new WakeUpChannel(this.nodes.connectionTo(node), name, this.wakeUps, true);
     this.#channelByNode.set(node, channel);
     return channel;
@@ -64,8 +71,11 @@ export class ClusterWakeUpChannels implements WakeUpChannels {
 
   /** Closes the channels whose slots have moved, which their servers drop. Wakes all waiters: their keys may have moved. */
   #onSlotsMoved(): void {
-    for (const [node, { name }] of this.#channelByNode)
-      if (this.nodes.slots?.masterOf(slotOf(name)) !== node) this.#closeChannel(node);
+    for (const [node, { name }] of this.#channelByNode) {
+      const isMaster = this.nodes.slots?.masters.has(node) === true;
+      const hasChannel = name === undefined ? isMaster : this.nodes.slots?.masterOf(slotOf(name)) === node;
+      if (!hasChannel) this.#closeChannel(node);
+    }
     this.wakeUps.wakeAll();
   }
 

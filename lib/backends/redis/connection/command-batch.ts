@@ -1,6 +1,7 @@
 import { isErrorReply, isReadOnlyError, isUnknownScriptError, toLoggableError } from '../error.js';
 import type { RedisScript, ScriptCall } from '../scripts/redis-script.js';
 import { asList } from '../scripts/redis-values.js';
+import type { KeyTracking } from './key-tracking.js';
 import type { RedisArgument, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisRequest } from './redis-servers.js';
 
@@ -129,6 +130,7 @@ export class CommandBatch {
 
   constructor(
     private readonly client: RedisClient,
+    private readonly tracking: KeyTracking,
     private readonly listener: PendingRequestListener,
   ) {}
 
@@ -194,6 +196,7 @@ export class CommandBatch {
       }
     };
     try {
+      if ('script' in command && command.script.isTracked) this.tracking.trackNextCommand(this.client);
       const rawCommand =
         'script' in command ? toEvalCommand(command.script, calls, requests[0]?.mode.isBySource) : command;
       this.client.call(...rawCommand).then(onAnswer, onFailure);

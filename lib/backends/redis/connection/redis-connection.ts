@@ -5,11 +5,13 @@ import { ClientState, type ClientUser } from './client-state.js';
 import { CommandBatch, PendingRequest, type PendingRequestListener, type SendMode } from './command-batch.js';
 import { GivenClientKeeper } from './given-client-keeper.js';
 import { slotOf } from './key-slot.js';
+import { KeyTracking } from './key-tracking.js';
 import { OwnClientKeeper } from './own-client-keeper.js';
 import type { ClientSource, RedisClient, RedisCommand } from './redis-client.js';
 import type { RedisRequest, RedisServers } from './redis-servers.js';
 import { RequestsUnderWay } from './requests-under-way.js';
 import { adviseOnServer, SLOTS_ADVICE } from './server-advice.js';
+import { WaitingRequests } from './waiting-requests.js';
 
 const FIRST_SEND_MODE: SendMode = { isBySource: false, isAlone: false };
 /** Idle time after which a connection is tested before it is used: firewalls drop idle connections without notice. */
@@ -31,8 +33,7 @@ export class RedisConnection implements RedisServers {
   readonly #clients: ClientKeeper;
   readonly #clientState: ClientState;
   readonly #replyTimeouts: ReplyTimeouts;
-  readonly #renewalsAndReleases: PendingRequest[] = [];
-  readonly #acquisitions: PendingRequest[] = [];
+  readonly #waiting = new WaitingRequests();
   readonly #underWay = new RequestsUnderWay();
   #isSendScheduled = false;
   /** Whether a request is under way that shows the client the error READONLY: one of a thousand requests is enough. */
@@ -42,6 +43,7 @@ export class RedisConnection implements RedisServers {
   #heardAt = 0;
   /** Number of bytes that the client had read at `#heardAt`. */
   #bytesReadThen: number | undefined;
+  readonly tracking: KeyTracking;
 
   constructor(
     source: ClientSource,
@@ -52,6 +54,7 @@ export class RedisConnection implements RedisServers {
   ) {
     this.#replyTimeouts = new ReplyTimeouts(clock, timeoutMs, this.#nextDueAt, this.#onOverdue);
     this.#clientState = new ClientState(this.#clientUser);
+    this.tracking = new KeyTracking(this.#clientState.health);
     this.#source = source;
     const { givenClient } = source;
     if (givenClient) {
@@ -80,12 +83,22 @@ export class RedisConnection implements RedisServers {
       const slot = this.slotOfKey?.(leaseKey) ?? 0;
       const onReplies = (replies: readonly unknown[]): void => resolve(request.read(replies));
       const pending = new PendingRequest(request, slot, FIRST_SEND_MODE, this.#listener, onReplies, reject);
-      this.#enqueue(pending, request.asker ? this.#acquisitions : this.#renewalsAndReleases);
+      if (request.asker) this.#waiting.addAcquisition(pending);
+      else this.#waiting.addRenewalOrRelease(pending);
+      this.#onEnqueued(pending);
     });
   }
 
   sendCommand(...command: RedisCommand): Promise<unknown> {
     return this.send('', { commands: [command], read: ([reply]) => reply });
+  }
+
+  trackKeys(onChange: (name: string | undefined) => void): void {
+    this.tracking.start(onChange);
+  }
+
+  get canTrackKeys(): boolean {
+    return this.tracking.isPossible;
   }
 
   async loadShards(): Promise<readonly [this]> {
@@ -108,7 +121,7 @@ export class RedisConnection implements RedisServers {
     onUnusable: (error) => {
       this.#unusableSince = this.clock.now();
       if (error) this.#failWaiting(error);
-      if (this.#waitingCount > 0) this.#replyTimeouts.start();
+      if (this.#waiting.count > 0) this.#replyTimeouts.start();
     },
     onFirstSuccess: () => {
       const sendCommand = (...command: RedisCommand): Promise<unknown> => this.sendCommand(...command);
@@ -129,18 +142,18 @@ export class RedisConnection implements RedisServers {
       this.#isReadOnlyErrorShown = true;
       return isFirst;
     },
-    resend: ({ request, slot, resolve, reject }, mode) =>
-      this.#enqueue(
-        new PendingRequest(request, slot, mode, this.#listener, resolve, reject),
-        this.#renewalsAndReleases,
-      ),
+    resend: ({ request, slot, resolve, reject }, mode) => {
+      const pending = new PendingRequest(request, slot, mode, this.#listener, resolve, reject);
+      this.#waiting.addRenewalOrRelease(pending);
+      this.#onEnqueued(pending);
+    },
   };
 
   #onSettled(pending: PendingRequest): void {
     if (pending.mode.isAlone) this.#isReadOnlyErrorShown = false;
     if (pending.index < 0) return;
     this.#underWay.remove(pending);
-    if (this.#waitingCount > 0) this.#scheduleSend();
+    if (this.#waiting.count > 0) this.#scheduleSend();
   }
 
   #onErrorReply(error: Error): void {
@@ -149,14 +162,9 @@ export class RedisConnection implements RedisServers {
     this.health.setAdvice('slots', SLOTS_ADVICE);
   }
 
-  get #waitingCount(): number {
-    return this.#renewalsAndReleases.length + this.#acquisitions.length;
-  }
-
-  #enqueue(pending: PendingRequest, queue: PendingRequest[]): void {
+  #onEnqueued(pending: PendingRequest): void {
     // Without this time, a request counts as waiting since the client was last unusable.
     if (!this.#clientState.isUsable) pending.enqueuedAt = this.clock.now();
-    queue.push(pending);
     this.#scheduleSend();
     this.#replyTimeouts.start();
   }
@@ -169,7 +177,7 @@ export class RedisConnection implements RedisServers {
 
   readonly #sendWaiting = (): void => {
     this.#isSendScheduled = false;
-    if (this.#waitingCount === 0 || this.#underWay.hasUnconfirmed) return;
+    if (this.#waiting.count === 0 || this.#underWay.hasUnconfirmed) return;
     if (this.#clientState.isUsable && this.#underWay.isEmpty) {
       if (this.clock.now() - this.#heardAt > MAX_IDLE_MS) this.#clients.testIdleClient();
       this.#noteHeard();
@@ -180,37 +188,18 @@ export class RedisConnection implements RedisServers {
       if (error) this.#failWaiting(error);
       return;
     }
-    const batch = new CommandBatch(client, this.#listener);
-    const stream = this.#waitingCount > 1 ? client.stream : undefined;
+    const batch = new CommandBatch(client, this.tracking, this.#listener);
+    const stream = this.#waiting.count > 1 || this.tracking.isListening ? client.stream : undefined;
     stream?.cork();
-    this.#moveToBatch(this.#renewalsAndReleases, batch);
-    this.#moveToBatch(this.#acquisitions, batch);
+    this.tracking.prepare(client);
+    this.#waiting.moveTo(batch, this.#underWay);
     batch.send();
     stream?.uncork();
   };
 
-  /** Moves requests while slots are free. A request that its asker has abandoned fails, and is never sent. */
-  #moveToBatch(queue: PendingRequest[], batch: CommandBatch): void {
-    let movedCount = 0;
-    for (const pending of queue) {
-      if (!this.#underWay.hasFreeSlot) break;
-      movedCount += 1;
-      if (pending.request.asker?.onSend() === false) {
-        pending.fail(new NotSentError('given up before it was sent'));
-        continue;
-      }
-      this.#underWay.add(pending);
-      batch.add(pending);
-    }
-    if (movedCount > 0) queue.splice(0, movedCount);
-  }
-
   /** Fails the requests whose time to wait for a client ends at `dueBy` at the latest. */
   #failWaiting(error: Error, dueBy = Infinity): void {
-    for (const queue of [this.#renewalsAndReleases, this.#acquisitions]) {
-      const firstInTime = queue.findIndex((pending) => this.#waitEndsAt(pending) > dueBy);
-      for (const pending of queue.splice(0, firstInTime < 0 ? queue.length : firstInTime)) pending.fail(error);
-    }
+    this.#waiting.failDue(error, (pending) => this.#waitEndsAt(pending) <= dueBy);
   }
 
   #noteHeard(): void {
@@ -225,8 +214,7 @@ export class RedisConnection implements RedisServers {
   readonly #nextDueAt = (): number => {
     const silentAt = this.#underWay.isEmpty ? Infinity : this.#heardAt + this.timeoutMs;
     if (this.#clientState.isUsable) return silentAt;
-    const oldest = [this.#renewalsAndReleases[0], this.#acquisitions[0]].filter((pending) => pending !== undefined);
-    return Math.min(silentAt, ...oldest.map((pending) => this.#waitEndsAt(pending)));
+    return Math.min(silentAt, ...this.#waiting.oldest.map((pending) => this.#waitEndsAt(pending)));
   };
 
   readonly #onOverdue = (): void => {

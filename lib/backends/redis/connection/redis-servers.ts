@@ -29,6 +29,13 @@ export interface RedisServers {
    * @throws NotSentError the asker gave up before the request was sent
    */
   send<T>(leaseKey: string, request: RedisRequest<T>): Promise<T>;
+  /**
+   * Has the servers tell when a renewed key changes, as far as they can.
+   * @param onChange called with the name of the key; `undefined` stands for any key
+   */
+  trackKeys(onChange: (name: string | undefined) => void): void;
+  /** Whether keys are tracked, as far as it is known. */
+  readonly canTrackKeys: boolean;
   /** Resolves to the servers that have a part of the keys each. */
   loadShards(): Promise<readonly Pick<RedisServers, 'send'>[]>;
   close(): Promise<void>;

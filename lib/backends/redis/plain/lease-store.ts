@@ -74,7 +74,7 @@ export class PlainLeaseStore extends RedisLeaseStore implements LeaseStore {
     const [key, owner] = [createUnusedName(), createUnusedName()];
     await Promise.all([
       this.tryAcquire(key, owner, PROBE_TTL_MS, ownMetadata(undefined)),
-      this.renew(key, owner, PROBE_TTL_MS),
+      this.renewOnce(key, owner, PROBE_TTL_MS),
       this.release(key, owner),
     ]);
   }

@@ -15,7 +15,7 @@ import {
 import { isUndeclaredKeyError } from '../error.js';
 import type { RedisArgument } from '../connection/redis-client.js';
 import type { RedisRequest, RedisServers } from '../connection/redis-servers.js';
-import { PROBE_TTL_MS, RedisLeaseStore } from '../lease-store.js';
+import { PROBE_TTL_MS, RedisLeaseStore, type StoreOptions } from '../lease-store.js';
 import { NEEDS_SHARES_KEY, type QueueScripts, queueScripts } from '../scripts/queue-scripts.js';
 import {
   asList,
@@ -68,11 +68,10 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
 
   constructor(
     servers: RedisServers,
-    prefix: string,
-    minReplicas: number,
+    options: StoreOptions,
     private readonly channels: WakeUpChannels,
   ) {
-    super(servers, prefix, minReplicas);
+    super(servers, options, channels);
     this.#wakeUps = channels.wakeUps;
     const { isSharded } = channels;
     if (isSharded) this.#declaresKeys = true;
@@ -110,6 +109,11 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.#runScript('release', leaseKey, claimKindOf(owner), [owner], { read: isFirstReplyOne });
   }
 
+  evict(key: string, owner: string): Promise<boolean> {
+    if (!isExclusive(owner)) return this.release(key, owner);
+    return this.#runScript('evict', leaseKeyOf(this.prefix, key), 'exclusive', [owner], { read: isFirstReplyOne });
+  }
+
   override renew(key: string, owner: string, ttlMs: number): Promise<boolean> {
     if (isExclusive(owner)) return super.renew(key, owner, ttlMs);
     return this.renewByScript(this.#scripts.shared.renew, shareKeysOf(leaseKeyOf(this.prefix, key)), owner, ttlMs);
@@ -132,10 +136,6 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     return this.#wakeUps.watch(owner, wake);
   }
 
-  override async close(): Promise<void> {
-    await Promise.all([this.channels.close(), super.close()]);
-  }
-
   /** Acquires an unused key for one owner, and has another owner wait for it in the queue. */
   protected async probeServer(): Promise<void> {
     const [key, holder, waiter] = [createUnusedName(), createUnusedName(), createUnusedName()];
@@ -145,7 +145,7 @@ export class QueueLeaseStore extends RedisLeaseStore implements LeaseStore {
     await Promise.all([
       this.#runScript('acquire', leaseKey, 'exclusive', argsOf(holder, ''), { read, confirmation: this.confirmation }),
       this.#runScript('acquire', leaseKey, 'exclusive', argsOf(waiter, 'nobody'), { read }),
-      this.renew(key, holder, PROBE_TTL_MS),
+      this.renewOnce(key, holder, PROBE_TTL_MS),
       this.release(key, waiter),
       this.release(key, holder),
     ]);

@@ -1,4 +1,5 @@
 import { detached, systemClock, type Timer, type WakeUps, within } from '../../../core/index.js';
+import { CHANGES_CHANNEL } from '../connection/key-tracking.js';
 import type { RedisClient } from '../connection/redis-client.js';
 import type { RedisConnection } from '../connection/redis-connection.js';
 import { toLoggableError } from '../error.js';
@@ -7,6 +8,8 @@ import { asList } from '../scripts/redis-values.js';
 const MAX_UNSUBSCRIBE_MS = 200;
 /** Time between two checks of the subscription, while this process has a waiter. */
 const CHECK_MS = 5_000;
+/** Time between two checks while the subscription only tells of keys that have changed. */
+const TRACKING_CHECK_MS = 30_000;
 
 /** KEYS: channel. The channel is named as a key, because some proxies refuse scripts without keys. */
 const COUNT_LISTENERS = "return redis.call('PUBSUB', 'NUMSUB', KEYS[1])";
@@ -20,12 +23,14 @@ export interface WakeUpChannels {
   channelFor(leaseKey: string): string | undefined;
   /** Connects for a waiter, and stays connected. Never throws: without a subscription waiters poll. */
   open(leaseKey: string): void;
+  /** Connects for a holder whose key is to be tracked, and stays connected. Never throws. */
+  track(leaseKey: string): void;
   close(): Promise<void>;
 }
 
 /**
- * The channel on which one server wakes the waiters of this process. The first waiter makes it connect: a process without
- * contention has one connection.
+ * The subscription on which one server wakes the waiters of this process, and tells it of keys that have changed. The first
+ * waiter makes it connect, or the first lock that is held for longer than some milliseconds.
  *
  * A message is a hint, because messages may be lost. All waiters retry whenever the subscription begins or ends. While
  * a waiter exists, the channel subscribes again and again, and replaces its client when no answer comes: networks drop
@@ -39,6 +44,7 @@ export class WakeUpChannel implements WakeUpChannels {
   #client: RedisClient | undefined;
   #isSubscribed = false;
   #nextCheck: Timer | undefined;
+  #checkedAt = 0;
   /** The reason why the last client was replaced, until the present client has answered a check. */
   #replacementReason: string | undefined;
   #isClosed = false;
@@ -46,7 +52,8 @@ export class WakeUpChannel implements WakeUpChannels {
   constructor(
     /** Connection for commands. */
     private readonly connection: RedisConnection,
-    readonly name: string,
+    /** Name of the channel on which waiters are woken; `undefined` where waiters poll. */
+    readonly name: string | undefined,
     readonly wakeUps: WakeUps,
     readonly isSharded: boolean,
   ) {
@@ -70,6 +77,10 @@ export class WakeUpChannel implements WakeUpChannels {
     });
   }
 
+  track(): void {
+    if (!this.#opening && this.connection.tracking.isWanted) this.open();
+  }
+
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -85,9 +96,19 @@ export class WakeUpChannel implements WakeUpChannels {
       const client = await this.connection.makeSubscriber();
       if (this.#isClosed) return;
       this.#client = client;
-      client.on('ready', () => void this.#subscribe(client, this.#replacementReason));
-      client.on(`${this.#commandPrefix}message`, (_channel, payload) => this.wakeUps.deliver(String(payload)));
-      client.on('close', () => this.#setSubscribed(client, false));
+      const { tracking } = this.connection;
+      client.on('ready', () => {
+        if (tracking.isWanted) void tracking.listen(client);
+        void this.#subscribe(client, this.#replacementReason);
+      });
+      client.on(`${this.#commandPrefix}message`, (channel, payload) => {
+        if (channel === this.name) this.wakeUps.deliver(String(payload));
+      });
+      if (tracking.isWanted) client.on('messageBuffer', tracking.onMessage);
+      client.on('close', () => {
+        if (client === this.#client) tracking.stopListening();
+        this.#setSubscribed(client, false);
+      });
       // The connection for commands may work while this one fails, and does not report its errors.
       client.on('error', (error) => this.#reportError(error));
       client.connect().catch(() => undefined);
@@ -99,6 +120,7 @@ export class WakeUpChannel implements WakeUpChannels {
   #replaceClient(): void {
     const client = this.#client;
     if (client) this.#setSubscribed(client, false);
+    this.connection.tracking.stopListening();
     client?.disconnect();
     this.#client = undefined;
     this.#opening = this.#connect();
@@ -113,16 +135,24 @@ export class WakeUpChannel implements WakeUpChannels {
   }
 
   async #check(): Promise<void> {
-    if (!this.wakeUps.isAnyWaiting && this.#replacementReason === undefined) return;
-    const client = this.#client;
-    if (client?.status !== 'ready') this.#replaceClient();
-    else if (await this.#subscribe(client, undefined)) this.#replacementReason = undefined;
+    const isNeeded = this.wakeUps.isAnyWaiting || this.#replacementReason !== undefined;
+    if (!isNeeded && !this.connection.tracking.isListening) return;
+    const now = systemClock.now();
+    if (isNeeded || now - this.#checkedAt >= TRACKING_CHECK_MS) {
+      this.#checkedAt = now;
+      const client = this.#client;
+      if (client?.status !== 'ready') this.#replaceClient();
+      else if (!isNeeded) await this.#confirmSubscription(client);
+      else if (await this.#subscribe(client, undefined)) this.#replacementReason = undefined;
+    }
     this.#scheduleCheck();
   }
 
   /** Waits for the answer, because the server hands keys to this process until it has seen the subscription end. */
   async #unsubscribe(): Promise<void> {
-    const unsubscribed = this.#client?.call(`${this.#commandPrefix}unsubscribe`, this.name).catch(() => undefined);
+    const { name } = this;
+    if (name === undefined) return;
+    const unsubscribed = this.#client?.call(`${this.#commandPrefix}unsubscribe`, name).catch(() => undefined);
     if (unsubscribed) await within(systemClock, MAX_UNSUBSCRIBE_MS, unsubscribed);
   }
 
@@ -131,18 +161,10 @@ export class WakeUpChannel implements WakeUpChannels {
    * @param trouble advice for the health after a success
    */
   async #subscribe(client: RedisClient, trouble: string | undefined): Promise<boolean> {
-    const { health, timeoutMs } = this.connection;
+    const { health } = this.connection;
     try {
-      const subscribing = client.call(`${this.#commandPrefix}subscribe`, this.name);
-      const isAnswered = await within(systemClock, timeoutMs, subscribing);
-      if (client !== this.#client || this.#isClosed) return false;
-      if (!isAnswered) {
-        this.#replacementReason = `the subscription gave no sign of life for ${timeoutMs} ms, and was replaced`;
-        health.setAdvice('subscription', this.#replacementReason);
-        this.#replaceClient();
-        return false;
-      }
-      if (!this.isSharded && (await this.#countListeners()) === 0) {
+      if (!(await this.#confirmSubscription(client))) return false;
+      if (this.name !== undefined && !this.isSharded && (await this.#countListeners(this.name)) === 0) {
         throw new Error('scripts on the server say that nobody has subscribed, as behind some proxies');
       }
       health.setAdvice('subscription', trouble);
@@ -155,17 +177,36 @@ export class WakeUpChannel implements WakeUpChannels {
     }
   }
 
+  /** Subscribes, also anew. Replaces the client when no answer comes. Resolves to whether the client is still in use. */
+  async #confirmSubscription(client: RedisClient): Promise<boolean> {
+    const { health, timeoutMs } = this.connection;
+    const subscribing =
+      this.name === undefined
+        ? client.call('subscribe', CHANGES_CHANNEL)
+        : client.call(`${this.#commandPrefix}subscribe`, this.name);
+    const isAnswered = await within(systemClock, timeoutMs, subscribing);
+    if (client !== this.#client || this.#isClosed) return false;
+    if (isAnswered) return true;
+    this.#replacementReason = `the subscription gave no sign of life for ${timeoutMs} ms, and was replaced`;
+    health.setAdvice('subscription', this.#replacementReason);
+    this.#replaceClient();
+    return false;
+  }
+
   /** Counts the listeners in a script, because scripts wake the waiters. Resolves to `NaN` when the server refuses it. */
-  async #countListeners(): Promise<number> {
-    const counting = this.connection.sendCommand('EVAL', COUNT_LISTENERS, 1, this.name);
+  async #countListeners(name: string): Promise<number> {
+    const counting = this.connection.sendCommand('EVAL', COUNT_LISTENERS, 1, name);
     const [, listeners] = await counting.then(asList).catch(() => []);
     return Number(listeners);
   }
 
   #reportError(error: unknown): void {
     const { message } = toLoggableError(error);
-    const trouble = `waiters have to poll, because the subscription failed: ${message}`;
-    this.connection.health.setAdvice('subscription', trouble);
+    const consequence =
+      this.name === undefined
+        ? 'a holder whose key is deleted learns of it with its next renewal'
+        : 'waiters have to poll';
+    this.connection.health.setAdvice('subscription', `${consequence}, because the subscription failed: ${message}`);
   }
 
   #setSubscribed(client: RedisClient, isSubscribed: boolean): void {

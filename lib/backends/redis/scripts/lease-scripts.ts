@@ -33,10 +33,14 @@ return redis.call('DEL', lease_key)
  * program that is no string belongs to no owner: pcall keeps GET from failing.
  */
 export const RENEW = redisScript(
-  { keys: ['lease_key'], args: ['owner', 'ttl'], maxCallsPerCommand: 250 },
+  { keys: ['lease_key'], args: ['owner', 'ttl'], maxCallsPerCommand: 250, isTracked: true },
   `
 local lease = redis.pcall('GET', lease_key)
 local is_owners = type(lease) == 'string' and string.sub(lease, 1, #owner + 1) == owner .. '|'
-return is_owners and redis.call('PEXPIRE', lease_key, ttl) or 0
+if not is_owners then return 0 end
+local is_renewed = redis.call('PEXPIRE', lease_key, ttl)
+-- The change has ended the tracking of the key. This reading begins it anew.
+redis.call('PTTL', lease_key)
+return is_renewed
 `,
 );

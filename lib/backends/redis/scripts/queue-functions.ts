@@ -1,3 +1,4 @@
+import { CLOSING } from './closed-keys.js';
 import { FENCE_TTL_MS, NEXT_TOKEN } from './next-token.js';
 
 /** Silence after which the queue skips a waiter. Each waiter retries more often, even if it is not woken. */
@@ -34,7 +35,8 @@ end
  * shares = hash by owner, `end|token|metadata`.
  * queue = list of owners, the oldest first.
  * waiters = hash by owner, `channel|seen|ttl|metadata`. `seen` is the time of the waiter's last call, negative once the
- * queue has skipped it.
+ * queue has skipped it. The field '' is the end of the lease, as a waiter last saw it. Once that lease has vanished, it is
+ * negative, and the time until which the key stays closed.
  * fence = the last token.
  *
  * All times are in ms by the server's clock. The message `owner|0` tells a waiter to retry, because the key is granted.
@@ -166,13 +168,16 @@ local function grant(owner, metadata, ttl)
   return token
 end
 
-local function write_waiter(owner, channel, seen, ttl, metadata)
-  redis.call('HSET', WAITERS, owner, channel .. '|' .. string.format('%.0f', seen) .. '|' .. ttl .. '|' .. metadata)
+local function waiter_entry(channel, seen, ttl, metadata)
+  return channel .. '|' .. string.format('%.0f', seen) .. '|' .. ttl .. '|' .. metadata
 end
 
+-- Returns whether the owner was in the queue.
 local function remove_waiter(owner)
-  redis.call('LREM', QUEUE, 1, owner)
+  local was_queued = redis.call('LREM', QUEUE, 1, owner) > 0
   redis.call('HDEL', WAITERS, owner)
+  if was_queued and redis.call('EXISTS', QUEUE) == 0 then redis.call('DEL', WAITERS) end
+  return was_queued
 end
 
 -- Removes the first waiter that listens from the queue and returns it. Tells it so unless it is the caller. Returns nil
@@ -189,7 +194,7 @@ local function take_next_waiter(caller, max_silence)
     local silence = seen and now - math.abs(seen)
     local is_caller, is_recent = owner == caller, seen and silence <= max_silence
     if not is_caller and seen and silence <= ${QUEUE_TTL_MS} and (seen < 0 or not is_recent) then
-      if seen > 0 then write_waiter(owner, channel, -seen, ttl, metadata) end
+      if seen > 0 then redis.call('HSET', WAITERS, owner, waiter_entry(channel, -seen, ttl, metadata)) end
       index = index + 1
     elseif (is_caller or is_recent) and not has_room_for(owner) then
       return false
@@ -229,5 +234,5 @@ local function needs_shares_key()
   return ${lacksSharesKey} and lease and string.sub(lease, 1, 1) == '|'
 end
 `;
-  return `${sharded ? SHARDED_PUBLISH : PUBLISH}${STATE}${needsSharesKey}${SHARING}${GRANTING}`;
+  return `${sharded ? SHARDED_PUBLISH : PUBLISH}${STATE}${CLOSING}${needsSharesKey}${SHARING}${GRANTING}`;
 }

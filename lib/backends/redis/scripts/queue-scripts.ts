@@ -1,3 +1,4 @@
+import { CLOSED_MS } from './closed-keys.js';
 import { FENCE_TTL_MS, NEXT_TOKEN } from './next-token.js';
 import { MAX_WAITER_SILENCE_MS, QUEUE_TTL_MS, queueFunctions } from './queue-functions.js';
 import { redisScript } from './redis-script.js';
@@ -51,23 +52,27 @@ if taken_permits(lease) then
     return token
   end
 end
-if not lease or taken_permits(lease) then
+local closed = lease and 0 or ms_closed()
+if closed == 0 and (not lease or taken_permits(lease)) then
   if grant_to_waiters(owner, ${MAX_WAITER_SILENCE_MS}, ${RETRIED_GRANT_TTL_MS}) then return grant(owner, metadata, ttl_ms) end
 end
-local holder, token = string.match(lease, '^([^|]*)|([^|]*)|')
+local holder, token = string.match(lease or '', '^([^|]*)|([^|]*)|')
 if holder == owner then
   redis.call('PEXPIRE', LEASE, ttl)
+  redis.call('HDEL', WAITERS, '')
   return token
 end
-local index = -1
+local left, holder_lease, index = closed, '', -1
+if lease then left, holder_lease = ms_left_and_holder() end
 if channel ~= '' then
+  local now = now_ms()
+  local ends_at = not lease and -now - closed or not taken_permits(lease) and left > 0 and now + left or 0
   index = redis.call('LPOS', QUEUE, owner) or redis.call('RPUSH', QUEUE, owner) - 1
-  write_waiter(owner, channel, now_ms(), ttl, metadata)
+  redis.call('HSET', WAITERS, owner, waiter_entry(channel, now, ttl, metadata), '', string.format('%.0f', ends_at))
   redis.call('PEXPIRE', WAITERS, ${QUEUE_TTL_MS})
 end
 -- Runs without a queue as well: a server that may not write must not name a holder either.
 redis.call('PEXPIRE', QUEUE, ${QUEUE_TTL_MS})
-local left, holder_lease = ms_left_and_holder()
 return {left, holder_lease, index}
 `;
 
@@ -95,11 +100,29 @@ else
   was_held = lease and string.match(lease, '^[^|]*') == owner
   if was_held then lease = false end
 end
-if not was_held then remove_waiter(owner) end
+local was_waiting = not was_held and remove_waiter(owner)
 if lease and not taken_permits(lease) then return 0 end
+if was_waiting and not lease and ms_closed() > 0 then return 0 end
+redis.call('HDEL', WAITERS, '')
 grant_to_waiters(nil, ${QUEUE_TTL_MS}, ${GRANT_TTL_MS})
 if lease_before and not lease then redis.call('DEL', LEASE) end
 return was_held and 1 or 0
+`;
+
+/**
+ * Takes the key from an exclusive owner, and passes it on to nobody yet: the key stays closed until its holder knows, or for
+ * `CLOSED_MS`. Returns 1 if the owner held the key, else 0.
+ */
+const EVICT = `
+read_lease(lease_key)
+if not lease or string.match(lease, '^[^|]*') ~= owner then return 0 end
+redis.call('DEL', LEASE)
+local waiter = redis.call('LINDEX', QUEUE, 0)
+if not waiter then return 1 end
+close_key()
+local channel = string.match(redis.call('HGET', WAITERS, waiter) or '', '^[^|]*')
+publish(channel, waiter .. '|${CLOSED_MS}')
+return 1
 `;
 
 /** Renews a share. `ttl` is in ms. Returns 1 if the owner still has the share, else 0. */
@@ -160,6 +183,7 @@ export function queueScripts({ sharded, declaresKeys }: QueueScriptSettings) {
     return {
       acquire: redisScript(acquire, commonCase(ACQUIRE_FREE_KEY), { functions, body: ACQUIRE }),
       release: redisScript(release, commonCase(RELEASE_UNQUEUED_KEY), { functions, body: RELEASE }),
+      evict: redisScript(release, NO_COMMON_CASE, { functions, body: EVICT }),
       look: redisScript(look, NO_COMMON_CASE, { functions, body: LOOK }),
     };
   };

@@ -9,6 +9,8 @@ interface ScriptShape {
   readonly args: readonly string[];
   /** Number of calls that block the server for less than a millisecond: it does nothing else while a script runs. */
   readonly maxCallsPerCommand: number;
+  /** Whether the server is to tell this process when a key changes that the script has read, see `KeyTracking`. @default false */
+  readonly isTracked?: boolean;
 }
 
 /** Lua code for the calls that the common case does not answer. The server creates its functions when one is needed. */
@@ -23,6 +25,7 @@ export interface RedisScript {
   /** Number of keys of one call. */
   readonly keys: number;
   readonly maxCallsPerCommand: number;
+  readonly isTracked: boolean;
   readonly source: string;
   /** Name for `EVALSHA` on a server that has run the script. */
   readonly sha1: string;
@@ -40,7 +43,7 @@ export interface ScriptCall {
  * @param body Lua code that returns the reply to one call, or `nil` to have the general case answer it
  */
 export function redisScript(
-  { keys, args, maxCallsPerCommand }: ScriptShape,
+  { keys, args, maxCallsPerCommand, isTracked = false }: ScriptShape,
   body: string,
   generalCase?: GeneralCase,
 ): RedisScript {
@@ -67,7 +70,8 @@ for call = 0, #KEYS / ${keys.length} - 1 do
 end
 return replies
 `;
-  return { keys: keys.length, maxCallsPerCommand, source, sha1: createHash('sha1').update(source).digest('hex') };
+  const sha1 = createHash('sha1').update(source).digest('hex');
+  return { keys: keys.length, maxCallsPerCommand, isTracked, source, sha1 };
 }
 
 function generalCaseSource(parameters: string, { functions, body }: GeneralCase): string {

@@ -5,6 +5,11 @@ export function leaseKeyOf(prefix: string, key: string): string {
   return `${prefix}:{${escapeKey(key)}}`;
 }
 
+/** Returns the key of the lock with this lease. The prefix has that of the client before it, if any. */
+export function keyOfLease(prefix: string, leaseKey: string): string {
+  return unescapeKey(leaseKey.slice(prefix.length + 2, -1));
+}
+
 /** Returns all keys of a lock with a queue: lease, queue, fence, waiters and shares. */
 export function queueKeysOf(leaseKey: string): readonly string[] {
   return [leaseKey, `${leaseKey}:q`, `${leaseKey}:f`, `${leaseKey}:w`, `${leaseKey}:s`];
