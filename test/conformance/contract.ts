@@ -20,6 +20,8 @@ export const SLACK_MS = atLeastMs(650);
 
 /** The time that a test has for its clean-up when its own time is up. */
 export const CLEAN_UP_MS = timeLimitOf(15_000);
+/** Longer than many callers take who come one after the other. */
+export const PATIENT_MS = timeLimitOf(20_000);
 
 /** The backend under test and what one test opened on it. */
 export class Contract implements AsyncDisposable {

@@ -1,6 +1,7 @@
 import { expect } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
 import type { Lease } from '../../lib/core/leasing/lease.js';
+import { PATIENT_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
 /** Long enough for a machine that is busy with something else. */
@@ -76,7 +77,7 @@ class Visits {
   #inside = 0;
 
   async pay(service: LockService, key: string): Promise<void> {
-    const options = { waitMs: 20_000, ttlMs: LONG_TTL_MS };
+    const options = { waitMs: PATIENT_MS, ttlMs: LONG_TTL_MS };
     await service.withLock(
       key,
       async ({ fencingToken }) => {

@@ -1,7 +1,7 @@
 import { expect } from '@jest/globals';
 import type { LockEvents, LockService } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import type { Contract } from './contract.js';
+import { type Contract, PATIENT_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
 const LONG_TTL_MS = 20_000;
@@ -9,7 +9,7 @@ const CALLERS = 50;
 
 /** A call with `awaitRelease: false` ends before its release is answered. */
 export function lateRelease({ harness, it, alone }: Suite): void {
-  const late = { awaitRelease: false, ttlMs: LONG_TTL_MS, waitMs: 20_000 };
+  const late = { awaitRelease: false, ttlMs: LONG_TTL_MS, waitMs: PATIENT_MS };
 
   const stampede = async (contract: Contract, where: 'per call' | 'per service'): Promise<void> => {
     const defaults = where === 'per service' ? late : {};

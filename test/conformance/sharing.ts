@@ -7,13 +7,13 @@ import {
   type LockService,
 } from 'nestjs-distributed-lock/core';
 import { eventually } from '../support/eventually.js';
-import { aborted, throughout } from './contract.js';
+import { aborted, PATIENT_MS, throughout } from './contract.js';
 import type { Suite } from './suite.js';
 import { WhoIsInside } from './who-is-inside.js';
 
 const SHARED = { mode: 'shared' } as const;
 /** Long enough for a machine that is busy with something else. */
-const LONG = { ttlMs: 10_000, waitMs: 20_000 };
+const LONG = { ttlMs: 10_000, waitMs: PATIENT_MS };
 
 /** More than one at a time: readers beside each other, permits up to a limit, and those who want all of a key. */
 export function sharing({ harness, it }: Suite): void {
@@ -74,7 +74,7 @@ export function sharing({ harness, it }: Suite): void {
     // Only the survivor renews.
     await eventually(async () => expect((await waiting.look(key)).holders ?? ['one']).toHaveLength(1));
     expect(survivor.state).toBe('held');
-    const writing = waiting.acquire(key, { ttlMs: 10_000, waitMs: 20_000 });
+    const writing = waiting.acquire(key, { ttlMs: 10_000, waitMs: PATIENT_MS });
     await throughout(ttlMs, () => expect([survivor.isHeld, waiting.inspect()]).toEqual([true, []]));
     await survivor.release();
     await (await writing).release();

@@ -5,7 +5,7 @@ import { type LockBackend, LockTimeoutError } from 'nestjs-distributed-lock/core
 import type { Lease } from '../../lib/core/leasing/lease.js';
 import { eventually } from '../support/eventually.js';
 import { fencingToken, LAST_HAND_OFF } from '../support/fencing-token.js';
-import { failureOf, Gate, handled, SLACK_MS } from './contract.js';
+import { failureOf, Gate, handled, PATIENT_MS, SLACK_MS } from './contract.js';
 import type { Suite } from './suite.js';
 
 /** Longer than any wait of this theme: the holder stays. */
@@ -136,7 +136,7 @@ export function waiting({ harness, it, alone }: Suite): void {
   it('starves nobody: one caller elsewhere gets in among many who keep coming', async (contract) => {
     const [crowd, single] = [await contract.service({ maxHandOffMs: 50 }), await contract.service()];
     const key = contract.key();
-    const options = { waitMs: 20_000, ttlMs: 5_000 };
+    const options = { waitMs: PATIENT_MS, ttlMs: 5_000 };
     const over = new AbortController();
     const rush = Array.from({ length: 10 }, async () => {
       while (!over.signal.aborted) await crowd.withLock(key, () => new Promise(setImmediate), options);

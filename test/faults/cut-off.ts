@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import type { LockService } from 'nestjs-distributed-lock/core';
-import { aborted } from '../conformance/contract.js';
+import { aborted, PATIENT_MS } from '../conformance/contract.js';
 import type { FaultProxy } from '../support/fault-proxy.js';
 import { atLeastMs } from '../support/machine.js';
 
@@ -52,7 +52,7 @@ export async function leadAfter(cut: () => void, { key, ttlMs, alone, other }: C
   const lock = await alone.acquire(key, { ttlMs });
   let toldAt = Infinity;
   void aborted(lock.signal).then((at) => (toldAt = at));
-  const next = other.acquire(key, { ttlMs, waitMs: 20_000 });
+  const next = other.acquire(key, { ttlMs, waitMs: PATIENT_MS });
   cut();
   const present = await next;
   const grantedAt = performance.now();

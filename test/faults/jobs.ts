@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { PATIENT_MS } from '../conformance/contract.js';
 import type { FaultTheme } from './fault-theme.js';
 import { startHolder } from './start-holder.js';
 
@@ -16,7 +17,7 @@ export const jobs: FaultTheme = {
       const keys = holders.map(() => contract.key());
       for (const [index, key] of keys.entries()) await holders[index]?.acquireAndRelease(key, { ttlMs: 10_000 });
       const thaw = await freeze?.();
-      for (const [index, key] of keys.entries()) holders[index]?.startJob(key, { ttlMs: 10_000, waitMs: 20_000 });
+      for (const [index, key] of keys.entries()) holders[index]?.startJob(key, { ttlMs: 10_000, waitMs: PATIENT_MS });
       if (thaw) await new Promise((resolve) => setTimeout(resolve, FROZEN_MS));
       await thaw?.();
       const ends = holders.map(async ({ child }) => {
