@@ -9,8 +9,8 @@ import { eventually } from '../../support/eventually.js';
 import { RedisWorld } from './redis-world.js';
 
 describe.each([
-  ['6', nodeRedisMaker((options) => createClient(options))],
-  ['5', nodeRedisMaker((options) => createClient5(options))],
+  ['6', nodeRedisMaker(createClient())],
+  ['5', nodeRedisMaker(createClient5())],
 ])("a connection of the backend's own by node-redis %s", (_version, maker) => {
   let world: RedisWorld;
   const clients: { disconnect(): void }[] = [];

@@ -13,9 +13,6 @@ import { findMaster } from './node-redis-sentinels.js';
 import type { NodeRedisClient, NodeRedisOptions } from './node-redis-types.js';
 import { OwnNodeRedis } from './own-node-redis.js';
 
-/** Makes a client of node-redis that is not connected yet. */
-export type NodeRedisFactory = (options: ReturnType<typeof clientOptions>) => NodeRedisClient;
-
 /**
  * Options of the backend's own clients. A command is sent now or fails now, hence no offline queue. RESP2 is what all
  * servers speak. Notices of maintenance would hold commands back. The information on the client needs a right.
@@ -49,12 +46,16 @@ const SOCKET_OPTIONS = {
 
 export async function importNodeRedis(): Promise<ClientMaker> {
   const { createClient } = await import('redis');
-  return nodeRedisMaker((options) => createClient(options));
+  return nodeRedisMaker(createClient({ ...OWN_OPTIONS }));
 }
 
-export function nodeRedisMaker(createClient: NodeRedisFactory): ClientMaker {
+/**
+ * Returns a maker of clients of node-redis.
+ * @param template client that is never connected. `createClient` makes a class for each client, in milliseconds.
+ */
+export function nodeRedisMaker(template: NodeRedisClient): ClientMaker {
   const makeRawClient = (location: ServerLocation, login: Login, signal: AbortSignal): NodeRedisClient =>
-    createClient(clientOptions(location, login, signal));
+    template.duplicate(clientOptions(location, login, signal));
   const makeLoggedIn = async (
     location: ServerLocation,
     login: LoginSource,
