@@ -22,11 +22,11 @@ describe('Watchdog', () => {
     revocation = new AbortController();
   });
 
-  const watch = (renews = true, sentAt = 0, grid = new TimerWheel(clock)): Watchdog => {
+  const watch = (renews = true, sentAt = 0, grid = new TimerWheel(clock), ttlMs = TTL, isWatched = false): Watchdog => {
     const lease: Lease = {
       fencingToken: 1n,
       owner: 'o',
-      times: { askedMs: TTL, keptMs: TTL, trustedMs: TTL, sentAt },
+      times: { askedMs: ttlMs, keptMs: ttlMs, trustedMs: ttlMs, sentAt },
       renew: () => {
         renewals.push(clock.now());
         return answer();
@@ -36,7 +36,7 @@ describe('Watchdog', () => {
       leaveOpen: () => undefined,
       revoked: revocation.signal,
     };
-    const watchdog = new Watchdog(lease, renews, clock, grid);
+    const watchdog = new Watchdog(lease, renews, clock, grid, isWatched);
     watchdog.listener = {
       onJeopardy: () => events.push(`jeopardy ${clock.now()}`),
       onSafe: () => events.push(`safe ${clock.now()}`),
@@ -50,6 +50,17 @@ describe('Watchdog', () => {
     await clock.advance(10 * TTL);
     expect(renewals.slice(0, 3)).toEqual([400, 800, 1_200]);
     expect(watchdog.isTrusted).toBe(true);
+    expect(events).toEqual([]);
+    await watchdog.stop();
+  });
+
+  it.each([
+    [TTL, 15],
+    [24, 8],
+  ])('renews a watched lease of %d ms soon, and not later than another one', async (ttlMs, firstAt) => {
+    const watchdog = watch(true, 0, undefined, ttlMs, true);
+    await clock.advance(2 * ttlMs);
+    expect(renewals[0]).toBe(firstAt);
     expect(events).toEqual([]);
     await watchdog.stop();
   });

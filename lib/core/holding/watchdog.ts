@@ -54,7 +54,10 @@ export class Watchdog {
     const { revoked } = lease;
     lease.onEnd = () => this.#endWithLease();
     if (revoked?.aborted === false) this.#revocation = new AbortListener(revoked, () => this.#lose('revoked'));
-    if (renews && isWatchedOnceRenewed) this.#timer.setFrom(this.since + FIRST_RENEWAL_MS, FIRST_RENEWAL_MS);
+    // A renewal that is due at a third of a short TTL is earlier.
+    const isLongEnough = this.#sentAt + this.#trustedMs / 3 > this.since + 2 * FIRST_RENEWAL_MS;
+    if (renews && isWatchedOnceRenewed && isLongEnough)
+      this.#timer.setFrom(this.since + FIRST_RENEWAL_MS, FIRST_RENEWAL_MS);
     else if (renews) this.#scheduleRenewal();
     else this.#scheduleEndOfTrust();
   }
