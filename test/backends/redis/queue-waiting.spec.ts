@@ -208,4 +208,30 @@ describe('waiting in redis, mode queue', () => {
       expect(performance.now() - since).toBeLessThan(1_000 + SLACK_MS);
     });
   });
+
+  it('tells the first waiter that listens when a dead holder is evicted, and leaves nothing for ever', async () => {
+    await world.operator.set('lock:{key}', 'dead|1|', 'PX', 60_000);
+    await world.operator.rpush('lock:{key}:q', 'dead-waiter');
+    await world.operator.hset('lock:{key}:w', 'dead-waiter', `nobody|${Date.now()}|30000|`);
+    const waiting = world.service().acquire('key', { waitMs: 10_000 });
+    await world.untilWaiting('key', 2);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await world.operator.persist('lock:{key}:w');
+    const since = performance.now();
+    await world.service().evict('key');
+    expect(await world.operator.pttl('lock:{key}:w')).toBeGreaterThan(0);
+    await waiting;
+    expect(performance.now() - since).toBeLessThan(1_500);
+  });
+
+  it('opens a key that was closed by a clock which was set back', async () => {
+    await world.operator.rpush('lock:{key}:q', 'dead-waiter');
+    await world.operator.hset('lock:{key}:w', '', -(Date.now() + 3_600_000));
+    await world.service().acquire('key', { waitMs: 1_000 });
+  });
+
+  it('grants a key whose fence has a text that is no number', async () => {
+    await world.operator.set('lock:{key}:f', 'no number');
+    expect((await world.service().acquire('key')).fencingToken).toBeGreaterThan(0n);
+  });
 });

@@ -21,6 +21,8 @@ local function ms_closed()
     close_key()
     return ${CLOSED_MS}
   end
-  return math.max(-ends_at - now, 0)
+  local left = -ends_at - now
+  -- More is left only where the clock was set back.
+  return left > 0 and left <= ${CLOSED_MS} and left or 0
 end
 `;

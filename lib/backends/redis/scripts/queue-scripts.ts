@@ -111,18 +111,24 @@ return was_held and 1 or 0
 
 /**
  * Takes the key from an exclusive owner, and passes it on to nobody yet: the key stays closed until its holder knows, or for
- * `CLOSED_MS`. Returns 1 if the owner held the key, else 0.
+ * `CLOSED_MS`. Tells the first waiter that listens when to ask. Returns 1 if the owner held the key, else 0.
  */
 const EVICT = `
 read_lease(lease_key)
 if not lease or string.match(lease, '^[^|]*') ~= owner then return 0 end
 redis.call('DEL', LEASE)
-local waiter = redis.call('LINDEX', QUEUE, 0)
-if not waiter then return 1 end
-close_key()
-local channel = string.match(redis.call('HGET', WAITERS, waiter) or '', '^[^|]*')
-publish(channel, waiter .. '|${CLOSED_MS}')
-return 1
+local index = 0
+while true do
+  local waiter = redis.call('LINDEX', QUEUE, index)
+  if not waiter then return 1 end
+  if index == 0 then
+    close_key()
+    redis.call('PEXPIRE', WAITERS, ${QUEUE_TTL_MS})
+  end
+  local channel = string.match(redis.call('HGET', WAITERS, waiter) or '', '^[^|]*')
+  if publish(channel, waiter .. '|${CLOSED_MS}') then return 1 end
+  index = index + 1
+end
 `;
 
 /** Renews a share. `ttl` is in ms. Returns 1 if the owner still has the share, else 0. */
